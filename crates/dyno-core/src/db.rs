@@ -1,0 +1,394 @@
+//! The contract between a script and a database, whichever it is.
+//!
+//! A [`Connection`] runs one operation at a time. A call that starts one answers
+//! [`Submitted::Ready`] when the operation ended inside the call (embedded databases always do),
+//! or [`Submitted::Pending`]; then [`Connection::advance`] is called whenever the connection's
+//! descriptor is ready, until it answers `Ready`. Either way [`Connection::outcome`] then tells
+//! what came of it: an error is an outcome, not a return value.
+
+use std::fmt;
+use std::os::fd::RawFd;
+
+use crate::bulk::BulkLoad;
+
+/// Whether an operation ended inside the call that started or advanced it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Submitted {
+    /// It ended; see [`Connection::outcome`].
+    Ready,
+    /// It goes on; wait for the descriptor.
+    Pending,
+}
+
+/// The family of databases that a connection speaks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// MySQL and MariaDB.
+    Mysql,
+    /// PostgreSQL.
+    Postgres,
+    /// SQLite, embedded.
+    Sqlite,
+}
+
+/// Buffers that all connections of one worker share, so that 10,000 connections do not need
+/// 10,000 of them. Their content is meaningless between calls.
+pub struct Scratch {
+    /// Where bytes are read into; never resized. 64 KiB.
+    pub input: Box<[u8]>,
+    /// Where requests are encoded; cleared at the start of each.
+    pub output: Vec<u8>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self {
+            input: vec![0; 64 * 1024].into_boxed_slice(),
+            output: Vec::with_capacity(64 * 1024),
+        }
+    }
+}
+
+/// What a bound parameter holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ParamKind {
+    /// A 64-bit signed integer.
+    Int = 0,
+    /// A double.
+    Double = 1,
+    /// Text or bytes.
+    Bytes = 2,
+}
+
+/// A parameter slot that is bound once and written before each execution. The layout of all
+/// fields but `bytes` is shared with scripts, which write `int`, `double` and `is_null` directly.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Param {
+    /// What it holds; fixed when it is bound.
+    pub kind: ParamKind,
+    /// 0 or 1.
+    pub is_null: u32,
+    /// The value of a [`ParamKind::Int`].
+    pub int: i64,
+    /// The value of a [`ParamKind::Double`].
+    pub double: f64,
+    /// How many of `bytes` count, for [`ParamKind::Bytes`].
+    pub len: u32,
+    /// The buffer of a [`ParamKind::Bytes`]; its length is the most the slot can hold.
+    pub bytes: Box<[u8]>,
+}
+
+/// The value of a [`Param`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamValue<'a> {
+    /// SQL NULL.
+    Null,
+    /// A 64-bit signed integer.
+    Int(i64),
+    /// A double.
+    Double(f64),
+    /// Text or bytes.
+    Bytes(&'a [u8]),
+}
+
+impl Param {
+    /// A NULL slot of this kind that holds at most `capacity` bytes (for [`ParamKind::Bytes`]).
+    pub fn new(kind: ParamKind, capacity: usize) -> Self {
+        let bytes = vec![0; capacity].into_boxed_slice();
+        Self {
+            kind,
+            is_null: 1,
+            int: 0,
+            double: 0.0,
+            len: 0,
+            bytes,
+        }
+    }
+
+    /// What it holds now.
+    #[inline]
+    pub fn value(&self) -> ParamValue<'_> {
+        if self.is_null != 0 {
+            return ParamValue::Null;
+        }
+        match self.kind {
+            ParamKind::Int => ParamValue::Int(self.int),
+            ParamKind::Double => ParamValue::Double(self.double),
+            ParamKind::Bytes => {
+                ParamValue::Bytes(&self.bytes[..(self.len as usize).min(self.bytes.len())])
+            }
+        }
+    }
+
+    /// Stores bytes, cut to what the slot can hold.
+    pub fn set_bytes(&mut self, value: &[u8]) {
+        let len = value.len().min(self.bytes.len());
+        self.bytes[..len].copy_from_slice(&value[..len]);
+        self.len = len as u32;
+        self.is_null = 0;
+    }
+}
+
+/// A prepared statement's number on its connection, given by [`Connection::prepare`]'s outcome.
+pub type StatementId = u32;
+
+/// What kind of end an operation came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OutcomeKind {
+    /// No operation has ended yet.
+    #[default]
+    None,
+    /// The connection is ready for use.
+    Connected,
+    /// A result set (perhaps with no rows): `rows` and `columns` are set.
+    Rows,
+    /// A statement without a result set: `affected` is set.
+    Done,
+    /// A statement was prepared: `statement` and `columns` are set.
+    Prepared,
+    /// It failed: `error` is set.
+    Failed,
+}
+
+/// How an operation ended. Plain data, reused from operation to operation.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What kind of end.
+    pub kind: OutcomeKind,
+    /// Rows in the result set.
+    pub rows: u64,
+    /// Columns in the result set.
+    pub columns: u32,
+    /// Rows changed, as the server counts them; for a bulk load, rows loaded.
+    pub affected: u64,
+    /// For [`OutcomeKind::Prepared`].
+    pub statement: StatementId,
+    /// Bytes sent for this operation.
+    pub bytes_out: u64,
+    /// Bytes received for it.
+    pub bytes_in: u64,
+    /// Another result of the same request follows; see [`Connection::next_result`].
+    pub more: bool,
+    /// For [`OutcomeKind::Failed`].
+    pub error: Option<Box<DbError>>,
+}
+
+/// Where an error arose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The server said so. The connection stays usable.
+    Server,
+    /// The connection could not be made, or is gone.
+    Lost,
+    /// The peer sent what the protocol does not allow. The connection is closed.
+    Protocol,
+    /// The caller asked for what cannot be (a closed connection, an unknown statement).
+    Misuse,
+    /// The server or this driver lacks what was asked.
+    Unsupported,
+}
+
+/// An error of a database operation. Never holds a secret.
+#[derive(Clone, Debug)]
+pub struct DbError {
+    /// Where it arose.
+    pub class: ErrorClass,
+    /// MySQL's errno, SQLite's extended result code; 0 where there is none (PostgreSQL).
+    pub code: i32,
+    /// The five-character SQLSTATE; `HY000` where the server gave none, empty for misuse.
+    pub sqlstate: String,
+    /// In the server's own words where it has any.
+    pub message: String,
+}
+
+impl DbError {
+    /// An error without a server's code.
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        let sqlstate = match class {
+            ErrorClass::Lost => "08006",
+            ErrorClass::Protocol => "08P01",
+            ErrorClass::Unsupported => "0A000",
+            ErrorClass::Server => "HY000",
+            ErrorClass::Misuse => "",
+        };
+        Self {
+            class,
+            code: 0,
+            sqlstate: sqlstate.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// What errors are counted by: the errno, or the SQLSTATE where there is no errno.
+    pub fn key(&self) -> String {
+        match self.code {
+            0 if self.sqlstate.is_empty() => format!("{:?}", self.class).to_lowercase(),
+            0 => self.sqlstate.clone(),
+            code => code.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for DbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.sqlstate.as_str()) {
+            (0, "") => write!(f, "{}", self.message),
+            (0, state) => write!(f, "{} (SQLSTATE {state})", self.message),
+            (code, state) => write!(f, "{} (error {code}, SQLSTATE {state})", self.message),
+        }
+    }
+}
+
+impl std::error::Error for DbError {}
+
+/// One row, as text. Reused from row to row.
+#[derive(Debug, Default)]
+pub struct Row {
+    /// The fields' bytes, one after another.
+    pub bytes: Vec<u8>,
+    /// The end of each field in `bytes`; `None` for NULL.
+    pub ends: Vec<Option<u32>>,
+}
+
+impl Row {
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Appends a field.
+    pub fn push(&mut self, value: Option<&[u8]>) {
+        if let Some(value) = value {
+            self.bytes.extend_from_slice(value);
+        }
+        self.ends.push(value.map(|_| self.bytes.len() as u32));
+    }
+
+    /// Field `index` (from 0): `None` if there is none or it is NULL.
+    pub fn field(&self, index: usize) -> Option<&[u8]> {
+        let end = (*self.ends.get(index)?)? as usize;
+        let start = self.ends[..index]
+            .iter()
+            .rev()
+            .find_map(|end| *end)
+            .unwrap_or(0) as usize;
+        self.bytes.get(start..end)
+    }
+}
+
+/// What is known of the server after connecting.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct ServerInfo {
+    /// The product by name: `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`.
+    pub product: String,
+    /// Its version as it says itself.
+    pub version: String,
+    /// How the connection is protected, e.g. `TLSv1.3`; `None` in the clear.
+    pub tls: Option<String>,
+}
+
+/// A connection to a database. One operation at a time; not shared between threads once it is
+/// with its worker.
+pub trait Connection: Send {
+    /// Drives the pending operation on: call it when the descriptor is ready, and once right after
+    /// the connection was made.
+    fn advance(&mut self, scratch: &mut Scratch) -> Submitted;
+
+    /// Sends a text statement, which may hold several statements where the server allows it.
+    fn query(&mut self, scratch: &mut Scratch, sql: &[u8]) -> Submitted;
+
+    /// Prepares a statement with `?` placeholders on the server. The kinds of its parameters may
+    /// be empty when they are not known.
+    fn prepare(&mut self, scratch: &mut Scratch, sql: &[u8], kinds: &[ParamKind]) -> Submitted;
+
+    /// Executes a prepared statement; `params` in the order of its placeholders.
+    fn execute(
+        &mut self,
+        scratch: &mut Scratch,
+        statement: StatementId,
+        params: &[&Param],
+    ) -> Submitted;
+
+    /// Forgets a prepared statement.
+    fn close_statement(&mut self, scratch: &mut Scratch, statement: StatementId) -> Submitted;
+
+    /// Loads rows by the fastest way the server allows.
+    fn bulk_load(&mut self, scratch: &mut Scratch, load: BulkLoad) -> Submitted;
+
+    /// Steps to the next result of a request with several; only when `outcome().more`.
+    fn next_result(&mut self, scratch: &mut Scratch) -> Submitted;
+
+    /// How the last operation ended.
+    fn outcome(&self) -> &Outcome;
+
+    /// The next row of the current result, as text. False after the last.
+    fn next_row(&mut self, row: &mut Row) -> bool;
+
+    /// Forgets the current result's rows.
+    fn free_result(&mut self);
+
+    /// The descriptor to wait for; `None` for an embedded or closed connection.
+    fn fd(&self) -> Option<RawFd>;
+
+    /// Whether bytes wait to be written, so that readiness to write is of interest too.
+    fn wants_write(&self) -> bool;
+
+    /// Ends the connection politely, as far as that is possible without waiting.
+    fn close(&mut self);
+
+    /// The server, once connected.
+    fn server(&self) -> &ServerInfo;
+
+    /// Which of the target's endpoints it goes to.
+    fn endpoint(&self) -> usize;
+}
+
+/// Makes connections to one target.
+pub trait Connector: Send + Sync {
+    /// Begins connection number `sequence` (from 0, per run); it picks the endpoint round-robin.
+    /// The result is pending: see [`Connection::advance`].
+    ///
+    /// # Errors
+    /// What fails before the first byte is sent: no address for the host, no socket, no file.
+    fn connect(&self, sequence: u64) -> Result<Box<dyn Connection>, DbError>;
+
+    /// The endpoints by name, without secrets.
+    fn endpoints(&self) -> Vec<String>;
+
+    /// The family.
+    fn family(&self) -> Family;
+
+    /// Whether its operations block the thread (embedded databases).
+    fn blocks(&self) -> bool;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_fields_keep_nulls_and_empties_apart() {
+        let mut row = Row::default();
+        for value in [Some(&b"ab"[..]), None, Some(b""), Some(b"c")] {
+            row.push(value);
+        }
+        assert_eq!(row.field(0), Some(&b"ab"[..]));
+        assert_eq!(row.field(1), None);
+        assert_eq!(row.field(2), Some(&b""[..]));
+        assert_eq!(row.field(3), Some(&b"c"[..]));
+        assert_eq!(row.field(4), None);
+    }
+
+    #[test]
+    fn bytes_are_cut_to_the_slot() {
+        let mut param = Param::new(ParamKind::Bytes, 3);
+        assert_eq!(param.value(), ParamValue::Null);
+        param.set_bytes(b"abcdef");
+        assert_eq!(param.value(), ParamValue::Bytes(b"abc"));
+    }
+}

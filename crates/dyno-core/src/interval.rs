@@ -1,0 +1,215 @@
+//! What workers record and hand over once an interval.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+
+use crate::clock::Nanos;
+use crate::session::Counter;
+
+/// The longest latency a histogram holds: one hour. Longer ones are counted as this.
+pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
+
+/// A latency histogram in nanoseconds: 1 ns to one hour, three significant digits, fixed bounds
+/// (a resize would bend the measured tail).
+pub fn latency_histogram() -> Histogram<u64> {
+    #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("constant bounds are valid")
+}
+
+/// Sums over an interval or a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counters {
+    /// Events that ended and count.
+    pub events: u64,
+    /// Statements with a result set.
+    pub reads: u64,
+    /// Statements that changed rows.
+    pub writes: u64,
+    /// Other statements.
+    pub other: u64,
+    /// Errors that the script ignored.
+    pub errors: u64,
+    /// Connections made again after they were lost.
+    pub reconnects: u64,
+    /// Events repeated after an ignored error.
+    pub retries: u64,
+    /// Rows received and rows changed.
+    pub rows: u64,
+    /// Bytes received from the server.
+    pub bytes_in: u64,
+    /// Bytes sent to it.
+    pub bytes_out: u64,
+}
+
+impl Counters {
+    /// Adds `amount` to sysbench's counter.
+    pub fn add(&mut self, counter: Counter, amount: u64) {
+        let field = match counter {
+            Counter::Other => &mut self.other,
+            Counter::Read => &mut self.reads,
+            Counter::Write => &mut self.writes,
+            Counter::Event => &mut self.events,
+            Counter::Error => &mut self.errors,
+            Counter::Reconnect => &mut self.reconnects,
+            Counter::BytesRead => &mut self.bytes_in,
+            Counter::BytesWritten => &mut self.bytes_out,
+        };
+        *field += amount;
+    }
+
+    /// All statements.
+    pub fn queries(&self) -> u64 {
+        self.reads + self.writes + self.other
+    }
+
+    /// Adds another's sums.
+    pub fn merge(&mut self, other: &Counters) {
+        self.events += other.events;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.other += other.other;
+        self.errors += other.errors;
+        self.reconnects += other.reconnects;
+        self.retries += other.retries;
+        self.rows += other.rows;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+    }
+}
+
+/// Errors of one code.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ErrorCount {
+    /// How many.
+    pub count: u64,
+    /// The first one's message.
+    pub sample: String,
+}
+
+/// Errors by code (errno, or SQLSTATE where there is none).
+pub type ErrorsByCode = BTreeMap<String, ErrorCount>;
+
+/// Adds `other`'s errors to `errors`, keeping the first sample of each code.
+pub fn merge_errors(errors: &mut ErrorsByCode, other: &ErrorsByCode) {
+    for (code, error) in other {
+        match errors.get_mut(code) {
+            Some(sum) => sum.count += error.count,
+            None => {
+                errors.insert(code.clone(), error.clone());
+            }
+        }
+    }
+}
+
+/// The latencies of one operation in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Latencies {
+    /// Start to end.
+    pub service: Histogram<u64>,
+    /// Scheduled start to end; empty in a closed loop, where it equals `service`.
+    pub response: Histogram<u64>,
+    /// The exact sum of service times.
+    pub service_ns_sum: u64,
+    /// The exact sum of response times.
+    pub response_ns_sum: u64,
+    /// The exact smallest service time; `u64::MAX` when there is none.
+    pub service_ns_min: u64,
+    /// The exact largest service time.
+    pub service_ns_max: u64,
+    /// The exact smallest response time.
+    pub response_ns_min: u64,
+    /// The exact largest response time.
+    pub response_ns_max: u64,
+    /// How many lay beyond the histogram's bound.
+    pub clipped: u64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self {
+            service: latency_histogram(),
+            response: latency_histogram(),
+            service_ns_sum: 0,
+            response_ns_sum: 0,
+            service_ns_min: u64::MAX,
+            service_ns_max: 0,
+            response_ns_min: u64::MAX,
+            response_ns_max: 0,
+            clipped: 0,
+        }
+    }
+}
+
+impl Latencies {
+    /// Records one service time.
+    #[inline]
+    pub fn record_service(&mut self, ns: u64) {
+        self.service.saturating_record(ns);
+        self.service_ns_sum += ns;
+        self.service_ns_min = self.service_ns_min.min(ns);
+        self.service_ns_max = self.service_ns_max.max(ns);
+        self.clipped += u64::from(ns > LATENCY_NS_MAX);
+    }
+
+    /// Records one response time (open loop only).
+    #[inline]
+    pub fn record_response(&mut self, ns: u64) {
+        self.response.saturating_record(ns);
+        self.response_ns_sum += ns;
+        self.response_ns_min = self.response_ns_min.min(ns);
+        self.response_ns_max = self.response_ns_max.max(ns);
+    }
+
+    /// Adds another's records.
+    pub fn merge(&mut self, other: &Latencies) {
+        // Both have the same fixed bounds, so adding cannot fail.
+        let _ = self.service.add(&other.service);
+        let _ = self.response.add(&other.response);
+        self.service_ns_sum += other.service_ns_sum;
+        self.response_ns_sum += other.response_ns_sum;
+        self.service_ns_min = self.service_ns_min.min(other.service_ns_min);
+        self.service_ns_max = self.service_ns_max.max(other.service_ns_max);
+        self.response_ns_min = self.response_ns_min.min(other.response_ns_min);
+        self.response_ns_max = self.response_ns_max.max(other.response_ns_max);
+        self.clipped += other.clipped;
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.service.reset();
+        self.response.reset();
+        self.service_ns_sum = 0;
+        self.response_ns_sum = 0;
+        self.service_ns_min = u64::MAX;
+        self.service_ns_max = 0;
+        self.response_ns_min = u64::MAX;
+        self.response_ns_max = 0;
+        self.clipped = 0;
+    }
+}
+
+/// What one worker, or all together, recorded in one interval.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    /// Its number from 0, counted from the start of the measurement.
+    pub index: u64,
+    /// Its start.
+    pub start: Nanos,
+    /// Its end.
+    pub end: Nanos,
+    /// Sums.
+    pub counters: Counters,
+    /// Latencies of events.
+    pub latencies: Latencies,
+    /// Errors, whether the script ignored them or not.
+    pub errors: ErrorsByCode,
+    /// Statements per endpoint of the target.
+    pub endpoints: Vec<u64>,
+    /// Sessions running at its end.
+    pub running: u32,
+    /// Open loop: arrivals due and not yet begun, at its end.
+    pub backlog: u64,
+    /// Open loop: events under way at its end.
+    pub concurrency: u32,
+}

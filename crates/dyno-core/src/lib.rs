@@ -1,0 +1,19 @@
+//! The vocabulary that Dyno's crates share: targets, plans, units, the clock, secrets, and the two
+//! contracts of the hot path ([`db::Connection`] between scripts and databases,
+//! [`session::Port`] and [`session::Program`] between workers and scripts).
+
+pub mod bulk;
+pub mod clock;
+pub mod db;
+pub mod interval;
+pub mod plan;
+pub mod rand;
+pub mod secret;
+pub mod session;
+pub mod summary;
+pub mod target;
+pub mod units;
+
+pub use clock::Clock;
+pub use secret::Secret;
+pub use target::Target;

@@ -1,0 +1,46 @@
+//! A string that no formatter prints.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// A password or the like. `Debug` and `Display` are redacted, it cannot be serialised, and its
+/// memory is wiped when it is dropped.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Takes the text over.
+    pub fn new(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+
+    /// The text itself. Give it to nothing but an authentication exchange.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secret;
+
+    #[test]
+    fn no_formatter_prints_it() {
+        let secret = Secret::new("hunter2".to_owned());
+        assert!(!format!("{secret} {secret:?}").contains("hunter2"));
+        assert_eq!(secret.expose(), "hunter2");
+    }
+}

@@ -1,0 +1,171 @@
+//! The contract between a worker, which drives sessions, and the program that sessions run.
+
+use crate::bulk::BulkLoad;
+use crate::clock::Nanos;
+use crate::db::{Connection, DbError, Param, ParamKind, StatementId, Submitted};
+
+/// A session's number on its worker, from 0.
+pub type SessionId = usize;
+/// A connection's number in its session, from 0; never reused within the session.
+pub type ConnId = u32;
+
+/// What a session is told when it asks for its next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Next {
+    /// The run is over for this session.
+    Stop = 0,
+    /// Go on.
+    Go = 1,
+    /// Yield first, then ask again: the event is not due, or others want their turn.
+    Wait = 2,
+}
+
+/// sysbench's counters, in its order: scripts name them by these numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Counter {
+    /// Statements that neither read nor changed rows.
+    Other = 0,
+    /// Statements with a result set.
+    Read = 1,
+    /// Statements that changed rows.
+    Write = 2,
+    /// Events.
+    Event = 3,
+    /// Ignored errors.
+    Error = 4,
+    /// Reconnects.
+    Reconnect = 5,
+    /// Bytes received.
+    BytesRead = 6,
+    /// Bytes sent.
+    BytesWritten = 7,
+}
+
+impl Counter {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+
+    /// The counter of this number, if there is one.
+    pub fn from_index(index: i32) -> Option<Self> {
+        use Counter::*;
+        [
+            Other,
+            Read,
+            Write,
+            Event,
+            Error,
+            Reconnect,
+            BytesRead,
+            BytesWritten,
+        ]
+        .get(usize::try_from(index).ok()?)
+        .copied()
+    }
+}
+
+/// An operation on a connection.
+pub enum Operation<'a> {
+    /// A text statement.
+    Query(&'a [u8]),
+    /// Prepare a statement.
+    Prepare(&'a [u8], &'a [ParamKind]),
+    /// Execute a prepared statement.
+    Execute(StatementId, &'a [&'a Param]),
+    /// Forget a prepared statement.
+    CloseStatement(StatementId),
+    /// Load rows.
+    BulkLoad(BulkLoad),
+    /// Step to the next result.
+    NextResult,
+}
+
+/// What a worker offers to the program of a session. Every method names the session.
+pub trait Port {
+    /// Begins a connection to the target; pending until the worker resumes the session.
+    ///
+    /// # Errors
+    /// What fails before the first byte is sent.
+    fn connect(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError>;
+
+    /// Starts an operation. When it is pending the session must yield; it is resumed when the
+    /// operation has ended. The worker counts what came of it. `None`: no such connection.
+    fn submit(
+        &mut self,
+        session: SessionId,
+        conn: ConnId,
+        operation: Operation<'_>,
+    ) -> Option<Submitted>;
+
+    /// Waits for the pending operation without yielding, for code that cannot yield.
+    fn wait(&mut self, session: SessionId, conn: ConnId);
+
+    /// The connection, for its outcome and rows. `None`: no such connection.
+    fn connection(&mut self, session: SessionId, conn: ConnId) -> Option<&mut dyn Connection>;
+
+    /// Closes the connection.
+    fn disconnect(&mut self, session: SessionId, conn: ConnId);
+
+    /// Whether the session may begin another event.
+    fn next_event(&mut self, session: SessionId) -> Next;
+
+    /// Waits until `next_event` would not answer [`Next::Wait`], for code that cannot yield.
+    fn wait_event(&mut self, session: SessionId) -> Next;
+
+    /// The event begins.
+    fn event_start(&mut self, session: SessionId);
+
+    /// The event has ended and counts.
+    fn event_stop(&mut self, session: SessionId);
+
+    /// Puts the session to sleep: it must yield, and is resumed at `now + duration`.
+    fn sleep(&mut self, session: SessionId, duration_ns: Nanos);
+
+    /// Adds to a counter.
+    fn count(&mut self, session: SessionId, counter: Counter, amount: u64);
+
+    /// The session's own total of a counter.
+    fn counted(&self, session: SessionId, counter: Counter) -> u64;
+
+    /// A statement or event was repeated after an error that scripts may ignore.
+    fn count_retry(&mut self, session: SessionId);
+}
+
+/// What a session is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// Run the script's top level and `thread_init`.
+    Init,
+    /// `thread_run`, by default a loop over `event`.
+    Run,
+    /// `thread_done`.
+    Done,
+    /// A command of the script, e.g. `prepare`.
+    Command(String),
+}
+
+/// How a session's turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It waits for a connection or for time.
+    Waiting,
+    /// It gave way and can go on at once.
+    Yielded,
+    /// The entry has returned.
+    Finished,
+    /// The entry failed, with a message for the user.
+    Failed(String),
+}
+
+/// What a worker drives: the scripts of its sessions.
+pub trait Program {
+    /// Prepares the session to run `entry`; the first `resume` starts it.
+    ///
+    /// # Errors
+    /// A message for the user.
+    fn enter(&mut self, session: SessionId, tid: u32, entry: &Entry) -> Result<(), String>;
+
+    /// Gives the session its turn, until it waits, yields or ends.
+    fn resume(&mut self, port: &mut dyn Port, session: SessionId) -> Step;
+}

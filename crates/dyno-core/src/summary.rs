@@ -1,0 +1,236 @@
+//! What is known of a run when it has ended: the content of the terminal summary and of `--json`.
+//! Durations are seconds, latencies milliseconds, as their names say.
+
+use serde::Serialize;
+
+use crate::interval::{Counters, ErrorsByCode};
+use crate::plan::{Drive, OptionValue, RandPlan};
+
+/// The version of the JSON schema (`docs/schema/run.json`).
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A whole run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunSummary {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// `dyno 0.1.0`.
+    pub tool: String,
+    /// Start of the measurement, seconds since the Unix epoch.
+    pub started_unix_s: f64,
+    /// How it ended.
+    pub end: RunEnd,
+    /// What ran.
+    pub workload: WorkloadSummary,
+    /// On what.
+    pub target: TargetSummary,
+    /// How it was driven.
+    pub drive: Drive,
+    /// The default distribution and its shape.
+    pub rand: RandPlan,
+    /// The length of the measurement, without warm-up and grace.
+    pub measured_s: f64,
+    /// From the start of the measurement to the last event that counts.
+    pub elapsed_s: f64,
+    /// Sums over the measurement, the grace included.
+    pub totals: Counters,
+    /// Rates over `measured_s` of what ended within it.
+    pub rates: Rates,
+    /// Start to end of each event.
+    pub service: LatencySummary,
+    /// Scheduled to end; only in an open loop.
+    pub response: Option<LatencySummary>,
+    /// Open loop only.
+    pub open_loop: Option<OpenLoopSummary>,
+    /// Events that ended after the time limit, within the grace. Contained in `totals`.
+    pub events_in_grace: u64,
+    /// Events begun and not ended when the grace was over.
+    pub events_unfinished: u64,
+    /// Errors by code, ignored or not.
+    pub errors: ErrorsByCode,
+    /// Spread over sessions.
+    pub fairness: Fairness,
+    /// Statements per endpoint.
+    pub endpoints: Vec<EndpointSummary>,
+    /// What the load generator itself used.
+    pub client: ClientCost,
+    /// What limits the figure, as far as it can be seen; whole sentences.
+    pub limits: Vec<String>,
+    /// What the reader should know before believing the figure; whole sentences.
+    pub warnings: Vec<String>,
+    /// The course of the run.
+    pub intervals: Vec<IntervalSummary>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "how", content = "why")]
+pub enum RunEnd {
+    /// A limit was reached.
+    Completed,
+    /// The user stopped it early.
+    Interrupted,
+    /// A session failed; figures cover what ran before.
+    Failed(String),
+}
+
+/// What ran.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkloadSummary {
+    /// As typed.
+    pub name: String,
+    /// The command, e.g. `run`.
+    pub command: String,
+    /// The script's own options with their values.
+    pub options: Vec<(String, OptionValue)>,
+}
+
+/// What it ran on. No secrets.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetSummary {
+    /// The target's URL without its password.
+    pub url: String,
+    /// The product by name, empty if the script never connected.
+    pub product: String,
+    /// The server's version as it says itself.
+    pub version: String,
+    /// How connections are protected; `None` in the clear.
+    pub tls: Option<String>,
+}
+
+/// Per second of the measurement.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Rates {
+    /// Events (sysbench: transactions).
+    pub events_per_s: f64,
+    /// Statements.
+    pub queries_per_s: f64,
+    /// Ignored errors.
+    pub errors_per_s: f64,
+    /// Reconnects.
+    pub reconnects_per_s: f64,
+}
+
+/// A latency distribution, in milliseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LatencySummary {
+    /// How many events.
+    pub count: u64,
+    /// Exact.
+    pub min_ms: f64,
+    /// Exact.
+    pub mean_ms: f64,
+    /// Exact.
+    pub max_ms: f64,
+    /// Exact.
+    pub sum_ms: f64,
+    /// Standard deviation, from the histogram.
+    pub stddev_ms: f64,
+    /// Those asked for.
+    pub percentiles: Vec<Percentile>,
+    /// The distribution in logarithmic buckets, lowest first, without empty ends.
+    pub buckets: Vec<Bucket>,
+    /// Latencies beyond the histogram's bound of one hour.
+    pub clipped: u64,
+}
+
+/// One percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Percentile {
+    /// Percent.
+    pub percent: f64,
+    /// `None` where there are too few samples to carry it.
+    pub value_ms: Option<f64>,
+}
+
+/// One bucket of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bucket {
+    /// Its lower bound.
+    pub from_ms: f64,
+    /// Its upper bound.
+    pub to_ms: f64,
+    /// How many events.
+    pub count: u64,
+}
+
+/// An open loop's own figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct OpenLoopSummary {
+    /// Asked for.
+    pub offered_per_s: f64,
+    /// Ended within the measurement.
+    pub achieved_per_s: f64,
+    /// Due and not begun at the end.
+    pub backlog: u64,
+    /// The longest backlog seen at the end of an interval.
+    pub backlog_max: u64,
+    /// How late events began although a session was free: the generator's own lag.
+    pub pacing_lag: LatencySummary,
+}
+
+/// Spread over sessions.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Fairness {
+    /// Mean events per session.
+    pub events_mean: f64,
+    /// Population standard deviation of it.
+    pub events_stddev: f64,
+    /// Mean seconds in events per session.
+    pub time_mean_s: f64,
+    /// Population standard deviation of it.
+    pub time_stddev_s: f64,
+    /// The fewest events of a session.
+    pub events_min: u64,
+    /// The most.
+    pub events_max: u64,
+}
+
+/// One endpoint of the target.
+#[derive(Clone, Debug, Serialize)]
+pub struct EndpointSummary {
+    /// Host and port, or socket.
+    pub name: String,
+    /// Statements sent there.
+    pub queries: u64,
+}
+
+/// What the load generator itself used during the measurement.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ClientCost {
+    /// User CPU seconds of the process.
+    pub user_s: f64,
+    /// System CPU seconds of the process.
+    pub system_s: f64,
+    /// CPU microseconds per event.
+    pub us_per_event: f64,
+    /// CPU microseconds per statement; `None` without statements.
+    pub us_per_query: Option<f64>,
+    /// Share of one core that each worker used, 0 to 1.
+    pub worker_busy: Vec<f64>,
+    /// The longest time a worker's loop was kept from its sockets, in milliseconds.
+    pub stall_max_ms: f64,
+    /// The largest resident size, in bytes.
+    pub rss_max_bytes: u64,
+}
+
+/// One interval.
+#[derive(Clone, Debug, Serialize)]
+pub struct IntervalSummary {
+    /// Its end, seconds from the start of the measurement.
+    pub at_s: f64,
+    /// Its length.
+    pub length_s: f64,
+    /// Sessions running.
+    pub sessions: u32,
+    /// Sums.
+    pub counters: Counters,
+    /// The latency percentiles asked for (response times in an open loop).
+    pub percentiles: Vec<Percentile>,
+    /// The longest latency.
+    pub max_ms: f64,
+    /// Open loop: due and not begun.
+    pub backlog: u64,
+    /// Open loop: under way.
+    pub concurrency: u32,
+}

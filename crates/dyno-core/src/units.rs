@@ -1,0 +1,1 @@
+//! Units at the boundary: durations, rates, sizes.

@@ -1,0 +1,553 @@
+//! A protocol on a socket: the request and response path that every operation takes.
+//!
+//! Requests are encoded into the worker's shared output buffer and written at once; responses are
+//! read into its shared input buffer and parsed in place. Only what the kernel did not take, or a
+//! message that has not arrived whole, is kept in buffers of the connection's own.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+
+use dyno_core::bulk::BulkLoad;
+use dyno_core::db::{
+    Connection, DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, Row, Scratch,
+    ServerInfo, StatementId, Submitted,
+};
+
+use crate::tls::TlsSession;
+
+/// What a protocol made of the bytes it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// How many bytes it consumed: whole messages only. The rest is given again with more behind.
+    pub consumed: usize,
+    /// How it goes on.
+    pub next: Next,
+}
+
+/// How a protocol goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// More bytes must come.
+    Input,
+    /// The operation has ended; the outcome is set.
+    Finished,
+    /// `output` must be sent in the clear, then TLS begins, then `tls_established` is called.
+    StartTls,
+}
+
+/// A database protocol as a state machine without I/O. Every method may append to `output`, which
+/// is sent afterwards. Errors are outcomes. It must never panic, whatever the input.
+pub trait Protocol: Send {
+    /// The socket is connected: send the greeting, if it is the client that greets.
+    fn connected(&mut self, output: &mut Vec<u8>);
+
+    /// Bytes have arrived.
+    fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received;
+
+    /// TLS stands. `end_point` is the hash of the server's certificate for `tls-server-end-point`
+    /// channel binding (RFC 5929), where one is defined.
+    fn tls_established(&mut self, version: &str, end_point: Option<Vec<u8>>, output: &mut Vec<u8>);
+
+    /// Everything was sent and the operation is still pending: more to send, if there is any (a
+    /// bulk load in progress).
+    fn produce(&mut self, output: &mut Vec<u8>);
+
+    /// The connection is lost or refused, for the reason given: the outcome becomes that failure,
+    /// and statements and results of the connection are gone.
+    fn fail(&mut self, error: DbError);
+
+    /// Starts a text statement.
+    fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted;
+    /// Starts preparing a statement with `?` placeholders.
+    fn prepare(&mut self, sql: &[u8], kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted;
+    /// Starts executing a prepared statement.
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        params: &[&Param],
+        output: &mut Vec<u8>,
+    ) -> Submitted;
+    /// Starts forgetting a prepared statement.
+    fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted;
+    /// Starts a bulk load.
+    fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted;
+    /// Steps to the next result.
+    fn next_result(&mut self, output: &mut Vec<u8>) -> Submitted;
+    /// A polite goodbye.
+    fn terminate(&mut self, output: &mut Vec<u8>);
+
+    /// How the last operation ended.
+    fn outcome(&self) -> &Outcome;
+    /// The same, to be changed: the channel adds the byte counts.
+    fn outcome_mut(&mut self) -> &mut Outcome;
+    /// The next row of the current result as text.
+    fn next_row(&mut self, row: &mut Row) -> bool;
+    /// Forgets the current result's rows.
+    fn free_result(&mut self);
+    /// The server.
+    fn server(&self) -> &ServerInfo;
+}
+
+/// A connected or connecting stream socket that does not block.
+pub trait Socket: Read + Write + AsRawFd + Send {}
+impl<T: Read + Write + AsRawFd + Send> Socket for T {}
+
+/// A protocol on a socket.
+pub struct Channel<P> {
+    protocol: P,
+    socket: Option<Box<dyn Socket>>,
+    fd: RawFd,
+    tls: Option<Box<TlsSession>>,
+    tls_setup: Option<Box<crate::tls::TlsSetup>>,
+    /// Bytes received of a message that is not whole yet.
+    partial: Vec<u8>,
+    /// Bytes that the kernel has not taken yet.
+    unsent: Vec<u8>,
+    state: State,
+    endpoint: usize,
+    what: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Connecting,
+    Handshaking,
+    Idle,
+    Busy,
+    Closed,
+}
+
+impl<P: Protocol> Channel<P> {
+    /// A protocol on a socket that is connecting. `what` names the endpoint in messages;
+    /// `tls_setup` is what a `StartTls` will use.
+    pub fn new(
+        protocol: P,
+        socket: Box<dyn Socket>,
+        tls_setup: Option<Box<crate::tls::TlsSetup>>,
+        endpoint: usize,
+        what: String,
+    ) -> Self {
+        let fd = socket.as_raw_fd();
+        Self {
+            protocol,
+            socket: Some(socket),
+            fd,
+            tls: None,
+            tls_setup,
+            partial: Vec::new(),
+            unsent: Vec::new(),
+            state: State::Connecting,
+            endpoint,
+            what,
+        }
+    }
+
+    /// Starts an operation: `encode` writes the request, which is sent at once.
+    #[inline]
+    fn start(
+        &mut self,
+        scratch: &mut Scratch,
+        encode: impl FnOnce(&mut P, &mut Vec<u8>) -> Submitted,
+    ) -> Submitted {
+        if self.state != State::Idle {
+            return self.refuse();
+        }
+        scratch.output.clear();
+        let outcome = self.protocol.outcome_mut();
+        outcome.bytes_in = 0;
+        outcome.bytes_out = 0;
+        outcome.more = false;
+        outcome.error = None;
+        let submitted = encode(&mut self.protocol, &mut scratch.output);
+        if submitted == Submitted::Pending {
+            self.state = State::Busy;
+        }
+        if scratch.output.is_empty() {
+            return submitted;
+        }
+        match self.send(&mut scratch.output) {
+            Ok(()) => submitted,
+            Err(error) => self.lose(&error),
+        }
+    }
+
+    fn refuse(&mut self) -> Submitted {
+        let message = match self.state {
+            State::Closed => "the connection is closed",
+            _ => "another operation is under way on this connection",
+        };
+        let class = if self.state == State::Closed {
+            ErrorClass::Lost
+        } else {
+            ErrorClass::Misuse
+        };
+        let outcome = self.protocol.outcome_mut();
+        outcome.kind = OutcomeKind::Failed;
+        outcome.error = Some(Box::new(DbError::new(class, message)));
+        Submitted::Ready
+    }
+
+    /// Sends `output`, keeping what the kernel does not take.
+    #[inline]
+    fn send(&mut self, output: &mut Vec<u8>) -> io::Result<()> {
+        self.protocol.outcome_mut().bytes_out += output.len() as u64;
+        if self.tls.is_none() && self.unsent.is_empty() {
+            let written = raw_write(self.fd, output)?;
+            if written < output.len() {
+                self.unsent.extend_from_slice(&output[written..]);
+            }
+            output.clear();
+            return Ok(());
+        }
+        if let Some(tls) = &mut self.tls {
+            tls.encrypt(output, &mut self.unsent)?;
+        } else {
+            self.unsent.extend_from_slice(output);
+        }
+        output.clear();
+        self.flush()
+    }
+
+    /// Writes what is unsent, as far as the kernel takes it.
+    fn flush(&mut self) -> io::Result<()> {
+        let mut done = 0;
+        while done < self.unsent.len() {
+            let written = raw_write(self.fd, &self.unsent[done..])?;
+            if written == 0 {
+                break;
+            }
+            done += written;
+        }
+        self.unsent.drain(..done);
+        if self.unsent.is_empty() && self.unsent.capacity() > 4096 {
+            self.unsent = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Reads what has arrived and gives it to the protocol.
+    fn receive(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
+        loop {
+            let read = raw_read(self.fd, &mut scratch.input)?;
+            let Some(read) = read else {
+                return Ok(Submitted::Pending);
+            };
+            if read == 0 {
+                let message = "the server closed the connection";
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+            }
+            scratch.output.clear();
+            let Scratch { input, output } = scratch;
+            let next = if self.tls.is_some() {
+                self.feed_encrypted(&input[..read], output)?
+            } else {
+                self.protocol.outcome_mut().bytes_in += read as u64;
+                self.feed(&input[..read], output)
+            };
+            if !scratch.output.is_empty() {
+                self.send(&mut scratch.output)?;
+            }
+            match next {
+                Next::Finished => {
+                    self.state = State::Idle;
+                    return Ok(Submitted::Ready);
+                }
+                Next::StartTls => self.start_tls()?,
+                // A short read has emptied the socket; edge-triggered readiness comes again.
+                Next::Input if read < scratch.input.len() => return Ok(Submitted::Pending),
+                Next::Input => {}
+            }
+        }
+    }
+
+    /// Gives bytes in the clear to the protocol.
+    #[inline]
+    fn feed(&mut self, input: &[u8], output: &mut Vec<u8>) -> Next {
+        if self.partial.is_empty() {
+            let received = self.protocol.receive(input, output);
+            if received.consumed < input.len() {
+                self.partial.extend_from_slice(&input[received.consumed..]);
+            }
+            return received.next;
+        }
+        self.partial.extend_from_slice(input);
+        let received = self.protocol.receive(&self.partial, output);
+        self.partial.drain(..received.consumed);
+        if self.partial.is_empty() && self.partial.capacity() > 4096 {
+            self.partial = Vec::new();
+        }
+        received.next
+    }
+
+    fn feed_encrypted(&mut self, input: &[u8], output: &mut Vec<u8>) -> io::Result<Next> {
+        let Some(tls) = &mut self.tls else {
+            return Ok(Next::Input);
+        };
+        let mut clear = Vec::new();
+        let handshaking = tls.is_handshaking();
+        tls.decrypt(input, &mut clear, &mut self.unsent)?;
+        if handshaking && !tls.is_handshaking() {
+            let version = tls.version();
+            let end_point = tls.end_point();
+            self.protocol.tls_established(&version, end_point, output);
+        }
+        self.flush()?;
+        if clear.is_empty() {
+            return Ok(Next::Input);
+        }
+        self.protocol.outcome_mut().bytes_in += clear.len() as u64;
+        Ok(self.feed(&clear, output))
+    }
+
+    fn start_tls(&mut self) -> io::Result<()> {
+        let Some(setup) = self.tls_setup.take() else {
+            return Err(io::Error::other("TLS was asked for without settings"));
+        };
+        let mut tls = TlsSession::new(*setup)?;
+        tls.begin(&mut self.unsent)?;
+        self.tls = Some(Box::new(tls));
+        self.flush()
+    }
+
+    /// Ends the connection with an error as the outcome.
+    fn lose(&mut self, error: &io::Error) -> Submitted {
+        let (class, message) = match (self.state, error.kind()) {
+            (State::Connecting, _) => (
+                ErrorClass::Lost,
+                format!("cannot connect to {}: {error}", self.what),
+            ),
+            (_, io::ErrorKind::InvalidData) => (
+                ErrorClass::Protocol,
+                format!("TLS with {} failed: {error}", self.what),
+            ),
+            _ => (
+                ErrorClass::Lost,
+                format!("lost the connection to {}: {error}", self.what),
+            ),
+        };
+        self.protocol.fail(DbError::new(class, message));
+        self.shut();
+        Submitted::Ready
+    }
+
+    fn shut(&mut self) {
+        self.state = State::Closed;
+        self.socket = None;
+        self.tls = None;
+        self.partial = Vec::new();
+        self.unsent = Vec::new();
+    }
+
+    fn drive(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
+        if self.state == State::Connecting {
+            if let Some(error) = pending_socket_error(self.fd)? {
+                return Err(error);
+            }
+            if !is_connected(self.fd) {
+                return Ok(Submitted::Pending);
+            }
+            self.state = State::Handshaking;
+            scratch.output.clear();
+            self.protocol.connected(&mut scratch.output);
+            if !scratch.output.is_empty() {
+                self.send(&mut scratch.output)?;
+            }
+        }
+        if !self.unsent.is_empty() {
+            self.flush()?;
+        }
+        let mut submitted = self.receive(scratch)?;
+        while submitted == Submitted::Pending && self.unsent.is_empty() && self.tls_ready() {
+            scratch.output.clear();
+            self.protocol.produce(&mut scratch.output);
+            if scratch.output.is_empty() {
+                break;
+            }
+            self.send(&mut scratch.output)?;
+            if self.unsent.is_empty() {
+                // The server may have answered early, with an error.
+                submitted = self.receive(scratch)?;
+            }
+        }
+        Ok(submitted)
+    }
+
+    fn tls_ready(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
+    }
+}
+
+impl<P: Protocol> Connection for Channel<P> {
+    #[inline]
+    fn advance(&mut self, scratch: &mut Scratch) -> Submitted {
+        if matches!(self.state, State::Idle | State::Closed) {
+            return self.idle_event(scratch);
+        }
+        let submitted = match self.drive(scratch) {
+            Ok(submitted) => submitted,
+            Err(error) => return self.lose(&error),
+        };
+        let class = self
+            .protocol
+            .outcome()
+            .error
+            .as_ref()
+            .map(|error| error.class);
+        if submitted == Submitted::Ready
+            && matches!(class, Some(ErrorClass::Protocol | ErrorClass::Lost))
+        {
+            self.shut();
+        }
+        submitted
+    }
+
+    #[inline]
+    fn query(&mut self, scratch: &mut Scratch, sql: &[u8]) -> Submitted {
+        self.start(scratch, |protocol, output| protocol.query(sql, output))
+    }
+
+    fn prepare(&mut self, scratch: &mut Scratch, sql: &[u8], kinds: &[ParamKind]) -> Submitted {
+        self.start(scratch, |protocol, output| {
+            protocol.prepare(sql, kinds, output)
+        })
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        scratch: &mut Scratch,
+        statement: StatementId,
+        params: &[&Param],
+    ) -> Submitted {
+        self.start(scratch, |protocol, output| {
+            protocol.execute(statement, params, output)
+        })
+    }
+
+    fn close_statement(&mut self, scratch: &mut Scratch, statement: StatementId) -> Submitted {
+        self.start(scratch, |protocol, output| {
+            protocol.close_statement(statement, output)
+        })
+    }
+
+    fn bulk_load(&mut self, scratch: &mut Scratch, load: BulkLoad) -> Submitted {
+        self.start(scratch, |protocol, output| protocol.bulk_load(load, output))
+    }
+
+    fn next_result(&mut self, scratch: &mut Scratch) -> Submitted {
+        self.start(scratch, |protocol, output| protocol.next_result(output))
+    }
+
+    #[inline]
+    fn outcome(&self) -> &Outcome {
+        self.protocol.outcome()
+    }
+
+    fn next_row(&mut self, row: &mut Row) -> bool {
+        self.protocol.next_row(row)
+    }
+
+    fn free_result(&mut self) {
+        self.protocol.free_result();
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        self.socket.as_ref().map(|_| self.fd)
+    }
+
+    #[inline]
+    fn wants_write(&self) -> bool {
+        !self.unsent.is_empty() || self.state == State::Connecting
+    }
+
+    fn close(&mut self) {
+        if matches!(self.state, State::Idle) {
+            let mut output = Vec::new();
+            self.protocol.terminate(&mut output);
+            // The server may be gone already; there is nobody left to tell.
+            let _ = self.send(&mut output);
+        }
+        self.shut();
+    }
+
+    fn server(&self) -> &ServerInfo {
+        self.protocol.server()
+    }
+
+    fn endpoint(&self) -> usize {
+        self.endpoint
+    }
+}
+
+impl<P: Protocol> Channel<P> {
+    /// Readiness without an operation: the server closed the connection, or sent a notice. What it
+    /// sent is kept for the next operation's reading; an end of file surfaces there too.
+    fn idle_event(&mut self, _scratch: &mut Scratch) -> Submitted {
+        Submitted::Ready
+    }
+}
+
+#[inline]
+fn raw_write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        // SAFETY: the pointer and length describe `bytes`; the descriptor is the socket's own.
+        let written =
+            unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+        if written >= 0 {
+            return Ok(written as usize);
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock => return Ok(0),
+            _ => return Err(error),
+        }
+    }
+}
+
+/// Reads once. `None` means that nothing is there yet, `Some(0)` the end.
+#[inline]
+fn raw_read(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    loop {
+        // SAFETY: the pointer and length describe `buffer`; the descriptor is the socket's own.
+        let read = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        if read >= 0 {
+            return Ok(Some(read as usize));
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock => return Ok(None),
+            _ => return Err(error),
+        }
+    }
+}
+
+fn pending_socket_error(fd: RawFd) -> io::Result<Option<io::Error>> {
+    let mut code: libc::c_int = 0;
+    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: `code` and `len` are valid for the kernel to write an int and its size.
+    let result = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut code).cast(),
+            &raw mut len,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
+}
+
+fn is_connected(fd: RawFd) -> bool {
+    let mut poll = libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: `poll` is one valid pollfd; a zero timeout does not block.
+    unsafe { libc::poll(&raw mut poll, 1, 0) == 1 && poll.revents & libc::POLLOUT != 0 }
+}

@@ -1,0 +1,12 @@
+//! Drivers for the databases that Dyno loads. Each protocol is a sans-I/O state machine
+//! ([`channel::Protocol`]): bytes in, bytes out, so that it can be tested and fuzzed without a
+//! socket. [`channel::Channel`] joins one to a socket, with or without TLS.
+
+pub mod channel;
+mod connector;
+pub mod mysql;
+pub mod postgres;
+pub mod sqlite;
+mod tls;
+
+pub use connector::connector;

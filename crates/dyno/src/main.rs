@@ -1,0 +1,2 @@
+//! Dyno, a dynamometer for databases.
+fn main() {}

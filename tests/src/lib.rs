@@ -1,0 +1,1 @@
+//! Real servers for the end-to-end tests.
