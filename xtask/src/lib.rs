@@ -1,0 +1,25 @@
+//! Repository chores: the written law as a test, servers to test against, the test command.
+//!
+//! A library as well as a program, so that end-to-end tests can start throw-away servers the same
+//! way.
+
+use std::env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub mod tidy;
+
+/// The root of the repository that cargo runs in.
+pub fn repository() -> PathBuf {
+    // Several checkouts may share a target directory, so cargo's word at run time goes first.
+    let manifest = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let parent = manifest.parent().map(Path::to_owned);
+    parent.unwrap_or(manifest)
+}
+
+/// Tells the developer something, on standard output.
+pub fn say(message: &str) {
+    // A reader that went away (`| head`) is no reason to stop.
+    let _ = writeln!(io::stdout().lock(), "{message}");
+}

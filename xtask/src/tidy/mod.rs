@@ -1,0 +1,331 @@
+//! The written law of the repository as a test: `cargo xtask tidy`.
+//!
+//! What rustfmt and clippy cannot say is said here, and every rule reports where it is broken.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+mod functions;
+mod mask;
+
+use functions::Language;
+
+/// A source file has fewer lines than this.
+const FILE_LINES: usize = 500;
+/// A function has fewer lines than this, from its head to its last line.
+const FUNCTION_LINES: usize = 70;
+/// A line has at most this many characters.
+const LINE_CHARS: usize = 100;
+
+/// Marks of unfinished work. Split so that this file does not break its own rule.
+const UNFINISHED: &[&str] = &[
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("db", "g!"),
+    concat!("unimple", "mented!"),
+];
+
+/// What belongs to one machine or to how the project was made, not to the project.
+const FOREIGN: &[&str] = &[
+    concat!("/wo", "rk/"),
+    concat!("/ro", "ot/"),
+    concat!("../sha", "red"),
+    concat!("session ", "helper"),
+    concat!("issue ", "#"),
+];
+
+/// The limits that a named file may break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    FileLength,
+    FunctionLength,
+    LineLength,
+    Unfinished,
+    Foreign,
+    TrailingSpace,
+    Lints,
+    Architecture,
+}
+
+/// A file that may break a rule, and why.
+struct Exception {
+    path: &'static str,
+    rule: Rule,
+    reason: &'static str,
+}
+
+/// Keep this short: an exception is a debt with a name.
+const EXCEPTIONS: &[Exception] = &[];
+
+/// One broken rule.
+#[derive(Debug)]
+pub struct Breach {
+    path: PathBuf,
+    line: usize,
+    rule: Rule,
+    what: String,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path.display(), self.line, self.what)
+    }
+}
+
+/// Every breach in the repository at `root`, in the order of paths and lines.
+///
+/// # Errors
+/// A file that cannot be read, or an exception that names a file that is not there.
+pub fn check(root: &Path) -> Result<Vec<Breach>> {
+    let mut breaches = Vec::new();
+    for path in files(root)? {
+        let bytes = fs::read(root.join(&path))
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let Ok(text) = String::from_utf8(bytes) else {
+            continue; // not text: nothing here to hold to the law
+        };
+        check_text(&path, &text, &mut breaches);
+    }
+    check_crates(root, &mut breaches)?;
+    for exception in EXCEPTIONS {
+        if !root.join(exception.path).exists() {
+            bail!(
+                "tidy names an exception for {} ({}), which does not exist: remove it",
+                exception.path,
+                exception.reason
+            );
+        }
+    }
+    breaches.retain(|breach| !excepted(breach));
+    breaches.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    Ok(breaches)
+}
+
+fn excepted(breach: &Breach) -> bool {
+    EXCEPTIONS
+        .iter()
+        .any(|exception| breach.rule == exception.rule && breach.path == Path::new(exception.path))
+}
+
+/// The files of the repository, relative to `root`: whatever is not built or hidden.
+fn files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let at = root.join(&folder);
+        let entries = fs::read_dir(&at).with_context(|| format!("cannot list {}", at.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot list {}", at.display()))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let hidden = name.starts_with('.') && !matches!(&*name, ".ci" | ".cargo");
+            if hidden || name == "target" {
+                continue;
+            }
+            let path = folder.join(&name);
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn check_text(path: &Path, text: &str, breaches: &mut Vec<Breach>) {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let language = match extension {
+        Some("rs") => Some(Language::Rust),
+        Some("lua") => Some(Language::Lua),
+        _ => None,
+    };
+    let mut report = |line, rule, what| {
+        let path = path.to_owned();
+        breaches.push(Breach {
+            path,
+            line,
+            rule,
+            what,
+        });
+    };
+    check_lines(extension, text, &mut report);
+    let Some(language) = language else { return };
+    let lines = text.lines().count();
+    if lines >= FILE_LINES {
+        let what = format!("the file has {lines} lines; the limit is under {FILE_LINES}");
+        report(1, Rule::FileLength, what);
+    }
+    for function in functions::find(language, text) {
+        if function.lines >= FUNCTION_LINES {
+            let what = format!(
+                "function `{}` has {} lines; the limit is under {FUNCTION_LINES}",
+                function.name, function.lines
+            );
+            report(function.line, Rule::FunctionLength, what);
+        }
+    }
+}
+
+fn check_lines(extension: Option<&str>, text: &str, report: &mut impl FnMut(usize, Rule, String)) {
+    // Recorded output is kept as it was; a lock file is cargo's.
+    let recorded = matches!(extension, Some("snap" | "out" | "csv" | "lock"));
+    let code = matches!(extension, Some("rs" | "lua" | "sh" | "c"));
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        if !recorded && line.ends_with([' ', '\t', '\r']) {
+            report(
+                number,
+                Rule::TrailingSpace,
+                "trailing white space".to_owned(),
+            );
+        }
+        let chars = line.chars().count();
+        if code && chars > LINE_CHARS {
+            let what = format!("the line has {chars} characters; the limit is {LINE_CHARS}");
+            report(number, Rule::LineLength, what);
+        }
+        for word in UNFINISHED {
+            if code && contains_word(line, word) {
+                report(
+                    number,
+                    Rule::Unfinished,
+                    format!("unfinished work: `{word}`"),
+                );
+            }
+        }
+        for word in FOREIGN {
+            if line.to_lowercase().contains(word) {
+                let what = format!("`{word}` does not belong in this repository");
+                report(number, Rule::Foreign, what);
+            }
+        }
+    }
+}
+
+/// Whether `word` stands in `line` with nothing of a longer word before or behind it.
+fn contains_word(line: &str, word: &str) -> bool {
+    let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    line.match_indices(word).any(|(at, _)| {
+        let after = line[at + word.len()..].chars().next();
+        !part(line[..at].chars().next_back()) && (word.ends_with('!') || !part(after))
+    })
+}
+
+/// Every crate inherits the workspace's lints and has its place in ARCHITECTURE.md.
+fn check_crates(root: &Path, breaches: &mut Vec<Breach>) -> Result<()> {
+    let path = root.join("ARCHITECTURE.md");
+    let architecture =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    for path in files(root)? {
+        if path.file_name().is_none_or(|name| name != "Cargo.toml") {
+            continue;
+        }
+        let manifest = fs::read_to_string(root.join(&path))
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let Some(name) = toml_value(&manifest, "package", "name") else {
+            continue; // the workspace's own manifest
+        };
+        let mut report = |rule, what| {
+            let path = path.clone();
+            breaches.push(Breach {
+                path,
+                line: 1,
+                rule,
+                what,
+            });
+        };
+        if toml_value(&manifest, "lints", "workspace") != Some("true") {
+            let what = format!("crate `{name}` must say `[lints] workspace = true`");
+            report(Rule::Lints, what);
+        }
+        if !architecture.contains(&format!("`{name}`")) {
+            let what = format!("crate `{name}` has no place in ARCHITECTURE.md");
+            report(Rule::Architecture, what);
+        }
+    }
+    Ok(())
+}
+
+/// The value of `key` in `[table]`, without quotes. Enough of TOML for manifests as we write them.
+fn toml_value<'a>(text: &'a str, table: &str, key: &str) -> Option<&'a str> {
+    let mut inside = false;
+    for line in text.lines() {
+        let line = line.trim();
+        if let Some(head) = line.strip_prefix('[') {
+            inside = head.strip_suffix(']') == Some(table);
+        } else if inside
+            && let Some((name, value)) = line.split_once('=')
+            && name.trim() == key
+        {
+            return Some(value.trim().trim_matches('"'));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(path: &str, text: &str) -> Vec<Rule> {
+        let mut breaches = Vec::new();
+        check_text(Path::new(path), text, &mut breaches);
+        breaches.iter().map(|breach| breach.rule).collect()
+    }
+
+    #[test]
+    fn limits_are_strict() {
+        let file = |lines| "//\n".repeat(lines);
+        assert_eq!(rules("a.rs", &file(499)), []);
+        assert_eq!(rules("a.rs", &file(500)), [Rule::FileLength]);
+        assert_eq!(rules("a.md", &file(500)), []);
+        let function = |lines: usize| format!("fn f() {{\n{}}}\n", "\n".repeat(lines - 2));
+        assert_eq!(rules("a.rs", &function(69)), []);
+        assert_eq!(rules("a.rs", &function(70)), [Rule::FunctionLength]);
+        let line = |chars: usize| format!("//{}\n", "é".repeat(chars - 2));
+        assert_eq!(rules("a.lua", &line(100)), []);
+        assert_eq!(rules("a.rs", &line(101)), [Rule::LineLength]);
+        assert_eq!(rules("a.md", &line(101)), []);
+    }
+
+    #[test]
+    fn unfinished_and_foreign_words_are_found() {
+        for word in UNFINISHED {
+            assert_eq!(rules("a.rs", &format!("// {word} x\n")), [Rule::Unfinished]);
+            assert_eq!(rules("a.rs", &format!("// A{word}\n")), [], "{word}");
+        }
+        for word in FOREIGN {
+            assert_eq!(rules("a.md", &format!("see {word}1\n")), [Rule::Foreign]);
+        }
+    }
+
+    #[test]
+    fn trailing_space_is_found_but_not_in_recorded_output() {
+        assert_eq!(rules("a.toml", "a \n"), [Rule::TrailingSpace]);
+        assert_eq!(rules("a.snap", "a \n"), []);
+    }
+
+    #[test]
+    fn crates_are_held_to_lints_and_architecture() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        let manifest = "[package]\nname = \"wheel\"\n\n[lints]\nworkspace = true\n";
+        fs::create_dir(root.path().join("wheel"))?;
+        fs::write(root.path().join("wheel/Cargo.toml"), manifest)?;
+        fs::write(root.path().join("ARCHITECTURE.md"), "| `wheel` | turns |\n")?;
+        assert!(check(root.path())?.is_empty());
+        fs::write(root.path().join("ARCHITECTURE.md"), "nothing\n")?;
+        fs::write(
+            root.path().join("wheel/Cargo.toml"),
+            "[package]\nname = \"wheel\"\n",
+        )?;
+        let broken: Vec<Rule> = check(root.path())?.iter().map(|b| b.rule).collect();
+        assert_eq!(broken, [Rule::Lints, Rule::Architecture]);
+        Ok(())
+    }
+}
