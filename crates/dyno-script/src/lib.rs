@@ -1,1 +1,3 @@
-//! dyno-script
+//! The script host: workloads in Lua, and what they draw on.
+
+pub mod distributions;

@@ -1,0 +1,135 @@
+//! Random numbers and texts of known shape: what `sysbench.rand` draws from, and what tables are
+//! filled with.
+//!
+//! Everything here is a pure function of a [`Stream`]: the same stream gives the same values,
+//! whatever worker, session or process asks.
+
+use std::cell::Cell;
+
+use dyno_core::plan::{RandKind, RandPlan};
+use dyno_core::rand::Stream;
+
+pub use text::{Pattern, TextMaker, varstring};
+pub use unique::{UNIQUE_VALUES, Unique};
+
+mod text;
+mod unique;
+mod zipf;
+
+#[cfg(test)]
+mod tests;
+
+/// The distributions with their shapes, ready to draw from.
+///
+/// Bounds are inclusive and may be given either way round. Nothing is drawn outside of them.
+#[derive(Clone, Debug)]
+pub struct Distributions {
+    default_kind: RandKind,
+    pareto_power: f64,
+    gaussian_draws: u32,
+    special_hot_part: f64,
+    special_hot_draws: f64,
+    zipf_exponent: f64,
+    /// The constants of the last range drawn from: scripts draw from one range for hours.
+    zipf: Cell<zipf::Constants>,
+}
+
+impl Distributions {
+    /// Takes the shapes of a plan. Shapes without meaning (a Pareto share outside of ]0, 1[, a
+    /// percentage above 100, a negative exponent) are moved to the nearest that has one: refusing
+    /// them is up to whoever reads the command line.
+    pub fn new(plan: &RandPlan) -> Self {
+        let share = if plan.pareto_h.is_nan() {
+            RandPlan::default().pareto_h
+        } else {
+            plan.pareto_h.clamp(1e-9, 1.0 - 1e-9)
+        };
+        let zipf_exponent = zipf::sane_exponent(plan.zipfian_exp);
+        Self {
+            default_kind: plan.kind,
+            // From (share of the range)^(1 / power) = 1 - share.
+            pareto_power: share.ln() / (1.0 - share).ln(),
+            gaussian_draws: plan.spec_iter.max(1),
+            special_hot_part: f64::from(plan.spec_pct.min(100)) / 100.0,
+            special_hot_draws: f64::from(plan.spec_res.min(100)) / 100.0,
+            zipf_exponent,
+            zipf: Cell::new(zipf::Constants::new(1, zipf_exponent)),
+        }
+    }
+
+    /// The distribution of `sysbench.rand.default`.
+    pub fn default_kind(&self) -> RandKind {
+        self.default_kind
+    }
+
+    /// A value between `a` and `b`, both included.
+    #[inline]
+    pub fn draw(&self, kind: RandKind, stream: &mut Stream, a: u32, b: u32) -> u32 {
+        // Nothing is drawn outside of the bounds, so the value fits.
+        self.draw_u64(kind, stream, u64::from(a), u64::from(b)) as u32
+    }
+
+    /// A value between `a` and `b`, both included, for ids of 64 bits. Uniform draws are exact over
+    /// the whole range; the other distributions resolve 53 bits of it.
+    #[inline]
+    pub fn draw_u64(&self, kind: RandKind, stream: &mut Stream, a: u64, b: u64) -> u64 {
+        let (low, high) = if a <= b { (a, b) } else { (b, a) };
+        match kind {
+            RandKind::Uniform => uniform(stream, low, high),
+            RandKind::Gaussian => self.gaussian(stream, low, high),
+            RandKind::Special => self.special(stream, low, high),
+            RandKind::Pareto => at_part(low, high, stream.next_f64().powf(self.pareto_power)),
+            RandKind::Zipfian => self.zipfian(stream, low, high),
+        }
+    }
+
+    /// The mean of several uniform draws (Irwin and Hall's bell).
+    fn gaussian(&self, stream: &mut Stream, low: u64, high: u64) -> u64 {
+        let mut sum = 0.0;
+        for _ in 0..self.gaussian_draws {
+            sum += stream.next_f64();
+        }
+        at_part(low, high, sum / f64::from(self.gaussian_draws))
+    }
+
+    /// A bell with a hot centre: so many draws fall evenly on so much of the range, around its
+    /// middle; at least one value is hot.
+    fn special(&self, stream: &mut Stream, low: u64, high: u64) -> u64 {
+        if stream.next_f64() >= self.special_hot_draws {
+            return self.gaussian(stream, low, high);
+        }
+        let span = high - low;
+        let size = span as f64 + 1.0;
+        let hot = ((size * self.special_hot_part).round() as u64).clamp(1, span.max(1));
+        let first = low + (span - (hot - 1).min(span)) / 2;
+        uniform(stream, first, first + (hot - 1).min(span))
+    }
+
+    /// Zipf's law: the lowest value is the most frequent, its neighbours follow.
+    fn zipfian(&self, stream: &mut Stream, low: u64, high: u64) -> u64 {
+        let ranks = (high - low).saturating_add(1);
+        let mut constants = self.zipf.get();
+        if constants.ranks() != ranks {
+            constants = zipf::Constants::new(ranks, self.zipf_exponent);
+            self.zipf.set(constants);
+        }
+        low + (constants.rank(stream) - 1)
+    }
+}
+
+/// Every value alike, without bias, over any range up to all of 64 bits.
+#[inline]
+fn uniform(stream: &mut Stream, low: u64, high: u64) -> u64 {
+    match (high - low).checked_add(1) {
+        Some(size) => low + stream.below(size),
+        None => stream.next_u64(),
+    }
+}
+
+/// The value at a part of the range, `part` in [0, 1): rounding may bring it up to 1, which must
+/// not fall outside.
+#[inline]
+fn at_part(low: u64, high: u64, part: f64) -> u64 {
+    let span = high - low;
+    low + (((span as f64 + 1.0) * part) as u64).min(span)
+}

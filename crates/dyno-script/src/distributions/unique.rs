@@ -1,0 +1,128 @@
+//! Numbers that do not repeat, in an order that looks random.
+
+use dyno_core::rand::Stream;
+
+/// How many different numbers there are: the largest prime below 2^32. It is 3 modulo 4, which is
+/// what makes quadratic residues a permutation.
+pub const UNIQUE_VALUES: u64 = 4_294_967_291;
+
+/// A permutation of 0 .. 2^32 - 6, chosen by the run's seed.
+///
+/// For a prime p = 3 (mod 4), x -> x² mod p maps the lower half of the residues one to one on the
+/// quadratic residues; their negatives are the others. Two rounds of it, with a shift and a factor
+/// before each, leave no visible order.
+#[derive(Clone, Debug)]
+pub struct Unique {
+    shifts: [u64; 2],
+    factors: [u64; 2],
+}
+
+impl Unique {
+    /// The permutation of a seed.
+    pub fn new(seed: u64) -> Self {
+        // A stream of its own, apart from those of sessions, which are counted from 0.
+        let mut stream = Stream::new(seed, u64::MAX);
+        Self {
+            shifts: [stream.below(UNIQUE_VALUES), stream.below(UNIQUE_VALUES)],
+            factors: [
+                1 + stream.below(UNIQUE_VALUES - 1),
+                1 + stream.below(UNIQUE_VALUES - 1),
+            ],
+        }
+    }
+
+    /// The number at a place of the order. Places repeat after [`UNIQUE_VALUES`].
+    #[inline]
+    pub fn at(&self, counter: u64) -> u32 {
+        let mut x = counter % UNIQUE_VALUES;
+        for (shift, factor) in self.shifts.iter().zip(&self.factors) {
+            // Both operands are below 2^32: the product fits 64 bits.
+            x = residue((x * factor + shift) % UNIQUE_VALUES);
+        }
+        // Below 2^32, as it is below UNIQUE_VALUES.
+        x as u32
+    }
+}
+
+fn residue(x: u64) -> u64 {
+    let square = x * x % UNIQUE_VALUES;
+    if x <= UNIQUE_VALUES / 2 {
+        square
+    } else {
+        UNIQUE_VALUES - square
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UNIQUE_VALUES, Unique};
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_million_places_give_a_million_numbers() {
+        let unique = Unique::new(5);
+        for start in [0, UNIQUE_VALUES - 500_000] {
+            let seen: HashSet<u32> = (start..start + 1_000_000).map(|n| unique.at(n)).collect();
+            assert_eq!(seen.len(), 1_000_000);
+            assert!(seen.iter().all(|&v| u64::from(v) < UNIQUE_VALUES));
+        }
+    }
+
+    #[test]
+    fn every_place_can_be_found_again() {
+        // A permutation of the whole range cannot be counted out here; it is one when each of its
+        // steps can be undone, and the residue's inverse is a power: x^((p + 1) / 4) is the root.
+        let power = |mut base: u64, mut exponent: u64| {
+            let mut result = 1;
+            while exponent > 0 {
+                if exponent & 1 == 1 {
+                    result = result * base % UNIQUE_VALUES;
+                }
+                base = base * base % UNIQUE_VALUES;
+                exponent >>= 1;
+            }
+            result
+        };
+        for x in (0..UNIQUE_VALUES)
+            .step_by(10_007)
+            .chain([UNIQUE_VALUES - 1])
+        {
+            let y = super::residue(x);
+            let is_residue = y == 0 || power(y, (UNIQUE_VALUES - 1) / 2) == 1;
+            let square = if is_residue { y } else { UNIQUE_VALUES - y };
+            let root = power(square, UNIQUE_VALUES.div_ceil(4));
+            let low = root.min(UNIQUE_VALUES - root);
+            let back = if is_residue || low == 0 {
+                low
+            } else {
+                UNIQUE_VALUES - low
+            };
+            assert_eq!(back, x, "residue {y}");
+        }
+    }
+
+    #[test]
+    fn seeds_give_different_orders() {
+        let first = |seed| {
+            let unique = Unique::new(seed);
+            [unique.at(0), unique.at(1), unique.at(2)]
+        };
+        assert_ne!(first(1), first(2));
+        assert_eq!(first(1), first(1));
+    }
+
+    #[test]
+    fn neighbours_are_spread_evenly() {
+        let unique = Unique::new(9);
+        let mut counts = [0u32; 64];
+        for n in 0..64_000 {
+            counts[(u64::from(unique.at(n)) * 64 / UNIQUE_VALUES) as usize] += 1;
+        }
+        // Chi-square with 63 degrees of freedom: 103.4 is the 99.9 % point.
+        let chi: f64 = counts
+            .iter()
+            .map(|&c| (f64::from(c) - 1_000.0).powi(2) / 1_000.0)
+            .sum();
+        assert!(chi < 103.4, "chi-square {chi}");
+    }
+}
