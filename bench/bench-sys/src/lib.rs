@@ -1,0 +1,18 @@
+//! The system calls that the benchmark programs share, so that `unsafe` stands in one place.
+
+pub mod args;
+pub mod epoll;
+pub mod process;
+pub mod socket;
+
+pub use args::Args;
+pub use epoll::{Epoll, Event, Interest};
+pub use process::{Cpu, Finished};
+
+/// What `check` makes of a system call's result: its value, or the error that `errno` names.
+fn check(result: libc::c_int) -> std::io::Result<libc::c_int> {
+    if result < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(result)
+}

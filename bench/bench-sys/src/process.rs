@@ -1,0 +1,147 @@
+//! Processes: what they cost, where they run, how they end.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::check;
+
+/// CPU time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cpu {
+    /// In user mode, microseconds.
+    pub user_us: f64,
+    /// In the kernel, microseconds.
+    pub system_us: f64,
+}
+
+impl Cpu {
+    /// What this process used so far.
+    ///
+    /// # Errors
+    /// What `getrusage` says.
+    pub fn of_self() -> io::Result<Cpu> {
+        let mut usage = no_usage();
+        // SAFETY: `usage` lives during the call.
+        check(unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) })?;
+        Ok(cpu_of(&usage))
+    }
+
+    /// What was used since `earlier`.
+    pub fn since(self, earlier: Cpu) -> Cpu {
+        Cpu {
+            user_us: self.user_us - earlier.user_us,
+            system_us: self.system_us - earlier.system_us,
+        }
+    }
+
+    /// User and system time together, microseconds.
+    pub fn total_us(self) -> f64 {
+        self.user_us + self.system_us
+    }
+}
+
+/// A child that ended, with what it used.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its CPU time, threads included.
+    pub cpu: Cpu,
+    /// Its largest resident size in bytes (`VmHWM`).
+    pub rss_max_bytes: u64,
+}
+
+/// Waits for a child and gives what it used. The child's pipes must be read before or meanwhile.
+///
+/// # Errors
+/// What `wait4` says.
+pub fn wait_with_usage(child: &Child) -> io::Result<Finished> {
+    let mut usage = no_usage();
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` and `usage` live during the call.
+        let waited = check(unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) });
+        match waited {
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Finished {
+        status: ExitStatus::from_raw(status),
+        cpu: cpu_of(&usage),
+        rss_max_bytes: usage.ru_maxrss as u64 * 1024,
+    })
+}
+
+/// Lets the command run on one core only, and end when the process that started it ends.
+pub fn pin(command: &mut Command, core: usize) {
+    // SAFETY: between fork and exec only system calls are made, on memory of the closure.
+    unsafe {
+        command.pre_exec(move || {
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(core, &mut set);
+            check(libc::sched_setaffinity(0, size_of_val(&set), &set))?;
+            Ok(())
+        });
+    }
+}
+
+/// Raises the number of files this process may open to at least `wanted`, the hard limit too if
+/// it is allowed to.
+///
+/// # Errors
+/// The limit is lower and may not be raised.
+pub fn raise_open_files(wanted: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` lives during the calls.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
+    if limit.rlim_cur >= wanted {
+        return Ok(());
+    }
+    limit.rlim_cur = wanted;
+    limit.rlim_max = limit.rlim_max.max(wanted);
+    // SAFETY: as above.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })?;
+    Ok(())
+}
+
+static ALARMED: AtomicBool = AtomicBool::new(false);
+
+/// Sets [`alarmed`] after some seconds, so that a loop can end in time without reading a clock.
+pub fn alarm_after(seconds: u32) {
+    extern "C" fn note(_: libc::c_int) {
+        ALARMED.store(true, Ordering::Relaxed);
+    }
+    let handler: extern "C" fn(libc::c_int) = note;
+    // SAFETY: the handler only stores to an atomic, which is safe in a signal.
+    unsafe {
+        libc::signal(libc::SIGALRM, handler as libc::sighandler_t);
+        libc::alarm(seconds);
+    }
+}
+
+/// Whether the time of [`alarm_after`] is over.
+#[inline]
+pub fn alarmed() -> bool {
+    ALARMED.load(Ordering::Relaxed)
+}
+
+fn no_usage() -> libc::rusage {
+    // SAFETY: rusage is plain numbers, for which zero is a value.
+    unsafe { std::mem::zeroed() }
+}
+
+fn cpu_of(usage: &libc::rusage) -> Cpu {
+    let us = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
+    Cpu {
+        user_us: us(usage.ru_utime),
+        system_us: us(usage.ru_stime),
+    }
+}

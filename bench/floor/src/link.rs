@@ -1,0 +1,29 @@
+//! Blocking exchange of messages, for logging in and preparing.
+
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+
+/// Reads until `is_whole` is content with what came, and gives it.
+pub fn read_until(
+    mut stream: &UnixStream,
+    is_whole: impl Fn(&[u8]) -> io::Result<bool>,
+) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let count = stream.read(&mut buffer)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&buffer[..count]);
+        if is_whole(&bytes)? {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// An error for an answer that makes no sense or is the server's own error.
+pub fn refused(doing: &str, answer: &[u8]) -> io::Error {
+    let text = String::from_utf8_lossy(answer).replace(|symbol: char| symbol.is_control(), " ");
+    io::Error::other(format!("{doing}: the server answered `{}`", text.trim()))
+}

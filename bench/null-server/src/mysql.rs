@@ -1,0 +1,480 @@
+//! The MySQL protocol, as much of it as load generators speak.
+
+use crate::server::{Fed, Protocol};
+use crate::sql::{self, CELL, Kind};
+
+const CLIENT_DEPRECATE_EOF: u32 = 1 << 24;
+/// Long password, found rows, long flag, database at connect, local files, protocol 4.1,
+/// transactions, secure connection, multi statements, multi results (also prepared), plugins,
+/// lenenc authentication data, no EOF packets.
+const CAPABILITIES: u32 = 1
+    | 2
+    | 4
+    | 8
+    | 1 << 7
+    | 1 << 9
+    | 1 << 13
+    | 1 << 15
+    | 7 << 16
+    | 1 << 19
+    | 1 << 21
+    | CLIENT_DEPRECATE_EOF;
+const STATUS_AUTOCOMMIT: [u8; 2] = [2, 0];
+/// A packet of this length is continued by the next.
+const PACKET_BYTES_MAX: usize = 0xff_ffff;
+const TYPE_LONGLONG: u8 = 8;
+const TYPE_VAR_STRING: u8 = 253;
+const TYPE_STRING: u8 = 254;
+
+/// Answers that are the same every time; in pairs, the second without EOF packets.
+pub struct Replies {
+    greeting: Vec<u8>,
+    ok: Vec<u8>,
+    one_changed: Vec<u8>,
+    text_row: [Vec<u8>; 2],
+    binary_row: [Vec<u8>; 2],
+    eof: [Vec<u8>; 2],
+    count_row: [Vec<u8>; 2],
+}
+
+impl Replies {
+    /// Builds them.
+    pub fn new() -> Replies {
+        Replies {
+            greeting: packet(0, &greeting()),
+            ok: packet(1, &ok_payload(0, 0)),
+            one_changed: packet(1, &ok_payload(0, 1)),
+            text_row: [false, true].map(|bare| select_reply(bare, false)),
+            binary_row: [false, true].map(|bare| select_reply(bare, true)),
+            eof: [packet(1, &eof_payload()), packet(1, &ok_payload(0xfe, 0))],
+            count_row: [false, true].map(|bare| {
+                rows_reply(
+                    bare,
+                    &[column(b"count(*)", TYPE_LONGLONG)],
+                    b"\x011".to_vec(),
+                )
+            }),
+        }
+    }
+}
+
+/// One connection.
+pub struct Session {
+    phase: Phase,
+    /// The client wants no EOF packets: an index into pairs of replies.
+    bare: bool,
+    statements: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    Login,
+    Commands,
+    /// A file comes: rows so far, bytes left of the packet under way, and whether that packet is
+    /// continued by the next.
+    File {
+        rows: u64,
+        left: usize,
+        continued: bool,
+    },
+}
+
+impl Session {
+    /// A connection that has not logged in.
+    pub fn new() -> Session {
+        Session {
+            phase: Phase::Login,
+            bare: false,
+            statements: 0,
+        }
+    }
+}
+
+impl Protocol for Session {
+    type Replies = Replies;
+
+    fn greet(&mut self, replies: &Replies, out: &mut Vec<u8>) {
+        out.extend_from_slice(&replies.greeting);
+    }
+
+    #[inline]
+    fn feed(&mut self, replies: &Replies, input: &[u8], out: &mut Vec<u8>) -> Fed {
+        let mut consumed = 0;
+        loop {
+            let rest = &input[consumed..];
+            if let Phase::File { left, rows, .. } = &mut self.phase
+                && *left > 0
+            {
+                let taken = rest.len().min(*left);
+                *rows += newlines(&rest[..taken]);
+                *left -= taken;
+                consumed += taken;
+                if *left > 0 {
+                    return Fed {
+                        consumed,
+                        close: false,
+                    };
+                }
+                continue;
+            }
+            let Some((header, body)) = rest.split_at_checked(4) else {
+                return Fed {
+                    consumed,
+                    close: false,
+                };
+            };
+            let length =
+                usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
+            if let Phase::File {
+                rows, continued, ..
+            } = self.phase
+            {
+                consumed += 4;
+                self.file_packet(rows, length, continued, header[3], out);
+                continue;
+            }
+            if length == PACKET_BYTES_MAX {
+                error(
+                    1153,
+                    "Got a packet bigger than 'max_allowed_packet' bytes",
+                    out,
+                );
+                return Fed {
+                    consumed,
+                    close: true,
+                };
+            }
+            let Some(body) = body.get(..length) else {
+                return Fed {
+                    consumed,
+                    close: false,
+                };
+            };
+            consumed += 4 + length;
+            if !self.packet(replies, body, out) {
+                return Fed {
+                    consumed,
+                    close: true,
+                };
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Answers one packet; false ends the connection.
+    #[inline]
+    fn packet(&mut self, replies: &Replies, body: &[u8], out: &mut Vec<u8>) -> bool {
+        if let Phase::Login = self.phase {
+            let Some(capabilities) = body.first_chunk::<4>() else {
+                return false;
+            };
+            self.bare = u32::from_le_bytes(*capabilities) & CLIENT_DEPRECATE_EOF != 0;
+            self.phase = Phase::Commands;
+            out.extend_from_slice(&packet(2, &ok_payload(0, 0)));
+            return true;
+        }
+        let Some((&command, argument)) = body.split_first() else {
+            return false;
+        };
+        match command {
+            0x01 => return false,
+            0x03 => self.query(replies, argument, out),
+            // Init database, ping, change user, reset statement, reset connection.
+            0x02 | 0x0e | 0x11 | 0x1a | 0x1f => out.extend_from_slice(&replies.ok),
+            0x16 => self.prepare(argument, out),
+            0x17 => self.execute(replies, argument, out),
+            // Long data and closing a statement have no answer.
+            0x18 | 0x19 => {}
+            0x1b => out.extend_from_slice(&replies.eof[usize::from(self.bare)]),
+            _ => error(1047, "null-server does not know this command", out),
+        }
+        true
+    }
+
+    fn query(&mut self, replies: &Replies, text: &[u8], out: &mut Vec<u8>) {
+        match sql::kind_of(text) {
+            Kind::Select => out.extend_from_slice(&replies.text_row[usize::from(self.bare)]),
+            Kind::Count => out.extend_from_slice(&replies.count_row[usize::from(self.bare)]),
+            Kind::Variables => variables_reply(self.bare, text, out),
+            Kind::Insert => {
+                out.extend_from_slice(&packet(1, &ok_payload(0, sql::inserted_rows(text))));
+            }
+            Kind::Change => out.extend_from_slice(&replies.one_changed),
+            Kind::Load => {
+                self.phase = Phase::File {
+                    rows: 0,
+                    left: 0,
+                    continued: false,
+                };
+                let request = [b"\xfb".as_slice(), sql::file_name(text)].concat();
+                out.extend_from_slice(&packet(1, &request));
+            }
+            Kind::DollarQuote => error(1054, "Unknown column '$$' in 'field list'", out),
+            Kind::Empty => error(1065, "Query was empty", out),
+            Kind::Begin | Kind::End | Kind::Show | Kind::Other => {
+                out.extend_from_slice(&replies.ok);
+            }
+        }
+    }
+
+    /// A statement's number tells its kind, so that executing one looks nothing up: the lowest
+    /// two bits are 1 for a row, 2 for a change and 0 for neither.
+    fn prepare(&mut self, text: &[u8], out: &mut Vec<u8>) {
+        let tag = match sql::kind_of(text) {
+            Kind::Select | Kind::Variables | Kind::Count => 1,
+            Kind::Insert | Kind::Change => 2,
+            _ => 0,
+        };
+        self.statements += 1;
+        let (columns, parameters) = (u16::from(tag == 1), sql::question_marks(text));
+        let mut head = vec![0];
+        head.extend_from_slice(&(self.statements << 2 | tag).to_le_bytes());
+        head.extend_from_slice(&columns.to_le_bytes());
+        head.extend_from_slice(&parameters.to_le_bytes());
+        head.extend_from_slice(&[0, 0, 0]);
+        let mut packets = vec![head];
+        let definitions = [
+            (parameters, column(b"?", TYPE_LONGLONG)),
+            (columns, column(b"c", TYPE_STRING)),
+        ];
+        for (count, definition) in definitions {
+            packets.extend((0..count).map(|_| definition.clone()));
+            if count > 0 && !self.bare {
+                packets.push(eof_payload());
+            }
+        }
+        extend_packets(&packets, out);
+    }
+
+    #[inline]
+    fn execute(&mut self, replies: &Replies, argument: &[u8], out: &mut Vec<u8>) {
+        match argument.first().map(|id| id & 3) {
+            Some(1) => out.extend_from_slice(&replies.binary_row[usize::from(self.bare)]),
+            Some(2) => out.extend_from_slice(&replies.one_changed),
+            Some(_) => out.extend_from_slice(&replies.ok),
+            None => error(1835, "Malformed communication packet", out),
+        }
+    }
+
+    /// Takes the header of a packet of a file: an empty one ends it.
+    fn file_packet(
+        &mut self,
+        rows: u64,
+        length: usize,
+        continued: bool,
+        seq: u8,
+        out: &mut Vec<u8>,
+    ) {
+        if length == 0 && !continued {
+            self.phase = Phase::Commands;
+            out.extend_from_slice(&packet(seq.wrapping_add(1), &ok_payload(0, rows)));
+            return;
+        }
+        self.phase = Phase::File {
+            rows,
+            left: length,
+            continued: length == PACKET_BYTES_MAX,
+        };
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+fn greeting() -> Vec<u8> {
+    let [low0, low1, high0, high1] = CAPABILITIES.to_le_bytes();
+    let mut bytes = vec![10];
+    // Real servers of this line put 5.5.5- before their version, and clients strip it.
+    bytes.extend_from_slice(b"5.5.5-10.11.0-MariaDB-null\0");
+    bytes.extend_from_slice(&[1, 0, 0, 0]);
+    bytes.extend_from_slice(b"abcdefgh\0");
+    bytes.extend_from_slice(&[low0, low1, 45, 2, 0, high0, high1, 21]);
+    bytes.extend_from_slice(&[0; 10]);
+    bytes.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
+    bytes
+}
+
+fn select_reply(bare: bool, binary: bool) -> Vec<u8> {
+    let mut row = if binary { vec![0, 0] } else { Vec::new() };
+    text(CELL, &mut row);
+    rows_reply(bare, &[column(b"c", TYPE_STRING)], row)
+}
+
+fn variables_reply(bare: bool, query: &[u8], out: &mut Vec<u8>) {
+    let (mut columns, mut row) = (Vec::new(), Vec::new());
+    for (name, value) in sql::variables(query).take(200) {
+        columns.push(column(&name[..name.len().min(200)], TYPE_VAR_STRING));
+        text(value, &mut row);
+    }
+    out.extend_from_slice(&rows_reply(bare, &columns, row));
+}
+
+fn rows_reply(bare: bool, columns: &[Vec<u8>], row: Vec<u8>) -> Vec<u8> {
+    let mut packets = vec![vec![columns.len() as u8]];
+    packets.extend_from_slice(columns);
+    if !bare {
+        packets.push(eof_payload());
+    }
+    packets.push(row);
+    packets.push(if bare {
+        ok_payload(0xfe, 0)
+    } else {
+        eof_payload()
+    });
+    let mut bytes = Vec::new();
+    extend_packets(&packets, &mut bytes);
+    bytes
+}
+
+fn column(name: &[u8], type_code: u8) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in [
+        b"def".as_slice(),
+        b"sbtest",
+        b"sbtest1",
+        b"sbtest1",
+        name,
+        name,
+    ] {
+        text(part, &mut bytes);
+    }
+    let width: u32 = if type_code == TYPE_LONGLONG { 20 } else { 480 };
+    bytes.extend_from_slice(&[12, 45, 0]);
+    bytes.extend_from_slice(&width.to_le_bytes());
+    bytes.extend_from_slice(&[type_code, 0, 0, 0, 0, 0]);
+    bytes
+}
+
+fn text(bytes: &[u8], out: &mut Vec<u8>) {
+    length(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+fn length(value: u64, out: &mut Vec<u8>) {
+    match value {
+        0..251 => out.push(value as u8),
+        251..0x1_0000 => {
+            out.push(0xfc);
+            out.extend_from_slice(&(value as u16).to_le_bytes());
+        }
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+}
+
+fn ok_payload(header: u8, affected: u64) -> Vec<u8> {
+    let mut bytes = vec![header];
+    length(affected, &mut bytes);
+    bytes.push(0);
+    bytes.extend_from_slice(&STATUS_AUTOCOMMIT);
+    bytes.extend_from_slice(&[0, 0]);
+    bytes
+}
+
+fn eof_payload() -> Vec<u8> {
+    let [low, high] = STATUS_AUTOCOMMIT;
+    vec![0xfe, 0, 0, low, high]
+}
+
+fn error(code: u16, message: &str, out: &mut Vec<u8>) {
+    let mut bytes = vec![0xff];
+    bytes.extend_from_slice(&code.to_le_bytes());
+    bytes.extend_from_slice(b"#HY000");
+    bytes.extend_from_slice(message.as_bytes());
+    out.extend_from_slice(&packet(1, &bytes));
+}
+
+fn extend_packets(payloads: &[Vec<u8>], out: &mut Vec<u8>) {
+    let mut sequence = 1u8;
+    for payload in payloads {
+        out.extend_from_slice(&packet(sequence, payload));
+        sequence = sequence.wrapping_add(1);
+    }
+}
+
+fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (payload.len() as u32).to_le_bytes()[..3].to_vec();
+    bytes.push(sequence);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logged_in(capabilities: u32) -> (Session, Replies) {
+        let (mut session, replies) = (Session::new(), Replies::new());
+        let login = packet(1, &capabilities.to_le_bytes());
+        let mut out = Vec::new();
+        let fed = session.feed(&replies, &login, &mut out);
+        assert_eq!((fed.consumed, fed.close), (login.len(), false));
+        assert_eq!(out[3..5], [2, 0]);
+        (session, replies)
+    }
+
+    fn ask(session: &mut Session, replies: &Replies, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let request = packet(0, payload);
+        let (head, tail) = request.split_at(request.len() / 2);
+        let fed = session.feed(replies, head, &mut out);
+        assert_eq!(fed.consumed, 0, "half a request is no request");
+        let whole = [head, tail].concat();
+        assert_eq!(
+            session.feed(replies, &whole, &mut out).consumed,
+            whole.len()
+        );
+        out
+    }
+
+    fn packets(mut bytes: &[u8]) -> Vec<&[u8]> {
+        let mut found = Vec::new();
+        while let Some((header, rest)) = bytes.split_at_checked(4) {
+            let length = usize::from(header[0]) | usize::from(header[1]) << 8;
+            assert_eq!(usize::from(header[3]), found.len() + 1, "sequence");
+            found.push(&rest[..length]);
+            bytes = &rest[length..];
+        }
+        found
+    }
+
+    #[test]
+    fn a_prepared_select_gives_one_row_with_and_without_eof() {
+        for (capabilities, count) in [(0, 5), (CLIENT_DEPRECATE_EOF, 4)] {
+            let (mut session, replies) = logged_in(capabilities);
+            let prepared = ask(&mut session, &replies, b"\x16SELECT c FROM t WHERE id=?");
+            let prepared = packets(&prepared);
+            assert_eq!(prepared[0][5..9], [1, 0, 1, 0], "columns and parameters");
+            let mut execute = vec![0x17];
+            execute.extend_from_slice(&prepared[0][1..5]);
+            let rows = ask(&mut session, &replies, &execute);
+            let rows = packets(&rows);
+            assert_eq!(rows.len(), count);
+            assert_eq!(&rows[count - 2][3..], CELL);
+            assert_eq!(rows[count - 1][0], 0xfe);
+        }
+    }
+
+    #[test]
+    fn a_file_is_drained_across_reads_and_its_rows_counted() {
+        let (mut session, replies) = logged_in(0);
+        ask(
+            &mut session,
+            &replies,
+            b"\x03LOAD DATA LOCAL INFILE 'x' INTO TABLE t",
+        );
+        let mut file = packet(2, b"1,2\n3,4\n");
+        file.extend_from_slice(&packet(3, b"5,6\n"));
+        file.extend_from_slice(&packet(4, b""));
+        let (mut out, mut at) = (Vec::new(), 0);
+        for end in 1..=file.len() {
+            at += session.feed(&replies, &file[at..end], &mut out).consumed;
+        }
+        assert_eq!(at, file.len());
+        assert_eq!(out, packet(5, &ok_payload(0, 3)));
+    }
+}

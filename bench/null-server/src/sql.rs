@@ -1,0 +1,222 @@
+//! As much of SQL as tells which canned answer fits.
+
+/// The text that every row holds: 119 characters, as wide as a row of the usual test table.
+pub const CELL: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-\
+20604855487-25459966574-28203206787-41238978918-19503783441";
+
+/// What a statement wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One row.
+    Select,
+    /// The server's variables, one column each.
+    Variables,
+    /// A number of rows: one.
+    Count,
+    /// A client's test of whether `$$` quotes, which a server of this line refuses.
+    DollarQuote,
+    /// So many rows inserted.
+    Insert,
+    /// Rows changed or deleted: one.
+    Change,
+    /// A file that the client sends.
+    Load,
+    /// A transaction begins.
+    Begin,
+    /// A transaction ends.
+    End,
+    /// Something to show.
+    Show,
+    /// Nothing but an answer.
+    Other,
+    /// No statement at all.
+    Empty,
+}
+
+/// Tells a statement's kind by its first word, and by little more where that is not enough.
+pub fn kind_of(sql: &[u8]) -> Kind {
+    let sql = sql.trim_ascii_start();
+    let starts = |word: &str| {
+        sql.get(..word.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    match sql.first().map(u8::to_ascii_lowercase) {
+        None | Some(b';') => Kind::Empty,
+        Some(b's') if starts("select") => kind_of_select(sql),
+        Some(b's') if starts("show") => Kind::Show,
+        Some(b's') if starts("start") => Kind::Begin,
+        Some(b'b') if starts("begin") => Kind::Begin,
+        Some(b'c') if starts("commit") => Kind::End,
+        Some(b'e') if starts("end") => Kind::End,
+        Some(b'r') if starts("rollback") => Kind::End,
+        Some(b'i') if starts("insert") => Kind::Insert,
+        Some(b'r') if starts("replace") => Kind::Insert,
+        Some(b'u') if starts("update") => Kind::Change,
+        Some(b'd') if starts("delete") => Kind::Change,
+        Some(b'l') if starts("load data local") => Kind::Load,
+        Some(b'c') if starts("copy") && contains(sql, b"from stdin") => Kind::Load,
+        _ => Kind::Other,
+    }
+}
+
+/// How many rows an `INSERT` has: the parenthesised groups after `VALUES`.
+pub fn inserted_rows(sql: &[u8]) -> u64 {
+    let Some(values) = find(sql, b"values") else {
+        return 1;
+    };
+    let (mut rows, mut depth, mut quoted, mut escaped) = (0, 0u32, false, false);
+    for &byte in &sql[values..] {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'\'' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' => {
+                rows += u64::from(depth == 0);
+                depth += 1;
+            }
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    rows
+}
+
+/// How many `?` a statement has outside of quotes.
+pub fn question_marks(sql: &[u8]) -> u16 {
+    let (mut count, mut quote) = (0, None);
+    for &byte in sql {
+        match quote {
+            Some(open) if byte == open => quote = None,
+            Some(_) => {}
+            None if matches!(byte, b'\'' | b'"' | b'`') => quote = Some(byte),
+            None => count += u16::from(byte == b'?'),
+        }
+    }
+    count
+}
+
+/// The highest `$n` of a statement.
+pub fn highest_dollar(sql: &[u8]) -> u16 {
+    let mut highest = 0;
+    for (at, _) in sql.iter().enumerate().filter(|(_, byte)| **byte == b'$') {
+        let digits = sql[at + 1..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit());
+        let number = digits.fold(0u16, |sum, digit| {
+            sum.saturating_mul(10)
+                .saturating_add(u16::from(digit - b'0'))
+        });
+        highest = highest.max(number);
+    }
+    highest
+}
+
+/// The items of a `SELECT` for variables, with the value each gets.
+pub fn variables(sql: &[u8]) -> impl Iterator<Item = (&[u8], &'static [u8])> {
+    const VALUES: &[(&[u8], &[u8])] = &[
+        (b"max_allowed_packet", b"16777216"),
+        (b"version_comment", b"null-server"),
+        (b"version", b"10.11.0-MariaDB-null"),
+        (b"wait_timeout", b"28800"),
+        (b"socket", b""),
+        (b"sql_mode", b""),
+        (b"isolation", b"REPEATABLE-READ"),
+        (b"database", b"sbtest"),
+    ];
+    let sql = sql.trim_ascii_start();
+    let list = sql.get("select".len()..).unwrap_or_default();
+    let end = find(list, b" limit ").unwrap_or(list.len());
+    list[..end].split(|byte| *byte == b',').map(|item| {
+        let item = item.trim_ascii();
+        let known = VALUES.iter().find(|(name, _)| contains(item, name));
+        (item, known.map_or(b"1".as_slice(), |(_, value)| value))
+    })
+}
+
+/// The file that a `LOAD DATA LOCAL` names: its first quoted text.
+pub fn file_name(sql: &[u8]) -> &[u8] {
+    sql.split(|byte| matches!(byte, b'\'' | b'"'))
+        .nth(1)
+        .unwrap_or_default()
+}
+
+fn kind_of_select(sql: &[u8]) -> Kind {
+    let head = &sql[..sql.len().min(32)];
+    let has = |lower: &[u8]| contains(head, lower);
+    if has(b"@@") || has(b"version()") || has(b"database()") {
+        Kind::Variables
+    } else if has(b"count(*)") {
+        Kind::Count
+    } else if has(b"$$") {
+        Kind::DollarQuote
+    } else {
+        Kind::Select
+    }
+}
+
+fn contains(text: &[u8], lower: &[u8]) -> bool {
+    find(text, lower).is_some()
+}
+
+fn find(text: &[u8], lower: &[u8]) -> Option<usize> {
+    text.windows(lower.len())
+        .position(|window| window.eq_ignore_ascii_case(lower))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_tells_the_kind() {
+        assert_eq!(kind_of(b" SELECT c FROM sbtest1 WHERE id=?"), Kind::Select);
+        assert_eq!(
+            kind_of(b"select @@version_comment limit 1"),
+            Kind::Variables
+        );
+        assert_eq!(kind_of(b"INSERT INTO t VALUES (1)"), Kind::Insert);
+        assert_eq!(kind_of(b"COPY t FROM STDIN"), Kind::Load);
+        assert_eq!(
+            kind_of(b"copy t (id, k) from stdin with (format csv)"),
+            Kind::Load
+        );
+        assert_eq!(
+            kind_of(b"LOAD DATA LOCAL INFILE 'x' INTO TABLE t"),
+            Kind::Load
+        );
+        assert_eq!(kind_of(b"BEGIN"), Kind::Begin);
+        assert_eq!(kind_of(b"set names utf8"), Kind::Other);
+        assert_eq!(kind_of(b"  "), Kind::Empty);
+        assert_eq!(kind_of(b"select count(*) from t"), Kind::Count);
+        assert_eq!(
+            file_name(b"LOAD DATA LOCAL INFILE '/tmp/x' INTO TABLE t"),
+            b"/tmp/x"
+        );
+    }
+
+    #[test]
+    fn rows_and_parameters_are_counted_outside_of_quotes() {
+        assert_eq!(
+            inserted_rows(b"INSERT INTO t(a, b) VALUES (1,'(x'),(2,'it\\'s ('),(f(3),'')"),
+            3
+        );
+        assert_eq!(
+            question_marks(b"UPDATE t SET c='?' WHERE id=? AND `?`=?"),
+            2
+        );
+        assert_eq!(highest_dollar(b"SELECT $1, $12, $2"), 12);
+    }
+
+    #[test]
+    fn variables_have_a_value_each() {
+        let found: Vec<_> = variables(b"SELECT @@max_allowed_packet, @@x LIMIT 1").collect();
+        assert_eq!(
+            found,
+            [
+                (b"@@max_allowed_packet".as_slice(), b"16777216".as_slice()),
+                (b"@@x".as_slice(), b"1".as_slice())
+            ]
+        );
+    }
+}
