@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// How arrivals are spaced in an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -77,20 +77,26 @@ pub struct Drive {
     /// Threads that drive them.
     pub workers: u32,
     /// How long to measure; `None` is without limit.
+    #[serde(rename = "time_s", serialize_with = "optional_seconds")]
     pub time: Option<Duration>,
     /// How many events to run over all sessions; `None` is without limit.
     pub events: Option<u64>,
     /// How long to run before measuring.
+    #[serde(rename = "warmup_s", serialize_with = "seconds")]
     pub warmup: Duration,
     /// How long events in flight may take to end after the time limit.
+    #[serde(rename = "grace_s", serialize_with = "seconds")]
     pub grace: Duration,
     /// Over how long sessions start, evenly; zero starts them together.
+    #[serde(rename = "ramp_up_s", serialize_with = "seconds")]
     pub ramp_up: Duration,
     /// Open loop; `None` is a closed loop.
     pub open_loop: Option<OpenLoop>,
     /// How long sessions may take to connect and initialise.
+    #[serde(rename = "init_timeout_s", serialize_with = "seconds")]
     pub init_timeout: Duration,
     /// The interval of recording and reporting.
+    #[serde(rename = "interval_s", serialize_with = "seconds")]
     pub interval: Duration,
     /// The seed of all random streams.
     pub seed: u64,
@@ -121,9 +127,53 @@ pub enum OptionValue {
     /// On or off.
     Bool(bool),
     /// A number.
+    #[serde(serialize_with = "plain_number")]
     Number(f64),
     /// Text.
     Text(String),
     /// Several texts.
     List(Vec<String>),
+}
+
+fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(duration.as_secs_f64())
+}
+
+fn optional_seconds<S: Serializer>(duration: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    duration.map(|time| time.as_secs_f64()).serialize(to)
+}
+
+/// Whole numbers without a fraction, as they were typed; JSON has no infinities, so those are text.
+fn plain_number<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+    // Beyond 2^53 a double no longer tells neighbouring integers apart.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    if !number.is_finite() {
+        to.serialize_str(&number.to_string())
+    } else if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
+        to.serialize_i64(*number as i64)
+    } else {
+        to.serialize_f64(*number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Drive, OptionValue};
+
+    #[test]
+    fn durations_are_seconds_by_name() {
+        let drive = serde_json::to_value(Drive::default()).unwrap();
+        assert_eq!(drive["time_s"], 10.0);
+        assert_eq!(drive["warmup_s"], 0.0);
+        assert_eq!(drive["init_timeout_s"], 30.0);
+    }
+
+    #[test]
+    fn option_numbers_look_as_typed() {
+        let json = |n| serde_json::to_string(&OptionValue::Number(n)).unwrap();
+        assert_eq!(json(10_000.0), "10000");
+        assert_eq!(json(-3.0), "-3");
+        assert_eq!(json(1.5), "1.5");
+        assert_eq!(json(f64::INFINITY), "\"inf\"");
+    }
 }

@@ -1,7 +1,7 @@
 //! What is known of a run when it has ended: the content of the terminal summary and of `--json`.
 //! Durations are seconds, latencies milliseconds, as their names say.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::interval::{Counters, ErrorsByCode};
 use crate::plan::{Drive, OptionValue, RandPlan};
@@ -82,7 +82,10 @@ pub struct WorkloadSummary {
     /// The command, e.g. `run`.
     pub command: String,
     /// The script's own options with their values.
+    #[serde(serialize_with = "as_object")]
     pub options: Vec<(String, OptionValue)>,
+    /// Names of those options whose value is not the script's default.
+    pub changed: Vec<String>,
 }
 
 /// What it ran on. No secrets.
@@ -233,4 +236,9 @@ pub struct IntervalSummary {
     pub backlog: u64,
     /// Open loop: under way.
     pub concurrency: u32,
+}
+
+/// Pairs as one JSON object, in their order.
+fn as_object<S: Serializer>(pairs: &[(String, OptionValue)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }

@@ -1,1 +1,5 @@
-//! dyno-report
+//! Reports: pure functions from what is known of a run ([`dyno_core::summary::RunSummary`],
+//! [`dyno_core::interval::Interval`]) to text. Nothing here prints, reads a clock or knows how a run
+//! is driven; whether there are colours, and how wide the terminal is, is for the caller to say.
+
+pub mod summarize;
