@@ -7,6 +7,10 @@ use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+pub mod packages;
+pub mod servers;
+pub mod sid;
+pub mod test;
 pub mod tidy;
 
 /// The root of the repository that cargo runs in.
@@ -22,4 +26,10 @@ pub fn repository() -> PathBuf {
 pub fn say(message: &str) {
     // A reader that went away (`| head`) is no reason to stop.
     let _ = writeln!(io::stdout().lock(), "{message}");
+}
+
+/// Tells the developer what went wrong, on standard error.
+pub fn complain(message: &str) {
+    // There is nowhere left to say that it could not be said.
+    let _ = writeln!(io::stderr().lock(), "{message}");
 }

@@ -3,13 +3,16 @@
 use std::env;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use xtask::{repository, say, tidy};
+use anyhow::{Context, Result, bail};
+use xtask::servers::set::{self, Set};
+use xtask::{repository, say, test, tidy};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  tidy    hold the repository to its written law (sizes, words, lints, ARCHITECTURE.md)
+  test [--keep-servers]   install what is missing, start servers, run every check and test
+  servers up|env|down     servers to test against by hand: `eval \"$(cargo xtask servers env)\"`
+  tidy                    hold the repository to its written law (sizes, words, lints)
 ";
 
 fn main() -> ExitCode {
@@ -18,7 +21,7 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("xtask: {error:#}"));
+            xtask::complain(&format!("xtask: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -26,7 +29,22 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
-        ["tidy"] => run_tidy(),
+        ["test"] => test::run(false),
+        ["test", "--keep-servers"] => test::run(true),
+        ["servers", "up"] => servers_up(),
+        ["servers", "env"] => {
+            let environment = set::kept_environment()?;
+            say(environment
+                .context("no servers are up: `cargo xtask servers up`")?
+                .trim_end());
+            Ok(())
+        }
+        ["servers", "down"] => {
+            let ended = set::down(true)?;
+            say(&format!("{ended} sets of servers were ended"));
+            Ok(())
+        }
+        ["tidy"] => tidy::enforce(&repository()),
         ["help" | "--help" | "-h"] => {
             say(USAGE);
             Ok(())
@@ -35,13 +53,16 @@ fn run(arguments: &[&str]) -> Result<()> {
     }
 }
 
-fn run_tidy() -> Result<()> {
-    let breaches = tidy::check(&repository())?;
-    for breach in &breaches {
-        say(&breach.to_string());
+fn servers_up() -> Result<()> {
+    if let Some(environment) = set::kept_environment()? {
+        say(&format!("# up already\n{}", environment.trim_end()));
+        return Ok(());
     }
-    match breaches.len() {
-        0 => Ok(()),
-        count => bail!("{count} breaches of the written law (CONTRIBUTING.md says what it is)"),
-    }
+    test::install()?;
+    set::down(true)?;
+    Set::up_to_stay()?.keep()?;
+    say(set::kept_environment()?
+        .context("the servers ended right after their start")?
+        .trim_end());
+    Ok(())
 }

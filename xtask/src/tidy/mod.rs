@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 mod functions;
 mod mask;
 
+use crate::say;
 use functions::Language;
 
 /// A source file has fewer lines than this.
@@ -103,6 +104,21 @@ pub fn check(root: &Path) -> Result<Vec<Breach>> {
     breaches.retain(|breach| !excepted(breach));
     breaches.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     Ok(breaches)
+}
+
+/// Tells every breach in the repository at `root`.
+///
+/// # Errors
+/// There is one, or a file cannot be read.
+pub fn enforce(root: &Path) -> Result<()> {
+    let breaches = check(root)?;
+    for breach in &breaches {
+        say(&breach.to_string());
+    }
+    match breaches.len() {
+        0 => Ok(()),
+        count => bail!("{count} breaches of the written law (CONTRIBUTING.md says what it is)"),
+    }
 }
 
 fn excepted(breach: &Breach) -> bool {

@@ -1,0 +1,154 @@
+//! What the tests need from Debian's packages.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::servers::process;
+use crate::servers::programs::{find, postgres_bin, testbed};
+
+/// Keeps package scripts from starting services. It says who made it, so that it can be told from
+/// the administrator's own.
+const POLICY: &str = "#!/bin/sh\n# Made by Dyno's `cargo xtask test`; safe to remove.\nexit 101\n";
+const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// The packages that bring what is not there yet.
+pub fn missing() -> Vec<&'static str> {
+    let program = |name: &str| find(name).is_some();
+    let postgres = if is_available("postgresql-15") {
+        "postgresql-15"
+    } else {
+        "postgresql"
+    };
+    let needed = [
+        (
+            program("mariadbd") && program("mariadb-install-db"),
+            "mariadb-server",
+        ),
+        (postgres_bin().is_some(), postgres),
+        (program("sysbench"), "sysbench"),
+        (program("valgrind"), "valgrind"),
+        (program("patchelf"), "patchelf"),
+        (program("openssl"), "openssl"),
+        (Path::new(KEYRING).exists(), "debian-archive-keyring"),
+    ];
+    let absent = needed.into_iter().filter(|(there, _)| !there);
+    absent.map(|(_, package)| package).collect()
+}
+
+/// Installs the packages in one transaction, as root or with sudo, without starting services.
+///
+/// # Errors
+/// This is not Debian, there is no way to become root, or apt-get fails: with its own words.
+pub fn install(log_folder: &Path) -> Result<()> {
+    if missing().is_empty() {
+        return Ok(());
+    }
+    if find("apt-get").is_none() {
+        bail!(
+            "{} must be installed by hand: this machine has no apt-get",
+            missing().join(", ")
+        );
+    }
+    if !process::is_root() && find("sudo").is_none() {
+        bail!(
+            "{} must be installed first: run this once as root, or install sudo",
+            missing().join(", ")
+        );
+    }
+    apt_get(log_folder, &["update"])?;
+    // Which PostgreSQL there is can only be told now.
+    let mut arguments = vec!["install", "-y", "--no-install-recommends"];
+    arguments.extend(missing());
+    let policy = Policy::enforce(log_folder)?;
+    let installed = apt_get(log_folder, &arguments);
+    policy.lift()?;
+    installed?;
+    match missing()[..] {
+        [] => Ok(()),
+        ref rest => bail!(
+            "installed, but still without what these bring: {}",
+            rest.join(", ")
+        ),
+    }
+}
+
+/// A command that runs as root.
+fn as_root(program: &str) -> Command {
+    if process::is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sudo");
+    command.arg(program);
+    command
+}
+
+fn is_available(package: &str) -> bool {
+    let output = Command::new("apt-cache").args(["show", package]).output();
+    output.is_ok_and(|output| output.status.success() && !output.stdout.is_empty())
+}
+
+fn apt_get(log_folder: &Path, arguments: &[&str]) -> Result<()> {
+    let mut command = as_root("env");
+    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+    // Another package manager may be at work, as it is on machines that have just booted.
+    command.args(["-o", "DPkg::Lock::Timeout=600"]);
+    command.args(arguments);
+    logged(&mut command, &log_folder.join("apt.log"))
+}
+
+/// Runs a command with its output in a file, whose end becomes the error's text.
+pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<()> {
+    let what = format!("{command:?}").replace('"', "");
+    let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    command
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file);
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {what}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let end = lines[lines.len().saturating_sub(10)..].join("\n");
+    bail!("{what}\nfailed ({status}):\n{end}")
+}
+
+/// The policy that package scripts ask before they start a service.
+struct Policy {
+    ours: bool,
+}
+
+impl Policy {
+    fn enforce(folder: &Path) -> Result<Self> {
+        let there = Path::new(POLICY_PATH);
+        if there.exists() {
+            // Ours if an aborted run left it, else the administrator's, who knows better.
+            let ours = fs::read_to_string(there).is_ok_and(|text| text == POLICY);
+            return Ok(Self { ours });
+        }
+        let draft: PathBuf = folder.join("policy-rc.d");
+        fs::write(&draft, POLICY).with_context(|| format!("cannot write {}", draft.display()))?;
+        let mut install = as_root("install");
+        install.args(["-m", "755"]).arg(draft).arg(POLICY_PATH);
+        run(&mut install)?;
+        Ok(Self { ours: true })
+    }
+
+    fn lift(self) -> Result<()> {
+        if self.ours {
+            run(as_root("rm").args(["-f", POLICY_PATH]))?;
+        }
+        Ok(())
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    logged(command, &testbed().join("command.log"))
+}

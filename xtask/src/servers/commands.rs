@@ -1,0 +1,129 @@
+//! What each server's programs are called with.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::{Kind, programs};
+
+/// The program that makes a data directory.
+pub(super) fn initializer(kind: Kind) -> Result<PathBuf> {
+    match kind {
+        Kind::Mariadb => {
+            programs::locate(kind)?;
+            match programs::find("mariadb-install-db") {
+                Some(program) => Ok(program),
+                None => bail!("mariadb-install-db is not installed; it comes with MariaDB"),
+            }
+        }
+        Kind::Mysql => programs::locate(kind),
+        Kind::Postgres => Ok(programs::locate(kind)?.join("initdb")),
+    }
+}
+
+/// The server.
+pub(super) fn server(kind: Kind) -> Result<PathBuf> {
+    let located = programs::locate(kind)?;
+    Ok(match kind {
+        Kind::Mariadb | Kind::Mysql => located,
+        Kind::Postgres => located.join("postgres"),
+    })
+}
+
+/// Arguments that make a data directory below `dir`: user root (postgres) without a password.
+pub(super) fn initialize(kind: Kind, dir: &Path) -> Result<Vec<String>> {
+    let data = path(dir, "data");
+    Ok(match kind {
+        // By default root is whoever is root on the machine, which the server's user is not.
+        Kind::Mariadb => strings(&[
+            "--no-defaults",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            &format!("--datadir={data}"),
+        ]),
+        Kind::Mysql => {
+            let mut arguments = mysql_base()?;
+            arguments.extend(strings(&[
+                "--initialize-insecure",
+                &format!("--datadir={data}"),
+            ]));
+            arguments
+        }
+        Kind::Postgres => strings(&[
+            "-D",
+            &data,
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        ]),
+    })
+}
+
+/// Arguments that serve that data directory. Small, but with room for the tests' connections.
+pub(super) fn serve(kind: Kind, dir: &Path, port: u16) -> Result<Vec<String>> {
+    let mut arguments = match kind {
+        Kind::Mariadb => strings(&["--no-defaults", "--skip-name-resolve"]),
+        Kind::Mysql => mysql_base()?,
+        Kind::Postgres => return Ok(serve_postgres(dir, port)),
+    };
+    arguments.extend(strings(&[
+        "--bind-address=127.0.0.1",
+        "--innodb-buffer-pool-size=256M",
+        "--max-connections=1000",
+        "--server-id=1",
+        &format!("--port={port}"),
+        &format!("--datadir={}", path(dir, "data")),
+        &format!("--socket={}", path(dir, "sock")),
+        &format!("--pid-file={}", path(dir, "pid")),
+    ]));
+    Ok(arguments)
+}
+
+fn serve_postgres(dir: &Path, port: u16) -> Vec<String> {
+    let mut arguments = strings(&["-D", &path(dir, "data"), "-p", &port.to_string()]);
+    for setting in [
+        "listen_addresses=127.0.0.1",
+        "max_connections=400",
+        "shared_buffers=256MB",
+        "logging_collector=off",
+        "shared_preload_libraries=pg_stat_statements",
+        &format!("unix_socket_directories={}", dir.display()),
+    ] {
+        arguments.extend(strings(&["-c", setting]));
+    }
+    arguments
+}
+
+/// MySQL lies in a tree of its own: everything that was compiled in must be named.
+fn mysql_base() -> Result<Vec<String>> {
+    let server = programs::locate(Kind::Mysql)?;
+    let base = server
+        .parent()
+        .and_then(Path::parent)
+        .with_context(|| format!("{} is not in a `sbin` folder", server.display()))?;
+    Ok(strings(&[
+        "--no-defaults",
+        &format!("--basedir={}", base.display()),
+        &format!("--plugin-dir={}", path(base, "lib/mysql/plugin")),
+        &format!(
+            "--character-sets-dir={}",
+            path(base, "share/mysql/charsets")
+        ),
+        &format!("--lc-messages-dir={}", path(base, "share/mysql")),
+        "--secure-file-priv=",
+        "--mysqlx=OFF",
+    ]))
+}
+
+fn path(dir: &Path, name: &str) -> String {
+    dir.join(name).display().to_string()
+}
+
+fn strings(arguments: &[&str]) -> Vec<String> {
+    arguments.iter().map(|&text| text.to_owned()).collect()
+}

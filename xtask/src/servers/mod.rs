@@ -1,0 +1,362 @@
+//! Private servers on the loopback interface: started from installed programs in a data directory
+//! of their own, unprivileged, reachable by a UNIX socket and a port that the kernel chose.
+
+use std::fmt;
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+mod commands;
+pub mod process;
+pub mod programs;
+pub mod set;
+mod tls;
+
+use process::{Identity, ProcessId, wait_until};
+
+/// How long a server may take to start or stop on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// MariaDB.
+    Mariadb,
+    /// MySQL.
+    Mysql,
+    /// PostgreSQL.
+    Postgres,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Mariadb, Self::Mysql, Self::Postgres];
+
+    /// Its name in paths and in the names of environment variables.
+    pub fn tag(self) -> &'static str {
+        match self {
+            Self::Mariadb => "mariadb",
+            Self::Mysql => "mysql",
+            Self::Postgres => "pg",
+        }
+    }
+
+    /// The signal that ends it in an orderly way.
+    pub fn stop_signal(self) -> i32 {
+        match self {
+            Self::Mariadb | Self::Mysql => libc::SIGTERM,
+            // "Fast": it does not wait for its clients to leave.
+            Self::Postgres => libc::SIGINT,
+        }
+    }
+
+    /// The signal that ends it soonest without leaving anything behind but its files.
+    pub fn discard_signal(self) -> i32 {
+        match self {
+            Self::Mariadb | Self::Mysql => libc::SIGKILL,
+            // "Immediate": its processes and its shared memory go with it.
+            Self::Postgres => libc::SIGQUIT,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mariadb => "MariaDB",
+            Self::Mysql => "MySQL",
+            Self::Postgres => "PostgreSQL",
+        })
+    }
+}
+
+/// How a server is started.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// More arguments for it, e.g. `--max-connections=9` or `-c`, `work_mem=1MB`.
+    pub arguments: Vec<String>,
+    /// It ends when the thread that launched it ends, however that ends.
+    pub dies_with_thread: bool,
+}
+
+/// A data directory that a server can be launched on.
+pub struct Ready {
+    kind: Kind,
+    dir: PathBuf,
+    identity: Option<Identity>,
+}
+
+/// A running (or killed, or stopped) server. Dropping it discards the server, not its files.
+pub struct Server {
+    ready: Ready,
+    options: Options,
+    port: u16,
+    child: Child,
+}
+
+/// Makes a data directory in `dir`, which is created.
+///
+/// # Errors
+/// The server is not installed, or its own initialisation failed: with the end of its log.
+pub fn initialize(kind: Kind, dir: &Path) -> Result<Ready> {
+    let identity = process::unprivileged()?;
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    process::give(dir, identity)?;
+    let ready = Ready {
+        kind,
+        dir: dir.to_owned(),
+        identity,
+    };
+    let log = dir.join("initialize.log");
+    let mut command = ready.command(&commands::initializer(kind)?);
+    command.args(commands::initialize(kind, dir)?);
+    let mut child = process::spawn(&mut command, &log, None)?;
+    if !child.wait()?.success() {
+        bail!(
+            "{kind} could not make a data directory in {}:\n{}",
+            dir.display(),
+            tail(&log)
+        );
+    }
+    Ok(ready)
+}
+
+impl Ready {
+    /// Starts the server and waits until it takes connections.
+    ///
+    /// # Errors
+    /// It ended, or took too long: with the end of its log.
+    pub fn launch(self, options: Options) -> Result<Server> {
+        let port = free_port()?;
+        let child = self.start(port, &options)?;
+        let mut server = Server {
+            ready: self,
+            options,
+            port,
+            child,
+        };
+        server.wait_ready()?;
+        Ok(server)
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        process::command(program, &self.dir, self.identity)
+    }
+
+    fn start(&self, port: u16, options: &Options) -> Result<Child> {
+        let mut command = self.command(&commands::server(self.kind)?);
+        command.args(commands::serve(self.kind, &self.dir, port)?);
+        command.args(&options.arguments);
+        let signal = options.dies_with_thread.then(|| self.kind.discard_signal());
+        process::spawn(&mut command, &self.dir.join("server.log"), signal)
+    }
+
+    fn socket(&self, port: u16) -> PathBuf {
+        match self.kind {
+            Kind::Mariadb | Kind::Mysql => self.dir.join("sock"),
+            Kind::Postgres => self.dir.join(format!(".s.PGSQL.{port}")),
+        }
+    }
+}
+
+impl Server {
+    /// Which server it is.
+    pub fn kind(&self) -> Kind {
+        self.ready.kind
+    }
+
+    /// Its UNIX socket; for PostgreSQL the full path of the socket file.
+    pub fn socket(&self) -> PathBuf {
+        self.ready.socket(self.port)
+    }
+
+    /// Its TCP port on 127.0.0.1; the same after a restart.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote about itself.
+    pub fn log(&self) -> PathBuf {
+        self.ready.dir.join("server.log")
+    }
+
+    /// Stops it in its tracks (SIGSTOP): its connections stay and nothing answers.
+    pub fn suspend(&self) {
+        self.signal_all(libc::SIGSTOP);
+    }
+
+    /// Lets it go on after [`Self::suspend`].
+    pub fn resume(&self) {
+        self.signal_all(libc::SIGCONT);
+    }
+
+    /// Kills it as a crash would, and waits until it is gone.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn kill(&mut self) -> Result<()> {
+        self.signal(libc::SIGKILL);
+        self.child.wait().context("cannot wait for the server")?;
+        self.wait_children_gone()
+    }
+
+    /// Ends it in an orderly way.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn stop(&mut self) -> Result<()> {
+        self.resume();
+        self.signal(self.ready.kind.stop_signal());
+        self.reap(PATIENCE)
+    }
+
+    /// Starts it again on the same files, socket and port, after [`Self::kill`] or
+    /// [`Self::stop`].
+    ///
+    /// # Errors
+    /// It still runs, it ended, or took too long.
+    pub fn start_again(&mut self) -> Result<()> {
+        if self.child.try_wait()?.is_none() {
+            bail!("{} still runs as pid {}", self.kind(), self.pid());
+        }
+        self.child = self.ready.start(self.port, &self.options)?;
+        self.wait_ready()
+    }
+
+    /// Leaves it running when this handle is gone; returns its process.
+    ///
+    /// # Errors
+    /// It has ended already.
+    pub fn leave(self) -> Result<ProcessId> {
+        let process = ProcessId::of(self.pid()).context("the server has ended")?;
+        std::mem::forget(self);
+        Ok(process)
+    }
+
+    fn wait_ready(&mut self) -> Result<()> {
+        let mut ended = None;
+        let Self { ready, child, .. } = self;
+        let socket = ready.socket(self.port);
+        let up = wait_until(PATIENCE, || {
+            ended = child.try_wait().ok().flatten();
+            ended.is_some() || answers(ready, child.id(), &socket)
+        });
+        let log = tail(&self.log());
+        let kind = self.kind();
+        match ended {
+            Some(status) => bail!("{kind} ended while it was starting ({status}):\n{log}"),
+            None if !up => bail!("{kind} was not ready after {PATIENCE:?}:\n{log}"),
+            None => Ok(()),
+        }
+    }
+
+    fn signal(&self, signal: i32) {
+        if let Some(process) = ProcessId::of(self.pid()) {
+            process.signal(signal);
+        }
+    }
+
+    /// Signals the server and the processes it made (PostgreSQL has one for each connection).
+    fn signal_all(&self, signal: i32) {
+        self.signal(signal);
+        for child in children(self.pid()) {
+            child.signal(signal);
+        }
+    }
+
+    /// The processes of a killed postmaster notice and leave by themselves; a new one refuses to
+    /// start as long as any of them holds the shared memory.
+    fn wait_children_gone(&self) -> Result<()> {
+        let gone = || !working_folders().any(|folder| folder.starts_with(&self.ready.dir));
+        if self.ready.kind == Kind::Postgres && !wait_until(PATIENCE, gone) {
+            bail!("processes of the killed PostgreSQL are still there");
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self, limit: Duration) -> Result<()> {
+        let pid = self.pid();
+        let child = &mut self.child;
+        if !wait_until(limit, || !matches!(child.try_wait(), Ok(None))) {
+            bail!("{} (pid {pid}) does not stop", self.ready.kind);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.resume();
+        self.signal(self.ready.kind.discard_signal());
+        if self.reap(Duration::from_secs(10)).is_err() {
+            self.signal(libc::SIGKILL);
+            // Nobody is left to be told; a process that survives this is the kernel's.
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("cannot bind to 127.0.0.1")?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Whether the server takes connections.
+fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
+    match ready.kind {
+        Kind::Postgres => {
+            // The postmaster keeps its state on the eighth line, as pg_ctl reads it.
+            let file = ready.dir.join("data/postmaster.pid");
+            let text = fs::read_to_string(file).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            lines.first() == Some(&&*pid.to_string()) && lines.get(7) == Some(&"ready")
+        }
+        // A server that is ready greets with its protocol version, 10.
+        Kind::Mariadb | Kind::Mysql => UnixStream::connect(socket).is_ok_and(|mut stream| {
+            let mut head = [0; 5];
+            let patient = stream.set_read_timeout(Some(Duration::from_secs(5)));
+            patient.is_ok() && stream.read_exact(&mut head).is_ok() && head[4] == 10
+        }),
+    }
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+fn children(parent: u32) -> Vec<ProcessId> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
+    pids.filter_map(ProcessId::of).collect()
+}
+
+/// The working folders of all processes: a PostgreSQL process works in its data directory.
+fn working_folders() -> impl Iterator<Item = PathBuf> {
+    pids().filter_map(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok())
+}
+
+/// The end of a log, for messages.
+fn tail(log: &Path) -> String {
+    let text = fs::read(log).map_or_else(
+        |error| format!("(cannot read {}: {error})", log.display()),
+        |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}

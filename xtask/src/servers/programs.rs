@@ -1,0 +1,113 @@
+//! Where the servers' programs are.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::Kind;
+use super::process;
+use crate::{repository, say};
+
+/// The environment variable that overrides where a server is looked for.
+pub fn variable(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Mariadb => "DYNO_TEST_MARIADBD",
+        Kind::Mysql => "DYNO_TEST_MYSQLD",
+        Kind::Postgres => "DYNO_TEST_PG_BIN",
+    }
+}
+
+/// The server's program; for PostgreSQL the folder that holds its programs.
+///
+/// # Errors
+/// It is nowhere, or not where the environment says.
+pub fn locate(kind: Kind) -> Result<PathBuf> {
+    let variable = variable(kind);
+    if let Some(path) = env::var_os(variable).map(PathBuf::from) {
+        if path.exists() {
+            return Ok(path);
+        }
+        bail!("{variable} names {}, which does not exist", path.display());
+    }
+    let found = match kind {
+        Kind::Mariadb => find("mariadbd"),
+        Kind::Mysql => Some(mysql_tree().join("usr/sbin/mysqld")).filter(|path| path.exists()),
+        Kind::Postgres => postgres_bin(),
+    };
+    match found {
+        Some(path) => Ok(path),
+        None => bail!(
+            "there is no {kind} server on this machine; `cargo xtask servers up` installs what \
+             it needs, or name one by {variable}"
+        ),
+    }
+}
+
+/// A program in the search path or where servers are installed.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
+    env::split_paths(&path)
+        .chain(system)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+/// Debian's PostgreSQL: version 15, which the tests are proved with, else the newest.
+pub fn postgres_bin() -> Option<PathBuf> {
+    let entries = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let mut versions: Vec<u32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    versions.sort_by_key(|version| (*version == 15, *version));
+    versions
+        .into_iter()
+        .rev()
+        .map(|version| PathBuf::from(format!("/usr/lib/postgresql/{version}/bin")))
+        .find(|bin| bin.join("postgres").exists() && bin.join("initdb").exists())
+}
+
+/// The private tree that MySQL is unpacked into.
+pub fn mysql_tree() -> PathBuf {
+    testbed().join("mysql/root")
+}
+
+/// Where what is fetched is kept from run to run: `$DYNO_TESTBED_DIR`, or `testbed` in the target
+/// directory, or `/var/tmp/dyno-testbed` when servers could not enter that.
+pub fn testbed() -> PathBuf {
+    if let Some(path) = env::var_os("DYNO_TESTBED_DIR") {
+        return absolute(Path::new(&path));
+    }
+    let testbed = target_directory().join("testbed");
+    if !process::is_root() || process::is_reachable(&testbed) {
+        return testbed;
+    }
+    PathBuf::from("/var/tmp/dyno-testbed")
+}
+
+/// Cargo's target directory.
+pub fn target_directory() -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(path) => absolute(Path::new(&path)),
+        None => repository().join("target"),
+    }
+}
+
+/// Tells where the test bed is when that is not where a developer would look.
+pub(crate) fn tell_testbed() {
+    let testbed = testbed();
+    if env::var_os("DYNO_TESTBED_DIR").is_none() && !testbed.starts_with(target_directory()) {
+        say(&format!(
+            "{} is closed to the unprivileged user that servers run as: using {}",
+            target_directory().display(),
+            testbed.display()
+        ));
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    // It fails only for an empty path, which then stays what it is and is reported by its user.
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

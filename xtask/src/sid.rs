@@ -1,0 +1,220 @@
+//! MySQL, which Debian ships only in its unstable suite: unpacked into a tree of its own, together
+//! with every library it needs, libc included. The machine's package database is not touched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+
+use crate::packages::logged;
+use crate::servers::process;
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+const PACKAGES: [&str; 2] = ["mysql-server-core", "mysql-client-core"];
+const PROGRAMS: [&str; 4] = [
+    "usr/sbin/mysqld",
+    "usr/bin/mysql",
+    "usr/bin/mysqladmin",
+    "usr/bin/mysqldump",
+];
+
+/// Where the tree is made: `folder/root`, with what apt needs beside it.
+pub struct Tree {
+    folder: PathBuf,
+}
+
+impl Tree {
+    /// A tree in this folder, whether it is there already or not.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Whether a server stands there and can be run. The tree cannot be moved: the paths of its
+    /// libraries are written into its programs.
+    pub fn is_ready(&self) -> bool {
+        let server = self.root().join(PROGRAMS[0]);
+        let mut version = Command::new(server);
+        version.args(["--no-defaults", "--version"]);
+        self.folder.join("complete").exists()
+            && version.output().is_ok_and(|output| output.status.success())
+    }
+
+    /// Downloads and unpacks, afresh.
+    ///
+    /// # Errors
+    /// The mirror cannot be reached or lacks the packages: with apt's own words.
+    pub fn fetch(&self) -> Result<()> {
+        if !Path::new(KEYRING).exists() {
+            bail!("{KEYRING} is missing: install the package debian-archive-keyring");
+        }
+        if self.folder.exists() {
+            fs::remove_dir_all(&self.folder).with_context(|| self.failed("remove"))?;
+        }
+        for name in ["lists/partial", "cache/archives/partial", "state", "root"] {
+            fs::create_dir_all(self.folder.join(name)).with_context(|| self.failed("create"))?;
+        }
+        // An empty package database makes apt fetch every dependency.
+        fs::write(self.folder.join("state/status"), "")?;
+        let source = format!("deb [signed-by={KEYRING}] {} sid main\n", mirror());
+        fs::write(self.folder.join("sources.list"), source)?;
+        logged(
+            self.apt_get().arg("update"),
+            &self.folder.join("update.log"),
+        )
+        .context("cannot reach Debian sid, which MySQL is taken from")?;
+        let mut download = self.apt_get();
+        download
+            .args(["install", "-y", "--download-only"])
+            .args(PACKAGES);
+        logged(&mut download, &self.folder.join("download.log"))
+            .context("cannot download MySQL from Debian sid")?;
+        self.unpack()?;
+        for name in ["lists", "cache", "state"] {
+            fs::remove_dir_all(self.folder.join(name)).with_context(|| self.failed("remove"))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the programs run on this machine, with the tree's loader and libraries. It needs
+    /// patchelf.
+    ///
+    /// # Errors
+    /// patchelf fails, or the result does not run.
+    pub fn patch(&self) -> Result<()> {
+        let (libraries, loader) = self.loader()?;
+        for program in PROGRAMS {
+            let path = self.root().join(program);
+            let mut patch = Command::new("patchelf");
+            patch.arg("--set-interpreter").arg(&loader);
+            patch
+                .args(["--force-rpath", "--set-rpath"])
+                .arg(&libraries)
+                .arg(&path);
+            logged(&mut patch, &self.folder.join("patch.log"))?;
+        }
+        fs::write(self.folder.join("complete"), "")?;
+        if !self.is_ready() {
+            bail!(
+                "MySQL was unpacked into {} but does not run",
+                self.folder.display()
+            );
+        }
+        Ok(())
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.join("root")
+    }
+
+    fn failed(&self, what: &str) -> String {
+        format!("cannot {what} {}", self.folder.display())
+    }
+
+    fn apt_get(&self) -> Command {
+        let mut command = Command::new("apt-get");
+        let at = |name: &str| self.folder.join(name).display().to_string();
+        let options = [
+            format!("Dir::Etc::SourceList={}", at("sources.list")),
+            "Dir::Etc::SourceParts=/dev/null".to_owned(),
+            "Dir::Etc::Preferences=/dev/null".to_owned(),
+            "Dir::Etc::PreferencesParts=/dev/null".to_owned(),
+            format!("Dir::State={}", at("state")),
+            format!("Dir::State::Lists={}", at("lists")),
+            format!("Dir::State::status={}", at("state/status")),
+            format!("Dir::Cache={}", at("cache")),
+            "Acquire::Languages=none".to_owned(),
+            "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
+            // A mirror's copy of the suite's index may be older than the suite promises.
+            "Acquire::Check-Valid-Until=false".to_owned(),
+            "APT::Install-Recommends=false".to_owned(),
+        ];
+        for option in options {
+            command.args(["-o", &option]);
+        }
+        if process::is_root() {
+            // apt's own unprivileged user may not enter this folder.
+            command.args(["-o", "APT::Sandbox::User=root"]);
+        }
+        command
+    }
+
+    fn unpack(&self) -> Result<()> {
+        let archives = self.folder.join("cache/archives");
+        let entries = fs::read_dir(&archives).with_context(|| self.failed("list"))?;
+        let debs: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|extension| extension == "deb"))
+            .collect();
+        let (first, second) = debs.split_at(debs.len() / 2);
+        let extract = |debs: &[PathBuf]| debs.iter().try_for_each(|deb| self.extract(deb));
+        thread::scope(|scope| {
+            let other = scope.spawn(|| extract(second));
+            extract(first)?;
+            other.join().unwrap_or_else(|_| bail!("unpacking panicked"))
+        })
+    }
+
+    fn extract(&self, deb: &Path) -> Result<()> {
+        let mut command = Command::new("dpkg-deb");
+        command.arg("-x").arg(deb).arg(self.root());
+        let output = command.output().context("cannot run dpkg-deb")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("dpkg-deb cannot unpack {}:\n{said}", deb.display());
+        }
+        Ok(())
+    }
+
+    /// The tree's libraries and its program loader.
+    fn loader(&self) -> Result<(PathBuf, PathBuf)> {
+        let (folder, name) = match std::env::consts::ARCH {
+            "x86_64" => ("x86_64-linux-gnu", "ld-linux-x86-64.so.2"),
+            "aarch64" => ("aarch64-linux-gnu", "ld-linux-aarch64.so.1"),
+            other => bail!("it is not known how to run Debian sid's MySQL on {other}"),
+        };
+        let libraries = self.root().join("usr/lib").join(folder);
+        let loader = libraries.join(name);
+        if !loader.exists() {
+            bail!("{} is not where it was expected", loader.display());
+        }
+        Ok((libraries, loader))
+    }
+}
+
+/// The machine's own Debian mirror, else Debian's.
+fn mirror() -> String {
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let debian = release.lines().any(|line| line == "ID=debian");
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let sources = read("/etc/apt/sources.list.d/debian.sources") + &read("/etc/apt/sources.list");
+    let found = debian.then(|| first_mirror(&sources)).flatten();
+    found.unwrap_or("http://deb.debian.org/debian").to_owned()
+}
+
+/// The first mirror that apt's source lists name, in either of their formats.
+fn first_mirror(sources: &str) -> Option<&str> {
+    sources.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        match words.next()? {
+            "URIs:" => words.next(),
+            "deb" => words.find(|word| word.contains("://")),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrors_are_found_in_both_formats() {
+        let modern = "Types: deb\n# http://no.example\nURIs: http://a.example/debian b\n";
+        assert_eq!(first_mirror(modern), Some("http://a.example/debian"));
+        let classic = "# deb http://no.example\ndeb [signed-by=/k] https://b.example/d x main\n";
+        assert_eq!(first_mirror(classic), Some("https://b.example/d"));
+        assert_eq!(first_mirror("deb-src http://c.example x\n"), None);
+    }
+}

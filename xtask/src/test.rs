@@ -1,0 +1,162 @@
+//! The test command: everything that must hold, against real servers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use dyno_core::Clock;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::servers::process::ProcessId;
+use crate::servers::programs::{mysql_tree, target_directory, tell_testbed, testbed, variable};
+use crate::servers::set::{Set, down};
+use crate::servers::{Kind, programs};
+use crate::sid::Tree;
+use crate::{packages, repository, say, tidy};
+
+/// Installs what is missing, starts servers, and runs every check and every test. The servers are
+/// stopped whatever happens, unless they are to be kept.
+///
+/// # Errors
+/// The first stage that fails.
+pub fn run(keep_servers: bool) -> Result<()> {
+    let stages = Stages::new()?;
+    stages.run("install", install)?;
+    let set = stages.run("start servers", || {
+        down(false)?;
+        if keep_servers {
+            Set::up_to_stay()
+        } else {
+            Set::up()
+        }
+    })?;
+    let checked = check(&stages, &set.environment()?);
+    if keep_servers {
+        set.keep()?;
+        say("The servers stay: `cargo xtask servers env` tells where, `… down` ends them.");
+    } else {
+        stages.run("stop servers", || {
+            drop(set);
+            Ok(())
+        })?;
+    }
+    checked?;
+    stages.tell_total();
+    Ok(())
+}
+
+/// Installs packages and fetches MySQL, as far as they are not there.
+///
+/// # Errors
+/// A server that cannot be had, with the reason.
+pub fn install() -> Result<()> {
+    tell_testbed();
+    let testbed = testbed();
+    fs::create_dir_all(&testbed).with_context(|| format!("cannot create {}", testbed.display()))?;
+    if std::env::var_os(variable(Kind::Mysql)).is_some() {
+        packages::install(&testbed)?;
+        return programs::locate(Kind::Mysql).map(|_| ());
+    }
+    let folder = mysql_tree().parent().map(ToOwned::to_owned);
+    let tree = Tree::new(folder.context("the MySQL tree has no folder")?);
+    if tree.is_ready() {
+        return packages::install(&testbed);
+    }
+    // The servers' user must get in, whatever the umask was.
+    fs::set_permissions(&testbed, fs::Permissions::from_mode(0o755))?;
+    packages::install(&testbed)?;
+    tree.fetch()?;
+    tree.patch()
+}
+
+fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
+    let cargo = |words: &str| stages.cargo(words, environment);
+    cargo("fmt --all --check")?;
+    cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
+    stages.run("tidy", || tidy::enforce(&repository()))?;
+    cargo("build --release -p dyno")?;
+    cargo("test --workspace --all-features")
+}
+
+/// Runs one stage after the other and tells how long each took.
+struct Stages {
+    interrupted: Arc<AtomicBool>,
+    started_ns: u64,
+}
+
+impl Stages {
+    fn new() -> Result<Self> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupted))
+                .context("cannot handle signals")?;
+        }
+        let started_ns = Clock.now();
+        Ok(Self {
+            interrupted,
+            started_ns,
+        })
+    }
+
+    fn run<T>(&self, name: &str, stage: impl FnOnce() -> Result<T>) -> Result<T> {
+        say(&format!("--- {name}"));
+        let start_ns = Clock.now();
+        let result = stage().with_context(|| format!("stage `{name}` failed"));
+        say(&format!("--- {name}: {:.1} s", seconds_since(start_ns)));
+        if result.is_ok() && self.interrupted.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        result
+    }
+
+    fn cargo(&self, words: &str, environment: &[(String, String)]) -> Result<()> {
+        let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(program);
+        command.args(words.split(' ')).current_dir(repository());
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        command.env("DYNO_BIN", target_directory().join("release/dyno"));
+        self.run(&format!("cargo {words}"), || self.finish(&mut command))
+    }
+
+    /// Runs a command to its end; an interruption ends it and all that it started.
+    fn finish(&self, command: &mut Command) -> Result<()> {
+        let mut child = command
+            .process_group(0)
+            .spawn()
+            .context("cannot run cargo")?;
+        let group = ProcessId::of(child.id());
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if self.interrupted.load(Ordering::Relaxed)
+                && let Some(group) = group
+            {
+                group.signal_group(libc::SIGTERM);
+            }
+            thread::sleep(Duration::from_millis(50));
+        };
+        if self.interrupted.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        if !status.success() {
+            bail!("{status}");
+        }
+        Ok(())
+    }
+
+    fn tell_total(&self) {
+        let total = seconds_since(self.started_ns);
+        say(&format!("--- all passed: {total:.1} s"));
+    }
+}
+
+fn seconds_since(start_ns: u64) -> f64 {
+    Duration::from_nanos(Clock.now() - start_ns).as_secs_f64()
+}
