@@ -3,3 +3,4 @@
 //! is driven; whether there are colours, and how wide the terminal is, is for the caller to say.
 
 pub mod summarize;
+pub mod sysbench;
