@@ -19,6 +19,8 @@ mod zipf;
 #[cfg(test)]
 mod tests;
 
+const TWO_TO_32: f64 = (1u64 << 32) as f64;
+
 /// The distributions with their shapes, ready to draw from.
 ///
 /// Bounds are inclusive and may be given either way round. Nothing is drawn outside of them.
@@ -28,7 +30,8 @@ pub struct Distributions {
     pareto_power: f64,
     gaussian_draws: u32,
     special_hot_part: f64,
-    special_hot_draws: f64,
+    /// In units of 2^-53.
+    special_hot_draws: u64,
     zipf_exponent: f64,
     /// The constants of the last range drawn from: scripts draw from one range for hours.
     zipf: Cell<zipf::Constants>,
@@ -51,7 +54,7 @@ impl Distributions {
             pareto_power: share.ln() / (1.0 - share).ln(),
             gaussian_draws: plan.spec_iter.max(1),
             special_hot_part: f64::from(plan.spec_pct.min(100)) / 100.0,
-            special_hot_draws: f64::from(plan.spec_res.min(100)) / 100.0,
+            special_hot_draws: (1 << 53) * u64::from(plan.spec_res.min(100)) / 100,
             zipf_exponent,
             zipf: Cell::new(zipf::Constants::new(1, zipf_exponent)),
         }
@@ -78,31 +81,54 @@ impl Distributions {
             RandKind::Uniform => uniform(stream, low, high),
             RandKind::Gaussian => self.gaussian(stream, low, high),
             RandKind::Special => self.special(stream, low, high),
-            RandKind::Pareto => at_part(low, high, stream.next_f64().powf(self.pareto_power)),
+            RandKind::Pareto => at_part(
+                low,
+                high,
+                (stream.next_f64().ln() * self.pareto_power).exp(),
+            ),
             RandKind::Zipfian => self.zipfian(stream, low, high),
         }
     }
 
     /// The mean of several uniform draws (Irwin and Hall's bell).
+    #[inline]
     fn gaussian(&self, stream: &mut Stream, low: u64, high: u64) -> u64 {
+        let draws = self.gaussian_draws;
+        if high - low <= u64::from(u32::MAX) {
+            // Halves of 32 bits resolve such a range, and cost half.
+            let mut sum = 0;
+            for _ in 0..draws / 2 {
+                let both = stream.next_u64();
+                sum += (both >> 32) + (both & u64::from(u32::MAX));
+            }
+            if draws % 2 == 1 {
+                sum += stream.next_u64() >> 32;
+            }
+            // 32-bit numbers, at most 2^32 of them: their sum fits 64 bits.
+            return at_part(low, high, sum as f64 / (f64::from(draws) * TWO_TO_32));
+        }
         let mut sum = 0.0;
-        for _ in 0..self.gaussian_draws {
+        for _ in 0..draws {
             sum += stream.next_f64();
         }
-        at_part(low, high, sum / f64::from(self.gaussian_draws))
+        at_part(low, high, sum / f64::from(draws))
     }
 
     /// A bell with a hot centre: so many draws fall evenly on so much of the range, around its
     /// middle; at least one value is hot.
+    #[inline]
     fn special(&self, stream: &mut Stream, low: u64, high: u64) -> u64 {
-        if stream.next_f64() >= self.special_hot_draws {
+        if stream.next_u64() >> 11 >= self.special_hot_draws {
             return self.gaussian(stream, low, high);
         }
         let span = high - low;
         let size = span as f64 + 1.0;
-        let hot = ((size * self.special_hot_part).round() as u64).clamp(1, span.max(1));
-        let first = low + (span - (hot - 1).min(span)) / 2;
-        uniform(stream, first, first + (hot - 1).min(span))
+        // How many values beside the first are hot.
+        let others = ((size * self.special_hot_part + 0.5) as u64)
+            .saturating_sub(1)
+            .min(span);
+        let first = low + (span - others) / 2;
+        uniform(stream, first, first + others)
     }
 
     /// Zipf's law: the lowest value is the most frequent, its neighbours follow.

@@ -1,0 +1,289 @@
+//! Rows to load, made on demand.
+//!
+//! The content of a row depends on the seed, the table's number, the row's number and the columns
+//! alone. So a table's rows are the same however many sessions load it, in whatever chunks: rows
+//! belong to blocks of [`BLOCK_ROWS`], each block has a random stream of its own, and a chunk that
+//! starts inside a block draws (and drops) the rows before it.
+
+use dyno_core::bulk::{BulkFormat, RowSource};
+use dyno_core::plan::{RandKind, RandPlan};
+use dyno_core::rand::Stream;
+
+use crate::distributions::{Distributions, Pattern};
+
+#[cfg(test)]
+mod tests;
+
+/// How many rows share a random stream. Blocks are counted from row 1: rows 1 to 1,000 are one,
+/// 1,001 to 2,000 the next. Chunks that start at a block's first row cost nothing extra.
+pub const BLOCK_ROWS: u64 = 1_000;
+
+/// Sets the streams of tables apart from those of sessions, which come from the same seed.
+const TABLE_STREAMS: u64 = 0x7461_626c_6520_726f;
+
+/// What a column holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// The row's number.
+    Sequence,
+    /// A number drawn between two bounds, both included.
+    Random(RandKind, u64, u64),
+    /// A text after a pattern: `#` a digit, `@` a letter, anything else itself.
+    Pattern(Vec<u8>),
+    /// The same text in every row.
+    Const(Vec<u8>),
+    /// NULL in every row.
+    Null,
+}
+
+/// How string literals treat a backslash in [`BulkFormat::SqlTuples`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backslash {
+    /// It stands for itself: standard SQL, PostgreSQL, SQLite.
+    #[default]
+    Plain,
+    /// It escapes, and is doubled: MySQL and MariaDB by default.
+    Escapes,
+}
+
+/// Which rows of which table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowRange {
+    /// The seed of the load.
+    pub seed: u64,
+    /// The table's number: tables with different numbers hold different rows.
+    pub table: u64,
+    /// The number of the first row.
+    pub first: u64,
+    /// How many rows.
+    pub count: u64,
+}
+
+/// A [`RowSource`] of generated rows.
+#[derive(Debug)]
+pub struct GeneratedRows {
+    range: RowRange,
+    columns: Vec<Prepared>,
+    distributions: Distributions,
+    table_seed: u64,
+    backslash: Backslash,
+    /// The number of rows appended so far.
+    done: u64,
+    /// Positioned at the next row.
+    stream: Stream,
+}
+
+impl GeneratedRows {
+    /// Rows of the given columns. `rand` gives the distributions their shapes.
+    pub fn new(range: RowRange, columns: &[Column], rand: &RandPlan, backslash: Backslash) -> Self {
+        let table_seed = Stream::new(range.seed ^ TABLE_STREAMS, range.table).next_u64();
+        let mut rows = Self {
+            columns: columns
+                .iter()
+                .map(|column| Prepared::new(column, backslash))
+                .collect(),
+            distributions: Distributions::new(rand),
+            table_seed,
+            backslash,
+            done: 0,
+            stream: Stream::new(table_seed, 0),
+            range,
+        };
+        rows.rewind();
+        rows
+    }
+
+    /// The number of the next row.
+    fn next_row(&self) -> u64 {
+        self.range.first.wrapping_add(self.done)
+    }
+
+    #[inline]
+    fn append_row(&mut self, out: &mut Vec<u8>, format: BulkFormat) {
+        let row = self.next_row();
+        let (block, place) = block_of(row);
+        if place == 0 {
+            self.stream = Stream::new(self.table_seed, block);
+        }
+        match format {
+            BulkFormat::TabText => self.append_tab_text(row, out),
+            BulkFormat::SqlTuples => self.append_tuple(row, out),
+        }
+    }
+
+    fn append_tab_text(&mut self, row: u64, out: &mut Vec<u8>) {
+        for (i, column) in self.columns.iter().enumerate() {
+            if i > 0 {
+                out.push(b'\t');
+            }
+            match column {
+                Prepared::Sequence => append_number(row, out),
+                Prepared::Random(kind, a, b) => {
+                    let value = self.distributions.draw_u64(*kind, &mut self.stream, *a, *b);
+                    append_number(value, out);
+                }
+                Prepared::Pattern(text) => {
+                    let start = out.len();
+                    text.pattern.append(&mut self.stream, out);
+                    if text.escape_tab_text {
+                        escape_from(out, start, tab_text_escape);
+                    }
+                }
+                Prepared::Const { tab_text, .. } => out.extend_from_slice(tab_text),
+                Prepared::Null => out.extend_from_slice(b"\\N"),
+            }
+        }
+        out.push(b'\n');
+    }
+
+    fn append_tuple(&mut self, row: u64, out: &mut Vec<u8>) {
+        out.push(b'(');
+        for (i, column) in self.columns.iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            match column {
+                Prepared::Sequence => append_number(row, out),
+                Prepared::Random(kind, a, b) => {
+                    let value = self.distributions.draw_u64(*kind, &mut self.stream, *a, *b);
+                    append_number(value, out);
+                }
+                Prepared::Pattern(text) => {
+                    out.push(b'\'');
+                    let start = out.len();
+                    text.pattern.append(&mut self.stream, out);
+                    if text.escape_sql {
+                        escape_from(out, start, sql_escape(self.backslash));
+                    }
+                    out.push(b'\'');
+                }
+                Prepared::Const { sql, .. } => out.extend_from_slice(sql),
+                Prepared::Null => out.extend_from_slice(b"NULL"),
+            }
+        }
+        out.push(b')');
+    }
+}
+
+impl RowSource for GeneratedRows {
+    fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, max_bytes: usize) -> u64 {
+        let start = out.len();
+        let before = self.done;
+        while self.done < self.range.count {
+            if self.done > before {
+                if out.len() - start >= max_bytes {
+                    break;
+                }
+                if format == BulkFormat::SqlTuples {
+                    out.push(b',');
+                }
+            }
+            self.append_row(out, format);
+            self.done += 1;
+        }
+        self.done - before
+    }
+
+    fn rewind(&mut self) {
+        let (block, place) = block_of(self.range.first);
+        self.stream = Stream::new(self.table_seed, block);
+        // Distributions may take any number of draws, so the rows before are made and dropped.
+        let mut dropped = Vec::new();
+        for _ in 0..place {
+            dropped.clear();
+            self.append_tab_text(0, &mut dropped);
+        }
+        self.done = 0;
+    }
+}
+
+/// A column with all that does not change from row to row done.
+#[derive(Debug)]
+enum Prepared {
+    Sequence,
+    Random(RandKind, u64, u64),
+    Pattern(PreparedText),
+    Const { tab_text: Vec<u8>, sql: Vec<u8> },
+    Null,
+}
+
+#[derive(Debug)]
+struct PreparedText {
+    pattern: Pattern,
+    /// Digits and letters need no escapes, so the pattern's own bytes decide for all rows.
+    escape_tab_text: bool,
+    escape_sql: bool,
+}
+
+impl Prepared {
+    fn new(column: &Column, backslash: Backslash) -> Self {
+        match column {
+            Column::Sequence => Self::Sequence,
+            Column::Random(kind, a, b) => Self::Random(*kind, *a, *b),
+            Column::Null => Self::Null,
+            Column::Pattern(source) => Self::Pattern(PreparedText {
+                pattern: Pattern::new(source),
+                escape_tab_text: source.iter().any(|&b| tab_text_escape(b).is_some()),
+                escape_sql: source.iter().any(|&b| sql_escape(backslash)(b).is_some()),
+            }),
+            Column::Const(text) => {
+                let mut tab_text = text.clone();
+                escape_from(&mut tab_text, 0, tab_text_escape);
+                let mut sql = text.clone();
+                escape_from(&mut sql, 0, sql_escape(backslash));
+                sql.insert(0, b'\'');
+                sql.push(b'\'');
+                Self::Const { tab_text, sql }
+            }
+        }
+    }
+}
+
+/// The block of a row, and its place there.
+fn block_of(row: u64) -> (u64, u64) {
+    // Row 1 opens block 1; row 0 is the last of block 0, should someone count from 0.
+    let shifted = u128::from(row) + u128::from(BLOCK_ROWS - 1);
+    let blocks = u128::from(BLOCK_ROWS);
+    // The quotient is below 2^64, the rest below BLOCK_ROWS.
+    ((shifted / blocks) as u64, (shifted % blocks) as u64)
+}
+
+fn append_number(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// What stands for a byte that cannot stand for itself.
+type Escape = fn(u8) -> Option<[u8; 2]>;
+
+/// PostgreSQL's COPY and MySQL's LOAD DATA agree on these.
+fn tab_text_escape(byte: u8) -> Option<[u8; 2]> {
+    match byte {
+        b'\\' => Some(*b"\\\\"),
+        b'\t' => Some(*b"\\t"),
+        b'\n' => Some(*b"\\n"),
+        b'\r' => Some(*b"\\r"),
+        _ => None,
+    }
+}
+
+fn sql_escape(backslash: Backslash) -> Escape {
+    match backslash {
+        Backslash::Plain => |byte| (byte == b'\'').then_some(*b"''"),
+        Backslash::Escapes => |byte| match byte {
+            b'\'' => Some(*b"''"),
+            b'\\' => Some(*b"\\\\"),
+            _ => None,
+        },
+    }
+}
+
+/// Escapes what `text` holds from `start` on.
+fn escape_from(text: &mut Vec<u8>, start: usize, escape: Escape) {
+    let plain = text.split_off(start);
+    for byte in plain {
+        match escape(byte) {
+            Some(pair) => text.extend_from_slice(&pair),
+            None => text.push(byte),
+        }
+    }
+}
