@@ -1,9 +1,30 @@
 //! Targets: the server under test, named by a URL.
+//!
+//! | URL | meaning |
+//! |---|---|
+//! | `mysql://user:password@host:3306/db` (also `mariadb://`) | MySQL or MariaDB |
+//! | `postgres://user:password@host:5432/db` (also `postgresql://`) | PostgreSQL |
+//! | `sqlite:PATH`, `sqlite:/abs/path`, `sqlite:///abs/path` | an SQLite file |
+//!
+//! Hosts are a list: `h1:3306,h2,[::1]:3307`; sessions are spread over them round-robin. User,
+//! password, hosts, database and values may be percent-encoded, and must be where they hold
+//! `@ / ? # % & ,` or `:`. A host that is an absolute path (`%2Frun%2Fpostgresql`) is a UNIX
+//! socket. [`Target::parse`] documents the parameters behind `?`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::Secret;
 use crate::db::Family;
+
+mod label;
+mod parameters;
+mod parse;
+mod sqlite;
+mod url;
+
+pub use parse::Environment;
+pub use sqlite::{JournalMode, SqliteOptions, Synchronous};
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +33,16 @@ pub enum Endpoint {
     Tcp(String, u16),
     /// A UNIX-domain socket. For PostgreSQL the full path of the socket file.
     Unix(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
 }
 
 /// How connections are protected, in libpq's words.
@@ -45,6 +76,32 @@ pub struct TlsOptions {
     pub key: Option<PathBuf>,
 }
 
+/// Where a password may come from besides the URL itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PasswordSources {
+    /// The name of an environment variable that holds it.
+    pub env: Option<String>,
+    /// MySQL: an option file instead of `~/.my.cnf`.
+    pub defaults_file: Option<PathBuf>,
+    /// PostgreSQL: a password file instead of `PGPASSFILE` or `~/.pgpass`.
+    pub passfile: Option<PathBuf>,
+}
+
+/// What the URL did not say, so that a default stands there, which a file of credentials may
+/// replace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Implied {
+    /// The user.
+    pub user: bool,
+    /// Hosts and sockets altogether.
+    pub host: bool,
+    /// Ports and sockets.
+    pub port: bool,
+    /// MySQL: the server is the local one (no host or `localhost`, and no port), so that the
+    /// endpoint is whichever socket is found.
+    pub socket: bool,
+}
+
 /// A database to load. `Display` and `Debug` never show the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -66,4 +123,71 @@ pub struct Target {
     pub found_rows: bool,
     /// How long a connection attempt may take, in milliseconds.
     pub connect_timeout_ms: u64,
+    /// Where else to look for the password.
+    pub sources: PasswordSources,
+    /// What the URL left to defaults.
+    pub implied: Implied,
+    /// How an SQLite database is opened.
+    pub sqlite: SqliteOptions,
 }
+
+/// How long a connection attempt may take when the URL does not say, in milliseconds.
+pub const CONNECT_TIMEOUT_MS: u64 = 10_000;
+/// MySQL's port.
+pub const MYSQL_PORT: u16 = 3306;
+/// PostgreSQL's port.
+pub const POSTGRES_PORT: u16 = 5432;
+
+impl Target {
+    /// Parses a URL. Parameters, besides those of each family:
+    ///
+    /// | parameter | meaning |
+    /// |---|---|
+    /// | `host`, `port`, `user`, `password`, `dbname` | as in the URL proper; lists for the first two |
+    /// | `socket` | paths of UNIX sockets, in addition to the hosts |
+    /// | `sslmode` | `disable`, `allow`, `prefer` (default), `require`, `verify-ca`, `verify-full`, or MySQL's names |
+    /// | `sslrootcert`, `sslcert`, `sslkey` | PEM files; `sslrootcert` alone means `verify-ca` |
+    /// | `connect_timeout` | a duration, 10 s when absent |
+    /// | `password_env` | the environment variable with the password |
+    /// | `found_rows`, `defaults_file` | MySQL only |
+    /// | `passfile` | PostgreSQL only |
+    /// | `busy_timeout`, `journal_mode`, `synchronous` | SQLite only; see [`SqliteOptions`] |
+    ///
+    /// What is left out: the user is the operating system's; the database of PostgreSQL is the
+    /// user's name, of MySQL none; the server is the local one, by its usual UNIX socket if that
+    /// exists and no port was given (MySQL: also for `localhost`), else by TCP.
+    ///
+    /// # Errors
+    /// What cannot be understood, never with the password in the message.
+    pub fn parse(url: &str) -> Result<Self, TargetError> {
+        parse::parse(url, &Environment::of_process())
+    }
+
+    /// The same with an environment of the caller's.
+    ///
+    /// # Errors
+    /// As [`Target::parse`].
+    pub fn parse_in(url: &str, environment: &Environment) -> Result<Self, TargetError> {
+        parse::parse(url, environment)
+    }
+
+    /// The URL without its password and without what is default. Parses back to the same target,
+    /// but for the password.
+    pub fn label(&self) -> String {
+        label::label(self)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.label())
+    }
+}
+
+/// Why a URL names no target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bad target URL: {0}")]
+pub struct TargetError(pub String);
+
+#[cfg(test)]
+mod tests;

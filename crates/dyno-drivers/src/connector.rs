@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use dyno_core::Target;
-use dyno_core::db::{Connector, DbError, ErrorClass};
+use dyno_core::db::{Connector, DbError, ErrorClass, Family};
+
+use crate::sqlite::SqliteConnector;
 
 /// A connector for the target.
 ///
 /// # Errors
-/// Settings that cannot work: an unreadable certificate, an unknown host.
+/// Settings that cannot work: an unreadable certificate, an unknown host, a file that cannot be
+/// opened.
 pub fn connector(target: &Target) -> Result<Arc<dyn Connector>, DbError> {
-    let _ = target;
-    Err(DbError::new(ErrorClass::Unsupported, "no driver"))
+    match target.family {
+        Family::Sqlite => Ok(Arc::new(SqliteConnector::new(target)?)),
+        Family::Mysql | Family::Postgres => Err(DbError::new(ErrorClass::Unsupported, "no driver")),
+    }
 }

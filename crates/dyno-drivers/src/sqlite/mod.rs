@@ -1,1 +1,74 @@
-//! sqlite
+//! SQLite, embedded: every operation ends inside the call that starts it.
+//!
+//! Databases are opened with a write-ahead log and `synchronous=NORMAL`, so that a commit does not
+//! wait for the disk, and a statement waits up to 5 s for another session's lock; the parameters
+//! `journal_mode`, `synchronous` and `busy_timeout` of the URL change that. Foreign keys are
+//! enforced, as other databases do.
+//!
+//! A plain `BEGIN` takes no lock. When such a transaction has read and then writes while another
+//! session has written meanwhile, SQLite refuses at once (`SQLITE_BUSY_SNAPSHOT`), because waiting
+//! could not help. Workloads that write say `BEGIN IMMEDIATE` here.
+
+use std::path::{Path, PathBuf};
+
+use dyno_core::Target;
+use dyno_core::db::{Connection, Connector, DbError, ErrorClass, Family};
+use dyno_core::target::SqliteOptions;
+
+use self::raw::Database;
+use self::session::Session;
+
+mod cache;
+mod errors;
+mod load;
+mod raw;
+mod rows;
+mod session;
+mod split;
+#[cfg(test)]
+mod tests;
+
+/// Opens sessions on one database file.
+pub(crate) struct SqliteConnector {
+    file: PathBuf,
+    options: SqliteOptions,
+}
+
+impl SqliteConnector {
+    /// Opens the database once, creating it if it does not exist, and switches the journal, which
+    /// sessions that open together could not.
+    pub(crate) fn new(target: &Target) -> Result<Self, DbError> {
+        if target.file == Path::new(":memory:") || target.file.as_os_str().is_empty() {
+            return Err(DbError::new(
+                ErrorClass::Unsupported,
+                "an SQLite database in memory belongs to one session alone; name a file, for \
+                 example sqlite:/dev/shm/test.db",
+            ));
+        }
+        let connector = Self {
+            file: target.file.clone(),
+            options: target.sqlite.clone(),
+        };
+        Database::open(&connector.file, &connector.options)?;
+        Ok(connector)
+    }
+}
+
+impl Connector for SqliteConnector {
+    fn connect(&self, _sequence: u64) -> Result<Box<dyn Connection>, DbError> {
+        let database = Database::open(&self.file, &self.options)?;
+        Ok(Box::new(Session::new(database)))
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        vec![self.file.display().to_string()]
+    }
+
+    fn family(&self) -> Family {
+        Family::Sqlite
+    }
+
+    fn blocks(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,146 @@
+//! A target as a URL without secrets.
+
+use std::path::Path;
+
+use super::sqlite::SqliteOptions;
+use super::url::encode;
+use super::{CONNECT_TIMEOUT_MS, Endpoint, Target, TlsMode};
+use crate::db::Family;
+use crate::units::format_duration;
+
+pub(super) fn label(target: &Target) -> String {
+    match target.family {
+        Family::Sqlite => with_query(
+            format!("sqlite:{}", encode_path(&target.file)),
+            &sqlite_parameters(&target.sqlite),
+        ),
+        Family::Mysql => server(target, "mysql"),
+        Family::Postgres => server(target, "postgres"),
+    }
+}
+
+impl TlsMode {
+    /// As libpq spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disable => "disable",
+            Self::Allow => "allow",
+            Self::Prefer => "prefer",
+            Self::Require => "require",
+            Self::VerifyCa => "verify-ca",
+            Self::VerifyFull => "verify-full",
+        }
+    }
+}
+
+fn server(target: &Target, scheme: &str) -> String {
+    let first_unix = target
+        .endpoints
+        .iter()
+        .position(|endpoint| matches!(endpoint, Endpoint::Unix(_)))
+        .unwrap_or(target.endpoints.len());
+    let (hosts, rest) = target.endpoints.split_at(first_unix);
+    let mut authority: Vec<String> = hosts.iter().map(authority_of).collect();
+    let mut sockets: Vec<String> = Vec::new();
+    // Sockets go into a parameter, where they are readable, unless that changed the order.
+    let in_order = rest
+        .iter()
+        .all(|endpoint| matches!(endpoint, Endpoint::Unix(_)));
+    for endpoint in rest {
+        match endpoint {
+            Endpoint::Unix(path) if in_order => sockets.push(encode_path(path)),
+            other => authority.push(authority_of(other)),
+        }
+    }
+    let mut parameters = Vec::new();
+    if !sockets.is_empty() {
+        parameters.push(format!("socket={}", sockets.join(",")));
+    }
+    parameters.extend(common_parameters(target));
+    with_query(
+        format!(
+            "{scheme}://{}@{}/{}",
+            encode(&target.user, ""),
+            authority.join(","),
+            encode(&target.database, "")
+        ),
+        &parameters,
+    )
+}
+
+fn authority_of(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
+        Endpoint::Tcp(host, port) => format!("{}:{port}", encode(host, "")),
+        Endpoint::Unix(path) => encode(&path.to_string_lossy(), ""),
+    }
+}
+
+fn common_parameters(target: &Target) -> Vec<String> {
+    let mut parameters = Vec::new();
+    let mut add = |name: &str, value: String| parameters.push(format!("{name}={value}"));
+    let tls = &target.tls;
+    // A CA file implies verify-ca, so that is the default then.
+    let default_mode = match tls.ca {
+        Some(_) => TlsMode::VerifyCa,
+        None => TlsMode::default(),
+    };
+    if tls.mode != default_mode {
+        add("sslmode", tls.mode.name().to_owned());
+    }
+    let sources = &target.sources;
+    for (name, path) in [
+        ("sslrootcert", &tls.ca),
+        ("sslcert", &tls.cert),
+        ("sslkey", &tls.key),
+        ("defaults_file", &sources.defaults_file),
+        ("passfile", &sources.passfile),
+    ] {
+        if let Some(path) = path {
+            add(name, encode_path(path));
+        }
+    }
+    if let Some(name) = &sources.env {
+        add("password_env", encode(name, ""));
+    }
+    if target.found_rows {
+        add("found_rows", "1".to_owned());
+    }
+    if target.connect_timeout_ms != CONNECT_TIMEOUT_MS {
+        add("connect_timeout", milliseconds(target.connect_timeout_ms));
+    }
+    parameters
+}
+
+fn sqlite_parameters(options: &SqliteOptions) -> Vec<String> {
+    let default = SqliteOptions::default();
+    let mut parameters = Vec::new();
+    if options.busy_timeout_ms != default.busy_timeout_ms {
+        parameters.push(format!(
+            "busy_timeout={}",
+            milliseconds(options.busy_timeout_ms)
+        ));
+    }
+    if options.journal_mode != default.journal_mode {
+        parameters.push(format!("journal_mode={}", options.journal_mode.name()));
+    }
+    if options.synchronous != default.synchronous {
+        parameters.push(format!("synchronous={}", options.synchronous.name()));
+    }
+    parameters
+}
+
+fn milliseconds(value: u64) -> String {
+    format_duration(std::time::Duration::from_millis(value))
+}
+
+fn encode_path(path: &Path) -> String {
+    encode(&path.to_string_lossy(), "/")
+}
+
+fn with_query(url: String, parameters: &[String]) -> String {
+    match parameters {
+        [] => url,
+        parameters => format!("{url}?{}", parameters.join("&")),
+    }
+}

@@ -1,0 +1,131 @@
+//! The parts of a URL, and percent-encoding. No message here ever quotes what may be a part of a
+//! password.
+
+use std::fmt::Write;
+
+use super::TargetError;
+
+/// `scheme://userinfo@authority/path?query`, still encoded.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Parts<'a> {
+    pub(super) user: Option<&'a str>,
+    pub(super) password: Option<&'a str>,
+    /// `host[:port]`, between commas.
+    pub(super) hosts: Vec<&'a str>,
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
+}
+
+/// Splits what follows `scheme://`.
+pub(super) fn split(rest: &str) -> Result<Parts<'_>, TargetError> {
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    // A raw '@' behind the authority means that the password holds a raw '/' or '?'. Guessing on
+    // would put parts of it into messages as host or port.
+    if tail.contains('@') {
+        return Err(TargetError(
+            "there is an @ behind the first / or ?; if the password holds such characters, \
+             write them percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, % as %25 (in \
+             parameters likewise)"
+                .to_owned(),
+        ));
+    }
+    let (tail, query) = tail.split_once('?').unwrap_or((tail, ""));
+    let path = tail.strip_prefix('/').unwrap_or(tail);
+    let (userinfo, hosts) = match authority.rsplit_once('@') {
+        Some((userinfo, hosts)) => (Some(userinfo), hosts),
+        None => (None, authority),
+    };
+    let (user, password) = match userinfo.map(|info| info.split_once(':').ok_or(info)) {
+        None => (None, None),
+        Some(Ok((user, password))) => (Some(user), Some(password)),
+        Some(Err(user)) => (Some(user), None),
+    };
+    let hosts = if hosts.is_empty() {
+        Vec::new()
+    } else {
+        hosts.split(',').collect()
+    };
+    Ok(Parts {
+        user: user.filter(|user| !user.is_empty()),
+        password,
+        hosts,
+        path,
+        query,
+    })
+}
+
+/// Splits `host`, `host:port`, `[::1]:port`. The host is still encoded.
+pub(super) fn split_host(text: &str) -> Result<(&str, Option<&str>), TargetError> {
+    let Some(rest) = text.strip_prefix('[') else {
+        if text.matches(':').count() > 1 {
+            return Err(TargetError(
+                "a host with several colons; write an IPv6 address in brackets: [::1]:3306"
+                    .to_owned(),
+            ));
+        }
+        return Ok(match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        });
+    };
+    let Some((address, after)) = rest.split_once(']') else {
+        return Err(TargetError("a [ without its ]".to_owned()));
+    };
+    if address.parse::<std::net::Ipv6Addr>().is_err() {
+        return Err(TargetError(
+            "what stands in brackets is not an IPv6 address; an example: [::1]:3306".to_owned(),
+        ));
+    }
+    match (after, after.strip_prefix(':')) {
+        ("", _) => Ok((address, None)),
+        (_, Some(port)) => Ok((address, Some(port))),
+        _ => Err(TargetError(
+            "after ] only a colon and a port may follow".to_owned(),
+        )),
+    }
+}
+
+/// Decodes `%XX`. `what` names the part in messages.
+pub(super) fn decode(text: &str, what: &str) -> Result<String, TargetError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first != b'%' {
+            bytes.push(first);
+            continue;
+        }
+        let (Some(high), Some(low)) = (hex(after.first()), hex(after.get(1))) else {
+            return Err(TargetError(format!(
+                "the {what} holds a % that two hexadecimal digits do not follow; write %25 for a \
+                 percent sign"
+            )));
+        };
+        bytes.push(high << 4 | low);
+        rest = &after[2..];
+    }
+    if bytes.contains(&0) {
+        return Err(TargetError(format!("the {what} holds a zero byte")));
+    }
+    String::from_utf8(bytes).map_err(|_| TargetError(format!("the {what} is not UTF-8")))
+}
+
+fn hex(digit: Option<&u8>) -> Option<u8> {
+    char::from(*digit?).to_digit(16).map(|value| value as u8)
+}
+
+/// Encodes all but letters, digits and `-._~`, and those of `also`.
+pub(super) fn encode(text: &str, also: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let c = char::from(byte);
+        if c.is_ascii_alphanumeric() || "-._~".contains(c) || also.contains(c) {
+            encoded.push(c);
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}

@@ -1,0 +1,302 @@
+//! Safe handles on SQLite's C interface, which unlike the usual wrapper does not allocate per
+//! execution. All `unsafe` of the driver but the reading of error texts is here.
+
+use std::ffi::{CString, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+use std::sync::Once;
+
+use dyno_core::db::{DbError, ParamValue};
+use dyno_core::target::SqliteOptions;
+use rusqlite::ffi;
+
+use super::errors;
+
+/// An open database.
+pub(super) struct Database(NonNull<ffi::sqlite3>);
+
+// SAFETY: the library is built threadsafe; a handle opened with NOMUTEX may go from thread to
+// thread as long as one uses it at a time, which `&mut` and the lack of `Sync` ensure.
+unsafe impl Send for Database {}
+
+/// A prepared statement. It should be dropped before its database, which else stays open.
+pub(super) struct Statement(NonNull<ffi::sqlite3_stmt>);
+
+// SAFETY: as for the database, to which it belongs and with which it moves.
+unsafe impl Send for Statement {}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stepped {
+    Row,
+    Done,
+    Failed,
+}
+
+/// A value of the current row. Valid until the next step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    Null,
+    Int(i64),
+    Bytes(&'a [u8]),
+}
+
+impl Database {
+    /// Opens or creates the file, with the settings given.
+    pub(super) fn open(file: &Path, options: &SqliteOptions) -> Result<Self, DbError> {
+        configure();
+        // A name that begins with `file:` would be taken for a URI.
+        let mut path = Vec::from(file.as_os_str().as_bytes());
+        if path.starts_with(b"file:") {
+            path.splice(0..0, *b"./");
+        }
+        let path = CString::new(path)
+            .map_err(|_| errors::misuse("the path of the SQLite database holds a zero byte"))?;
+        let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_NOMUTEX;
+        let mut handle = ptr::null_mut();
+        // SAFETY: the path is a C string; `handle` takes the result.
+        let code =
+            unsafe { ffi::sqlite3_open_v2(path.as_ptr(), &raw mut handle, flags, ptr::null()) };
+        let database = NonNull::new(handle).map(Self);
+        if code != ffi::SQLITE_OK {
+            return Err(errors::open(file, code, handle));
+        }
+        let Some(database) = database else {
+            return Err(errors::open(file, code, handle));
+        };
+        database.set_up(options).map_err(|error| {
+            let what = format!("cannot set up the SQLite database {}", file.display());
+            errors::lost(error.code, format!("{what}: {}", error.message))
+        })?;
+        Ok(database)
+    }
+
+    fn set_up(&self, options: &SqliteOptions) -> Result<(), DbError> {
+        let timeout_ms = c_int::try_from(options.busy_timeout_ms).unwrap_or(c_int::MAX);
+        // SAFETY: the handle is open. None of these can fail on an open handle.
+        unsafe {
+            ffi::sqlite3_extended_result_codes(self.handle(), 1);
+            ffi::sqlite3_busy_timeout(self.handle(), timeout_ms);
+        }
+        self.run(&format!(
+            "PRAGMA synchronous={}",
+            options.synchronous.name()
+        ))?;
+        let asked = options.journal_mode.name();
+        let mode = self.run(&format!("PRAGMA journal_mode={asked}"))?;
+        if mode.as_deref() != Some(asked) {
+            return Err(errors::misuse(format!(
+                "journal_mode={asked} was asked for, but it stays {}; other processes may use the \
+                 file, or the file system may not support it",
+                mode.unwrap_or_default()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Runs a statement for its side effects; answers with the first field of its first row.
+    pub(super) fn run(&self, sql: &str) -> Result<Option<String>, DbError> {
+        let (Some(mut statement), _) = self.prepare(sql.as_bytes(), false)? else {
+            return Ok(None);
+        };
+        let mut first = None;
+        loop {
+            match statement.step() {
+                Stepped::Done => return Ok(first),
+                Stepped::Failed => return Err(errors::last(self)),
+                Stepped::Row if first.is_none() => {
+                    first = Some(match statement.column(0) {
+                        Value::Null => String::new(),
+                        Value::Int(value) => value.to_string(),
+                        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                    });
+                }
+                Stepped::Row => {}
+            }
+        }
+    }
+
+    /// Prepares the first statement of `sql`; none if there is only white space and comments.
+    /// Also answers with how many bytes it took.
+    pub(super) fn prepare(
+        &self,
+        sql: &[u8],
+        keep: bool,
+    ) -> Result<(Option<Statement>, usize), DbError> {
+        let len = c_int::try_from(sql.len())
+            .map_err(|_| errors::misuse("the statement is longer than 2 GiB"))?;
+        let flags = match keep {
+            true => ffi::SQLITE_PREPARE_PERSISTENT,
+            false => 0,
+        };
+        let mut statement = ptr::null_mut();
+        let mut tail = ptr::null();
+        // SAFETY: pointer and length describe `sql`; the results go to live variables.
+        let code = unsafe {
+            ffi::sqlite3_prepare_v3(
+                self.handle(),
+                sql.as_ptr().cast(),
+                len,
+                flags,
+                &raw mut statement,
+                &raw mut tail,
+            )
+        };
+        if code != ffi::SQLITE_OK {
+            return Err(errors::last(self));
+        }
+        // The tail points into `sql`, or to its end.
+        let taken = (tail as usize).saturating_sub(sql.as_ptr() as usize);
+        Ok((NonNull::new(statement).map(Statement), taken.min(sql.len())))
+    }
+
+    pub(super) fn handle(&self) -> *mut ffi::sqlite3 {
+        self.0.as_ptr()
+    }
+
+    /// Rows changed since it was opened, by triggers and foreign keys too.
+    pub(super) fn total_changes(&self) -> i64 {
+        // SAFETY: the handle is open.
+        unsafe { ffi::sqlite3_total_changes64(self.handle()) }
+    }
+
+    /// Rows changed by the last INSERT, UPDATE or DELETE itself.
+    pub(super) fn changes(&self) -> u64 {
+        // SAFETY: the handle is open.
+        unsafe { ffi::sqlite3_changes64(self.handle()) }.max(0) as u64
+    }
+
+    /// Whether a transaction is open.
+    pub(super) fn in_transaction(&self) -> bool {
+        // SAFETY: the handle is open.
+        unsafe { ffi::sqlite3_get_autocommit(self.handle()) == 0 }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // SAFETY: the handle came from open_v2 and is closed once. Were a statement still alive it
+        // would refuse and leak, which is sound; sessions drop their statements first.
+        unsafe { ffi::sqlite3_close(self.handle()) };
+    }
+}
+
+impl Statement {
+    fn handle(&self) -> *mut ffi::sqlite3_stmt {
+        self.0.as_ptr()
+    }
+
+    pub(super) fn columns(&self) -> usize {
+        // SAFETY: the statement is alive.
+        unsafe { ffi::sqlite3_column_count(self.handle()) }.max(0) as usize
+    }
+
+    pub(super) fn parameters(&self) -> usize {
+        // SAFETY: the statement is alive.
+        unsafe { ffi::sqlite3_bind_parameter_count(self.handle()) }.max(0) as usize
+    }
+
+    #[inline]
+    pub(super) fn step(&mut self) -> Stepped {
+        // SAFETY: the statement is alive, and bound bytes are, see `bind`.
+        match unsafe { ffi::sqlite3_step(self.handle()) } {
+            ffi::SQLITE_ROW => Stepped::Row,
+            ffi::SQLITE_DONE => Stepped::Done,
+            _ => Stepped::Failed,
+        }
+    }
+
+    /// Ends an execution and releases its locks.
+    #[inline]
+    pub(super) fn reset(&mut self) {
+        // SAFETY: the statement is alive. The code repeats the last step's, which was seen.
+        unsafe { ffi::sqlite3_reset(self.handle()) };
+    }
+
+    /// Binds a value to parameter `index` (from 0). Answers whether there was room for it.
+    ///
+    /// # Safety
+    /// Bytes are not copied: they must stay alive and unchanged until [`Self::unbind`] or another
+    /// value is bound, as far as the statement is stepped.
+    #[inline]
+    pub(super) unsafe fn bind(&mut self, index: usize, value: ParamValue<'_>) -> bool {
+        let (statement, index) = (self.handle(), index as c_int + 1);
+        // SAFETY: the statement is alive; SQLite checks the index; the bytes live long enough by
+        // this function's contract.
+        let code = unsafe {
+            match value {
+                ParamValue::Null => ffi::sqlite3_bind_null(statement, index),
+                ParamValue::Int(value) => ffi::sqlite3_bind_int64(statement, index, value),
+                ParamValue::Double(value) => ffi::sqlite3_bind_double(statement, index, value),
+                ParamValue::Bytes(bytes) => {
+                    // SQLite takes a null pointer, such as an empty slice may have, for NULL.
+                    let start = if bytes.is_empty() {
+                        b"".as_ptr()
+                    } else {
+                        bytes.as_ptr()
+                    };
+                    let (start, len) = (start.cast::<std::ffi::c_char>(), bytes.len() as u64);
+                    let keep = ffi::SQLITE_STATIC();
+                    // Text and blobs never compare equal, so what can be text is text.
+                    if std::str::from_utf8(bytes).is_ok() {
+                        let encoding = ffi::SQLITE_UTF8 as u8;
+                        ffi::sqlite3_bind_text64(statement, index, start, len, keep, encoding)
+                    } else {
+                        ffi::sqlite3_bind_blob64(statement, index, start.cast(), len, keep)
+                    }
+                }
+            }
+        };
+        code == ffi::SQLITE_OK
+    }
+
+    /// Forgets all bound values.
+    pub(super) fn unbind(&mut self) {
+        // SAFETY: the statement is alive.
+        unsafe { ffi::sqlite3_clear_bindings(self.handle()) };
+    }
+
+    /// Column `index` of the row that the last step gave.
+    #[inline]
+    pub(super) fn column(&self, index: usize) -> Value<'_> {
+        let (statement, index) = (self.handle(), index as c_int);
+        // SAFETY: the statement is alive; SQLite answers NULL for a column that is not there. The
+        // pointer and then the length of text or blob are those of one value, which lives until
+        // the next step or reset; both need `&mut self`.
+        unsafe {
+            let start = match ffi::sqlite3_column_type(statement, index) {
+                ffi::SQLITE_INTEGER => {
+                    return Value::Int(ffi::sqlite3_column_int64(statement, index));
+                }
+                ffi::SQLITE_NULL => return Value::Null,
+                ffi::SQLITE_BLOB => ffi::sqlite3_column_blob(statement, index).cast::<u8>(),
+                // A double becomes text as SQLite prints it.
+                _ => ffi::sqlite3_column_text(statement, index),
+            };
+            let len = ffi::sqlite3_column_bytes(statement, index).max(0) as usize;
+            match start.is_null() {
+                true => Value::Bytes(&[]),
+                false => Value::Bytes(std::slice::from_raw_parts(start, len)),
+            }
+        }
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        // SAFETY: the statement came from prepare and is finalised once.
+        unsafe { ffi::sqlite3_finalize(self.handle()) };
+    }
+}
+
+/// Switches the library's memory statistics off: they take one lock per allocation, which all
+/// sessions would share.
+fn configure() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: MEMSTATUS takes one int. If the library is in use already it refuses, and the
+        // statistics stay on, which costs time and nothing else.
+        unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0 as c_int) };
+    });
+}

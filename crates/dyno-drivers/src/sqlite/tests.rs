@@ -1,0 +1,412 @@
+use std::sync::Arc;
+
+use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
+use dyno_core::db::{OutcomeKind, Param, ParamKind, Row, Scratch, Submitted};
+use tempfile::TempDir;
+
+use super::*;
+use crate::connector;
+
+struct Bench {
+    connection: Box<dyn Connection>,
+    connector: Arc<dyn Connector>,
+    scratch: Scratch,
+    _directory: TempDir,
+}
+
+fn open_with(parameters: &str) -> Bench {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("a b.db");
+    let url = format!("sqlite:{}{parameters}", file.display()).replace(' ', "%20");
+    let connector = connector(&Target::parse(&url).unwrap()).unwrap();
+    let connection = connector.connect(0).unwrap();
+    let mut bench = Bench {
+        connection,
+        connector,
+        scratch: Scratch::default(),
+        _directory: directory,
+    };
+    assert_eq!(
+        bench.connection.advance(&mut bench.scratch),
+        Submitted::Ready
+    );
+    assert_eq!(bench.connection.outcome().kind, OutcomeKind::Connected);
+    bench
+}
+
+fn open() -> Bench {
+    open_with("")
+}
+
+impl Bench {
+    fn query(&mut self, sql: &str) -> OutcomeKind {
+        assert_eq!(
+            self.connection.query(&mut self.scratch, sql.as_bytes()),
+            Submitted::Ready
+        );
+        self.connection.outcome().kind
+    }
+
+    fn affected(&mut self, sql: &str) -> u64 {
+        assert_eq!(
+            self.query(sql),
+            OutcomeKind::Done,
+            "{sql}: {}",
+            self.error()
+        );
+        self.connection.outcome().affected
+    }
+
+    fn rows(&mut self, sql: &str) -> Vec<String> {
+        assert_eq!(
+            self.query(sql),
+            OutcomeKind::Rows,
+            "{sql}: {}",
+            self.error()
+        );
+        self.fetch()
+    }
+
+    /// The rows of the current result, fields joined by `|`.
+    fn fetch(&mut self) -> Vec<String> {
+        let columns = self.connection.outcome().columns as usize;
+        let (mut row, mut rows) = (Row::default(), Vec::new());
+        while self.connection.next_row(&mut row) {
+            let field = |index| match row.field(index) {
+                Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                None => "NULL".to_owned(),
+            };
+            rows.push((0..columns).map(field).collect::<Vec<_>>().join("|"));
+        }
+        assert_eq!(rows.len() as u64, self.connection.outcome().rows);
+        rows
+    }
+
+    fn error(&self) -> String {
+        let error = self.connection.outcome().error.as_ref();
+        error.map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    fn code(&mut self, sql: &str) -> i32 {
+        assert_eq!(self.query(sql), OutcomeKind::Failed, "{sql}");
+        self.connection.outcome().error.as_ref().unwrap().code
+    }
+
+    fn prepare(&mut self, sql: &str) -> u32 {
+        let _ = self
+            .connection
+            .prepare(&mut self.scratch, sql.as_bytes(), &[]);
+        let outcome = self.connection.outcome();
+        assert_eq!(outcome.kind, OutcomeKind::Prepared, "{}", self.error());
+        outcome.statement
+    }
+
+    fn execute(&mut self, statement: u32, params: &[&Param]) -> OutcomeKind {
+        let _ = self
+            .connection
+            .execute(&mut self.scratch, statement, params);
+        self.connection.outcome().kind
+    }
+
+    fn another(&self) -> Bench {
+        Bench {
+            connection: self.connector.connect(1).unwrap(),
+            connector: Arc::clone(&self.connector),
+            scratch: Scratch::default(),
+            _directory: TempDir::new().unwrap(),
+        }
+    }
+}
+
+fn int(value: i64) -> Param {
+    let mut param = Param::new(ParamKind::Int, 0);
+    (param.int, param.is_null) = (value, 0);
+    param
+}
+
+fn bytes(value: &[u8]) -> Param {
+    let mut param = Param::new(ParamKind::Bytes, value.len());
+    param.set_bytes(value);
+    param
+}
+
+#[test]
+fn values_of_every_type_become_text() {
+    let mut bench = open();
+    assert_eq!(
+        bench.rows("SELECT -9223372036854775808, 1.5, 'ä', x'00ff41', NULL, ''"),
+        ["-9223372036854775808|1.5|ä|\0\u{fffd}A|NULL|"]
+    );
+    assert_eq!(bench.rows("SELECT 1 WHERE 0"), [""; 0]);
+    assert_eq!(bench.connection.outcome().columns, 1);
+}
+
+#[test]
+fn affected_rows_are_those_of_the_statement() {
+    let mut bench = open();
+    assert_eq!(
+        bench.affected("CREATE TABLE t(id INTEGER PRIMARY KEY, k INT)"),
+        0
+    );
+    assert_eq!(bench.affected("INSERT INTO t VALUES(1,1),(2,1),(3,2)"), 3);
+    assert_eq!(bench.affected("BEGIN"), 0);
+    assert_eq!(bench.affected("UPDATE t SET k=5 WHERE k=1"), 2);
+    assert_eq!(bench.affected("UPDATE t SET k=5 WHERE k=77"), 0);
+    assert_eq!(bench.affected("COMMIT"), 0);
+    assert_eq!(
+        bench.rows("DELETE FROM t WHERE id<3 RETURNING id"),
+        ["1", "2"]
+    );
+    assert_eq!(bench.connection.outcome().affected, 2);
+    assert_eq!(bench.affected("DELETE FROM t"), 1);
+}
+
+#[test]
+fn texts_with_several_statements_have_several_results() {
+    let mut bench = open();
+    assert_eq!(
+        bench.query("CREATE TABLE t(a); INSERT INTO t VALUES(1); -- x\n SELECT a FROM t;\n;"),
+        OutcomeKind::Done
+    );
+    assert!(bench.connection.outcome().more);
+    let _ = bench.connection.next_result(&mut bench.scratch);
+    assert_eq!(bench.connection.outcome().affected, 1);
+    assert!(bench.connection.outcome().more);
+    let _ = bench.connection.next_result(&mut bench.scratch);
+    assert_eq!(bench.fetch(), ["1"]);
+    assert!(!bench.connection.outcome().more);
+    let _ = bench.connection.next_result(&mut bench.scratch);
+    assert_eq!(bench.connection.outcome().kind, OutcomeKind::Failed);
+
+    // An error ends the text, and what came before it stays.
+    assert_eq!(bench.rows("SELECT 1; SELECT nothing; DELETE FROM t"), ["1"]);
+    let _ = bench.connection.next_result(&mut bench.scratch);
+    assert!(bench.error().contains("nothing"), "{}", bench.error());
+    assert!(!bench.connection.outcome().more);
+    assert_eq!(bench.rows("SELECT count(*) FROM t"), ["1"]);
+    // Statements that nobody fetched have run all the same.
+    assert_eq!(bench.rows("SELECT 1; DELETE FROM t"), ["1"]);
+    assert_eq!(bench.rows("SELECT count(*) FROM t"), ["0"]);
+    assert_eq!(bench.query(" ; -- nothing"), OutcomeKind::Done);
+}
+
+#[test]
+fn prepared_statements_take_every_kind_of_parameter() {
+    let mut bench = open();
+    bench.query("CREATE TABLE t(id INTEGER PRIMARY KEY, c TEXT, d REAL)");
+    let insert = bench.prepare("INSERT INTO t VALUES(?,?,?)");
+    let (text, mut double) = (bytes(b"abc"), Param::new(ParamKind::Double, 0));
+    (double.double, double.is_null) = (2.5, 0);
+    assert_eq!(
+        bench.execute(insert, &[&int(1), &text, &double]),
+        OutcomeKind::Done
+    );
+    assert_eq!(bench.connection.outcome().affected, 1);
+    let null = Param::new(ParamKind::Bytes, 1);
+    bench.execute(insert, &[&int(2), &bytes(b""), &null]);
+    bench.execute(insert, &[&int(3), &bytes(b"\xff\xfe"), &null]);
+    assert_eq!(
+        bench.rows("SELECT id, typeof(c), c, typeof(d), d FROM t WHERE id<3"),
+        ["1|text|abc|real|2.5", "2|text||null|NULL"]
+    );
+    assert_eq!(
+        bench.rows("SELECT typeof(c), length(c) FROM t WHERE id=3"),
+        ["blob|2"]
+    );
+
+    let select = bench.prepare("SELECT id FROM t WHERE c = ?");
+    assert_eq!(bench.connection.outcome().columns, 1);
+    for _ in 0..3 {
+        assert_eq!(bench.execute(select, &[&text]), OutcomeKind::Rows);
+        assert_eq!(bench.fetch(), ["1"]);
+    }
+    assert_eq!(bench.execute(select, &[]), OutcomeKind::Failed);
+    assert!(
+        bench.error().contains("1 parameters, but 0"),
+        "{}",
+        bench.error()
+    );
+    assert_eq!(bench.execute(99, &[]), OutcomeKind::Failed);
+
+    let _ = bench.connection.close_statement(&mut bench.scratch, select);
+    assert_eq!(bench.connection.outcome().kind, OutcomeKind::Done);
+    assert_eq!(bench.execute(select, &[&text]), OutcomeKind::Failed);
+    let _ = bench.connection.close_statement(&mut bench.scratch, select);
+    assert_eq!(bench.connection.outcome().kind, OutcomeKind::Failed);
+    for sql in ["", "SELECT 1; SELECT 2", "SELEC"] {
+        let _ = bench
+            .connection
+            .prepare(&mut bench.scratch, sql.as_bytes(), &[]);
+        assert_eq!(
+            bench.connection.outcome().kind,
+            OutcomeKind::Failed,
+            "{sql}"
+        );
+    }
+    // A statement survives a change of the schema, with its new columns.
+    let all = bench.prepare("SELECT * FROM t WHERE id=1");
+    bench.query("ALTER TABLE t ADD COLUMN e DEFAULT 7");
+    bench.execute(all, &[]);
+    assert_eq!(bench.fetch(), ["1|abc|2.5|7"]);
+}
+
+#[test]
+fn errors_carry_the_extended_code_and_sqlites_words() {
+    let mut bench = open();
+    bench.query("CREATE TABLE t(id INTEGER PRIMARY KEY, u UNIQUE)");
+    bench.query("INSERT INTO t VALUES(1,1)");
+    assert_eq!(bench.code("INSERT INTO t VALUES(1,2)"), 1555);
+    assert!(
+        bench.error().contains("UNIQUE constraint failed: t.id"),
+        "{}",
+        bench.error()
+    );
+    assert_eq!(bench.code("INSERT INTO t VALUES(2,1)"), 2067);
+    assert_eq!(bench.code("SELECT * FROM nowhere"), 1);
+    assert_eq!(
+        bench.connection.outcome().error.as_ref().unwrap().class,
+        ErrorClass::Server
+    );
+    assert_eq!(bench.rows("SELECT count(*) FROM t"), ["1"]);
+}
+
+#[test]
+fn a_lock_is_waited_for_and_then_an_error() {
+    let mut first = open_with("?busy_timeout=1ms");
+    first.query("CREATE TABLE t(a)");
+    let mut second = first.another();
+    assert_eq!(first.affected("BEGIN IMMEDIATE"), 0);
+    assert_eq!(second.code("BEGIN IMMEDIATE"), 5);
+    assert_eq!(
+        second.rows("SELECT count(*) FROM t"),
+        ["0"],
+        "readers do not wait"
+    );
+    first.query("INSERT INTO t VALUES(1)");
+    // A transaction that has read cannot write once another has written.
+    second.query("BEGIN");
+    second.rows("SELECT count(*) FROM t");
+    first.query("COMMIT");
+    assert_eq!(second.code("INSERT INTO t VALUES(2)"), 517);
+    second.query("ROLLBACK");
+    assert_eq!(second.affected("INSERT INTO t VALUES(2)"), 1);
+}
+
+#[test]
+fn settings_are_applied() {
+    let mut bench = open();
+    assert_eq!(bench.rows("PRAGMA journal_mode"), ["wal"]);
+    assert_eq!(bench.rows("PRAGMA synchronous"), ["1"]);
+    assert_eq!(bench.rows("PRAGMA busy_timeout"), ["5000"]);
+    assert_eq!(bench.rows("PRAGMA foreign_keys"), ["1"]);
+    let mut bench = open_with("?journal_mode=truncate&synchronous=full&busy_timeout=2s");
+    assert_eq!(bench.rows("PRAGMA journal_mode"), ["truncate"]);
+    assert_eq!(bench.rows("PRAGMA synchronous"), ["2"]);
+    assert_eq!(bench.rows("PRAGMA busy_timeout"), ["2000"]);
+    assert_eq!(bench.connection.server().product, "SQLite");
+    assert!(bench.connector.blocks() && bench.connection.fd().is_none());
+}
+
+#[test]
+fn files_that_cannot_be_opened_are_explained() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("a").join("b.db");
+    let refuse = |path: &Path| {
+        let target = Target::parse(&format!("sqlite:{}", path.display())).unwrap();
+        connector(&target).err().unwrap()
+    };
+    let error = refuse(&file);
+    assert!(error.message.contains("there is no directory"), "{error}");
+    assert_eq!((error.class, error.code), (ErrorClass::Lost, 14));
+    assert!(refuse(directory.path()).message.contains("is a directory"));
+    let text = directory.path().join("text");
+    std::fs::write(&text, "this is no database, however one looks at it").unwrap();
+    assert!(refuse(&text).message.contains("not a database"));
+    let mut memory = Target::parse("sqlite:x").unwrap();
+    memory.file = PathBuf::from(":memory:");
+    assert!(
+        connector(&memory)
+            .err()
+            .unwrap()
+            .message
+            .contains("one session")
+    );
+}
+
+#[test]
+fn a_closed_connection_says_so() {
+    let mut bench = open();
+    bench.prepare("SELECT 1");
+    bench.connection.close();
+    assert_eq!(bench.query("SELECT 1"), OutcomeKind::Failed);
+    assert_eq!(bench.error(), "the connection is closed (SQLSTATE 08006)");
+    assert_eq!(bench.execute(0, &[]), OutcomeKind::Failed);
+}
+
+struct Lines {
+    lines: Vec<&'static str>,
+    next: usize,
+}
+
+impl RowSource for Lines {
+    fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, _max_bytes: usize) -> u64 {
+        assert_eq!(format, BulkFormat::TabText);
+        let chunk = &self.lines[self.next..(self.next + 2).min(self.lines.len())];
+        chunk
+            .iter()
+            .for_each(|line| out.extend_from_slice(line.as_bytes()));
+        self.next += chunk.len();
+        chunk.len() as u64
+    }
+
+    fn rewind(&mut self) {
+        self.next = 0;
+    }
+}
+
+fn bulk(bench: &mut Bench, lines: &[&'static str]) -> OutcomeKind {
+    let load = BulkLoad {
+        table: "t".to_owned(),
+        columns: vec!["id".to_owned(), "c".to_owned()],
+        rows: Box::new(Lines {
+            lines: lines.to_vec(),
+            next: 0,
+        }),
+    };
+    let _ = bench.connection.bulk_load(&mut bench.scratch, load);
+    bench.connection.outcome().kind
+}
+
+#[test]
+fn a_bulk_load_keeps_types_and_is_all_or_nothing() {
+    let mut bench = open();
+    bench.query("CREATE TABLE t(id INTEGER PRIMARY KEY, c CHAR(9) NOT NULL)");
+    assert_eq!(
+        bulk(&mut bench, &["1\ta\\tb\n", "2\t\n", "3\tx\n"]),
+        OutcomeKind::Done
+    );
+    assert_eq!(bench.connection.outcome().affected, 3);
+    assert_eq!(
+        bench.rows("SELECT id, typeof(id), typeof(c), c FROM t"),
+        ["1|integer|text|a\tb", "2|integer|text|", "3|integer|text|x"]
+    );
+    assert_eq!(
+        bulk(&mut bench, &["4\ta\n", "5\tb\n", "6\t\\N\n"]),
+        OutcomeKind::Failed
+    );
+    assert!(bench.error().contains("NOT NULL") && bench.error().contains("row 3"));
+    assert_eq!(bulk(&mut bench, &["4\ta\n", "5\n"]), OutcomeKind::Failed);
+    assert!(
+        bench.error().contains("1 fields for 2 columns"),
+        "{}",
+        bench.error()
+    );
+    assert_eq!(bench.rows("SELECT count(*) FROM t"), ["3"]);
+    // In a transaction of the caller's own it is part of that.
+    bench.query("BEGIN");
+    assert_eq!(bulk(&mut bench, &["4\ta\n"]), OutcomeKind::Done);
+    bench.query("ROLLBACK");
+    assert_eq!(bench.rows("SELECT count(*) FROM t"), ["3"]);
+    bench.query("DROP TABLE t");
+    assert_eq!(bulk(&mut bench, &["4\ta\n"]), OutcomeKind::Failed);
+}
