@@ -172,18 +172,15 @@ impl<P: Protocol> Channel<P> {
     }
 
     fn refuse(&mut self) -> Submitted {
-        let message = match self.state {
-            State::Closed => "the connection is closed",
-            _ => "another operation is under way on this connection",
-        };
-        let class = if self.state == State::Closed {
-            ErrorClass::Lost
-        } else {
-            ErrorClass::Misuse
-        };
+        if self.state == State::Closed {
+            let error = DbError::new(ErrorClass::Lost, "the connection is closed");
+            self.protocol.fail(error);
+            return Submitted::Ready;
+        }
+        let message = "another operation is under way on this connection";
         let outcome = self.protocol.outcome_mut();
         outcome.kind = OutcomeKind::Failed;
-        outcome.error = Some(Box::new(DbError::new(class, message)));
+        outcome.error = Some(Box::new(DbError::new(ErrorClass::Misuse, message)));
         Submitted::Ready
     }
 
@@ -279,6 +276,20 @@ impl<P: Protocol> Channel<P> {
         received.next
     }
 
+    /// Gives the bytes that were left over to the protocol once more.
+    fn feed_partial(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
+        scratch.output.clear();
+        let next = self.feed(&[], &mut scratch.output);
+        if !scratch.output.is_empty() {
+            self.send(&mut scratch.output)?;
+        }
+        if next == Next::Finished {
+            self.state = State::Idle;
+            return Ok(Submitted::Ready);
+        }
+        Ok(Submitted::Pending)
+    }
+
     fn feed_encrypted(&mut self, input: &[u8], output: &mut Vec<u8>) -> io::Result<Next> {
         let Some(tls) = &mut self.tls else {
             return Ok(Next::Input);
@@ -328,6 +339,18 @@ impl<P: Protocol> Channel<P> {
         self.protocol.fail(DbError::new(class, message));
         self.shut();
         Submitted::Ready
+    }
+
+    /// An operation has ended, or not: a connection that cannot go on is closed.
+    #[inline]
+    fn settle(&mut self, submitted: Submitted) -> Submitted {
+        let error = self.protocol.outcome().error.as_ref();
+        let broken = error
+            .is_some_and(|error| matches!(error.class, ErrorClass::Protocol | ErrorClass::Lost));
+        if submitted == Submitted::Ready && broken {
+            self.shut();
+        }
+        submitted
     }
 
     fn shut(&mut self) {
@@ -383,22 +406,10 @@ impl<P: Protocol> Connection for Channel<P> {
         if matches!(self.state, State::Idle | State::Closed) {
             return self.idle_event(scratch);
         }
-        let submitted = match self.drive(scratch) {
-            Ok(submitted) => submitted,
-            Err(error) => return self.lose(&error),
-        };
-        let class = self
-            .protocol
-            .outcome()
-            .error
-            .as_ref()
-            .map(|error| error.class);
-        if submitted == Submitted::Ready
-            && matches!(class, Some(ErrorClass::Protocol | ErrorClass::Lost))
-        {
-            self.shut();
+        match self.drive(scratch) {
+            Ok(submitted) => self.settle(submitted),
+            Err(error) => self.lose(&error),
         }
-        submitted
     }
 
     #[inline]
@@ -435,7 +446,17 @@ impl<P: Protocol> Connection for Channel<P> {
     }
 
     fn next_result(&mut self, scratch: &mut Scratch) -> Submitted {
-        self.start(scratch, |protocol, output| protocol.next_result(output))
+        let submitted = self.start(scratch, |protocol, output| protocol.next_result(output));
+        if submitted == Submitted::Ready {
+            return submitted;
+        }
+        // What follows may have arrived together with the previous result, be it here or in the
+        // socket: no readiness will tell of it.
+        match self.feed_partial(scratch) {
+            Ok(Submitted::Ready) => self.settle(Submitted::Ready),
+            Ok(Submitted::Pending) => self.advance(scratch),
+            Err(error) => self.lose(&error),
+        }
     }
 
     #[inline]

@@ -1,1 +1,19 @@
-//! mysql
+//! MySQL and MariaDB: the client/server protocol, version 10 handshake.
+//!
+//! [`Mysql`] is the state machine. Sources of the formats: the "MySQL Client/Server Protocol" and
+//! "MariaDB Client/Server Protocol" documentation.
+
+mod answers;
+mod auth;
+mod connect;
+mod errors;
+mod load;
+mod rows;
+mod rsa;
+mod session;
+mod statements;
+mod values;
+mod wire;
+
+pub use connect::MysqlOptions;
+pub use session::Mysql;

@@ -1,0 +1,334 @@
+//! Answers of the server, packet by packet. Rows and definitions, which are many, are passed over
+//! by their lengths; rows are copied once, as they are.
+
+use dyno_core::db::{ErrorClass, OutcomeKind};
+
+use super::connect::Progress;
+use super::errors::{self, client_error};
+use super::session::{Mysql, State};
+use super::wire::{self, HEADER, MORE_RESULTS, Malformed, PACKET_MAX, Packet, Reader, capability};
+use crate::channel::Next;
+
+/// The most columns a result can have; MySQL allows 4,096.
+const COLUMNS_MAX: u64 = 0xFFFF;
+
+/// The most packets that one row can take: a server allows rows of 1 GiB.
+const ROW_PACKETS_MAX: u8 = 65;
+
+/// How reading goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// With the next packet.
+    Continue,
+    /// When more has arrived.
+    Input,
+    /// Not at all: the operation has ended.
+    Finished,
+    /// Under TLS.
+    StartTls,
+}
+
+impl Mysql {
+    /// Reads as far as whole packets go.
+    #[inline]
+    pub(super) fn read(
+        &mut self,
+        input: &[u8],
+        at: &mut usize,
+        output: &mut Vec<u8>,
+    ) -> Result<Next, Malformed> {
+        loop {
+            let step = match self.state {
+                State::Columns => self.columns(input, at)?,
+                State::Rows => self.rows(input, at, output)?,
+                State::Definitions => self.definitions(input, at)?,
+                _ => match wire::packet(&input[*at..]) {
+                    Some(packet) => {
+                        *at += HEADER + packet.payload.len();
+                        self.packet(packet, output)?
+                    }
+                    None => Step::Input,
+                },
+            };
+            match step {
+                Step::Continue => {}
+                Step::Input => return Ok(Next::Input),
+                Step::Finished => return Ok(Next::Finished),
+                Step::StartTls if *at < input.len() => {
+                    return Err(Malformed("bytes in the clear where TLS should begin"));
+                }
+                Step::StartTls => return Ok(Next::StartTls),
+            }
+        }
+    }
+
+    /// Reads one packet that is neither a column's definition nor a row.
+    fn packet(&mut self, packet: Packet<'_>, output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        // Servers that shut down, or end an idle connection, say so out of turn.
+        if packet.sequence != self.sequence && !errors::is_error(packet.payload) {
+            return Err(Malformed("a packet is out of order"));
+        }
+        self.sequence = packet.sequence.wrapping_add(1);
+        match self.state {
+            State::Handshake => self.handshake(packet, output),
+            State::Header => self.header(packet.payload, output),
+            State::Prepared => self.prepared(packet.payload, output),
+            State::Sending => self.interrupted(packet.payload),
+            _ => Err(Malformed("a packet came that answers nothing")),
+        }
+    }
+
+    fn handshake(&mut self, packet: Packet<'_>, output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        let Some(handshake) = &mut self.handshake else {
+            return Err(Malformed("the handshake was over"));
+        };
+        let unanswered = output.len();
+        match handshake.packet(packet, output)? {
+            Progress::Wait => {
+                let answered = u8::from(output.len() > unanswered);
+                self.sequence = self.sequence.wrapping_add(answered);
+                Ok(Step::Continue)
+            }
+            Progress::StartTls => Ok(Step::StartTls),
+            Progress::Connected => {
+                let capabilities = handshake.capabilities();
+                self.deprecate_eof = capabilities & capability::DEPRECATE_EOF != 0;
+                self.local_infile = capabilities & capability::LOCAL_FILES != 0;
+                if let Some(handshake) = self.handshake.take() {
+                    self.server = handshake.into_server();
+                }
+                self.outcome.kind = OutcomeKind::Connected;
+                self.state = State::Idle;
+                Ok(Step::Finished)
+            }
+            Progress::Refused(error) => {
+                self.handshake = None;
+                self.set_failed(error);
+                self.state = State::Closed;
+                Ok(Step::Finished)
+            }
+        }
+    }
+
+    /// The first packet of an answer.
+    #[inline]
+    fn header(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        let mut reader = Reader::new(payload);
+        match payload.first() {
+            Some(&wire::OK) => {
+                reader.u8()?;
+                let affected = reader.lenenc()?;
+                let _last_insert_id = reader.lenenc()?;
+                let status = reader.u16()?;
+                self.more = status & MORE_RESULTS != 0;
+                self.outcome.kind = OutcomeKind::Done;
+                self.outcome.affected = affected;
+                self.outcome.rows = 0;
+                self.outcome.columns = 0;
+                if let Some(file) = self.refused_file.take() {
+                    self.set_file_refused(&file);
+                }
+                self.finish(output)
+            }
+            Some(&wire::ERR) => self.failed(payload, output),
+            Some(&wire::LOCAL_INFILE) => self.local_infile(&payload[1..], output),
+            _ => {
+                let columns = reader.lenenc()?;
+                if columns == 0 || columns > COLUMNS_MAX || !reader.rest().is_empty() {
+                    return Err(Malformed("an answer has an impossible number of columns"));
+                }
+                let columns = columns as u32;
+                self.outcome.columns = columns;
+                self.result.begin(columns, self.binary);
+                self.definitions = columns + u32::from(!self.deprecate_eof);
+                self.state = State::Columns;
+                Ok(Step::Continue)
+            }
+        }
+    }
+
+    /// The server's refusal ends a request.
+    #[cold]
+    fn failed(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        let error = errors::server_error(payload)?;
+        self.more = false;
+        self.result.clear();
+        if self.binary {
+            self.statements.forget_kinds(self.executing);
+        }
+        self.set_failed(error);
+        if let Some(file) = self.refused_file.take() {
+            self.set_file_refused(&file);
+        }
+        self.finish(output)
+    }
+
+    /// A result, or its refusal, is complete.
+    #[inline]
+    fn finish(&mut self, output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        self.state = State::Idle;
+        self.outcome.more = self.more;
+        if self.bulk.is_some() {
+            return self.bulk_next(output);
+        }
+        Ok(Step::Finished)
+    }
+
+    /// The server asks for a local file: only the rows of a bulk load are ever sent.
+    #[cold]
+    fn local_infile(&mut self, name: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        if let Some(bulk) = &mut self.bulk
+            && bulk.announced(name)
+        {
+            self.state = State::Sending;
+            return Ok(Step::Continue);
+        }
+        let name = String::from_utf8_lossy(&name[..name.len().min(200)]);
+        self.refused_file = Some(name.into());
+        let start = wire::begin(output);
+        self.sequence = wire::finish(output, start, self.sequence);
+        Ok(Step::Continue)
+    }
+
+    fn set_file_refused(&mut self, file: &str) {
+        let message = format!(
+            "the server asked for the local file {file:?}, which was refused: only the rows of \
+             bulk loads are sent by LOAD DATA LOCAL"
+        );
+        let error = client_error(ErrorClass::Unsupported, errors::LOCAL_FILE_REFUSED, message);
+        self.set_failed(error);
+    }
+
+    /// The answer to a preparation.
+    fn prepared(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        if errors::is_error(payload) {
+            return self.failed(payload, output);
+        }
+        let mut reader = Reader::new(payload);
+        if reader.u8()? != wire::OK {
+            return Err(Malformed("a preparation was answered by an unknown packet"));
+        }
+        let server_id = reader.u32()?;
+        let columns = reader.u16()?;
+        let params = reader.u16()?;
+        self.outcome.kind = OutcomeKind::Prepared;
+        self.outcome.statement = self.statements.add(server_id, params);
+        self.outcome.rows = 0;
+        self.outcome.columns = u32::from(columns);
+        let ends = u32::from(columns > 0) + u32::from(params > 0);
+        let ends = if self.deprecate_eof { 0 } else { ends };
+        self.definitions = u32::from(columns) + u32::from(params) + ends;
+        self.state = State::Definitions;
+        Ok(Step::Continue)
+    }
+
+    /// Passes over definitions: by their length, unread.
+    #[inline]
+    fn skip_definitions(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Malformed> {
+        while self.definitions > 0 {
+            let Some(packet) = wire::packet(&input[*at..]) else {
+                return Ok(false);
+            };
+            if packet.sequence != self.sequence || packet.payload.len() == PACKET_MAX {
+                return Err(Malformed("a definition is out of order or too long"));
+            }
+            self.sequence = self.sequence.wrapping_add(1);
+            *at += HEADER + packet.payload.len();
+            self.definitions -= 1;
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn columns(&mut self, input: &[u8], at: &mut usize) -> Result<Step, Malformed> {
+        let from = *at;
+        let all = self.skip_definitions(input, at)?;
+        if self.binary {
+            self.result.keep(&input[from..*at]);
+        }
+        if !all {
+            return Ok(Step::Input);
+        }
+        self.row_packets = 0;
+        self.state = State::Rows;
+        Ok(Step::Continue)
+    }
+
+    fn definitions(&mut self, input: &[u8], at: &mut usize) -> Result<Step, Malformed> {
+        if !self.skip_definitions(input, at)? {
+            return Ok(Step::Input);
+        }
+        self.state = State::Idle;
+        Ok(Step::Finished)
+    }
+
+    /// Keeps rows as they came, up to the packet that ends them.
+    #[inline]
+    fn rows(
+        &mut self,
+        input: &[u8],
+        at: &mut usize,
+        output: &mut Vec<u8>,
+    ) -> Result<Step, Malformed> {
+        let from = *at;
+        let end = loop {
+            let Some(packet) = wire::packet(&input[*at..]) else {
+                break None;
+            };
+            let payload = packet.payload;
+            let first = payload.first();
+            if self.row_packets == 0 {
+                if first == Some(&wire::ERR) {
+                    self.sequence = packet.sequence;
+                }
+                if matches!(first, Some(&wire::EOF | &wire::ERR)) && payload.len() < PACKET_MAX {
+                    break Some(packet);
+                }
+                if first.is_none() {
+                    return Err(Malformed("a row is empty"));
+                }
+                self.result.count_row();
+            }
+            if packet.sequence != self.sequence {
+                return Err(Malformed("a row is out of order"));
+            }
+            self.sequence = self.sequence.wrapping_add(1);
+            let continues = payload.len() == PACKET_MAX;
+            self.row_packets = if continues { self.row_packets + 1 } else { 0 };
+            if self.row_packets == ROW_PACKETS_MAX {
+                return Err(Malformed("a row is longer than 1 GiB"));
+            }
+            *at += HEADER + payload.len();
+        };
+        self.result.keep(&input[from..*at]);
+        let Some(packet) = end else {
+            return Ok(Step::Input);
+        };
+        *at += HEADER + packet.payload.len();
+        self.rows_end(packet, output)
+    }
+
+    #[inline]
+    fn rows_end(&mut self, packet: Packet<'_>, output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        if packet.sequence != self.sequence {
+            return Err(Malformed("the end of the rows is out of order"));
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        if errors::is_error(packet.payload) {
+            return self.failed(packet.payload, output);
+        }
+        let mut reader = Reader::new(packet.payload);
+        reader.u8()?;
+        if self.deprecate_eof {
+            reader.lenenc()?;
+            reader.lenenc()?;
+        } else {
+            let _warnings = reader.u16()?;
+        }
+        self.more = reader.u16()? & MORE_RESULTS != 0;
+        self.outcome.kind = OutcomeKind::Rows;
+        self.outcome.rows = self.result.rows();
+        self.outcome.affected = 0;
+        self.finish(output)
+    }
+}

@@ -1,0 +1,480 @@
+//! From a connected socket to a connection that is ready: greeting, TLS, authentication.
+
+use std::sync::Arc;
+
+use dyno_core::Secret;
+use dyno_core::db::{DbError, ErrorClass, ServerInfo};
+use dyno_core::target::TlsMode;
+use zeroize::Zeroizing;
+
+use super::auth::{self, Plugin};
+use super::errors::{self, client_error};
+use super::wire::{self, Malformed, Packet, Reader, capability};
+
+/// How to connect.
+#[derive(Clone, Debug)]
+pub struct MysqlOptions {
+    /// The user.
+    pub user: String,
+    /// The password; absent is the same as empty.
+    pub password: Option<Secret>,
+    /// The default database; empty for none.
+    pub database: String,
+    /// Whether an UPDATE counts the rows it found rather than those it changed.
+    pub found_rows: bool,
+    /// How strictly TLS is wanted. The server never says that it insists on TLS, so `Allow` stays
+    /// in the clear; `Prefer` stays in the clear on a UNIX socket, as MySQL's own clients do.
+    pub tls: TlsMode,
+    /// Whether bulk loads may use LOAD DATA LOCAL INFILE. No file is ever read for it.
+    pub local_infile: bool,
+    /// Whether the socket is a UNIX-domain socket, which nobody can listen in on.
+    pub unix_socket: bool,
+    /// What the server's tables of connection attributes shall show.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl Default for MysqlOptions {
+    fn default() -> Self {
+        let attribute = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        Self {
+            user: String::new(),
+            password: None,
+            database: String::new(),
+            found_rows: false,
+            tls: TlsMode::default(),
+            local_infile: true,
+            unix_socket: false,
+            attributes: vec![
+                attribute("program_name", "dyno"),
+                attribute("_client_name", "dyno"),
+                attribute("_client_version", env!("CARGO_PKG_VERSION")),
+                attribute("_os", std::env::consts::OS),
+            ],
+        }
+    }
+}
+
+/// How a handshake goes on.
+#[derive(Debug)]
+pub enum Progress {
+    /// The server must answer.
+    Wait,
+    /// TLS begins now.
+    StartTls,
+    /// The connection is ready.
+    Connected,
+    /// It is refused.
+    Refused(DbError),
+}
+
+/// Why a handshake ends early.
+enum Stop {
+    Malformed(Malformed),
+    Refused(DbError),
+}
+
+impl From<Malformed> for Stop {
+    fn from(what: Malformed) -> Self {
+        Self::Malformed(what)
+    }
+}
+
+/// A connection's state until it is ready; dropped then.
+pub struct Handshake {
+    options: Arc<MysqlOptions>,
+    stage: Stage,
+    /// What the server and the client both can.
+    capabilities: u32,
+    server_capabilities: u32,
+    collation: u8,
+    plugin: Plugin,
+    nonce: Vec<u8>,
+    tls: bool,
+    rounds: u32,
+    server: ServerInfo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Greeting,
+    Tls,
+    Authentication,
+}
+
+/// The server's say in an authentication that takes longer than any known one is over.
+const ROUNDS_MAX: u32 = 16;
+const COLLATION_UTF8MB4_GENERAL_CI: u8 = 45;
+const COLLATION_UTF8MB4_0900_AI_CI: u8 = 255;
+const CACHING_SHA2_FAST_OK: u8 = 3;
+const CACHING_SHA2_FULL: u8 = 4;
+const CACHING_SHA2_KEY_REQUEST: u8 = 2;
+const SHA256_KEY_REQUEST: u8 = 1;
+
+impl Handshake {
+    /// Before the greeting.
+    pub fn new(options: Arc<MysqlOptions>) -> Self {
+        Self {
+            options,
+            stage: Stage::Greeting,
+            capabilities: 0,
+            server_capabilities: 0,
+            collation: COLLATION_UTF8MB4_GENERAL_CI,
+            plugin: Plugin::Native,
+            nonce: Vec::new(),
+            tls: false,
+            rounds: 0,
+            server: ServerInfo::default(),
+        }
+    }
+
+    /// What both sides can; final once the greeting has been read.
+    pub fn capabilities(&self) -> u32 {
+        self.capabilities
+    }
+
+    /// The server, by what it said.
+    pub fn into_server(self) -> ServerInfo {
+        self.server
+    }
+
+    /// The server sent a packet.
+    ///
+    /// # Errors
+    /// A packet that the protocol does not allow.
+    pub fn packet(
+        &mut self,
+        packet: Packet<'_>,
+        output: &mut Vec<u8>,
+    ) -> Result<Progress, Malformed> {
+        let sequence = packet.sequence.wrapping_add(1);
+        let progress = match self.stage {
+            _ if errors::is_error(packet.payload) => Err(Stop::Refused(
+                self.explain(errors::server_error(packet.payload)?),
+            )),
+            Stage::Greeting => self.greeting(packet.payload, sequence, output),
+            Stage::Tls => Err(Stop::Malformed(Malformed(
+                "a packet where TLS should begin",
+            ))),
+            Stage::Authentication => self.authentication(packet.payload, sequence, output),
+        };
+        match progress {
+            Ok(progress) => Ok(progress),
+            Err(Stop::Refused(error)) => Ok(Progress::Refused(error)),
+            Err(Stop::Malformed(what)) => Err(what),
+        }
+    }
+
+    /// TLS stands: the answer to the greeting can be sent. Returns the sequence number that the
+    /// server's next packet has.
+    pub fn tls_established(&mut self, version: &str, output: &mut Vec<u8>) -> u8 {
+        self.tls = true;
+        self.server.tls = Some(version.to_owned());
+        self.respond(2, output);
+        3
+    }
+
+    fn greeting(
+        &mut self,
+        payload: &[u8],
+        sequence: u8,
+        output: &mut Vec<u8>,
+    ) -> Result<Progress, Stop> {
+        let greeting = Greeting::parse(payload)?;
+        self.server_capabilities = greeting.capabilities;
+        let needed = capability::PROTOCOL_41 | capability::SECURE_CONNECTION;
+        if greeting.capabilities & needed != needed {
+            let message = "the server is older than MySQL 4.1: its protocol is not supported";
+            let error = client_error(ErrorClass::Unsupported, errors::MALFORMED_PACKET, message);
+            return Err(Stop::Refused(error));
+        }
+        self.describe(&greeting);
+        self.capabilities = greeting.capabilities & self.wanted();
+        self.nonce = greeting.nonce;
+        // With a plugin that the driver lacks, an answer for another makes the server say which
+        // one the user needs.
+        self.plugin = match Plugin::by_name(&greeting.plugin) {
+            Some(Plugin::Clear) | None => Plugin::Native,
+            Some(plugin) => plugin,
+        };
+        if self.wants_tls()? {
+            self.capabilities |= capability::SSL;
+            let start = wire::begin(output);
+            self.put_preamble(output);
+            wire::finish(output, start, sequence);
+            self.stage = Stage::Tls;
+            return Ok(Progress::StartTls);
+        }
+        self.respond(sequence, output);
+        Ok(Progress::Wait)
+    }
+
+    fn describe(&mut self, greeting: &Greeting) {
+        let version = String::from_utf8_lossy(&greeting.version).into_owned();
+        let mariadb = version.contains("MariaDB");
+        // MariaDB puts a version before its own that old replicas can understand.
+        let own = version.strip_prefix("5.5.5-").filter(|_| mariadb);
+        self.server.version = own.unwrap_or(&version).to_owned();
+        self.server.product = if mariadb { "MariaDB" } else { "MySQL" }.to_owned();
+        let major = version.split('.').next().unwrap_or_default();
+        if !mariadb && major.parse::<u32>().is_ok_and(|major| major >= 8) {
+            self.collation = COLLATION_UTF8MB4_0900_AI_CI;
+        }
+    }
+
+    fn wanted(&self) -> u32 {
+        use capability as c;
+        let mut wanted = c::LONG_PASSWORD
+            | c::LONG_FLAG
+            | c::PROTOCOL_41
+            | c::TRANSACTIONS
+            | c::SECURE_CONNECTION
+            | c::MULTI_STATEMENTS
+            | c::MULTI_RESULTS
+            | c::PS_MULTI_RESULTS
+            | c::PLUGIN_AUTH
+            | c::PLUGIN_AUTH_LENENC
+            | c::DEPRECATE_EOF;
+        for (flag, on) in [
+            (c::FOUND_ROWS, self.options.found_rows),
+            (c::LOCAL_FILES, self.options.local_infile),
+            (c::CONNECT_WITH_DB, !self.options.database.is_empty()),
+            (c::CONNECT_ATTRS, !self.options.attributes.is_empty()),
+        ] {
+            wanted |= if on { flag } else { 0 };
+        }
+        wanted
+    }
+
+    fn wants_tls(&self) -> Result<bool, Stop> {
+        let offered = self.server_capabilities & capability::SSL != 0;
+        match self.options.tls {
+            TlsMode::Disable | TlsMode::Allow => Ok(false),
+            TlsMode::Prefer => Ok(offered && !self.options.unix_socket),
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull if offered => Ok(true),
+            mode => {
+                let message = format!(
+                    "TLS was asked for ({mode:?}), but the server does not offer it: configure a \
+                     certificate on the server, or connect with a TLS mode that allows plain text"
+                );
+                let error = client_error(ErrorClass::Unsupported, errors::TLS, message);
+                Err(Stop::Refused(error))
+            }
+        }
+    }
+
+    /// What a TLS request and an answer to the greeting begin with.
+    fn put_preamble(&self, output: &mut Vec<u8>) {
+        output.extend_from_slice(&self.capabilities.to_le_bytes());
+        output.extend_from_slice(&(1_u32 << 30).to_le_bytes());
+        output.push(self.collation);
+        output.extend_from_slice(&[0; 23]);
+    }
+
+    /// The answer to the greeting.
+    fn respond(&mut self, sequence: u8, output: &mut Vec<u8>) {
+        self.stage = Stage::Authentication;
+        let start = wire::begin(output);
+        self.put_preamble(output);
+        put_nul_bytes(output, self.options.user.as_bytes());
+        let answer = self.answer();
+        if self.capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
+            wire::put_lenenc_bytes(output, &answer);
+        } else {
+            // Only a clear password could be longer, and those need a switch.
+            let answer = if answer.len() < 256 { &answer[..] } else { &[] };
+            output.push(answer.len() as u8);
+            output.extend_from_slice(answer);
+        }
+        if self.capabilities & capability::CONNECT_WITH_DB != 0 {
+            put_nul_bytes(output, self.options.database.as_bytes());
+        }
+        if self.capabilities & capability::PLUGIN_AUTH != 0 {
+            put_nul_bytes(output, self.plugin.name().as_bytes());
+        }
+        if self.capabilities & capability::CONNECT_ATTRS != 0 {
+            let mut attributes = Vec::new();
+            for (name, value) in &self.options.attributes {
+                wire::put_lenenc_bytes(&mut attributes, name.as_bytes());
+                wire::put_lenenc_bytes(&mut attributes, value.as_bytes());
+            }
+            wire::put_lenenc_bytes(output, &attributes);
+        }
+        wire::finish(output, start, sequence);
+    }
+
+    fn password(&self) -> &[u8] {
+        let password = self.options.password.as_ref();
+        password.map_or(&[], |secret| secret.expose().as_bytes())
+    }
+
+    /// Whether a password in the clear can be read by the server alone.
+    fn is_secure(&self) -> bool {
+        self.tls || self.options.unix_socket
+    }
+
+    /// The plugin's first answer.
+    fn answer(&self) -> Zeroizing<Vec<u8>> {
+        let (password, nonce) = (self.password(), &self.nonce[..]);
+        if password.is_empty() && self.plugin != Plugin::Ed25519 && self.plugin != Plugin::Clear {
+            return Zeroizing::default();
+        }
+        match self.plugin {
+            Plugin::Native => Zeroizing::new(auth::native(password, nonce)),
+            Plugin::CachingSha2 => Zeroizing::new(auth::caching_sha2(password, nonce)),
+            Plugin::Ed25519 => Zeroizing::new(auth::ed25519(password, nonce)),
+            Plugin::Sha256 if !self.is_secure() => Zeroizing::new(vec![SHA256_KEY_REQUEST]),
+            Plugin::Sha256 | Plugin::Clear => auth::clear(password),
+        }
+    }
+
+    fn authentication(
+        &mut self,
+        payload: &[u8],
+        sequence: u8,
+        output: &mut Vec<u8>,
+    ) -> Result<Progress, Stop> {
+        self.rounds += 1;
+        if self.rounds > ROUNDS_MAX {
+            return Err(Malformed("authentication does not end").into());
+        }
+        match payload.split_first() {
+            Some((&wire::OK, _)) => return Ok(Progress::Connected),
+            Some((&wire::EOF, [])) => return Err(refuse_plugin("mysql_old_password")),
+            Some((&wire::EOF, rest)) => self.switch(rest)?,
+            Some((1, rest)) => return self.more_data(rest, sequence, output),
+            _ => return Err(Malformed("an unknown packet during authentication").into()),
+        }
+        let answer = self.answer();
+        put_packet(output, sequence, &answer);
+        Ok(Progress::Wait)
+    }
+
+    /// The server wants another plugin.
+    fn switch(&mut self, payload: &[u8]) -> Result<(), Stop> {
+        let mut reader = Reader::new(payload);
+        let name = reader.nul_bytes()?;
+        let plugin =
+            Plugin::by_name(name).ok_or_else(|| refuse_plugin(&String::from_utf8_lossy(name)))?;
+        if plugin == Plugin::Clear && !self.tls {
+            let message = "the server asks for the password in the clear \
+                (mysql_clear_password), which is only sent under TLS: use a TLS mode that \
+                requires it";
+            let class = ErrorClass::Unsupported;
+            let error = client_error(class, errors::PLUGIN_REFUSED, message);
+            return Err(Stop::Refused(error));
+        }
+        let nonce = reader.rest();
+        self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
+        if plugin == Plugin::Ed25519 {
+            // Ed25519's nonce fills its 32 bytes, the last of which may be zero.
+            self.nonce = nonce.get(..32).unwrap_or(nonce).to_vec();
+        }
+        self.plugin = plugin;
+        Ok(())
+    }
+
+    /// The plugin's exchange goes on.
+    fn more_data(
+        &mut self,
+        data: &[u8],
+        sequence: u8,
+        output: &mut Vec<u8>,
+    ) -> Result<Progress, Stop> {
+        match (self.plugin, data) {
+            (Plugin::CachingSha2, [CACHING_SHA2_FAST_OK]) => {}
+            (Plugin::CachingSha2, [CACHING_SHA2_FULL]) if self.is_secure() => {
+                put_packet(output, sequence, &auth::clear(self.password()));
+            }
+            (Plugin::CachingSha2, [CACHING_SHA2_FULL]) => {
+                put_packet(output, sequence, &[CACHING_SHA2_KEY_REQUEST]);
+            }
+            (Plugin::CachingSha2 | Plugin::Sha256, key) if !self.is_secure() => {
+                let encrypted =
+                    auth::encrypted(self.password(), &self.nonce, key).map_err(|why| {
+                        let message = format!("cannot encrypt the password: {why}");
+                        let class = ErrorClass::Unsupported;
+                        Stop::Refused(client_error(class, errors::PLUGIN_REFUSED, message))
+                    })?;
+                put_packet(output, sequence, &encrypted);
+            }
+            _ => return Err(Malformed("authentication data that no plugin asked for").into()),
+        }
+        Ok(Progress::Wait)
+    }
+
+    /// Adds what may help to the server's refusal.
+    fn explain(&self, mut error: DbError) -> DbError {
+        const INSECURE_TRANSPORT: i32 = 3159;
+        const ACCESS_DENIED: i32 = 1045;
+        let offered = self.server_capabilities & capability::SSL != 0;
+        let may_be_tls = matches!(error.code, INSECURE_TRANSPORT | ACCESS_DENIED);
+        if may_be_tls && offered && !self.tls && self.options.tls == TlsMode::Allow {
+            error.message.push_str(
+                " (the connection was not encrypted; if the server or the user's account insists \
+                 on TLS, use TLS mode prefer or require)",
+            );
+        }
+        error
+    }
+}
+
+/// The server's first packet.
+struct Greeting {
+    version: Vec<u8>,
+    capabilities: u32,
+    nonce: Vec<u8>,
+    plugin: Vec<u8>,
+}
+
+impl Greeting {
+    fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        if reader.u8()? != 10 {
+            return Err(Malformed("its greeting is not of protocol version 10"));
+        }
+        let version = reader.nul_bytes()?.to_vec();
+        let _connection_id = reader.u32()?;
+        let mut nonce = reader.array::<8>()?.to_vec();
+        let _filler = reader.u8()?;
+        let low = u32::from(reader.u16()?);
+        let _collation = reader.u8()?;
+        let _status = reader.u16()?;
+        let capabilities = low | u32::from(reader.u16()?) << 16;
+        let nonce_len = reader.u8()?;
+        reader.array::<10>()?;
+        // The second part has at least 13 bytes, the last of them zero.
+        let second = u64::from(nonce_len).saturating_sub(8).max(13);
+        let second = reader.bytes(second.min(reader.rest().len() as u64))?;
+        nonce.extend_from_slice(second.strip_suffix(&[0]).unwrap_or(second));
+        // Some old servers leave out the zero byte behind the plugin's name.
+        let rest = reader.rest();
+        let plugin = rest.strip_suffix(&[0]).unwrap_or(rest).to_vec();
+        Ok(Self {
+            version,
+            capabilities,
+            nonce,
+            plugin,
+        })
+    }
+}
+
+fn refuse_plugin(name: &str) -> Stop {
+    let message = format!(
+        "the server wants the user authenticated by `{name}`, which this driver does not have: use \
+         an account with caching_sha2_password, sha256_password, mysql_native_password or ed25519"
+    );
+    let error = client_error(ErrorClass::Unsupported, errors::PLUGIN_UNKNOWN, message);
+    Stop::Refused(error)
+}
+
+/// Appends a string and the zero byte that ends it; a zero inside would end it early.
+fn put_nul_bytes(output: &mut Vec<u8>, bytes: &[u8]) {
+    output.extend(bytes.iter().copied().filter(|&byte| byte != 0));
+    output.push(0);
+}
+
+fn put_packet(output: &mut Vec<u8>, sequence: u8, payload: &[u8]) {
+    let start = wire::begin(output);
+    output.extend_from_slice(payload);
+    wire::finish(output, start, sequence);
+}

@@ -1,0 +1,236 @@
+//! Bulk loads: LOAD DATA LOCAL INFILE where the server takes it, multi-row INSERTs otherwise.
+//!
+//! Both are sequences of ordinary statements, each of a limited size, so that no transaction grows
+//! with the table.
+
+use dyno_core::bulk::{BulkFormat, BulkLoad};
+use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Row};
+
+use super::answers::Step;
+use super::errors;
+use super::session::{Mysql, State};
+use super::wire::{self, Malformed};
+
+/// The name that the rows go by instead of a file's.
+const FILE: &str = "dyno-rows";
+
+/// How much is sent in one packet of a LOAD DATA.
+const PACKET_BYTES: usize = 64 * 1024;
+
+/// How much is loaded by one LOAD DATA, and so in one transaction.
+const LOAD_BYTES: usize = 16 * 1024 * 1024;
+
+/// How much is inserted by one INSERT.
+const INSERT_BYTES: usize = 512 * 1024;
+
+/// A bulk load in progress.
+pub struct Bulk {
+    load: BulkLoad,
+    phase: Phase,
+    /// Rows in the current statement.
+    rows: u64,
+    /// Bytes of rows in the current statement.
+    bytes: usize,
+    /// Rows that the server has confirmed.
+    loaded: u64,
+    /// The longest run of rows that goes into one packet.
+    packet_max: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Asking how long a packet may be.
+    Limit,
+    /// LOAD DATA is sent; the server must ask for the rows.
+    Announced,
+    /// The rows are being sent.
+    Sending,
+    /// The rows of a LOAD DATA are sent; `last` if no more are left.
+    Sent { last: bool },
+    /// An INSERT is sent.
+    Insert,
+}
+
+impl Bulk {
+    /// The server asks for this file: whether it is the one that was announced just now.
+    pub fn announced(&mut self, name: &[u8]) -> bool {
+        let expected = self.phase == Phase::Announced && name == FILE.as_bytes();
+        if expected {
+            self.phase = Phase::Sending;
+        }
+        expected
+    }
+
+    fn columns(&self) -> String {
+        if self.load.columns.is_empty() {
+            return String::new();
+        }
+        format!(" ({})", self.load.columns.join(", "))
+    }
+}
+
+impl Mysql {
+    /// Starts a bulk load by asking for the limit that its packets must keep.
+    pub(super) fn bulk_begin(&mut self, load: BulkLoad, output: &mut Vec<u8>) {
+        self.bulk = Some(Box::new(Bulk {
+            load,
+            phase: Phase::Limit,
+            rows: 0,
+            bytes: 0,
+            loaded: 0,
+            packet_max: 0,
+        }));
+        self.command(output, |output| {
+            output.extend_from_slice(b"SELECT @@max_allowed_packet");
+        });
+    }
+
+    /// One of the load's statements has ended: goes on with the next, or ends the load.
+    pub(super) fn bulk_next(&mut self, output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        let Some(mut bulk) = self.bulk.take() else {
+            return Ok(Step::Finished);
+        };
+        if self.more {
+            return Err(Malformed("a bulk load's statement has several results"));
+        }
+        let failed = self.outcome.kind == OutcomeKind::Failed;
+        if failed && bulk.phase == Phase::Announced && self.is_refusal() {
+            self.local_infile = false;
+            self.outcome.error = None;
+            return Ok(self.insert(bulk, output));
+        }
+        if failed {
+            return Ok(Step::Finished);
+        }
+        match bulk.phase {
+            Phase::Limit => {
+                bulk.packet_max = self.packet_limit()?;
+                Ok(self.bulk_statement(bulk, output))
+            }
+            Phase::Announced => Err(Malformed("rows were loaded that were not sent")),
+            Phase::Sending => Err(Malformed("a load ended before its rows did")),
+            Phase::Sent { .. } | Phase::Insert => Ok(self.confirm(bulk, output)),
+        }
+    }
+
+    fn is_refusal(&self) -> bool {
+        let code = self.outcome.error.as_ref().map(|error| error.code);
+        code.is_some_and(|code| errors::NO_LOCAL_INFILE.contains(&code))
+    }
+
+    /// Half of what the server takes in a packet, since the last row may exceed what is asked for.
+    fn packet_limit(&mut self) -> Result<usize, Malformed> {
+        let mut row = Row::default();
+        self.result.next_row(&mut row)?;
+        self.result.clear();
+        let text = row.field(0).and_then(|text| std::str::from_utf8(text).ok());
+        let limit = text.and_then(|text| text.parse::<usize>().ok());
+        let limit = limit.ok_or(Malformed("max_allowed_packet is not a number"))?;
+        Ok(limit / 2)
+    }
+
+    fn confirm(&mut self, mut bulk: Box<Bulk>, output: &mut Vec<u8>) -> Step {
+        let affected = self.outcome.affected;
+        bulk.loaded += affected;
+        if affected != bulk.rows {
+            let message = format!(
+                "loading into {}: the server took {affected} of {} rows and skipped the rest, \
+                 most likely because their keys are there already",
+                bulk.load.table, bulk.rows
+            );
+            self.set_failed(DbError::new(ErrorClass::Server, message));
+            return Step::Finished;
+        }
+        if bulk.phase == (Phase::Sent { last: true }) {
+            return self.complete(&bulk);
+        }
+        self.bulk_statement(bulk, output)
+    }
+
+    fn complete(&mut self, bulk: &Bulk) -> Step {
+        self.outcome.kind = OutcomeKind::Done;
+        self.outcome.affected = bulk.loaded;
+        self.outcome.rows = 0;
+        self.outcome.columns = 0;
+        self.state = State::Idle;
+        Step::Finished
+    }
+
+    /// Sends the next statement.
+    fn bulk_statement(&mut self, bulk: Box<Bulk>, output: &mut Vec<u8>) -> Step {
+        if self.local_infile {
+            self.announce(bulk, output)
+        } else {
+            self.insert(bulk, output)
+        }
+    }
+
+    fn announce(&mut self, mut bulk: Box<Bulk>, output: &mut Vec<u8>) -> Step {
+        (bulk.rows, bulk.bytes) = (0, 0);
+        bulk.phase = Phase::Announced;
+        let sql = format!(
+            "LOAD DATA LOCAL INFILE '{FILE}' INTO TABLE {} CHARACTER SET utf8mb4{}",
+            bulk.load.table,
+            bulk.columns()
+        );
+        self.command(output, |output| output.extend_from_slice(sql.as_bytes()));
+        self.bulk = Some(bulk);
+        Step::Continue
+    }
+
+    fn insert(&mut self, mut bulk: Box<Bulk>, output: &mut Vec<u8>) -> Step {
+        bulk.phase = Phase::Insert;
+        let start = output.len();
+        let max = bulk.packet_max.clamp(1, INSERT_BYTES);
+        let sql = format!("INSERT INTO {}{} VALUES ", bulk.load.table, bulk.columns());
+        let mut rows = 0;
+        self.command(output, |output| {
+            output.extend_from_slice(sql.as_bytes());
+            rows = bulk.load.rows.fill(output, BulkFormat::SqlTuples, max);
+        });
+        if rows == 0 {
+            output.truncate(start);
+            return self.complete(&bulk);
+        }
+        bulk.rows = rows;
+        self.bulk = Some(bulk);
+        Step::Continue
+    }
+
+    /// Sends the next rows of a LOAD DATA.
+    pub(super) fn bulk_send(&mut self, output: &mut Vec<u8>) {
+        let Some(bulk) = &mut self.bulk else {
+            return;
+        };
+        let max = bulk.packet_max.clamp(1, PACKET_BYTES);
+        let start = wire::begin(output);
+        let rows = bulk.load.rows.fill(output, BulkFormat::TabText, max);
+        if rows > 0 {
+            bulk.rows += rows;
+            bulk.bytes += output.len() - start;
+            self.sequence = wire::finish(output, start, self.sequence);
+            if bulk.bytes < LOAD_BYTES {
+                return;
+            }
+        } else {
+            output.truncate(start);
+        }
+        // An empty packet ends the file.
+        let start = wire::begin(output);
+        self.sequence = wire::finish(output, start, self.sequence);
+        bulk.phase = Phase::Sent { last: rows == 0 };
+        self.state = State::Header;
+    }
+
+    /// The server answers before it has all rows. It can only be an error, and then it is not
+    /// known what the server makes of the rows that are under way: the connection is of no use.
+    pub(super) fn interrupted(&mut self, payload: &[u8]) -> Result<Step, Malformed> {
+        if !errors::is_error(payload) {
+            return Err(Malformed("a load ended before its rows did"));
+        }
+        let mut error = errors::server_error(payload)?;
+        error.class = ErrorClass::Lost;
+        self.break_off(error);
+        Ok(Step::Finished)
+    }
+}

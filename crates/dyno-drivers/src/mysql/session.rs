@@ -1,0 +1,337 @@
+//! The protocol's state machine: its states, and the requests. What answers do is in `answers`.
+
+use std::sync::Arc;
+
+use dyno_core::bulk::BulkLoad;
+use dyno_core::db::{
+    DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, Row, ServerInfo, StatementId,
+    Submitted,
+};
+
+use super::connect::{Handshake, MysqlOptions};
+use super::errors::{self, client_error};
+use super::load::Bulk;
+use super::rows::ResultSet;
+use super::statements::Statements;
+use super::wire;
+use crate::channel::{Next, Protocol, Received};
+
+const COM_QUIT: u8 = 0x01;
+const COM_QUERY: u8 = 0x03;
+const COM_STMT_PREPARE: u8 = 0x16;
+const COM_STMT_CLOSE: u8 = 0x19;
+
+/// A connection to MySQL or MariaDB, without I/O.
+pub struct Mysql {
+    pub(super) state: State,
+    /// The number that the server's next packet must have.
+    pub(super) sequence: u8,
+    /// The server ends rows with an OK packet and does not end column definitions at all.
+    pub(super) deprecate_eof: bool,
+    /// Another result of the last request follows.
+    pub(super) more: bool,
+    /// Whether LOAD DATA LOCAL is worth trying.
+    pub(super) local_infile: bool,
+    unix_socket: bool,
+    /// The answer is to an execution.
+    pub(super) binary: bool,
+    /// Packets of the current row so far, if it goes on in the next packet.
+    pub(super) row_packets: u8,
+    /// Definitions of columns and parameters that are still to come.
+    pub(super) definitions: u32,
+    /// The statement being executed.
+    pub(super) executing: StatementId,
+    pub(super) outcome: Outcome,
+    pub(super) result: ResultSet,
+    pub(super) statements: Statements,
+    pub(super) server: ServerInfo,
+    pub(super) handshake: Option<Box<Handshake>>,
+    pub(super) bulk: Option<Box<Bulk>>,
+    /// The local file that the server asked for and did not get.
+    pub(super) refused_file: Option<Box<str>>,
+}
+
+/// What the next packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// None: the socket is not connected yet.
+    Connecting,
+    /// One of the handshake.
+    Handshake,
+    /// None: no request is under way.
+    Idle,
+    /// The first of an answer.
+    Header,
+    /// A column's definition.
+    Columns,
+    /// A row, or the end of them.
+    Rows,
+    /// The first of the answer to a preparation.
+    Prepared,
+    /// A definition in that answer.
+    Definitions,
+    /// None, unless something fails: the rows of a bulk load are being sent.
+    Sending,
+    /// None: the connection is gone.
+    Closed,
+}
+
+impl Mysql {
+    /// A connection that is about to be made.
+    pub fn new(options: &Arc<MysqlOptions>) -> Self {
+        Self {
+            state: State::Connecting,
+            sequence: 0,
+            deprecate_eof: false,
+            more: false,
+            local_infile: false,
+            unix_socket: options.unix_socket,
+            binary: false,
+            row_packets: 0,
+            definitions: 0,
+            executing: 0,
+            outcome: Outcome::default(),
+            result: ResultSet::default(),
+            statements: Statements::default(),
+            server: ServerInfo::default(),
+            handshake: Some(Box::new(Handshake::new(Arc::clone(options)))),
+            bulk: None,
+            refused_file: None,
+        }
+    }
+
+    /// Whether a request may be sent; if not, the outcome says why.
+    #[inline]
+    fn begin(&mut self) -> bool {
+        self.result.clear();
+        if self.state == State::Idle && !self.more {
+            return true;
+        }
+        self.refuse();
+        false
+    }
+
+    #[cold]
+    fn refuse(&mut self) {
+        let misuse = |message| client_error(ErrorClass::Misuse, errors::OUT_OF_SYNC, message);
+        let error = match self.state {
+            State::Idle => misuse(
+                "commands out of sync: the previous request has further results, which must be \
+                 read first",
+            ),
+            State::Closed => {
+                let message = "the connection is closed";
+                client_error(ErrorClass::Lost, errors::GONE_AWAY, message)
+            }
+            _ => misuse("commands out of sync: another request is under way"),
+        };
+        self.set_failed(error);
+        self.outcome.more = self.more;
+    }
+
+    pub(super) fn set_failed(&mut self, error: DbError) {
+        self.outcome.kind = OutcomeKind::Failed;
+        self.outcome.error = Some(Box::new(error));
+    }
+
+    /// Sends a text statement, or begins to: `write` appends it.
+    #[inline]
+    pub(super) fn command(&mut self, output: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = wire::begin(output);
+        output.push(COM_QUERY);
+        write(output);
+        self.sequence = wire::finish(output, start, 0);
+        self.binary = false;
+        self.state = State::Header;
+    }
+
+    #[cold]
+    pub(super) fn break_off(&mut self, error: DbError) {
+        self.close();
+        self.set_failed(error);
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.more = false;
+        self.outcome.more = false;
+        self.result = ResultSet::default();
+        self.statements.clear();
+        self.handshake = None;
+        self.bulk = None;
+        self.refused_file = None;
+    }
+}
+
+impl Protocol for Mysql {
+    fn connected(&mut self, _output: &mut Vec<u8>) {
+        self.state = State::Handshake;
+    }
+
+    #[inline]
+    fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {
+        let mut consumed = 0;
+        match self.read(input, &mut consumed, output) {
+            Ok(next) => Received { consumed, next },
+            Err(what) => {
+                self.break_off(errors::malformed(what));
+                Received {
+                    consumed: input.len(),
+                    next: Next::Finished,
+                }
+            }
+        }
+    }
+
+    fn tls_established(
+        &mut self,
+        version: &str,
+        _end_point: Option<Vec<u8>>,
+        output: &mut Vec<u8>,
+    ) {
+        if let Some(handshake) = &mut self.handshake {
+            self.sequence = handshake.tls_established(version, output);
+        }
+    }
+
+    fn produce(&mut self, output: &mut Vec<u8>) {
+        if self.state == State::Sending {
+            self.bulk_send(output);
+        }
+    }
+
+    fn fail(&mut self, mut error: DbError) {
+        if error.code == 0 {
+            error.sqlstate = "HY000".to_owned();
+            error.code = match (error.class, self.state) {
+                (ErrorClass::Protocol, _) => errors::TLS,
+                (_, State::Connecting) if self.unix_socket => errors::CANNOT_CONNECT_SOCKET,
+                (_, State::Connecting) => errors::CANNOT_CONNECT_HOST,
+                (_, State::Idle | State::Closed) => errors::GONE_AWAY,
+                _ => errors::LOST,
+            };
+        }
+        self.break_off(error);
+    }
+
+    #[inline]
+    fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted {
+        if !self.begin() {
+            return Submitted::Ready;
+        }
+        self.command(output, |output| output.extend_from_slice(sql));
+        Submitted::Pending
+    }
+
+    fn prepare(&mut self, sql: &[u8], _kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted {
+        if !self.begin() {
+            return Submitted::Ready;
+        }
+        let start = wire::begin(output);
+        output.push(COM_STMT_PREPARE);
+        output.extend_from_slice(sql);
+        self.sequence = wire::finish(output, start, 0);
+        self.binary = false;
+        self.state = State::Prepared;
+        Submitted::Pending
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        params: &[&Param],
+        output: &mut Vec<u8>,
+    ) -> Submitted {
+        if !self.begin() {
+            return Submitted::Ready;
+        }
+        match self.statements.encode_execute(statement, params, output) {
+            Ok(sequence) => self.sequence = sequence,
+            Err(error) => {
+                self.set_failed(error);
+                return Submitted::Ready;
+            }
+        }
+        self.executing = statement;
+        self.binary = true;
+        self.state = State::Header;
+        Submitted::Pending
+    }
+
+    fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted {
+        if !self.begin() {
+            return Submitted::Ready;
+        }
+        let Some(server_id) = self.statements.remove(statement) else {
+            self.set_failed(super::statements::no_statement(statement));
+            return Submitted::Ready;
+        };
+        let start = wire::begin(output);
+        output.push(COM_STMT_CLOSE);
+        output.extend_from_slice(&server_id.to_le_bytes());
+        wire::finish(output, start, 0);
+        // The server does not answer.
+        self.outcome.kind = OutcomeKind::Done;
+        self.outcome.affected = 0;
+        self.outcome.rows = 0;
+        Submitted::Ready
+    }
+
+    fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted {
+        if !self.begin() {
+            return Submitted::Ready;
+        }
+        self.bulk_begin(load, output);
+        Submitted::Pending
+    }
+
+    fn next_result(&mut self, _output: &mut Vec<u8>) -> Submitted {
+        self.result.clear();
+        if self.state != State::Idle || !self.more {
+            let message = "there is no further result";
+            let error = client_error(ErrorClass::Misuse, errors::OUT_OF_SYNC, message);
+            self.set_failed(error);
+            return Submitted::Ready;
+        }
+        self.more = false;
+        self.state = State::Header;
+        Submitted::Pending
+    }
+
+    fn terminate(&mut self, output: &mut Vec<u8>) {
+        let start = wire::begin(output);
+        output.push(COM_QUIT);
+        wire::finish(output, start, 0);
+        self.close();
+    }
+
+    #[inline]
+    fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    #[inline]
+    fn outcome_mut(&mut self) -> &mut Outcome {
+        &mut self.outcome
+    }
+
+    fn next_row(&mut self, row: &mut Row) -> bool {
+        match self.result.next_row(row) {
+            Ok(found) => found,
+            Err(what) => {
+                // The rows were only kept until now, so it is only now that this shows.
+                self.break_off(errors::malformed(what));
+                false
+            }
+        }
+    }
+
+    fn free_result(&mut self) {
+        self.result.clear();
+    }
+
+    fn server(&self) -> &ServerInfo {
+        &self.server
+    }
+}

@@ -1,0 +1,325 @@
+//! Values of the binary protocol, printed as the server's text protocol prints them.
+
+use std::io::Write as _;
+
+use dyno_core::db::Row;
+
+use super::wire::{Malformed, Reader};
+
+/// What is needed of a column's definition to print its values.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    kind: u8,
+    /// Digits after the point; 31 when not fixed.
+    decimals: u8,
+    flags: u16,
+    /// The display width.
+    length: u32,
+}
+
+const FLAG_UNSIGNED: u16 = 32;
+const FLAG_ZEROFILL: u16 = 64;
+
+const TYPE_TINY: u8 = 1;
+const TYPE_SHORT: u8 = 2;
+const TYPE_LONG: u8 = 3;
+const TYPE_FLOAT: u8 = 4;
+const TYPE_DOUBLE: u8 = 5;
+const TYPE_NULL: u8 = 6;
+const TYPE_TIMESTAMP: u8 = 7;
+const TYPE_LONGLONG: u8 = 8;
+const TYPE_INT24: u8 = 9;
+const TYPE_DATE: u8 = 10;
+const TYPE_TIME: u8 = 11;
+const TYPE_DATETIME: u8 = 12;
+const TYPE_YEAR: u8 = 13;
+
+impl Column {
+    /// Reads a definition. What matters stands at its end, behind the names.
+    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        const SHORT: Malformed = Malformed("a column's definition is cut short");
+        let (_, fixed) = payload.split_last_chunk::<13>().ok_or(SHORT)?;
+        let mut reader = Reader::new(fixed);
+        if reader.u8()? != 12 {
+            return Err(Malformed("a column's definition is of an unknown form"));
+        }
+        let _collation = reader.u16()?;
+        Ok(Self {
+            length: reader.u32()?,
+            kind: reader.u8()?,
+            flags: reader.u16()?,
+            decimals: reader.u8()?,
+        })
+    }
+
+    fn is_unsigned(self) -> bool {
+        self.flags & FLAG_UNSIGNED != 0
+    }
+}
+
+/// Reads a row: a zero byte, a bitmap of NULLs from bit 2 on, the values that are not NULL.
+pub fn read_binary_row(
+    reader: &mut Reader<'_>,
+    columns: &[Column],
+    row: &mut Row,
+) -> Result<(), Malformed> {
+    if reader.u8()? != 0 {
+        return Err(Malformed("a binary row begins with an unknown byte"));
+    }
+    let nulls = reader.bytes((columns.len() as u64 + 9) / 8)?;
+    for (index, column) in columns.iter().enumerate() {
+        let bit = index + 2;
+        if nulls[bit / 8] & 1 << (bit % 8) != 0 {
+            row.push(None);
+            continue;
+        }
+        read_value(reader, *column, &mut row.bytes)?;
+        row.ends.push(Some(row.bytes.len() as u32));
+    }
+    Ok(())
+}
+
+fn read_value(
+    reader: &mut Reader<'_>,
+    column: Column,
+    text: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    let unsigned = column.is_unsigned();
+    match column.kind {
+        TYPE_NULL => {}
+        TYPE_TINY if unsigned => put_unsigned(text, column, u64::from(reader.u8()?)),
+        TYPE_TINY => put_signed(text, i64::from(reader.u8()? as i8)),
+        TYPE_YEAR => put_padded(text, u64::from(reader.u16()?), column.length),
+        TYPE_SHORT if unsigned => put_unsigned(text, column, u64::from(reader.u16()?)),
+        TYPE_SHORT => put_signed(text, i64::from(reader.u16()? as i16)),
+        TYPE_LONG | TYPE_INT24 if unsigned => {
+            put_unsigned(text, column, u64::from(reader.u32()?));
+        }
+        TYPE_LONG | TYPE_INT24 => put_signed(text, i64::from(reader.u32()? as i32)),
+        TYPE_LONGLONG if unsigned => put_unsigned(text, column, reader.u64()?),
+        TYPE_LONGLONG => put_signed(text, reader.u64()? as i64),
+        TYPE_FLOAT => put_float(text, column, f32::from_bits(reader.u32()?)),
+        TYPE_DOUBLE => put_double(text, column, f64::from_bits(reader.u64()?)),
+        TYPE_DATE => put_date(text, &Moment::read(reader)?),
+        TYPE_DATETIME | TYPE_TIMESTAMP => {
+            let moment = Moment::read(reader)?;
+            put_date(text, &moment);
+            text.push(b' ');
+            put_clock(text, moment.hour, &moment, column.decimals);
+        }
+        TYPE_TIME => read_time(reader, column, text)?,
+        // Decimals, strings, blobs, BIT, JSON and the rest come as they are printed.
+        _ => text.extend_from_slice(reader.lenenc_bytes()?),
+    }
+    Ok(())
+}
+
+fn put_signed(text: &mut Vec<u8>, value: i64) {
+    text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+fn put_unsigned(text: &mut Vec<u8>, column: Column, value: u64) {
+    let zerofill = column.flags & FLAG_ZEROFILL != 0;
+    put_padded(text, value, if zerofill { column.length } else { 0 });
+}
+
+/// A number with zeros before it, up to `width`.
+fn put_padded(text: &mut Vec<u8>, value: u64, width: u32) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(value).as_bytes();
+    // No column is wider than 255; a hostile server may say otherwise.
+    let width = width.min(255) as usize;
+    text.resize(text.len() + width.saturating_sub(digits.len()), b'0');
+    text.extend_from_slice(digits);
+}
+
+/// Digits after the point that mean "as many as needed".
+const DECIMALS_NOT_FIXED: u8 = 31;
+
+fn put_float(text: &mut Vec<u8>, column: Column, value: f32) {
+    if column.decimals < DECIMALS_NOT_FIXED {
+        return put_fixed(text, column, f64::from(value));
+    }
+    // Servers print six significant digits, whatever the value needs.
+    put_general(
+        text,
+        f64::from(value),
+        format_args!("{:.5e}", f64::from(value)),
+    );
+}
+
+fn put_double(text: &mut Vec<u8>, column: Column, value: f64) {
+    if column.decimals < DECIMALS_NOT_FIXED {
+        return put_fixed(text, column, value);
+    }
+    put_general(text, value, format_args!("{value:e}"));
+}
+
+fn put_fixed(text: &mut Vec<u8>, column: Column, value: f64) {
+    let start = text.len();
+    put(
+        text,
+        format_args!("{value:.*}", usize::from(column.decimals)),
+    );
+    zerofill(text, start, column);
+}
+
+/// Prints a number from its `d.ddde±x` form, as the servers do: plainly for exponents from -15 to
+/// 14, and to 15 with more digits than that; otherwise with an exponent.
+fn put_general(text: &mut Vec<u8>, value: f64, scientific: std::fmt::Arguments<'_>) {
+    let mut buffer = [0; 40];
+    let len = {
+        let mut cursor = &mut buffer[..];
+        // Seventeen digits and a three-digit exponent fit.
+        let _ = cursor.write_fmt(scientific);
+        40 - cursor.len()
+    };
+    let form = &buffer[..len];
+    let Some(e) = form.iter().position(|&byte| byte == b'e') else {
+        // Not a number, or infinite: no server stores that.
+        return text.extend_from_slice(form);
+    };
+    let exponent = std::str::from_utf8(&form[e + 1..])
+        .ok()
+        .and_then(|digits| digits.parse::<i32>().ok())
+        .unwrap_or_default();
+    let mut digits = [0; 24];
+    let mut count = 0;
+    for &byte in form[..e]
+        .iter()
+        .filter(|byte| byte.is_ascii_digit())
+        .take(24)
+    {
+        digits[count] = byte;
+        count += 1;
+    }
+    while count > 1 && digits[count - 1] == b'0' {
+        count -= 1;
+    }
+    if value.is_sign_negative() {
+        text.push(b'-');
+    }
+    put_digits(text, &digits[..count], exponent);
+}
+
+fn put_digits(text: &mut Vec<u8>, digits: &[u8], exponent: i32) {
+    let point = exponent + 1;
+    let plain = (-14..=15).contains(&point) || (point > 15 && digits.len() as i32 > point);
+    if !plain {
+        text.push(digits[0]);
+        if digits.len() > 1 {
+            text.push(b'.');
+            text.extend_from_slice(&digits[1..]);
+        }
+        return put(text, format_args!("e{exponent}"));
+    }
+    if point <= 0 {
+        text.extend_from_slice(b"0.");
+        text.resize(text.len() + point.unsigned_abs() as usize, b'0');
+        return text.extend_from_slice(digits);
+    }
+    let point = point as usize;
+    if digits.len() <= point {
+        text.extend_from_slice(digits);
+        text.resize(text.len() + point - digits.len(), b'0');
+    } else {
+        text.extend_from_slice(&digits[..point]);
+        text.push(b'.');
+        text.extend_from_slice(&digits[point..]);
+    }
+}
+
+fn zerofill(text: &mut Vec<u8>, start: usize, column: Column) {
+    let width = column.length.min(255) as usize;
+    let missing = width.saturating_sub(text.len() - start);
+    if column.flags & FLAG_ZEROFILL != 0 && missing > 0 {
+        text.splice(start..start, std::iter::repeat_n(b'0', missing));
+    }
+}
+
+/// A date and a time of day.
+#[derive(Default)]
+struct Moment {
+    year: u16,
+    month: u8,
+    day: u8,
+    hour: u32,
+    minute: u8,
+    second: u8,
+    micros: u32,
+}
+
+const LENGTH: Malformed = Malformed("a date or time has an impossible length");
+
+impl Moment {
+    /// Reads a date of 0, 4, 7 or 11 bytes; what is left out is zero.
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let len = reader.u8()?;
+        let mut moment = Self::default();
+        if !matches!(len, 0 | 4 | 7 | 11) {
+            return Err(LENGTH);
+        }
+        if len >= 4 {
+            moment.year = reader.u16()?;
+            moment.month = reader.u8()?;
+            moment.day = reader.u8()?;
+        }
+        if len >= 7 {
+            moment.hour = u32::from(reader.u8()?);
+            moment.minute = reader.u8()?;
+            moment.second = reader.u8()?;
+        }
+        if len == 11 {
+            moment.micros = reader.u32()?;
+        }
+        Ok(moment)
+    }
+}
+
+/// Reads a duration of 0, 8 or 12 bytes.
+fn read_time(reader: &mut Reader<'_>, column: Column, text: &mut Vec<u8>) -> Result<(), Malformed> {
+    let len = reader.u8()?;
+    let mut moment = Moment::default();
+    let mut hours = 0;
+    if !matches!(len, 0 | 8 | 12) {
+        return Err(LENGTH);
+    }
+    if len >= 8 {
+        if reader.u8()? != 0 {
+            text.push(b'-');
+        }
+        let days = reader.u32()?;
+        moment.hour = u32::from(reader.u8()?);
+        moment.minute = reader.u8()?;
+        moment.second = reader.u8()?;
+        // TIME ends at 838 hours; a hostile server may go on.
+        hours = days.saturating_mul(24).saturating_add(moment.hour);
+    }
+    if len == 12 {
+        moment.micros = reader.u32()?;
+    }
+    put_clock(text, hours, &moment, column.decimals);
+    Ok(())
+}
+
+fn put_date(text: &mut Vec<u8>, moment: &Moment) {
+    let Moment {
+        year, month, day, ..
+    } = moment;
+    put(text, format_args!("{year:04}-{month:02}-{day:02}"));
+}
+
+fn put_clock(text: &mut Vec<u8>, hours: u32, moment: &Moment, decimals: u8) {
+    let Moment { minute, second, .. } = moment;
+    put(text, format_args!("{hours:02}:{minute:02}:{second:02}"));
+    if (1..=6).contains(&decimals) {
+        let end = text.len() + 1 + usize::from(decimals);
+        put(text, format_args!(".{:06}", moment.micros));
+        text.truncate(end);
+    }
+}
+
+fn put(text: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
+    // Writing to a Vec cannot fail.
+    let _ = text.write_fmt(arguments);
+}
