@@ -143,6 +143,8 @@ pub enum Entry {
     Done,
     /// A command of the script, e.g. `prepare`.
     Command(String),
+    /// A function that the script may define, e.g. `init`; nothing if it does not.
+    Call(String),
 }
 
 /// How a session's turn ended.

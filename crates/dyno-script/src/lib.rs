@@ -1,5 +1,24 @@
-//! The script host: workloads in Lua, and what they draw on.
+//! Scripts: a LuaJIT host that offers sysbench's script interface, and Dyno's own beside it, to
+//! any number of sessions of one worker.
 
+mod bulk;
+mod config;
+mod context;
+mod describe;
 pub mod distributions;
+mod exports;
 pub mod generate;
 pub mod histogram;
+mod host;
+mod no_port;
+mod options;
+mod prelude;
+mod report;
+mod source;
+
+pub use config::{Barrier, HostConfig, LoadProgress};
+pub use describe::Description;
+pub use host::Host;
+pub use options::{InvalidValue, OptionKind, ScriptOption, help};
+pub use report::Stat;
+pub use source::{Builtins, Source, SourceError, find};

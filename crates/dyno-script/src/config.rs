@@ -1,0 +1,129 @@
+//! What a host needs to know.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dyno_core::plan::{OptionValue, RandPlan};
+
+use crate::source::{Builtins, Source};
+
+/// What the Lua states of a run have in common.
+pub struct HostConfig {
+    /// The script.
+    pub source: Source,
+    /// Scripts that `require` finds in the binary.
+    pub builtins: Builtins,
+    /// What scripts see as `sysbench.opt`; may be set later.
+    pub options: Vec<(String, OptionValue)>,
+    /// The command line, program name first.
+    pub argv: Vec<String>,
+    /// The command word, if there is one.
+    pub command: Option<String>,
+    /// The seed of all streams.
+    pub seed: u64,
+    /// Added to a session's number to name its stream: keeps the main state apart from session 0.
+    pub stream_base: u64,
+    /// The shapes of the distributions.
+    pub rand: RandPlan,
+    /// The driver's name as scripts know it (`mysql`, `pgsql`, `sqlite`); `None` without a target.
+    pub driver_name: Option<&'static str>,
+    /// For report functions, in percent.
+    pub percentile: f64,
+    /// Errors after which the event is run again: errnos and SQLSTATEs; `all` for any.
+    pub ignored_errors: Vec<String>,
+    /// Whether a session whose connection is lost connects again and goes on.
+    pub reconnect_lost: bool,
+    /// Put parameters into the text on this side instead of preparing statements.
+    pub emulate_prepared: bool,
+    /// Arguments for LuaJIT's `-j`, e.g. `off`.
+    pub luajit_cmd: Option<String>,
+    /// Where sessions of a parallel command meet.
+    pub barrier: Arc<Barrier>,
+    /// How far a load has come.
+    pub progress: Arc<LoadProgress>,
+    /// The counter behind `sysbench.rand.unique`, shared by the whole run.
+    pub unique: Arc<AtomicU64>,
+    /// Takes messages of the script layer: level (`FATAL`, `ALERT`) and text.
+    pub log: fn(level: &str, text: &str),
+}
+
+/// Where the sessions of a parallel command wait for each other.
+#[derive(Debug, Default)]
+pub struct Barrier {
+    state: Mutex<BarrierState>,
+}
+
+#[derive(Debug, Default)]
+struct BarrierState {
+    sessions: u32,
+    arrived: u32,
+    round: u64,
+    broken: bool,
+}
+
+impl Barrier {
+    /// A barrier for so many sessions.
+    pub fn new(sessions: u32) -> Self {
+        Self {
+            state: Mutex::new(BarrierState {
+                sessions,
+                ..BarrierState::default()
+            }),
+        }
+    }
+
+    /// No session waits in vain: one has failed.
+    pub fn break_down(&self) {
+        self.lock().broken = true;
+    }
+
+    /// A session arrives; answers the round it waits for.
+    pub(crate) fn arrive(&self) -> u64 {
+        let mut state = self.lock();
+        let round = state.round;
+        state.arrived += 1;
+        if state.arrived >= state.sessions {
+            state.arrived = 0;
+            state.round += 1;
+        }
+        round
+    }
+
+    pub(crate) fn poll(&self, round: u64) -> &'static str {
+        let state = self.lock();
+        match () {
+            () if state.broken => "broken",
+            () if state.round > round => "open",
+            () => "closed",
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BarrierState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How far a load has come, in rows.
+#[derive(Debug, Default)]
+pub struct LoadProgress {
+    total: AtomicU64,
+    done: AtomicU64,
+}
+
+impl LoadProgress {
+    /// Rows to load and rows loaded.
+    pub fn read(&self) -> (u64, u64) {
+        (
+            self.total.load(Ordering::Relaxed),
+            self.done.load(Ordering::Relaxed),
+        )
+    }
+
+    pub(crate) fn set_total(&self, rows: u64) {
+        self.total.store(rows, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add(&self, rows: u64) {
+        self.done.fetch_add(rows, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,160 @@
+//! What a script declares, read from the main state after its top level has run.
+
+use dyno_core::session::Entry;
+use mlua::{Table, Value};
+
+use crate::host::Host;
+use crate::options::{OptionKind, ScriptOption};
+
+/// What a script declares.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Description {
+    /// Its options; `None` where it has no options table (then any option is accepted).
+    pub options: Option<Vec<ScriptOption>>,
+    /// Its commands, with whether they run in all sessions.
+    pub commands: Vec<(String, bool)>,
+    /// The global functions that Dyno looks for.
+    pub functions: Vec<String>,
+    /// `report_intermediate`, `report_cumulative`, …
+    pub hooks: Vec<String>,
+}
+
+/// The functions that make a difference.
+const FUNCTIONS: [&str; 10] = [
+    "init",
+    "done",
+    "event",
+    "thread_init",
+    "thread_done",
+    "thread_run",
+    "prepare",
+    "run",
+    "cleanup",
+    "help",
+];
+
+impl Host {
+    /// Runs the script's top level in the main state (session 0) and reads what it declares.
+    ///
+    /// # Errors
+    /// A script that does not compile or raises, in Lua's words.
+    pub fn describe(&mut self) -> Result<Description, String> {
+        self.run_alone(0, 0, &Entry::Call("\0".to_owned()))?;
+        self.read_description().map_err(|error| error.to_string())
+    }
+
+    fn environment(&self) -> mlua::Result<Table> {
+        self.api.get::<mlua::Function>("environment")?.call(0)
+    }
+
+    fn read_description(&self) -> mlua::Result<Description> {
+        let env = self.environment()?;
+        let mut description = Description::default();
+        let default_run: Value = self.api.get::<mlua::Function>("default_run")?.call(0)?;
+        for name in FUNCTIONS {
+            let value: Value = env.raw_get(name)?;
+            let inherited = name == "thread_run" && value == default_run;
+            if matches!(value, Value::Function(_)) && !inherited {
+                description.functions.push(name.to_owned());
+            }
+        }
+        let Ok(sysbench) = env.raw_get::<Table>("sysbench") else {
+            return Ok(description);
+        };
+        if let Ok(hooks) = sysbench.get::<Table>("hooks") {
+            for pair in hooks.pairs::<String, Value>() {
+                let (name, value) = pair?;
+                if matches!(value, Value::Function(_)) {
+                    description.hooks.push(name);
+                }
+            }
+        }
+        let Ok(cmdline) = sysbench.get::<Table>("cmdline") else {
+            return Ok(description);
+        };
+        if let Ok(commands) = cmdline.get::<Table>("commands") {
+            for pair in commands.pairs::<String, Value>() {
+                let (name, entry) = pair?;
+                let Value::Table(entry) = entry else { continue };
+                if matches!(entry.raw_get(1)?, Value::Function(_)) {
+                    let parallel = !matches!(
+                        entry.raw_get::<Value>(2)?,
+                        Value::Nil | Value::Boolean(false)
+                    );
+                    description.commands.push((name, parallel));
+                }
+            }
+        }
+        description.commands.sort();
+        description.options =
+            read_options(&cmdline.get("options")?).map_err(mlua::Error::runtime)?;
+        Ok(description)
+    }
+}
+
+/// Reads `sysbench.cmdline.options`. Entries are `{description, default, type}`.
+pub(crate) fn read_options(declared: &Value) -> Result<Option<Vec<ScriptOption>>, String> {
+    let Value::Table(declared) = declared else {
+        return Ok(None);
+    };
+    let mut options = Vec::new();
+    for pair in declared.pairs::<Value, Value>() {
+        let (name, entry) = pair.map_err(|error| error.to_string())?;
+        let Value::String(name) = name else {
+            return Err("sysbench.cmdline.options: names must be strings".to_owned());
+        };
+        let name = name.to_string_lossy();
+        let Value::Table(entry) = entry else {
+            return Err(format!(
+                "option '{name}': {{description, default, type}} is expected"
+            ));
+        };
+        options.push(read_option(name, &entry).map_err(|error| error.to_string())?);
+    }
+    options.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Some(options))
+}
+
+fn read_option(name: String, entry: &Table) -> mlua::Result<ScriptOption> {
+    let description: Option<String> = entry.raw_get(1)?;
+    let Some(description) = description else {
+        return Err(mlua::Error::runtime(format!(
+            "option '{name}' has no description"
+        )));
+    };
+    let (default, inferred) = match entry.raw_get::<Value>(2)? {
+        Value::Boolean(on) => (
+            Some(if on { "on" } else { "off" }.to_owned()),
+            OptionKind::Bool,
+        ),
+        Value::Integer(number) => (Some(number.to_string()), OptionKind::Double),
+        Value::Number(number) => (Some(number.to_string()), OptionKind::Double),
+        Value::String(text) => (Some(text.to_string_lossy()), OptionKind::String),
+        Value::Table(list) => {
+            let items = list
+                .sequence_values::<String>()
+                .collect::<mlua::Result<Vec<String>>>()?;
+            (Some(items.join(",")), OptionKind::List)
+        }
+        _ => (None, OptionKind::String),
+    };
+    let explicit = match entry.raw_get::<Value>(3)? {
+        Value::Nil => None,
+        Value::Integer(number) => OptionKind::from_number(number),
+        Value::Number(number) => OptionKind::from_number(number as i64),
+        // An enum constant of the FFI.
+        other => other.to_string().ok().and_then(|text| enum_number(&text)),
+    };
+    Ok(ScriptOption {
+        name,
+        description,
+        kind: explicit.unwrap_or(inferred),
+        default,
+    })
+}
+
+/// The number in `cdata<enum …>: 3`, however LuaJIT prints it.
+fn enum_number(text: &str) -> Option<OptionKind> {
+    let digits = text.rsplit(|c: char| !c.is_ascii_digit()).next()?;
+    OptionKind::from_number(digits.parse().ok()?)
+}

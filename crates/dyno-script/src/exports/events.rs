@@ -1,0 +1,140 @@
+//! Events, counters, time.
+
+use std::ffi::c_int;
+
+use dyno_core::Clock;
+use dyno_core::session::{Counter, Next};
+
+use super::{Address, export};
+use crate::context::{Context, with};
+
+export![
+    dyno_turn,
+    dyno_event_abandon,
+    dyno_sleep,
+    dyno_yieldable,
+    dyno_now,
+    sb_more_events,
+    sb_event_start,
+    sb_event_stop,
+    sb_counter_inc,
+    sb_counter_add,
+    sb_counter_val,
+];
+
+pub(super) fn exported() -> usize {
+    EXPORTS.len()
+}
+
+/// Flag: the last event has ended and counts.
+const EVENT_ENDED: c_int = 1;
+/// Flag: only ask; the script starts the event itself.
+const ASK_ONLY: c_int = 2;
+
+/// Ends the last event, if `flags` say so, and asks for the next, which it begins.
+/// Answers [`Next`] as a number.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_turn(flags: c_int) -> c_int {
+    with(Next::Stop as c_int, |mut cx| {
+        if flags & EVENT_ENDED != 0 {
+            cx.port.event_stop(cx.session.id);
+        }
+        let next = ask(&mut cx);
+        if next == Next::Go && flags & ASK_ONLY == 0 {
+            cx.port.event_start(cx.session.id);
+        }
+        next as c_int
+    })
+}
+
+#[inline]
+fn ask(cx: &mut Context<'_>) -> Next {
+    match cx.port.next_event(cx.session.id) {
+        Next::Wait if !cx.can_yield() => cx.port.wait_event(cx.session.id),
+        next => next,
+    }
+}
+
+/// The event ended without counting, and the session with it.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_event_abandon() {}
+
+/// Sleeps. 0: the session must yield now; 1: it has slept, because it cannot yield here.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_sleep(seconds: f64) -> c_int {
+    let seconds = if seconds.is_finite() {
+        seconds.clamp(0.0, 1e9)
+    } else {
+        0.0
+    };
+    with(1, |cx| {
+        if cx.can_yield() {
+            cx.port.sleep(cx.session.id, (seconds * 1e9) as u64);
+            return 0;
+        }
+        std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
+        1
+    })
+}
+
+/// Whether the session can yield here.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_yieldable() -> c_int {
+    with(0, |cx| c_int::from(cx.can_yield()))
+}
+
+/// Monotonic seconds.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_now() -> f64 {
+    Clock.now() as f64 / 1e9
+}
+
+/// sysbench's: whether another event may begin. Waits where it must, without yielding; scripts
+/// that call it through `ffi.C` get a form that yields.
+#[unsafe(no_mangle)]
+extern "C" fn sb_more_events(_thread_id: c_int) -> bool {
+    with(false, |cx| {
+        let next = cx.port.next_event(cx.session.id);
+        let next = if next == Next::Wait {
+            cx.port.wait_event(cx.session.id)
+        } else {
+            next
+        };
+        next == Next::Go
+    })
+}
+
+/// sysbench's: an event begins.
+#[unsafe(no_mangle)]
+extern "C" fn sb_event_start(_thread_id: c_int) {
+    with((), |cx| cx.port.event_start(cx.session.id));
+}
+
+/// sysbench's: the event has ended and counts.
+#[unsafe(no_mangle)]
+extern "C" fn sb_event_stop(_thread_id: c_int) {
+    with((), |cx| cx.port.event_stop(cx.session.id));
+}
+
+/// sysbench's: adds one to the session's counter.
+#[unsafe(no_mangle)]
+extern "C" fn sb_counter_inc(thread_id: c_int, counter: c_int) {
+    sb_counter_add(thread_id, counter, 1);
+}
+
+/// sysbench's: adds to the session's counter.
+#[unsafe(no_mangle)]
+extern "C" fn sb_counter_add(_thread_id: c_int, counter: c_int, value: u64) {
+    if let Some(counter) = Counter::from_index(counter) {
+        with((), |cx| cx.port.count(cx.session.id, counter, value));
+    }
+}
+
+/// sysbench's: the session's own total of a counter.
+#[unsafe(no_mangle)]
+extern "C" fn sb_counter_val(_thread_id: c_int, counter: c_int) -> u64 {
+    let Some(counter) = Counter::from_index(counter) else {
+        return 0;
+    };
+    with(0, |cx| cx.port.counted(cx.session.id, counter))
+}

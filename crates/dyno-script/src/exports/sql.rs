@@ -1,0 +1,422 @@
+//! Connections, statements, parameters, results.
+
+use std::ffi::{c_char, c_int};
+
+use dyno_core::db::{ErrorClass, Param, ParamKind, StatementId};
+use dyno_core::session::{ConnId, Operation};
+
+use super::{Address, export};
+use crate::context::{BulkInsert, code, outcome, with};
+
+export![
+    dyno_connect,
+    dyno_connection_id,
+    dyno_query,
+    dyno_prepare,
+    dyno_next_result,
+    dyno_disconnect,
+    dyno_more_results,
+    dyno_result_rows,
+    dyno_result_columns,
+    dyno_affected,
+    dyno_next_row,
+    dyno_field,
+    dyno_free_result,
+    dyno_endpoint,
+    dyno_error_number,
+    dyno_error_state,
+    dyno_error_message,
+    dyno_error_class,
+    dyno_statement_new,
+    dyno_statement_free,
+    dyno_statement_bind,
+    dyno_execute,
+    dyno_statement_close,
+    dyno_param_new,
+    dyno_param_free,
+    dyno_param_set_bytes,
+    dyno_param_rand_str,
+    dyno_param_bytes,
+    dyno_bulk_begin,
+    dyno_bulk_add,
+    dyno_bulk_flush,
+    dyno_bulk_load,
+];
+
+pub(super) fn exported() -> usize {
+    EXPORTS.len()
+}
+
+/// The most a multi-row INSERT grows to before it is sent.
+const BULK_INSERT_BYTES_MAX: usize = 512 * 1024;
+/// The most a text parameter can hold.
+const PARAM_BYTES_MAX: usize = 1 << 28;
+
+/// A prepared statement as the script holds it.
+struct Statement {
+    connection: ConnId,
+    id: StatementId,
+    params: Vec<*const Param>,
+}
+
+/// The bytes that a script passes.
+///
+/// # Safety
+/// `text` must point to `len` bytes that live as long as the call.
+unsafe fn bytes<'a>(text: *const c_char, len: usize) -> &'a [u8] {
+    if text.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(text.cast(), len) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_connect() -> c_int {
+    with(code::CLOSED, |mut cx| {
+        match cx.port.connect(cx.session.id) {
+            Ok((conn, submitted)) => {
+                cx.session.connection = conn;
+                match submitted {
+                    dyno_core::db::Submitted::Pending => cx.pend(conn),
+                    dyno_core::db::Submitted::Ready => outcome(cx.port, cx.session, conn),
+                }
+            }
+            Err(error) => {
+                cx.session.fail(&error);
+                code::FAILED
+            }
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_connection_id() -> c_int {
+    with(-1, |cx| cx.session.connection as c_int)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_query(conn: ConnId, sql: *const c_char, len: usize) -> c_int {
+    // SAFETY: LuaJIT passes a string and its length.
+    let sql = unsafe { bytes(sql, len) };
+    with(code::CLOSED, |mut cx| {
+        cx.submit(conn, Operation::Query(sql))
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_prepare(
+    conn: ConnId,
+    sql: *const c_char,
+    len: usize,
+    kinds: *const u32,
+    count: usize,
+) -> c_int {
+    // SAFETY: LuaJIT passes a string and its length, and an array of `count` numbers.
+    let (sql, kinds) = unsafe { (bytes(sql, len), std::slice::from_raw_parts(kinds, count)) };
+    let kinds: Vec<ParamKind> = kinds.iter().map(|kind| param_kind(*kind)).collect();
+    with(code::CLOSED, |mut cx| {
+        cx.submit(conn, Operation::Prepare(sql, &kinds))
+    })
+}
+
+fn param_kind(number: u32) -> ParamKind {
+    match number {
+        0 => ParamKind::Int,
+        1 => ParamKind::Double,
+        _ => ParamKind::Bytes,
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_next_result(conn: ConnId) -> c_int {
+    with(code::CLOSED, |mut cx| {
+        cx.submit(conn, Operation::NextResult)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_disconnect(conn: ConnId) {
+    with((), |cx| cx.port.disconnect(cx.session.id, conn));
+}
+
+/// A figure of the connection's last outcome; 0 if it is closed.
+fn of_outcome(conn: ConnId, figure: impl FnOnce(&dyno_core::db::Outcome) -> u64) -> u64 {
+    with(0, |cx| {
+        cx.port
+            .connection(cx.session.id, conn)
+            .map_or(0, |c| figure(c.outcome()))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_more_results(conn: ConnId) -> c_int {
+    of_outcome(conn, |outcome| u64::from(outcome.more)) as c_int
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_result_rows(conn: ConnId) -> f64 {
+    of_outcome(conn, |outcome| outcome.rows) as f64
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_result_columns(conn: ConnId) -> f64 {
+    of_outcome(conn, |outcome| u64::from(outcome.columns)) as f64
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_affected(conn: ConnId) -> f64 {
+    of_outcome(conn, |outcome| outcome.affected) as f64
+}
+
+/// Steps to the next row. Answers its number of fields, -1 after the last.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_next_row(conn: ConnId) -> c_int {
+    with(-1, |cx| {
+        let row = &mut cx.common.row;
+        row.clear();
+        let fetched = cx
+            .port
+            .connection(cx.session.id, conn)
+            .is_some_and(|connection| connection.next_row(row));
+        if fetched { row.ends.len() as c_int } else { -1 }
+    })
+}
+
+/// A field of the row fetched last; null for NULL.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_field(index: u32, len: *mut usize) -> *const c_char {
+    with(std::ptr::null(), |cx| {
+        match cx.common.row.field(index as usize) {
+            Some(field) => {
+                // SAFETY: the prelude passes the address of a size_t.
+                unsafe { *len = field.len() };
+                field.as_ptr().cast()
+            }
+            None => std::ptr::null(),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_free_result(conn: ConnId) {
+    with((), |cx| {
+        if let Some(connection) = cx.port.connection(cx.session.id, conn) {
+            connection.free_result();
+        }
+    });
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_endpoint(conn: ConnId) -> c_int {
+    with(-1, |cx| {
+        cx.port
+            .connection(cx.session.id, conn)
+            .map_or(-1, |c| c.endpoint() as c_int)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_error_number() -> c_int {
+    with(0, |cx| {
+        cx.session
+            .failure
+            .as_ref()
+            .map_or(0, |failure| failure.code)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_error_state() -> *const c_char {
+    with(c"".as_ptr(), |cx| match &cx.session.failure {
+        Some(failure) => failure.state.as_ptr(),
+        None => c"".as_ptr(),
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_error_message(len: *mut usize) -> *const c_char {
+    with(c"".as_ptr(), |cx| {
+        let message = cx
+            .session
+            .failure
+            .as_ref()
+            .map_or("", |failure| &failure.message);
+        // SAFETY: the prelude passes the address of a size_t.
+        unsafe { *len = message.len() };
+        message.as_ptr().cast()
+    })
+}
+
+/// 1 for a lost connection, else 0.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_error_class() -> c_int {
+    with(0, |cx| {
+        let class = cx.session.failure.as_ref().map(|failure| failure.class);
+        c_int::from(class == Some(ErrorClass::Lost))
+    })
+}
+
+/// The statement that the connection prepared last. Freed by `dyno_statement_free`.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_statement_new(conn: ConnId) -> *mut Statement {
+    let id = of_outcome(conn, |outcome| u64::from(outcome.statement)) as StatementId;
+    Box::into_raw(Box::new(Statement {
+        connection: conn,
+        id,
+        params: Vec::new(),
+    }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_statement_free(statement: *mut Statement) {
+    if !statement.is_null() {
+        // SAFETY: the collector frees once what `dyno_statement_new` made.
+        drop(unsafe { Box::from_raw(statement) });
+    }
+}
+
+/// Binds parameters. The prelude keeps them alive as long as the statement.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_statement_bind(
+    statement: *mut Statement,
+    params: *const *const Param,
+    count: usize,
+) {
+    // SAFETY: the prelude passes a live statement and an array of `count` live parameters.
+    unsafe { (*statement).params = std::slice::from_raw_parts(params, count).to_vec() };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_execute(statement: *const Statement) -> c_int {
+    // SAFETY: the prelude passes a live statement, whose parameters it keeps alive; a non-null
+    // `*const Param` and a `&Param` have the same representation.
+    let (statement, params) = unsafe {
+        let statement = &*statement;
+        let params = statement.params.as_slice();
+        (
+            statement,
+            std::slice::from_raw_parts(params.as_ptr().cast::<&Param>(), params.len()),
+        )
+    };
+    with(code::CLOSED, |mut cx| {
+        cx.submit(
+            statement.connection,
+            Operation::Execute(statement.id, params),
+        )
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_statement_close(statement: *const Statement) -> c_int {
+    // SAFETY: the prelude passes a live statement.
+    let (conn, id) = unsafe { ((*statement).connection, (*statement).id) };
+    with(code::CLOSED, |mut cx| {
+        cx.submit(conn, Operation::CloseStatement(id))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_param_new(kind: u32, capacity: usize) -> *mut Param {
+    let param = Param::new(param_kind(kind), capacity.min(PARAM_BYTES_MAX));
+    Box::into_raw(Box::new(param))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_param_free(param: *mut Param) {
+    if !param.is_null() {
+        // SAFETY: the collector frees once what `dyno_param_new` made.
+        drop(unsafe { Box::from_raw(param) });
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_param_set_bytes(param: *mut Param, text: *const c_char, len: usize) {
+    // SAFETY: the prelude passes a live parameter, a string and its length.
+    unsafe { (*param).set_bytes(bytes(text, len)) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_param_rand_str(param: *mut Param, format: *const c_char, len: usize) {
+    // SAFETY: the prelude passes a live parameter, a string and its length.
+    let (param, format) = unsafe { (&mut *param, bytes(format, len)) };
+    with((), |cx| {
+        cx.common.text.clear();
+        cx.common
+            .texts
+            .string(format, &mut cx.session.stream, &mut cx.common.text);
+        param.set_bytes(&cx.common.text);
+    });
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_param_bytes(param: *const Param, len: *mut usize) -> *const c_char {
+    // SAFETY: the prelude passes a live parameter and the address of a size_t.
+    unsafe {
+        *len = (*param).len as usize;
+        (*param).bytes.as_ptr().cast()
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_bulk_begin(prefix: *const c_char, len: usize) -> c_int {
+    // SAFETY: LuaJIT passes a string and its length.
+    let prefix = unsafe { bytes(prefix, len) }.to_vec();
+    with(code::CLOSED, |cx| {
+        cx.session.bulk = Some(Box::new(BulkInsert {
+            prefix,
+            statement: Vec::new(),
+        }));
+        0
+    })
+}
+
+/// Adds a row. 0: it is in; 1: there is no room, flush first.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_bulk_add(row: *const c_char, len: usize) -> c_int {
+    // SAFETY: LuaJIT passes a string and its length.
+    let row = unsafe { bytes(row, len) };
+    with(1, |cx| {
+        let Some(bulk) = &mut cx.session.bulk else {
+            return 1;
+        };
+        let statement = &mut bulk.statement;
+        if bulk.prefix.len().max(statement.len()) + row.len() + 2 > BULK_INSERT_BYTES_MAX {
+            return 1;
+        }
+        if statement.is_empty() {
+            statement.extend_from_slice(&bulk.prefix);
+            statement.push(b' ');
+        } else {
+            statement.push(b',');
+        }
+        statement.extend_from_slice(row);
+        0
+    })
+}
+
+/// Sends what has been added.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_bulk_flush(conn: ConnId) -> c_int {
+    with(code::CLOSED, |mut cx| {
+        let Some(mut bulk) = cx.session.bulk.take() else {
+            return code::DONE;
+        };
+        if bulk.statement.is_empty() {
+            return code::DONE;
+        }
+        let answer = cx.submit(conn, Operation::Query(&bulk.statement));
+        bulk.statement.clear();
+        cx.session.bulk = Some(bulk);
+        answer
+    })
+}
+
+/// Sends the load that the prelude has described.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_bulk_load(conn: ConnId) -> c_int {
+    with(code::CLOSED, |mut cx| match cx.session.load.take() {
+        Some(load) => cx.submit(conn, Operation::BulkLoad(*load)),
+        None => cx.misuse("there is nothing to load"),
+    })
+}

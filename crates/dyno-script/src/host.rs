@@ -1,0 +1,205 @@
+//! A Lua state with the sessions of one worker: [`dyno_core::session::Program`] for scripts.
+
+use std::sync::Arc;
+
+use dyno_core::rand::Stream;
+use dyno_core::session::{Entry, Port, Program, SessionId, Step};
+use mlua::ffi as lua_ffi;
+use mlua::{Function, Lua, Table, Thread, Value};
+
+use crate::config::HostConfig;
+use crate::context::{Common, SessionState, Turn, TurnGuard, outcome};
+use crate::distributions::{Distributions, TextMaker, Unique};
+use crate::prelude;
+
+/// A Lua state and its sessions. Stays on the thread that made it.
+pub struct Host {
+    // Sessions first: they must not outlive the state that their coroutines belong to.
+    sessions: Vec<Option<Box<SessionState>>>,
+    /// Each session's number in the run, and the entry it is in.
+    entries: Vec<(u32, &'static str)>,
+    common: Box<Common>,
+    spawn: Function,
+    on_error: Function,
+    pub(crate) api: Table,
+    pub(crate) lua: Lua,
+    pub(crate) config: Arc<HostConfig>,
+}
+
+impl Host {
+    /// Makes a state with the prelude in it. The script itself runs when a session is entered.
+    ///
+    /// # Errors
+    /// A message for the user: a `--luajit-cmd` that LuaJIT refuses.
+    pub fn new(config: Arc<HostConfig>) -> Result<Self, String> {
+        crate::exports::keep();
+        let lua = prelude::new_state();
+        let api = prelude::load(&lua, &config).map_err(|error| error.to_string())?;
+        let common = Box::new(Common {
+            distributions: Distributions::new(&config.rand),
+            rand_kind: config.rand.kind,
+            unique: Unique::new(config.seed),
+            unique_count: Arc::clone(&config.unique),
+            texts: TextMaker::default(),
+            row: Default::default(),
+            text: Vec::with_capacity(256),
+        });
+        let spawn = api.get("spawn").map_err(|error| error.to_string())?;
+        let on_error = api.get("on_error").map_err(|error| error.to_string())?;
+        Ok(Self {
+            sessions: Vec::new(),
+            entries: Vec::new(),
+            common,
+            spawn,
+            on_error,
+            api,
+            lua,
+            config,
+        })
+    }
+
+    /// Replaces the options that scripts see as `sysbench.opt`.
+    ///
+    /// # Errors
+    /// Lua is out of memory.
+    pub fn set_options(
+        &self,
+        options: &[(String, dyno_core::plan::OptionValue)],
+    ) -> Result<(), String> {
+        prelude::set_options(&self.lua, &self.api, options).map_err(|error| error.to_string())
+    }
+
+    /// Runs `entry` of a session to its end with a port that has no worker behind it.
+    pub(crate) fn run_alone(
+        &mut self,
+        session: SessionId,
+        tid: u32,
+        entry: &Entry,
+    ) -> Result<(), String> {
+        self.begin(session, tid, entry_name(entry), entry_argument(entry))?;
+        let mut port = crate::no_port::NoPort;
+        loop {
+            match self.resume(&mut port, session) {
+                Step::Finished => return Ok(()),
+                Step::Failed(message) => return Err(message),
+                Step::Waiting | Step::Yielded => {}
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        session: SessionId,
+        tid: u32,
+        entry: &'static str,
+        argument: Option<&str>,
+    ) -> Result<(), String> {
+        if self.sessions.len() <= session {
+            self.sessions.resize_with(session + 1, || None);
+            self.entries.resize(session + 1, (0, "init"));
+        }
+        let stream = Stream::new(self.config.seed, self.config.stream_base + u64::from(tid));
+        let state = self.sessions[session]
+            .get_or_insert_with(|| Box::new(SessionState::new(session, stream)));
+        let thread: Thread = self
+            .spawn
+            .call((session, tid, entry, argument))
+            .map_err(|error| error.to_string())?;
+        // The prelude keeps the coroutine alive until the session's next entry.
+        state.thread = thread.to_pointer().cast_mut().cast();
+        state.waiting = None;
+        self.entries[session] = (tid, entry);
+        Ok(())
+    }
+
+    /// The coroutine has raised an error.
+    #[cold]
+    fn failed(&mut self, port: &mut dyn Port, session: SessionId) -> Step {
+        let Some(Some(state)) = self.sessions.get(session) else {
+            return Step::Failed("no such session".to_owned());
+        };
+        let (thread, (tid, entry)) = (state.thread, self.entries[session]);
+        // SAFETY: the error value is the top of the dead coroutine's stack; both states belong to
+        // the same Lua universe.
+        let value = unsafe {
+            self.lua.exec_raw::<Value>((), |lua| {
+                lua_ffi::lua_xmove(thread, lua, 1);
+            })
+        };
+        let answer = value.and_then(|value| {
+            self.on_error
+                .call::<(bool, Option<String>)>((session, entry, value))
+        });
+        match answer {
+            Ok((true, _)) => {
+                port.count_retry(session);
+                match self.begin(session, tid, "restart", None) {
+                    Ok(()) => Step::Yielded,
+                    Err(message) => Step::Failed(message),
+                }
+            }
+            Ok((false, message)) => Step::Failed(message.unwrap_or_default()),
+            Err(error) => Step::Failed(error.to_string()),
+        }
+    }
+}
+
+impl Program for Host {
+    fn enter(&mut self, session: SessionId, tid: u32, entry: &Entry) -> Result<(), String> {
+        self.begin(session, tid, entry_name(entry), entry_argument(entry))
+    }
+
+    #[inline]
+    fn resume(&mut self, port: &mut dyn Port, session: SessionId) -> Step {
+        let Some(Some(state)) = self.sessions.get_mut(session) else {
+            return Step::Failed("no such session".to_owned());
+        };
+        let state: *mut SessionState = &mut **state;
+        let common: *mut Common = &mut *self.common;
+        // SAFETY: the session lives in a box that nothing removes while it has its turn; the
+        // lifetime of the port is that of this call, and the guard ends with it.
+        let status = unsafe {
+            let port: *mut dyn Port =
+                std::mem::transmute::<*mut (dyn Port + '_), *mut (dyn Port + 'static)>(port);
+            let _guard = TurnGuard::enter(Turn {
+                port,
+                session: state,
+                common,
+            });
+            let thread = (*state).thread;
+            let mut arguments = 0;
+            if let Some(conn) = (*state).waiting.take() {
+                let code = outcome(&mut *port, &mut *state, conn);
+                lua_ffi::lua_pushinteger(thread, code as lua_ffi::lua_Integer);
+                arguments = 1;
+            }
+            let status = lua_ffi::lua_resume_(thread, arguments);
+            if status == lua_ffi::LUA_YIELD {
+                lua_ffi::lua_settop(thread, 0);
+            }
+            status
+        };
+        match status {
+            lua_ffi::LUA_YIELD => Step::Waiting,
+            lua_ffi::LUA_OK => Step::Finished,
+            _ => self.failed(port, session),
+        }
+    }
+}
+
+fn entry_name(entry: &Entry) -> &'static str {
+    match entry {
+        Entry::Init => "init",
+        Entry::Run => "run",
+        Entry::Done => "done",
+        Entry::Command(_) => "command",
+        Entry::Call(_) => "call",
+    }
+}
+
+fn entry_argument(entry: &Entry) -> Option<&str> {
+    match entry {
+        Entry::Command(name) | Entry::Call(name) => Some(name),
+        Entry::Init | Entry::Run | Entry::Done => None,
+    }
+}

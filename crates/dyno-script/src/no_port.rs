@@ -1,0 +1,53 @@
+//! A port without a worker: for a script's top level and for report functions, which have no
+//! database.
+
+use dyno_core::clock::Nanos;
+use dyno_core::db::{Connection, DbError, ErrorClass, Submitted};
+use dyno_core::session::{ConnId, Counter, Next, Operation, Port, SessionId};
+
+pub(crate) struct NoPort;
+
+impl Port for NoPort {
+    fn connect(&mut self, _: SessionId) -> Result<(ConnId, Submitted), DbError> {
+        Err(DbError::new(
+            ErrorClass::Misuse,
+            "there is no database here: connect in a function",
+        ))
+    }
+
+    fn submit(&mut self, _: SessionId, _: ConnId, _: Operation<'_>) -> Option<Submitted> {
+        None
+    }
+
+    fn wait(&mut self, _: SessionId, _: ConnId) {}
+
+    fn connection(&mut self, _: SessionId, _: ConnId) -> Option<&mut dyn Connection> {
+        None
+    }
+
+    fn disconnect(&mut self, _: SessionId, _: ConnId) {}
+
+    fn next_event(&mut self, _: SessionId) -> Next {
+        Next::Stop
+    }
+
+    fn wait_event(&mut self, _: SessionId) -> Next {
+        Next::Stop
+    }
+
+    fn event_start(&mut self, _: SessionId) {}
+
+    fn event_stop(&mut self, _: SessionId) {}
+
+    fn sleep(&mut self, _: SessionId, duration_ns: Nanos) {
+        std::thread::sleep(std::time::Duration::from_nanos(duration_ns));
+    }
+
+    fn count(&mut self, _: SessionId, _: Counter, _: u64) {}
+
+    fn counted(&self, _: SessionId, _: Counter) -> u64 {
+        0
+    }
+
+    fn count_retry(&mut self, _: SessionId) {}
+}

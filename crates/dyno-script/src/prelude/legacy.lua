@@ -1,0 +1,127 @@
+-- The 0.5 API that 1.0.20 still offered: globals, and one implicit connection per session.
+local P = ...
+local ffi = P.ffi
+local C = ffi.C
+
+local function session_state()
+  local env = getfenv(0)
+  local state = rawget(env, "__dyno_legacy")
+  if not state then
+    state = {}
+    rawset(env, "__dyno_legacy", state)
+  end
+  return state
+end
+
+local legacy = {}
+
+function legacy.sb_rand(a, b) return C.sb_rand_default(a, b) end
+function legacy.sb_rand_uniform(a, b) return C.sb_rand_uniform(a, b) end
+function legacy.sb_rand_gaussian(a, b) return C.sb_rand_gaussian(a, b) end
+function legacy.sb_rand_special(a, b) return C.sb_rand_special(a, b) end
+function legacy.sb_rand_str(format) return P.rand.string(format) end
+function legacy.sb_rand_uniq(_, _) return C.sb_rand_unique() end
+function legacy.sb_rnd() return C.dyno_random_below(2147483647) end
+
+function legacy.db_connect()
+  local state = session_state()
+  local driver = getfenv(0).sysbench.sql.driver()
+  state.connection = driver:connect()
+  rawset(getfenv(0), "db_driver", driver:name())
+  return state.connection
+end
+
+local function connection()
+  return session_state().connection or legacy.db_connect()
+end
+
+function legacy.db_disconnect()
+  local state = session_state()
+  if state.connection then
+    state.connection:disconnect()
+    state.connection = nil
+  end
+end
+
+function legacy.db_query(sql)
+  connection():query(sql)
+  return 0
+end
+
+function legacy.db_bulk_insert_init(prefix) connection():bulk_insert_init(prefix) end
+function legacy.db_bulk_insert_next(values) connection():bulk_insert_next(values) end
+function legacy.db_bulk_insert_done() connection():bulk_insert_done() end
+function legacy.db_prepare(sql) return connection():prepare(sql) end
+
+local STRING_SIZE = 256
+
+local function bind_legacy(statement, values)
+  local params = {}
+  for i = 1, #values do
+    local value = values[i]
+    local sql_type = type(value) == "number" and P.TYPE.BIGINT or P.TYPE.VARCHAR
+    local size = type(value) == "string" and math.max(#value, STRING_SIZE) or STRING_SIZE
+    params[i] = statement:bind_create(sql_type, size)
+  end
+  statement:bind_param(unpack(params))
+  return params
+end
+
+-- The table stays bound: each execution takes the values that stand in it then.
+function legacy.db_bind_param(statement, values)
+  statement.legacy_values = values
+  statement.legacy_params = bind_legacy(statement, values)
+  return 0
+end
+
+function legacy.db_bind_result() return 0 end
+
+function legacy.db_execute(statement)
+  local values, params = statement.legacy_values, statement.legacy_params
+  for i = 1, params and #params or 0 do
+    params[i]:set(values[i])
+  end
+  session_state().result = statement:execute()
+  return session_state().result
+end
+
+function legacy.db_store_results() end
+function legacy.db_free_results() end
+function legacy.db_close(statement) statement:close() end
+
+local constants = {
+  DB_ERROR_NONE = 0,
+  DB_ERROR_RESTART_TRANSACTION = 1,
+  DB_ERROR_FAILED = 2,
+  mysql_table_engine = "innodb",
+  myisam_max_rows = 1000000,
+}
+
+P.legacy_db = {}
+for name, value in pairs(legacy) do
+  P.legacy_db[name:gsub("^db_", "")] = value
+  P.legacy_db[name] = value
+end
+
+function P.add_legacy(env)
+  for name, value in pairs(legacy) do
+    env[name] = value
+  end
+  for name, value in pairs(constants) do
+    env[name] = value
+  end
+  env.thread_id = env.sysbench.tid
+  env.test = P.script_path
+end
+
+-- A script without an options table sees its options as globals too.
+function P.export_legacy_options(env)
+  if env.sysbench.cmdline.options ~= nil then
+    return
+  end
+  for name, value in pairs(P.options) do
+    if type(rawget(env, name)) ~= "function" then
+      rawset(env, name, value)
+    end
+  end
+end

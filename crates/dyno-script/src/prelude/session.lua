@@ -1,0 +1,451 @@
+-- What surrounds a script in each session: its own globals, its own modules, its lifecycle.
+-- Sessions of one worker share a Lua state and the compiled script; each runs the script's top
+-- level itself, as a fresh instance of the shared prototype in an environment of its own.
+local P = ...
+local ffi = P.ffi
+local C = ffi.C
+local raw_yield, raw_resume, raw_status = coroutine.yield, coroutine.resume, coroutine.status
+local raw_create = coroutine.create
+local setfenv, setmetatable, pairs, type, error = setfenv, setmetatable, pairs, type, error
+local loadstring, rawget = loadstring, rawget
+
+-- Yielded to the worker's loop; coroutines of the script's own pass it through.
+local WAIT = P.WAIT
+local TURN_STOP, TURN_WAIT = 0, 2
+-- Flags of dyno_turn(): the last event has ended; do not begin the next one.
+local ASK_ONLY = 2
+
+local base_globals = {}
+for name, value in pairs(_G) do
+  base_globals[name] = value
+end
+
+-- Passes the worker's waits through a coroutine that the script made itself.
+local function pass_through(co, ok, first, ...)
+  if ok and first == WAIT and raw_status(co) == "suspended" then
+    return pass_through(co, raw_resume(co, raw_yield(WAIT)))
+  end
+  return ok, first, ...
+end
+
+local function resume(co, ...)
+  return pass_through(co, raw_resume(co, ...))
+end
+
+local function unwrap(ok, ...)
+  if not ok then
+    error((...), 0)
+  end
+  return ...
+end
+
+local session_coroutine = {}
+for name, value in pairs(coroutine) do
+  session_coroutine[name] = value
+end
+session_coroutine.resume = resume
+session_coroutine.wrap = function(body)
+  local co = raw_create(body)
+  return function(...)
+    return unwrap(resume(co, ...))
+  end
+end
+
+-- Gives way for `seconds`, or sleeps where yielding is impossible.
+local function sleep(seconds)
+  if C.dyno_sleep(seconds) == 0 then
+    raw_yield(WAIT)
+  end
+end
+P.sleep = sleep
+
+-- Functions of libc and sysbench that would block the worker, in a form that gives way.
+local cooperative = {
+  usleep = function(microseconds)
+    sleep(microseconds / 1e6)
+    return 0
+  end,
+  sleep = function(seconds)
+    sleep(seconds)
+    return 0
+  end,
+  sb_more_events = function(_)
+    local turn = C.dyno_turn(ASK_ONLY)
+    while turn == TURN_WAIT do
+      raw_yield(WAIT)
+      turn = C.dyno_turn(ASK_ONLY)
+    end
+    return turn ~= TURN_STOP
+  end,
+}
+local session_c = setmetatable(cooperative, {
+  __index = function(_, name) return C[name] end,
+  __newindex = function(_, name, value) C[name] = value end,
+})
+local session_ffi = {}
+for name, value in pairs(ffi) do
+  session_ffi[name] = value
+end
+session_ffi.C = session_c
+
+-- Splits C declarations at the semicolons outside braces.
+local function each_declaration(source)
+  local depth, from, at = 0, 1, 1
+  return function()
+    while at <= #source do
+      local c = source:sub(at, at)
+      depth = depth + (c == "{" and 1 or c == "}" and -1 or 0)
+      at = at + 1
+      if c == ";" and depth == 0 then
+        local declaration = source:sub(from, at - 1)
+        from = at
+        return declaration
+      end
+    end
+  end
+end
+
+-- All sessions of a worker declare in one state, and some repeat what sysbench declares: what is
+-- known already is passed over.
+local declared = {}
+session_ffi.cdef = function(source, ...)
+  if declared[source] then
+    return
+  end
+  local ok, message = pcall(ffi.cdef, source, ...)
+  if not ok then
+    if not tostring(message):find("attempt to redefine", 1, true) then
+      error(message, 2)
+    end
+    for declaration in each_declaration(source) do
+      ok, message = pcall(ffi.cdef, declaration, ...)
+      if not ok and not tostring(message):find("attempt to redefine", 1, true) then
+        error(message, 2)
+      end
+    end
+  end
+  declared[source] = true
+end
+
+-- math with a stream of the session's own, so that sessions differ and a seed replays.
+local session_math = {}
+for name, value in pairs(math) do
+  session_math[name] = value
+end
+session_math.randomseed = function() end
+session_math.random = function(low, high)
+  if low == nil then
+    return C.sb_rand_uniform_double()
+  end
+  if high == nil then
+    low, high = 1, low
+  end
+  low, high = math.floor(low), math.floor(high)
+  if low > high then
+    error("bad argument to 'random' (interval is empty)", 2)
+  end
+  if high - low < 4294967295 then
+    return low + C.dyno_random_below(high - low + 1)
+  end
+  return low + math.floor(C.sb_rand_uniform_double() * (high - low + 1))
+end
+
+-- Compiles a source once as a function of which each session makes an instance.
+local factories = {}
+local function instantiate(source, name)
+  local key = name .. "\0" .. source
+  local factory = factories[key]
+  if not factory then
+    -- The bare source first: its syntax errors are the user's, not the wrapping's.
+    local bare, message = loadstring(source, name)
+    if not bare then
+      return nil, message
+    end
+    factory = loadstring("return function(...) " .. source .. "\nend", name)
+    if not factory then
+      return bare
+    end
+    factories[key] = factory
+  end
+  return factory()
+end
+P.instantiate = instantiate
+
+local preloaded = { ffi = session_ffi, math = session_math, coroutine = session_coroutine }
+
+local function new_require(env, package)
+  return function(name)
+    local loaded = package.loaded[name]
+    if loaded ~= nil then
+      return loaded
+    end
+    local preload = package.preload[name]
+    local value
+    if preload then
+      value = preload(name)
+    else
+      local source, path = P.find_module(name, package.path)
+      if source then
+        local chunk, message = instantiate(source, "@" .. path)
+        if not chunk then
+          error("error loading module '" .. name .. "' from file '" .. path .. "':\n\t" .. message, 2)
+        end
+        value = setfenv(chunk, env)(name)
+      else
+        -- C modules and the like: LuaJIT's own loader, shared by the worker's sessions.
+        P.shared_package.cpath = package.cpath
+        P.shared_package.path = ""
+        value = P.shared_require(name, path)
+      end
+    end
+    if value ~= nil then
+      package.loaded[name] = value
+    elseif package.loaded[name] == nil then
+      package.loaded[name] = true
+    end
+    return package.loaded[name]
+  end
+end
+
+local shared_package, shared_require = package, require
+P.shared_package = shared_package
+P.shared_require = function(name, tried)
+  local ok, value = pcall(shared_require, name)
+  if ok then
+    return value
+  end
+  if type(value) == "string" and value:find("module '" .. name .. "' not found", 1, true) then
+    error("module '" .. name .. "' not found:" .. (tried or ""), 3)
+  end
+  error(value, 0)
+end
+
+local function new_environment(session)
+  local env = {}
+  for name, value in pairs(base_globals) do
+    env[name] = value
+  end
+  env._G = env
+  env.ffi = session_ffi
+  env.coroutine = session_coroutine
+  env.math = session_math
+  local package = {
+    path = P.package_path,
+    cpath = P.package_cpath,
+    loaded = { _G = env },
+    preload = {},
+    config = shared_package.config,
+    loadlib = shared_package.loadlib,
+    loaders = shared_package.loaders,
+    seeall = shared_package.seeall,
+  }
+  for _, name in ipairs { "string", "table", "os", "io", "debug", "bit", "jit" } do
+    package.loaded[name] = base_globals[name]
+  end
+  for name, value in pairs(preloaded) do
+    package.loaded[name] = value
+  end
+  package.loaded.package = package
+  env.package = package
+  env.require = new_require(env, package)
+  env.sysbench = P.new_sysbench(session)
+  env.dyno = P.dyno
+  P.add_legacy(env)
+  return env
+end
+
+-- The default `thread_run`. Errors end the coroutine; the host starts the loop again after those
+-- that ask for it, so that no protected call stands between the loop and its traces.
+local function run_loop(event, tid, event_ended)
+  while true do
+    local turn = C.dyno_turn(event_ended)
+    while turn == TURN_WAIT do
+      raw_yield(WAIT)
+      turn = C.dyno_turn(0)
+    end
+    if turn == TURN_STOP then
+      return
+    end
+    event_ended = 1
+    if event(tid) then
+      C.dyno_event_abandon()
+      return
+    end
+  end
+end
+
+local function default_thread_run(session)
+  return function(tid)
+    return run_loop(rawget(session.env, "event"), tid, 0)
+  end
+end
+
+local Session = {}
+Session.__index = Session
+
+-- A session's script, not yet run.
+function P.new_session(tid)
+  local session = setmetatable({ tid = tid }, Session)
+  session.env = new_environment(session)
+  session.env.thread_run = default_thread_run(session)
+  session.default_run = session.env.thread_run
+  return session
+end
+
+local function load_script(session)
+  if session.loaded then
+    return
+  end
+  session.loaded = true
+  local chunk, message = instantiate(P.source, P.chunk_name)
+  if not chunk then
+    error(message, 0)
+  end
+  setfenv(chunk, session.env)()
+end
+
+local function set_options(session)
+  local sysbench = session.env.sysbench
+  if sysbench and not sysbench.opt and P.options then
+    sysbench.opt = P.copy_options()
+    P.export_legacy_options(session.env)
+  end
+end
+
+-- What runs in the session's coroutine, by entry.
+local entries = {}
+
+function entries.load(session)
+  load_script(session)
+end
+
+function entries.init(session)
+  load_script(session)
+  set_options(session)
+  local thread_init = session.env.thread_init
+  if type(thread_init) == "function" then
+    thread_init(session.tid)
+  end
+end
+
+function entries.run(session)
+  local thread_run = session.env.thread_run
+  if thread_run ~= session.default_run then
+    return thread_run(session.tid)
+  end
+  return run_loop(session.env.event, session.tid, 0)
+end
+
+-- After an error that asked for it: the same event again, within the same measurement.
+function entries.restart(session)
+  local sysbench = session.env.sysbench
+  local hook = sysbench and sysbench.hooks and sysbench.hooks.before_restart_event
+  if hook then
+    hook(session.restart_error)
+  end
+  session.restart_error = nil
+  local event = session.env.event
+  if event(session.tid) then
+    C.dyno_event_abandon()
+    return
+  end
+  return run_loop(event, session.tid, 1)
+end
+
+function entries.done(session)
+  local thread_done = session.env.thread_done
+  if type(thread_done) == "function" then
+    thread_done(session.tid)
+  end
+end
+
+-- A command: the script's table of commands first, then a function of that name.
+function entries.command(session, name)
+  load_script(session)
+  set_options(session)
+  local run = P.command_function(session.env, name)
+  if not run then
+    error("no such command: " .. name, 0)
+  end
+  return run(session.tid)
+end
+
+-- A function that the script may define (`init`, `done`).
+function entries.call(session, name)
+  load_script(session)
+  set_options(session)
+  local run = session.env[name]
+  if type(run) == "function" then
+    return run()
+  end
+end
+
+-- The commands table's entry, if it is well formed, and whether it is parallel.
+function P.command_entry(env, name)
+  local commands = env.sysbench and env.sysbench.cmdline and env.sysbench.cmdline.commands
+  local entry = type(commands) == "table" and commands[name]
+  if type(entry) == "table" and type(entry[1]) == "function" then
+    return entry[1], entry[2] and true or false
+  end
+end
+
+function P.command_function(env, name)
+  local run = P.command_entry(env, name)
+  if run then
+    return run
+  end
+  local global = env[name]
+  return type(global) == "function" and global or nil
+end
+
+local sessions = {}
+
+-- A coroutine that runs `entry` in session `index`, which is made when it does not exist yet.
+function P.spawn(index, tid, entry, name)
+  local session = sessions[index]
+  if not session then
+    session = P.new_session(tid)
+    sessions[index] = session
+  end
+  local body = entries[entry]
+  local co = raw_create(function()
+    setfenv(0, session.env)
+    return body(session, name)
+  end)
+  session.co = co -- keeps it from the collector
+  return co
+end
+
+-- What to make of an error that ended a session's coroutine: true when the event is to be run
+-- again, else false and the message.
+function P.on_error(index, entry, err)
+  local session = sessions[index]
+  local in_loop = entry == "run" or entry == "restart"
+  if type(err) == "table" and err.errcode == P.RESTART_EVENT and in_loop
+    and session.env.thread_run == session.default_run then
+    session.restart_error = err
+    return true
+  end
+  if type(err) == "table" and err.sql_errmsg then
+    return false, ("SQL error, errno = %d, state = '%s': %s"):format(
+      err.sql_errno, err.sql_state, err.sql_errmsg)
+  end
+  if type(err) == "string" or type(err) == "number" then
+    return false, tostring(err)
+  end
+  local meta = getmetatable(err)
+  if type(meta) == "table" and meta.__tostring then
+    return false, tostring(err)
+  end
+  return false, "(not a string)"
+end
+
+-- The environment of a session, for the host to read what the script declared.
+function P.environment(index)
+  return sessions[index] and sessions[index].env
+end
+
+-- The default `thread_run` of a session, to tell it from the script's own.
+function P.default_run(index)
+  return sessions[index] and sessions[index].default_run
+end

@@ -1,0 +1,609 @@
+-- `sysbench.sql`: drivers, connections, statements, results.
+--
+-- Calls that reach the server answer 0 when the answer is still to come; then the session yields
+-- and is resumed with the outcome's number.
+local P = ...
+local ffi = P.ffi
+local C = ffi.C
+local WAIT = P.WAIT
+local yield = coroutine.yield
+local setmetatable, type, error, select, tostring = setmetatable, type, error, select, tostring
+
+local PENDING, ROWS, DONE, FAILED, CLOSED = 0, 1, 2, 3, 5
+
+local TYPE = {
+  NONE = 0, TINYINT = 1, SMALLINT = 2, INT = 3, BIGINT = 4, FLOAT = 5, DOUBLE = 6, TIME = 7,
+  DATE = 8, DATETIME = 9, TIMESTAMP = 10, CHAR = 11, VARCHAR = 12,
+}
+local ERROR = { NONE = 0, IGNORABLE = 1, FATAL = 2 }
+local KIND_INT, KIND_DOUBLE, KIND_BYTES = 0, 1, 2
+
+-- Client errors of MySQL that mean a lost connection.
+local LOST = { [2006] = true, [2011] = true, [2013] = true, [2055] = true }
+local CLASS_LOST = 1
+
+-- A statement without a result set answers this: equal to nil as in sysbench, but using it is an
+-- error of the script and not of the process.
+local NO_RESULT = ffi.cast("sql_result *", nil)
+local no_result_methods = {
+  free = function() end,
+}
+ffi.metatype("struct dyno_no_result", {
+  __index = function(_, name)
+    local method = no_result_methods[name]
+    if method then
+      return method
+    end
+    error("the statement returned no result set, so it has no '" .. tostring(name) .. "'", 2)
+  end,
+  __tostring = function()
+    return "<sql_result>"
+  end,
+})
+
+local length = ffi.new("size_t[1]")
+
+local function error_message()
+  local text = C.dyno_error_message(length)
+  return ffi.string(text, length[0])
+end
+
+-- Results ----------------------------------------------------------------------------------------
+
+local Result = {}
+
+local result_fields = {
+  nrows = function(result)
+    return C.dyno_result_rows(result.connection.id)
+  end,
+  nfields = function(result)
+    return C.dyno_result_columns(result.connection.id)
+  end,
+}
+
+local function result_index(result, name)
+  local method = Result[name]
+  if method then
+    return method
+  end
+  local field = result_fields[name]
+  return field and field(result)
+end
+
+local result_meta = {
+  __index = result_index,
+  __tostring = function()
+    return "<sql_result>"
+  end,
+}
+
+local function read_fields(count)
+  local row = {}
+  for i = 1, count do
+    local text = C.dyno_field(i - 1, length)
+    if text ~= nil then
+      row[i] = ffi.string(text, length[0])
+    end
+  end
+  return row
+end
+
+function Result:fetch_row()
+  local count = C.dyno_next_row(self.connection.id)
+  if count < 0 then
+    return nil
+  end
+  return read_fields(count)
+end
+
+function Result:free()
+  C.dyno_free_result(self.connection.id)
+end
+
+-- Errors -----------------------------------------------------------------------------------------
+
+local function is_ignorable(family, errno, state)
+  local ignored = P.ignored_errors
+  if ignored.all then
+    return true
+  end
+  return ignored[tostring(errno)] or ignored[state] or false
+end
+
+local function describe(connection, query)
+  local errno, state = C.dyno_error_number(), ffi.string(C.dyno_error_state())
+  connection.sql_errno = errno
+  connection.sql_state = state
+  connection.sql_errmsg = error_message()
+  return {
+    connection = connection,
+    query = query,
+    sql_errno = errno,
+    sql_state = state,
+    sql_errmsg = connection.sql_errmsg,
+  }
+end
+
+local function wait(code)
+  if code == PENDING then
+    code = yield(WAIT)
+  end
+  return code
+end
+
+-- A lost connection comes back by trying until it does or the run ends.
+local function reconnect_until_done(connection)
+  while not connection:try_reconnect() do
+    P.sleep(0.01)
+  end
+  C.sb_counter_inc(0, C.SB_CNT_RECONNECT)
+end
+
+local function hooks()
+  local env = getfenv(0)
+  local sysbench = env and env.sysbench
+  return sysbench and sysbench.hooks or {}
+end
+
+local function raise(connection, code, query)
+  local err = describe(connection, query)
+  local lost = C.dyno_error_class() == CLASS_LOST or LOST[err.sql_errno]
+  if err.sql_state == "" then
+    connection.error = ERROR.FATAL
+    error("SQL API error: " .. err.sql_errmsg, 2)
+  end
+  local ignorable = is_ignorable(connection.family, err.sql_errno, err.sql_state)
+    or (lost and P.reconnect_lost)
+  if not ignorable then
+    local ignore = hooks().sql_error_ignorable
+    ignorable = ignore and ignore(err)
+  end
+  if not ignorable then
+    connection.error = ERROR.FATAL
+    P.log_fatal(connection, err)
+    error(("SQL error, errno = %d, state = '%s': %s"):format(
+      err.sql_errno, err.sql_state, err.sql_errmsg), 2)
+  end
+  connection.error = ERROR.IGNORABLE
+  if lost then
+    reconnect_until_done(connection)
+  else
+    C.sb_counter_inc(0, C.SB_CNT_ERROR)
+    -- Leave no half-done transaction for the repeated event to commit by accident.
+    wait(C.dyno_query(connection.id, "ROLLBACK", 8))
+  end
+  err.errcode = P.RESTART_EVENT
+  error(err)
+end
+
+-- Parameters -------------------------------------------------------------------------------------
+
+local function param_meta(methods)
+  methods.is_param = true
+  return {
+    __index = methods,
+    __tostring = function()
+      return "<sql_param>"
+    end,
+  }
+end
+
+local function no_random_string()
+  error("set_rand_str() needs a CHAR or VARCHAR parameter", 2)
+end
+
+local IntParam = { set_rand_str = no_random_string }
+
+function IntParam:set(value)
+  local slot = self.slot
+  if value == nil then
+    slot.is_null = 1
+  else
+    slot.int_value = value
+    slot.is_null = 0
+  end
+end
+
+local DoubleParam = { set_rand_str = no_random_string }
+
+function DoubleParam:set(value)
+  local slot = self.slot
+  if value == nil then
+    slot.is_null = 1
+  else
+    slot.double_value = value
+    slot.is_null = 0
+  end
+end
+
+local BytesParam = {}
+
+function BytesParam:set(value)
+  local slot = self.slot
+  if value == nil then
+    slot.is_null = 1
+    return
+  end
+  if type(value) ~= "string" then
+    value = tostring(value)
+  end
+  C.dyno_param_set_bytes(slot, value, #value)
+end
+
+function BytesParam:set_rand_str(format)
+  C.dyno_param_rand_str(self.slot, format, #format)
+end
+
+local param_kinds = {}
+for _, name in ipairs { "TINYINT", "SMALLINT", "INT", "BIGINT" } do
+  param_kinds[TYPE[name]] = { kind = KIND_INT, meta = param_meta(IntParam) }
+end
+for _, name in ipairs { "FLOAT", "DOUBLE" } do
+  param_kinds[TYPE[name]] = { kind = KIND_DOUBLE, meta = param_meta(DoubleParam) }
+end
+for _, name in ipairs { "CHAR", "VARCHAR" } do
+  param_kinds[TYPE[name]] = { kind = KIND_BYTES, meta = param_meta(BytesParam) }
+end
+
+-- Statements -------------------------------------------------------------------------------------
+
+local Statement = {}
+local statement_meta = {
+  __index = Statement,
+  __tostring = function()
+    return "<sql_statement>"
+  end,
+}
+
+local function must_be_open(connection)
+  if not connection.id then
+    error("SQL API error: the connection is closed", 3)
+  end
+end
+
+local function prepare_on_server(statement)
+  local connection, params = statement.connection, statement.params
+  local count = params and #params or 0
+  local kinds = ffi.new("uint32_t[?]", math.max(count, 1))
+  for i = 1, count do
+    kinds[i - 1] = params[i].kind
+  end
+  local code = wait(C.dyno_prepare(connection.id, statement.sql, #statement.sql, kinds, count))
+  if code == FAILED then
+    -- MySQL's 1295: this kind of statement cannot be prepared.
+    if C.dyno_error_number() == 1295 then
+      statement.emulated = true
+      return
+    end
+    raise(connection, code, statement.sql)
+  end
+  statement.handle = ffi.gc(C.dyno_statement_new(connection.id), C.dyno_statement_free)
+end
+
+local function hand_over_params(statement)
+  local params = statement.params
+  if not params or statement.emulated then
+    return
+  end
+  local slots = ffi.new("dyno_param *[?]", math.max(#params, 1))
+  for i = 1, #params do
+    slots[i - 1] = params[i].slot
+  end
+  C.dyno_statement_bind(statement.handle, slots, #params)
+end
+
+function Statement:bind_create(sql_type, max_len)
+  local class = param_kinds[sql_type]
+  if not class then
+    error("Unsupported argument type: " .. tostring(sql_type), 2)
+  end
+  local slot = ffi.gc(C.dyno_param_new(class.kind, max_len or 0), C.dyno_param_free)
+  return setmetatable({ slot = slot, kind = class.kind, type = sql_type }, class.meta)
+end
+
+function Statement:bind_param(...)
+  local count = select("#", ...)
+  if count == 0 then
+    return nil
+  end
+  local params = { ... }
+  for i = 1, count do
+    if type(params[i]) ~= "table" or not params[i].is_param then
+      error(("bind_param(): argument %d is not a parameter made by bind_create()"):format(i), 2)
+    end
+  end
+  must_be_open(self.connection)
+  self.params = params
+  if not self.handle and not self.emulated then
+    prepare_on_server(self)
+  end
+  hand_over_params(self)
+  return 0
+end
+
+local function quote(text)
+  return "'" .. text:gsub("'", "''") .. "'"
+end
+
+local mysql_escapes = {
+  ["\0"] = "\\0", ["\n"] = "\\n", ["\r"] = "\\r", ["\\"] = "\\\\", ["'"] = "\\'", ["\26"] = "\\Z",
+}
+
+local function quote_mysql(text)
+  return "'" .. text:gsub("[%z\n\r\\'\26]", mysql_escapes) .. "'"
+end
+
+local function literal(param, family)
+  local slot = param.slot
+  if slot.is_null ~= 0 then
+    return "NULL"
+  elseif param.kind == KIND_INT then
+    return (tostring(slot.int_value):gsub("LL$", ""))
+  elseif param.kind == KIND_DOUBLE then
+    return ("%.17g"):format(slot.double_value)
+  end
+  local bytes = C.dyno_param_bytes(slot, length)
+  local text = ffi.string(bytes, length[0])
+  return family == "mysql" and quote_mysql(text) or quote(text)
+end
+
+-- The statement as text, with its parameters in place: `--db-ps-mode=disable` and statements
+-- that the server cannot prepare.
+local function emulate(statement)
+  local params, index = statement.params or {}, 0
+  local family = statement.connection.family
+  return (statement.sql:gsub("%?", function()
+    index = index + 1
+    return params[index] and literal(params[index], family) or "?"
+  end))
+end
+
+local function execute_slowly(statement)
+  local connection = statement.connection
+  must_be_open(connection)
+  if not statement.sql then
+    error("SQL API error: the statement is closed", 3)
+  end
+  if statement.emulated then
+    return connection:query(emulate(statement))
+  end
+  prepare_on_server(statement)
+  hand_over_params(statement)
+  return statement:execute()
+end
+
+function Statement:execute()
+  local handle = self.handle
+  if not handle then
+    return execute_slowly(self)
+  end
+  local code = C.dyno_execute(handle)
+  if code == PENDING then
+    code = yield(WAIT)
+  end
+  if code == ROWS then
+    return self.result
+  elseif code == DONE then
+    return NO_RESULT
+  end
+  return raise(self.connection, code, "<prepared statement>")
+end
+
+function Statement:next_result()
+  return self.connection:next_result()
+end
+
+function Statement:more_results()
+  return self.connection:more_results()
+end
+
+function Statement:close()
+  local handle = self.handle
+  self.handle, self.sql = nil, nil
+  if handle and self.connection.id then
+    wait(C.dyno_statement_close(handle))
+  end
+end
+
+-- Connections ------------------------------------------------------------------------------------
+
+local Connection = {}
+local connection_meta = {
+  __index = Connection,
+  __tostring = function()
+    return "<sql_connection>"
+  end,
+}
+
+function Connection:query(sql)
+  must_be_open(self)
+  if type(sql) ~= "string" then
+    error("query(): a string is expected, not " .. type(sql), 2)
+  end
+  local code = C.dyno_query(self.id, sql, #sql)
+  if code == PENDING then
+    code = yield(WAIT)
+  end
+  if code == ROWS then
+    return self.result
+  elseif code == DONE then
+    return NO_RESULT
+  end
+  return raise(self, code, sql)
+end
+
+function Connection:query_row(sql)
+  local result = self:query(sql)
+  if result == NO_RESULT then
+    return nil
+  end
+  local count = C.dyno_next_row(self.id)
+  if count < 0 then
+    return nil
+  end
+  return unpack(read_fields(count), 1, count)
+end
+
+function Connection:more_results()
+  must_be_open(self)
+  return C.dyno_more_results(self.id) ~= 0
+end
+
+function Connection:next_result()
+  must_be_open(self)
+  if not self:more_results() then
+    return nil
+  end
+  local code = wait(C.dyno_next_result(self.id))
+  if code == ROWS then
+    return self.result
+  elseif code == DONE then
+    return NO_RESULT
+  end
+  return raise(self, code, "")
+end
+
+function Connection:prepare(sql)
+  must_be_open(self)
+  local statement = setmetatable(
+    { connection = self, sql = sql, result = self.result, emulated = P.emulate_prepared },
+    statement_meta)
+  -- PostgreSQL's statements are prepared when the types of their parameters are known.
+  local typed = self.family == "pgsql" and sql:find("?", 1, true)
+  if not statement.emulated and not typed then
+    prepare_on_server(statement)
+  end
+  return statement
+end
+
+function Connection:bulk_insert_init(prefix)
+  must_be_open(self)
+  C.dyno_bulk_begin(prefix, #prefix)
+  self.bulk = true
+end
+
+local function flush_bulk(connection)
+  local code = wait(C.dyno_bulk_flush(connection.id))
+  if code == FAILED or code == CLOSED then
+    return raise(connection, code, "<bulk insert>")
+  end
+end
+
+function Connection:bulk_insert_next(values)
+  if not self.bulk then
+    P.log("ALERT", "attempt to call bulk_insert_next() before bulk_insert_init()")
+    error("db_bulk_insert_next() failed", 2)
+  end
+  if C.dyno_bulk_add(values, #values) ~= 0 then
+    flush_bulk(self)
+    if C.dyno_bulk_add(values, #values) ~= 0 then
+      error("a row is longer than the buffer of a bulk insert", 2)
+    end
+  end
+end
+
+function Connection:bulk_insert_done()
+  if self.bulk then
+    self.bulk = nil
+    flush_bulk(self)
+  end
+end
+
+function Connection:disconnect()
+  if not self.id then
+    P.log("ALERT", "attempt to close an already closed connection")
+    return
+  end
+  C.dyno_disconnect(self.id)
+  self.id = nil
+end
+
+function Connection:check_error(_, query)
+  if self.error and self.error ~= ERROR.NONE then
+    return raise(self, FAILED, query or "")
+  end
+end
+
+function Connection:try_reconnect()
+  if self.id then
+    C.dyno_disconnect(self.id)
+    self.id = nil
+  end
+  if wait(C.dyno_connect()) == FAILED then
+    return false
+  end
+  self.id = C.dyno_connection_id()
+  return true
+end
+
+function Connection:reconnect()
+  if not self:try_reconnect() then
+    return raise(self, FAILED, "")
+  end
+  self.error = ERROR.NONE
+  C.sb_counter_inc(0, C.SB_CNT_RECONNECT)
+  return ERROR.NONE
+end
+
+-- Drivers ----------------------------------------------------------------------------------------
+
+local Driver = {}
+local driver_meta = {
+  __index = Driver,
+  __tostring = function()
+    return "<sql_driver>"
+  end,
+}
+
+function Driver:name()
+  return self.driver_name
+end
+
+function Driver:connect()
+  if wait(C.dyno_connect()) == FAILED then
+    P.log_fatal(nil, {
+      sql_errno = C.dyno_error_number(),
+      sql_state = ffi.string(C.dyno_error_state()),
+      sql_errmsg = error_message(),
+    })
+    error("connection creation failed: " .. error_message(), 2)
+  end
+  local connection = setmetatable({
+    id = C.dyno_connection_id(),
+    driver = self,
+    family = self.driver_name,
+    error = ERROR.NONE,
+    sql_errno = 0,
+    sql_state = "",
+    sql_errmsg = "",
+  }, connection_meta)
+  connection.result = setmetatable({ connection = connection, counter = 0 }, result_meta)
+  return connection
+end
+
+local drivers = {}
+
+local function driver(name)
+  local configured = P.driver_name
+  if not configured then
+    error("failed to initialize the DB driver: the run has no target (try --target URL)", 2)
+  end
+  if name ~= nil and name ~= configured then
+    error(("failed to initialize the DB driver: the script asks for '%s', the target is '%s'")
+      :format(tostring(name), configured), 2)
+  end
+  drivers[configured] = drivers[configured]
+    or setmetatable({ driver_name = configured }, driver_meta)
+  P.driver_used = true
+  return drivers[configured]
+end
+
+local sql = { driver = driver, type = TYPE, error = ERROR }
+
+function P.new_sql(_)
+  return sql
+end
+
+P.TYPE = TYPE
+P.wait = wait
+P.raise = raise

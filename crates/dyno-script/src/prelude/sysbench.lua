@@ -1,0 +1,239 @@
+-- The `sysbench` table of a session.
+local P = ...
+local ffi = P.ffi
+local C = ffi.C
+local setmetatable, pairs, type = setmetatable, pairs, type
+
+local VERSION = "1.1.0"
+
+local RESTART_EVENT = 1
+P.RESTART_EVENT = RESTART_EVENT
+
+local errors = { NONE = 0, RESTART_EVENT = RESTART_EVENT }
+
+local argument_types = {
+  ARG_NULL = C.SB_ARG_TYPE_NULL,
+  ARG_BOOL = C.SB_ARG_TYPE_BOOL,
+  ARG_INT = C.SB_ARG_TYPE_INT,
+  ARG_SIZE = C.SB_ARG_TYPE_SIZE,
+  ARG_DOUBLE = C.SB_ARG_TYPE_DOUBLE,
+  ARG_STRING = C.SB_ARG_TYPE_STRING,
+  ARG_LIST = C.SB_ARG_TYPE_LIST,
+  ARG_FILE = C.SB_ARG_TYPE_FILE,
+  ARG_MAX = C.SB_ARG_TYPE_MAX,
+}
+
+local function new_cmdline(session)
+  local cmdline = {
+    argv = P.argv,
+    command = P.command,
+    script_path = P.script_path,
+    PARALLEL_COMMAND = true,
+    print_test_options = function()
+      P.print_test_options(session.env.sysbench.cmdline.options)
+    end,
+    read_cmdline_options = function()
+      return true
+    end,
+    command_defined = function(name)
+      return P.command_entry(session.env, name) ~= nil
+    end,
+    command_parallel = function(name)
+      local _, parallel = P.command_entry(session.env, name)
+      return parallel or false
+    end,
+    call_command = function(name)
+      local run = P.command_entry(session.env, name)
+      if not run then
+        return false
+      end
+      return run() ~= false
+    end,
+  }
+  for name, value in pairs(argument_types) do
+    cmdline[name] = value
+  end
+  return cmdline
+end
+
+function P.new_sysbench(session)
+  return {
+    tid = session.tid,
+    version = VERSION,
+    version_string = "sysbench " .. VERSION .. " (dyno)",
+    cmdline = new_cmdline(session),
+    error = errors,
+    hooks = {},
+    rand = P.rand,
+    sql = P.new_sql(session),
+    histogram = P.histogram,
+    db = P.legacy_db,
+    report_default = P.report_default,
+    report_csv = P.report_csv,
+    report_json = P.report_json,
+  }
+end
+
+-- A copy of the options, lists included: sessions may write to theirs.
+function P.copy_options()
+  local copy = {}
+  for name, value in pairs(P.options) do
+    if type(value) == "table" then
+      local list = {}
+      for i = 1, #value do
+        list[i] = value[i]
+      end
+      value = list
+    end
+    copy[name] = value
+  end
+  return copy
+end
+
+local rand = {}
+
+function rand.uniform_uint64()
+  return C.sb_rand_uniform_uint64()
+end
+
+function rand.uniform_double()
+  return C.sb_rand_uniform_double()
+end
+
+function rand.default(a, b)
+  return C.sb_rand_default(a, b)
+end
+
+function rand.uniform(a, b)
+  return C.sb_rand_uniform(a, b)
+end
+
+function rand.gaussian(a, b)
+  return C.sb_rand_gaussian(a, b)
+end
+
+function rand.pareto(a, b)
+  return C.sb_rand_pareto(a, b)
+end
+
+function rand.zipfian(a, b)
+  return C.sb_rand_zipfian(a, b)
+end
+
+function rand.unique()
+  return C.sb_rand_unique()
+end
+
+-- One buffer for all strings of the state: nothing yields between filling and copying.
+local buffer, capacity = ffi.new("char[?]", 4096), 4096
+local function room(size)
+  if size > capacity then
+    buffer, capacity = ffi.new("char[?]", size * 2), size * 2
+  end
+  return buffer
+end
+
+function rand.string(format)
+  local size = #format
+  local target = room(size + 1)
+  C.sb_rand_str(format, target)
+  return ffi.string(target, size)
+end
+
+function rand.varstring(min_len, max_len)
+  if min_len > max_len or max_len <= 0 then
+    error("sysbench.rand.varstring: 0 <= min <= max and max > 0 are required", 2)
+  end
+  local target = room(max_len + 1)
+  return ffi.string(target, C.sb_rand_varstr(target, min_len, max_len))
+end
+
+-- 1.0.20's addition hangs on the metatable, so that pairs() lists master's functions only.
+P.rand = setmetatable(rand, {
+  __index = {
+    special = function(a, b)
+      return C.sb_rand_special(a, b)
+    end,
+  },
+})
+
+local Histogram = {}
+Histogram.__index = Histogram
+Histogram.__tostring = function()
+  return "<sb_histogram>"
+end
+
+function Histogram:update(value)
+  C.sb_histogram_update(self.handle, value)
+end
+
+function Histogram:print()
+  C.sb_histogram_print(self.handle)
+end
+
+P.histogram = {
+  new = function(size, range_min, range_max)
+    local handle = C.sb_histogram_new(size, range_min, range_max)
+    if handle == nil then
+      error("sysbench.histogram.new: size > 0 and 0 < min < max are required", 2)
+    end
+    return setmetatable({ handle = ffi.gc(handle, C.sb_histogram_delete) }, Histogram)
+  end,
+}
+
+local function per_second(value, stat)
+  return stat.time_interval > 0 and value / stat.time_interval or 0
+end
+
+function P.report_default(stat)
+  print(string.format(
+    "[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) "
+      .. "lat (ms,%u%%): %4.2f err/s %4.2f reconn/s: %4.2f",
+    stat.time_total, stat.threads_running, per_second(stat.events, stat),
+    per_second(stat.reads + stat.writes + stat.other, stat), per_second(stat.reads, stat),
+    per_second(stat.writes, stat), per_second(stat.other, stat), P.percentile,
+    stat.latency_pct * 1000, per_second(stat.errors, stat), per_second(stat.reconnects, stat)))
+end
+
+function P.report_csv(stat)
+  print(string.format(
+    "%.0f,%u,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f",
+    stat.time_total, stat.threads_running, per_second(stat.events, stat),
+    per_second(stat.reads + stat.writes + stat.other, stat), per_second(stat.reads, stat),
+    per_second(stat.writes, stat), per_second(stat.other, stat), stat.latency_pct * 1000,
+    per_second(stat.errors, stat), per_second(stat.reconnects, stat)))
+end
+
+-- One array per run: `P.finish_report` closes it.
+local json_open = false
+function P.report_json(stat)
+  io.write(json_open and ",\n" or "[\n")
+  json_open = true
+  io.write(string.format([[
+  {
+    "time": %4.0f,
+    "threads": %u,
+    "tps": %4.2f,
+    "qps": {
+      "total": %4.2f,
+      "reads": %4.2f,
+      "writes": %4.2f,
+      "other": %4.2f
+    },
+    "latency": %4.2f,
+    "errors": %4.2f,
+    "reconnects": %4.2f
+  }]],
+    stat.time_total, stat.threads_running, per_second(stat.events, stat),
+    per_second(stat.reads + stat.writes + stat.other, stat), per_second(stat.reads, stat),
+    per_second(stat.writes, stat), per_second(stat.other, stat), stat.latency_pct * 1000,
+    per_second(stat.errors, stat), per_second(stat.reconnects, stat)))
+end
+
+function P.finish_report()
+  if json_open then
+    io.write("\n]\n")
+    json_open = false
+  end
+  io.flush()
+end

@@ -1,0 +1,251 @@
+//! Finding a script: a built-in name, a path, a module on Lua's path, or standard input.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+/// A script's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// As typed; `None` for standard input.
+    pub name: Option<String>,
+    /// Where it was found, for messages.
+    pub path: String,
+    /// Its text, without a `#!` line's effect.
+    pub text: String,
+}
+
+/// The scripts that come with the binary: name (without `.lua`) and text.
+pub type Builtins = &'static [(&'static str, &'static str)];
+
+/// A script that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// Nothing of that name anywhere.
+    #[error("Cannot find benchmark '{name}': no such built-in test, file or module{hint}")]
+    NotFound {
+        /// As typed.
+        name: String,
+        /// A suggestion, or nothing.
+        hint: String,
+    },
+    /// It is there and cannot be read.
+    #[error("cannot read {path}: {cause}")]
+    Unreadable {
+        /// Where.
+        path: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+}
+
+/// Finds the script as sysbench does: a file of that very name first, then Lua's path, then the
+/// built-in ones. `-` is standard input.
+///
+/// # Errors
+/// A script that is nowhere, or cannot be read.
+pub fn find(name: &str, builtins: Builtins) -> Result<Source, SourceError> {
+    if name == "-" {
+        return from_stdin();
+    }
+    let path = Path::new(name);
+    if path.is_file() {
+        return read(name, path);
+    }
+    for candidate in candidates(name, &search_path()) {
+        if Path::new(&candidate).is_file() {
+            return read(name, Path::new(&candidate));
+        }
+    }
+    if let Some((_, text)) = builtin(name, builtins) {
+        let (path, text) = (format!("{name}.lua"), strip_shebang((*text).to_owned()));
+        return Ok(Source {
+            name: Some(name.to_owned()),
+            path,
+            text,
+        });
+    }
+    Err(SourceError::NotFound {
+        name: name.to_owned(),
+        hint: hint(name, builtins),
+    })
+}
+
+/// A module for `require`: its text and path, or the list of places that were tried.
+pub(crate) fn find_module(
+    name: &str,
+    path: &str,
+    builtins: Builtins,
+) -> Result<(String, String), String> {
+    let file_name = name.replace('.', "/");
+    let mut tried = String::new();
+    for candidate in candidates(&file_name, path) {
+        if let Ok(text) = fs::read_to_string(&candidate) {
+            return Ok((strip_shebang(text), candidate));
+        }
+        tried.push_str(&format!("\n\tno file '{candidate}'"));
+    }
+    if let Some((_, text)) = builtin(name, builtins) {
+        return Ok((strip_shebang((*text).to_owned()), format!("{name}.lua")));
+    }
+    tried.push_str(&format!("\n\tno built-in script '{name}'"));
+    Err(tried)
+}
+
+/// Lua's path for modules, `LUA_PATH` respected.
+pub(crate) fn search_path() -> String {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let default = format!(
+        "./?.lua;./?/init.lua;./src/lua/?.lua;{home}/.luarocks/share/lua/5.1/?.lua;\
+         {home}/.luarocks/share/lua/5.1/?/init.lua;{home}/.luarocks/share/lua/?.lua;\
+         {home}/.luarocks/share/lua/?/init.lua;/usr/local/share/lua/5.1/?.lua;\
+         /usr/share/lua/5.1/?.lua"
+    );
+    with_default(std::env::var("LUA_PATH").ok(), &default)
+}
+
+/// Lua's path for C modules, `LUA_CPATH` respected.
+pub(crate) fn search_cpath() -> String {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let default = format!(
+        "./?.so;{home}/.luarocks/lib/lua/5.1/?.so;/usr/local/lib/lua/5.1/?.so;\
+         /usr/lib/lua/5.1/?.so"
+    );
+    with_default(std::env::var("LUA_CPATH").ok(), &default)
+}
+
+fn with_default(given: Option<String>, default: &str) -> String {
+    match given {
+        Some(given) => given.replace(";;", &format!(";{default};")),
+        None => default.to_owned(),
+    }
+}
+
+fn candidates(name: &str, path: &str) -> Vec<String> {
+    path.split(';')
+        .map(str::trim)
+        .filter(|template| !template.is_empty())
+        .map(|template| template.replace('?', name))
+        .collect()
+}
+
+fn builtin<'a>(name: &str, builtins: Builtins) -> Option<&'a (&'static str, &'static str)> {
+    let bare = name.strip_suffix(".lua").unwrap_or(name);
+    builtins.iter().find(|(builtin, _)| *builtin == bare)
+}
+
+fn hint(name: &str, builtins: Builtins) -> String {
+    let nearest = builtins
+        .iter()
+        .map(|(builtin, _)| (distance(name, builtin), *builtin))
+        .filter(|(distance, builtin)| *distance <= builtin.len() / 3)
+        .min();
+    match nearest {
+        Some((_, builtin)) => format!(" (did you mean '{builtin}'?)"),
+        None => String::new(),
+    }
+}
+
+/// Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn read(name: &str, path: &Path) -> Result<Source, SourceError> {
+    let unreadable = |cause| SourceError::Unreadable {
+        path: path.display().to_string(),
+        cause,
+    };
+    let bytes = fs::read(path).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        unreadable(std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            "it is not text in UTF-8 (compiled Lua is not accepted)",
+        ))
+    })?;
+    let path = path.display().to_string();
+    Ok(Source {
+        name: Some(name.to_owned()),
+        path,
+        text: strip_shebang(text),
+    })
+}
+
+fn from_stdin() -> Result<Source, SourceError> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|cause| SourceError::Unreadable {
+            path: "standard input".to_owned(),
+            cause,
+        })?;
+    Ok(Source {
+        name: None,
+        path: "stdin".to_owned(),
+        text: strip_shebang(text),
+    })
+}
+
+/// Makes a first line `#!…` a comment, so that line numbers stay.
+fn strip_shebang(text: String) -> String {
+    if text.starts_with('#') {
+        format!("--{text}")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUILTINS: Builtins = &[("oltp_read_write", "-- rw"), ("oltp_common", "return 1")];
+
+    #[test]
+    fn built_in_names_with_and_without_suffix() {
+        for name in ["oltp_read_write", "oltp_read_write.lua"] {
+            assert_eq!(find(name, BUILTINS).unwrap().text, "-- rw");
+        }
+    }
+
+    #[test]
+    fn unknown_names_get_the_nearest() {
+        let message = find("oltp_readwrite", BUILTINS).unwrap_err().to_string();
+        assert!(
+            message.contains("did you mean 'oltp_read_write'"),
+            "{message}"
+        );
+        let message = find("zzz", BUILTINS).unwrap_err().to_string();
+        assert!(!message.contains("did you mean"), "{message}");
+    }
+
+    #[test]
+    fn shebang_keeps_line_numbers() {
+        assert_eq!(
+            strip_shebang("#!/usr/bin/sysbench\nx".to_owned()),
+            "--#!/usr/bin/sysbench\nx"
+        );
+    }
+
+    #[test]
+    fn modules_come_from_the_path_or_the_binary() {
+        let found = find_module("oltp_common", "./nowhere/?.lua", BUILTINS).unwrap();
+        assert_eq!(found.0, "return 1");
+        assert!(
+            find_module("x.y", "./?.lua", BUILTINS)
+                .unwrap_err()
+                .contains("./x/y.lua")
+        );
+    }
+}

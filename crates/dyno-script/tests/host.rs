@@ -1,0 +1,479 @@
+//! The host under a worker's stand-in: what scripts see, and what they ask of the worker.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use dyno_core::db::{
+    Connection, DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, ParamValue, Row,
+    Scratch, ServerInfo, StatementId, Submitted,
+};
+use dyno_core::plan::{OptionValue, RandPlan};
+use dyno_core::session::{ConnId, Counter, Entry, Next, Operation, Port, Program, SessionId, Step};
+use dyno_script::{Barrier, Description, Host, HostConfig, Source};
+
+/// Answers every statement after one turn of waiting, as a server would.
+#[derive(Default)]
+struct FakeConnection {
+    outcome: Outcome,
+    row: Option<String>,
+    info: ServerInfo,
+}
+
+impl FakeConnection {
+    fn answer(&mut self, sql: &str) {
+        self.outcome = Outcome::default();
+        self.row = None;
+        if let Some(code) = sql.strip_prefix("FAIL ") {
+            self.outcome.kind = OutcomeKind::Failed;
+            self.outcome.error = Some(Box::new(DbError {
+                class: ErrorClass::Server,
+                code: code.parse().unwrap(),
+                sqlstate: "40001".to_owned(),
+                message: "as you wished".to_owned(),
+            }));
+        } else if sql.starts_with("SELECT") {
+            self.outcome.kind = OutcomeKind::Rows;
+            (self.outcome.rows, self.outcome.columns) = (1, 2);
+            self.row = Some(sql.to_owned());
+        } else {
+            self.outcome.kind = OutcomeKind::Done;
+            self.outcome.affected = 1;
+        }
+    }
+}
+
+impl Connection for FakeConnection {
+    fn advance(&mut self, _: &mut Scratch) -> Submitted {
+        Submitted::Ready
+    }
+    fn query(&mut self, _: &mut Scratch, sql: &[u8]) -> Submitted {
+        self.answer(&String::from_utf8_lossy(sql));
+        Submitted::Pending
+    }
+    fn prepare(&mut self, _: &mut Scratch, _: &[u8], _: &[ParamKind]) -> Submitted {
+        self.outcome = Outcome { kind: OutcomeKind::Prepared, statement: 7, ..Outcome::default() };
+        Submitted::Pending
+    }
+    fn execute(&mut self, _: &mut Scratch, _: StatementId, params: &[&Param]) -> Submitted {
+        let values: Vec<String> = params
+            .iter()
+            .map(|param| match param.value() {
+                ParamValue::Null => "null".to_owned(),
+                ParamValue::Int(value) => value.to_string(),
+                ParamValue::Double(value) => value.to_string(),
+                ParamValue::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
+            })
+            .collect();
+        self.answer(&format!("SELECT {}", values.join(" ")));
+        Submitted::Pending
+    }
+    fn close_statement(&mut self, _: &mut Scratch, _: StatementId) -> Submitted {
+        self.outcome = Outcome { kind: OutcomeKind::Done, ..Outcome::default() };
+        Submitted::Ready
+    }
+    fn bulk_load(&mut self, _: &mut Scratch, mut load: dyno_core::bulk::BulkLoad) -> Submitted {
+        let mut rows = Vec::new();
+        let format = dyno_core::bulk::BulkFormat::TabText;
+        let mut count = 0;
+        loop {
+            match load.rows.fill(&mut rows, format, 64) {
+                0 => break,
+                more => count += more,
+            }
+        }
+        self.outcome =
+            Outcome { kind: OutcomeKind::Done, affected: count, ..Outcome::default() };
+        Submitted::Pending
+    }
+    fn next_result(&mut self, _: &mut Scratch) -> Submitted {
+        Submitted::Ready
+    }
+    fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+    fn next_row(&mut self, row: &mut Row) -> bool {
+        let Some(text) = self.row.take() else { return false };
+        row.clear();
+        row.push(Some(text.as_bytes()));
+        row.push(None);
+        true
+    }
+    fn free_result(&mut self) {
+        self.row = None;
+    }
+    fn fd(&self) -> Option<i32> {
+        None
+    }
+    fn wants_write(&self) -> bool {
+        false
+    }
+    fn close(&mut self) {}
+    fn server(&self) -> &ServerInfo {
+        &self.info
+    }
+    fn endpoint(&self) -> usize {
+        0
+    }
+}
+
+/// A worker that knows one session.
+#[derive(Default)]
+struct FakePort {
+    connections: Vec<FakeConnection>,
+    scratch: Scratch,
+    events_left: u32,
+    events: u32,
+    retries: u32,
+    counters: [u64; Counter::COUNT],
+    slept: VecDeque<u64>,
+}
+
+impl Port for FakePort {
+    fn connect(&mut self, _: SessionId) -> Result<(ConnId, Submitted), DbError> {
+        let mut connection = FakeConnection::default();
+        connection.outcome.kind = OutcomeKind::Connected;
+        self.connections.push(connection);
+        Ok((self.connections.len() as ConnId - 1, Submitted::Pending))
+    }
+    fn submit(&mut self, _: SessionId, id: ConnId, operation: Operation<'_>) -> Option<Submitted> {
+        let Self { connections, scratch, .. } = self;
+        let connection = connections.get_mut(id as usize)?;
+        Some(match operation {
+            Operation::Query(sql) => connection.query(scratch, sql),
+            Operation::Prepare(sql, kinds) => connection.prepare(scratch, sql, kinds),
+            Operation::Execute(id, params) => connection.execute(scratch, id, params),
+            Operation::CloseStatement(id) => connection.close_statement(scratch, id),
+            Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
+            Operation::NextResult => connection.next_result(scratch),
+        })
+    }
+    fn wait(&mut self, _: SessionId, _: ConnId) {}
+    fn connection(&mut self, _: SessionId, id: ConnId) -> Option<&mut dyn Connection> {
+        self.connections.get_mut(id as usize).map(|c| c as &mut dyn Connection)
+    }
+    fn disconnect(&mut self, _: SessionId, _: ConnId) {}
+    fn next_event(&mut self, _: SessionId) -> Next {
+        if self.events_left == 0 {
+            return Next::Stop;
+        }
+        self.events_left -= 1;
+        Next::Go
+    }
+    fn wait_event(&mut self, session: SessionId) -> Next {
+        self.next_event(session)
+    }
+    fn event_start(&mut self, _: SessionId) {}
+    fn event_stop(&mut self, _: SessionId) {
+        self.events += 1;
+    }
+    fn sleep(&mut self, _: SessionId, duration_ns: u64) {
+        self.slept.push_back(duration_ns);
+    }
+    fn count(&mut self, _: SessionId, counter: Counter, amount: u64) {
+        self.counters[counter as usize] += amount;
+    }
+    fn counted(&self, _: SessionId, counter: Counter) -> u64 {
+        self.counters[counter as usize]
+    }
+    fn count_retry(&mut self, _: SessionId) {
+        self.retries += 1;
+    }
+}
+
+fn config(text: &str) -> HostConfig {
+    HostConfig {
+        source: Source {
+            name: Some("test.lua".to_owned()),
+            path: "test.lua".to_owned(),
+            text: text.to_owned(),
+        },
+        builtins: &[("helper", "local M = { n = 0 }; function M.inc() M.n = M.n + 1; return M.n end; return M")],
+        options: vec![("table-size".to_owned(), OptionValue::Number(10.0))],
+        argv: vec!["dyno".to_owned()],
+        command: Some("run".to_owned()),
+        seed: 1,
+        stream_base: 0,
+        rand: RandPlan::default(),
+        driver_name: Some("mysql"),
+        percentile: 95.0,
+        ignored_errors: vec!["1213".to_owned()],
+        reconnect_lost: false,
+        emulate_prepared: false,
+        luajit_cmd: None,
+        barrier: Arc::new(Barrier::new(1)),
+        progress: Arc::default(),
+        unique: Arc::default(),
+        log: |_, _| {},
+    }
+}
+
+fn host(text: &str) -> Host {
+    Host::new(Arc::new(config(text))).unwrap()
+}
+
+fn drive(host: &mut Host, port: &mut FakePort, session: usize, entry: &Entry) -> Result<(), String> {
+    host.enter(session, session as u32, entry)?;
+    for _ in 0..100_000 {
+        match host.resume(port, session) {
+            Step::Finished => return Ok(()),
+            Step::Failed(message) => return Err(message),
+            Step::Waiting | Step::Yielded => {}
+        }
+    }
+    panic!("the session does not end");
+}
+
+fn run(text: &str, events: u32) -> (Result<(), String>, FakePort) {
+    let mut host = host(text);
+    let mut port = FakePort { events_left: events, ..FakePort::default() };
+    let result = drive(&mut host, &mut port, 0, &Entry::Init)
+        .and_then(|()| drive(&mut host, &mut port, 0, &Entry::Run));
+    (result, port)
+}
+
+const CONNECT: &str = "function thread_init() drv = sysbench.sql.driver(); con = drv:connect() end\n";
+
+#[test]
+fn a_script_says_what_it_declares() {
+    let mut host = host(
+        "assert(sysbench.opt == nil)
+         sysbench.cmdline.options = { tables = {'how many', 1}, ['no-x'] = {'x', false},
+           size = {'s', 5, sysbench.cmdline.ARG_INT}, names = {'n', {'a', 'b'}} }
+         sysbench.cmdline.commands = { prepare = {function() end, sysbench.cmdline.PARALLEL_COMMAND},
+           bad = 'no', warm = {function() end} }
+         function event() end
+         function sysbench.hooks.report_intermediate() end",
+    );
+    let Description { options, commands, functions, hooks } = host.describe().unwrap();
+    let options: Vec<String> =
+        options.unwrap().iter().map(|o| format!("{} {:?} {:?}", o.name, o.kind, o.default)).collect();
+    assert_eq!(
+        options,
+        [
+            "names List Some(\"a,b\")",
+            "no-x Bool Some(\"off\")",
+            "size Int Some(\"5\")",
+            "tables Double Some(\"1\")"
+        ]
+    );
+    assert_eq!(commands, [("prepare".to_owned(), true), ("warm".to_owned(), false)]);
+    assert_eq!(functions, ["event"]);
+    assert_eq!(hooks, ["report_intermediate"]);
+}
+
+#[test]
+fn events_run_until_the_worker_says_stop() {
+    let (result, port) = run("function event() n = (n or 0) + 1 end", 1000);
+    assert_eq!(result, Ok(()));
+    assert_eq!(port.events, 1000);
+}
+
+#[test]
+fn an_event_that_returns_a_value_ends_its_session() {
+    let (result, port) = run("function event() n = (n or 0) + 1; return n == 3 end", 1000);
+    assert_eq!(result, Ok(()));
+    assert_eq!(port.events, 2);
+}
+
+#[test]
+fn statements_wait_and_answer() {
+    let script = format!(
+        "{CONNECT}
+         function event()
+           local rs = con:query('SELECT 1')
+           assert(rs.nrows == 1 and rs.nfields == 2)
+           local row = rs:fetch_row()
+           assert(row[1] == 'SELECT 1' and row[2] == nil and rs:fetch_row() == nil)
+           local none = con:query('UPDATE t')
+           assert(none == nil and tostring(none) == '<sql_result>')
+           assert(not pcall(function() return none.nrows end))
+           assert(con:query_row('SELECT x') == 'SELECT x')
+           local st = con:prepare('SELECT ? ? ?')
+           local a = st:bind_create(sysbench.sql.type.INT)
+           local b = st:bind_create(sysbench.sql.type.VARCHAR, 3)
+           local c = st:bind_create(sysbench.sql.type.DOUBLE)
+           st:bind_param(a, b, c)
+           a:set(7.9); b:set('abcdef'); c:set(0.5)
+           assert(st:execute():fetch_row()[1] == 'SELECT 7 abc 0.5')
+           a:set(nil)
+           assert(st:execute():fetch_row()[1] == 'SELECT null abc 0.5')
+           st:close()
+           assert(not pcall(st.execute, st))
+         end"
+    );
+    let (result, port) = run(&script, 300);
+    assert_eq!(result, Ok(()));
+    assert_eq!(port.events, 300);
+}
+
+#[test]
+fn waiting_passes_through_the_scripts_own_coroutines_and_protected_calls() {
+    let script = format!(
+        "{CONNECT}
+         function event()
+           local seen = {{}}
+           local co = coroutine.wrap(function()
+             for i = 1, 3 do coroutine.yield(con:query_row('SELECT ' .. i)) end
+           end)
+           assert(co() == 'SELECT 1' and co() == 'SELECT 2')
+           local ok, value = pcall(function() return con:query_row('SELECT p') end)
+           assert(ok and value == 'SELECT p')
+           local t = {{2, 1}}
+           table.sort(t, function(a, b) con:query('SELECT s') return a < b end)
+           assert(t[1] == 1)
+         end"
+    );
+    let (result, port) = run(&script, 50);
+    assert_eq!(result, Ok(()));
+    assert_eq!(port.events, 50);
+}
+
+#[test]
+fn ignorable_errors_repeat_the_event() {
+    let script = format!(
+        "{CONNECT}
+         local tries = 0
+         function sysbench.hooks.before_restart_event(err) hooked = err.sql_errno end
+         function event()
+           tries = tries + 1
+           if tries % 3 == 0 then con:query('FAIL 1213') end
+           if tries > 3 then assert(hooked == 1213) end
+         end"
+    );
+    let (result, port) = run(&script, 20);
+    assert_eq!(result, Ok(()));
+    assert_eq!(port.events, 20);
+    assert_eq!(port.retries, 9);
+    assert_eq!(port.counters[Counter::Error as usize], 9);
+}
+
+#[test]
+fn other_errors_end_the_run_with_the_servers_words() {
+    let (result, _) = run(&format!("{CONNECT} function event() con:query('FAIL 1064') end"), 5);
+    let message = result.unwrap_err();
+    assert!(message.contains("errno = 1064") && message.contains("as you wished"), "{message}");
+    let (result, _) = run("function event() error('mine') end", 5);
+    assert_eq!(result.unwrap_err(), "test.lua:1: mine");
+    let (result, _) = run("function event() error({}) end", 5);
+    assert_eq!(result.unwrap_err(), "(not a string)");
+}
+
+#[test]
+fn a_hook_can_make_an_error_ignorable() {
+    let script = format!(
+        "{CONNECT}
+         function sysbench.hooks.sql_error_ignorable(err) return err.sql_errno == 1064 end
+         function event() n = (n or 0) + 1; if n == 2 then con:query('FAIL 1064') end end"
+    );
+    let (result, port) = run(&script, 5);
+    assert_eq!((result, port.events, port.retries), (Ok(()), 5, 1));
+}
+
+#[test]
+fn sessions_have_their_own_globals_and_modules() {
+    let mut host = host(
+        "counter = 0
+         local helper = require('helper')
+         function event()
+           counter = counter + 1
+           assert(helper.inc() == counter and require('helper') == helper)
+           assert(_G.counter == counter and getfenv(0).counter == counter)
+           assert(loadstring('return counter')() == counter)
+           sysbench.opt['table_size'] = sysbench.tid
+         end
+         function thread_done() assert(sysbench.opt.table_size == sysbench.tid); total = counter end",
+    );
+    let mut port = FakePort::default();
+    for session in 0..3 {
+        drive(&mut host, &mut port, session, &Entry::Init).unwrap();
+    }
+    for session in [0, 1, 2, 0, 2] {
+        port.events_left = 100;
+        drive(&mut host, &mut port, session, &Entry::Run).unwrap();
+    }
+    for session in 0..3 {
+        drive(&mut host, &mut port, session, &Entry::Done).unwrap();
+    }
+    assert_eq!(port.events, 500);
+}
+
+#[test]
+fn an_overridden_thread_run_reaches_sysbenchs_c_symbols() {
+    let script = "ffi.cdef[[
+         typedef enum { SB_CNT_OTHER, SB_CNT_READ, SB_CNT_WRITE, SB_CNT_TRX, SB_CNT_ERROR } sb_counter_type;
+         void sb_counter_inc(int, sb_counter_type);
+         int usleep(unsigned int);
+         ]]
+         function thread_run(tid)
+           while ffi.C.sb_more_events(tid) do
+             ffi.C.sb_event_start(tid)
+             ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
+             ffi.C.usleep(1500)
+             ffi.C.sb_event_stop(tid)
+           end
+         end";
+    let (result, port) = run(script, 4);
+    assert_eq!((result, port.events), (Ok(()), 4));
+    assert_eq!(port.counters[Counter::Error as usize], 4);
+    assert_eq!(port.slept, [1_500_000; 4]);
+}
+
+#[test]
+fn legacy_scripts_run() {
+    let script = "function event(thread_id)
+           assert(table_size == 10 and test == 'test.lua')
+           db_query('SELECT ' .. sb_rand(1, 10))
+           local params = { 1, 'x' }
+           st = st or db_prepare('SELECT ? ?')
+           db_bind_param(st, params)
+           params[1] = 5
+           assert(db_execute(st):fetch_row()[1] == 'SELECT 5 x')
+           assert(#sb_rand_str('##@@') == 4)
+         end";
+    let (result, port) = run(script, 10);
+    assert_eq!((result, port.events), (Ok(()), 10));
+}
+
+#[test]
+fn random_streams_follow_seed_and_session() {
+    let draws = |seed: u64, tid: u32| {
+        let mut config = config("function thread_init() error(sysbench.rand.uniform(1, 1000000000)) end");
+        config.seed = seed;
+        let mut host = Host::new(Arc::new(config)).unwrap();
+        host.enter(0, tid, &Entry::Init).unwrap();
+        match host.resume(&mut FakePort::default(), 0) {
+            Step::Failed(message) => message,
+            step => panic!("{step:?}"),
+        }
+    };
+    assert_eq!(draws(1, 1), draws(1, 1));
+    assert_ne!(draws(1, 1), draws(1, 2));
+    assert_ne!(draws(1, 1), draws(2, 1));
+}
+
+#[test]
+fn bulk_loads_and_bulk_inserts_reach_the_connection() {
+    let script = format!(
+        "{CONNECT}
+         function event()
+           local rows = dyno.bulk_load(con, {{ table = 't', columns = {{'id', 'c'}}, rows = 2500,
+             generate = {{ {{'sequence'}}, {{'pattern', '###-@@'}} }} }})
+           assert(rows == 2500)
+           assert(not pcall(dyno.bulk_load, con, {{ table = 't' }}))
+           con:bulk_insert_init('INSERT INTO t VALUES')
+           for i = 1, 3 do con:bulk_insert_next('(' .. i .. ')') end
+           con:bulk_insert_done()
+           assert(not pcall(con.bulk_insert_next, con, '(1)'))
+         end"
+    );
+    let (result, port) = run(&script, 3);
+    assert_eq!((result, port.events), (Ok(()), 3));
+}
+
+#[test]
+fn syntax_errors_are_the_users_own() {
+    let message = host("function event(\n  end end").describe().unwrap_err();
+    assert!(message.starts_with("test.lua:2:"), "{message}");
+}
