@@ -53,7 +53,11 @@ impl Connection for FakeConnection {
         Submitted::Pending
     }
     fn prepare(&mut self, _: &mut Scratch, _: &[u8], _: &[ParamKind]) -> Submitted {
-        self.outcome = Outcome { kind: OutcomeKind::Prepared, statement: 7, ..Outcome::default() };
+        self.outcome = Outcome {
+            kind: OutcomeKind::Prepared,
+            statement: 7,
+            ..Outcome::default()
+        };
         Submitted::Pending
     }
     fn execute(&mut self, _: &mut Scratch, _: StatementId, params: &[&Param]) -> Submitted {
@@ -70,7 +74,10 @@ impl Connection for FakeConnection {
         Submitted::Pending
     }
     fn close_statement(&mut self, _: &mut Scratch, _: StatementId) -> Submitted {
-        self.outcome = Outcome { kind: OutcomeKind::Done, ..Outcome::default() };
+        self.outcome = Outcome {
+            kind: OutcomeKind::Done,
+            ..Outcome::default()
+        };
         Submitted::Ready
     }
     fn bulk_load(&mut self, _: &mut Scratch, mut load: dyno_core::bulk::BulkLoad) -> Submitted {
@@ -83,8 +90,11 @@ impl Connection for FakeConnection {
                 more => count += more,
             }
         }
-        self.outcome =
-            Outcome { kind: OutcomeKind::Done, affected: count, ..Outcome::default() };
+        self.outcome = Outcome {
+            kind: OutcomeKind::Done,
+            affected: count,
+            ..Outcome::default()
+        };
         Submitted::Pending
     }
     fn next_result(&mut self, _: &mut Scratch) -> Submitted {
@@ -94,7 +104,9 @@ impl Connection for FakeConnection {
         &self.outcome
     }
     fn next_row(&mut self, row: &mut Row) -> bool {
-        let Some(text) = self.row.take() else { return false };
+        let Some(text) = self.row.take() else {
+            return false;
+        };
         row.clear();
         row.push(Some(text.as_bytes()));
         row.push(None);
@@ -138,7 +150,11 @@ impl Port for FakePort {
         Ok((self.connections.len() as ConnId - 1, Submitted::Pending))
     }
     fn submit(&mut self, _: SessionId, id: ConnId, operation: Operation<'_>) -> Option<Submitted> {
-        let Self { connections, scratch, .. } = self;
+        let Self {
+            connections,
+            scratch,
+            ..
+        } = self;
         let connection = connections.get_mut(id as usize)?;
         Some(match operation {
             Operation::Query(sql) => connection.query(scratch, sql),
@@ -151,7 +167,9 @@ impl Port for FakePort {
     }
     fn wait(&mut self, _: SessionId, _: ConnId) {}
     fn connection(&mut self, _: SessionId, id: ConnId) -> Option<&mut dyn Connection> {
-        self.connections.get_mut(id as usize).map(|c| c as &mut dyn Connection)
+        self.connections
+            .get_mut(id as usize)
+            .map(|c| c as &mut dyn Connection)
     }
     fn disconnect(&mut self, _: SessionId, _: ConnId) {}
     fn next_event(&mut self, _: SessionId) -> Next {
@@ -189,7 +207,10 @@ fn config(text: &str) -> HostConfig {
             path: "test.lua".to_owned(),
             text: text.to_owned(),
         },
-        builtins: &[("helper", "local M = { n = 0 }; function M.inc() M.n = M.n + 1; return M.n end; return M")],
+        builtins: &[(
+            "helper",
+            "local M = { n = 0 }; function M.inc() M.n = M.n + 1; return M.n end; return M",
+        )],
         options: vec![("table-size".to_owned(), OptionValue::Number(10.0))],
         argv: vec!["dyno".to_owned()],
         command: Some("run".to_owned()),
@@ -213,7 +234,12 @@ fn host(text: &str) -> Host {
     Host::new(Arc::new(config(text))).unwrap()
 }
 
-fn drive(host: &mut Host, port: &mut FakePort, session: usize, entry: &Entry) -> Result<(), String> {
+fn drive(
+    host: &mut Host,
+    port: &mut FakePort,
+    session: usize,
+    entry: &Entry,
+) -> Result<(), String> {
     host.enter(session, session as u32, entry)?;
     for _ in 0..100_000 {
         match host.resume(port, session) {
@@ -227,13 +253,17 @@ fn drive(host: &mut Host, port: &mut FakePort, session: usize, entry: &Entry) ->
 
 fn run(text: &str, events: u32) -> (Result<(), String>, FakePort) {
     let mut host = host(text);
-    let mut port = FakePort { events_left: events, ..FakePort::default() };
+    let mut port = FakePort {
+        events_left: events,
+        ..FakePort::default()
+    };
     let result = drive(&mut host, &mut port, 0, &Entry::Init)
         .and_then(|()| drive(&mut host, &mut port, 0, &Entry::Run));
     (result, port)
 }
 
-const CONNECT: &str = "function thread_init() drv = sysbench.sql.driver(); con = drv:connect() end\n";
+const CONNECT: &str =
+    "function thread_init() drv = sysbench.sql.driver(); con = drv:connect() end\n";
 
 #[test]
 fn a_script_says_what_it_declares() {
@@ -246,9 +276,17 @@ fn a_script_says_what_it_declares() {
          function event() end
          function sysbench.hooks.report_intermediate() end",
     );
-    let Description { options, commands, functions, hooks } = host.describe().unwrap();
-    let options: Vec<String> =
-        options.unwrap().iter().map(|o| format!("{} {:?} {:?}", o.name, o.kind, o.default)).collect();
+    let Description {
+        options,
+        commands,
+        functions,
+        hooks,
+    } = host.describe().unwrap();
+    let options: Vec<String> = options
+        .unwrap()
+        .iter()
+        .map(|o| format!("{} {:?} {:?}", o.name, o.kind, o.default))
+        .collect();
     assert_eq!(
         options,
         [
@@ -258,7 +296,10 @@ fn a_script_says_what_it_declares() {
             "tables Double Some(\"1\")"
         ]
     );
-    assert_eq!(commands, [("prepare".to_owned(), true), ("warm".to_owned(), false)]);
+    assert_eq!(
+        commands,
+        [("prepare".to_owned(), true), ("warm".to_owned(), false)]
+    );
     assert_eq!(functions, ["event"]);
     assert_eq!(hooks, ["report_intermediate"]);
 }
@@ -351,9 +392,15 @@ fn ignorable_errors_repeat_the_event() {
 
 #[test]
 fn other_errors_end_the_run_with_the_servers_words() {
-    let (result, _) = run(&format!("{CONNECT} function event() con:query('FAIL 1064') end"), 5);
+    let (result, _) = run(
+        &format!("{CONNECT} function event() con:query('FAIL 1064') end"),
+        5,
+    );
     let message = result.unwrap_err();
-    assert!(message.contains("errno = 1064") && message.contains("as you wished"), "{message}");
+    assert!(
+        message.contains("errno = 1064") && message.contains("as you wished"),
+        "{message}"
+    );
     let (result, _) = run("function event() error('mine') end", 5);
     assert_eq!(result.unwrap_err(), "test.lua:1: mine");
     let (result, _) = run("function event() error({}) end", 5);
@@ -439,7 +486,8 @@ fn legacy_scripts_run() {
 #[test]
 fn random_streams_follow_seed_and_session() {
     let draws = |seed: u64, tid: u32| {
-        let mut config = config("function thread_init() error(sysbench.rand.uniform(1, 1000000000)) end");
+        let mut config =
+            config("function thread_init() error(sysbench.rand.uniform(1, 1000000000)) end");
         config.seed = seed;
         let mut host = Host::new(Arc::new(config)).unwrap();
         host.enter(0, tid, &Entry::Init).unwrap();
