@@ -1,1 +1,234 @@
-//! postgres
+//! PostgreSQL, by version 3.0 of its protocol.
+//!
+//! Every answer up to ReadyForQuery is taken in before an operation ends: rows are copied once, as
+//! they came, into a buffer that the connection reuses, and are split into fields only when someone
+//! asks for them. So several statements in one query give several results that wait in the buffer.
+//!
+//! `connect` greets and authenticates (with `auth`), `session` runs statements, `load` copies rows
+//! in, `placeholders` turns `?` into `$1`, `results` keeps what came, `wire` frames the messages.
+
+mod auth;
+mod connect;
+mod errors;
+mod load;
+mod placeholders;
+mod results;
+mod session;
+mod statements;
+mod wire;
+
+use dyno_core::Secret;
+use dyno_core::bulk::BulkLoad;
+use dyno_core::db::{
+    DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, Row, ServerInfo, StatementId,
+    Submitted,
+};
+use dyno_core::target::TlsMode;
+
+use crate::channel::{Next, Protocol, Received};
+use connect::Handshake;
+use results::Results;
+use session::{Activity, Step};
+use statements::Statements;
+use wire::Malformed;
+
+/// What a connection needs to know before it is made.
+#[derive(Clone, Debug, Default)]
+pub struct PostgresOptions {
+    /// The user.
+    pub user: String,
+    /// The password, in case the server asks for one.
+    pub password: Option<Secret>,
+    /// The database; the user's name when empty, as the server has it.
+    pub database: String,
+    /// How the connection is protected.
+    pub tls: TlsMode,
+    /// The socket is a UNIX-domain one: there is no TLS, whatever the mode says.
+    pub unix_socket: bool,
+    /// What the server's activity views show; nothing when empty.
+    pub application_name: String,
+}
+
+/// The protocol on one connection.
+pub struct Postgres {
+    /// Present until the connection is ready for use.
+    handshake: Option<Box<Handshake>>,
+    activity: Activity,
+    outcome: Outcome,
+    results: Results,
+    /// The server's first error since the operation began; it surfaces at ReadyForQuery.
+    failure: Option<Box<DbError>>,
+    statements: Statements,
+    /// Transaction status as of the last ReadyForQuery: idle, in a transaction, or in a failed one.
+    status: u8,
+    server: ServerInfo,
+}
+
+impl Postgres {
+    /// A protocol that is not connected yet.
+    ///
+    /// # Errors
+    /// A name or password with a NUL byte, which the protocol cannot transmit.
+    pub fn new(options: &PostgresOptions) -> Result<Self, DbError> {
+        Ok(Self {
+            handshake: Some(Box::new(Handshake::new(options)?)),
+            activity: Activity::Idle,
+            outcome: Outcome::default(),
+            results: Results::default(),
+            failure: None,
+            statements: Statements::default(),
+            status: b'I',
+            server: ServerInfo {
+                product: "PostgreSQL".to_owned(),
+                ..ServerInfo::default()
+            },
+        })
+    }
+
+    /// Ends the connection's life with an error: nothing of what it held is valid any longer.
+    fn end(&mut self, error: DbError) {
+        self.handshake = None;
+        self.activity = Activity::Ended;
+        self.results.reset();
+        self.statements = Statements::default();
+        self.failure = None;
+        self.set_failed(Box::new(error));
+    }
+
+    /// The server broke the protocol.
+    fn end_malformed(&mut self, malformed: Malformed) {
+        let doing = match &self.handshake {
+            Some(_) => "while connecting",
+            None => self.activity.doing(),
+        };
+        let message = format!(
+            "the server broke the PostgreSQL protocol {doing}: {}; is it a PostgreSQL server?",
+            malformed.0
+        );
+        self.end(DbError::new(ErrorClass::Protocol, message));
+    }
+
+    fn set_failed(&mut self, error: Box<DbError>) {
+        self.outcome.kind = OutcomeKind::Failed;
+        self.outcome.rows = 0;
+        self.outcome.columns = 0;
+        self.outcome.affected = 0;
+        self.outcome.more = false;
+        self.outcome.error = Some(error);
+    }
+}
+
+impl Protocol for Postgres {
+    fn connected(&mut self, output: &mut Vec<u8>) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.begin(output);
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {
+        let mut consumed = 0;
+        let step = if self.handshake.is_some() {
+            self.receive_greeting(input, &mut consumed, output)
+        } else {
+            self.receive_answer(input, &mut consumed, output)
+        };
+        let next = match step {
+            Ok(Step::More) => Next::Input,
+            Ok(Step::Finished) => Next::Finished,
+            Ok(Step::StartTls) => Next::StartTls,
+            Err(malformed) => {
+                self.end_malformed(malformed);
+                consumed = input.len();
+                Next::Finished
+            }
+        };
+        Received { consumed, next }
+    }
+
+    fn tls_established(&mut self, version: &str, end_point: Option<Vec<u8>>, output: &mut Vec<u8>) {
+        self.server.tls = Some(version.to_owned());
+        if let Some(handshake) = &mut self.handshake {
+            handshake.tls_established(end_point, output);
+        }
+    }
+
+    fn produce(&mut self, output: &mut Vec<u8>) {
+        if let Activity::Load(load) = &mut self.activity {
+            load.produce(output);
+        }
+    }
+
+    fn fail(&mut self, mut error: DbError) {
+        // What the server said before it went away explains more than the broken connection does.
+        if let Some(said) = self.failure.take() {
+            error.message = format!("{}; before that the server said: {said}", error.message);
+        }
+        self.end(error);
+    }
+
+    #[inline]
+    fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted {
+        let result = self.start_query(sql, output);
+        self.submitted(result)
+    }
+
+    fn prepare(&mut self, sql: &[u8], kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted {
+        let result = self.start_prepare(sql, kinds, output);
+        self.submitted(result)
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        params: &[&Param],
+        output: &mut Vec<u8>,
+    ) -> Submitted {
+        let result = self.start_execute(statement, params, output);
+        self.submitted(result)
+    }
+
+    fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted {
+        let result = self.start_close(statement, output);
+        self.submitted(result)
+    }
+
+    fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted {
+        let result = self.start_load(load, output);
+        self.submitted(result)
+    }
+
+    fn next_result(&mut self, _output: &mut Vec<u8>) -> Submitted {
+        if let Err(error) = self.step_to_next_result() {
+            self.set_failed(Box::new(error));
+        }
+        Submitted::Ready
+    }
+
+    fn terminate(&mut self, output: &mut Vec<u8>) {
+        wire::message(output, b'X', |_| {});
+    }
+
+    #[inline]
+    fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    #[inline]
+    fn outcome_mut(&mut self) -> &mut Outcome {
+        &mut self.outcome
+    }
+
+    fn next_row(&mut self, row: &mut Row) -> bool {
+        self.results.next_row(row)
+    }
+
+    fn free_result(&mut self) {
+        self.results.free_current();
+    }
+
+    fn server(&self) -> &ServerInfo {
+        &self.server
+    }
+}

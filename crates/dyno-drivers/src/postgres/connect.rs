@@ -1,0 +1,276 @@
+//! From a connected socket to a session that is ready for statements.
+
+use dyno_core::Secret;
+use dyno_core::db::{DbError, ErrorClass, OutcomeKind};
+use dyno_core::target::TlsMode;
+
+use super::auth::{Auth, Credentials, Reply};
+use super::session::Step;
+use super::wire::{self, GREETING_LEN_MAX, Malformed, Message, Reader};
+use super::{Postgres, PostgresOptions, errors};
+
+/// Protocol 3.0.
+const VERSION: u32 = 3 << 16;
+
+/// The code of SSLRequest, which stands where a version would.
+const TLS_REQUEST: u32 = (1234 << 16) | 5679;
+
+/// What is needed until the connection is ready, and forgotten then.
+pub(super) struct Handshake {
+    user: String,
+    password: Option<Secret>,
+    database: String,
+    application_name: String,
+    tls_mode: TlsMode,
+    tls: bool,
+    end_point: Option<Vec<u8>>,
+    stage: Stage,
+    auth: Auth,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// TLS was asked for; a single byte must come.
+    TlsAsked,
+    /// TLS is being set up.
+    TlsBegun,
+    /// The startup message was sent.
+    Started,
+}
+
+impl Handshake {
+    pub(super) fn new(options: &PostgresOptions) -> Result<Self, DbError> {
+        let password = options.password.as_ref().map_or("", Secret::expose);
+        for (what, text) in [
+            ("user name", options.user.as_str()),
+            ("password", password),
+            ("database name", &options.database),
+            ("application name", &options.application_name),
+        ] {
+            if text.contains('\0') {
+                let message = format!("the {what} holds a NUL byte, which PostgreSQL cannot take");
+                return Err(DbError::new(ErrorClass::Misuse, message));
+            }
+        }
+        Ok(Self {
+            user: options.user.clone(),
+            password: options.password.clone(),
+            database: options.database.clone(),
+            application_name: options.application_name.clone(),
+            tls_mode: match options.unix_socket {
+                true => TlsMode::Disable,
+                false => options.tls,
+            },
+            tls: false,
+            end_point: None,
+            stage: Stage::Started,
+            auth: Auth::default(),
+        })
+    }
+
+    /// The first message. With `allow` TLS is not asked for: it is what a second connection tries
+    /// when the server has refused the first.
+    pub(super) fn begin(&mut self, output: &mut Vec<u8>) {
+        match self.tls_mode {
+            TlsMode::Disable | TlsMode::Allow => self.start(output),
+            TlsMode::Prefer | TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => {
+                self.stage = Stage::TlsAsked;
+                output.extend_from_slice(&8_u32.to_be_bytes());
+                output.extend_from_slice(&TLS_REQUEST.to_be_bytes());
+            }
+        }
+    }
+
+    pub(super) fn tls_established(&mut self, end_point: Option<Vec<u8>>, output: &mut Vec<u8>) {
+        self.tls = true;
+        self.end_point = end_point;
+        self.start(output);
+    }
+
+    fn start(&mut self, output: &mut Vec<u8>) {
+        self.stage = Stage::Started;
+        let at = output.len();
+        output.extend_from_slice(&0_u32.to_be_bytes());
+        output.extend_from_slice(&VERSION.to_be_bytes());
+        for (name, value) in [
+            ("user", self.user.as_str()),
+            ("database", &self.database),
+            ("application_name", &self.application_name),
+            ("client_encoding", "UTF8"),
+        ] {
+            if !value.is_empty() {
+                wire::put_text(output, name.as_bytes());
+                wire::put_text(output, value.as_bytes());
+            }
+        }
+        output.push(0);
+        wire::patch_length(output, at);
+    }
+
+    /// The single byte that answers the request for TLS.
+    fn tls_reply(
+        &mut self,
+        input: &[u8],
+        consumed: &mut usize,
+        output: &mut Vec<u8>,
+    ) -> Result<TlsReply, Malformed> {
+        let Some(reply) = input.first() else {
+            return Ok(TlsReply::Step(Step::More));
+        };
+        *consumed = 1;
+        match reply {
+            // Bytes behind it came in the clear, before TLS: somebody in between would like them to
+            // be taken for the server's (CVE-2021-23222).
+            b'S' if input.len() > 1 => Err(Malformed(
+                "unencrypted bytes came behind the server's consent to TLS",
+            )),
+            b'S' => {
+                self.stage = Stage::TlsBegun;
+                Ok(TlsReply::Step(Step::StartTls))
+            }
+            b'N' if self.tls_mode == TlsMode::Prefer => {
+                self.start(output);
+                Ok(TlsReply::Step(Step::More))
+            }
+            b'N' => Ok(TlsReply::Refused("the server does not offer TLS")),
+            // Whatever text it holds nobody vouches for, so it is not shown.
+            b'E' => Ok(TlsReply::Refused("the server answered with an error")),
+            _ => Err(Malformed("an unknown answer to the request for TLS")),
+        }
+    }
+}
+
+enum TlsReply {
+    Step(Step),
+    Refused(&'static str),
+}
+
+impl Postgres {
+    /// Takes in what the server says until it is ready.
+    pub(super) fn receive_greeting(
+        &mut self,
+        input: &[u8],
+        consumed: &mut usize,
+        output: &mut Vec<u8>,
+    ) -> Result<Step, Malformed> {
+        if let Some(handshake) = &mut self.handshake
+            && handshake.stage == Stage::TlsAsked
+        {
+            match handshake.tls_reply(input, consumed, output)? {
+                TlsReply::Step(Step::More) => {}
+                TlsReply::Step(step) => return Ok(step),
+                TlsReply::Refused(why) => {
+                    self.end(tls_refused(why));
+                    return Ok(Step::Finished);
+                }
+            }
+        }
+        if let Some(text) = ancient_error(&input[*consumed..]) {
+            return Ok(text.map_or(Step::More, |text| {
+                self.refuse(DbError::new(ErrorClass::Lost, text))
+            }));
+        }
+        while let Some(message) = wire::next_message(&input[*consumed..], GREETING_LEN_MAX)? {
+            *consumed += message.wire_len();
+            let step = self.greeting_message(message, output)?;
+            if step != Step::More {
+                return Ok(step);
+            }
+        }
+        Ok(Step::More)
+    }
+
+    fn greeting_message(
+        &mut self,
+        message: Message<'_>,
+        output: &mut Vec<u8>,
+    ) -> Result<Step, Malformed> {
+        let Some(handshake) = &mut self.handshake else {
+            return Ok(Step::More);
+        };
+        match message.tag {
+            b'R' => {
+                let credentials = Credentials {
+                    user: &handshake.user,
+                    password: handshake.password.as_ref(),
+                    tls: handshake.tls,
+                    end_point: handshake.end_point.as_deref(),
+                };
+                match handshake.auth.answer(message.body, &credentials, output)? {
+                    Reply::Continue | Reply::Accepted => {}
+                    Reply::Refused(error) => return Ok(self.refuse(error)),
+                }
+            }
+            b'E' => {
+                let error = errors::parse(message.body)?.error;
+                return Ok(self.refuse(error));
+            }
+            // Notices and notifications; the key for cancelling; that the server knows only an
+            // older minor version or not all options, none of which we insist on.
+            b'N' | b'A' | b'v' => {}
+            b'K' if handshake.auth.is_done() => {}
+            b'S' if handshake.auth.is_done() => self.setting(message.body)?,
+            b'Z' if handshake.auth.is_done() => {
+                let [status @ (b'I' | b'T' | b'E')] = message.body else {
+                    return Err(Malformed("an unknown transaction status"));
+                };
+                self.status = *status;
+                self.handshake = None;
+                self.outcome.kind = OutcomeKind::Connected;
+                return Ok(Step::Finished);
+            }
+            _ => return Err(Malformed("a message came that has no place there")),
+        }
+        Ok(Step::More)
+    }
+
+    fn setting(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let mut reader = Reader(body);
+        let (name, value) = (reader.text()?, reader.text()?);
+        if name == b"server_version" {
+            self.server.version = String::from_utf8_lossy(value).into_owned();
+        }
+        Ok(())
+    }
+
+    /// The server, or we, will not have this session.
+    fn refuse(&mut self, mut error: DbError) -> Step {
+        if let Some(handshake) = &self.handshake {
+            let database = match handshake.database.as_str() {
+                "" => &handshake.user,
+                database => database,
+            };
+            error.message = format!(
+                "cannot log in to database \"{database}\" as user \"{}\": {}",
+                handshake.user, error.message
+            );
+        }
+        error.class = ErrorClass::Lost;
+        self.end(error);
+        Step::Finished
+    }
+}
+
+fn tls_refused(why: &str) -> DbError {
+    let message = format!(
+        "cannot protect the connection: {why}, and the target insists on TLS; \
+         sslmode=prefer or sslmode=disable would do without"
+    );
+    DbError::new(ErrorClass::Lost, message)
+}
+
+/// A server that could not even start a process for us reports it by protocol 2: `E` and a text up
+/// to a NUL. The text's first bytes, read as a length, are far too large. `None` if it is not such
+/// a report, `Some(None)` if it has not arrived whole.
+fn ancient_error(input: &[u8]) -> Option<Option<String>> {
+    let (header, _) = input.split_first_chunk::<5>()?;
+    let [b'E', length @ ..] = *header else {
+        return None;
+    };
+    if u32::from_be_bytes(length) as usize <= GREETING_LEN_MAX || input.len() > GREETING_LEN_MAX {
+        return None;
+    }
+    let text = &input[1..];
+    let end = text.iter().position(|byte| *byte == 0);
+    Some(end.map(|end| String::from_utf8_lossy(&text[..end]).trim().to_owned()))
+}

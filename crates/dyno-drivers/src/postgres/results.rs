@@ -1,0 +1,180 @@
+//! The results of one request, waiting to be read.
+
+use dyno_core::db::{Outcome, OutcomeKind, Row};
+
+use super::wire::{Malformed, Reader};
+
+/// What a connection keeps of the buffer's memory at most while it has nothing large to hold: a
+/// hundred rows of a sysbench table, but not ten thousand times the largest result ever seen.
+const KEPT_LEN_MAX: usize = 16 * 1024;
+
+/// A buffer from this size on does not outlive the result it was needed for.
+const FREED_LEN_MIN: usize = 1024 * 1024;
+
+/// The rows of all results of a request, and where each ends.
+#[derive(Default)]
+pub(super) struct Results {
+    /// Rows as they came: four bytes of length, in this machine's order, and a DataRow's body.
+    bytes: Vec<u8>,
+    /// The results that are complete.
+    complete: Vec<Complete>,
+    /// How many of `complete` have been stepped past.
+    current: usize,
+    /// Where `next_row` reads on.
+    cursor: usize,
+    /// Columns of the result that is arriving, if it is one with rows.
+    columns: Option<u32>,
+    /// Rows of it so far.
+    rows: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Complete {
+    columns: Option<u32>,
+    rows: u64,
+    affected: u64,
+    /// Where its rows end in `bytes`.
+    end: usize,
+}
+
+impl Results {
+    /// Forgets everything, and gives memory back if it was far more than needed.
+    #[inline]
+    pub(super) fn reset(&mut self) {
+        if self.bytes.capacity() > KEPT_LEN_MAX {
+            self.shrink();
+        }
+        self.bytes.clear();
+        self.complete.clear();
+        self.current = 0;
+        self.cursor = 0;
+        self.columns = None;
+        self.rows = 0;
+    }
+
+    /// Large results that keep coming keep their buffer, so that a steady state does not allocate.
+    #[cold]
+    fn shrink(&mut self) {
+        if self.bytes.len() < self.bytes.capacity() / 4 {
+            self.bytes = Vec::new();
+        }
+        if self.complete.capacity() > 64 {
+            self.complete = Vec::new();
+        }
+    }
+
+    /// A result with rows of so many columns begins.
+    #[inline]
+    pub(super) fn open(&mut self, columns: Option<u32>) {
+        self.columns = columns;
+    }
+
+    /// A DataRow has arrived. Its shape is checked here, so that reading it cannot fail later.
+    #[inline]
+    pub(super) fn push_row(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let Some(columns) = self.columns else {
+            return Err(Malformed("a row came without a description"));
+        };
+        let mut reader = Reader(body);
+        if u32::from(reader.u16()?) != columns {
+            return Err(Malformed(
+                "a row has another number of columns than its description",
+            ));
+        }
+        for _ in 0..columns {
+            reader.field()?;
+        }
+        reader.end()?;
+        self.bytes.reserve(4 + body.len());
+        self.bytes
+            .extend_from_slice(&(body.len() as u32).to_ne_bytes());
+        self.bytes.extend_from_slice(body);
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// The result that was arriving is complete.
+    #[inline]
+    pub(super) fn close(&mut self, affected: u64) {
+        self.complete.push(Complete {
+            columns: self.columns,
+            rows: self.rows,
+            affected,
+            end: self.bytes.len(),
+        });
+        self.columns = None;
+        self.rows = 0;
+    }
+
+    /// Whether the result that is arriving has rows.
+    #[inline]
+    pub(super) fn has_columns(&self) -> bool {
+        self.columns.is_some()
+    }
+
+    /// Drops what came of a result that an error cut off.
+    pub(super) fn cut(&mut self) {
+        self.bytes
+            .truncate(self.complete.last().map_or(0, |last| last.end));
+        self.columns = None;
+        self.rows = 0;
+    }
+
+    /// How many results follow the current one.
+    #[inline]
+    pub(super) fn following(&self) -> usize {
+        self.complete.len().saturating_sub(self.current + 1)
+    }
+
+    /// Writes the current result into `outcome`. False if there is none.
+    #[inline]
+    pub(super) fn describe(&self, outcome: &mut Outcome) -> bool {
+        let Some(complete) = self.complete.get(self.current) else {
+            return false;
+        };
+        outcome.kind = match complete.columns {
+            Some(_) => OutcomeKind::Rows,
+            None => OutcomeKind::Done,
+        };
+        outcome.rows = complete.rows;
+        outcome.columns = complete.columns.unwrap_or(0);
+        outcome.affected = complete.affected;
+        true
+    }
+
+    /// Steps to the next result.
+    pub(super) fn step(&mut self) {
+        self.free_current();
+        self.current += 1;
+    }
+
+    /// Passes over the rows of the current result. The memory of a huge one is given back at once,
+    /// since nobody knows when the next operation comes.
+    pub(super) fn free_current(&mut self) {
+        if let Some(complete) = self.complete.get(self.current) {
+            self.cursor = complete.end;
+        }
+        if self.bytes.capacity() > FREED_LEN_MIN && self.following() == 0 {
+            self.bytes = Vec::new();
+        }
+    }
+
+    /// The next row of the current result.
+    pub(super) fn next_row(&mut self, row: &mut Row) -> bool {
+        row.clear();
+        self.read_row(row).is_some()
+    }
+
+    fn read_row(&mut self, row: &mut Row) -> Option<()> {
+        let end = self.complete.get(self.current)?.end;
+        let rest = self.bytes.get(self.cursor..end)?;
+        let (length, rest) = rest.split_first_chunk::<4>()?;
+        let length = u32::from_ne_bytes(*length) as usize;
+        let mut reader = Reader(rest.get(..length)?);
+        self.cursor += 4 + length;
+        for _ in 0..reader.u16().ok()? {
+            row.push(reader.field().ok()?);
+        }
+        Some(())
+    }
+}

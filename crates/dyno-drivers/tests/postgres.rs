@@ -1,0 +1,195 @@
+//! The PostgreSQL driver against real servers.
+
+// The helpers of these tests fail as the tests do.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use common::{Blocking, Numbered, bytes, double, int, needed};
+use dyno_core::bulk::BulkLoad;
+use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Param, ParamKind};
+use dyno_drivers::channel::{Channel, Socket};
+use dyno_drivers::postgres::{Postgres, PostgresOptions};
+
+fn options() -> PostgresOptions {
+    PostgresOptions {
+        user: "postgres".to_owned(),
+        database: "postgres".to_owned(),
+        application_name: "dyno-drivers".to_owned(),
+        ..PostgresOptions::default()
+    }
+}
+
+fn on(socket: Box<dyn Socket>, options: &PostgresOptions) -> Result<Blocking, DbError> {
+    let protocol = Postgres::new(options)?;
+    let channel = Channel::new(protocol, socket, None, 0, "the test server".to_owned());
+    Blocking::connect(Box::new(channel))
+}
+
+/// A connection by the UNIX-domain socket. Each test names its own schema and begins with none.
+fn by_socket(schema: &str) -> Blocking {
+    let socket = UnixStream::connect(needed("DYNO_TEST_PG_SOCKET")).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let options = PostgresOptions {
+        unix_socket: true,
+        ..options()
+    };
+    let mut connection = on(Box::new(socket), &options).unwrap();
+    let schema = format!("dyno_drivers_{schema}");
+    connection
+        .query(format!(
+            "SET client_min_messages = warning; DROP SCHEMA IF EXISTS {schema} CASCADE; \
+             CREATE SCHEMA {schema}; SET search_path = {schema}"
+        ))
+        .unwrap();
+    while connection.outcome().more {
+        connection.next_result().unwrap();
+    }
+    connection
+}
+
+#[test]
+fn a_connection_by_tcp_without_tls_knows_the_server() {
+    let socket = TcpStream::connect(needed("DYNO_TEST_PG_TCP")).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    // The default, `prefer`, asks for TLS and goes on without.
+    let mut connection = on(Box::new(socket), &options()).unwrap();
+    let server = connection.connection.server().clone();
+    assert_eq!(server.product, "PostgreSQL");
+    let version = connection.single("SHOW server_version");
+    assert_eq!(server.version, version);
+    assert_eq!(connection.single("SHOW application_name"), "dyno-drivers");
+    assert_eq!(connection.single("SELECT current_user"), "postgres");
+}
+
+#[test]
+fn texts_give_rows_counts_and_errors() {
+    let mut connection = by_socket("texts");
+    let outcome = connection
+        .query("CREATE TABLE t (id int PRIMARY KEY, c text)")
+        .unwrap();
+    assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 0));
+    let outcome = connection
+        .query("INSERT INTO t VALUES (1, 'a'), (2, NULL), (3, '')")
+        .unwrap();
+    assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 3));
+    let outcome = connection.query("SELECT * FROM t ORDER BY id").unwrap();
+    assert_eq!(
+        (outcome.kind, outcome.rows, outcome.columns),
+        (OutcomeKind::Rows, 3, 2)
+    );
+    assert!(outcome.bytes_in > 0 && outcome.bytes_out > 0);
+    let text = |text: &str| Some(text.to_owned());
+    let expected = [
+        vec![text("1"), text("a")],
+        vec![text("2"), None],
+        vec![text("3"), text("")],
+    ];
+    assert_eq!(connection.rows(), expected);
+    let error = connection
+        .query("INSERT INTO t VALUES (1, 'b')")
+        .unwrap_err();
+    assert_eq!((error.class, error.code), (ErrorClass::Server, 0));
+    assert_eq!(error.sqlstate, "23505");
+    assert!(error.message.contains("Key (id)=(1)"), "{error}");
+    let outcome = connection
+        .query("UPDATE t SET c = 'x' WHERE id > 1")
+        .unwrap();
+    assert_eq!(outcome.affected, 2);
+    let outcome = connection.query("DELETE FROM t WHERE id = 9").unwrap();
+    assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 0));
+    let outcome = connection.query("").unwrap();
+    assert_eq!(outcome.kind, OutcomeKind::Done);
+    let outcome = connection
+        .query("DELETE FROM t WHERE id = 1 RETURNING id")
+        .unwrap();
+    assert_eq!(
+        (outcome.kind, outcome.affected, outcome.rows),
+        (OutcomeKind::Rows, 1, 1)
+    );
+}
+
+#[test]
+fn prepared_statements_take_and_give_values() {
+    let mut connection = by_socket("prepared");
+    connection
+        .query("CREATE TABLE t (id int, d float8, c varchar(20))")
+        .unwrap();
+    let kinds = [ParamKind::Int, ParamKind::Double, ParamKind::Bytes];
+    let insert = connection
+        .prepare("INSERT INTO t VALUES (?, ?, ?)", &kinds)
+        .unwrap();
+    let (id, d, c) = (
+        int(i64::from(i32::MIN)),
+        double(0.1),
+        bytes("ü?'".as_bytes()),
+    );
+    let outcome = connection.execute(insert, &[&id, &d, &c]).unwrap();
+    assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 1));
+    let nulls: Vec<Param> = kinds.iter().map(|kind| Param::new(*kind, 0)).collect();
+    let nulls: Vec<&Param> = nulls.iter().collect();
+    connection.execute(insert, &nulls).unwrap();
+    // Kinds that differ from the prepared ones are converted by the server.
+    let (id, d, c) = (bytes(b"7"), int(5), double(2.5));
+    connection.execute(insert, &[&id, &d, &c]).unwrap();
+
+    let select = connection
+        .prepare("SELECT id, d, c, '?' FROM t WHERE id = ? OR d = ?", &[])
+        .unwrap();
+    assert_eq!(connection.outcome().columns, 4);
+    let outcome = connection
+        .execute(select, &[&int(7), &double(0.1)])
+        .unwrap();
+    assert_eq!((outcome.kind, outcome.rows), (OutcomeKind::Rows, 2));
+    let text = |text: &str| Some(text.to_owned());
+    let expected = [
+        vec![text("-2147483648"), text("0.1"), text("ü?'"), text("?")],
+        vec![text("7"), text("5"), text("2.5"), text("?")],
+    ];
+    assert_eq!(connection.rows(), expected);
+    let outcome = connection
+        .execute(select, &[&int(8), &double(9.0)])
+        .unwrap();
+    assert_eq!((outcome.kind, outcome.rows), (OutcomeKind::Rows, 0));
+    assert_eq!(connection.rows(), [] as [common::TextRow; 0]);
+
+    connection.close_statement(select).unwrap();
+    let error = connection.execute(select, &[]).unwrap_err();
+    assert_eq!(error.class, ErrorClass::Misuse);
+    let names = "SELECT string_agg(name, ',') FROM pg_prepared_statements";
+    assert_eq!(connection.single(names), "d1");
+    let error = connection.execute(insert, &[&int(1)]).unwrap_err();
+    assert_eq!(error.class, ErrorClass::Misuse);
+    let begin = connection.prepare("BEGIN", &[]).unwrap();
+    assert_eq!(
+        begin, select,
+        "the number of a closed statement is used again"
+    );
+    connection.execute(begin, &[]).unwrap();
+    assert_eq!(connection.outcome().kind, OutcomeKind::Done);
+}
+
+#[test]
+fn rows_are_loaded_by_copy() {
+    let mut connection = by_socket("loaded");
+    connection
+        .query("CREATE TABLE t (id bigint PRIMARY KEY, c text)")
+        .unwrap();
+    let load = |table: &str, first, end| BulkLoad {
+        table: table.to_owned(),
+        columns: vec!["id".to_owned(), "c".to_owned()],
+        rows: Box::new(Numbered::new(first, end)),
+    };
+    let outcome = connection.bulk_load(load("t", 1, 50_001)).unwrap();
+    assert_eq!(
+        (outcome.kind, outcome.affected),
+        (OutcomeKind::Done, 50_000)
+    );
+    let rows = connection.select("SELECT c FROM t WHERE id IN (3, 4) ORDER BY id");
+    assert_eq!(rows, [vec![Numbered::text(3)], vec![Numbered::text(4)]]);
+    let outcome = connection.bulk_load(load("t", 0, 0)).unwrap();
+    assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 0));
+}
