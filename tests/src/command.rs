@@ -1,0 +1,218 @@
+//! Programs that are run with a time limit, which kills them and all that they started.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use dyno_core::Clock;
+
+use crate::server::variable;
+
+/// How long a program may take unless the test says otherwise. Generous: it only has to tell a
+/// hang from a busy machine.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// What a program said and how it ended.
+#[derive(Debug)]
+pub struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+    what: String,
+}
+
+/// Runs the `dyno` under test.
+///
+/// # Panics
+/// It has not been built, or it takes too long.
+pub fn dyno<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    run(Command::new(dyno_path()).args(arguments), LIMIT)
+}
+
+/// Runs Debian's sysbench.
+///
+/// # Panics
+/// It is not installed, or it takes too long.
+pub fn sysbench<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    run(
+        Command::new(variable("DYNO_TEST_SYSBENCH")).args(arguments),
+        LIMIT,
+    )
+}
+
+/// The `dyno` under test: `$DYNO_BIN`, or what cargo built beside this test.
+///
+/// # Panics
+/// There is none.
+pub fn dyno_path() -> PathBuf {
+    if let Some(path) = env::var_os("DYNO_BIN").map(PathBuf::from) {
+        assert!(
+            path.exists(),
+            "DYNO_BIN names {path:?}, which does not exist"
+        );
+        return path;
+    }
+    let test = env::current_exe().expect("a test knows its own path");
+    // target/PROFILE/deps/TEST
+    let target = test
+        .ancestors()
+        .nth(3)
+        .expect("a test lies in target/PROFILE/deps");
+    let built = ["release", "debug"].map(|profile| target.join(profile).join("dyno"));
+    let found = built.into_iter().find(|path| path.exists());
+    found.expect("dyno is not built: `cargo build -p dyno`, or name one by DYNO_BIN")
+}
+
+/// Runs a program without input to its end.
+///
+/// # Panics
+/// It cannot be started, or is not done within `limit`: then it is killed, and the message holds
+/// what it had said.
+pub fn run(command: &mut Command, limit: Duration) -> Output {
+    let running = Running::start(command);
+    running.finish(limit)
+}
+
+/// A program that runs while the test does something else. Dropping it kills it.
+pub struct Running {
+    child: Child,
+    stdout: Option<thread::JoinHandle<String>>,
+    stderr: Option<thread::JoinHandle<String>>,
+    what: String,
+}
+
+impl Running {
+    /// Starts a program without input.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub fn start(command: &mut Command) -> Self {
+        let what = format!("{command:?}").replace('"', "");
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
+        let stdout = Some(read_all(child.stdout.take().expect("it is piped")));
+        let stderr = Some(read_all(child.stderr.take().expect("it is piped")));
+        Self {
+            child,
+            stdout,
+            stderr,
+            what,
+        }
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its.
+        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// It is not done within `limit`.
+    pub fn finish(mut self, limit: Duration) -> Output {
+        let deadline_ns = Clock.now() + limit.as_nanos() as u64;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+                break Some(status);
+            }
+            if Clock.now() > deadline_ns {
+                self.kill_all();
+                break None;
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let [stdout, stderr] = [self.stdout.take(), self.stderr.take()].map(|reader| {
+            reader
+                .expect("read once")
+                .join()
+                .expect("reading does not panic")
+        });
+        let what = std::mem::take(&mut self.what);
+        let Some(status) = status else {
+            panic!("{what}\nwas not done after {limit:?}\n{stdout}\n{stderr}");
+        };
+        Output {
+            status,
+            stdout,
+            stderr,
+            what,
+        }
+    }
+
+    fn kill_all(&mut self) {
+        // SAFETY: kill has no memory effects; the group is the child's own, see `process_group`.
+        unsafe { libc::kill(-self.child.id().cast_signed(), libc::SIGKILL) };
+        // It has been killed: it can only end.
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill_all();
+        }
+    }
+}
+
+impl Output {
+    /// Itself, if the program succeeded.
+    ///
+    /// # Panics
+    /// It did not.
+    pub fn success(self) -> Self {
+        assert!(
+            self.status.success(),
+            "{}\nfailed ({})\n{}\n{}",
+            self.what,
+            self.status,
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// Itself, if the program ended by itself with this exit status.
+    ///
+    /// # Panics
+    /// It did not.
+    pub fn failure(self, code: i32) -> Self {
+        assert_eq!(
+            self.status.code(),
+            Some(code),
+            "{}\n{}\n{}",
+            self.what,
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+}
+
+fn read_all(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is worth more to the test than the error.
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}

@@ -1,0 +1,103 @@
+//! A database of a test's own.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::Server;
+use xtask::servers::Kind;
+
+/// A fresh, empty database, dropped at the end of the test even when that fails.
+pub struct Database {
+    /// The server it is on.
+    pub server: Server,
+    /// Its name, unlike that of any other test that runs now.
+    pub name: String,
+}
+
+impl Database {
+    /// Makes one on the server of this kind that the environment names.
+    ///
+    /// # Panics
+    /// There is no such server.
+    pub fn new(kind: Kind) -> Self {
+        Self::on(&Server::of(kind))
+    }
+
+    /// Makes one on this server.
+    ///
+    /// # Panics
+    /// The server refuses it.
+    pub fn on(server: &Server) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("dyno_test_{}_{count}", std::process::id());
+        // An earlier process of the same pid may have been killed before it could clean up.
+        server.execute(None, &format!("DROP DATABASE IF EXISTS {name}"));
+        server.execute(None, &format!("CREATE DATABASE {name}"));
+        let server = server.clone();
+        Self { server, name }
+    }
+
+    /// sysbench's options for this database as the server's administrator.
+    pub fn sysbench_options(&self) -> Vec<String> {
+        self.server.sysbench_options(self.server.user(), &self.name)
+    }
+
+    /// The first field of a query's first row.
+    ///
+    /// # Panics
+    /// The server refuses it, or there is no row.
+    pub fn query_one(&self, sql: &str) -> String {
+        self.server.query_one(Some(&self.name), sql)
+    }
+
+    /// The rows of a query.
+    ///
+    /// # Panics
+    /// The server refuses it.
+    pub fn query(&self, sql: &str) -> Vec<Vec<String>> {
+        self.server.query(Some(&self.name), sql)
+    }
+
+    /// Runs a statement without a result set.
+    ///
+    /// # Panics
+    /// The server refuses it.
+    pub fn execute(&self, sql: &str) {
+        self.server.execute(Some(&self.name), sql);
+    }
+
+    /// The names of its tables, in order.
+    ///
+    /// # Panics
+    /// The server refuses to tell.
+    pub fn tables(&self) -> Vec<String> {
+        let schema = match self.server.kind {
+            Kind::Mariadb | Kind::Mysql => self.name.as_str(),
+            Kind::Postgres => "public",
+        };
+        let sql = format!(
+            "SELECT table_name FROM information_schema.tables \
+             WHERE table_schema = '{schema}' ORDER BY table_name"
+        );
+        self.query(&sql).into_iter().flatten().collect()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let force = match self.server.kind {
+            Kind::Mariadb | Kind::Mysql => "",
+            // Connections of a client that was just killed may still be there.
+            Kind::Postgres => " WITH (FORCE)",
+        };
+        let drop = format!("DROP DATABASE IF EXISTS {}{force}", self.name);
+        if std::thread::panicking() {
+            // The test has failed already, perhaps because the server is gone: a second panic
+            // would hide the first.
+            let execute = || self.server.execute(None, &drop);
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(execute));
+        } else {
+            self.server.execute(None, &drop);
+        }
+    }
+}

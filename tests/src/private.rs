@@ -1,0 +1,76 @@
+//! Throw-away servers that a test starts for itself, to stop, kill and configure them.
+
+use std::ops::{Deref, DerefMut};
+
+use tempfile::TempDir;
+use xtask::servers::{Kind, Options, Server as Process, initialize};
+
+use crate::Server;
+
+/// A server of a test's own, discarded with its files at the test's end. It also ends when the
+/// thread that started it does.
+pub struct PrivateServer {
+    process: Process,
+    // Dropped after the server, which works in it.
+    _files: TempDir,
+}
+
+/// Starts a server of the test's own.
+///
+/// # Panics
+/// The server is not installed or does not start: with the end of its log.
+pub fn start_private_server(kind: Kind) -> PrivateServer {
+    start_private_server_with(kind, &[])
+}
+
+/// Starts a server of the test's own with more arguments.
+///
+/// # Panics
+/// The server is not installed or does not start: with the end of its log.
+pub fn start_private_server_with(kind: Kind, arguments: &[&str]) -> PrivateServer {
+    let mut builder = tempfile::Builder::new();
+    // The server's user must be able to enter; the name must leave room for a socket's path.
+    builder.prefix("dyno-").permissions(open_to_all());
+    let files = builder.tempdir().expect("a temporary folder");
+    let options = Options {
+        arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
+        dies_with_thread: true,
+    };
+    let process = initialize(kind, &files.path().join(kind.tag()))
+        .and_then(|ready| ready.launch(options))
+        .unwrap_or_else(|error| panic!("no private {kind}: {error:#}"));
+    PrivateServer {
+        process,
+        _files: files,
+    }
+}
+
+impl PrivateServer {
+    /// Where it is.
+    pub fn server(&self) -> Server {
+        Server {
+            kind: self.kind(),
+            socket: self.socket(),
+            port: self.port(),
+        }
+    }
+}
+
+impl Deref for PrivateServer {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl DerefMut for PrivateServer {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
+}
+
+fn open_to_all() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::Permissions::from_mode(0o755)
+}

@@ -1,0 +1,177 @@
+//! Where the servers are, and clients of them that share no code with Dyno.
+
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use xtask::servers::Kind;
+
+/// How long an answer may take before a test fails.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// A server that takes connections from its administrator (root, postgres) without a password.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Which it is.
+    pub kind: Kind,
+    /// Its UNIX socket; for PostgreSQL the full path of the socket file.
+    pub socket: PathBuf,
+    /// Its TCP port on 127.0.0.1.
+    pub port: u16,
+}
+
+impl Server {
+    /// The server of this kind that the environment names.
+    ///
+    /// # Panics
+    /// The environment names none: a test that needs a server fails without it.
+    pub fn of(kind: Kind) -> Self {
+        let tag = kind.tag().to_uppercase();
+        let socket = PathBuf::from(variable(&format!("DYNO_TEST_{tag}_SOCKET")));
+        let tcp = variable(&format!("DYNO_TEST_{tag}_TCP"));
+        let port = tcp
+            .strip_prefix("127.0.0.1:")
+            .and_then(|port| port.parse().ok());
+        let port = port.unwrap_or_else(|| panic!("DYNO_TEST_{tag}_TCP={tcp}: no 127.0.0.1:PORT"));
+        Self { kind, socket, port }
+    }
+
+    /// Its administrator.
+    pub fn user(&self) -> &'static str {
+        match self.kind {
+            Kind::Mariadb | Kind::Mysql => "root",
+            Kind::Postgres => "postgres",
+        }
+    }
+
+    /// sysbench's options for a database on it, over TCP.
+    pub fn sysbench_options(&self, user: &str, database: &str) -> Vec<String> {
+        let prefix = match self.kind {
+            Kind::Mariadb | Kind::Mysql => "mysql",
+            Kind::Postgres => "pgsql",
+        };
+        vec![
+            format!("--db-driver={prefix}"),
+            format!("--{prefix}-host=127.0.0.1"),
+            format!("--{prefix}-port={}", self.port),
+            format!("--{prefix}-user={user}"),
+            format!("--{prefix}-db={database}"),
+        ]
+    }
+
+    /// A client of MariaDB or MySQL, over the socket.
+    ///
+    /// # Panics
+    /// The server does not let it in.
+    pub fn mysql(&self, database: Option<&str>) -> mysql::Conn {
+        let options = mysql::OptsBuilder::new()
+            .socket(Some(self.socket.to_string_lossy()))
+            .user(Some(self.user()))
+            .db_name(database)
+            .read_timeout(Some(ANSWER_LIMIT));
+        mysql::Conn::new(options)
+            .unwrap_or_else(|error| panic!("{} at {:?}: {error}", self.kind, self.socket))
+    }
+
+    /// A client of PostgreSQL, over the socket.
+    ///
+    /// # Panics
+    /// The server does not let it in.
+    pub fn postgres(&self, database: &str) -> postgres::Client {
+        let folder = self.socket.parent().expect("a socket lies in a folder");
+        postgres::Config::new()
+            .host_path(folder)
+            .port(self.port)
+            .user(self.user())
+            .dbname(database)
+            .connect_timeout(ANSWER_LIMIT)
+            .connect(postgres::NoTls)
+            .unwrap_or_else(|error| panic!("{} at {:?}: {error}", self.kind, self.socket))
+    }
+
+    /// Runs a statement without a result set as the administrator.
+    ///
+    /// # Panics
+    /// The server refuses it.
+    pub fn execute(&self, database: Option<&str>, sql: &str) {
+        match self.kind {
+            Kind::Mariadb | Kind::Mysql => {
+                let done = self.mysql(database).query_drop(sql);
+                done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            }
+            Kind::Postgres => {
+                let done = self
+                    .postgres(database.unwrap_or("postgres"))
+                    .batch_execute(sql);
+                done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            }
+        }
+    }
+
+    /// Runs a query as the administrator: every field as text, NULL as `NULL`.
+    ///
+    /// # Panics
+    /// The server refuses it.
+    pub fn query(&self, database: Option<&str>, sql: &str) -> Vec<Vec<String>> {
+        match self.kind {
+            Kind::Mariadb | Kind::Mysql => {
+                let rows: Vec<mysql::Row> = self
+                    .mysql(database)
+                    .query(sql)
+                    .unwrap_or_else(|error| panic!("{sql}: {error}"));
+                rows.into_iter().map(mysql_fields).collect()
+            }
+            Kind::Postgres => {
+                let messages = self
+                    .postgres(database.unwrap_or("postgres"))
+                    .simple_query(sql)
+                    .unwrap_or_else(|error| panic!("{sql}: {error}"));
+                messages.iter().filter_map(postgres_fields).collect()
+            }
+        }
+    }
+
+    /// The first field of a query's first row.
+    ///
+    /// # Panics
+    /// The server refuses it, or there is no row.
+    pub fn query_one(&self, database: Option<&str>, sql: &str) -> String {
+        let rows = self.query(database, sql);
+        let field = rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next());
+        field.unwrap_or_else(|| panic!("{sql}: no row"))
+    }
+}
+
+/// An environment variable that `cargo xtask test` sets.
+///
+/// # Panics
+/// It is not set.
+pub fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| {
+        panic!(
+            "{name} is not set: run `cargo xtask test`, or `cargo xtask servers up` and \
+             `eval \"$(cargo xtask servers env)\"`"
+        )
+    })
+}
+
+fn mysql_fields(row: mysql::Row) -> Vec<String> {
+    let field = |value: mysql::Value| match value {
+        mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        mysql::Value::NULL => "NULL".to_owned(),
+        other => other.as_sql(true),
+    };
+    row.unwrap().into_iter().map(field).collect()
+}
+
+fn postgres_fields(message: &postgres::SimpleQueryMessage) -> Option<Vec<String>> {
+    let postgres::SimpleQueryMessage::Row(row) = message else {
+        return None;
+    };
+    let fields = (0..row.len()).map(|index| row.get(index).unwrap_or("NULL").to_owned());
+    Some(fields.collect())
+}
