@@ -1,0 +1,42 @@
+#!/usr/bin/env sysbench
+-- Inserts of many rows in one statement. Each session has a table of its own; an event adds a row
+-- to a statement, which is sent when it is full. So events per second are rows, and queries per
+-- second are statements.
+
+function prepare()
+   local con = sysbench.sql.driver():connect()
+   for t = 1, sysbench.opt.threads do
+      print(string.format("Creating table 'sbtest%d'...", t))
+      con:query(string.format([[
+CREATE TABLE IF NOT EXISTS sbtest%d (
+  id INTEGER NOT NULL,
+  k INTEGER DEFAULT '0' NOT NULL,
+  PRIMARY KEY (id))]], t))
+   end
+   con:disconnect()
+end
+
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   last_id = 0
+   con:bulk_insert_init(string.format("INSERT INTO sbtest%d VALUES", sysbench.tid + 1))
+end
+
+function event()
+   last_id = last_id + 1
+   con:bulk_insert_next(string.format("(%d,%d)", last_id, last_id))
+end
+
+function thread_done()
+   con:bulk_insert_done()
+   con:disconnect()
+end
+
+function cleanup()
+   local con = sysbench.sql.driver():connect()
+   for t = 1, sysbench.opt.threads do
+      print(string.format("Dropping table 'sbtest%d'...", t))
+      con:query("DROP TABLE IF EXISTS sbtest" .. t)
+   end
+   con:disconnect()
+end

@@ -1,0 +1,13 @@
+#!/usr/bin/env sysbench
+-- One update of an indexed column, without a transaction.
+
+require("oltp_common")
+
+function prepare_statements()
+   prepare_index_updates()
+end
+
+function event()
+   execute_index_updates()
+   check_reconnect()
+end
