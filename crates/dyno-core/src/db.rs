@@ -346,6 +346,12 @@ pub trait Connection: Send {
 
     /// Which of the target's endpoints it goes to.
     fn endpoint(&self) -> usize;
+
+    /// Whether the server refuses everything until the transaction is rolled back, as PostgreSQL
+    /// does after an error inside a transaction.
+    fn transaction_failed(&self) -> bool {
+        false
+    }
 }
 
 /// Makes connections to one target.

@@ -86,6 +86,11 @@ pub trait Protocol: Send {
     fn free_result(&mut self);
     /// The server.
     fn server(&self) -> &ServerInfo;
+
+    /// Whether the server refuses everything until the transaction is rolled back.
+    fn transaction_failed(&self) -> bool {
+        false
+    }
 }
 
 /// A connected or connecting stream socket that does not block.
@@ -497,6 +502,10 @@ impl<P: Protocol> Connection for Channel<P> {
 
     fn endpoint(&self) -> usize {
         self.endpoint
+    }
+
+    fn transaction_failed(&self) -> bool {
+        self.protocol.transaction_failed()
     }
 }
 

@@ -17,6 +17,9 @@ mod session;
 mod statements;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 use dyno_core::Secret;
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
@@ -230,5 +233,10 @@ impl Protocol for Postgres {
 
     fn server(&self) -> &ServerInfo {
         &self.server
+    }
+
+    #[inline]
+    fn transaction_failed(&self) -> bool {
+        self.status == b'E'
     }
 }

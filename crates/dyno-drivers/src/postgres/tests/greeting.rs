@@ -1,0 +1,230 @@
+//! Connecting: TLS modes and authentication.
+
+use super::*;
+
+const TLS_REQUEST: &[u8] = b"\0\0\0\x08\x04\xd2\x16\x2f";
+
+fn startup() -> Vec<u8> {
+    let body = b"\0\x03\0\0user\0anna\0database\0shop\0application_name\0test\0\
+        client_encoding\0UTF8\0\0";
+    [&(body.len() as u32 + 4).to_be_bytes()[..], body].concat()
+}
+
+/// After the startup message.
+fn started() -> Talk {
+    let mut talk = Talk::new(&options(TlsMode::Disable));
+    assert_eq!(talk.sent, startup());
+    talk.sent.clear();
+    talk
+}
+
+/// After the startup message, on a connection that TLS protects.
+fn protected(end_point: Option<Vec<u8>>) -> Talk {
+    let mut talk = Talk::new(&options(TlsMode::Require));
+    assert_eq!(talk.hear(b"S"), Next::StartTls);
+    talk.sent.clear();
+    talk.protocol
+        .tls_established("TLSv1.3", end_point, &mut talk.sent);
+    assert_eq!(talk.sent, startup());
+    talk.sent.clear();
+    talk
+}
+
+#[test]
+fn a_trusted_user_gets_in() {
+    let mut talk = started();
+    assert_eq!(talk.hear(&greeting()), Next::Finished);
+    assert_eq!(talk.outcome().kind, OutcomeKind::Connected);
+    assert_eq!(talk.protocol.server().product, "PostgreSQL");
+    assert_eq!(talk.protocol.server().version, "16.3 (made up)");
+    assert_eq!(talk.protocol.server().tls, None);
+}
+
+#[test]
+fn tls_is_asked_for_as_the_mode_says() {
+    for mode in [TlsMode::Disable, TlsMode::Allow] {
+        assert_eq!(Talk::new(&options(mode)).sent, startup());
+    }
+    let strict = [TlsMode::Require, TlsMode::VerifyCa, TlsMode::VerifyFull];
+    for mode in [TlsMode::Prefer].iter().chain(&strict) {
+        let mut talk = Talk::new(&options(*mode));
+        assert_eq!(talk.sent, TLS_REQUEST);
+        assert_eq!(talk.hear(b"S"), Next::StartTls);
+    }
+    for mode in strict {
+        let mut talk = Talk::new(&options(mode));
+        assert_eq!(talk.hear(b"N"), Next::Finished);
+        assert_eq!(talk.error().class, ErrorClass::Lost);
+        assert!(talk.error().message.contains("TLS"));
+    }
+    let socket = PostgresOptions {
+        unix_socket: true,
+        ..options(TlsMode::VerifyFull)
+    };
+    assert_eq!(Talk::new(&socket).sent, startup());
+}
+
+#[test]
+fn prefer_goes_on_in_the_clear_when_the_server_has_no_tls() {
+    let mut talk = Talk::new(&options(TlsMode::Prefer));
+    talk.sent.clear();
+    assert_eq!(talk.hear(b"N"), Next::Input);
+    assert_eq!(talk.sent, startup());
+    assert_eq!(talk.hear(&greeting()), Next::Finished);
+    assert_eq!(talk.outcome().kind, OutcomeKind::Connected);
+}
+
+#[test]
+fn bytes_stuffed_before_tls_are_refused() {
+    let mut talk = Talk::new(&options(TlsMode::Prefer));
+    let stuffed = [b"S".to_vec(), auth(0, b"")].concat();
+    talk.assert_malformed(&stuffed);
+    let mut talk = Talk::new(&options(TlsMode::Prefer));
+    talk.assert_malformed(b"X");
+    let mut talk = Talk::new(&options(TlsMode::Prefer));
+    assert_eq!(talk.hear(b"E"), Next::Finished);
+    assert_eq!(talk.error().class, ErrorClass::Lost);
+}
+
+#[test]
+fn passwords_are_given_as_asked() {
+    let mut talk = started();
+    assert_eq!(talk.hear(&auth(3, b"")), Next::Input);
+    assert_eq!(talk.sent, message(b'p', b"secret\0"));
+    assert_eq!(talk.hear(&greeting()), Next::Finished);
+    assert_eq!(talk.outcome().kind, OutcomeKind::Connected);
+
+    let mut talk = started();
+    assert_eq!(talk.hear(&auth(5, b"salt")), Next::Input);
+    // echo -n "$(echo -n secretanna | md5sum | cut -c-32)salt" | md5sum
+    let expected = message(b'p', b"md5f2871a3fd1753476439ec81baf6908be\0");
+    assert_eq!(talk.sent, expected);
+}
+
+#[test]
+fn a_password_that_was_not_given_is_asked_for_by_name() {
+    let mechanisms = b"SCRAM-SHA-256\0\0";
+    for request in [auth(3, b""), auth(5, b"salt"), auth(10, mechanisms)] {
+        let mut talk = Talk::new(&PostgresOptions {
+            password: None,
+            ..options(TlsMode::Disable)
+        });
+        assert_eq!(talk.hear(&request), Next::Finished);
+        assert_eq!(talk.error().class, ErrorClass::Lost);
+        assert!(talk.error().message.contains("user \"anna\""));
+    }
+}
+
+#[test]
+fn what_the_server_refuses_is_told_in_its_words() {
+    let mut talk = started();
+    talk.hear(&auth(3, b""));
+    let refusal = error("FATAL", "28P01", "password authentication failed");
+    assert_eq!(talk.hear(&refusal), Next::Finished);
+    let error = talk.error();
+    assert_eq!(
+        (error.class, error.sqlstate.as_str()),
+        (ErrorClass::Lost, "28P01")
+    );
+    assert!(error.message.ends_with("password authentication failed"));
+    assert!(error.message.contains("\"shop\"") && !error.message.contains("secret"));
+
+    let mut talk = started();
+    assert_eq!(talk.hear(b"Eno more proc"), Next::Input);
+    assert_eq!(talk.hear(b"esses\n\0"), Next::Finished);
+    assert!(talk.error().message.ends_with("no more processes"));
+
+    let mut talk = started();
+    assert_eq!(talk.hear(&auth(7, b"")), Next::Finished);
+    assert!(talk.error().message.contains("GSSAPI"));
+}
+
+#[test]
+fn channel_binding_is_used_where_it_can_be() {
+    let begun = |talk: &Talk| String::from_utf8_lossy(&talk.sent).into_owned();
+    let both = b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
+    let mut talk = protected(Some(vec![1; 32]));
+    talk.hear(&auth(10, both));
+    assert!(begun(&talk).contains("SCRAM-SHA-256-PLUS\0"));
+    assert!(begun(&talk).contains("p=tls-server-end-point,,n=,r="));
+    assert_eq!(talk.protocol.server().tls.as_deref(), Some("TLSv1.3"));
+
+    // Could bind, but the server does not offer it: say so.
+    let mut talk = protected(Some(vec![1; 32]));
+    talk.hear(&auth(10, b"SCRAM-SHA-256\0\0"));
+    assert!(begun(&talk).contains("SCRAM-SHA-256\0\0\0\0"));
+    assert!(begun(&talk).contains("y,,n=,r="));
+
+    // The certificate has no hash to bind to.
+    let mut talk = protected(None);
+    talk.hear(&auth(10, both));
+    assert!(begun(&talk).contains("n,,n=,r="));
+
+    let mut talk = started();
+    talk.hear(&auth(10, both));
+    assert!(talk.error().message.contains("without TLS"));
+    let mut talk = started();
+    talk.hear(&auth(10, b"OAUTHBEARER\0\0"));
+    assert!(talk.error().message.contains("SASL"));
+}
+
+#[test]
+fn a_server_that_does_not_prove_itself_is_refused() {
+    let mechanisms = auth(10, b"SCRAM-SHA-256\0\0");
+    // Letting us in half-way, without a proof.
+    let mut talk = started();
+    assert_eq!(talk.hear(&mechanisms), Next::Input);
+    talk.assert_malformed(&auth(0, b""));
+    // A nonce that does not continue ours; work without end.
+    for challenge in ["r=other,s=c2FsdA==,i=4096", "nonsense", ""] {
+        let mut talk = started();
+        talk.hear(&mechanisms);
+        assert_eq!(talk.hear(&auth(11, challenge.as_bytes())), Next::Finished);
+        assert_eq!(talk.error().class, ErrorClass::Lost);
+    }
+    for (iterations, accepted) in [(4096, true), (2_000_000_000, false)] {
+        let mut talk = started();
+        talk.hear(&mechanisms);
+        let sent = String::from_utf8_lossy(&talk.sent).into_owned();
+        let nonce = sent.split("r=").nth(1).unwrap();
+        let challenge = format!("r={nonce}more,s=c2FsdA==,i={iterations}");
+        let next = talk.hear(&auth(11, challenge.as_bytes()));
+        assert_eq!(next == Next::Input, accepted);
+        if accepted {
+            assert_eq!(talk.hear(&auth(12, b"v=AAAA")), Next::Finished);
+            assert!(talk.error().message.contains("could not prove"));
+        }
+    }
+}
+
+#[test]
+fn what_has_no_place_in_a_greeting_is_malformed() {
+    let again = [auth(0, b""), auth(0, b"")].concat();
+    let long = [&b"R"[..], &0x0010_0000_u32.to_be_bytes()].concat();
+    for bytes in [
+        &ready(b'I'),
+        &message(b'S', b"server_version\x0016\0"),
+        &message(b'D', b""),
+        &again,
+        &auth(11, b"r=x"),
+        &auth(12, b"v=x"),
+        &auth(5, b"abc"),
+        &auth(99, b""),
+        &message(b'R', b"\0"),
+        &long,
+        &b"HTTP/1.1 400 Bad Request".to_vec(),
+        &b"R\0\0\0\x03".to_vec(),
+    ] {
+        started().assert_malformed(bytes);
+    }
+}
+
+#[test]
+fn names_that_cannot_be_sent_are_refused() {
+    let options = PostgresOptions {
+        database: "a\0b".to_owned(),
+        ..options(TlsMode::Disable)
+    };
+    let error = Postgres::new(&options).err().unwrap();
+    assert_eq!(error.class, ErrorClass::Misuse);
+}
