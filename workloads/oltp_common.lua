@@ -52,6 +52,7 @@ local statements = {
    inserts = {"INSERT INTO sbtest%d (id, k, c, pad) VALUES (?, ?, ?, ?)", INT, INT, C, PAD},
 }
 
+-- Raises where the variant is none.
 local function is_redshift()
    local variant = sysbench.opt.pgsql_variant
    if variant ~= "" and variant ~= "redshift" then
@@ -67,6 +68,7 @@ function thread_init()
    con = drv:connect()
    stmt, param = {}, {} -- stmt[table].name, param[table].name[place]
    events_done = 0
+   is_redshift()
    prepare_statements()
 end
 
@@ -432,6 +434,7 @@ local function create_tables_together(drv, con)
 end
 
 function cmd_prepare()
+   is_redshift()
    local drv = sysbench.sql.driver()
    local con = drv:connect()
    if dyno then

@@ -1,0 +1,267 @@
+//! A worker whose statements go to a real SQLite file, and a way to run the built-in workloads.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use dyno_core::Target;
+use dyno_core::db::{Connection, Connector, DbError, OutcomeKind, Scratch, Submitted};
+use dyno_core::plan::{OptionValue, RandPlan};
+use dyno_core::session::{ConnId, Counter, Entry, Next, Operation, Port, Program, SessionId, Step};
+use dyno_script::{Barrier, Builtins, Host, HostConfig, LoadProgress, find};
+
+macro_rules! workloads {
+    ($($name:literal),*) => {
+        &[$(($name, include_str!(concat!("../../../../workloads/", $name, ".lua")))),*]
+    };
+}
+
+const WORKLOADS: Builtins = workloads![
+    "bulk_insert",
+    "oltp_common",
+    "oltp_delete",
+    "oltp_insert",
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_write_only",
+    "select_random_points",
+    "select_random_ranges"
+];
+
+/// A worker whose statements go to a real SQLite file.
+pub(crate) struct SqlitePort {
+    connector: Arc<dyn Connector>,
+    pub(crate) connections: BTreeMap<(SessionId, ConnId), Box<dyn Connection>>,
+    pub(crate) opened: u32,
+    scratch: Scratch,
+    events_left: u32,
+    pub(crate) counters: [u64; Counter::COUNT],
+}
+
+impl SqlitePort {
+    fn new(file: &Path, events: u32) -> Self {
+        let target = Target::parse(&format!("sqlite:{}", file.display())).unwrap();
+        Self {
+            connector: dyno_drivers::connector(&target).unwrap(),
+            connections: BTreeMap::new(),
+            opened: 0,
+            scratch: Scratch::default(),
+            events_left: events,
+            counters: [0; Counter::COUNT],
+        }
+    }
+
+    /// Reads, writes and others.
+    pub(crate) fn statements(&self) -> [u64; 3] {
+        [Counter::Read, Counter::Write, Counter::Other].map(|c| self.counters[c as usize])
+    }
+}
+
+impl Port for SqlitePort {
+    fn connect(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError> {
+        let mut connection = self.connector.connect(u64::from(self.opened))?;
+        assert_eq!(connection.advance(&mut self.scratch), Submitted::Ready);
+        let id = self.opened;
+        self.opened += 1;
+        self.connections.insert((session, id), connection);
+        Ok((id, Submitted::Ready))
+    }
+
+    fn submit(
+        &mut self,
+        session: SessionId,
+        id: ConnId,
+        operation: Operation<'_>,
+    ) -> Option<Submitted> {
+        let connection = self.connections.get_mut(&(session, id))?;
+        let scratch = &mut self.scratch;
+        let counts = matches!(operation, Operation::Query(_) | Operation::Execute(..));
+        let submitted = match operation {
+            Operation::Query(sql) => connection.query(scratch, sql),
+            Operation::Prepare(sql, kinds) => connection.prepare(scratch, sql, kinds),
+            Operation::Execute(id, params) => connection.execute(scratch, id, params),
+            Operation::CloseStatement(id) => connection.close_statement(scratch, id),
+            Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
+            Operation::NextResult => connection.next_result(scratch),
+        };
+        let outcome = connection.outcome();
+        let counter = match outcome.kind {
+            OutcomeKind::Rows => Counter::Read,
+            OutcomeKind::Done if outcome.affected > 0 => Counter::Write,
+            _ => Counter::Other,
+        };
+        self.counters[counter as usize] += u64::from(counts);
+        Some(submitted)
+    }
+
+    fn wait(&mut self, _: SessionId, _: ConnId) {}
+
+    fn connection(&mut self, session: SessionId, id: ConnId) -> Option<&mut dyn Connection> {
+        let connection = self.connections.get_mut(&(session, id))?;
+        Some(connection.as_mut())
+    }
+
+    fn disconnect(&mut self, session: SessionId, id: ConnId) {
+        self.connections.remove(&(session, id));
+    }
+
+    fn next_event(&mut self, _: SessionId) -> Next {
+        if self.events_left == 0 {
+            return Next::Stop;
+        }
+        self.events_left -= 1;
+        Next::Go
+    }
+
+    fn wait_event(&mut self, session: SessionId) -> Next {
+        self.next_event(session)
+    }
+
+    fn event_start(&mut self, _: SessionId) {}
+
+    fn event_stop(&mut self, _: SessionId) {
+        self.counters[Counter::Event as usize] += 1;
+    }
+
+    fn sleep(&mut self, _: SessionId, _: u64) {}
+
+    fn count(&mut self, _: SessionId, counter: Counter, amount: u64) {
+        self.counters[counter as usize] += amount;
+    }
+
+    fn counted(&self, _: SessionId, counter: Counter) -> u64 {
+        self.counters[counter as usize]
+    }
+
+    fn count_retry(&mut self, _: SessionId) {}
+}
+
+/// A workload with its options, as a command line would give them.
+pub(crate) struct Workload<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) sessions: u32,
+    pub(crate) options: &'a [(&'a str, &'a str)],
+}
+
+impl Workload<'_> {
+    fn config(
+        &self,
+        options: Vec<(String, OptionValue)>,
+        progress: Arc<LoadProgress>,
+    ) -> HostConfig {
+        HostConfig {
+            source: find(self.name, WORKLOADS).unwrap(),
+            builtins: WORKLOADS,
+            options,
+            argv: vec!["dyno".to_owned()],
+            command: Some("run".to_owned()),
+            seed: 5,
+            stream_base: 0,
+            rand: RandPlan::default(),
+            driver_name: Some("sqlite"),
+            percentile: 95.0,
+            ignored_errors: Vec::new(),
+            reconnect_lost: false,
+            emulate_prepared: false,
+            luajit_cmd: None,
+            barrier: Arc::new(Barrier::new(self.sessions)),
+            progress,
+            unique: Arc::default(),
+            // What is logged is in the error as well.
+            log: |_, _| {},
+        }
+    }
+
+    fn options(&self) -> Vec<(String, OptionValue)> {
+        let mut host = Host::new(Arc::new(self.config(Vec::new(), Arc::default()))).unwrap();
+        let declared = host.describe().unwrap().options.unwrap_or_default();
+        for (name, _) in self.options {
+            assert!(
+                declared.iter().any(|option| option.key() == *name),
+                "no option {name}"
+            );
+        }
+        let mut values: Vec<(String, OptionValue)> = declared
+            .iter()
+            .map(|option| {
+                let given = self.options.iter().find(|(name, _)| *name == option.key());
+                (
+                    option.key(),
+                    option.value(given.map(|(_, value)| Some(*value))).unwrap(),
+                )
+            })
+            .collect();
+        values.push((
+            "threads".to_owned(),
+            OptionValue::Number(f64::from(self.sessions)),
+        ));
+        values
+    }
+
+    /// Runs the entries one after another, each in so many sessions side by side.
+    pub(crate) fn enter(
+        &self,
+        file: &Path,
+        events: u32,
+        entries: &[Entry],
+        sessions: u32,
+    ) -> SqlitePort {
+        self.try_enter(file, events, entries, sessions, Arc::default())
+            .unwrap()
+    }
+
+    pub(crate) fn try_enter(
+        &self,
+        file: &Path,
+        events: u32,
+        entries: &[Entry],
+        sessions: u32,
+        progress: Arc<LoadProgress>,
+    ) -> Result<SqlitePort, String> {
+        let config = self.config(self.options(), progress);
+        let mut host = Host::new(Arc::new(config)).unwrap();
+        let mut port = SqlitePort::new(file, events);
+        for entry in entries {
+            for tid in 0..sessions {
+                host.enter(tid as usize, tid, entry)?;
+            }
+            let mut running: Vec<usize> = (0..sessions as usize).collect();
+            while !running.is_empty() {
+                for session in std::mem::take(&mut running) {
+                    match host.resume(&mut port, session) {
+                        Step::Finished => {}
+                        Step::Failed(message) => return Err(message),
+                        Step::Waiting | Step::Yielded => running.push(session),
+                    }
+                }
+            }
+        }
+        Ok(port)
+    }
+
+    pub(crate) fn command(&self, file: &Path, command: &str) -> SqlitePort {
+        self.enter(
+            file,
+            0,
+            &[Entry::Command(command.to_owned())],
+            self.sessions,
+        )
+    }
+
+    pub(crate) fn run(&self, file: &Path, events: u32) -> SqlitePort {
+        self.enter(
+            file,
+            events,
+            &[Entry::Init, Entry::Run, Entry::Done],
+            self.sessions,
+        )
+    }
+
+    /// A command that is not parallel runs in one session.
+    pub(crate) fn cleanup(&self, file: &Path) -> SqlitePort {
+        self.enter(file, 0, &[Entry::Command("cleanup".to_owned())], 1)
+    }
+}
