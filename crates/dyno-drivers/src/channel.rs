@@ -13,6 +13,7 @@ use dyno_core::db::{
     ServerInfo, StatementId, Submitted,
 };
 
+use crate::socket::advice;
 use crate::tls::TlsSession;
 
 /// What a protocol made of the bytes it was given.
@@ -330,7 +331,7 @@ impl<P: Protocol> Channel<P> {
         let (class, message) = match (self.state, error.kind()) {
             (State::Connecting, _) => (
                 ErrorClass::Lost,
-                format!("cannot connect to {}: {error}", self.what),
+                format!("cannot connect to {}: {error}{}", self.what, advice(error)),
             ),
             (_, io::ErrorKind::InvalidData) => (
                 ErrorClass::Protocol,

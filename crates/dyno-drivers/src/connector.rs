@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use dyno_core::Target;
-use dyno_core::db::{Connector, DbError, ErrorClass, Family};
+use dyno_core::db::{Connector, DbError, Family};
 
+use crate::remote::Remote;
 use crate::sqlite::SqliteConnector;
 
-/// A connector for the target.
+/// A connector for the target. Host names are resolved and files of certificates read here, once.
 ///
 /// # Errors
 /// Settings that cannot work: an unreadable certificate, an unknown host, a file that cannot be
@@ -15,6 +16,6 @@ use crate::sqlite::SqliteConnector;
 pub fn connector(target: &Target) -> Result<Arc<dyn Connector>, DbError> {
     match target.family {
         Family::Sqlite => Ok(Arc::new(SqliteConnector::new(target)?)),
-        Family::Mysql | Family::Postgres => Err(DbError::new(ErrorClass::Unsupported, "no driver")),
+        Family::Mysql | Family::Postgres => Ok(Arc::new(Remote::new(target)?)),
     }
 }

@@ -6,6 +6,8 @@ pub mod channel;
 mod connector;
 pub mod mysql;
 pub mod postgres;
+mod remote;
+mod socket;
 pub mod sqlite;
 mod tls;
 

@@ -6,6 +6,15 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
+mod config;
+mod der;
+mod explain;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub(crate) use config::client_config;
+
 /// What a TLS session needs.
 pub struct TlsSetup {
     /// Trust, client certificate, versions.
@@ -23,7 +32,7 @@ impl TlsSession {
     /// Prepares a session.
     pub fn new(setup: TlsSetup) -> io::Result<Self> {
         let connection = ClientConnection::new(setup.config, setup.server_name)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            .map_err(|error| invalid(&error))?;
         Ok(Self { connection })
     }
 
@@ -59,8 +68,7 @@ impl TlsSession {
             self.connection.read_tls(&mut input)?;
             let processed = self.connection.process_new_packets();
             self.drain(wire)?;
-            let state =
-                processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let state = processed.map_err(|error| invalid(&error))?;
             let start = clear.len();
             clear.resize(start + state.plaintext_bytes_to_read(), 0);
             self.connection.reader().read_exact(&mut clear[start..])?;
@@ -77,9 +85,11 @@ impl TlsSession {
         }
     }
 
-    /// The hash of the server's certificate for `tls-server-end-point` channel binding.
+    /// The hash of the server's certificate for `tls-server-end-point` channel binding, where one
+    /// is defined.
     pub fn end_point(&self) -> Option<Vec<u8>> {
-        None
+        let certificates = self.connection.peer_certificates()?;
+        der::end_point(certificates.first()?)
     }
 
     fn drain(&mut self, wire: &mut Vec<u8>) -> io::Result<()> {
@@ -88,4 +98,8 @@ impl TlsSession {
         }
         Ok(())
     }
+}
+
+fn invalid(error: &rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, explain::explain(error))
 }

@@ -1,0 +1,403 @@
+//! Connections to database servers.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use dyno_core::Target;
+use dyno_core::db::{Connection, Connector, DbError, ErrorClass, Family};
+use dyno_core::target::{Endpoint, TlsMode};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+
+use crate::channel::{Channel, Protocol, Socket};
+use crate::mysql::{Mysql, MysqlOptions};
+use crate::postgres::{Postgres, PostgresOptions};
+use crate::socket;
+use crate::tls::{TlsSetup, client_config};
+
+/// How long a connection waits for room in the queue of a UNIX socket. Meanwhile its worker does
+/// nothing else.
+const QUEUE_PATIENCE_MS_MAX: u64 = 1_000;
+
+/// How long one of several addresses of a host may take to answer before the next is tried.
+const PROBE_MS_MAX: u64 = 3_000;
+
+/// What names this program in the servers' lists of sessions.
+const APPLICATION: &str = "dyno";
+
+/// A target's endpoints, ready to be connected to.
+pub(crate) struct Remote {
+    endpoints: Vec<Place>,
+    tls: Option<Arc<ClientConfig>>,
+    speech: Speech,
+    timeout: Duration,
+}
+
+/// One endpoint.
+struct Place {
+    name: String,
+    address: Address,
+    /// Absent where there is no TLS.
+    server_name: Option<ServerName<'static>>,
+}
+
+enum Address {
+    Tcp {
+        /// In the resolver's order.
+        all: Vec<SocketAddr>,
+        /// The one that answered last.
+        preferred: AtomicUsize,
+    },
+    Unix(PathBuf),
+}
+
+/// What protocols need to know; on UNIX sockets they treat TLS otherwise.
+enum Speech {
+    Mysql {
+        tcp: Arc<MysqlOptions>,
+        unix: Arc<MysqlOptions>,
+    },
+    Postgres {
+        tcp: PostgresOptions,
+        unix: PostgresOptions,
+    },
+}
+
+impl Remote {
+    pub(crate) fn new(target: &Target) -> Result<Self, DbError> {
+        let timeout = Duration::from_millis(target.connect_timeout_ms);
+        let endpoints = target
+            .endpoints
+            .iter()
+            .map(|endpoint| place(target, endpoint, timeout))
+            .collect::<Result<Vec<_>, _>>()?;
+        if endpoints.is_empty() {
+            return Err(misuse("the target names no host".to_owned()));
+        }
+        let tls = match endpoints.iter().any(|place| place.server_name.is_some()) {
+            true => Some(client_config(&target.tls)?),
+            false => None,
+        };
+        Ok(Self {
+            endpoints,
+            tls,
+            speech: speech(target)?,
+            timeout,
+        })
+    }
+
+    fn channel<P: Protocol + 'static>(
+        &self,
+        protocol: P,
+        socket: Box<dyn Socket>,
+        endpoint: usize,
+    ) -> Box<dyn Connection> {
+        let place = &self.endpoints[endpoint];
+        let setup = self.tls.as_ref().zip(place.server_name.as_ref());
+        let setup = setup.map(|(config, server_name)| {
+            Box::new(TlsSetup {
+                config: Arc::clone(config),
+                server_name: server_name.clone(),
+            })
+        });
+        let what = place.name.clone();
+        Box::new(Channel::new(protocol, socket, setup, endpoint, what))
+    }
+}
+
+impl Connector for Remote {
+    fn connect(&self, sequence: u64) -> Result<Box<dyn Connection>, DbError> {
+        let endpoint = (sequence % self.endpoints.len() as u64) as usize;
+        let place = &self.endpoints[endpoint];
+        let (socket, is_unix): (Box<dyn Socket>, bool) = match &place.address {
+            Address::Tcp { all, preferred } => (begin(all, preferred, &place.name)?, false),
+            Address::Unix(path) => {
+                let patience = self
+                    .timeout
+                    .min(Duration::from_millis(QUEUE_PATIENCE_MS_MAX));
+                let socket = socket::unix(path, patience)
+                    .map_err(|error| cannot_connect(&place.name, &error))?;
+                (Box::new(socket), true)
+            }
+        };
+        Ok(match &self.speech {
+            Speech::Mysql { tcp, unix } => {
+                let options = if is_unix { unix } else { tcp };
+                self.channel(Mysql::new(options), socket, endpoint)
+            }
+            Speech::Postgres { tcp, unix } => {
+                let options = if is_unix { unix } else { tcp };
+                self.channel(Postgres::new(options)?, socket, endpoint)
+            }
+        })
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        let names = self.endpoints.iter().map(|place| place.name.clone());
+        names.collect()
+    }
+
+    fn family(&self) -> Family {
+        match self.speech {
+            Speech::Mysql { .. } => Family::Mysql,
+            Speech::Postgres { .. } => Family::Postgres,
+        }
+    }
+
+    fn blocks(&self) -> bool {
+        false
+    }
+}
+
+fn speech(target: &Target) -> Result<Speech, DbError> {
+    if target.family == Family::Mysql {
+        let options = |unix_socket| {
+            Arc::new(MysqlOptions {
+                user: target.user.clone(),
+                password: target.password.clone(),
+                database: target.database.clone(),
+                found_rows: target.found_rows,
+                tls: target.tls.mode,
+                unix_socket,
+                ..MysqlOptions::default()
+            })
+        };
+        return Ok(Speech::Mysql {
+            tcp: options(false),
+            unix: options(true),
+        });
+    }
+    let options = |unix_socket| PostgresOptions {
+        user: target.user.clone(),
+        password: target.password.clone(),
+        database: target.database.clone(),
+        tls: target.tls.mode,
+        unix_socket,
+        application_name: APPLICATION.to_owned(),
+    };
+    let tcp = options(false);
+    // Names that the protocol cannot transmit are refused here and not at each connection.
+    Postgres::new(&tcp)?;
+    Ok(Speech::Postgres {
+        tcp,
+        unix: options(true),
+    })
+}
+
+fn place(target: &Target, endpoint: &Endpoint, timeout: Duration) -> Result<Place, DbError> {
+    let name = endpoint.to_string();
+    let (address, host) = match endpoint {
+        Endpoint::Tcp(host, port) => (resolve(host, *port, &name, timeout)?, host.as_str()),
+        // On a UNIX socket the server can only be the local one.
+        Endpoint::Unix(path) => (Address::Unix(path.clone()), "localhost"),
+    };
+    let is_unix = matches!(address, Address::Unix(_));
+    let strict = matches!(
+        target.tls.mode,
+        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull
+    );
+    let postgres_unix = is_unix && target.family == Family::Postgres;
+    if postgres_unix && strict {
+        return Err(misuse(format!(
+            "PostgreSQL has no TLS on UNIX sockets, so sslmode={} cannot be met on {name}; leave \
+             it out, or connect by TCP",
+            target.tls.mode.name()
+        )));
+    }
+    let without_tls = postgres_unix || matches!(target.tls.mode, TlsMode::Disable | TlsMode::Allow);
+    let server_name = match without_tls {
+        true => None,
+        false => Some(ServerName::try_from(host.to_owned()).map_err(|_| {
+            misuse(format!(
+                "the host name '{host}' cannot stand in a certificate; use another, or \
+                 sslmode=disable"
+            ))
+        })?),
+    };
+    Ok(Place {
+        name,
+        address,
+        server_name,
+    })
+}
+
+/// Resolves a host, and where it has several addresses finds the first that answers.
+fn resolve(host: &str, port: u16, name: &str, timeout: Duration) -> Result<Address, DbError> {
+    let found = (host, port).to_socket_addrs().map_err(|error| {
+        lost(format!(
+            "cannot find the address of host '{host}' (for {name}): {error}; check the name and \
+             this host's resolver"
+        ))
+    })?;
+    let mut all: Vec<SocketAddr> = Vec::new();
+    for address in found {
+        // The resolver may repeat an address, once per entry in the hosts file.
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    if all.is_empty() {
+        return Err(lost(format!("host '{host}' (for {name}) has no address")));
+    }
+    let timeout = timeout.min(Duration::from_millis(PROBE_MS_MAX));
+    let preferred = match all.as_slice() {
+        [_] => 0,
+        // `localhost` is often ::1 first, and servers often listen on 127.0.0.1 alone.
+        addresses => addresses
+            .iter()
+            .position(|address| TcpStream::connect_timeout(address, timeout).is_ok())
+            // None answers now; the first one's error is told when a session connects.
+            .unwrap_or(0),
+    };
+    Ok(Address::Tcp {
+        all,
+        preferred: AtomicUsize::new(preferred),
+    })
+}
+
+/// Begins to connect to the preferred address, or the next that is not refused at once.
+fn begin(
+    all: &[SocketAddr],
+    preferred: &AtomicUsize,
+    name: &str,
+) -> Result<Box<dyn Socket>, DbError> {
+    let start = preferred.load(Ordering::Relaxed);
+    let mut first_error = None;
+    for step in 0..all.len() {
+        let index = (start + step) % all.len();
+        match socket::tcp(all[index]) {
+            Ok(socket) => {
+                if step > 0 {
+                    preferred.store(index, Ordering::Relaxed);
+                }
+                return Ok(Box::new(socket));
+            }
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    let error = first_error.unwrap_or_else(|| std::io::Error::other("there is no address"));
+    Err(cannot_connect(name, &error))
+}
+
+fn cannot_connect(name: &str, error: &std::io::Error) -> DbError {
+    lost(format!(
+        "cannot connect to {name}: {error}{}",
+        socket::advice(error)
+    ))
+}
+
+fn lost(message: String) -> DbError {
+    DbError::new(ErrorClass::Lost, message)
+}
+
+fn misuse(message: String) -> DbError {
+    DbError::new(ErrorClass::Misuse, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use dyno_core::db::{OutcomeKind, Scratch, Submitted};
+
+    use super::*;
+    use crate::connector;
+
+    fn refuse(url: &str) -> DbError {
+        connector(&Target::parse(url).unwrap()).err().unwrap()
+    }
+
+    /// How a connection fails, at once or later: that is the kernel's choice.
+    fn failure(connection: Result<Box<dyn Connection>, DbError>) -> DbError {
+        let mut connection = match connection {
+            Ok(connection) => connection,
+            Err(error) => return error,
+        };
+        let mut scratch = Scratch::default();
+        while connection.advance(&mut scratch) == Submitted::Pending {
+            std::thread::yield_now();
+        }
+        assert_eq!(connection.outcome().kind, OutcomeKind::Failed);
+        DbError::clone(connection.outcome().error.as_ref().unwrap())
+    }
+
+    fn closed_port() -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    }
+
+    #[test]
+    fn a_refused_connection_names_the_endpoint_and_what_to_try() {
+        let port = closed_port();
+        for scheme in ["mysql", "postgres"] {
+            let url = format!("{scheme}://u:hunter2@127.0.0.1:{port}");
+            let remote = connector(&Target::parse(&url).unwrap()).unwrap();
+            let error = failure(remote.connect(0));
+            assert_eq!(error.class, ErrorClass::Lost);
+            let text = error.to_string();
+            assert!(
+                text.contains(&format!("cannot connect to 127.0.0.1:{port}: ")),
+                "{text}"
+            );
+            assert!(text.contains("is the server running"), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+        let remote = connector(&Target::parse("mysql://u@/?socket=/nowhere/s").unwrap()).unwrap();
+        let text = remote.connect(0).err().unwrap().to_string();
+        assert!(text.contains("cannot connect to /nowhere/s: "), "{text}");
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_refused_at_once() {
+        let unknown = refuse("mysql://u@no-such-host.invalid");
+        assert!(
+            unknown.message.contains("host 'no-such-host.invalid'"),
+            "{unknown}"
+        );
+        let socket = refuse("postgres://u@/?host=/tmp&sslmode=require");
+        assert!(
+            socket.message.contains("no TLS on UNIX sockets"),
+            "{socket}"
+        );
+        let ca = refuse("mysql://u@127.0.0.1?sslrootcert=/nowhere/ca.pem");
+        assert!(ca.message.contains("/nowhere/ca.pem"), "{ca}");
+    }
+
+    #[test]
+    fn endpoints_take_turns() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("mysql://u@127.0.0.1:{port},localhost:{port},127.0.0.1:{port}");
+        let remote = connector(&Target::parse(&url).unwrap()).unwrap();
+        let names = remote.endpoints();
+        assert_eq!(names[1], format!("localhost:{port}"));
+        // `localhost` may be ::1 first, where nobody listens: the next address is taken.
+        for sequence in 0..7 {
+            let connection = remote.connect(sequence).unwrap();
+            assert_eq!(connection.endpoint() as u64, sequence % 3);
+            assert!(connection.fd().is_some() && connection.wants_write());
+        }
+        assert!(!remote.blocks());
+        assert_eq!(remote.family(), Family::Mysql);
+    }
+
+    #[test]
+    fn a_server_that_hangs_up_is_named() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("mysql://u@127.0.0.1:{port}");
+        let remote = connector(&Target::parse(&url).unwrap()).unwrap();
+        let connection = remote.connect(0);
+        drop(listener.accept().unwrap());
+        let error = failure(connection);
+        assert!(
+            error.message.contains(&format!("127.0.0.1:{port}")),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! From TLS settings to rustls's configuration.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dyno_core::clock;
+use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::target::{TlsMode, TlsOptions};
+use rustls::client::Resumption;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::time_provider::TimeProvider;
+use rustls::{ClientConfig, RootCertStore};
+
+use super::verify::{Trust, Verifier};
+
+/// The configuration for these settings. Made once per target: it reads files. Sessions are not
+/// resumed, so that each connection costs what a connection costs.
+///
+/// # Errors
+/// Files that cannot be read or hold something else; no authority to trust.
+pub(crate) fn client_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, DbError> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Verifier::new(trust(options)?, &provider);
+    let builder = ClientConfig::builder_with_details(provider, Arc::new(DynoTime))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| refused(format!("TLS cannot be set up: {error}")))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match (&options.cert, &options.key) {
+        (Some(cert), Some(key)) => {
+            let chain = certificates(cert, "sslcert")?;
+            let key_der = private_key(key)?;
+            builder
+                .with_client_auth_cert(chain, key_der)
+                .map_err(|error| {
+                    refused(format!(
+                        "the client certificate {} (sslcert) and its key {} (sslkey) cannot be \
+                         used together: {error}",
+                        cert.display(),
+                        key.display()
+                    ))
+                })?
+        }
+        _ => builder.with_no_client_auth(),
+    };
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
+fn trust(options: &TlsOptions) -> Result<Trust, DbError> {
+    let check_name = match options.mode {
+        TlsMode::VerifyFull => true,
+        TlsMode::VerifyCa => false,
+        TlsMode::Disable | TlsMode::Allow | TlsMode::Prefer | TlsMode::Require => {
+            return Ok(Trust::Anyone);
+        }
+    };
+    let (roots, named) = match &options.ca {
+        Some(path) => named_roots(path)?,
+        None => (system_roots()?, Vec::new()),
+    };
+    Ok(Trust::Roots {
+        roots,
+        named,
+        check_name,
+    })
+}
+
+fn named_roots(path: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), DbError> {
+    let named = certificates(path, "sslrootcert")?;
+    let mut roots = RootCertStore::empty();
+    for (index, certificate) in named.iter().enumerate() {
+        roots.add(certificate.clone()).map_err(|error| {
+            refused(format!(
+                "certificate {} in {} (sslrootcert) cannot be used: {error}",
+                index + 1,
+                path.display()
+            ))
+        })?;
+    }
+    Ok((roots, named))
+}
+
+fn system_roots() -> Result<RootCertStore, DbError> {
+    let loaded = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (added, _ignored) = roots.add_parsable_certificates(loaded.certs);
+    if added > 0 {
+        return Ok(roots);
+    }
+    let why = match loaded.errors.first() {
+        Some(error) => format!(" ({error})"),
+        None => String::new(),
+    };
+    Err(refused(format!(
+        "there are no certificates of authorities on this system{why}; install the package \
+         ca-certificates, or name the PEM file of the server's authority with sslrootcert="
+    )))
+}
+
+fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>, DbError> {
+    let error = |why: &dyn std::fmt::Display| {
+        refused(format!(
+            "cannot read certificates from {} ({what}): {why}",
+            path.display()
+        ))
+    };
+    let certificates = CertificateDer::pem_file_iter(path)
+        .map_err(|why| error(&why))?
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|why| error(&why))?;
+    match certificates.is_empty() {
+        true => Err(error(&"there is no '-----BEGIN CERTIFICATE-----' in it")),
+        false => Ok(certificates),
+    }
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, DbError> {
+    PrivateKeyDer::from_pem_file(path).map_err(|why| {
+        refused(format!(
+            "cannot read a private key from {} (sslkey): {why}; it must be a PEM file with a key \
+             that is not encrypted (openssl pkey -in OLD -out NEW removes the passphrase)",
+            path.display()
+        ))
+    })
+}
+
+fn refused(message: String) -> DbError {
+    DbError::new(ErrorClass::Misuse, message)
+}
+
+/// The civil time of the one place that reads clocks.
+#[derive(Debug)]
+struct DynoTime;
+
+impl TimeProvider for DynoTime {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(clock::wall_time()))
+    }
+}

@@ -1,0 +1,86 @@
+//! Connections by URL to real servers.
+
+// The helpers of these tests fail as the tests do.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Blocking, needed};
+use dyno_core::Target;
+use dyno_core::db::{Connector, DbError};
+use dyno_drivers::connector;
+
+fn open(url: &str) -> Arc<dyn Connector> {
+    connector(&Target::parse(url).unwrap()).unwrap()
+}
+
+fn connect(url: &str) -> Result<Blocking, DbError> {
+    Blocking::connect(open(url).connect(0)?)
+}
+
+fn refuse(url: &str) -> String {
+    connect(url).err().unwrap().to_string()
+}
+
+#[test]
+fn mysql_urls_lead_to_servers() {
+    for (socket, tcp) in [
+        ("DYNO_TEST_MARIADB_SOCKET", "DYNO_TEST_MARIADB_TCP"),
+        ("DYNO_TEST_MYSQL_SOCKET", "DYNO_TEST_MYSQL_TCP"),
+    ] {
+        let (socket, tcp) = (needed(socket), needed(tcp));
+        let both = open(&format!("mysql://root@{tcp}/mysql?socket={socket}"));
+        for sequence in 0..2 {
+            let mut connection = Blocking::connect(both.connect(sequence).unwrap()).unwrap();
+            assert_eq!(connection.connection.endpoint() as u64, sequence);
+            assert_eq!(connection.single("SELECT DATABASE()"), "mysql");
+        }
+        let mut plain = connect(&format!("mysql://root@{tcp}?sslmode=disable")).unwrap();
+        assert_eq!(plain.single("SELECT 1"), "1");
+        let error = refuse(&format!("mysql://root@{tcp}/dyno_no_such_db"));
+        assert!(error.contains("dyno_no_such_db"), "{error}");
+        let error = refuse(&format!("mysql://dyno_nobody:hunter2@{tcp}"));
+        assert!(
+            error.contains("dyno_nobody") && !error.contains("hunter2"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn mysql_certificates_are_checked_as_asked() {
+    let tcp = needed("DYNO_TEST_MYSQL_TCP");
+    let required = connect(&format!("mysql://root@{tcp}?sslmode=require")).unwrap();
+    let tls = required.connection.server().tls.clone();
+    assert_eq!(tls.as_deref(), Some("TLSv1.3"));
+    // The server made its own authority, which this host does not know.
+    let error = refuse(&format!("mysql://root@{tcp}?sslmode=verify-ca"));
+    assert!(error.contains("sslrootcert="), "{error}");
+    let socket = needed("DYNO_TEST_MYSQL_SOCKET");
+    let mut by_socket = connect(&format!("mysql://root@/?socket={socket}")).unwrap();
+    let directory = by_socket.single("SELECT @@datadir");
+    let ca = format!("{directory}ca.pem");
+    connect(&format!("mysql://root@{tcp}?sslrootcert={ca}")).unwrap();
+    let url = format!("mysql://root@{tcp}?sslrootcert={ca}&sslmode=verify-full");
+    assert!(refuse(&url).contains("names no host"), "{}", refuse(&url));
+}
+
+#[test]
+fn postgres_urls_lead_to_servers() {
+    let (socket, tcp) = (needed("DYNO_TEST_PG_SOCKET"), needed("DYNO_TEST_PG_TCP"));
+    let both = open(&format!(
+        "postgres://postgres@{tcp}/postgres?socket={socket}"
+    ));
+    for sequence in 0..2 {
+        let mut connection = Blocking::connect(both.connect(sequence).unwrap()).unwrap();
+        assert_eq!(connection.single("SELECT current_database()"), "postgres");
+        assert_eq!(
+            connection.single("SELECT current_setting('application_name')"),
+            "dyno"
+        );
+    }
+    let error = refuse(&format!("postgres://postgres@{tcp}/dyno_no_such_db"));
+    assert!(error.contains("dyno_no_such_db"), "{error}");
+}
