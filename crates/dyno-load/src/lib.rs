@@ -1,1 +1,33 @@
-//! dyno-load
+//! The hot path: workers that drive thousands of sessions each, pacing, recording, and the run's
+//! clock. It knows neither databases nor script languages: sessions run a
+//! [`dyno_core::session::Program`], and connections come from a [`dyno_core::db::Connector`].
+//!
+//! A run has these phases: every session initialises; a barrier; the ramp-up, in which sessions
+//! begin one after another; the warm-up; the measurement; and after its deadline the grace, in
+//! which events under way may end. An event belongs to where it began (in an open loop: where it
+//! was due), with all of its statements.
+
+mod arrivals;
+mod calendar;
+mod crew;
+mod descriptors;
+mod merger;
+mod message;
+mod outcome;
+mod poller;
+mod port;
+mod quota;
+mod recorder;
+mod run;
+mod session;
+mod single;
+mod state;
+mod stop;
+mod timers;
+mod worker;
+
+pub use descriptors::{DescriptorError, ensure_descriptors};
+pub use outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
+pub use run::{Progress, Run, RunConfig, longest};
+pub use single::{Single, run_single};
+pub use stop::{StopLevel, StopSignal};

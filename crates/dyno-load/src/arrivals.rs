@@ -1,0 +1,198 @@
+//! The arrivals of an open loop: when each event is due, whether or not anybody is free.
+
+use dyno_core::clock::Nanos;
+use dyno_core::plan::{Arrivals, OpenLoop};
+use dyno_core::rand::Stream;
+
+/// The stream of arrivals is a session's stream that no session has.
+const ARRIVAL_STREAM: u64 = u64::MAX;
+
+/// When arrivals begin, from when they are measured, and when they end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// The first instant.
+    pub(crate) begin: Nanos,
+    /// Arrivals before it belong to the warm-up.
+    pub(crate) measured: Nanos,
+    /// No arrival at or after it.
+    pub(crate) end: Option<Nanos>,
+    /// No more than so many measured arrivals.
+    pub(crate) limit: Option<u64>,
+}
+
+/// Arrivals in order, by absolute instants: each is the previous plus a gap, whatever the clock
+/// said in between. A clone gives the same instants again.
+#[derive(Clone, Debug)]
+pub(crate) struct Generator {
+    span: Span,
+    kind: Arrivals,
+    gap_ns: f64,
+    stream: Stream,
+    /// How many arrivals there were before `upcoming`.
+    index: u64,
+    /// The offset of `upcoming` from the beginning. A double holds every nanosecond of a hundred
+    /// days exactly.
+    offset_ns: f64,
+    measured: u64,
+    upcoming: Option<Nanos>,
+}
+
+impl Generator {
+    /// The arrivals of this loop; `seed` fixes them.
+    pub(crate) fn new(open: OpenLoop, seed: u64, span: Span) -> Self {
+        let mut generator = Self {
+            span,
+            kind: open.arrivals,
+            gap_ns: 1e9 / open.per_second,
+            stream: Stream::new(seed, ARRIVAL_STREAM),
+            index: 0,
+            offset_ns: 0.0,
+            measured: 0,
+            upcoming: None,
+        };
+        if open.arrivals == Arrivals::Poisson {
+            generator.offset_ns = generator.exponential_gap();
+        }
+        generator.settle();
+        generator
+    }
+
+    /// Takes the next arrival; `None` when there is none any more.
+    #[inline]
+    pub(crate) fn claim(&mut self) -> Option<Nanos> {
+        let arrival = self.upcoming?;
+        self.index += 1;
+        self.offset_ns = match self.kind {
+            // From the index, so that a fractional gap's rounding does not add up.
+            Arrivals::Constant => self.index as f64 * self.gap_ns,
+            Arrivals::Poisson => self.offset_ns + self.exponential_gap(),
+        };
+        self.measured += u64::from(arrival >= self.span.measured);
+        self.settle();
+        Some(arrival)
+    }
+
+    /// Takes all arrivals that are due at `now` and tells how many there were since the beginning.
+    pub(crate) fn due_by(&mut self, now: Nanos) -> u64 {
+        while self.upcoming.is_some_and(|arrival| arrival <= now) {
+            self.claim();
+        }
+        self.index
+    }
+
+    /// An exponential gap by inversion; `1 - u` lies in (0, 1], so the logarithm is finite.
+    fn exponential_gap(&mut self) -> f64 {
+        -(1.0 - self.stream.next_f64()).ln() * self.gap_ns
+    }
+
+    fn settle(&mut self) {
+        let arrival = self.span.begin.saturating_add(self.offset_ns as u64);
+        let past_end = self.span.end.is_some_and(|end| arrival >= end);
+        let past_limit = arrival >= self.span.measured
+            && self.span.limit.is_some_and(|limit| self.measured >= limit);
+        self.upcoming = (!past_end && !past_limit).then_some(arrival);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generator(per_second: f64, arrivals: Arrivals, span: Span) -> Generator {
+        let open = OpenLoop {
+            per_second,
+            arrivals,
+        };
+        Generator::new(open, 42, span)
+    }
+
+    fn endless(begin: Nanos) -> Span {
+        Span {
+            begin,
+            measured: begin,
+            end: None,
+            limit: None,
+        }
+    }
+
+    #[test]
+    fn constant_arrivals_do_not_drift_with_a_fractional_gap() {
+        let begin = 123_456_789;
+        let mut arrivals = generator(3.0, Arrivals::Constant, endless(begin));
+        for index in 0..3_000_000u64 {
+            let exact = (u128::from(index) * 1_000_000_000 / 3) as u64;
+            let arrival = arrivals.claim().unwrap();
+            assert!(arrival.abs_diff(begin + exact) <= 1, "arrival {index}");
+        }
+    }
+
+    #[test]
+    fn rates_below_one_per_second_have_their_gaps() {
+        let mut arrivals = generator(0.25, Arrivals::Constant, endless(0));
+        let gaps = [0, 4, 8, 12].map(|seconds| Some(seconds * 1_000_000_000));
+        assert_eq!([(); 4].map(|()| arrivals.claim()), gaps);
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential() {
+        let n = 20_000;
+        let mut arrivals = generator(1000.0, Arrivals::Poisson, endless(5));
+        let mut previous = 5;
+        let mut gaps: Vec<f64> = (0..n)
+            .map(|_| {
+                let arrival = arrivals.claim().unwrap();
+                let gap = arrival - previous;
+                previous = arrival;
+                gap as f64 / 1e6
+            })
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / f64::from(n);
+        // The mean's standard error is 1/sqrt(n) = 0.0071; four of them.
+        assert!((mean - 1.0).abs() < 0.0283, "mean gap {mean} ms");
+        gaps.sort_by(f64::total_cmp);
+        let distance = gaps
+            .iter()
+            .enumerate()
+            .map(|(i, gap)| {
+                let expected = 1.0 - (-gap).exp();
+                let below = i as f64 / f64::from(n);
+                (expected - below)
+                    .abs()
+                    .max((expected - below - 1.0 / f64::from(n)).abs())
+            })
+            .fold(0.0, f64::max);
+        // Kolmogorov-Smirnov, 99.9 % point: 1.95 / sqrt(n).
+        assert!(distance < 1.95 / f64::from(n).sqrt(), "distance {distance}");
+    }
+
+    #[test]
+    fn a_clone_counts_what_the_original_hands_out() {
+        let mut arrivals = generator(1000.0, Arrivals::Poisson, endless(0));
+        let mut counter = arrivals.clone();
+        let taken: Vec<Nanos> = (0..5000).filter_map(|_| arrivals.claim()).collect();
+        for now in [0, 1_000_000, 777_777_777, 777_777_777, 3_000_000_000] {
+            let due = taken.iter().filter(|arrival| **arrival <= now).count();
+            assert_eq!(counter.due_by(now), due as u64, "at {now}");
+        }
+    }
+
+    #[test]
+    fn the_end_and_the_limit_hold_and_warm_up_does_not_use_the_limit() {
+        let span = Span {
+            begin: 0,
+            measured: 1_000_000_000,
+            end: Some(3_000_000_000),
+            limit: Some(15),
+        };
+        let mut arrivals = generator(10.0, Arrivals::Constant, span);
+        let all: Vec<Nanos> = std::iter::from_fn(|| arrivals.claim()).collect();
+        assert_eq!(all.len(), 10 + 15);
+        assert_eq!(arrivals.due_by(u64::MAX), 25);
+        let unlimited = Span {
+            limit: None,
+            ..span
+        };
+        let mut arrivals = generator(10.0, Arrivals::Constant, unlimited);
+        assert_eq!(std::iter::from_fn(|| arrivals.claim()).count(), 30);
+    }
+}

@@ -1,0 +1,252 @@
+//! The workers as the coordinator sees them: hired, initialised, written to, dismissed.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use dyno_core::clock::Nanos;
+use dyno_core::session::{Entry, Program};
+
+use crate::calendar::nanos;
+use crate::message::{Control, Mailbox, Message, Waits};
+use crate::outcome::LoadError;
+use crate::recorder::{Handover, Recorder};
+use crate::run::RunConfig;
+use crate::state::{Parts, now};
+use crate::stop::{Listening, StopLevel, StopSignal};
+use crate::worker::Worker;
+
+/// How long workers may take to drop everything.
+const DISMISS_NS: Nanos = 900_000_000;
+/// How long workers may take to say what their sessions wait for.
+const REPORT_NS: Nanos = 200_000_000;
+
+/// The workers. Their threads are never joined, because a script may hang.
+pub(crate) struct Crew {
+    mailboxes: Vec<Arc<Mailbox>>,
+    spares: Vec<Sender<Box<Handover>>>,
+    messages: Receiver<Message>,
+    sessions: u32,
+    _listening: Listening,
+}
+
+impl Crew {
+    /// Starts the threads.
+    pub(crate) fn hire<P, F>(config: &RunConfig, factory: F) -> Result<Self, LoadError>
+    where
+        P: Program + 'static,
+        F: Fn(usize) -> Result<P, String> + Send + Sync + 'static,
+    {
+        let sessions = config.drive.sessions;
+        let size = config.drive.workers.min(sessions) as usize;
+        let (sender, messages) = channel();
+        let mut mailboxes = Vec::with_capacity(size);
+        for _ in 0..size {
+            let mailbox = Mailbox::new().map_err(|error| {
+                LoadError::Start(format!("no descriptor for waking a worker: {error}"))
+            })?;
+            mailboxes.push(mailbox);
+        }
+        let listening = {
+            let (mailboxes, sender) = (mailboxes.clone(), sender.clone());
+            config.stop.listen(Box::new(move || {
+                mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
+                // A coordinator that left has nothing to stop.
+                let _ = sender.send(Message::Stopped);
+            }))
+        };
+        let mut crew = Self {
+            mailboxes,
+            spares: Vec::with_capacity(size),
+            messages,
+            sessions,
+            _listening: listening,
+        };
+        let factory = Arc::new(factory);
+        let sequence = Arc::new(AtomicU64::new(u64::from(sessions)));
+        let endpoints = config.connector.as_ref().map_or(0, |c| c.endpoints().len());
+        for index in 0..size {
+            let (spares, returned) = channel();
+            crew.spares.push(spares);
+            let recorder = Recorder::new(index, endpoints, sender.clone(), returned);
+            let parts = Parts {
+                tids: (index as u32..sessions).step_by(size).collect(),
+                connector: config.connector.clone(),
+                sequence: Arc::clone(&sequence),
+                stop: Arc::clone(&config.stop),
+                mailbox: Arc::clone(&crew.mailboxes[index]),
+                recorder,
+            };
+            let spawned = spawn(
+                index,
+                Arc::clone(&factory),
+                parts,
+                sender.clone(),
+                config.entry.clone(),
+            );
+            if let Err(error) = spawned {
+                crew.post_all(|| Control::Abandon);
+                let message = format!("thread {index} of {size} could not be made: {error}");
+                return Err(LoadError::Start(message));
+            }
+        }
+        Ok(crew)
+    }
+
+    /// Waits until all sessions are initialised.
+    pub(crate) fn initialise(&self, timeout: Duration, stop: &StopSignal) -> Result<(), LoadError> {
+        let limit = now().saturating_add(nanos(timeout));
+        let mut ready = 0;
+        if stop.level() != StopLevel::None {
+            return Err(self.dismiss(LoadError::Interrupted, 0));
+        }
+        while ready < self.size() {
+            let left = limit.saturating_sub(now());
+            match self.messages.recv_timeout(Duration::from_nanos(left)) {
+                Ok(Message::Ready) => ready += 1,
+                Ok(Message::Failed(tid, why)) => {
+                    let error = match tid {
+                        Some(tid) => LoadError::Init { tid, why },
+                        None => LoadError::Start(why),
+                    };
+                    return Err(self.dismiss(error, 0));
+                }
+                Ok(Message::Stopped) => return Err(self.dismiss(LoadError::Interrupted, 0)),
+                Ok(_) => {}
+                Err(_) => return Err(self.dismiss(self.timed_out(timeout), 0)),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many there are.
+    pub(crate) fn size(&self) -> usize {
+        self.mailboxes.len()
+    }
+
+    /// The next message.
+    pub(crate) fn receive(&self, timeout: Duration) -> Result<Message, RecvTimeoutError> {
+        self.messages.recv_timeout(timeout)
+    }
+
+    /// Writes to one worker.
+    pub(crate) fn post(&self, worker: usize, control: Control) {
+        self.mailboxes[worker].post(control);
+    }
+
+    /// Writes to all.
+    pub(crate) fn post_all(&self, control: impl Fn() -> Control) {
+        for mailbox in &self.mailboxes {
+            mailbox.post(control());
+        }
+    }
+
+    /// Returns a buffer to its worker.
+    pub(crate) fn give_back(&self, handover: Box<Handover>) {
+        // A worker that has ended needs none.
+        let _ = self.spares[handover.worker].send(handover);
+    }
+
+    /// Has everybody drop everything, and waits for that as long as it is decent.
+    fn dismiss(&self, error: LoadError, gone: usize) -> LoadError {
+        self.post_all(|| Control::Abandon);
+        let limit = now() + DISMISS_NS;
+        let mut gone = gone;
+        while gone < self.size() {
+            let left = limit.saturating_sub(now());
+            match self.messages.recv_timeout(Duration::from_nanos(left)) {
+                Ok(Message::Ended(_) | Message::Lost) => gone += 1,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        error
+    }
+
+    /// What sessions that are not ready wait for.
+    fn timed_out(&self, timeout: Duration) -> LoadError {
+        self.post_all(|| Control::Report);
+        let limit = now() + REPORT_NS;
+        let mut sum = Waits::default();
+        let mut answers = 0;
+        while answers < self.size() {
+            let left = limit.saturating_sub(now());
+            match self.messages.recv_timeout(Duration::from_nanos(left)) {
+                Ok(Message::Waits(waits)) => {
+                    answers += 1;
+                    sum.ready += waits.ready;
+                    sum.connecting += waits.connecting;
+                    sum.statement += waits.statement;
+                    sum.sleeping += waits.sleeping;
+                    sum.queued += waits.queued;
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        let known = sum.ready + sum.connecting + sum.statement + sum.sleeping + sum.queued;
+        let kinds = [
+            (sum.connecting, "waited for a connection"),
+            (sum.statement, "waited for a statement's answer"),
+            (sum.sleeping, "slept"),
+            (sum.queued, "had not had their turn"),
+            (
+                self.sessions - known,
+                "are with workers that hang in the script",
+            ),
+        ];
+        let waits: Vec<String> = kinds
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        LoadError::InitTimeout {
+            ready: sum.ready,
+            sessions: self.sessions,
+            timeout_s: timeout.as_secs_f64(),
+            waits: waits.join(", "),
+        }
+    }
+}
+
+fn spawn<P, F>(
+    index: usize,
+    factory: Arc<F>,
+    parts: Parts,
+    messages: Sender<Message>,
+    entry: Entry,
+) -> std::io::Result<()>
+where
+    P: Program + 'static,
+    F: Fn(usize) -> Result<P, String> + Send + Sync + 'static,
+{
+    let thread = std::thread::Builder::new().name(format!("dyno-{index}"));
+    let body = move || {
+        let ended = messages.clone();
+        let work = || {
+            let program = factory(index)?;
+            let worker = Worker::new(index, program, parts, ended, entry)
+                .map_err(|error| format!("worker {index} cannot wait for sockets: {error}"))?;
+            worker.live();
+            Ok(())
+        };
+        let why = match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(Ok(())) => return,
+            Ok(Err(why)) => why,
+            Err(panic) => format!("worker {index} broke down: {}", panic_text(&*panic)),
+        };
+        // A coordinator that left has its result already; there is nobody to tell.
+        let _ = messages.send(Message::Failed(None, why));
+        let _ = messages.send(Message::Lost);
+    };
+    thread.spawn(body).map(drop)
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}

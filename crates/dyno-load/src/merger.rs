@@ -1,0 +1,168 @@
+//! Merges the workers' intervals by number and lets them out in order.
+
+use std::collections::VecDeque;
+
+use dyno_core::clock::Nanos;
+use dyno_core::interval::{Counters, Interval, merge_errors};
+
+use crate::arrivals::Generator;
+use crate::calendar::Schedule;
+use crate::recorder::Handover;
+
+/// The merging side of interval recording. Totals take everything as it comes; an interval is let
+/// out when all workers have handed it over, or when half an interval has passed since its end.
+/// What comes later than that is in the totals only.
+pub(crate) struct Merger {
+    schedule: Schedule,
+    seats: Vec<Seat>,
+    /// Intervals not let out yet; the first one's number is `next`.
+    pending: VecDeque<Interval>,
+    next: u64,
+    totals: Interval,
+    in_grace: Counters,
+    /// Counts arrivals that are due.
+    due: Option<Generator>,
+    backlog_max: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seat {
+    complete_to: u64,
+    begun: u64,
+}
+
+impl Merger {
+    pub(crate) fn new(schedule: Schedule, workers: usize, due: Option<Generator>) -> Self {
+        Self {
+            schedule,
+            seats: vec![Seat::default(); workers],
+            pending: VecDeque::new(),
+            next: 0,
+            totals: Interval::default(),
+            in_grace: Counters::default(),
+            due,
+            backlog_max: 0,
+        }
+    }
+
+    /// Takes in what a worker handed over.
+    pub(crate) fn add(&mut self, handover: &Handover) {
+        let interval = &handover.interval;
+        merge(&mut self.totals, interval);
+        if let Some(seat) = self.seats.get_mut(handover.worker) {
+            seat.complete_to = seat.complete_to.max(handover.complete_to);
+            seat.begun = seat.begun.max(handover.begun);
+        }
+        if handover.grace {
+            self.in_grace.merge(&interval.counters);
+            return;
+        }
+        let Some(offset) = interval.index.checked_sub(self.next) else {
+            return;
+        };
+        let boundary = self.start_of(interval.index + 1);
+        while self.pending.len() as u64 <= offset {
+            let pending = self.empty(self.next + self.pending.len() as u64);
+            self.pending.push_back(pending);
+        }
+        let pending = &mut self.pending[offset as usize];
+        merge(pending, interval);
+        pending.running += interval.running;
+        pending.concurrency += interval.concurrency;
+        pending.end = pending.end.max(interval.end.min(boundary));
+    }
+
+    /// The worker hands nothing over any more.
+    pub(crate) fn retire(&mut self, worker: usize) {
+        if let Some(seat) = self.seats.get_mut(worker) {
+            seat.complete_to = u64::MAX;
+        }
+    }
+
+    /// When the next interval is let out at the latest.
+    pub(crate) fn late_at(&self) -> Nanos {
+        let end = self.start_of(self.next + 1);
+        end.saturating_add(self.schedule.interval_ns / 2)
+    }
+
+    /// The next interval in order, if it is time for it.
+    pub(crate) fn release(&mut self, now: Nanos) -> Option<Interval> {
+        let complete = self.seats.iter().all(|seat| seat.complete_to > self.next);
+        let finished = self.seats.iter().all(|seat| seat.complete_to == u64::MAX);
+        let late = now >= self.late_at() && !self.ended_by(self.next);
+        if self.pending.is_empty() && (finished || !(complete || late)) {
+            return None;
+        }
+        if !complete && !late {
+            return None;
+        }
+        self.let_out()
+    }
+
+    /// The next interval of those that are left, complete or not.
+    pub(crate) fn release_rest(&mut self) -> Option<Interval> {
+        (!self.pending.is_empty()).then(|| self.let_out()).flatten()
+    }
+
+    /// Arrivals that were due at `at` and had not begun when workers last said so.
+    pub(crate) fn backlog(&mut self, at: Nanos) -> u64 {
+        let begun: u64 = self.seats.iter().map(|seat| seat.begun).sum();
+        let due = self.due.as_mut().map_or(0, |due| due.due_by(at));
+        due.saturating_sub(begun)
+    }
+
+    /// Everything: totals, what of them came in the grace, and the longest backlog.
+    pub(crate) fn into_totals(self) -> (Interval, Counters, u64) {
+        (self.totals, self.in_grace, self.backlog_max)
+    }
+
+    fn let_out(&mut self) -> Option<Interval> {
+        let mut interval = match self.pending.pop_front() {
+            Some(interval) => interval,
+            None => self.empty(self.next),
+        };
+        self.next += 1;
+        if interval.end <= interval.start {
+            // Nobody handed anything over: a quiet or a late interval has its planned end.
+            interval.end = self.start_of(interval.index + 1);
+        }
+        interval.backlog = self.backlog(interval.end);
+        self.backlog_max = self.backlog_max.max(interval.backlog);
+        Some(interval)
+    }
+
+    fn empty(&self, index: u64) -> Interval {
+        let start = self.start_of(index);
+        Interval {
+            index,
+            start,
+            end: start,
+            ..Interval::default()
+        }
+    }
+
+    /// The start of an interval, which is its predecessor's end; the deadline cuts the last one.
+    fn start_of(&self, index: u64) -> Nanos {
+        let offset = index.saturating_mul(self.schedule.interval_ns);
+        let start = self.schedule.measured.saturating_add(offset);
+        start.min(self.schedule.deadline.unwrap_or(Nanos::MAX))
+    }
+
+    fn ended_by(&self, index: u64) -> bool {
+        let deadline = self.schedule.deadline;
+        deadline.is_some_and(|deadline| self.start_of(index) >= deadline)
+    }
+}
+
+/// Adds an interval's sums to another's.
+fn merge(into: &mut Interval, from: &Interval) {
+    into.counters.merge(&from.counters);
+    into.latencies.merge(&from.latencies);
+    merge_errors(&mut into.errors, &from.errors);
+    if into.endpoints.len() < from.endpoints.len() {
+        into.endpoints.resize(from.endpoints.len(), 0);
+    }
+    for (sum, count) in into.endpoints.iter_mut().zip(&from.endpoints) {
+        *sum += count;
+    }
+}

@@ -1,0 +1,110 @@
+//! What the coordinator and its workers tell each other.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dyno_core::clock::Nanos;
+use dyno_core::interval::{Counters, Latencies};
+
+use crate::arrivals::Generator;
+use crate::calendar::Schedule;
+use crate::outcome::SessionTotals;
+use crate::poller::Waker;
+use crate::quota::Quota;
+use crate::recorder::Handover;
+
+/// From a worker (or the stop signal) to the coordinator.
+pub(crate) enum Message {
+    /// All sessions of this worker are initialised.
+    Ready,
+    /// An interval of one worker.
+    Handover(Box<Handover>),
+    /// A session failed; without a session, the worker itself did.
+    Failed(Option<u32>, String),
+    /// What sessions that are not ready wait for.
+    Waits(Waits),
+    /// The worker is done; it sends nothing more.
+    Ended(Box<WorkerEnd>),
+    /// A worker is gone without last words.
+    Lost,
+    /// The stop signal was set.
+    Stopped,
+}
+
+/// What a worker's sessions wait for while they initialise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    pub(crate) ready: u32,
+    pub(crate) connecting: u32,
+    pub(crate) statement: u32,
+    pub(crate) sleeping: u32,
+    pub(crate) queued: u32,
+}
+
+/// A worker's last words.
+#[derive(Debug)]
+pub(crate) struct WorkerEnd {
+    pub(crate) worker: usize,
+    pub(crate) sessions: Vec<SessionTotals>,
+    pub(crate) warmup: Counters,
+    pub(crate) unfinished: u64,
+    pub(crate) last_event_end: Nanos,
+    /// When new events stopped; `None` when all sessions ended by themselves before.
+    pub(crate) stopped: Option<Nanos>,
+    pub(crate) lag: Option<Box<Latencies>>,
+    pub(crate) cpu_ns: Nanos,
+    pub(crate) spin_ns: Nanos,
+    pub(crate) span_ns: Nanos,
+    pub(crate) stall_ns_max: Nanos,
+}
+
+/// From the coordinator to a worker.
+pub(crate) enum Control {
+    /// All sessions of all workers are ready: go.
+    Start(Box<Start>),
+    /// No new event begins from now on.
+    End,
+    /// Drop everything.
+    Abandon,
+    /// Tell what sessions wait for.
+    Report,
+}
+
+/// What a worker needs to know to start.
+pub(crate) struct Start {
+    pub(crate) schedule: Schedule,
+    pub(crate) arrivals: Option<Arc<Mutex<Generator>>>,
+    pub(crate) quota: Option<Arc<Quota>>,
+}
+
+/// A worker's letter box.
+pub(crate) struct Mailbox {
+    pub(crate) waker: Waker,
+    controls: Mutex<Vec<Control>>,
+}
+
+impl Mailbox {
+    pub(crate) fn new() -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            waker: Waker::new()?,
+            controls: Mutex::default(),
+        }))
+    }
+
+    /// Leaves something and wakes the worker.
+    pub(crate) fn post(&self, control: Control) {
+        self.locked().push(control);
+        self.waker.wake();
+    }
+
+    /// Takes everything out.
+    pub(crate) fn take(&self) -> Vec<Control> {
+        self.waker.clear();
+        std::mem::take(&mut *self.locked())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Control>> {
+        // A list of messages: valid whatever a panicking thread did.
+        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,131 @@
+//! What a run came to.
+
+use dyno_core::clock::Nanos;
+use dyno_core::interval::{Counters, Interval, Latencies};
+use dyno_core::summary::RunEnd;
+use thiserror::Error;
+
+/// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// Everything measured: events that began (open loop: were due) after the warm-up and ended
+    /// before the grace was over. Complete, whatever the observer saw in time.
+    pub totals: Interval,
+    /// What of `totals` was recorded after the deadline or the early end. Rates are over
+    /// `totals - in_grace`.
+    pub in_grace: Counters,
+    /// Each session's share, by `tid`; sessions of stuck workers are missing.
+    pub sessions: Vec<SessionTotals>,
+    /// Start of the measurement.
+    pub measured_start: Nanos,
+    /// Its end without the grace: the deadline, the early stop, or the end of the last event when
+    /// all sessions ended by themselves.
+    pub measured_end: Nanos,
+    /// From the start of the measurement to the end of the last event that counts.
+    pub elapsed_ns: Nanos,
+    /// Events begun and not ended when the grace was over.
+    pub unfinished: u64,
+    /// What the warm-up did.
+    pub warmup: Counters,
+    /// Open loop: how late events began although their session was free (as service times).
+    pub pacing_lag: Option<Box<Latencies>>,
+    /// Open loop: arrivals due and not begun when new events stopped.
+    pub backlog: u64,
+    /// Open loop: the longest backlog at the end of an interval.
+    pub backlog_max: u64,
+    /// The workers, in order.
+    pub workers: Vec<WorkerReport>,
+    /// What failed: the session, if it was one, and why.
+    pub failures: Vec<(Option<u32>, String)>,
+    /// How it ended.
+    pub end: RunEnd,
+}
+
+impl RunOutcome {
+    /// What ended within the measurement: the numerator of rates.
+    pub fn in_window(&self) -> Counters {
+        let (all, late) = (&self.totals.counters, &self.in_grace);
+        Counters {
+            events: all.events - late.events,
+            reads: all.reads - late.reads,
+            writes: all.writes - late.writes,
+            other: all.other - late.other,
+            errors: all.errors - late.errors,
+            reconnects: all.reconnects - late.reconnects,
+            retries: all.retries - late.retries,
+            rows: all.rows - late.rows,
+            bytes_in: all.bytes_in - late.bytes_in,
+            bytes_out: all.bytes_out - late.bytes_out,
+        }
+    }
+
+    /// Events that ended after the deadline, within the grace. Contained in `totals`.
+    pub fn events_in_grace(&self) -> u64 {
+        self.in_grace.events
+    }
+}
+
+/// A session's share of the measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionTotals {
+    /// The session.
+    pub tid: u32,
+    /// Its events.
+    pub events: u64,
+    /// Its time in events.
+    pub busy_ns: Nanos,
+}
+
+/// What driving its sessions cost a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkerReport {
+    /// CPU time of its thread during the measurement, without spinning for due times.
+    pub cpu_ns: Nanos,
+    /// CPU time spent spinning for due times (open loop).
+    pub spin_ns: Nanos,
+    /// `cpu_ns` over the time it ran: 1 is a whole core.
+    pub busy: f64,
+    /// The longest time that its loop was kept from its sockets.
+    pub stall_ns_max: Nanos,
+    /// It did not return in time: its thread hangs in the script. What it had handed over counts,
+    /// the rest is lost, and the other fields are zero.
+    pub stuck: bool,
+}
+
+/// Why there is no result.
+#[derive(Debug, Error, PartialEq)]
+pub enum LoadError {
+    /// The settings make no sense.
+    #[error("{0}")]
+    Config(String),
+    /// Threads, descriptors or programs could not be made.
+    #[error("cannot start the workers: {0}")]
+    Start(String),
+    /// A session's initialisation failed.
+    #[error("session {tid} could not be initialised: {why}")]
+    Init {
+        /// The session.
+        tid: u32,
+        /// In the script's or server's words.
+        why: String,
+    },
+    /// Sessions took too long to initialise.
+    #[error(
+        "only {ready} of {sessions} sessions were ready within {timeout_s} s: {waits}; is the \
+         server reachable and its connection limit high enough? A longer initialisation timeout \
+         gives them more time"
+    )]
+    InitTimeout {
+        /// Ready sessions.
+        ready: u32,
+        /// All sessions.
+        sessions: u32,
+        /// The timeout, in seconds.
+        timeout_s: f64,
+        /// What the others waited for.
+        waits: String,
+    },
+    /// Stopped by the user before anything was measured.
+    #[error("stopped before the measurement began")]
+    Interrupted,
+}

@@ -1,0 +1,307 @@
+//! What a worker offers to the program of a session.
+
+use dyno_core::clock::Nanos;
+use dyno_core::db::{Connection, DbError, Submitted};
+use dyno_core::session::{ConnId, Counter, Next, Operation, Port, SessionId};
+
+use crate::poller;
+use crate::quota::Permission;
+use crate::recorder::Class;
+use crate::session::{OperationKind, Stage, Wait};
+use crate::state::{State, as_connection, now};
+
+/// After so many events without waiting a session gives way, if the worker has others.
+const TURN_EVENTS_MAX: u32 = 64;
+/// After so long too.
+const TURN_NS_MAX: Nanos = 1_000_000;
+/// How long to wait for what other workers may give back of the events limit.
+const QUOTA_RETRY_NS: Nanos = 1_000_000;
+
+impl Port for State {
+    fn connect(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError> {
+        self.stamp = 0;
+        self.open(session)
+    }
+
+    #[inline]
+    fn submit(
+        &mut self,
+        session: SessionId,
+        id: ConnId,
+        operation: Operation<'_>,
+    ) -> Option<Submitted> {
+        self.stamp = 0;
+        if self.sessions[session].conns.find(id)?.pending {
+            // One operation at a time; who did not yield for the last one waits for it here.
+            self.wait(session, id);
+        }
+        let record = &mut self.sessions[session];
+        let conn = record.conns.find(id)?;
+        let scratch = &mut self.scratch;
+        let connection = conn.connection.as_mut();
+        let (kind, submitted) = match operation {
+            Operation::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),
+            Operation::Execute(statement, params) => (
+                OperationKind::Statement,
+                connection.execute(scratch, statement, params),
+            ),
+            Operation::BulkLoad(load) => (
+                OperationKind::Statement,
+                connection.bulk_load(scratch, load),
+            ),
+            Operation::Prepare(sql, kinds) => (
+                OperationKind::Service,
+                connection.prepare(scratch, sql, kinds),
+            ),
+            Operation::CloseStatement(statement) => (
+                OperationKind::Service,
+                connection.close_statement(scratch, statement),
+            ),
+            Operation::NextResult => (OperationKind::NextResult, connection.next_result(scratch)),
+        };
+        conn.kind = kind;
+        if submitted == Submitted::Ready {
+            self.settle(session, id);
+            return Some(Submitted::Ready);
+        }
+        conn.pending = true;
+        // What was reported already is not reported again: look at once.
+        let look = std::mem::take(&mut conn.edge) || kind == OperationKind::NextResult;
+        if look && self.advance(session, id) {
+            return Some(Submitted::Ready);
+        }
+        self.update_interest(session, id);
+        self.sessions[session].wait = Wait::Operation;
+        Some(Submitted::Pending)
+    }
+
+    fn wait(&mut self, session: SessionId, id: ConnId) {
+        loop {
+            let at = now();
+            self.tick(at);
+            self.over |= at >= self.limit();
+            let (over, until) = (self.over, self.next_mark.min(self.limit()));
+            let Some(conn) = self.sessions[session].conns.find(id) else {
+                return;
+            };
+            if !conn.pending {
+                return;
+            }
+            if over {
+                self.disconnect(session, id);
+                return;
+            }
+            let (fd, writes) = (conn.connection.fd(), conn.connection.wants_write());
+            poller::wait_for(fd, writes, &self.mailbox.waker, at, until);
+            if self.advance(session, id) {
+                self.sessions[session].wait = Wait::Turn;
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn connection(&mut self, session: SessionId, id: ConnId) -> Option<&mut dyn Connection> {
+        self.sessions[session].conns.find(id).map(as_connection)
+    }
+
+    fn disconnect(&mut self, session: SessionId, id: ConnId) {
+        self.stamp = 0;
+        let record = &mut self.sessions[session];
+        let Some(mut conn) = record.conns.remove(id) else {
+            return;
+        };
+        if conn.pending {
+            record.wait = Wait::Turn;
+            self.connecting -= u32::from(conn.kind == OperationKind::Connect);
+        } else {
+            conn.connection.close();
+        }
+    }
+
+    #[inline]
+    fn next_event(&mut self, session: SessionId) -> Next {
+        if self.stamp == 0 {
+            self.stamp = now();
+        }
+        let at = self.stamp;
+        self.tick(at);
+        let Some(calendar) = &self.calendar else {
+            return Next::Stop;
+        };
+        if self.stopping
+            || self.over
+            || !self.has_events
+            || self.sessions[session].stage != Stage::Run
+        {
+            return Next::Stop;
+        }
+        if at < self.ramp_end {
+            let begin = calendar.schedule().begin_of(self.sessions[session].tid);
+            if at < begin {
+                return self.pause(session, begin);
+            }
+        }
+        self.turn_events += 1;
+        if self.turn_events == 1 {
+            self.turn_start = at;
+        } else if self.live > 1
+            && (self.turn_events > TURN_EVENTS_MAX || at - self.turn_start >= TURN_NS_MAX)
+        {
+            return Next::Wait;
+        }
+        if self.arrivals.is_some() {
+            return self.next_arrival(session, at);
+        }
+        if !calendar.measures(at) {
+            self.sessions[session].class = Class::Warmup;
+            return Next::Go;
+        }
+        if let Some(quota) = &self.quota {
+            match quota.take(&mut self.lease) {
+                Permission::Granted => {}
+                Permission::Later => return self.pause(session, at + QUOTA_RETRY_NS),
+                Permission::Exhausted => return Next::Stop,
+            }
+        }
+        self.sessions[session].class = Class::Measured;
+        Next::Go
+    }
+
+    fn wait_event(&mut self, session: SessionId) -> Next {
+        loop {
+            let next = self.next_event(session);
+            if next != Next::Wait {
+                return next;
+            }
+            while self.sessions[session].wait == Wait::Event {
+                let at = now();
+                self.tick(at);
+                let due = self.sessions[session].due;
+                if at >= due || self.stopping || self.over {
+                    break;
+                }
+                let until = due.min(self.next_mark);
+                poller::wait_for(None, false, &self.mailbox.waker, at, until);
+            }
+            self.sessions[session].wait = Wait::Turn;
+            self.stamp = 0;
+            self.turn_events = 0;
+        }
+    }
+
+    #[inline]
+    fn event_start(&mut self, session: SessionId) {
+        let started = match self.stamp {
+            0 => now(),
+            stamp => stamp,
+        };
+        let record = &mut self.sessions[session];
+        self.in_events += u32::from(!record.in_event);
+        record.in_event = true;
+        record.started = started;
+    }
+
+    #[inline]
+    fn event_stop(&mut self, session: SessionId) {
+        let at = now();
+        if at >= self.next_mark {
+            self.pass_marks(at);
+        }
+        self.stamp = at;
+        if !self.drop_event(session) || self.over {
+            return;
+        }
+        let record = &mut self.sessions[session];
+        record.counters[Counter::Event as usize] += 1;
+        match record.class {
+            Class::Measured => {
+                let service_ns = at - record.started;
+                record.events += 1;
+                record.busy_ns += service_ns;
+                let open = self.arrivals.is_some();
+                let response_ns = open.then(|| at - record.scheduled);
+                self.recorder.event(at, service_ns, response_ns);
+            }
+            Class::Warmup => {
+                self.recorder.counters(Class::Warmup).events += 1;
+                if self.calendar.as_ref().is_some_and(|c| c.measures(at)) {
+                    record.class = Class::Measured;
+                }
+            }
+            Class::Outside => {}
+        }
+    }
+
+    fn sleep(&mut self, session: SessionId, duration_ns: Nanos) {
+        let due = now().saturating_add(duration_ns);
+        self.set_timer(session, due, Wait::Sleep);
+    }
+
+    #[inline]
+    fn count(&mut self, session: SessionId, counter: Counter, amount: u64) {
+        let record = &mut self.sessions[session];
+        record.counters[counter as usize] += amount;
+        self.recorder.counters(record.class).add(counter, amount);
+    }
+
+    fn counted(&self, session: SessionId, counter: Counter) -> u64 {
+        self.sessions[session].counters[counter as usize]
+    }
+
+    fn count_retry(&mut self, session: SessionId) {
+        let class = self.sessions[session].class;
+        self.recorder.counters(class).retries += 1;
+    }
+}
+
+impl State {
+    /// The session's next arrival in an open loop. Idle sessions claim arrivals in order and wait
+    /// for them: that is a single queue with as many servers as sessions, without a dispatcher.
+    #[inline]
+    fn next_arrival(&mut self, session: SessionId, at: Nanos) -> Next {
+        if !self.sessions[session].claimed {
+            let Some(scheduled) = self.claim() else {
+                return Next::Stop;
+            };
+            let record = &mut self.sessions[session];
+            record.claimed = true;
+            record.waited = false;
+            record.scheduled = scheduled;
+        }
+        let scheduled = self.sessions[session].scheduled;
+        if scheduled > at {
+            self.sessions[session].waited = true;
+            return self.pause(session, scheduled);
+        }
+        let measured = self
+            .calendar
+            .as_ref()
+            .is_some_and(|c| c.measures(scheduled));
+        let record = &mut self.sessions[session];
+        record.claimed = false;
+        self.begun += 1;
+        record.class = if measured {
+            if record.waited {
+                self.recorder.lag(at - scheduled);
+            }
+            Class::Measured
+        } else {
+            Class::Warmup
+        };
+        Next::Go
+    }
+
+    /// The session's next event may begin at `due`.
+    fn pause(&mut self, session: SessionId, due: Nanos) -> Next {
+        self.set_timer(session, due, Wait::Event);
+        Next::Wait
+    }
+
+    fn set_timer(&mut self, session: SessionId, due: Nanos, wait: Wait) {
+        let record = &mut self.sessions[session];
+        record.wait = wait;
+        record.due = due;
+        self.timers.arm(due, session);
+    }
+}

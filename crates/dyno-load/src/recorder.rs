@@ -1,0 +1,237 @@
+//! What a worker records, and hands over at each interval's end.
+//!
+//! A worker writes into buffers of its own: counters and histograms of the running interval. At a
+//! boundary it sends the buffer to the coordinator and goes on with a recycled one, so that the
+//! steady state has no allocation, no lock and no shared cache line per operation.
+
+use std::sync::mpsc::{Receiver, Sender};
+
+use dyno_core::clock::Nanos;
+use dyno_core::db::DbError;
+use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies};
+
+use crate::calendar::Closed;
+use crate::message::Message;
+
+/// How many intervals a worker may have handed over that were not merged yet. At that point it
+/// goes on recording in the same buffer: that interval is then handed over late, with what came
+/// after it.
+const UNMERGED_MAX: usize = 8;
+
+/// To which sums something belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// To none: initialisation and clean-up.
+    Outside,
+    /// To the warm-up.
+    Warmup,
+    /// To the measurement.
+    Measured,
+}
+
+/// What one worker recorded in an interval.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    pub(crate) worker: usize,
+    pub(crate) interval: Interval,
+    /// All intervals before this one have been handed over.
+    pub(crate) complete_to: u64,
+    /// Arrivals begun since the start of the run, warm-up included.
+    pub(crate) begun: u64,
+    /// It is what ended after the deadline, not an interval.
+    pub(crate) grace: bool,
+}
+
+impl Handover {
+    fn new(worker: usize, endpoints: usize) -> Box<Self> {
+        let interval = Interval {
+            endpoints: vec![0; endpoints],
+            ..Interval::default()
+        };
+        Box::new(Self {
+            worker,
+            interval,
+            complete_to: 0,
+            begun: 0,
+            grace: false,
+        })
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub(crate) fn clear(&mut self) {
+        clear_latencies(&mut self.interval.latencies);
+        self.interval.counters = Counters::default();
+        self.interval.errors.clear();
+        self.interval.endpoints.fill(0);
+        self.grace = false;
+    }
+}
+
+/// Forgets recorded latencies without touching the memory of histograms that were not used.
+fn clear_latencies(latencies: &mut Latencies) {
+    if !latencies.response.is_empty() || !latencies.service.is_empty() {
+        latencies.clear();
+    }
+}
+
+/// The state of a worker's sessions at an interval's end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Standing {
+    pub(crate) running: u32,
+    pub(crate) concurrency: u32,
+    pub(crate) begun: u64,
+}
+
+/// A worker's recorder.
+pub(crate) struct Recorder {
+    current: Box<Handover>,
+    warmup: Counters,
+    outside: Counters,
+    spares: Receiver<Box<Handover>>,
+    messages: Sender<Message>,
+    /// Handed over and not yet back.
+    away: usize,
+    spare: Option<Box<Handover>>,
+    worker: usize,
+    last_event_end: Nanos,
+    /// Only in an open loop.
+    lag: Option<Box<Latencies>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        worker: usize,
+        endpoints: usize,
+        messages: Sender<Message>,
+        spares: Receiver<Box<Handover>>,
+    ) -> Self {
+        Self {
+            current: Handover::new(worker, endpoints),
+            warmup: Counters::default(),
+            outside: Counters::default(),
+            spares,
+            messages,
+            away: 0,
+            spare: Some(Handover::new(worker, endpoints)),
+            worker,
+            last_event_end: 0,
+            lag: None,
+        }
+    }
+
+    /// The sums that a class goes to.
+    #[inline]
+    pub(crate) fn counters(&mut self, class: Class) -> &mut Counters {
+        match class {
+            Class::Measured => &mut self.current.interval.counters,
+            Class::Warmup => &mut self.warmup,
+            Class::Outside => &mut self.outside,
+        }
+    }
+
+    /// A measured event ended at `now`.
+    #[inline]
+    pub(crate) fn event(&mut self, now: Nanos, service_ns: Nanos, response_ns: Option<Nanos>) {
+        let interval = &mut self.current.interval;
+        interval.counters.events += 1;
+        interval.latencies.record_service(service_ns);
+        if let Some(response_ns) = response_ns {
+            interval.latencies.record_response(response_ns);
+        }
+        self.last_event_end = now;
+    }
+
+    /// An event began so much later than it was due, although its session was free.
+    #[inline]
+    pub(crate) fn lag(&mut self, lag_ns: Nanos) {
+        self.lag.get_or_insert_default().record_service(lag_ns);
+    }
+
+    /// A statement went to this endpoint.
+    #[inline]
+    pub(crate) fn statement(&mut self, class: Class, endpoint: usize) {
+        if class == Class::Measured
+            && let Some(count) = self.current.interval.endpoints.get_mut(endpoint)
+        {
+            *count += 1;
+        }
+    }
+
+    /// An operation failed.
+    #[cold]
+    pub(crate) fn error(&mut self, class: Class, error: &DbError) {
+        if class != Class::Measured {
+            return;
+        }
+        let errors = &mut self.current.interval.errors;
+        match errors.get_mut(&error.key()) {
+            Some(entry) => entry.count += 1,
+            None => {
+                let sample = error.to_string();
+                errors.insert(error.key(), ErrorCount { count: 1, sample });
+            }
+        }
+    }
+
+    /// Closes an interval and hands it over, if the coordinator keeps up.
+    pub(crate) fn close(&mut self, closed: Closed, standing: Standing) {
+        while let Ok(mut spare) = self.spares.try_recv() {
+            self.away -= 1;
+            spare.clear();
+            self.spare = Some(spare);
+        }
+        let last = closed.next_index == u64::MAX;
+        if self.away >= UNMERGED_MAX && !last {
+            return;
+        }
+        let endpoints = self.current.interval.endpoints.len();
+        let spare = self.spare.take();
+        let next = spare.unwrap_or_else(|| Handover::new(self.worker, endpoints));
+        let mut done = std::mem::replace(&mut self.current, next);
+        done.interval.index = closed.index;
+        done.interval.start = closed.start;
+        done.interval.end = closed.end;
+        done.complete_to = closed.next_index;
+        self.send(done, standing);
+        self.current.grace = last;
+    }
+
+    /// Hands over what is there at the end of the run.
+    pub(crate) fn finish(&mut self, index: u64, start: Nanos, end: Nanos, begun: u64) {
+        let next = Handover::new(self.worker, 0);
+        let mut done = std::mem::replace(&mut self.current, next);
+        done.interval.index = index;
+        done.interval.start = start;
+        done.interval.end = end;
+        done.complete_to = u64::MAX;
+        let standing = Standing {
+            begun,
+            ..Standing::default()
+        };
+        self.send(done, standing);
+    }
+
+    /// The end of the last measured event; 0 when there was none.
+    pub(crate) fn last_event_end(&self) -> Nanos {
+        self.last_event_end
+    }
+
+    /// What the warm-up did.
+    pub(crate) fn warmup(&self) -> Counters {
+        self.warmup
+    }
+
+    /// Takes the pacing lags.
+    pub(crate) fn take_lag(&mut self) -> Option<Box<Latencies>> {
+        self.lag.take()
+    }
+
+    fn send(&mut self, mut handover: Box<Handover>, standing: Standing) {
+        handover.interval.running = standing.running;
+        handover.interval.concurrency = standing.concurrency;
+        handover.begun = standing.begun;
+        self.away += 1;
+        // A coordinator that left has its result already; there is nobody to tell.
+        let _ = self.messages.send(Message::Handover(handover));
+    }
+}

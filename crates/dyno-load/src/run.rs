@@ -1,0 +1,336 @@
+//! A run from its start to its outcome: the coordinator's side.
+
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use dyno_core::clock::Nanos;
+use dyno_core::db::Connector;
+use dyno_core::interval::{Interval, Latencies};
+use dyno_core::plan::Drive;
+use dyno_core::session::{Entry, Program};
+use dyno_core::summary::RunEnd;
+
+use crate::arrivals::{Generator, Span};
+use crate::calendar::{Schedule, nanos};
+use crate::crew::Crew;
+use crate::merger::Merger;
+use crate::message::{Control, Message, Start, WorkerEnd};
+use crate::outcome::{LoadError, RunOutcome, WorkerReport};
+use crate::quota::Quota;
+use crate::state::now;
+use crate::stop::{StopLevel, StopSignal};
+
+/// How long after the grace a worker is believed to be stuck. Clean-up ends 500 ms after it.
+const STUCK_NS: Nanos = 900_000_000;
+
+/// What to run.
+#[derive(Clone)]
+pub struct RunConfig {
+    /// How it is driven. `workers` beyond `sessions` are not started.
+    pub drive: Drive,
+    /// Where connections come from; `None` for scripts without a database.
+    pub connector: Option<Arc<dyn Connector>>,
+    /// Ends it early.
+    pub stop: Arc<StopSignal>,
+    /// [`Entry::Run`]: every session initialises, runs within the drive's limits, and cleans up.
+    /// [`Entry::Command`]: every session runs the command once, without limits, warm-up or pacing;
+    /// a failing session does not end the others.
+    pub entry: Entry,
+}
+
+/// What a run's observer is told, in this order.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// All sessions are initialised and begin.
+    Started {
+        /// When measuring begins, on [`dyno_core::Clock`]: after the ramp-up and the warm-up.
+        measured: Nanos,
+    },
+    /// An interval is over. Its figures are those of all workers, unless one of them was late by
+    /// more than half an interval: what that one recorded is in the run's totals only.
+    Interval(&'a Interval),
+}
+
+/// Runs.
+pub struct Run;
+
+impl Run {
+    /// Runs to the end. `factory` makes each worker's program on the worker's own thread, given
+    /// the worker's number; sessions of a worker have the `tid`s `number, number + workers, …`.
+    /// `observer` is called on the calling thread.
+    ///
+    /// The events limit is exact and works as sysbench's does: an event takes its place within the
+    /// limit when the session is told to go on, so an event that does not count afterwards (it
+    /// returned true, or failed) has used a place. Events of the warm-up use none.
+    ///
+    /// # Errors
+    /// Whatever keeps the run from starting. What happens later is in the outcome.
+    pub fn start<P, F, O>(
+        config: RunConfig,
+        factory: F,
+        observer: O,
+    ) -> Result<RunOutcome, LoadError>
+    where
+        P: Program + 'static,
+        F: Fn(usize) -> Result<P, String> + Send + Sync + 'static,
+        O: FnMut(Progress<'_>),
+    {
+        validate(&config)?;
+        let crew = Crew::hire(&config, factory)?;
+        crew.initialise(config.drive.init_timeout, &config.stop)?;
+        Coordinator::new(config, crew, observer).run()
+    }
+}
+
+fn validate(config: &RunConfig) -> Result<(), LoadError> {
+    let drive = &config.drive;
+    let refuse = |message: &str| Err(LoadError::Config(message.to_owned()));
+    if drive.sessions == 0 || drive.workers == 0 {
+        return refuse("a run needs at least one session and one worker");
+    }
+    if drive.interval < Duration::from_millis(10) {
+        return refuse("the reporting interval must be at least 10 ms");
+    }
+    if !matches!(config.entry, Entry::Run | Entry::Command(_)) {
+        return refuse("a run's sessions can run the workload or a command, nothing else");
+    }
+    match drive.open_loop {
+        Some(open) if !(open.per_second > 0.0 && open.per_second <= 1e9) => {
+            refuse("the rate must be above 0 and at most 1,000,000,000 events per second")
+        }
+        _ => Ok(()),
+    }
+}
+
+struct Coordinator<O> {
+    config: RunConfig,
+    crew: Crew,
+    observer: O,
+    merger: Merger,
+    schedule: Schedule,
+    ends: Vec<Option<Box<WorkerEnd>>>,
+    at_work: usize,
+    failures: Vec<(Option<u32>, String)>,
+    /// When the user or a failure ended the run.
+    ended_early: Option<Nanos>,
+    interrupted: bool,
+    /// When workers that have not returned are believed to be stuck.
+    patience: Nanos,
+}
+
+impl<O: FnMut(Progress<'_>)> Coordinator<O> {
+    fn new(config: RunConfig, crew: Crew, observer: O) -> Self {
+        let drive = &config.drive;
+        let schedule = match config.entry {
+            Entry::Run => Schedule::new(drive, now()),
+            _ => Schedule::unbounded(drive, now()),
+        };
+        let (arrivals, quota) = match config.entry {
+            Entry::Run => (arrivals(drive, &schedule), drive.events),
+            _ => (None, None),
+        };
+        // In an open loop the arrivals themselves are limited.
+        let quota = quota.filter(|_| arrivals.is_none());
+        let quota = quota.map(|events| Arc::new(Quota::new(events, crew.size())));
+        let merger = Merger::new(schedule, crew.size(), arrivals.clone());
+        let shared = arrivals.map(|generator| Arc::new(std::sync::Mutex::new(generator)));
+        for worker in 0..crew.size() {
+            let start = Start {
+                schedule,
+                arrivals: shared.clone(),
+                quota: quota.clone(),
+            };
+            crew.post(worker, Control::Start(Box::new(start)));
+        }
+        let patience = schedule.deadline.map_or(Nanos::MAX, |deadline| {
+            deadline
+                .saturating_add(schedule.grace_ns)
+                .saturating_add(STUCK_NS)
+        });
+        Self {
+            ends: (0..crew.size()).map(|_| None).collect(),
+            at_work: crew.size(),
+            crew,
+            observer,
+            merger,
+            schedule,
+            failures: Vec::new(),
+            ended_early: None,
+            interrupted: false,
+            patience,
+            config,
+        }
+    }
+
+    fn run(mut self) -> Result<RunOutcome, LoadError> {
+        (self.observer)(Progress::Started {
+            measured: self.schedule.measured,
+        });
+        while self.at_work > 0 {
+            let at = now();
+            if at >= self.patience {
+                break;
+            }
+            let until = self.merger.late_at().max(at + 1_000_000).min(self.patience);
+            match self.crew.receive(Duration::from_nanos(until - at)) {
+                Ok(message) => self.handle(message),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            while let Some(interval) = self.merger.release(now()) {
+                (self.observer)(Progress::Interval(&interval));
+            }
+        }
+        Ok(self.conclude())
+    }
+
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Handover(handover) => {
+                self.merger.add(&handover);
+                self.crew.give_back(handover);
+            }
+            Message::Failed(tid, why) => {
+                self.failures.push((tid, why));
+                if self.config.entry == Entry::Run {
+                    self.crew.post_all(|| Control::End);
+                    self.end_early(self.schedule.grace_ns);
+                }
+            }
+            Message::Ended(end) => {
+                self.at_work -= 1;
+                self.merger.retire(end.worker);
+                let worker = end.worker;
+                self.ends[worker] = Some(end);
+            }
+            Message::Lost => self.at_work -= 1,
+            Message::Stopped => self.stopped(),
+            Message::Ready | Message::Waits(_) => {}
+        }
+    }
+
+    fn stopped(&mut self) {
+        let before_deadline = self.schedule.deadline.is_none_or(|at| now() < at);
+        match self.config.stop.level() {
+            StopLevel::None => {}
+            StopLevel::End => {
+                self.interrupted |= before_deadline;
+                self.end_early(self.schedule.grace_ns);
+            }
+            StopLevel::Abandon => {
+                self.interrupted = true;
+                self.end_early(0);
+            }
+        }
+    }
+
+    fn end_early(&mut self, grace_ns: Nanos) {
+        let at = now();
+        let deadline = self.schedule.deadline.unwrap_or(Nanos::MAX);
+        self.ended_early.get_or_insert(at.min(deadline));
+        let patience = at.saturating_add(grace_ns).saturating_add(STUCK_NS);
+        self.patience = self.patience.min(patience);
+    }
+
+    fn conclude(mut self) -> RunOutcome {
+        let measured_start = self.schedule.measured;
+        let measured_end = self.measured_end().max(measured_start);
+        while let Some(interval) = self.merger.release_rest() {
+            (self.observer)(Progress::Interval(&interval));
+        }
+        let backlog = self.merger.backlog(measured_end);
+        let end = self.end();
+        let workers = self.ends.iter().map(|end| report(end.as_deref())).collect();
+        let ends: Vec<Box<WorkerEnd>> = self.ends.into_iter().flatten().collect();
+        let last_event = ends.iter().map(|end| end.last_event_end).max();
+        let (mut totals, in_grace, backlog_max) = self.merger.into_totals();
+        totals.start = measured_start;
+        totals.end = measured_end;
+        totals.backlog = backlog;
+        let mut outcome = RunOutcome {
+            totals,
+            in_grace,
+            sessions: Vec::new(),
+            measured_start,
+            measured_end,
+            elapsed_ns: last_event.unwrap_or(0).saturating_sub(measured_start),
+            unfinished: 0,
+            warmup: Default::default(),
+            pacing_lag: self.config.drive.open_loop.map(|_| Box::default()),
+            backlog,
+            backlog_max: backlog_max.max(backlog),
+            workers,
+            failures: self.failures,
+            end,
+        };
+        for end in ends {
+            outcome.sessions.extend(end.sessions);
+            outcome.unfinished += end.unfinished;
+            outcome.warmup.merge(&end.warmup);
+            if let (Some(sum), Some(lag)) = (&mut outcome.pacing_lag, end.lag) {
+                Latencies::merge(sum, &lag);
+            }
+        }
+        outcome.sessions.sort_by_key(|session| session.tid);
+        outcome
+    }
+
+    /// The end of the measurement without the grace.
+    fn measured_end(&self) -> Nanos {
+        let ends = || self.ends.iter().flatten();
+        let mut stopped = ends().filter_map(|end| end.stopped).max();
+        if self.ends.iter().any(Option::is_none) {
+            stopped = stopped.max(self.ended_early.or(self.schedule.deadline));
+        }
+        let last_event = ends().map(|end| end.last_event_end).max();
+        stopped.or(last_event).unwrap_or(0)
+    }
+
+    fn end(&self) -> RunEnd {
+        match self.failures.first() {
+            Some((Some(tid), why)) => RunEnd::Failed(format!("session {tid}: {why}")),
+            Some((None, why)) => RunEnd::Failed(why.clone()),
+            None if self.interrupted => RunEnd::Interrupted,
+            None => RunEnd::Completed,
+        }
+    }
+}
+
+fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
+    let span = Span {
+        begin: schedule.begin,
+        measured: schedule.measured,
+        end: schedule.deadline,
+        limit: drive.events,
+    };
+    let open = drive.open_loop?;
+    Some(Generator::new(open, drive.seed, span))
+}
+
+fn report(end: Option<&WorkerEnd>) -> WorkerReport {
+    let Some(end) = end else {
+        return WorkerReport {
+            stuck: true,
+            ..WorkerReport::default()
+        };
+    };
+    // Spinning is waiting awake; it says nothing about how much the worker has to do.
+    let cpu_ns = end.cpu_ns.saturating_sub(end.spin_ns);
+    WorkerReport {
+        cpu_ns,
+        spin_ns: end.spin_ns,
+        busy: cpu_ns as f64 / end.span_ns.max(1) as f64,
+        stall_ns_max: end.stall_ns_max,
+        stuck: false,
+    }
+}
+
+/// The longest time that a run with these settings takes after its sessions have been initialised:
+/// `None` without a time limit.
+pub fn longest(drive: &Drive) -> Option<Duration> {
+    let time = drive.time?;
+    let phases = [drive.ramp_up, drive.warmup, time, drive.grace];
+    let sum: Nanos = phases.into_iter().map(nanos).sum();
+    Some(Duration::from_nanos(sum.saturating_add(STUCK_NS)))
+}

@@ -1,0 +1,205 @@
+//! A session's record: compact, because a worker keeps ten thousand of them.
+
+use std::os::fd::RawFd;
+
+use dyno_core::clock::Nanos;
+use dyno_core::db::Connection;
+use dyno_core::session::{ConnId, Counter};
+
+use crate::recorder::Class;
+
+/// A session as its worker sees it. The first cache lines are what an operation touches.
+#[repr(align(64))]
+pub(crate) struct Session {
+    /// Its connections.
+    pub(crate) conns: Conns,
+    /// When its event began.
+    pub(crate) started: Nanos,
+    /// When its event was due; only in an open loop.
+    pub(crate) scheduled: Nanos,
+    /// When it is woken, if it waits for time.
+    pub(crate) due: Nanos,
+    pub(crate) tid: u32,
+    pub(crate) stage: Stage,
+    pub(crate) wait: Wait,
+    pub(crate) class: Class,
+    /// It has a claimed arrival or a place within the events limit that no event used yet.
+    pub(crate) claimed: bool,
+    /// It was free and waiting when its arrival was due.
+    pub(crate) waited: bool,
+    pub(crate) in_event: bool,
+    /// Its own totals since it began, in sysbench's order.
+    pub(crate) counters: [u64; Counter::COUNT],
+    /// Measured events.
+    pub(crate) events: u64,
+    /// Time in measured events, without the wait before them.
+    pub(crate) busy_ns: Nanos,
+}
+
+/// How far a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its initialisation has not begun.
+    Queued,
+    /// It initialises.
+    Init,
+    /// It is initialised.
+    Ready,
+    /// It runs.
+    Run,
+    /// It cleans up.
+    Done,
+    /// It is over.
+    Ended,
+}
+
+/// What a session waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// For its turn.
+    Turn,
+    /// For a connection being made.
+    Connect,
+    /// For an operation's end.
+    Operation,
+    /// For the instant at which its next event may begin.
+    Event,
+    /// For a sleep to end.
+    Sleep,
+}
+
+impl Session {
+    pub(crate) fn new(tid: u32) -> Self {
+        Self {
+            conns: Conns::default(),
+            started: 0,
+            scheduled: 0,
+            due: 0,
+            tid,
+            stage: Stage::Queued,
+            wait: Wait::Turn,
+            class: Class::Outside,
+            claimed: false,
+            waited: false,
+            in_event: false,
+            counters: [0; Counter::COUNT],
+            events: 0,
+            busy_ns: 0,
+        }
+    }
+}
+
+/// A connection of a session.
+pub(crate) struct Conn {
+    pub(crate) connection: Box<dyn Connection>,
+    pub(crate) id: ConnId,
+    /// The registered descriptor, or -1.
+    pub(crate) fd: RawFd,
+    pub(crate) endpoint: u32,
+    pub(crate) kind: OperationKind,
+    /// An operation is under way.
+    pub(crate) pending: bool,
+    /// Readiness to be written is reported.
+    pub(crate) writes: bool,
+    /// Readiness was reported while nothing was under way. Edges come once only, so the next
+    /// operation has to look for itself.
+    pub(crate) edge: bool,
+}
+
+/// What an operation means for the statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OperationKind {
+    /// A connection being made.
+    Connect,
+    /// A statement.
+    Statement,
+    /// A further result of a statement: its rows count, but it is not another statement.
+    NextResult,
+    /// Preparing or forgetting a statement.
+    Service,
+}
+
+/// A session's connections by number: one in place, as nearly all sessions have it, and others in
+/// order. Numbers are never reused.
+#[derive(Default)]
+pub(crate) struct Conns {
+    first: Option<Conn>,
+    rest: Vec<Conn>,
+    next: ConnId,
+}
+
+impl Conns {
+    /// The number that the next connection gets.
+    pub(crate) fn next_id(&mut self) -> ConnId {
+        let id = self.next;
+        // Four thousand million connections of one session: a run's end would come first.
+        self.next = self.next.wrapping_add(1);
+        id
+    }
+
+    /// Adds a connection.
+    pub(crate) fn add(&mut self, conn: Conn) -> &mut Conn {
+        if self.first.is_none() && self.rest.is_empty() {
+            return self.first.insert(conn);
+        }
+        self.rest.push(conn);
+        let last = self.rest.len() - 1;
+        &mut self.rest[last]
+    }
+
+    /// The connection of this number.
+    #[inline]
+    pub(crate) fn find(&mut self, id: ConnId) -> Option<&mut Conn> {
+        match &mut self.first {
+            Some(conn) if conn.id == id => Some(conn),
+            _ => {
+                let index = self.rest.binary_search_by_key(&id, |conn| conn.id).ok()?;
+                self.rest.get_mut(index)
+            }
+        }
+    }
+
+    /// Takes a connection out.
+    pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn> {
+        if self.first.as_ref().is_some_and(|conn| conn.id == id) {
+            return self.first.take();
+        }
+        let index = self.rest.binary_search_by_key(&id, |conn| conn.id).ok()?;
+        Some(self.rest.remove(index))
+    }
+
+    /// Takes all connections out.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Conn> + use<> {
+        let rest = std::mem::take(&mut self.rest);
+        self.first.take().into_iter().chain(rest)
+    }
+}
+
+/// The poller's token of a connection. Numbers are never reused, so late readiness of a closed
+/// connection finds none.
+#[inline]
+pub(crate) fn token(session: usize, conn: ConnId) -> u64 {
+    (session as u64) << 32 | u64::from(conn)
+}
+
+/// The session and connection of a token.
+#[inline]
+pub(crate) fn untoken(token: u64) -> (usize, ConnId) {
+    ((token >> 32) as usize, token as ConnId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_takes_few_cache_lines() {
+        assert!(size_of::<Session>() <= 256, "{}", size_of::<Session>());
+    }
+
+    #[test]
+    fn tokens_keep_both_numbers() {
+        assert_eq!(untoken(token(9_999, u32::MAX)), (9_999, u32::MAX));
+        assert_ne!(token(9_999, u32::MAX), crate::poller::WAKE);
+    }
+}

@@ -1,0 +1,101 @@
+//! One session on the calling thread: a script's functions of the main state.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, channel};
+
+use dyno_core::db::Connector;
+use dyno_core::session::{Entry, Program};
+
+use crate::message::{Mailbox, Message};
+use crate::outcome::LoadError;
+use crate::recorder::Recorder;
+use crate::state::Parts;
+use crate::stop::{StopLevel, StopSignal};
+use crate::worker::Worker;
+
+/// One session with `tid` 0 that runs one entry after another: `prepare`, `cleanup`, `init`,
+/// `done`. Its connections stay open from one entry to the next.
+pub struct Single<P> {
+    worker: Worker<P>,
+    messages: Receiver<Message>,
+    stop: Arc<StopSignal>,
+}
+
+impl<P: Program> Single<P> {
+    /// A session that has not run anything yet.
+    ///
+    /// # Errors
+    /// When the system lacks descriptors.
+    pub fn new(
+        program: P,
+        connector: Option<Arc<dyn Connector>>,
+        stop: Arc<StopSignal>,
+    ) -> Result<Self, LoadError> {
+        let refuse = |error| LoadError::Start(format!("cannot wait for sockets: {error}"));
+        let (sender, messages) = channel();
+        let (_, returned) = channel();
+        let endpoints = connector.as_ref().map_or(0, |c| c.endpoints().len());
+        let parts = Parts {
+            tids: vec![0],
+            connector,
+            sequence: Arc::new(AtomicU64::new(1)),
+            stop: Arc::clone(&stop),
+            mailbox: Mailbox::new().map_err(refuse)?,
+            recorder: Recorder::new(0, endpoints, sender.clone(), returned),
+        };
+        let entry = Entry::Command(String::new());
+        let worker = Worker::new(0, program, parts, sender, entry).map_err(refuse)?;
+        Ok(Self {
+            worker,
+            messages,
+            stop,
+        })
+    }
+
+    /// Runs an entry to its end.
+    ///
+    /// # Errors
+    /// The script's message, or that the user stopped it.
+    pub fn run(&mut self, entry: &Entry) -> Result<(), String> {
+        let mailbox = Arc::clone(&self.worker.state.mailbox);
+        let _listening = self.stop.listen(Box::new(move || mailbox.waker.wake()));
+        if self.stop.level() != StopLevel::None {
+            return Err("stopped by the user".to_owned());
+        }
+        let result = self.worker.run_alone(entry);
+        if let Some(Message::Failed(_, why)) = self.messages.try_iter().next() {
+            return Err(why);
+        }
+        result.map_err(|error| format!("waiting for sockets failed: {error}"))?;
+        match self.stop.level() {
+            StopLevel::None => Ok(()),
+            _ => Err("stopped by the user".to_owned()),
+        }
+    }
+
+    /// The program.
+    pub fn program(&mut self) -> &mut P {
+        &mut self.worker.program
+    }
+}
+
+impl<P> Drop for Single<P> {
+    fn drop(&mut self) {
+        self.worker.state.close_connections(0, true);
+    }
+}
+
+/// Runs one entry on one session on the calling thread.
+///
+/// # Errors
+/// The script's message, or that the user stopped it, or that the system lacks descriptors.
+pub fn run_single<P: Program>(
+    program: P,
+    connector: Option<Arc<dyn Connector>>,
+    stop: Arc<StopSignal>,
+    entry: &Entry,
+) -> Result<(), String> {
+    let single = Single::new(program, connector, stop);
+    single.map_err(|error| error.to_string())?.run(entry)
+}

@@ -1,0 +1,418 @@
+//! A worker's state apart from the program it drives: what [`crate::port`] offers to sessions and
+//! what [`crate::worker`] loops over.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dyno_core::Clock;
+use dyno_core::clock::{Nanos, thread_cpu};
+use dyno_core::db::{Connection, Connector, DbError, ErrorClass, OutcomeKind, Scratch, Submitted};
+use dyno_core::session::{ConnId, Counter, SessionId};
+
+use crate::arrivals::Generator;
+use crate::calendar::{Calendar, Mark};
+use crate::message::{Control, Mailbox, Start};
+use crate::poller::Poller;
+use crate::quota::Quota;
+use crate::recorder::{Class, Recorder, Standing};
+use crate::session::{Conn, OperationKind, Session, Stage, Wait, token};
+use crate::stop::{StopLevel, StopSignal};
+use crate::timers::Timers;
+
+/// What a worker is made of.
+pub(crate) struct Parts {
+    pub(crate) tids: Vec<u32>,
+    pub(crate) connector: Option<Arc<dyn Connector>>,
+    /// Numbers the connections of the run beyond each session's first.
+    pub(crate) sequence: Arc<AtomicU64>,
+    pub(crate) stop: Arc<StopSignal>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) recorder: Recorder,
+}
+
+/// A worker's state.
+pub(crate) struct State {
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) scratch: Scratch,
+    pub(crate) poller: Poller,
+    pub(crate) timers: Timers,
+    /// Sessions that can go on at once.
+    pub(crate) ready: VecDeque<u32>,
+    pub(crate) recorder: Recorder,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) connector: Option<Arc<dyn Connector>>,
+    sequence: Arc<AtomicU64>,
+    stop: Arc<StopSignal>,
+    pub(crate) calendar: Option<Calendar>,
+    pub(crate) arrivals: Option<Arc<Mutex<Generator>>>,
+    pub(crate) quota: Option<Arc<Quota>>,
+    pub(crate) lease: u64,
+    /// When the calendar wants to be asked.
+    pub(crate) next_mark: Nanos,
+    /// When the last session may begin.
+    pub(crate) ramp_end: Nanos,
+    /// Sessions run events rather than a command.
+    pub(crate) has_events: bool,
+    /// No new event begins.
+    pub(crate) stopping: bool,
+    /// Everything is dropped.
+    pub(crate) over: bool,
+    /// The end of the event that ended in this turn, which is where the next one begins; 0 when
+    /// something happened since.
+    pub(crate) stamp: Nanos,
+    pub(crate) turn_events: u32,
+    pub(crate) turn_start: Nanos,
+    /// Sessions that are not over, that run, that are in an event, that connect.
+    pub(crate) live: u32,
+    pub(crate) running: u32,
+    pub(crate) in_events: u32,
+    pub(crate) connecting: u32,
+    pub(crate) begun: u64,
+    /// Mail for the loop.
+    pub(crate) start: Option<Box<Start>>,
+    pub(crate) reports: u32,
+    /// CPU time and instant at the start of the measurement.
+    pub(crate) measuring_since: Option<(Nanos, Nanos)>,
+}
+
+impl State {
+    pub(crate) fn new(parts: Parts) -> io::Result<Self> {
+        let poller = Poller::new()?;
+        parts.mailbox.waker.register(&poller)?;
+        let sessions: Vec<Session> = parts.tids.into_iter().map(Session::new).collect();
+        let live = sessions.len() as u32;
+        Ok(Self {
+            ready: VecDeque::with_capacity(sessions.len()),
+            sessions,
+            scratch: Scratch::default(),
+            poller,
+            timers: Timers::default(),
+            recorder: parts.recorder,
+            mailbox: parts.mailbox,
+            connector: parts.connector,
+            sequence: parts.sequence,
+            stop: parts.stop,
+            calendar: None,
+            arrivals: None,
+            quota: None,
+            lease: 0,
+            next_mark: Nanos::MAX,
+            ramp_end: 0,
+            has_events: false,
+            stopping: false,
+            over: false,
+            stamp: 0,
+            turn_events: 0,
+            turn_start: 0,
+            live,
+            running: 0,
+            in_events: 0,
+            connecting: 0,
+            begun: 0,
+            start: None,
+            reports: 0,
+            measuring_since: None,
+        })
+    }
+
+    /// The run begins.
+    pub(crate) fn begin(&mut self, start: Start, now: Nanos) {
+        let calendar = Calendar::new(start.schedule);
+        self.ramp_end = start.schedule.begin + start.schedule.ramp_up_ns;
+        self.next_mark = calendar.next();
+        self.calendar = Some(calendar);
+        self.arrivals = start.arrivals;
+        self.quota = start.quota;
+        for session in &mut self.sessions {
+            session.class = Class::Warmup;
+        }
+        self.tick(now);
+    }
+
+    /// Does what is due: interval boundaries, the deadline, mail.
+    #[inline]
+    pub(crate) fn tick(&mut self, now: Nanos) {
+        if now >= self.next_mark {
+            self.pass_marks(now);
+        }
+        if self.mailbox.waker.is_pending() {
+            self.read_mail(now);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn pass_marks(&mut self, now: Nanos) {
+        while let Some(mark) = self.calendar.as_mut().and_then(|c| c.pass(now)) {
+            self.mark(mark, now);
+        }
+    }
+
+    fn mark(&mut self, mark: Mark, now: Nanos) {
+        let standing = self.standing();
+        match mark {
+            Mark::Measure => self.measure(now),
+            Mark::Interval(closed) => self.recorder.close(closed, standing),
+            Mark::Stop(closed) => {
+                if let Some(closed) = closed {
+                    self.recorder.close(closed, standing);
+                }
+                self.stopping = true;
+                self.wake_idle();
+            }
+        }
+        self.next_mark = self.calendar.as_ref().map_or(Nanos::MAX, Calendar::next);
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            running: self.running,
+            concurrency: self.in_events,
+            begun: self.begun,
+        }
+    }
+
+    fn measure(&mut self, now: Nanos) {
+        self.measuring_since = Some((thread_cpu(), now));
+        for session in &mut self.sessions {
+            // An event that began in the warm-up stays there to its end.
+            if session.class == Class::Warmup && !session.in_event {
+                session.class = Class::Measured;
+            }
+        }
+    }
+
+    /// Wakes sessions that sleep or wait outside events, so that they learn that the run is over.
+    fn wake_idle(&mut self) {
+        for (index, session) in self.sessions.iter_mut().enumerate() {
+            let idle = matches!(session.wait, Wait::Event | Wait::Sleep) && !session.in_event;
+            if idle && session.stage == Stage::Run {
+                session.wait = Wait::Turn;
+                session.due = 0;
+                self.ready.push_back(index as u32);
+            }
+        }
+    }
+
+    #[cold]
+    fn read_mail(&mut self, now: Nanos) {
+        for control in self.mailbox.take() {
+            match control {
+                Control::Start(start) => self.start = Some(start),
+                Control::End => self.end_early(now),
+                Control::Abandon => self.over = true,
+                Control::Report => self.reports += 1,
+            }
+        }
+        match self.stop.level() {
+            StopLevel::None => {}
+            StopLevel::End => self.end_early(now),
+            StopLevel::Abandon => self.over = true,
+        }
+    }
+
+    pub(crate) fn end_early(&mut self, now: Nanos) {
+        let Some(calendar) = &mut self.calendar else {
+            // Nothing began yet.
+            self.over = true;
+            return;
+        };
+        if let Some(mark) = calendar.end_early(now) {
+            self.mark(mark, now);
+        }
+    }
+
+    /// When sessions that are still at it are given up.
+    pub(crate) fn limit(&self) -> Nanos {
+        match &self.calendar {
+            Some(calendar) if self.stopping && self.running > 0 => calendar.grace_end(),
+            Some(calendar) if self.stopping => calendar.done_end(),
+            _ => Nanos::MAX,
+        }
+    }
+
+    /// Takes the next arrival of an open loop.
+    pub(crate) fn claim(&self) -> Option<Nanos> {
+        let arrivals = self.arrivals.as_ref()?;
+        // A generator is valid whatever a panicking thread did with it.
+        let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        arrivals.claim()
+    }
+
+    /// Begins a connection.
+    pub(crate) fn open(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError> {
+        let record = &mut self.sessions[session];
+        let Some(connector) = &self.connector else {
+            let message = "this command has no database to connect to";
+            return Err(DbError::new(ErrorClass::Misuse, message));
+        };
+        if self.over {
+            return Err(DbError::new(ErrorClass::Lost, "the run is over"));
+        }
+        let id = record.conns.next_id();
+        // Sessions' first connections are spread over the endpoints the same way in every run.
+        let sequence = match id {
+            0 => u64::from(record.tid),
+            _ => self.sequence.fetch_add(1, Ordering::Relaxed),
+        };
+        let mut connection = match connector.connect(sequence) {
+            Ok(connection) => connection,
+            Err(error) => {
+                self.recorder.error(record.class, &error);
+                return Err(error);
+            }
+        };
+        let submitted = connection.advance(&mut self.scratch);
+        let conn = record.conns.add(Conn {
+            id,
+            fd: -1,
+            endpoint: connection.endpoint() as u32,
+            kind: OperationKind::Connect,
+            pending: submitted == Submitted::Pending,
+            writes: false,
+            edge: false,
+            connection,
+        });
+        if let Err(error) = register(&self.poller, session, conn) {
+            record.conns.remove(id);
+            let message = format!("cannot wait for the connection's socket: {error}");
+            return Err(DbError::new(ErrorClass::Lost, message));
+        }
+        match submitted {
+            Submitted::Pending => {
+                record.wait = Wait::Connect;
+                self.connecting += 1;
+            }
+            Submitted::Ready => self.settle(session, id),
+        }
+        Ok((id, submitted))
+    }
+
+    /// Drives a pending operation on. True when it has ended and was counted.
+    #[inline]
+    pub(crate) fn advance(&mut self, session: SessionId, id: ConnId) -> bool {
+        let Some(conn) = self.sessions[session].conns.find(id) else {
+            return false;
+        };
+        if conn.connection.advance(&mut self.scratch) == Submitted::Ready {
+            self.settle(session, id);
+            return true;
+        }
+        if conn.kind == OperationKind::Connect {
+            // The driver may have gone on to another address, with another socket. If it cannot be
+            // waited for, the initialisation timeout ends this.
+            let _ = register(&self.poller, session, conn);
+        } else {
+            self.update_interest(session, id);
+        }
+        false
+    }
+
+    /// Reports readiness to be written exactly while bytes wait.
+    #[inline]
+    pub(crate) fn update_interest(&mut self, session: SessionId, id: ConnId) {
+        let Some(conn) = self.sessions[session].conns.find(id) else {
+            return;
+        };
+        let writes = conn.connection.wants_write();
+        // A lost connection's descriptor may be another connection's by now.
+        if writes != conn.writes && conn.connection.fd() == Some(conn.fd) {
+            conn.writes = writes;
+            // Fails only for an unregistered socket, which was reported when it was made.
+            let _ = self.poller.modify(conn.fd, token(session, id), writes);
+        }
+    }
+
+    /// Counts what came of an operation that has ended.
+    #[inline]
+    pub(crate) fn settle(&mut self, session: SessionId, id: ConnId) {
+        let record = &mut self.sessions[session];
+        let Some(conn) = record.conns.find(id) else {
+            return;
+        };
+        let was_connecting = conn.kind == OperationKind::Connect && conn.pending;
+        conn.pending = false;
+        self.connecting -= u32::from(was_connecting);
+        let class = record.class;
+        let outcome = conn.connection.outcome();
+        let counters = self.recorder.counters(class);
+        counters.bytes_in += outcome.bytes_in;
+        counters.bytes_out += outcome.bytes_out;
+        let own = &mut record.counters;
+        own[Counter::BytesRead as usize] += outcome.bytes_in;
+        own[Counter::BytesWritten as usize] += outcome.bytes_out;
+        if outcome.kind == OutcomeKind::Failed {
+            if let Some(error) = &outcome.error {
+                self.recorder.error(class, error);
+            }
+            return;
+        }
+        match conn.kind {
+            OperationKind::Connect | OperationKind::Service => {}
+            OperationKind::NextResult => counters.rows += outcome.rows + outcome.affected,
+            OperationKind::Statement => {
+                let (counter, rows) = match outcome.kind {
+                    OutcomeKind::Rows => (Counter::Read, outcome.rows),
+                    OutcomeKind::Done if outcome.affected > 0 => (Counter::Write, outcome.affected),
+                    _ => (Counter::Other, 0),
+                };
+                counters.add(counter, 1);
+                counters.rows += rows;
+                own[counter as usize] += 1;
+                self.recorder.statement(class, conn.endpoint as usize);
+            }
+        }
+        if conn.writes {
+            self.update_interest(session, id);
+        }
+    }
+
+    /// Drops a session's connections; politely if it is at rest.
+    pub(crate) fn close_connections(&mut self, session: SessionId, politely: bool) {
+        for mut conn in self.sessions[session].conns.drain() {
+            self.connecting -= u32::from(conn.pending && conn.kind == OperationKind::Connect);
+            if politely && !conn.pending {
+                conn.connection.close();
+            }
+        }
+    }
+
+    /// The session's event, if it is in one, is over without counting.
+    pub(crate) fn drop_event(&mut self, session: SessionId) -> bool {
+        let record = &mut self.sessions[session];
+        let was = record.in_event;
+        record.in_event = false;
+        self.in_events -= u32::from(was);
+        was
+    }
+}
+
+/// Has the poller report a connecting socket, whatever was registered before.
+fn register(poller: &Poller, session: SessionId, conn: &mut Conn) -> io::Result<()> {
+    let Some(fd) = conn.connection.fd() else {
+        return Ok(());
+    };
+    let writes = conn.connection.wants_write();
+    let token = token(session, conn.id);
+    // The same number may be another socket by now, which is not registered.
+    let known = conn.fd == fd && poller.modify(fd, token, writes).is_ok();
+    if !known {
+        poller.add(fd, token, writes)?;
+    }
+    conn.fd = fd;
+    conn.writes = writes;
+    Ok(())
+}
+
+/// The time, for those who hold no clock.
+#[inline]
+pub(crate) fn now() -> Nanos {
+    Clock.now()
+}
+
+/// A connection as the script sees it.
+#[inline]
+pub(crate) fn as_connection(conn: &mut Conn) -> &mut dyn Connection {
+    conn.connection.as_mut()
+}

@@ -1,0 +1,122 @@
+//! Ending a run early: a signal with two levels that wakes everybody at once.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How urgently a run is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopLevel {
+    /// Nobody asked.
+    None,
+    /// No new event begins; what is under way may end within the grace. There is a report.
+    End,
+    /// Everything is dropped at once.
+    Abandon,
+}
+
+/// A request to end a run early. Set it from any thread (a signal's handling thread, not the
+/// signal handler itself: waking takes a lock).
+#[derive(Default)]
+pub struct StopSignal {
+    level: AtomicU8,
+    next_key: AtomicU64,
+    listeners: Mutex<Vec<(u64, Listener)>>,
+}
+
+type Listener = Box<dyn Fn() + Send>;
+
+impl StopSignal {
+    /// A signal that nobody has set.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self::default())
+    }
+
+    /// The level reached so far.
+    #[inline]
+    pub fn level(&self) -> StopLevel {
+        match self.level.load(Ordering::Acquire) {
+            0 => StopLevel::None,
+            1 => StopLevel::End,
+            _ => StopLevel::Abandon,
+        }
+    }
+
+    /// Asks more urgently than before: what a user's Ctrl-C means. Returns the level reached.
+    pub fn raise(&self) -> StopLevel {
+        match self.level() {
+            StopLevel::None => self.set(StopLevel::End),
+            _ => self.set(StopLevel::Abandon),
+        }
+        self.level()
+    }
+
+    /// Asks for at least this level.
+    pub fn set(&self, level: StopLevel) {
+        self.level.fetch_max(level as u8, Ordering::AcqRel);
+        for (_, listener) in self.locked().iter() {
+            listener();
+        }
+    }
+
+    /// Calls `listener` at each later [`Self::set`], until the handle is dropped.
+    pub(crate) fn listen(self: &Arc<Self>, listener: Listener) -> Listening {
+        let key = self.next_key.fetch_add(1, Ordering::Relaxed);
+        self.locked().push((key, listener));
+        Listening {
+            signal: Arc::clone(self),
+            key,
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<(u64, Listener)>> {
+        // The list is valid whatever a panicking listener did.
+        self.listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for StopSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StopSignal")
+            .field("level", &self.level())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A listener's registration.
+pub(crate) struct Listening {
+    signal: Arc<StopSignal>,
+    key: u64,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.signal.locked().retain(|(key, _)| *key != self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raising_goes_up_and_wakes_listeners_until_they_leave() {
+        let signal = StopSignal::new();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let listening = signal.listen(Box::new(move || {
+            let _ = sender.send(());
+        }));
+        assert_eq!(signal.level(), StopLevel::None);
+        assert_eq!(signal.raise(), StopLevel::End);
+        assert_eq!(receiver.try_recv(), Ok(()));
+        assert_eq!(signal.raise(), StopLevel::Abandon);
+        signal.set(StopLevel::End);
+        assert_eq!(signal.level(), StopLevel::Abandon);
+        assert_eq!(receiver.try_iter().count(), 2);
+        drop(listening);
+        signal.raise();
+        assert!(receiver.try_recv().is_err());
+    }
+}

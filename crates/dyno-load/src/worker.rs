@@ -1,0 +1,415 @@
+//! A worker: one thread, one readiness loop, many sessions.
+
+use std::io;
+use std::sync::mpsc::Sender;
+
+use dyno_core::clock::{Nanos, thread_cpu};
+use dyno_core::session::{Entry, Program, SessionId, Step};
+
+use crate::message::{Message, Waits, WorkerEnd};
+use crate::outcome::SessionTotals;
+use crate::poller::WAKE;
+use crate::recorder::Class;
+use crate::session::{Stage, Wait, untoken};
+use crate::state::{Parts, State, now};
+
+/// How many sessions of a worker connect at the same time while they initialise: servers drop
+/// connections beyond their listen queue.
+const CONNECTING_MAX: u32 = 64;
+/// How long to stay awake before an arrival is due: about what a wake-up costs.
+const SPIN_NS: Nanos = 20_000;
+/// How long sessions that can go on get their turns before sockets are looked at again.
+const TURNS_NS_MAX: Nanos = 1_000_000;
+
+/// A worker with its sessions.
+pub(crate) struct Worker<P> {
+    pub(crate) program: P,
+    pub(crate) state: State,
+    index: usize,
+    messages: Sender<Message>,
+    /// What the sessions are to run.
+    entry: Entry,
+    ready: u32,
+    unfinished: u64,
+    /// When the loop last came back from waiting.
+    woke: Nanos,
+    stall_ns_max: Nanos,
+    spin_ns: Nanos,
+    /// All sessions ended by themselves.
+    drained: bool,
+}
+
+impl<P: Program> Worker<P> {
+    pub(crate) fn new(
+        index: usize,
+        program: P,
+        parts: Parts,
+        messages: Sender<Message>,
+        entry: Entry,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            program,
+            state: State::new(parts)?,
+            index,
+            messages,
+            entry,
+            ready: 0,
+            unfinished: 0,
+            woke: now(),
+            stall_ns_max: 0,
+            spin_ns: 0,
+            drained: false,
+        })
+    }
+
+    /// A worker's whole life.
+    pub(crate) fn live(mut self) {
+        let result = self.initialise().and_then(|()| {
+            self.tell(Message::Ready);
+            self.await_start()?;
+            self.measure()
+        });
+        if let Err(error) = result {
+            let message = format!("waiting for sockets failed: {error}");
+            self.tell(Message::Failed(None, message));
+        }
+        self.end();
+    }
+
+    /// Has session 0 run an entry; its connections stay open.
+    pub(crate) fn run_alone(&mut self, entry: &Entry) -> io::Result<()> {
+        self.state.sessions[0].stage = Stage::Queued;
+        self.state.live = 1;
+        self.state.ready.clear();
+        self.woke = now();
+        self.enter(0, entry, Stage::Init);
+        self.turn(0);
+        while self.state.sessions[0].stage == Stage::Init && !self.state.over {
+            self.poll()?;
+        }
+        Ok(())
+    }
+
+    /// Has all sessions run their initialisation, interleaved.
+    fn initialise(&mut self) -> io::Result<()> {
+        let sessions = self.state.sessions.len();
+        if self.entry != Entry::Run {
+            for session in &mut self.state.sessions {
+                session.stage = Stage::Ready;
+            }
+            self.ready = sessions as u32;
+            return Ok(());
+        }
+        let mut next = 0;
+        while (self.ready as usize) < sessions && !self.state.over {
+            while next < sessions && self.state.connecting < CONNECTING_MAX {
+                self.enter(next, &Entry::Init, Stage::Init);
+                self.turn(next);
+                next += 1;
+            }
+            if (self.ready as usize) < sessions {
+                self.poll()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn await_start(&mut self) -> io::Result<()> {
+        while self.state.start.is_none() && !self.state.over {
+            self.poll()?;
+        }
+        Ok(())
+    }
+
+    /// Has all sessions run to their ends, the deadline's grace or the user's patience.
+    fn measure(&mut self) -> io::Result<()> {
+        let Some(start) = self.state.start.take() else {
+            return Ok(());
+        };
+        self.stall_ns_max = 0;
+        self.state.running = self.state.live;
+        self.state.has_events = self.entry == Entry::Run;
+        self.state.begin(*start, now());
+        let entry = self.entry.clone();
+        for session in 0..self.state.sessions.len() {
+            self.enter(session, &entry, Stage::Run);
+            if self.state.sessions[session].stage == Stage::Run {
+                self.state.ready.push_back(session as u32);
+            }
+        }
+        while self.state.live > 0 && !self.state.over {
+            self.poll()?;
+            self.check_limits();
+        }
+        Ok(())
+    }
+
+    /// Gives up those who had their time.
+    fn check_limits(&mut self) {
+        let state = &mut self.state;
+        if state.running == 0 && !state.stopping {
+            self.drained = true;
+            if let Some(quota) = &state.quota {
+                quota.give_back(&mut state.lease);
+            }
+            state.end_early(now());
+        }
+        if self.woke < state.limit() {
+            return;
+        }
+        if state.running == 0 {
+            state.over = true;
+            return;
+        }
+        for session in 0..self.state.sessions.len() {
+            if self.state.sessions[session].stage == Stage::Run {
+                self.abandon(session);
+            }
+        }
+    }
+
+    fn abandon(&mut self, session: SessionId) {
+        self.unfinished += u64::from(self.state.drop_event(session));
+        self.leave(session, false);
+    }
+
+    /// One round: what is ready, what is due, and those who gave way.
+    pub(crate) fn poll(&mut self) -> io::Result<()> {
+        let count = self.wait()?;
+        for index in 0..count {
+            let token = self.state.poller.ready(index).token;
+            if token != WAKE {
+                self.readiness(token);
+                self.fire_timers(self.state.stamp);
+            }
+        }
+        self.state.tick(self.woke);
+        if self.state.reports > 0 {
+            self.report();
+        }
+        self.fire_timers(self.woke);
+        self.take_turns();
+        Ok(())
+    }
+
+    /// Waits for readiness, at most until something else is to be done.
+    fn wait(&mut self) -> io::Result<usize> {
+        let at = now();
+        if self.state.live > 1 {
+            // A lone session holds up nobody but itself.
+            self.stall_ns_max = self.stall_ns_max.max(at - self.woke);
+        }
+        let state = &mut self.state;
+        let timer = state.timers.next().unwrap_or(Nanos::MAX);
+        let mark = state.next_mark.min(state.limit());
+        let mut count = 0;
+        if !state.ready.is_empty() || state.mailbox.waker.is_pending() {
+            count = state.poller.wait(0, 0)?;
+        } else if state.arrivals.is_some() && timer < mark {
+            let asleep = timer.saturating_sub(SPIN_NS);
+            if asleep > at {
+                count = state.poller.wait(at, asleep)?;
+            }
+            let awake = now();
+            let mut spun = awake;
+            while count == 0 && spun < timer {
+                count = state.poller.wait(0, 0)?;
+                spun = now();
+            }
+            self.spin_ns += spun - awake;
+            self.woke = spun;
+            return Ok(count);
+        } else {
+            count += state.poller.wait(at, timer.min(mark))?;
+        }
+        self.woke = now();
+        Ok(count)
+    }
+
+    #[inline]
+    fn readiness(&mut self, token: u64) {
+        let (session, id) = untoken(token);
+        let Some(record) = self.state.sessions.get_mut(session) else {
+            return;
+        };
+        let Some(conn) = record.conns.find(id) else {
+            return;
+        };
+        if !conn.pending {
+            conn.edge = true;
+            return;
+        }
+        if self.state.advance(session, id) {
+            let wait = self.state.sessions[session].wait;
+            if matches!(wait, Wait::Operation | Wait::Connect) {
+                self.turn(session);
+            }
+        }
+    }
+
+    #[inline]
+    fn fire_timers(&mut self, at: Nanos) {
+        while let Some((due, session)) = self.state.timers.due(at) {
+            let record = &self.state.sessions[session];
+            // Cancelled timers stay in the heap until they are due.
+            if record.due == due && matches!(record.wait, Wait::Event | Wait::Sleep) {
+                self.turn(session);
+            }
+        }
+    }
+
+    /// Gives turns to those who gave way, for a while.
+    fn take_turns(&mut self) {
+        for _ in 0..self.state.ready.len() {
+            let Some(session) = self.state.ready.pop_front() else {
+                return;
+            };
+            self.turn(session as usize);
+            if now() - self.woke > TURNS_NS_MAX {
+                return;
+            }
+        }
+    }
+
+    /// Prepares a session for an entry.
+    fn enter(&mut self, session: SessionId, entry: &Entry, stage: Stage) {
+        let record = &mut self.state.sessions[session];
+        if record.stage == Stage::Ended {
+            return;
+        }
+        record.stage = stage;
+        record.wait = Wait::Turn;
+        let tid = record.tid;
+        if let Err(why) = self.program.enter(session, tid, entry) {
+            self.fail(session, why);
+        }
+    }
+
+    /// A session's turn.
+    #[inline]
+    fn turn(&mut self, session: SessionId) {
+        let record = &mut self.state.sessions[session];
+        if matches!(record.stage, Stage::Ended | Stage::Ready | Stage::Queued) {
+            return;
+        }
+        record.wait = Wait::Turn;
+        record.due = 0;
+        self.state.stamp = 0;
+        self.state.turn_events = 0;
+        match self.program.resume(&mut self.state, session) {
+            Step::Waiting | Step::Yielded => {
+                if self.state.sessions[session].wait == Wait::Turn {
+                    self.state.ready.push_back(session as u32);
+                }
+            }
+            Step::Finished => self.finished(session),
+            Step::Failed(why) => self.fail(session, why),
+        }
+    }
+
+    fn finished(&mut self, session: SessionId) {
+        self.state.drop_event(session);
+        match self.state.sessions[session].stage {
+            Stage::Init => {
+                self.state.sessions[session].stage = Stage::Ready;
+                self.ready += 1;
+            }
+            Stage::Run if self.entry == Entry::Run => {
+                self.state.running -= 1;
+                self.state.sessions[session].class = Class::Outside;
+                self.enter(session, &Entry::Done, Stage::Done);
+                if self.state.sessions[session].stage == Stage::Done {
+                    self.state.ready.push_back(session as u32);
+                }
+            }
+            _ => self.leave(session, true),
+        }
+    }
+
+    fn fail(&mut self, session: SessionId, why: String) {
+        self.state.drop_event(session);
+        // What fails because everything was dropped is no failure of its own.
+        if !self.state.over {
+            let tid = self.state.sessions[session].tid;
+            self.tell(Message::Failed(Some(tid), why));
+        }
+        self.leave(session, true);
+    }
+
+    /// The session is over.
+    fn leave(&mut self, session: SessionId, politely: bool) {
+        let record = &mut self.state.sessions[session];
+        if record.stage == Stage::Ended {
+            return;
+        }
+        let ran = record.stage == Stage::Run;
+        record.stage = Stage::Ended;
+        record.class = Class::Outside;
+        self.state.running -= u32::from(ran);
+        self.state.live -= 1;
+        self.state.close_connections(session, politely);
+    }
+
+    fn report(&mut self) {
+        let mut waits = Waits::default();
+        for session in &self.state.sessions {
+            let count = match (session.stage, session.wait) {
+                (Stage::Ready, _) => &mut waits.ready,
+                (_, Wait::Connect) => &mut waits.connecting,
+                (_, Wait::Operation) => &mut waits.statement,
+                (_, Wait::Sleep) => &mut waits.sleeping,
+                _ => &mut waits.queued,
+            };
+            *count += 1;
+        }
+        for _ in 0..std::mem::take(&mut self.state.reports) {
+            self.tell(Message::Waits(waits));
+        }
+    }
+
+    /// Hands over the rest and says good-bye.
+    fn end(mut self) {
+        let at = now();
+        for session in 0..self.state.sessions.len() {
+            if self.state.sessions[session].stage != Stage::Ended {
+                self.abandon(session);
+            }
+        }
+        let (cpu_start, start) = self.state.measuring_since.unwrap_or((thread_cpu(), at));
+        if let Some(calendar) = &self.state.calendar {
+            let (index, since) = calendar.running();
+            let begun = self.state.begun;
+            self.state.recorder.finish(index, since, at, begun);
+        }
+        let stopped = self.state.calendar.as_ref().and_then(|c| c.stopped());
+        let sessions = self.state.sessions.iter();
+        let end = WorkerEnd {
+            worker: self.index,
+            sessions: sessions
+                .map(|session| SessionTotals {
+                    tid: session.tid,
+                    events: session.events,
+                    busy_ns: session.busy_ns,
+                })
+                .collect(),
+            warmup: self.state.recorder.warmup(),
+            unfinished: self.unfinished,
+            last_event_end: self.state.recorder.last_event_end(),
+            stopped: if self.drained { None } else { stopped },
+            lag: self.state.recorder.take_lag(),
+            cpu_ns: thread_cpu().saturating_sub(cpu_start),
+            spin_ns: self.spin_ns,
+            span_ns: at - start,
+            stall_ns_max: self.stall_ns_max,
+        };
+        // Scripts go before the coordinator may believe that everything is over.
+        drop(self.program);
+        // A coordinator that left has its result already; there is nobody to tell.
+        let _ = self.messages.send(Message::Ended(Box::new(end)));
+    }
+
+    fn tell(&self, message: Message) {
+        // As above.
+        let _ = self.messages.send(message);
+    }
+}
