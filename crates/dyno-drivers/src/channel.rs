@@ -16,83 +16,10 @@ use dyno_core::db::{
 use crate::socket::advice;
 use crate::tls::TlsSession;
 
-/// What a protocol made of the bytes it was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// How many bytes it consumed: whole messages only. The rest is given again with more behind.
-    pub consumed: usize,
-    /// How it goes on.
-    pub next: Next,
-}
+mod protocol;
+mod raw;
 
-/// How a protocol goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// More bytes must come.
-    Input,
-    /// The operation has ended; the outcome is set.
-    Finished,
-    /// `output` must be sent in the clear, then TLS begins, then `tls_established` is called.
-    StartTls,
-}
-
-/// A database protocol as a state machine without I/O. Every method may append to `output`, which
-/// is sent afterwards. Errors are outcomes. It must never panic, whatever the input.
-pub trait Protocol: Send {
-    /// The socket is connected: send the greeting, if it is the client that greets.
-    fn connected(&mut self, output: &mut Vec<u8>);
-
-    /// Bytes have arrived.
-    fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received;
-
-    /// TLS stands. `end_point` is the hash of the server's certificate for `tls-server-end-point`
-    /// channel binding (RFC 5929), where one is defined.
-    fn tls_established(&mut self, version: &str, end_point: Option<Vec<u8>>, output: &mut Vec<u8>);
-
-    /// Everything was sent and the operation is still pending: more to send, if there is any (a
-    /// bulk load in progress).
-    fn produce(&mut self, output: &mut Vec<u8>);
-
-    /// The connection is lost or refused, for the reason given: the outcome becomes that failure,
-    /// and statements and results of the connection are gone.
-    fn fail(&mut self, error: DbError);
-
-    /// Starts a text statement.
-    fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted;
-    /// Starts preparing a statement with `?` placeholders.
-    fn prepare(&mut self, sql: &[u8], kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted;
-    /// Starts executing a prepared statement.
-    fn execute(
-        &mut self,
-        statement: StatementId,
-        params: &[&Param],
-        output: &mut Vec<u8>,
-    ) -> Submitted;
-    /// Starts forgetting a prepared statement.
-    fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted;
-    /// Starts a bulk load.
-    fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted;
-    /// Steps to the next result.
-    fn next_result(&mut self, output: &mut Vec<u8>) -> Submitted;
-    /// A polite goodbye.
-    fn terminate(&mut self, output: &mut Vec<u8>);
-
-    /// How the last operation ended.
-    fn outcome(&self) -> &Outcome;
-    /// The same, to be changed: the channel adds the byte counts.
-    fn outcome_mut(&mut self) -> &mut Outcome;
-    /// The next row of the current result as text.
-    fn next_row(&mut self, row: &mut Row) -> bool;
-    /// Forgets the current result's rows.
-    fn free_result(&mut self);
-    /// The server.
-    fn server(&self) -> &ServerInfo;
-
-    /// Whether the server refuses everything until the transaction is rolled back.
-    fn transaction_failed(&self) -> bool {
-        false
-    }
-}
+pub use protocol::{Next, Protocol, Received};
 
 /// A connected or connecting stream socket that does not block.
 pub trait Socket: Read + Write + AsRawFd + Send {}
@@ -173,7 +100,7 @@ impl<P: Protocol> Channel<P> {
         }
         match self.send(&mut scratch.output) {
             Ok(()) => submitted,
-            Err(error) => self.lose(&error),
+            Err(error) => self.lose_hearing(scratch, &error),
         }
     }
 
@@ -195,7 +122,7 @@ impl<P: Protocol> Channel<P> {
     fn send(&mut self, output: &mut Vec<u8>) -> io::Result<()> {
         self.protocol.outcome_mut().bytes_out += output.len() as u64;
         if self.tls.is_none() && self.unsent.is_empty() {
-            let written = raw_write(self.fd, output)?;
+            let written = raw::write(self.fd, output)?;
             if written < output.len() {
                 self.unsent.extend_from_slice(&output[written..]);
             }
@@ -215,7 +142,7 @@ impl<P: Protocol> Channel<P> {
     fn flush(&mut self) -> io::Result<()> {
         let mut done = 0;
         while done < self.unsent.len() {
-            let written = raw_write(self.fd, &self.unsent[done..])?;
+            let written = raw::write(self.fd, &self.unsent[done..])?;
             if written == 0 {
                 break;
             }
@@ -231,7 +158,7 @@ impl<P: Protocol> Channel<P> {
     /// Reads what has arrived and gives it to the protocol.
     fn receive(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
         loop {
-            let read = raw_read(self.fd, &mut scratch.input)?;
+            let read = raw::read(self.fd, &mut scratch.input)?;
             let Some(read) = read else {
                 return Ok(Submitted::Pending);
             };
@@ -326,6 +253,20 @@ impl<P: Protocol> Channel<P> {
         self.flush()
     }
 
+    /// The server hung up. What it said before may still be there to read, and explains more than
+    /// the broken connection does.
+    #[cold]
+    fn lose_hearing(&mut self, scratch: &mut Scratch, error: &io::Error) -> Submitted {
+        let broken = matches!(
+            error.kind(),
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+        );
+        if broken && let Ok(Submitted::Ready) = self.receive(scratch) {
+            return self.settle(Submitted::Ready);
+        }
+        self.lose(error)
+    }
+
     /// Ends the connection with an error as the outcome.
     fn lose(&mut self, error: &io::Error) -> Submitted {
         let (class, message) = match (self.state, error.kind()) {
@@ -369,10 +310,10 @@ impl<P: Protocol> Channel<P> {
 
     fn drive(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
         if self.state == State::Connecting {
-            if let Some(error) = pending_socket_error(self.fd)? {
+            if let Some(error) = raw::pending_error(self.fd)? {
                 return Err(error);
             }
-            if !is_connected(self.fd) {
+            if !raw::is_connected(self.fd) {
                 return Ok(Submitted::Pending);
             }
             self.state = State::Handshaking;
@@ -414,7 +355,7 @@ impl<P: Protocol> Connection for Channel<P> {
         }
         match self.drive(scratch) {
             Ok(submitted) => self.settle(submitted),
-            Err(error) => self.lose(&error),
+            Err(error) => self.lose_hearing(scratch, &error),
         }
     }
 
@@ -516,69 +457,4 @@ impl<P: Protocol> Channel<P> {
     fn idle_event(&mut self, _scratch: &mut Scratch) -> Submitted {
         Submitted::Ready
     }
-}
-
-#[inline]
-fn raw_write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    loop {
-        // SAFETY: the pointer and length describe `bytes`; the descriptor is the socket's own.
-        let written =
-            unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-        if written >= 0 {
-            return Ok(written as usize);
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::Interrupted => {}
-            io::ErrorKind::WouldBlock => return Ok(0),
-            _ => return Err(error),
-        }
-    }
-}
-
-/// Reads once. `None` means that nothing is there yet, `Some(0)` the end.
-#[inline]
-fn raw_read(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    loop {
-        // SAFETY: the pointer and length describe `buffer`; the descriptor is the socket's own.
-        let read = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-        if read >= 0 {
-            return Ok(Some(read as usize));
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::Interrupted => {}
-            io::ErrorKind::WouldBlock => return Ok(None),
-            _ => return Err(error),
-        }
-    }
-}
-
-fn pending_socket_error(fd: RawFd) -> io::Result<Option<io::Error>> {
-    let mut code: libc::c_int = 0;
-    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: `code` and `len` are valid for the kernel to write an int and its size.
-    let result = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_ERROR,
-            (&raw mut code).cast(),
-            &raw mut len,
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
-}
-
-fn is_connected(fd: RawFd) -> bool {
-    let mut poll = libc::pollfd {
-        fd,
-        events: libc::POLLOUT,
-        revents: 0,
-    };
-    // SAFETY: `poll` is one valid pollfd; a zero timeout does not block.
-    unsafe { libc::poll(&raw mut poll, 1, 0) == 1 && poll.revents & libc::POLLOUT != 0 }
 }

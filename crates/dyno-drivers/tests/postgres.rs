@@ -193,3 +193,214 @@ fn rows_are_loaded_by_copy() {
     let outcome = connection.bulk_load(load("t", 0, 0)).unwrap();
     assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 0));
 }
+
+#[test]
+fn several_results_come_in_turn_and_an_error_ends_them() {
+    let mut connection = by_socket("several");
+    connection
+        .query(
+            "SELECT 1; CREATE TABLE t (id int); INSERT INTO t VALUES (1), (2); \
+             SELECT 'x' || id FROM t",
+        )
+        .unwrap();
+    assert_eq!(connection.rows(), [[Some("1".to_owned())]]);
+    assert!(connection.outcome().more);
+    assert_eq!(connection.next_result().unwrap().kind, OutcomeKind::Done);
+    assert_eq!(connection.next_result().unwrap().affected, 2);
+    let outcome = connection.next_result().unwrap();
+    assert_eq!((outcome.rows, outcome.more), (2, false));
+    assert_eq!(connection.rows().len(), 2);
+
+    connection.query("SELECT 1; SELECT 1/0; SELECT 2").unwrap();
+    assert_eq!(connection.outcome().rows, 1);
+    let error = connection.next_result().unwrap_err();
+    assert_eq!(
+        (error.class, error.sqlstate.as_str()),
+        (ErrorClass::Server, "22012")
+    );
+    assert!(!connection.outcome().more);
+    assert_eq!(connection.single("SELECT count(*) FROM t"), "2");
+}
+
+#[test]
+fn errors_leave_the_connection_usable_and_tell_of_failed_transactions() {
+    let mut connection = by_socket("errors");
+    let error = connection.query("SELEC 1").unwrap_err();
+    assert_eq!(
+        (error.class, error.sqlstate.as_str()),
+        (ErrorClass::Server, "42601")
+    );
+    let error = connection
+        .prepare("SELECT * FROM nowhere WHERE id = ?", &[])
+        .unwrap_err();
+    assert_eq!(error.sqlstate, "42P01");
+    connection.query("BEGIN").unwrap();
+    assert!(!connection.connection.transaction_failed());
+    let divide = connection
+        .prepare("SELECT 1 / ?", &[ParamKind::Int])
+        .unwrap();
+    let error = connection.execute(divide, &[&int(0)]).unwrap_err();
+    assert_eq!(error.sqlstate, "22012");
+    assert!(connection.connection.transaction_failed());
+    let error = connection.execute(divide, &[&int(1)]).unwrap_err();
+    assert_eq!(error.sqlstate, "25P02");
+    connection.query("ROLLBACK").unwrap();
+    assert!(!connection.connection.transaction_failed());
+    connection.execute(divide, &[&int(1)]).unwrap();
+    assert_eq!(connection.rows(), [[Some("1".to_owned())]]);
+    // A deferred constraint fails at the commit, behind the statement's completion.
+    connection
+        .query("CREATE TABLE t (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+        .unwrap();
+    let insert = connection
+        .prepare("INSERT INTO t VALUES (1), (1)", &[])
+        .unwrap();
+    let error = connection.execute(insert, &[]).unwrap_err();
+    assert_eq!(error.sqlstate, "23505");
+}
+
+#[test]
+fn copies_that_statements_begin_are_ended() {
+    let mut connection = by_socket("copies");
+    connection.query("CREATE TABLE t (id int)").unwrap();
+    let mut refused = |sql: &str| {
+        let error = connection.query(sql).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Unsupported, "{error}");
+        let prepared = connection.prepare(sql, &[]).unwrap();
+        let error = connection.execute(prepared, &[]).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Unsupported, "{error}");
+        assert_eq!(connection.single("SELECT 'alive'"), "alive");
+    };
+    refused("COPY t FROM STDIN");
+    refused("COPY (SELECT generate_series(1, 100000)) TO STDOUT");
+    connection
+        .query("SELECT 1; COPY t FROM STDIN; SELECT 2")
+        .unwrap();
+    let error = connection.next_result().unwrap_err();
+    assert!(error.message.contains("bulk load"), "{error}");
+    assert_eq!(connection.single("SELECT 'alive'"), "alive");
+}
+
+#[test]
+fn a_refused_load_leaves_the_connection_usable() {
+    let mut connection = by_socket("refused");
+    connection
+        .query("CREATE TABLE t (id bigint PRIMARY KEY, c text)")
+        .unwrap();
+    connection
+        .query("INSERT INTO t VALUES (40000, '')")
+        .unwrap();
+    let load = |table: &str, column: &str| BulkLoad {
+        table: table.to_owned(),
+        columns: vec!["id".to_owned(), column.to_owned()],
+        rows: Box::new(Numbered::new(1, 100_001)),
+    };
+    for (table, column, state) in [
+        ("nowhere", "c", "42P01"),
+        ("t", "nothing", "42703"),
+        ("t", "c", "23505"),
+    ] {
+        let error = connection.bulk_load(load(table, column)).unwrap_err();
+        assert_eq!(
+            (error.class, error.sqlstate.as_str()),
+            (ErrorClass::Server, state)
+        );
+        assert_eq!(connection.single("SELECT count(*) FROM t"), "1");
+    }
+}
+
+#[test]
+fn large_and_many_rows_arrive_whole() {
+    let mut connection = by_socket("large");
+    let rows = connection.select("SELECT repeat('ab', 4000000), length(repeat('c', 10))");
+    assert_eq!(rows[0][0].as_ref().unwrap(), &"ab".repeat(4_000_000));
+    assert_eq!(rows[0][1].as_deref(), Some("10"));
+    let outcome = connection
+        .query("SELECT generate_series(1, 200000), NULL")
+        .unwrap();
+    assert_eq!(outcome.rows, 200_000);
+    let rows = connection.rows();
+    assert_eq!(rows.len(), 200_000);
+    let right = |(index, row): (usize, &common::TextRow)| {
+        row[0].as_deref() == Some((index + 1).to_string().as_str()) && row[1].is_none()
+    };
+    assert!(rows.iter().enumerate().all(right));
+    let text = "x".repeat(3_000_000);
+    let length = connection
+        .prepare("SELECT length(?)", &[ParamKind::Bytes])
+        .unwrap();
+    connection
+        .execute(length, &[&bytes(text.as_bytes())])
+        .unwrap();
+    assert_eq!(connection.rows(), [[Some("3000000".to_owned())]]);
+}
+
+#[test]
+fn notices_and_notifications_are_absorbed_whenever_they_come() {
+    let mut connection = by_socket("notices");
+    connection
+        .query("SET client_min_messages = notice")
+        .unwrap();
+    connection.query("LISTEN dyno_drivers_notices").unwrap();
+    let mut other = by_socket("notices_other");
+    for round in 0..3 {
+        other.query("NOTIFY dyno_drivers_notices, 'hello'").unwrap();
+        connection
+            .query("DO $$ BEGIN RAISE NOTICE 'a notice'; END $$")
+            .unwrap();
+        connection
+            .query(format!("SET TimeZone = 'Etc/GMT+{round}'"))
+            .unwrap();
+        assert_eq!(connection.single("SELECT 1"), "1");
+    }
+}
+
+#[test]
+fn a_terminated_connection_is_lost_with_the_servers_words() {
+    let mut killer = by_socket("killer");
+    let tcp = || {
+        let socket = TcpStream::connect(needed("DYNO_TEST_PG_TCP")).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        on(Box::new(socket), &options()).unwrap()
+    };
+    for mut victim in [by_socket("victim"), tcp()] {
+        let id = victim.single("SELECT pg_backend_pid()");
+        killer.single(&format!("SELECT pg_terminate_backend({id}, 5000)"));
+        let error = victim.query("SELECT 1").unwrap_err();
+        assert_eq!(error.class, ErrorClass::Lost);
+        assert_eq!(error.sqlstate, "57P01", "{error}");
+        assert!(error.message.contains("terminating connection"), "{error}");
+        assert_eq!(victim.connection.fd(), None);
+        let error = victim.query("SELECT 1").unwrap_err();
+        assert_eq!(error.class, ErrorClass::Lost);
+    }
+    let mut victim = tcp();
+    let error = victim
+        .query("SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(60)")
+        .unwrap_err();
+    assert_eq!(
+        (error.class, error.sqlstate.as_str()),
+        (ErrorClass::Lost, "57P01")
+    );
+}
+
+#[test]
+fn a_refused_login_says_why() {
+    let socket = UnixStream::connect(needed("DYNO_TEST_PG_SOCKET")).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let options = PostgresOptions {
+        database: "dyno_drivers_nowhere".to_owned(),
+        unix_socket: true,
+        ..options()
+    };
+    let error = on(Box::new(socket), &options).err().unwrap();
+    assert_eq!(
+        (error.class, error.sqlstate.as_str()),
+        (ErrorClass::Lost, "3D000")
+    );
+    assert!(
+        error
+            .message
+            .contains("cannot log in to database \"dyno_drivers_nowhere\"")
+    );
+}

@@ -8,6 +8,10 @@ use super::wire::{Malformed, Reader};
 /// hundred rows of a sysbench table, but not ten thousand times the largest result ever seen.
 const KEPT_LEN_MAX: usize = 16 * 1024;
 
+/// After so many requests in turn that needed no more than that, a larger buffer is given back:
+/// more than the statements of a transaction, of which perhaps one has a large result.
+const SMALL_IN_TURN_MAX: u8 = 200;
+
 /// A buffer from this size on does not outlive the result it was needed for.
 const FREED_LEN_MIN: usize = 1024 * 1024;
 
@@ -26,6 +30,8 @@ pub(super) struct Results {
     columns: Option<u32>,
     /// Rows of it so far.
     rows: u64,
+    /// Requests since one last needed more than is kept.
+    small_in_turn: u8,
 }
 
 #[derive(Clone, Copy)]
@@ -38,7 +44,7 @@ struct Complete {
 }
 
 impl Results {
-    /// Forgets everything, and gives memory back if it was far more than needed.
+    /// Forgets everything, and gives memory back that has not been needed for long.
     #[inline]
     pub(super) fn reset(&mut self) {
         if self.bytes.capacity() > KEPT_LEN_MAX {
@@ -55,12 +61,27 @@ impl Results {
     /// Large results that keep coming keep their buffer, so that a steady state does not allocate.
     #[cold]
     fn shrink(&mut self) {
-        if self.bytes.len() < self.bytes.capacity() / 4 {
-            self.bytes = Vec::new();
+        if self.bytes.len() > KEPT_LEN_MAX {
+            self.small_in_turn = 0;
+            return;
         }
-        if self.complete.capacity() > 64 {
+        self.small_in_turn += 1;
+        if self.small_in_turn == SMALL_IN_TURN_MAX {
+            self.small_in_turn = 0;
+            self.bytes = Vec::new();
             self.complete = Vec::new();
         }
+    }
+
+    /// Doubles the buffer, but not past what is kept before that is needed.
+    #[cold]
+    fn grow(&mut self, additional: usize) {
+        let needed = self.bytes.len() + additional;
+        let mut wanted = needed.max(2 * self.bytes.capacity());
+        if needed <= KEPT_LEN_MAX {
+            wanted = wanted.min(KEPT_LEN_MAX);
+        }
+        self.bytes.reserve_exact(wanted - self.bytes.len());
     }
 
     /// A result with rows of so many columns begins.
@@ -85,7 +106,9 @@ impl Results {
             reader.field()?;
         }
         reader.end()?;
-        self.bytes.reserve(4 + body.len());
+        if self.bytes.capacity() - self.bytes.len() < 4 + body.len() {
+            self.grow(4 + body.len());
+        }
         self.bytes
             .extend_from_slice(&(body.len() as u32).to_ne_bytes());
         self.bytes.extend_from_slice(body);
@@ -176,5 +199,54 @@ impl Results {
             row.push(reader.field().ok()?);
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(results: &mut Results, rows: usize) {
+        results.reset();
+        results.open(Some(1));
+        let body = [&[0, 1, 0, 0, 0, 100], &[b'x'; 100][..]].concat();
+        for _ in 0..rows {
+            results.push_row(&body).unwrap();
+        }
+        results.close(0);
+    }
+
+    #[test]
+    fn a_large_buffer_is_kept_while_it_is_needed_and_given_back_later() {
+        let mut results = Results::default();
+        for _ in 0..3 {
+            fill(&mut results, 1000);
+            let large = results.bytes.capacity();
+            assert!(large >= 110_000);
+            for _ in 1..SMALL_IN_TURN_MAX {
+                fill(&mut results, 1);
+                assert_eq!(results.bytes.capacity(), large);
+            }
+        }
+        for _ in 0..3 {
+            fill(&mut results, 1);
+        }
+        assert!(results.bytes.capacity() < 1000);
+    }
+
+    #[test]
+    fn what_fits_into_the_kept_buffer_stays_there() {
+        let mut results = Results::default();
+        for rows in [1, 100, 148] {
+            fill(&mut results, rows);
+            assert!(results.bytes.capacity() <= KEPT_LEN_MAX);
+        }
+        let mut row = Row::default();
+        let mut count = 0;
+        while results.next_row(&mut row) {
+            assert_eq!(row.field(0), Some(&[b'x'; 100][..]));
+            count += 1;
+        }
+        assert_eq!(count, 148);
     }
 }

@@ -1,0 +1,82 @@
+//! What a protocol is to a channel.
+
+use dyno_core::bulk::BulkLoad;
+use dyno_core::db::{DbError, Outcome, Param, ParamKind, Row, ServerInfo, StatementId, Submitted};
+
+/// What a protocol made of the bytes it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// How many bytes it consumed: whole messages only. The rest is given again with more behind.
+    pub consumed: usize,
+    /// How it goes on.
+    pub next: Next,
+}
+
+/// How a protocol goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// More bytes must come.
+    Input,
+    /// The operation has ended; the outcome is set.
+    Finished,
+    /// `output` must be sent in the clear, then TLS begins, then `tls_established` is called.
+    StartTls,
+}
+
+/// A database protocol as a state machine without I/O. Every method may append to `output`, which
+/// is sent afterwards. Errors are outcomes. It must never panic, whatever the input.
+pub trait Protocol: Send {
+    /// The socket is connected: send the greeting, if it is the client that greets.
+    fn connected(&mut self, output: &mut Vec<u8>);
+
+    /// Bytes have arrived.
+    fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received;
+
+    /// TLS stands. `end_point` is the hash of the server's certificate for `tls-server-end-point`
+    /// channel binding (RFC 5929), where one is defined.
+    fn tls_established(&mut self, version: &str, end_point: Option<Vec<u8>>, output: &mut Vec<u8>);
+
+    /// Everything was sent and the operation is still pending: more to send, if there is any (a
+    /// bulk load in progress).
+    fn produce(&mut self, output: &mut Vec<u8>);
+
+    /// The connection is lost or refused, for the reason given: the outcome becomes that failure,
+    /// and statements and results of the connection are gone.
+    fn fail(&mut self, error: DbError);
+
+    /// Starts a text statement.
+    fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted;
+    /// Starts preparing a statement with `?` placeholders.
+    fn prepare(&mut self, sql: &[u8], kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted;
+    /// Starts executing a prepared statement.
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        params: &[&Param],
+        output: &mut Vec<u8>,
+    ) -> Submitted;
+    /// Starts forgetting a prepared statement.
+    fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted;
+    /// Starts a bulk load.
+    fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted;
+    /// Steps to the next result.
+    fn next_result(&mut self, output: &mut Vec<u8>) -> Submitted;
+    /// A polite goodbye.
+    fn terminate(&mut self, output: &mut Vec<u8>);
+
+    /// How the last operation ended.
+    fn outcome(&self) -> &Outcome;
+    /// The same, to be changed: the channel adds the byte counts.
+    fn outcome_mut(&mut self) -> &mut Outcome;
+    /// The next row of the current result as text.
+    fn next_row(&mut self, row: &mut Row) -> bool;
+    /// Forgets the current result's rows.
+    fn free_result(&mut self);
+    /// The server.
+    fn server(&self) -> &ServerInfo;
+
+    /// Whether the server refuses everything until the transaction is rolled back.
+    fn transaction_failed(&self) -> bool {
+        false
+    }
+}
