@@ -4,6 +4,7 @@
 
 pub mod channel;
 mod connector;
+pub mod credentials;
 pub mod mysql;
 pub mod postgres;
 mod remote;
