@@ -1,6 +1,12 @@
 //! Reports: pure functions from what is known of a run ([`dyno_core::summary::RunSummary`],
-//! [`dyno_core::interval::Interval`]) to text. Nothing here prints, reads a clock or knows how a run
-//! is driven; whether there are colours, and how wide the terminal is, is for the caller to say.
+//! [`dyno_core::interval::Interval`]) to text. Nothing here prints, reads a clock or knows how a
+//! run is driven; whether there are colours, and how wide the terminal is, is for the caller to
+//! say.
 
+pub mod json;
+mod number;
+#[cfg(test)]
+mod samples;
 pub mod summarize;
 pub mod sysbench;
+pub mod terminal;

@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 /// A percentile is told only if at least so many samples lie on either side of it.
 pub const SAMPLES_BEYOND_MIN: f64 = 5.0;
 
-/// Buckets of a distribution per factor of ten; their bounds are the same in every summary, so that
-/// two runs' distributions can be laid over each other.
+/// Buckets of a distribution per factor of ten; their bounds are the same in every summary, so
+/// that two runs' distributions can be laid over each other.
 pub const BUCKETS_PER_DECADE: f64 = 10.0;
 
 const NS_PER_MS: f64 = 1e6;
@@ -51,10 +51,10 @@ pub fn response(latencies: &Latencies, percents: &[f64]) -> LatencySummary {
     )
 }
 
-/// The percentiles of a histogram of nanoseconds whose exact extremes are known. Each is the smallest
-/// recorded latency that so many percent do not exceed, to the histogram's three digits, and `None`
-/// where fewer than [`SAMPLES_BEYOND_MIN`] samples lie below or beyond it. The 0th and the 100th are
-/// the exact extremes.
+/// The percentiles of a histogram of nanoseconds whose exact extremes are known. Each is the
+/// smallest recorded latency that so many percent do not exceed, to the histogram's three digits,
+/// and `None` where fewer than [`SAMPLES_BEYOND_MIN`] samples lie below or beyond it. The 0th and
+/// the 100th are the exact extremes.
 pub fn percentiles(
     histogram: &Histogram<u64>,
     min_ns: u64,
@@ -124,8 +124,8 @@ pub fn fairness(sessions: &[SessionTotal]) -> Fairness {
     }
 }
 
-/// One interval of a measurement that began at `origin`. Latencies are response times where any were
-/// recorded (an open loop), else service times.
+/// One interval of a measurement that began at `origin`. Latencies are response times where any
+/// were recorded (an open loop), else service times.
 pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> IntervalSummary {
     let latencies = &interval.latencies;
     let (histogram, min_ns, max_ns) = if latencies.response.is_empty() {
@@ -190,8 +190,8 @@ fn carries(count: u64, percent: f64) -> bool {
     count as f64 * tail >= SAMPLES_BEYOND_MIN * (1.0 - 1e-9)
 }
 
-/// The distribution in logarithmic buckets, without empty ends. A bin of the histogram falls wholly
-/// into the bucket of its middle, which blurs the bounds by less than a thousandth.
+/// The distribution in logarithmic buckets, without empty ends. A bin of the histogram falls
+/// wholly into the bucket of its middle, which blurs the bounds by less than a thousandth.
 fn buckets(histogram: &Histogram<u64>) -> Vec<Bucket> {
     let index_of = |ns: u64| (BUCKETS_PER_DECADE * (ns.max(1) as f64).log10()).floor() as usize;
     let bound_ms = |index: usize| 10f64.powf(index as f64 / BUCKETS_PER_DECADE) / NS_PER_MS;

@@ -1,0 +1,142 @@
+//! The machine's summary of a run.
+
+use dyno_core::summary::RunSummary;
+
+/// The JSON Schema (2020-12) of [`run`]'s text: `docs/schema/run.json`.
+pub const SCHEMA: &str = include_str!("../../../docs/schema/run.json");
+
+/// The run as JSON by [`SCHEMA`], indented, with a line end.
+///
+/// # Errors
+/// None that a summary can cause: its keys are texts and its numbers are numbers.
+pub fn run(run: &RunSummary) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(run)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+    use dyno_core::summary::RunEnd;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    fn schema() -> Value {
+        serde_json::from_str(SCHEMA).unwrap()
+    }
+
+    fn json(summary: &RunSummary) -> Value {
+        serde_json::from_str(&run(summary).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn summaries_are_valid_by_the_schema() {
+        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        for sample in samples::all() {
+            let errors: Vec<String> = validator
+                .iter_errors(&json(&sample))
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(errors.is_empty(), "{errors:#?}");
+        }
+    }
+
+    #[test]
+    fn the_schema_is_a_schema_and_refuses_what_it_does_not_know() {
+        assert!(jsonschema::meta::is_valid(&schema()));
+        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        let mut unknown = json(&samples::good());
+        unknown["rates"]["surprise"] = 1.into();
+        assert!(!validator.is_valid(&unknown));
+        let mut missing = json(&samples::good());
+        missing.as_object_mut().unwrap().remove("totals");
+        assert!(!validator.is_valid(&missing));
+        let mut negative = json(&samples::good());
+        negative["totals"]["events"] = (-1).into();
+        assert!(!validator.is_valid(&negative));
+    }
+
+    /// Nothing in the schema is a promise that no run keeps.
+    #[test]
+    fn every_property_of_the_schema_is_produced_and_described() {
+        let schema = schema();
+        let mut promised = BTreeSet::new();
+        describe(&schema, &schema, "", &mut promised);
+        let mut produced = BTreeSet::new();
+        for sample in samples::all() {
+            walk(&json(&sample), "", &mut produced);
+        }
+        let missing: Vec<_> = promised.difference(&produced).collect();
+        assert!(promised.len() > 80, "{}", promised.len());
+        assert!(missing.is_empty(), "{missing:#?}");
+    }
+
+    #[test]
+    fn how_a_run_ended_is_told_with_its_reason() {
+        let mut sample = samples::good();
+        assert_eq!(
+            json(&sample)["end"],
+            serde_json::json!({"how": "completed"})
+        );
+        sample.end = RunEnd::Failed("x".into());
+        let expected = serde_json::json!({"how": "failed", "why": "x"});
+        assert_eq!(json(&sample)["end"], expected);
+    }
+
+    /// Collects the paths of all properties, following references, and insists on descriptions,
+    /// on closed objects, and on every property being required unless it may be absent.
+    fn describe(root: &Value, node: &Value, path: &str, out: &mut BTreeSet<String>) {
+        if let Some(reference) = node["$ref"].as_str() {
+            let pointer = reference.strip_prefix('#').unwrap();
+            describe(root, root.pointer(pointer).unwrap(), path, out);
+        }
+        for alternative in node["anyOf"].as_array().into_iter().flatten() {
+            describe(root, alternative, path, out);
+        }
+        if let Some(properties) = node["properties"].as_object() {
+            assert_eq!(node["additionalProperties"], false, "{path} is open");
+            for (name, property) in properties {
+                let path = format!("{path}/{name}");
+                let described = property["description"]
+                    .as_str()
+                    .is_some_and(|d| d.len() > 8);
+                assert!(described, "{path} has no description");
+                describe(root, property, &path, out);
+                out.insert(path);
+            }
+        }
+        if node["items"].is_object() {
+            describe(root, &node["items"], &format!("{path}[]"), out);
+        }
+        if node["additionalProperties"].is_object() {
+            describe(
+                root,
+                &node["additionalProperties"],
+                &format!("{path}/*"),
+                out,
+            );
+        }
+    }
+
+    fn walk(value: &Value, path: &str, out: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(object) => {
+                for (name, value) in object {
+                    for name in [name.as_str(), "*"] {
+                        let path = format!("{path}/{name}");
+                        walk(value, &path, out);
+                        out.insert(path);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    walk(item, &format!("{path}[]"), out);
+                }
+            }
+            _ => {}
+        }
+    }
+}

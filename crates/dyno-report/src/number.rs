@@ -1,0 +1,176 @@
+//! Numbers as a person reads them.
+
+/// A whole number with its thousands apart: `1,234,567`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A rate per second: whole from 100 on, three significant digits below: `12,345`, `98.7`, `0.125`.
+pub(crate) fn rate(per_s: f64) -> String {
+    if !per_s.is_finite() || per_s <= 0.0 {
+        return "0".into();
+    }
+    if per_s >= 99.95 {
+        thousands(per_s.round() as u64)
+    } else {
+        significant(per_s)
+    }
+}
+
+/// A latency of so many milliseconds with three significant digits and its unit: `4.12 µs`,
+/// `1.23 ms`, `2.31 s`.
+pub(crate) fn latency(ms: f64) -> String {
+    let (value, unit) = if !ms.is_finite() || ms <= 0.0 {
+        return "0 ms".into();
+    } else if ms < 0.0009995 {
+        (ms * 1e6, "ns")
+    } else if ms < 0.9995 {
+        (ms * 1e3, "µs")
+    } else if ms < 999.5 {
+        (ms, "ms")
+    } else {
+        (ms / 1e3, "s")
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// A length of time in seconds: `12.3 s`, `30 s`, `5 min`, `1 h 2 min`.
+pub(crate) fn length(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds <= 0.0 {
+        return "0 s".into();
+    }
+    let tenths = (seconds * 10.0).round() / 10.0;
+    if tenths == 0.0 {
+        return latency(seconds * 1e3);
+    }
+    if tenths < 120.0 {
+        return format!("{} s", trim_zeros(&format!("{tenths:.1}")));
+    }
+    let whole = seconds.round() as u64;
+    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
+    [(hours, "h"), (minutes, "min"), (rest, "s")]
+        .iter()
+        .filter(|(amount, _)| *amount > 0)
+        .map(|(amount, unit)| format!("{amount} {unit}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A size: `12.3 MiB`.
+pub(crate) fn bytes(size: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if size < 1024 {
+        return format!("{size} B");
+    }
+    let mut value = size as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", significant(value), UNITS[unit])
+}
+
+/// A number as it would be typed: `95`, `99.9`.
+pub(crate) fn plain(number: f64) -> String {
+    number.to_string()
+}
+
+/// A share in whole percent, with one decimal below ten.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+/// Three significant digits, without an exponent.
+fn significant(value: f64) -> String {
+    if value >= 999.5 {
+        thousands(value.round() as u64)
+    } else if value >= 99.95 {
+        format!("{value:.0}")
+    } else if value >= 9.995 {
+        format!("{value:.1}")
+    } else if value >= 0.9995 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+fn trim_zeros(text: &str) -> &str {
+    text.trim_end_matches('0').trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1_000), "1,000");
+        assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn rates_keep_three_digits() {
+        assert_eq!(rate(12_345.4), "12,345");
+        assert_eq!(rate(99.96), "100");
+        assert_eq!(rate(99.9), "99.9");
+        assert_eq!(rate(1.0), "1.00");
+        assert_eq!(rate(0.1251), "0.125");
+        assert_eq!(rate(f64::NAN), "0");
+    }
+
+    #[test]
+    fn latencies_choose_their_unit() {
+        assert_eq!(latency(0.0), "0 ms");
+        assert_eq!(latency(0.000_25), "250 ns");
+        assert_eq!(latency(0.000_999_9), "1.00 µs");
+        assert_eq!(latency(0.004_12), "4.12 µs");
+        assert_eq!(latency(0.999_7), "1.00 ms");
+        assert_eq!(latency(1.234), "1.23 ms");
+        assert_eq!(latency(99.97), "100 ms");
+        assert_eq!(latency(2_310.0), "2.31 s");
+        assert_eq!(latency(3_600_000.0), "3,600 s");
+    }
+
+    #[test]
+    fn lengths_drop_what_is_nil() {
+        assert_eq!(length(0.0), "0 s");
+        assert_eq!(length(0.02), "20.0 ms");
+        assert_eq!(length(30.0), "30 s");
+        assert_eq!(length(12.34), "12.3 s");
+        assert_eq!(length(119.96), "2 min");
+        assert_eq!(length(300.0), "5 min");
+        assert_eq!(length(3725.0), "1 h 2 min 5 s");
+    }
+
+    #[test]
+    fn sizes_are_binary() {
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1024), "1.00 KiB");
+        assert_eq!(bytes(25_480_396), "24.3 MiB");
+        assert_eq!(bytes(u64::MAX), "16.0 EiB");
+    }
+
+    #[test]
+    fn shares() {
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.0123), "1.2 %");
+        assert_eq!(percent(0.4567), "46 %");
+    }
+}

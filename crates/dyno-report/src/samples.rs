@@ -1,0 +1,308 @@
+//! Summaries of runs that might have been, for tests. The figures come from records, not from the
+//! air, so that they agree with each other.
+
+use std::time::Duration;
+
+use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies};
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandKind, RandPlan};
+use dyno_core::rand::Stream;
+use dyno_core::summary::*;
+
+use crate::summarize::{self, SessionTotal};
+
+const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+const NS_PER_S: u64 = 1_000_000_000;
+
+pub(crate) fn all() -> Vec<RunSummary> {
+    vec![
+        good(),
+        overloaded(),
+        errors(),
+        few(),
+        interrupted(),
+        sqlite(),
+    ]
+}
+
+/// Nothing to remark.
+pub(crate) fn good() -> RunSummary {
+    let drive = Drive {
+        sessions: 16,
+        workers: 2,
+        time: Some(Duration::from_secs(30)),
+        warmup: Duration::from_secs(5),
+        seed: 42,
+        ..Drive::default()
+    };
+    let mut run = recorded(drive, 30, |second| 1200 + second % 7 * 10, 1_300_000);
+    run.workload.options = vec![
+        ("table_size".into(), OptionValue::Number(100_000.0)),
+        ("tables".into(), OptionValue::Number(4.0)),
+        ("skip_trx".into(), OptionValue::Bool(false)),
+        (
+            "mysql_ignore_errors".into(),
+            OptionValue::List(vec!["1213".into(), "1020".into()]),
+        ),
+    ];
+    run.workload.changed = vec!["table_size".into(), "tables".into()];
+    run.limits =
+        vec!["The server used all of its 2 cores while the client left its own idle.".into()];
+    run
+}
+
+/// More arrivals than the server can take.
+pub(crate) fn overloaded() -> RunSummary {
+    let drive = Drive {
+        sessions: 8,
+        workers: 1,
+        open_loop: Some(OpenLoop {
+            per_second: 1500.5,
+            arrivals: Arrivals::Poisson,
+        }),
+        ramp_up: Duration::from_secs(2),
+        seed: 7,
+        ..Drive::default()
+    };
+    let mut run = recorded(drive, 10, |_| 800, 9_000_000);
+    run.rand = RandPlan {
+        kind: RandKind::Zipfian,
+        ..RandPlan::default()
+    };
+    let mut lag = Latencies::default();
+    for i in 0..8000u64 {
+        lag.record_service(10_000 + i * 7);
+    }
+    run.open_loop = Some(OpenLoopSummary {
+        offered_per_s: 1500.5,
+        achieved_per_s: run.rates.events_per_s,
+        backlog: 6912,
+        backlog_max: 6912,
+        pacing_lag: summarize::service(&lag, &PERCENTS),
+    });
+    run.events_in_grace = 8;
+    run.events_unfinished = 3;
+    run.warnings = vec![
+        "The server could not keep up with the rate: response times grow with the length of the \
+         run and say nothing of the server but that."
+            .into(),
+    ];
+    run
+}
+
+/// Deadlocks, lost connections, several endpoints, a starved session.
+pub(crate) fn errors() -> RunSummary {
+    let drive = Drive {
+        sessions: 4,
+        workers: 2,
+        ..Drive::default()
+    };
+    let mut run = recorded(
+        drive,
+        10,
+        |second| if second == 4 { 0 } else { 500 },
+        2_000_000,
+    );
+    run.totals.errors = 1240;
+    run.totals.retries = 1240;
+    run.totals.reconnects = 4;
+    run.rates = summarize::rates(&run.totals, 10.0);
+    for (code, count, sample) in [
+        (
+            "1213",
+            1240,
+            "Deadlock found when trying to get lock; try restarting transaction",
+        ),
+        ("2013", 4, "Lost connection to MySQL server\nduring query"),
+        (
+            "1205",
+            4,
+            "锁等待超时；请重新启动事务。锁等待超时；请重新启动事务。锁等待超时；请重新启动事务。",
+        ),
+    ] {
+        let sample = sample.into();
+        run.errors.insert(code.into(), ErrorCount { count, sample });
+    }
+    for i in 0..9 {
+        let sample = "rare".into();
+        run.errors
+            .insert(format!("HY{i:03}"), ErrorCount { count: 1, sample });
+    }
+    let sessions = [0, 1400, 1500, 1600].map(|events| SessionTotal {
+        events,
+        busy_ns: 9 * NS_PER_S,
+    });
+    run.fairness = summarize::fairness(&sessions);
+    run.endpoints = vec![
+        EndpointSummary {
+            name: "db1.example.org:3306".into(),
+            queries: 45_000,
+        },
+        EndpointSummary {
+            name: "db2.example.org:3306".into(),
+            queries: 45_000,
+        },
+    ];
+    run.client.worker_busy = vec![0.92, 0.31];
+    run
+}
+
+/// A handful of slow events, which carry no high percentile; a run that failed.
+pub(crate) fn few() -> RunSummary {
+    let mut run = recorded(Drive::default(), 3, |_| 4, 700_000_000);
+    run.end = RunEnd::Failed(
+        "session 0: near line 12: attempt to index a nil value\nstack traceback:\n\t[C]: in ?"
+            .into(),
+    );
+    run.measured_s = 3.2;
+    run
+}
+
+/// Stopped before any event ended.
+pub(crate) fn interrupted() -> RunSummary {
+    let drive = Drive {
+        time: None,
+        events: Some(1000),
+        ..Drive::default()
+    };
+    let mut run = recorded(drive, 1, |_| 0, 1);
+    run.end = RunEnd::Interrupted;
+    run.measured_s = 0.4;
+    run.events_unfinished = 1;
+    run.totals = Counters::default();
+    run.target.product = String::new();
+    run.target.version = String::new();
+    run
+}
+
+/// The first command that a newcomer types.
+pub(crate) fn sqlite() -> RunSummary {
+    let drive = Drive {
+        time: Some(Duration::from_secs(5)),
+        seed: 1,
+        ..Drive::default()
+    };
+    let mut run = recorded(drive, 5, |second| 3000 + second * 31, 40_000);
+    run.target = TargetSummary {
+        url: "sqlite:/tmp/dyno-1a2b3c/oltp_read_write.db".into(),
+        product: "SQLite".into(),
+        version: "3.50.4".into(),
+        tls: None,
+    };
+    run.warnings =
+        vec!["The database is a temporary file of this process: see the guide for servers.".into()];
+    run
+}
+
+/// A run of so many seconds with so many events in each; latencies scatter around `typical_ns`.
+fn recorded(
+    drive: Drive,
+    seconds: u64,
+    events_in: impl Fn(u64) -> u64,
+    typical_ns: u64,
+) -> RunSummary {
+    let mut random = Stream::new(1, 0);
+    let mut total = Interval::default();
+    let mut intervals = Vec::new();
+    for second in 0..seconds {
+        let events = events_in(second);
+        let mut interval = Interval {
+            index: second,
+            start: second * NS_PER_S,
+            end: (second + 1) * NS_PER_S,
+            running: drive.sessions,
+            ..Interval::default()
+        };
+        interval.counters = Counters {
+            events,
+            reads: events * 14,
+            writes: events * 4,
+            other: events * 2,
+            rows: events * 420,
+            ..Counters::default()
+        };
+        for _ in 0..events {
+            // The sum of three exponentials: a hump with a tail.
+            let sum: f64 = (0..3).map(|_| -(1.0 - random.next_f64()).ln()).sum();
+            let service = (typical_ns as f64 * (0.4 + 0.2 * sum)) as u64;
+            interval.latencies.record_service(service);
+            if drive.open_loop.is_some() {
+                interval
+                    .latencies
+                    .record_response(service + second * NS_PER_S / 3);
+            }
+        }
+        intervals.push(summarize::interval(&interval, 0, &PERCENTS));
+        total.counters.merge(&interval.counters);
+        total.latencies.merge(&interval.latencies);
+    }
+    summed(drive, seconds, total, intervals)
+}
+
+/// The summary of what was recorded.
+fn summed(
+    drive: Drive,
+    seconds: u64,
+    total: Interval,
+    intervals: Vec<IntervalSummary>,
+) -> RunSummary {
+    let response = summarize::response(&total.latencies, &PERCENTS);
+    let measured_s = seconds as f64;
+    let events = total.counters.events;
+    let sessions: Vec<SessionTotal> = (0..u64::from(drive.sessions))
+        .map(|tid| SessionTotal {
+            events: events / u64::from(drive.sessions) + tid % 3,
+            busy_ns: seconds * NS_PER_S,
+        })
+        .collect();
+    RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: "dyno 0.1.0".into(),
+        started_unix_s: 1_700_000_000.5,
+        end: RunEnd::Completed,
+        workload: WorkloadSummary {
+            name: "oltp_read_write".into(),
+            command: "run".into(),
+            options: vec![("tables".into(), OptionValue::Number(1.0))],
+            changed: vec![],
+        },
+        target: TargetSummary {
+            url: "mysql://root@127.0.0.1:3306/sbtest".into(),
+            product: "MariaDB".into(),
+            version: "10.11.6-MariaDB-0+deb12u1".into(),
+            tls: Some("TLSv1.3".into()),
+        },
+        rand: RandPlan::default(),
+        measured_s,
+        elapsed_s: measured_s,
+        totals: total.counters,
+        rates: summarize::rates(&total.counters, measured_s),
+        service: summarize::service(&total.latencies, &PERCENTS),
+        response: drive.open_loop.map(|_| response),
+        open_loop: None,
+        events_in_grace: 0,
+        events_unfinished: 0,
+        errors: Default::default(),
+        fairness: summarize::fairness(&sessions),
+        endpoints: vec![EndpointSummary {
+            name: "127.0.0.1:3306".into(),
+            queries: total.counters.queries(),
+        }],
+        client: ClientCost {
+            user_s: measured_s * 0.3,
+            system_s: measured_s * 0.15,
+            us_per_event: if events > 0 {
+                measured_s * 0.45e6 / events as f64
+            } else {
+                0.0
+            },
+            us_per_query: (events > 0).then(|| measured_s * 0.45e6 / events as f64 / 20.0),
+            worker_busy: vec![0.45; drive.workers as usize],
+            stall_max_ms: 0.21,
+            rss_max_bytes: 25_480_396,
+        },
+        limits: vec![],
+        warnings: vec![],
+        intervals,
+        drive,
+    }
+}

@@ -1,0 +1,182 @@
+//! Latencies: a table of percentiles and the distribution.
+
+use dyno_core::summary::{Bucket, LatencySummary, RunSummary};
+
+use super::look::{Ink, columns};
+use super::page::Page;
+use super::spark::{grouped, sparkline, sum};
+use crate::number::{latency, plain, thousands};
+use crate::summarize::SAMPLES_BEYOND_MIN;
+
+/// The bounds of a distribution take so many columns each.
+const BOUND_WIDTH: usize = 9;
+
+/// The latencies of the run.
+pub(super) fn section(run: &RunSummary, page: &mut Page) {
+    if run.service.count == 0 {
+        page.row(
+            "latency",
+            Ink::Warning,
+            "No transaction ended, so there is none to tell.",
+        );
+        return;
+    }
+    let mut rows = vec![("  service", &run.service)];
+    if let Some(response) = &run.response {
+        rows.push(("  response", response));
+    }
+    table("latency", &rows, page);
+    distribution(&rows, page);
+    let clipped = run.service.clipped + run.response.as_ref().map_or(0, |r| r.clipped);
+    if clipped > 0 {
+        let text = format!(
+            "{} latencies of more than an hour count as one hour.",
+            thousands(clipped)
+        );
+        page.row("", Ink::Plain, &text);
+    }
+}
+
+/// A table of a row for each summary; in several bands where the percentiles are many. The
+/// percentiles of all are those of the first.
+pub(super) fn table(label: &str, rows: &[(&str, &LatencySummary)], page: &mut Page) {
+    let Some((_, first)) = rows.first() else {
+        return;
+    };
+    let names = column_names(first);
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|(_, summary)| column_values(summary))
+        .collect();
+    let width = names
+        .iter()
+        .map(|name| columns(name) + 2)
+        .fold(9, usize::max);
+    let per_band = (page.body_width() / width).max(1);
+    let mut label = label;
+    for from in (0..names.len()).step_by(per_band) {
+        let to = (from + per_band).min(names.len());
+        let band = |cells: &[String]| -> String {
+            let cells = cells.get(from..to).unwrap_or_default();
+            cells.iter().map(|cell| right(cell, width)).collect()
+        };
+        page.line(label, Ink::Strong, &[(Ink::Faint, &band(&names))]);
+        for ((name, _), cells) in rows.iter().zip(&cells) {
+            page.line(name, Ink::Plain, &[(Ink::Plain, &band(cells))]);
+        }
+        label = "";
+    }
+    if let Some((_, summary)) = rows.iter().find(|(_, s)| lacks_samples(s)) {
+        let text = format!(
+            "– where fewer than {SAMPLES_BEYOND_MIN} of the {} samples lie beyond the percentile",
+            thousands(summary.count)
+        );
+        for line in super::look::wrap(&text, page.body_width()) {
+            page.line("", Ink::Plain, &[(Ink::Faint, &line)]);
+        }
+    }
+}
+
+fn column_names(summary: &LatencySummary) -> Vec<String> {
+    let percentiles = summary
+        .percentiles
+        .iter()
+        .map(|p| format!("p{}", plain(p.percent)));
+    ["min".to_string(), "mean".to_string()]
+        .into_iter()
+        .chain(percentiles)
+        .chain(["max".to_string()])
+        .collect()
+}
+
+fn column_values(summary: &LatencySummary) -> Vec<String> {
+    let percentiles = summary
+        .percentiles
+        .iter()
+        .map(|p| p.value_ms.map_or_else(|| "–".into(), latency));
+    [latency(summary.min_ms), latency(summary.mean_ms)]
+        .into_iter()
+        .chain(percentiles)
+        .chain([latency(summary.max_ms)])
+        .collect()
+}
+
+fn lacks_samples(summary: &LatencySummary) -> bool {
+    summary.count > 0 && summary.percentiles.iter().any(|p| p.value_ms.is_none())
+}
+
+/// The distributions over one axis, so that they can be compared.
+fn distribution(rows: &[(&str, &LatencySummary)], page: &mut Page) {
+    let buckets = || rows.iter().flat_map(|(_, summary)| &summary.buckets);
+    let low = buckets().map(|b| b.from_ms).fold(f64::INFINITY, f64::min);
+    let high = buckets().map(|b| b.to_ms).fold(0.0, f64::max);
+    if buckets().next().is_none() {
+        return;
+    }
+    let width = page.body_width() - 2 * (BOUND_WIDTH + 1);
+    let axis = axis(rows);
+    let from = right(&latency(low), BOUND_WIDTH);
+    for (i, (name, summary)) in rows.iter().enumerate() {
+        let counts: Vec<f64> = axis
+            .iter()
+            .map(|&from_ms| count_at(&summary.buckets, from_ms))
+            .collect();
+        let bars = sparkline(&grouped(&counts, width, sum));
+        let label = match (rows.len(), i) {
+            (1, _) => "distribution",
+            _ => name,
+        };
+        if rows.len() > 1 && i == 0 {
+            page.line("distribution", Ink::Strong, &[]);
+        }
+        let ink = if rows.len() > 1 {
+            Ink::Plain
+        } else {
+            Ink::Strong
+        };
+        let to = latency(high);
+        page.line(
+            label,
+            ink,
+            &[
+                (Ink::Faint, &from),
+                (Ink::Plain, " "),
+                (Ink::Good, &bars),
+                (Ink::Plain, " "),
+                (Ink::Faint, &to),
+            ],
+        );
+    }
+}
+
+/// The lower bounds of all buckets of all rows, gaps between rows filled.
+fn axis(rows: &[(&str, &LatencySummary)]) -> Vec<f64> {
+    let mut bounds: Vec<f64> = Vec::new();
+    let all = || rows.iter().flat_map(|(_, summary)| &summary.buckets);
+    let Some(lowest) = all().min_by(|a, b| a.from_ms.total_cmp(&b.from_ms)) else {
+        return bounds;
+    };
+    let high = all().map(|b| b.to_ms).fold(0.0, f64::max);
+    // Buckets are equally wide in the logarithm, so one's ratio gives all bounds.
+    let ratio = lowest.to_ms / lowest.from_ms;
+    if !(ratio > 1.0 && lowest.from_ms > 0.0 && high.is_finite()) {
+        return bounds;
+    }
+    let count = ((high / lowest.from_ms).ln() / ratio.ln()).round() as i32;
+    bounds.extend((0..count).map(|i| lowest.from_ms * ratio.powi(i)));
+    bounds
+}
+
+/// The count of the bucket that begins at so many milliseconds, give or take rounding.
+fn count_at(buckets: &[Bucket], from_ms: f64) -> f64 {
+    buckets
+        .iter()
+        .filter(|bucket| (bucket.from_ms / from_ms - 1.0).abs() < 0.01)
+        .map(|bucket| bucket.count as f64)
+        .sum()
+}
+
+/// Padded on the left to so many columns.
+fn right(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
+}

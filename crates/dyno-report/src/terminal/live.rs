@@ -1,0 +1,191 @@
+//! The line of each interval while a run is under way.
+
+use dyno_core::summary::IntervalSummary;
+
+use super::look::{Ink, Look, columns, cut};
+use crate::number::{latency, plain, rate, thousands};
+
+/// One interval in one line, without a line end: columns stay where they are from one line to the
+/// next. `open_loop` adds the backlog. Where the line is too long for the look, queries, sessions
+/// and latencies fall away in this order.
+pub fn live_line(interval: &IntervalSummary, open_loop: bool, look: &Look) -> String {
+    let per_s = |count: u64| {
+        if interval.length_s > 0.0 {
+            count as f64 / interval.length_s
+        } else {
+            0.0
+        }
+    };
+    let counters = &interval.counters;
+    let mut parts = vec![
+        Part::needed(Ink::Faint, format!("{:>4}", clock(interval.at_s))),
+        Part::spare(3, Ink::Plain, sessions(interval.sessions)),
+        Part::needed(
+            Ink::Strong,
+            format!("{:>6} tx/s", rate(per_s(counters.events))),
+        ),
+    ];
+    if counters.queries() > 0 {
+        let queries = format!("{:>7} q/s", rate(per_s(counters.queries())));
+        parts.push(Part::spare(4, Ink::Plain, queries));
+    }
+    // One percentile tells the tail; the summary has them all.
+    if let Some(percentile) = interval.percentiles.last() {
+        let value = percentile.value_ms.map_or_else(|| "–".into(), latency);
+        let text = format!("p{} {value:>7}", plain(percentile.percent));
+        parts.push(Part::spare(1, Ink::Plain, text));
+    }
+    let max = format!("max {:>7}", latency(interval.max_ms));
+    parts.push(Part::spare(2, Ink::Plain, max));
+    if open_loop {
+        let ink = ink_of(interval.backlog, Ink::Warning);
+        parts.push(Part::needed(
+            ink,
+            format!("backlog {:>5}", thousands(interval.backlog)),
+        ));
+    }
+    let ink = ink_of(counters.errors, Ink::Error);
+    parts.push(Part::needed(
+        ink,
+        format!("errors {}", thousands(counters.errors)),
+    ));
+    if counters.reconnects > 0 {
+        let reconnects = format!("reconnects {}", thousands(counters.reconnects));
+        parts.push(Part::needed(Ink::Error, reconnects));
+    }
+    join(parts, look)
+}
+
+/// A part of a line. Where the line is too long, the part with the highest rank goes first; those
+/// of rank 0 stay as long as there is anything else.
+pub(super) struct Part {
+    rank: u8,
+    ink: Ink,
+    text: String,
+}
+
+impl Part {
+    pub(super) fn needed(ink: Ink, text: String) -> Self {
+        Self::spare(0, ink, text)
+    }
+
+    pub(super) fn spare(rank: u8, ink: Ink, text: String) -> Self {
+        Self { rank, ink, text }
+    }
+}
+
+/// Parts two blanks apart, as many as fit.
+pub(super) fn join(mut parts: Vec<Part>, look: &Look) -> String {
+    for part in &mut parts {
+        part.text = look.clean(&part.text);
+    }
+    let width = |parts: &[Part]| {
+        let text: usize = parts.iter().map(|part| columns(&part.text)).sum();
+        text + 2 * parts.len().saturating_sub(1)
+    };
+    while width(&parts) > look.width() && parts.len() > 1 {
+        // Of equal ranks the last goes: `max_by_key` answers the last of the greatest.
+        let last = parts.iter().enumerate().max_by_key(|(_, part)| part.rank);
+        let Some((index, _)) = last else { break };
+        parts.remove(index);
+    }
+    let painted: Vec<String> = parts
+        .iter()
+        .map(|part| look.paint(part.ink, &cut(&part.text, look.width())))
+        .collect();
+    painted.join("  ")
+}
+
+/// Seconds while they are few: `12s`, `3m05s`, `1h02m`.
+pub(super) fn clock(seconds: f64) -> String {
+    let rounded = (seconds * 10.0).round() / 10.0;
+    if rounded < 100.0 {
+        return format!("{}s", plain(rounded));
+    }
+    let whole = seconds.round() as u64;
+    if whole < 6000 {
+        format!("{}m{:02}s", whole / 60, whole % 60)
+    } else {
+        format!("{}h{:02}m", whole / 3600, whole / 60 % 60)
+    }
+}
+
+fn sessions(count: u32) -> String {
+    let plural = if count == 1 { "session " } else { "sessions" };
+    format!("{count:>3} {plural}")
+}
+
+fn ink_of(count: u64, bad: Ink) -> Ink {
+    if count > 0 { bad } else { Ink::Plain }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::interval::Counters;
+    use dyno_core::summary::Percentile;
+
+    fn interval() -> IntervalSummary {
+        IntervalSummary {
+            at_s: 12.0,
+            length_s: 1.0,
+            sessions: 16,
+            counters: Counters {
+                events: 12_345,
+                reads: 246_900,
+                ..Counters::default()
+            },
+            percentiles: vec![Percentile {
+                percent: 95.0,
+                value_ms: Some(1.234),
+            }],
+            max_ms: 9.8,
+            backlog: 0,
+            concurrency: 0,
+        }
+    }
+
+    #[test]
+    fn lines_stand_under_each_other() {
+        let mut second = interval();
+        second.at_s = 113.0;
+        second.sessions = 1;
+        second.counters.events = 7;
+        second.counters.reads = 140;
+        second.counters.errors = 3;
+        second.counters.reconnects = 2;
+        second.percentiles[0].value_ms = None;
+        let look = Look {
+            columns: 100,
+            ..Look::default()
+        };
+        let lines = [
+            live_line(&interval(), false, &look),
+            live_line(&second, false, &look),
+            live_line(&interval(), true, &look),
+        ];
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn what_does_not_fit_falls_away() {
+        let look = Look {
+            columns: 44,
+            ..Look::default()
+        };
+        let line = live_line(&interval(), true, &look);
+        assert_eq!(line, " 12s  12,345 tx/s  backlog     0  errors 0");
+        let line = live_line(&interval(), false, &Look::default());
+        assert_eq!(columns(&line), 80, "{line}");
+        assert!(line.contains("246,900 q/s"), "{line}");
+    }
+
+    #[test]
+    fn clocks() {
+        assert_eq!(clock(0.5), "0.5s");
+        assert_eq!(clock(12.0), "12s");
+        assert_eq!(clock(99.96), "1m40s");
+        assert_eq!(clock(185.0), "3m05s");
+        assert_eq!(clock(6000.0), "1h40m");
+    }
+}

@@ -1,0 +1,194 @@
+//! How text may look: width, colours, characters.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What the caller knows of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Its width; less than 40 is taken as 40.
+    pub columns: usize,
+    /// Whether to colour. The caller heeds `NO_COLOR` and whether this is a terminal.
+    pub colour: bool,
+    /// Whether to keep to ASCII.
+    pub ascii: bool,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self {
+            columns: 80,
+            colour: false,
+            ascii: false,
+        }
+    }
+}
+
+/// What a piece of text is, which its colour tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ink {
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Warning,
+    Error,
+}
+
+impl Look {
+    /// Narrower than this nothing is readable, so that lines are left to wrap.
+    const COLUMNS_MIN: usize = 40;
+
+    pub(super) fn width(&self) -> usize {
+        self.columns.max(Self::COLUMNS_MIN)
+    }
+
+    /// The text in its colour, if there are colours.
+    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            Ink::Plain => return text.into(),
+            _ if !self.colour || text.is_empty() => return text.into(),
+            Ink::Strong => "1",
+            Ink::Faint => "2",
+            Ink::Good => "32",
+            Ink::Warning => "33",
+            Ink::Error => "31",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    /// The text with what the look does not allow replaced, character by character. Control
+    /// characters become blanks: text of a server must not steer the terminal.
+    pub(super) fn clean(&self, text: &str) -> String {
+        text.chars()
+            .map(|c| match c {
+                c if c.is_control() => ' ',
+                // Invisible marks that turn the direction of text around.
+                '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
+                c if self.ascii => to_ascii(c),
+                c => c,
+            })
+            .collect()
+    }
+}
+
+/// How many columns a text takes.
+pub(super) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// The text cut to so many columns, with an ellipsis where it was cut.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.into();
+    }
+    if width == 0 {
+        return String::new();
+    }
+    let mut out = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        out.push(c);
+    }
+    out.push('…');
+    out
+}
+
+/// The text in lines of at most so many columns, broken at blanks where there are any.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in words(text) {
+        let length = columns(&word);
+        if used > 0 && used + 1 + length > width {
+            lines.push(String::new());
+            used = 0;
+        }
+        let mut line = lines.pop().unwrap_or_default();
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        for c in word.chars() {
+            let wide = c.width().unwrap_or(0);
+            if used + wide > width && used > 0 {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push(c);
+            used += wide;
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// The words of a text; a number keeps its unit beside it.
+fn words(text: &str) -> Vec<String> {
+    const UNITS: [&str; 12] = [
+        "/s", "%", "ns", "µs", "us", "ms", "s", "min", "h", "KiB", "MiB", "GiB",
+    ];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let bare = word.trim_end_matches([',', ';', '.', ')', ':']);
+        match words.last_mut() {
+            Some(number)
+                if number.ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&bare) =>
+            {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.into()),
+        }
+    }
+    words
+}
+
+fn to_ascii(c: char) -> char {
+    match c {
+        c if c.is_ascii() => c,
+        '–' | '—' => '-',
+        '…' => '~',
+        'µ' => 'u',
+        '‘' | '’' => '\'',
+        '“' | '”' => '"',
+        '▁' => '.',
+        '▂' => ':',
+        '▃' => '-',
+        '▄' => '=',
+        '▅' => '+',
+        '▆' => '*',
+        '▇' => '#',
+        '█' => '@',
+        _ => '?',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutting_keeps_to_the_width() {
+        assert_eq!(cut("abcdef", 6), "abcdef");
+        assert_eq!(cut("abcdef", 5), "abcd…");
+        assert_eq!(cut("数据库错误", 6), "数据…");
+        assert_eq!(cut("abc", 1), "…");
+        assert_eq!(cut("abc", 0), "");
+    }
+
+    #[test]
+    fn wrapping_breaks_at_blanks_or_else_within_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a abcdefgh", 4), ["a", "abcd", "efgh"]);
+        assert_eq!(wrap("数据库", 4), ["数据", "库"]);
+        assert_eq!(wrap("", 4), [""]);
+        assert_eq!(
+            wrap("in all 12.3 ms, more", 11),
+            ["in all", "12.3 ms,", "more"]
+        );
+    }
+}

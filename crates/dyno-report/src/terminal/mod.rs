@@ -1,0 +1,192 @@
+//! What a person reads in a terminal.
+
+mod latency;
+mod live;
+mod look;
+mod page;
+mod progress;
+mod sections;
+mod spark;
+
+pub use live::live_line;
+pub use look::Look;
+pub use progress::{Progress, progress_line};
+
+use dyno_core::summary::{RunEnd, RunSummary};
+
+use look::Ink;
+use page::Page;
+
+/// The summary of a run: lines no wider than `look.columns`, an empty line first and a line end
+/// last.
+pub fn summary(run: &RunSummary, look: &Look) -> String {
+    let mut page = Page::new(*look);
+    page.blank();
+    head(run, &mut page);
+    page.blank();
+    sections::throughput(run, &mut page);
+    page.blank();
+    latency::section(run, &mut page);
+    page.blank();
+    sections::trouble(run, &mut page);
+    page.blank();
+    sections::spread(run, &mut page);
+    sections::client(run, &mut page);
+    page.blank();
+    for limit in &run.limits {
+        page.row("limit", Ink::Strong, limit);
+    }
+    for warning in &run.warnings {
+        page.row("warning", Ink::Warning, warning);
+    }
+    page.finish()
+}
+
+/// What ran on what, and how it ended.
+fn head(run: &RunSummary, page: &mut Page) {
+    let target = &run.target;
+    let server = match (target.product.is_empty(), target.version.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => format!(" on {}", target.product),
+        (false, false) => format!(" on {} {}", target.product, target.version),
+    };
+    let command = match run.workload.command.as_str() {
+        "run" | "" => String::new(),
+        other => format!(" {other}"),
+    };
+    page.title(&format!("{}{command}{server}", run.workload.name));
+    match &run.end {
+        RunEnd::Completed => {}
+        RunEnd::Interrupted => page.row(
+            "interrupted",
+            Ink::Warning,
+            "The run was stopped early; the figures cover what ran before.",
+        ),
+        RunEnd::Failed(why) => {
+            page.row("failed", Ink::Error, why);
+            page.row("", Ink::Plain, "The figures cover what ran before.");
+        }
+    }
+    if !target.url.is_empty() {
+        let tls = target.tls.as_ref().map(|tls| format!(", {tls}"));
+        page.row(
+            "target",
+            Ink::Plain,
+            &(target.url.clone() + &tls.unwrap_or_default()),
+        );
+    }
+    sections::options(run, page);
+    sections::drive(run, page);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    fn plain(run: &RunSummary) -> String {
+        summary(run, &Look::default())
+    }
+
+    #[test]
+    fn a_good_run() {
+        insta::assert_snapshot!(plain(&samples::good()));
+    }
+
+    #[test]
+    fn an_overloaded_open_loop() {
+        insta::assert_snapshot!(plain(&samples::overloaded()));
+    }
+
+    #[test]
+    fn errors_and_several_endpoints() {
+        insta::assert_snapshot!(plain(&samples::errors()));
+    }
+
+    #[test]
+    fn too_few_samples() {
+        insta::assert_snapshot!(plain(&samples::few()));
+    }
+
+    #[test]
+    fn an_interrupted_run_without_an_event() {
+        insta::assert_snapshot!(plain(&samples::interrupted()));
+    }
+
+    #[test]
+    fn one_session_on_sqlite() {
+        insta::assert_snapshot!(plain(&samples::sqlite()));
+    }
+
+    #[test]
+    fn narrow_and_in_ascii() {
+        let look = Look {
+            columns: 48,
+            ascii: true,
+            ..Look::default()
+        };
+        insta::assert_snapshot!(summary(&samples::errors(), &look));
+    }
+
+    #[test]
+    fn in_colour() {
+        let look = Look {
+            colour: true,
+            ..Look::default()
+        };
+        insta::assert_snapshot!(summary(&samples::few(), &look).replace('\x1b', "ESC"));
+    }
+
+    #[test]
+    fn every_look_keeps_to_its_width() {
+        for run in samples::all() {
+            for columns in [20, 40, 48, 60, 80, 120, 200] {
+                for ascii in [false, true] {
+                    let look = Look {
+                        columns,
+                        ascii,
+                        colour: false,
+                    };
+                    let text = summary(&run, &look);
+                    for line in text.lines() {
+                        let width = unicode_width::UnicodeWidthStr::width(line);
+                        assert!(width <= columns.max(40), "{columns}: {width} {line:?}");
+                        assert_eq!(line.trim_end(), line);
+                        assert!(!ascii || line.is_ascii(), "{line:?}");
+                    }
+                    assert!(!text.contains("\n\n\n"), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn colours_change_nothing_but_colours() {
+        for run in samples::all() {
+            let look = Look {
+                colour: true,
+                ..Look::default()
+            };
+            let coloured = summary(&run, &look);
+            assert!(coloured.contains("\x1b["));
+            let mut bare = String::new();
+            let mut rest = coloured.as_str();
+            while let Some((before, after)) = rest.split_once('\x1b') {
+                bare.push_str(before);
+                rest = after.split_once('m').unwrap().1;
+            }
+            assert_eq!(bare + rest, plain(&run));
+        }
+    }
+
+    #[test]
+    fn a_server_cannot_steer_the_terminal() {
+        let mut run = samples::errors();
+        run.target.version = "1\x1b[2J\x07\n2\u{9b}3".into();
+        run.warnings = vec!["a\x1b]0;title\x07b".into()];
+        let text = plain(&run);
+        assert!(text.contains("1 [2J"), "{text}");
+        assert!(text.contains("a ]0;title b"), "{text}");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
+    }
+}

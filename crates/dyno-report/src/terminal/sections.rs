@@ -1,0 +1,326 @@
+//! The parts of the summary but for latencies.
+
+use dyno_core::interval::Counters;
+use dyno_core::plan::{Arrivals, OptionValue, RandKind, RandPlan};
+use dyno_core::summary::{IntervalSummary, OpenLoopSummary, RunSummary};
+
+use super::latency::table;
+use super::look::{Ink, columns};
+use super::page::Page;
+use super::spark::{grouped, mean, sparkline};
+use crate::number::{bytes, latency, length, percent, plain, rate, thousands};
+
+/// Codes of errors that are listed; the rest is summed up.
+const ERROR_CODES_MAX: usize = 10;
+/// Endpoints that are listed.
+const ENDPOINTS_MAX: usize = 16;
+
+/// The workload's options that are not as the script has them.
+pub(super) fn options(run: &RunSummary, page: &mut Page) {
+    let workload = &run.workload;
+    let changed: Vec<String> = workload
+        .options
+        .iter()
+        .filter(|(name, _)| workload.changed.contains(name))
+        .map(|(name, value)| format!("{name}={}", option_value(value)))
+        .collect();
+    if !changed.is_empty() {
+        page.row("options", Ink::Plain, &changed.join("  "));
+    }
+}
+
+/// How the run was driven, and for how long.
+pub(super) fn drive(run: &RunSummary, page: &mut Page) {
+    let drive = &run.drive;
+    let mut load = format!(
+        "{} on {}, ",
+        count_of(u64::from(drive.sessions), "session"),
+        count_of(u64::from(drive.workers), "worker"),
+    );
+    match drive.open_loop {
+        None => load.push_str("closed loop"),
+        Some(open) => {
+            let arrivals = match open.arrivals {
+                Arrivals::Poisson => "Poisson",
+                Arrivals::Constant => "constant",
+            };
+            load += &format!(
+                "open loop, {arrivals} arrivals at {} /s",
+                plain(open.per_second)
+            );
+        }
+    }
+    if !drive.ramp_up.is_zero() {
+        load += &format!(", started over {}", length(drive.ramp_up.as_secs_f64()));
+    }
+    load += &distribution(&run.rand);
+    page.row("load", Ink::Plain, &load);
+    let mut measured = length(run.measured_s);
+    match drive.time.map(|time| time.as_secs_f64()) {
+        Some(asked) if run.measured_s < asked * 0.99 => {
+            measured += &format!(" of {}", length(asked));
+        }
+        _ => {}
+    }
+    if let Some(events) = drive.events {
+        measured += &format!(", at most {}", count_of(events, "transaction"));
+    }
+    if !drive.warmup.is_zero() {
+        measured += &format!(", after {} of warm-up", length(drive.warmup.as_secs_f64()));
+    }
+    measured += &format!(", seed {}", drive.seed);
+    page.row("measured", Ink::Plain, &measured);
+}
+
+/// What was done per second, and its course.
+pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
+    let (totals, rates) = (&run.totals, &run.rates);
+    let mut rows = vec![(
+        "transactions",
+        rates.events_per_s,
+        thousands(totals.events) + " in all",
+    )];
+    if totals.queries() > 0 {
+        let all = thousands(totals.queries()) + " in all" + &kinds(totals);
+        rows.push(("queries", rates.queries_per_s, all));
+    }
+    let figures: Vec<String> = rows.iter().map(|row| rate(row.1)).collect();
+    let width = figures.iter().map(|f| columns(f)).max().unwrap_or(0);
+    for ((label, _, all), figure) in rows.iter().zip(&figures) {
+        page.line(
+            label,
+            Ink::Strong,
+            &[
+                (Ink::Strong, &format!("{figure:>width$}")),
+                (Ink::Plain, " /s"),
+                (Ink::Faint, &format!("   {all}")),
+            ],
+        );
+    }
+    course(run, page);
+    if let Some(open) = &run.open_loop {
+        open_loop(open, page);
+    }
+}
+
+/// What went wrong, and what was cut off.
+pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
+    errors(run, page);
+    let totals = &run.totals;
+    if totals.reconnects > 0 {
+        let per_s = rate(run.rates.reconnects_per_s);
+        let text = format!("{} ({per_s} /s)", thousands(totals.reconnects));
+        page.row("reconnects", Ink::Warning, &text);
+    }
+    if run.events_in_grace > 0 {
+        let grace = length(run.drive.grace.as_secs_f64());
+        let text = format!(
+            "{} ended within the grace of {grace} after the time limit; in the totals, \
+             not in the rates",
+            count_of(run.events_in_grace, "transaction"),
+        );
+        page.row("late", Ink::Plain, &text);
+    }
+    if run.events_unfinished > 0 {
+        let text = format!(
+            "{} begun and not ended when the run was over; not in the latencies",
+            count_of(run.events_unfinished, "transaction"),
+        );
+        page.row("unfinished", Ink::Warning, &text);
+    }
+}
+
+/// How the load fell on sessions, if unevenly, and on endpoints, if there are several.
+pub(super) fn spread(run: &RunSummary, page: &mut Page) {
+    let fairness = &run.fairness;
+    // A few events more or less per session say nothing; a tenth of many, or a starved one, does.
+    let uneven = fairness.events_mean >= 30.0
+        && (fairness.events_stddev > fairness.events_mean * 0.1 || fairness.events_min == 0);
+    if run.drive.sessions > 1 && uneven {
+        let text = format!(
+            "uneven: {} to {} transactions per session, {} on average, standard deviation {}",
+            thousands(fairness.events_min),
+            thousands(fairness.events_max),
+            rate(fairness.events_mean),
+            rate(fairness.events_stddev),
+        );
+        page.row("fairness", Ink::Warning, &text);
+    }
+    if run.endpoints.len() < 2 {
+        return;
+    }
+    let all: u64 = run.endpoints.iter().map(|e| e.queries).sum();
+    let mut label = "endpoints";
+    for endpoint in run.endpoints.iter().take(ENDPOINTS_MAX) {
+        let share = percent(endpoint.queries as f64 / all.max(1) as f64);
+        let figures = format!("{:>13} queries {share:>6}  ", thousands(endpoint.queries));
+        page.line(
+            label,
+            Ink::Plain,
+            &[(Ink::Plain, &figures), (Ink::Plain, &endpoint.name)],
+        );
+        label = "";
+    }
+    if run.endpoints.len() > ENDPOINTS_MAX {
+        let text = format!("and {} more", run.endpoints.len() - ENDPOINTS_MAX);
+        page.row("", Ink::Plain, &text);
+    }
+}
+
+/// What the load generator used.
+pub(super) fn client(run: &RunSummary, page: &mut Page) {
+    let client = &run.client;
+    let mut parts = Vec::new();
+    if client.us_per_event > 0.0 {
+        let mut cpu = format!("{} CPU per transaction", latency(client.us_per_event / 1e3));
+        if let Some(us) = client.us_per_query {
+            cpu += &format!(", {} per query", latency(us / 1e3));
+        }
+        parts.push(cpu);
+    }
+    if !client.worker_busy.is_empty() {
+        parts.push(busy(&client.worker_busy));
+    }
+    if client.stall_max_ms > 0.0 {
+        parts.push(format!("longest stall {}", latency(client.stall_max_ms)));
+    }
+    if client.rss_max_bytes > 0 {
+        parts.push(bytes(client.rss_max_bytes));
+    }
+    if !parts.is_empty() {
+        page.row("client", Ink::Plain, &parts.join("; "));
+    }
+}
+
+fn errors(run: &RunSummary, page: &mut Page) {
+    let seen: u64 = run.errors.values().map(|error| error.count).sum();
+    if seen == 0 && run.totals.errors == 0 {
+        return;
+    }
+    let mut text = thousands(seen.max(run.totals.errors));
+    text += &format!(
+        ", of which the script ignored {} ({} /s)",
+        thousands(run.totals.errors),
+        rate(run.rates.errors_per_s)
+    );
+    if run.totals.retries > 0 {
+        text += &format!("; {} repeated", count_of(run.totals.retries, "transaction"));
+    }
+    page.row("errors", Ink::Error, &text);
+    let mut codes: Vec<_> = run.errors.iter().collect();
+    codes.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
+    for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
+        let count = format!("{:>9}  ", thousands(error.count));
+        page.line(
+            &format!("  {code}"),
+            Ink::Plain,
+            &[(Ink::Plain, &count), (Ink::Faint, &error.sample)],
+        );
+    }
+    if codes.len() > ERROR_CODES_MAX {
+        let rest = &codes[ERROR_CODES_MAX..];
+        let sum: u64 = rest.iter().map(|(_, error)| error.count).sum();
+        let text = format!("{:>9}  of {} other codes", thousands(sum), rest.len());
+        page.line("", Ink::Plain, &[(Ink::Plain, &text)]);
+    }
+}
+
+/// Transactions per second over the run, as a sparkline over zero.
+fn course(run: &RunSummary, page: &mut Page) {
+    // The last interval may be a stump, whose rate is noise, and the grace is no part of it.
+    let counts = |i: &&IntervalSummary| {
+        let nominal = run.drive.interval.as_secs_f64();
+        i.length_s > 0.0 && i.length_s >= nominal * 0.5 && i.at_s <= run.measured_s + nominal * 0.5
+    };
+    let rates: Vec<f64> = run
+        .intervals
+        .iter()
+        .filter(counts)
+        .map(|i| i.counters.events as f64 / i.length_s)
+        .collect();
+    if rates.len() < 2 {
+        return;
+    }
+    let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = rates.iter().copied().fold(0.0, f64::max);
+    let bounds = format!(" {} – {} /s", rate(low), rate(high));
+    let width = page.body_width().saturating_sub(columns(&bounds));
+    let bars = sparkline(&grouped(&rates, width, mean));
+    page.line(
+        "over time",
+        Ink::Plain,
+        &[(Ink::Good, &bars), (Ink::Faint, &bounds)],
+    );
+}
+
+fn open_loop(open: &OpenLoopSummary, page: &mut Page) {
+    let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog > 0;
+    let text = format!(
+        "offered {} /s, achieved {} /s; backlog {} at the end, {} at most",
+        rate(open.offered_per_s),
+        rate(open.achieved_per_s),
+        thousands(open.backlog),
+        thousands(open.backlog_max),
+    );
+    let ink = if behind { Ink::Warning } else { Ink::Plain };
+    page.row("open loop", ink, &text);
+    if open.pacing_lag.count > 0 {
+        table("pacing", &[("  lag", &open.pacing_lag)], page);
+    }
+}
+
+fn kinds(totals: &Counters) -> String {
+    let all = totals.queries() as f64;
+    let kinds: Vec<String> = [
+        (totals.reads, "reads"),
+        (totals.writes, "writes"),
+        (totals.other, "others"),
+    ]
+    .iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, name)| format!("{} {name}", percent(*count as f64 / all)))
+    .collect();
+    format!(": {}", kinds.join(", "))
+}
+
+fn busy(shares: &[f64]) -> String {
+    let (low, high) = shares
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(low, high), &s| {
+            (low.min(s), high.max(s))
+        });
+    match shares.len() {
+        1 => format!("worker {} busy", percent(high)),
+        _ if percent(low) == percent(high) => format!("workers {} busy", percent(high)),
+        _ => format!("workers {} to {} busy", percent(low), percent(high)),
+    }
+}
+
+/// The default distribution and its shape, unless it is the uniform one.
+fn distribution(rand: &RandPlan) -> String {
+    match rand.kind {
+        RandKind::Uniform => String::new(),
+        RandKind::Gaussian => format!(", gaussian keys of {} draws", rand.spec_iter),
+        RandKind::Pareto => format!(", Pareto keys h={}", plain(rand.pareto_h)),
+        RandKind::Zipfian => format!(", Zipfian keys s={}", plain(rand.zipfian_exp)),
+        RandKind::Special => format!(
+            ", special keys: {} % of draws on {} % of keys",
+            rand.spec_res, rand.spec_pct
+        ),
+    }
+}
+
+fn option_value(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Bool(on) => if *on { "on" } else { "off" }.into(),
+        OptionValue::Number(number) => plain(*number),
+        OptionValue::Text(text) => text.clone(),
+        OptionValue::List(items) => items.join(","),
+    }
+}
+
+/// `1 session`, `2 sessions`.
+fn count_of(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", thousands(count))
+}
