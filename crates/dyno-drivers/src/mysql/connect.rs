@@ -322,7 +322,8 @@ impl Handshake {
             Plugin::Native => Zeroizing::new(auth::native(password, nonce)),
             Plugin::CachingSha2 => Zeroizing::new(auth::caching_sha2(password, nonce)),
             Plugin::Ed25519 => Zeroizing::new(auth::ed25519(password, nonce)),
-            Plugin::Sha256 if !self.is_secure() => Zeroizing::new(vec![SHA256_KEY_REQUEST]),
+            // Its server side does not trust UNIX sockets.
+            Plugin::Sha256 if !self.tls => Zeroizing::new(vec![SHA256_KEY_REQUEST]),
             Plugin::Sha256 | Plugin::Clear => auth::clear(password),
         }
     }
@@ -388,18 +389,24 @@ impl Handshake {
             (Plugin::CachingSha2, [CACHING_SHA2_FULL]) => {
                 put_packet(output, sequence, &[CACHING_SHA2_KEY_REQUEST]);
             }
-            (Plugin::CachingSha2 | Plugin::Sha256, key) if !self.is_secure() => {
-                let encrypted =
-                    auth::encrypted(self.password(), &self.nonce, key).map_err(|why| {
-                        let message = format!("cannot encrypt the password: {why}");
-                        let class = ErrorClass::Unsupported;
-                        Stop::Refused(client_error(class, errors::PLUGIN_REFUSED, message))
-                    })?;
-                put_packet(output, sequence, &encrypted);
+            (Plugin::CachingSha2, key) if !self.is_secure() => {
+                put_packet(output, sequence, &self.encrypted(key)?);
+            }
+            (Plugin::Sha256, key) if !self.tls => {
+                put_packet(output, sequence, &self.encrypted(key)?);
             }
             _ => return Err(Malformed("authentication data that no plugin asked for").into()),
         }
         Ok(Progress::Wait)
+    }
+
+    /// The password under the server's public key.
+    fn encrypted(&self, key: &[u8]) -> Result<Vec<u8>, Stop> {
+        auth::encrypted(self.password(), &self.nonce, key).map_err(|why| {
+            let message = format!("cannot encrypt the password: {why}");
+            let class = ErrorClass::Unsupported;
+            Stop::Refused(client_error(class, errors::PLUGIN_REFUSED, message))
+        })
     }
 
     /// Adds what may help to the server's refusal.

@@ -15,5 +15,12 @@ mod statements;
 mod values;
 mod wire;
 
+#[cfg(test)]
+mod canned;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod properties;
+
 pub use connect::MysqlOptions;
 pub use session::Mysql;

@@ -288,7 +288,11 @@ impl Protocol for Mysql {
 
     fn next_result(&mut self, _output: &mut Vec<u8>) -> Submitted {
         self.result.clear();
-        if self.state != State::Idle || !self.more {
+        if self.state != State::Idle {
+            self.refuse();
+            return Submitted::Ready;
+        }
+        if !self.more {
             let message = "there is no further result";
             let error = client_error(ErrorClass::Misuse, errors::OUT_OF_SYNC, message);
             self.set_failed(error);

@@ -1,10 +1,16 @@
 //! The MySQL driver against real servers.
 
 // The helpers of these tests fail as the tests do.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
+mod auth;
+#[path = "../common/mod.rs"]
 mod common;
+mod load;
+mod results;
+mod values;
 
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
@@ -30,7 +36,6 @@ impl Server {
         })
     }
 
-    #[allow(dead_code)]
     fn tcp(self) -> String {
         needed(match self {
             Self::MariaDb => "DYNO_TEST_MARIADB_TCP",
@@ -62,6 +67,15 @@ fn by_socket(server: Server, options: MysqlOptions) -> Result<Blocking, DbError>
         0,
         path,
     )))
+}
+
+fn by_tcp(server: Server, options: MysqlOptions) -> Result<Blocking, DbError> {
+    let address = server.tcp();
+    let socket = TcpStream::connect(&address).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let protocol = Mysql::new(&Arc::new(options));
+    let channel = Channel::new(protocol, Box::new(socket), None, 0, address);
+    Blocking::connect(Box::new(channel))
 }
 
 /// A connection as root, with a database of the test's own.

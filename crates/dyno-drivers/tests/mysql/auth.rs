@@ -1,0 +1,220 @@
+//! Authentication by each plugin, in the clear and over a UNIX socket.
+
+use dyno_core::Secret;
+use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::target::TlsMode;
+
+use super::{Blocking, MysqlOptions, Server, by_socket, by_tcp, options, root};
+
+const PASSWORD: &str = "pass 'wörd'";
+
+fn with_password(user: &str, password: &str) -> MysqlOptions {
+    MysqlOptions {
+        password: Some(Secret::new(password.to_owned())),
+        ..options(user)
+    }
+}
+
+/// Makes a user anew, so that the server has nothing cached of it.
+fn user(server: Server, name: &str, identified: &str) -> Blocking {
+    let mut connection = root(server, name);
+    let name = format!("dyno_drivers_{name}");
+    for host in ["localhost", "127.0.0.1"] {
+        connection
+            .query(format!("DROP USER IF EXISTS {name}@{host}"))
+            .unwrap();
+        connection
+            .query(format!("CREATE USER {name}@{host} IDENTIFIED {identified}"))
+            .unwrap();
+    }
+    connection
+}
+
+fn whoami(connection: Result<Blocking, DbError>) -> String {
+    connection.unwrap().single("SELECT CURRENT_USER()")
+}
+
+fn denied(connection: Result<Blocking, DbError>) {
+    let Err(error) = connection else {
+        panic!("a wrong password was accepted");
+    };
+    assert_eq!(
+        (error.code, error.class),
+        (1045, ErrorClass::Server),
+        "{error}"
+    );
+    assert!(!error.to_string().contains("wrong password"));
+}
+
+fn quoted() -> String {
+    format!("'{}'", PASSWORD.replace('\'', "''"))
+}
+
+#[test]
+fn native_password() {
+    let server = Server::MariaDb;
+    user(server, "native", &format!("BY {}", quoted()));
+    let name = "dyno_drivers_native";
+    let tcp = format!("{name}@127.0.0.1");
+    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    let local = format!("{name}@localhost");
+    assert_eq!(
+        whoami(by_socket(server, with_password(name, PASSWORD))),
+        local
+    );
+    denied(by_tcp(server, with_password(name, "wrong password")));
+    denied(by_tcp(server, options(name)));
+}
+
+#[test]
+fn ed25519() {
+    let server = Server::MariaDb;
+    let mut connection = root(server, "ed25519");
+    // It may be there already.
+    let _ = connection.query("INSTALL SONAME 'auth_ed25519'");
+    user(
+        server,
+        "ed25519",
+        &format!("VIA ed25519 USING PASSWORD({})", quoted()),
+    );
+    let name = "dyno_drivers_ed25519";
+    let tcp = format!("{name}@127.0.0.1");
+    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    denied(by_tcp(server, with_password(name, "wrong password")));
+    denied(by_tcp(server, options(name)));
+}
+
+/// The full exchange with the server's RSA key, then the fast one with the cached hash.
+#[test]
+fn caching_sha2_in_the_clear() {
+    let server = Server::MySql;
+    let name = "dyno_drivers_sha2";
+    let tcp = format!("{name}@127.0.0.1");
+    let mut first = user(
+        server,
+        "sha2",
+        &format!("WITH caching_sha2_password BY {}", quoted()),
+    );
+    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    first.query("FLUSH PRIVILEGES").unwrap();
+    denied(by_tcp(server, with_password(name, "wrong password")));
+    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    denied(by_tcp(server, with_password(name, "wrong password")));
+    denied(by_tcp(server, options(name)));
+}
+
+/// Nobody listens in on a UNIX socket: the full exchange sends the password as it is.
+#[test]
+fn caching_sha2_by_socket() {
+    let server = Server::MySql;
+    let name = "dyno_drivers_sha2_socket";
+    let local = format!("{name}@localhost");
+    user(
+        server,
+        "sha2_socket",
+        &format!("WITH caching_sha2_password BY {}", quoted()),
+    );
+    assert_eq!(
+        whoami(by_socket(server, with_password(name, PASSWORD))),
+        local
+    );
+    assert_eq!(
+        whoami(by_socket(server, with_password(name, PASSWORD))),
+        local
+    );
+    denied(by_socket(server, with_password(name, "wrong password")));
+}
+
+#[test]
+fn sha256() {
+    let server = Server::MySql;
+    let name = "dyno_drivers_sha256";
+    user(
+        server,
+        "sha256",
+        &format!("WITH sha256_password BY {}", quoted()),
+    );
+    let tcp = format!("{name}@127.0.0.1");
+    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    let local = format!("{name}@localhost");
+    assert_eq!(
+        whoami(by_socket(server, with_password(name, PASSWORD))),
+        local
+    );
+    denied(by_tcp(server, with_password(name, "wrong password")));
+}
+
+#[test]
+fn empty_passwords() {
+    for (server, name, identified) in [
+        (Server::MariaDb, "empty", "BY ''"),
+        (Server::MySql, "empty", "WITH caching_sha2_password BY ''"),
+        (Server::MySql, "empty256", "WITH sha256_password BY ''"),
+    ] {
+        user(server, name, identified);
+        let name = format!("dyno_drivers_{name}");
+        let tcp = format!("{name}@127.0.0.1");
+        assert_eq!(whoami(by_tcp(server, options(&name))), tcp);
+        denied(by_tcp(server, with_password(&name, "wrong password")));
+    }
+}
+
+/// The servers of these tests: MariaDB 10.11 has no certificate.
+#[test]
+fn tls_that_is_not_to_be_had_is_refused() {
+    for tls in [TlsMode::Require, TlsMode::VerifyCa, TlsMode::VerifyFull] {
+        let Err(error) = by_tcp(
+            Server::MariaDb,
+            MysqlOptions {
+                tls,
+                ..options("root")
+            },
+        ) else {
+            panic!("connected without TLS");
+        };
+        assert_eq!((error.code, error.class), (2026, ErrorClass::Unsupported));
+        assert!(error.message.contains("does not offer"), "{error}");
+    }
+    for tls in [TlsMode::Disable, TlsMode::Allow, TlsMode::Prefer] {
+        by_tcp(
+            Server::MariaDb,
+            MysqlOptions {
+                tls,
+                ..options("root")
+            },
+        )
+        .unwrap();
+    }
+}
+
+#[test]
+fn attributes_and_databases_are_told() {
+    let server = Server::MySql;
+    root(server, "attributes");
+    let mut connection = by_socket(
+        server,
+        MysqlOptions {
+            database: "dyno_drivers_attributes".to_owned(),
+            ..options("root")
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        connection.single("SELECT DATABASE()"),
+        "dyno_drivers_attributes"
+    );
+    let sql = "SELECT ATTR_VALUE FROM performance_schema.session_account_connect_attrs \
+        WHERE ATTR_NAME = 'program_name' AND PROCESSLIST_ID = CONNECTION_ID()";
+    assert_eq!(connection.single(sql), "dyno");
+    let unknown = MysqlOptions {
+        database: "dyno_drivers_none".to_owned(),
+        ..options("root")
+    };
+    for server in super::SERVERS {
+        let Err(error) = by_socket(server, unknown.clone()) else {
+            panic!("connected to a database that is not there");
+        };
+        assert_eq!(error.code, 1049);
+    }
+}

@@ -1,0 +1,187 @@
+//! Bulk loads, and the refusal of files.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dyno_core::bulk::BulkLoad;
+use dyno_core::db::{ErrorClass, OutcomeKind};
+
+use super::common::Numbered;
+use super::{Blocking, MysqlOptions, SERVERS, Server, by_socket, options, root};
+
+/// Whether LOAD DATA LOCAL is allowed is a setting of the whole server: one test at a time.
+static SETTING: Mutex<()> = Mutex::new(());
+
+fn with_local_infile(connection: &mut Blocking, on: bool) -> MutexGuard<'static, ()> {
+    let guard = SETTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let on = u8::from(on);
+    connection
+        .query(format!("SET GLOBAL local_infile = {on}"))
+        .unwrap();
+    guard
+}
+
+fn load(first: u64, end: u64) -> BulkLoad {
+    BulkLoad {
+        table: "`t`".to_owned(),
+        columns: vec!["id".to_owned(), "`text`".to_owned()],
+        rows: Box::new(Numbered::new(first, end)),
+    }
+}
+
+fn prepared(server: Server, database: &str) -> Blocking {
+    let mut connection = root(server, database);
+    let sql = "CREATE TABLE t (text VARCHAR(50) CHARACTER SET utf8mb4, id BIGINT PRIMARY KEY)";
+    connection.query(sql).unwrap();
+    connection
+}
+
+fn check(connection: &mut Blocking, first: u64, end: u64) {
+    let rows = connection.select("SELECT id, text FROM t ORDER BY id");
+    assert_eq!(rows.len() as u64, end - first);
+    for (row, number) in rows.iter().zip(first..) {
+        assert_eq!(row[0], Some(number.to_string()));
+        assert_eq!(row[1], Numbered::text(number));
+    }
+    connection.query("TRUNCATE t").unwrap();
+}
+
+fn status(connection: &mut Blocking, name: &str) -> u64 {
+    let rows = connection.select(&format!("SHOW SESSION STATUS LIKE '{name}'"));
+    rows[0][1].as_ref().unwrap().parse().unwrap()
+}
+
+#[test]
+fn rows_are_loaded_by_load_data() {
+    for server in SERVERS {
+        let mut connection = prepared(server, "load_infile");
+        let _setting = with_local_infile(&mut connection, true);
+        for end in [0, 1, 1_000, 20_000] {
+            let outcome = connection.bulk_load(load(0, end)).unwrap();
+            assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, end));
+            check(&mut connection, 0, end);
+        }
+        assert!(status(&mut connection, "Com_load") >= 4);
+        assert_eq!(status(&mut connection, "Com_insert"), 0);
+    }
+}
+
+/// More than one LOAD DATA takes.
+#[test]
+fn long_loads_are_several_statements() {
+    for server in SERVERS {
+        let mut connection = prepared(server, "load_long");
+        let _setting = with_local_infile(&mut connection, true);
+        let end = 1_000_000;
+        let outcome = connection.bulk_load(load(0, end)).unwrap();
+        assert_eq!(outcome.affected, end);
+        assert!(outcome.bytes_out > 18_000_000);
+        assert_eq!(connection.single("SELECT COUNT(*) FROM t"), end.to_string());
+        assert_eq!(
+            connection.single("SELECT SUM(id) FROM t"),
+            (end * (end - 1) / 2).to_string()
+        );
+        assert!(status(&mut connection, "Com_load") >= 2);
+    }
+}
+
+#[test]
+fn rows_are_inserted_where_local_files_are_refused() {
+    for server in SERVERS {
+        for allowed in [false, true] {
+            let mut connection = prepared(server, "load_refused");
+            let _setting = with_local_infile(&mut connection, allowed);
+            let mut connection = by_socket(
+                server,
+                MysqlOptions {
+                    database: "dyno_drivers_load_refused".to_owned(),
+                    // Refused by the server, or never offered.
+                    local_infile: !allowed,
+                    ..options("root")
+                },
+            )
+            .unwrap();
+            for end in [0, 1, 30_000] {
+                let outcome = connection.bulk_load(load(0, end)).unwrap();
+                assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, end));
+                check(&mut connection, 0, end);
+            }
+            assert!(status(&mut connection, "Com_insert") >= 3);
+            // It was tried once at most: what was refused is not asked for again.
+            assert!(status(&mut connection, "Com_load") <= 1);
+            let mut first = root(server, "load_refused_reset");
+            first.query("SET GLOBAL local_infile = 1").unwrap();
+        }
+    }
+}
+
+#[test]
+fn rows_that_the_server_skips_are_an_error() {
+    for server in SERVERS {
+        let mut connection = prepared(server, "load_skip");
+        let _setting = with_local_infile(&mut connection, true);
+        connection
+            .query("INSERT INTO t VALUES ('there', 17)")
+            .unwrap();
+        let error = connection.bulk_load(load(10, 20)).unwrap_err();
+        assert!(error.message.contains("9 of 10 rows"), "{error}");
+        let error = connection
+            .bulk_load(BulkLoad {
+                table: "none".to_owned(),
+                ..load(0, 1)
+            })
+            .unwrap_err();
+        assert_eq!(error.code, 1146);
+        assert_eq!(connection.single("SELECT COUNT(*) FROM t"), "10");
+    }
+}
+
+#[test]
+fn no_file_is_ever_read() {
+    for server in SERVERS {
+        let mut connection = prepared(server, "load_file");
+        let _setting = with_local_infile(&mut connection, true);
+        let sql = "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t; SELECT 5";
+        let error = connection.query(sql).unwrap_err();
+        assert_eq!(
+            (error.code, error.class),
+            (2068, ErrorClass::Unsupported),
+            "{error}"
+        );
+        assert!(error.message.contains("/etc/passwd"));
+        assert!(connection.outcome().more);
+        connection.next_result().unwrap();
+        assert_eq!(connection.rows()[0][0].as_deref(), Some("5"));
+        assert_eq!(connection.single("SELECT COUNT(*) FROM t"), "0");
+        connection.bulk_load(load(0, 10)).unwrap();
+        check(&mut connection, 0, 10);
+    }
+}
+
+#[test]
+fn packets_keep_to_the_servers_limit() {
+    for server in SERVERS {
+        let mut connection = prepared(server, "load_limit");
+        for local_infile in [true, false] {
+            let _setting = with_local_infile(&mut connection, true);
+            let old = connection.single("SELECT @@GLOBAL.max_allowed_packet");
+            connection
+                .query("SET GLOBAL max_allowed_packet = 4096")
+                .unwrap();
+            let limited = by_socket(
+                server,
+                MysqlOptions {
+                    database: "dyno_drivers_load_limit".to_owned(),
+                    local_infile,
+                    ..options("root")
+                },
+            );
+            connection
+                .query(format!("SET GLOBAL max_allowed_packet = {old}"))
+                .unwrap();
+            let mut limited = limited.unwrap();
+            assert_eq!(limited.single("SELECT @@max_allowed_packet"), "4096");
+            limited.bulk_load(load(0, 5_000)).unwrap();
+            check(&mut connection, 0, 5_000);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Several results, long packets, options that change results, lost connections.
+
+use dyno_core::db::{ErrorClass, OutcomeKind, ParamKind};
+
+use super::common::{bytes, int};
+use super::{MysqlOptions, SERVERS, by_socket, options, root, row};
+
+const PROCEDURE: &str = "CREATE PROCEDURE p(n INT) BEGIN SELECT n; \
+    SELECT n + 1, 'x' UNION ALL SELECT n + 2, 'y'; END";
+
+#[test]
+fn several_statements_in_one_request() {
+    for server in SERVERS {
+        let mut connection = root(server, "multi");
+        connection
+            .query("CREATE TABLE t (id INT PRIMARY KEY)")
+            .unwrap();
+        let outcome = connection
+            .query("INSERT INTO t VALUES (1),(2); SELECT id FROM t; SELECT * FROM none; SELECT 1")
+            .unwrap();
+        assert_eq!(
+            (outcome.kind, outcome.affected, outcome.more),
+            (OutcomeKind::Done, 2, true)
+        );
+        // Nothing else may be sent before the rest is read.
+        let error = connection.query("SELECT 1").unwrap_err();
+        assert_eq!((error.code, error.class), (2014, ErrorClass::Misuse));
+        assert!(connection.outcome().more);
+        let outcome = connection.next_result().unwrap();
+        assert_eq!(
+            (outcome.kind, outcome.rows, outcome.more),
+            (OutcomeKind::Rows, 2, true)
+        );
+        assert_eq!(connection.rows(), [row(&[Some("1")]), row(&[Some("2")])]);
+        assert_eq!(connection.next_result().unwrap_err().code, 1146);
+        assert!(!connection.outcome().more);
+        assert_eq!(connection.next_result().unwrap_err().code, 2014);
+        assert_eq!(connection.single("SELECT 7"), "7");
+    }
+}
+
+#[test]
+fn procedures_return_results_by_both_protocols() {
+    for server in SERVERS {
+        let mut connection = root(server, "call");
+        connection.query(PROCEDURE).unwrap();
+        let statement = connection.prepare("CALL p(?)", &[ParamKind::Int]).unwrap();
+        for binary in [false, true, true] {
+            let outcome = if binary {
+                connection.execute(statement, &[&int(5)]).unwrap()
+            } else {
+                connection.query("CALL p(5)").unwrap()
+            };
+            assert!(outcome.more);
+            assert_eq!(connection.rows(), [row(&[Some("5")])]);
+            let outcome = connection.next_result().unwrap();
+            assert_eq!((outcome.rows, outcome.columns, outcome.more), (2, 2, true));
+            let expected = [row(&[Some("6"), Some("x")]), row(&[Some("7"), Some("y")])];
+            assert_eq!(connection.rows(), expected);
+            let outcome = connection.next_result().unwrap();
+            assert_eq!((outcome.kind, outcome.more), (OutcomeKind::Done, false));
+        }
+        assert_eq!(connection.single("SELECT 7"), "7");
+    }
+}
+
+/// Many results in one request: they do not fit into one reading of the socket.
+#[test]
+fn results_follow_when_they_are_spread_over_many_readings() {
+    for server in SERVERS {
+        let mut connection = root(server, "spread");
+        let one = "SELECT REPEAT('x', 30000), 1;";
+        let mut outcome = connection.query(one.repeat(40)).unwrap();
+        let mut results = 1;
+        while outcome.more {
+            outcome = connection.next_result().unwrap();
+            assert_eq!(outcome.rows, 1);
+            results += 1;
+        }
+        assert_eq!(results, 40);
+    }
+}
+
+#[test]
+fn messages_longer_than_a_packet() {
+    for server in SERVERS {
+        let mut connection = root(server, "long");
+        connection
+            .query("SET GLOBAL max_allowed_packet = 67108864")
+            .unwrap();
+        // The new limit is for new connections.
+        let mut connection = by_socket(server, options("root")).unwrap();
+        let limit = 0xFF_FFFF;
+        let overhead = "SELECT ''".len() + 1;
+        for len in [
+            limit - overhead - 1,
+            limit - overhead,
+            limit,
+            limit + 1,
+            2 * limit,
+        ] {
+            let text = "x".repeat(len);
+            let got = connection.single(&format!("SELECT '{text}'"));
+            assert!(got == text, "{len} bytes");
+        }
+        let statement = connection
+            .prepare("SELECT ?, 'end'", &[ParamKind::Bytes])
+            .unwrap();
+        for len in [limit - 30, limit, limit + 7] {
+            let value = bytes("y".repeat(len).as_bytes());
+            assert_eq!(connection.execute(statement, &[&value]).unwrap().rows, 1);
+            let rows = connection.rows();
+            assert!(rows[0][0].as_ref().unwrap().as_bytes() == &value.bytes[..]);
+            assert_eq!(rows[0][1].as_deref(), Some("end"));
+        }
+        assert_eq!(connection.single("SELECT 7"), "7");
+    }
+}
+
+#[test]
+fn found_rows_are_counted_when_asked_for() {
+    for server in SERVERS {
+        for (found_rows, expected) in [(false, 0), (true, 2)] {
+            let mut first = root(server, "found");
+            first.query("CREATE TABLE t (id INT)").unwrap();
+            first.query("INSERT INTO t VALUES (1),(1)").unwrap();
+            let mut connection = by_socket(
+                server,
+                MysqlOptions {
+                    found_rows,
+                    database: "dyno_drivers_found".to_owned(),
+                    ..options("root")
+                },
+            )
+            .unwrap();
+            let outcome = connection.query("UPDATE t SET id = 1").unwrap();
+            assert_eq!(outcome.affected, expected);
+        }
+    }
+}
+
+#[test]
+fn a_killed_connection_is_lost() {
+    for server in SERVERS {
+        let mut connection = root(server, "killed");
+        let mut other = by_socket(server, options("root")).unwrap();
+        let id = connection.single("SELECT CONNECTION_ID()");
+        other.query(format!("KILL {id}")).unwrap();
+        // The server may say farewell before it hangs up.
+        let mut codes = Vec::new();
+        let lost = loop {
+            let error = connection.query("SELECT 1").unwrap_err();
+            codes.push(error.code);
+            if error.class == ErrorClass::Lost {
+                break error;
+            }
+            assert!(codes.len() < 3, "{codes:?}");
+        };
+        assert!(matches!(lost.code, 2006 | 2013), "{lost}");
+        assert_eq!(lost.sqlstate, "HY000");
+        assert_eq!(connection.connection.fd(), None);
+        let error = connection.query("SELECT 1").unwrap_err();
+        assert_eq!((error.code, error.class), (2006, ErrorClass::Lost));
+    }
+}
