@@ -159,6 +159,15 @@ pub fn variable(name: &str) -> String {
     })
 }
 
+/// The authority that signed the servers' certificates, a PEM file. They are issued to `localhost`
+/// and `127.0.0.1`.
+///
+/// # Panics
+/// The environment names none.
+pub fn tls_authority() -> PathBuf {
+    PathBuf::from(variable("DYNO_TEST_TLS_CA"))
+}
+
 fn mysql_fields(row: mysql::Row) -> Vec<String> {
     let field = |value: mysql::Value| match value {
         mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use dyno_tests::command::{Running, run};
 use dyno_tests::log::LoggingServer;
-use dyno_tests::{Database, Kind, start_private_server, sysbench};
+use dyno_tests::server::tls_authority;
+use dyno_tests::{Database, Kind, Server, start_private_server, sysbench};
 use mysql::prelude::Queryable;
 
 #[test]
@@ -79,6 +80,30 @@ fn sysbench_runs_on_every_server() {
                 .contains("read:                            10"),
             "{output:?}"
         );
+    }
+}
+
+#[test]
+fn every_server_shows_a_certificate_that_the_authority_signed() {
+    for kind in Kind::ALL {
+        let server = Server::of(kind);
+        let protocol = match kind {
+            Kind::Mariadb | Kind::Mysql => "mysql",
+            Kind::Postgres => "postgres",
+        };
+        for (host, status) in [("localhost", 0), ("elsewhere.example", 1)] {
+            let mut client = Command::new("openssl");
+            client.args(["s_client", "-starttls", protocol, "-verify_return_error"]);
+            client.args(["-connect", &format!("127.0.0.1:{}", server.port)]);
+            client.args(["-verify_hostname", host, "-CAfile"]);
+            client.arg(tls_authority());
+            let output = run(&mut client, Duration::from_secs(60));
+            assert_eq!(
+                output.status.code(),
+                Some(status),
+                "{kind} {host}: {output:?}"
+            );
+        }
     }
 }
 
