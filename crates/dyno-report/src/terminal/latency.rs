@@ -11,6 +11,9 @@ use crate::summarize::SAMPLES_BEYOND_MIN;
 /// The bounds of a distribution take so many columns each.
 const BOUND_WIDTH: usize = 9;
 
+/// More buckets than any histogram of ours has: a summary from elsewhere must not ask for gigabytes.
+const AXIS_BUCKETS_MAX: i32 = 1000;
+
 /// The latencies of the run.
 pub(super) fn section(run: &RunSummary, page: &mut Page) {
     if run.service.count == 0 {
@@ -163,6 +166,7 @@ fn axis(rows: &[(&str, &LatencySummary)]) -> Vec<f64> {
         return bounds;
     }
     let count = ((high / lowest.from_ms).ln() / ratio.ln()).round() as i32;
+    let count = count.min(AXIS_BUCKETS_MAX);
     bounds.extend((0..count).map(|i| lowest.from_ms * ratio.powi(i)));
     bounds
 }

@@ -83,6 +83,7 @@ fn head(run: &RunSummary, page: &mut Page) {
 mod tests {
     use super::*;
     use crate::samples;
+    use std::sync::LazyLock;
 
     fn plain(run: &RunSummary) -> String {
         summary(run, &Look::default())
@@ -176,6 +177,52 @@ mod tests {
                 rest = after.split_once('m').unwrap().1;
             }
             assert_eq!(bare + rest, plain(&run));
+        }
+    }
+
+    proptest::proptest! {
+        /// Summaries may come from a file, so that their figures may be anything.
+        #[test]
+        fn no_figure_is_too_odd(
+            figures in proptest::collection::vec(proptest::num::f64::ANY, 12),
+            counts in proptest::collection::vec(0..u64::MAX / 8, 6),
+            columns in 0usize..300,
+            ascii: bool,
+        ) {
+            let look = Look { columns, colour: false, ascii };
+            // Recording them for every case would take most of the time.
+            static SAMPLES: LazyLock<Vec<RunSummary>> = LazyLock::new(samples::all);
+            for mut run in SAMPLES.iter().cloned() {
+                run.measured_s = figures[0];
+                run.rates.events_per_s = figures[1];
+                run.service.min_ms = figures[2];
+                run.service.count = counts[0];
+                run.service.percentiles[0].percent = figures[3];
+                run.service.percentiles[1].value_ms = Some(figures[4]);
+                if let Some(bucket) = run.service.buckets.first_mut() {
+                    bucket.from_ms = figures[5];
+                    bucket.to_ms = figures[6];
+                    bucket.count = counts[1];
+                }
+                run.client.us_per_event = figures[7];
+                run.client.worker_busy = vec![figures[8], figures[9]];
+                run.client.rss_max_bytes = counts[2];
+                run.totals.events = counts[3];
+                run.totals.reads = counts[4];
+                run.fairness.events_stddev = figures[10];
+                for interval in &mut run.intervals {
+                    interval.length_s = figures[11];
+                    interval.counters.events = counts[5];
+                    let line = live_line(interval, true, &look);
+                    proptest::prop_assert!(
+                        unicode_width::UnicodeWidthStr::width(line.as_str()) <= columns.max(40)
+                    );
+                }
+                for line in summary(&run, &look).lines() {
+                    let width = unicode_width::UnicodeWidthStr::width(line);
+                    proptest::prop_assert!(width <= columns.max(40), "{}", line);
+                }
+            }
         }
     }
 
