@@ -11,7 +11,8 @@ use crate::summarize::SAMPLES_BEYOND_MIN;
 /// The bounds of a distribution take so many columns each.
 const BOUND_WIDTH: usize = 9;
 
-/// More buckets than any histogram of ours has: a summary from elsewhere must not ask for gigabytes.
+/// More buckets than any histogram of ours has: a summary from elsewhere must not ask for
+/// gigabytes.
 const AXIS_BUCKETS_MAX: i32 = 1000;
 
 /// The latencies of the run.
