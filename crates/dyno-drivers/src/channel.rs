@@ -247,6 +247,11 @@ impl<P: Protocol> Channel<P> {
         let Some(setup) = self.tls_setup.take() else {
             return Err(io::Error::other("TLS was asked for without settings"));
         };
+        // Whoever put it on the wire, it must not be taken for something said under TLS.
+        if !self.partial.is_empty() {
+            let message = "the server sent data in the clear behind its agreement to TLS";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
         let mut tls = TlsSession::new(*setup)?;
         tls.begin(&mut self.unsent)?;
         self.tls = Some(Box::new(tls));
@@ -284,6 +289,10 @@ impl<P: Protocol> Channel<P> {
             ),
         };
         self.protocol.fail(DbError::new(class, message));
+        if self.tls.is_some() {
+            // The alert tells the server why; it may be gone already.
+            let _ = self.flush();
+        }
         self.shut();
         Submitted::Ready
     }

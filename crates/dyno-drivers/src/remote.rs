@@ -301,6 +301,7 @@ fn misuse(message: String) -> DbError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     use dyno_core::db::{OutcomeKind, Scratch, Submitted};
@@ -384,6 +385,49 @@ mod tests {
         }
         assert!(!remote.blocks());
         assert_eq!(remote.family(), Family::Mysql);
+    }
+
+    /// How a connection with TLS fails on a server that first expects `expected` bytes and then
+    /// says `bytes`, and what the client sent after that.
+    fn answered(scheme: &str, expected: usize, bytes: &[u8]) -> (DbError, usize) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("{scheme}://u@127.0.0.1:{port}?sslmode=require");
+        let remote = connector(&Target::parse(&url).unwrap()).unwrap();
+        let connection = remote.connect(0);
+        let (mut peer, _) = listener.accept().unwrap();
+        let bytes = bytes.to_vec();
+        let server = std::thread::spawn(move || {
+            peer.read_exact(&mut vec![0; expected]).unwrap();
+            peer.write_all(&bytes).unwrap();
+            let mut rest = Vec::new();
+            // The client may reset the connection; what came before that is what counts.
+            let _ = peer.read_to_end(&mut rest);
+            rest.len()
+        });
+        (failure(connection), server.join().unwrap())
+    }
+
+    #[test]
+    fn data_in_the_clear_is_not_smuggled_into_tls() {
+        let (error, sent) = answered("postgres", 8, b"SR\0\0\0\x08\0\0\0\0");
+        assert_eq!(error.class, ErrorClass::Protocol);
+        assert!(error.message.contains("unencrypted"), "{error}");
+        assert_eq!(sent, 0);
+
+        // A greeting that offers TLS, with an OK packet behind it.
+        let mut greeting = b"\x0a8.0.0\0\x01\0\0\012345678\0".to_vec();
+        greeting.extend([0x00, 0x8a, 45, 2, 0, 0x08, 0, 21]);
+        greeting.extend([0; 10]);
+        greeting.extend(b"123456789012\0mysql_native_password\0");
+        let mut bytes = vec![greeting.len() as u8, 0, 0, 0];
+        bytes.extend(greeting);
+        bytes.extend(b"\x07\0\0\x02\0\0\0\x02\0\0\0");
+        let (error, sent) = answered("mysql", 0, &bytes);
+        assert_eq!(error.class, ErrorClass::Protocol);
+        assert!(error.message.contains("in the clear"), "{error}");
+        // The request for TLS and nothing else: a header and 32 bytes.
+        assert!(sent <= 36, "{sent}");
     }
 
     #[test]

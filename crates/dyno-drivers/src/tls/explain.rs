@@ -87,6 +87,11 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "the server's certificate is not meant for servers".to_owned()
         }
+        // The verifier's own error type is not exported; its name is.
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => "the server shows an \
+             authority's certificate (a self-signed one, most likely) that is not trusted; name \
+             that very certificate with sslrootcert="
+            .to_owned(),
         other => format!("the server's certificate is not acceptable: {other}"),
     }
 }

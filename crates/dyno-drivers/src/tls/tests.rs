@@ -225,6 +225,12 @@ fn a_self_signed_certificate_is_trusted_when_it_is_named_itself() {
         "is not for x.example",
     );
 
+    let other = files.options(TlsMode::VerifyCa, Some(&authority("other").as_ref().pem()));
+    assert_refused(
+        try_connect(&other, "db.example", &identity),
+        "name that very certificate with sslrootcert=",
+    );
+
     params.not_after = date_time_ymd(2021, 1, 1);
     let identity = self_signed(&params, &rcgen::PKCS_ECDSA_P256_SHA256);
     let options = files.options(TlsMode::VerifyCa, Some(&identity.pem));
