@@ -1,9 +1,11 @@
 //! Processes: what they cost, where they run, how they end.
 
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::check;
 
@@ -53,27 +55,42 @@ pub struct Finished {
     pub rss_max_bytes: u64,
 }
 
-/// Waits for a child and gives what it used. The child's pipes must be read before or meanwhile.
+/// Waits for a child and gives what it used. A child that takes longer than `limit` is killed,
+/// which its status tells. Pipes of the child must be read before or meanwhile.
 ///
 /// # Errors
-/// What `wait4` says.
-pub fn wait_with_usage(child: &Child) -> io::Result<Finished> {
+/// What `pidfd_open`, `poll` or `wait4` says.
+pub fn wait_with_usage(child: &Child, limit: Duration) -> io::Result<Finished> {
+    let pid = child.id() as libc::pid_t;
+    if !ends_within(pid, limit)? {
+        // SAFETY: the child is not waited for yet, so the number is still its own.
+        check(unsafe { libc::kill(pid, libc::SIGKILL) })?;
+    }
     let mut usage = no_usage();
     let mut status = 0;
-    loop {
-        // SAFETY: `status` and `usage` live during the call.
-        let waited = check(unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) });
-        match waited {
-            Ok(_) => break,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    // SAFETY: `status` and `usage` live during the call.
+    check(unsafe { libc::wait4(pid, &mut status, 0, &mut usage) })?;
     Ok(Finished {
         status: ExitStatus::from_raw(status),
         cpu: cpu_of(&usage),
         rss_max_bytes: usage.ru_maxrss as u64 * 1024,
     })
+}
+
+fn ends_within(pid: libc::pid_t, limit: Duration) -> io::Result<bool> {
+    // SAFETY: no memory is passed.
+    let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as libc::c_int)?;
+    // SAFETY: the descriptor was just made and has no other owner.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut waited = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let limit_ms = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: `waited` lives during the call.
+    let ended = check(unsafe { libc::poll(&mut waited, 1, limit_ms) })?;
+    Ok(ended == 1)
 }
 
 /// Lets the command run on one core only, and end when the process that started it ends.

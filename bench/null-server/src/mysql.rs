@@ -1,7 +1,7 @@
 //! The MySQL protocol, as much of it as load generators speak.
 
 use crate::server::{Fed, Protocol};
-use crate::sql::{self, CELL, Kind};
+use crate::sql::{self, CELL, Kind, Loaded, newlines};
 
 const CLIENT_DEPRECATE_EOF: u32 = 1 << 24;
 /// Long password, found rows, long flag, database at connect, local files, protocol 4.1,
@@ -22,6 +22,10 @@ const CAPABILITIES: u32 = 1
 const STATUS_AUTOCOMMIT: [u8; 2] = [2, 0];
 /// A packet of this length is continued by the next.
 const PACKET_BYTES_MAX: usize = 0xff_ffff;
+const TAG_NONE: u8 = 0;
+const TAG_ROW: u8 = 1;
+const TAG_CHANGE: u8 = 2;
+const TAG_COUNT: u8 = 3;
 const TYPE_LONGLONG: u8 = 8;
 const TYPE_VAR_STRING: u8 = 253;
 const TYPE_STRING: u8 = 254;
@@ -34,7 +38,7 @@ pub struct Replies {
     text_row: [Vec<u8>; 2],
     binary_row: [Vec<u8>; 2],
     eof: [Vec<u8>; 2],
-    count_row: [Vec<u8>; 2],
+    loaded: Loaded,
 }
 
 impl Replies {
@@ -47,13 +51,7 @@ impl Replies {
             text_row: [false, true].map(|bare| select_reply(bare, false)),
             binary_row: [false, true].map(|bare| select_reply(bare, true)),
             eof: [packet(1, &eof_payload()), packet(1, &ok_payload(0xfe, 0))],
-            count_row: [false, true].map(|bare| {
-                rows_reply(
-                    bare,
-                    &[column(b"count(*)", TYPE_LONGLONG)],
-                    b"\x011".to_vec(),
-                )
-            }),
+            loaded: Loaded::default(),
         }
     }
 }
@@ -110,18 +108,12 @@ impl Protocol for Session {
                 *left -= taken;
                 consumed += taken;
                 if *left > 0 {
-                    return Fed {
-                        consumed,
-                        close: false,
-                    };
+                    return Fed::open(consumed);
                 }
                 continue;
             }
             let Some((header, body)) = rest.split_at_checked(4) else {
-                return Fed {
-                    consumed,
-                    close: false,
-                };
+                return Fed::open(consumed);
             };
             let length =
                 usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
@@ -130,7 +122,7 @@ impl Protocol for Session {
             } = self.phase
             {
                 consumed += 4;
-                self.file_packet(rows, length, continued, header[3], out);
+                self.file_packet(&replies.loaded, rows, length, continued, header[3], out);
                 continue;
             }
             if length == PACKET_BYTES_MAX {
@@ -139,23 +131,14 @@ impl Protocol for Session {
                     "Got a packet bigger than 'max_allowed_packet' bytes",
                     out,
                 );
-                return Fed {
-                    consumed,
-                    close: true,
-                };
+                return Fed::close(consumed);
             }
             let Some(body) = body.get(..length) else {
-                return Fed {
-                    consumed,
-                    close: false,
-                };
+                return Fed::open(consumed);
             };
             consumed += 4 + length;
             if !self.packet(replies, body, out) {
-                return Fed {
-                    consumed,
-                    close: true,
-                };
+                return Fed::close(consumed);
             }
         }
     }
@@ -195,10 +178,16 @@ impl Session {
     fn query(&mut self, replies: &Replies, text: &[u8], out: &mut Vec<u8>) {
         match sql::kind_of(text) {
             Kind::Select => out.extend_from_slice(&replies.text_row[usize::from(self.bare)]),
-            Kind::Count => out.extend_from_slice(&replies.count_row[usize::from(self.bare)]),
+            Kind::Count => count_reply(self.bare, false, &replies.loaded, out),
             Kind::Variables => variables_reply(self.bare, text, out),
             Kind::Insert => {
-                out.extend_from_slice(&packet(1, &ok_payload(0, sql::inserted_rows(text))));
+                let rows = sql::inserted_rows(text);
+                replies.loaded.add(rows);
+                out.extend_from_slice(&packet(1, &ok_payload(0, rows)));
+            }
+            Kind::Table => {
+                replies.loaded.reset();
+                out.extend_from_slice(&replies.ok);
             }
             Kind::Change => out.extend_from_slice(&replies.one_changed),
             Kind::Load => {
@@ -218,25 +207,34 @@ impl Session {
         }
     }
 
-    /// A statement's number tells its kind, so that executing one looks nothing up: the lowest
-    /// two bits are 1 for a row, 2 for a change and 0 for neither.
+    /// A statement's number tells what it gives, so that executing one looks nothing up: the
+    /// lowest two bits are a `TAG_`, the next sixteen an `INSERT`'s rows.
     fn prepare(&mut self, text: &[u8], out: &mut Vec<u8>) {
-        let tag = match sql::kind_of(text) {
-            Kind::Select | Kind::Variables | Kind::Count => 1,
-            Kind::Insert | Kind::Change => 2,
-            _ => 0,
+        let (tag, rows) = match sql::kind_of(text) {
+            Kind::Select | Kind::Variables => (TAG_ROW, 0),
+            Kind::Count => (TAG_COUNT, 0),
+            Kind::Insert => (TAG_CHANGE, sql::inserted_rows(text).min(0xffff) as u32),
+            Kind::Change => (TAG_CHANGE, 0),
+            _ => (TAG_NONE, 0),
         };
         self.statements += 1;
-        let (columns, parameters) = (u16::from(tag == 1), sql::question_marks(text));
+        let id = self.statements << 18 | rows << 2 | u32::from(tag);
+        let columns = u16::from(matches!(tag, TAG_ROW | TAG_COUNT));
+        let parameters = sql::question_marks(text);
         let mut head = vec![0];
-        head.extend_from_slice(&(self.statements << 2 | tag).to_le_bytes());
+        head.extend_from_slice(&id.to_le_bytes());
         head.extend_from_slice(&columns.to_le_bytes());
         head.extend_from_slice(&parameters.to_le_bytes());
         head.extend_from_slice(&[0, 0, 0]);
         let mut packets = vec![head];
+        let result = if tag == TAG_COUNT {
+            TYPE_LONGLONG
+        } else {
+            TYPE_STRING
+        };
         let definitions = [
             (parameters, column(b"?", TYPE_LONGLONG)),
-            (columns, column(b"c", TYPE_STRING)),
+            (columns, column(b"c", result)),
         ];
         for (count, definition) in definitions {
             packets.extend((0..count).map(|_| definition.clone()));
@@ -249,17 +247,29 @@ impl Session {
 
     #[inline]
     fn execute(&mut self, replies: &Replies, argument: &[u8], out: &mut Vec<u8>) {
-        match argument.first().map(|id| id & 3) {
-            Some(1) => out.extend_from_slice(&replies.binary_row[usize::from(self.bare)]),
-            Some(2) => out.extend_from_slice(&replies.one_changed),
-            Some(_) => out.extend_from_slice(&replies.ok),
-            None => error(1835, "Malformed communication packet", out),
+        let Some(id) = argument.first_chunk::<4>() else {
+            return error(1835, "Malformed communication packet", out);
+        };
+        let id = u32::from_le_bytes(*id);
+        match (id & 3) as u8 {
+            TAG_ROW => out.extend_from_slice(&replies.binary_row[usize::from(self.bare)]),
+            TAG_CHANGE => {
+                let rows = u64::from(id >> 2 & 0xffff);
+                replies.loaded.add(rows);
+                match rows {
+                    0 | 1 => out.extend_from_slice(&replies.one_changed),
+                    _ => out.extend_from_slice(&packet(1, &ok_payload(0, rows))),
+                }
+            }
+            TAG_COUNT => count_reply(self.bare, true, &replies.loaded, out),
+            _ => out.extend_from_slice(&replies.ok),
         }
     }
 
     /// Takes the header of a packet of a file: an empty one ends it.
     fn file_packet(
         &mut self,
+        loaded: &Loaded,
         rows: u64,
         length: usize,
         continued: bool,
@@ -268,6 +278,7 @@ impl Session {
     ) {
         if length == 0 && !continued {
             self.phase = Phase::Commands;
+            loaded.add(rows);
             out.extend_from_slice(&packet(seq.wrapping_add(1), &ok_payload(0, rows)));
             return;
         }
@@ -277,10 +288,6 @@ impl Session {
             continued: length == PACKET_BYTES_MAX,
         };
     }
-}
-
-fn newlines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 fn greeting() -> Vec<u8> {
@@ -300,6 +307,19 @@ fn select_reply(bare: bool, binary: bool) -> Vec<u8> {
     let mut row = if binary { vec![0, 0] } else { Vec::new() };
     text(CELL, &mut row);
     rows_reply(bare, &[column(b"c", TYPE_STRING)], row)
+}
+
+fn count_reply(bare: bool, binary: bool, loaded: &Loaded, out: &mut Vec<u8>) {
+    let count = loaded.count();
+    let mut row = Vec::new();
+    if binary {
+        row.extend_from_slice(&[0, 0]);
+        row.extend_from_slice(&count.to_le_bytes());
+    } else {
+        text(count.to_string().as_bytes(), &mut row);
+    }
+    let columns = [column(b"count(*)", TYPE_LONGLONG)];
+    out.extend_from_slice(&rows_reply(bare, &columns, row));
 }
 
 fn variables_reply(bare: bool, query: &[u8], out: &mut Vec<u8>) {
@@ -404,77 +424,4 @@ fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn logged_in(capabilities: u32) -> (Session, Replies) {
-        let (mut session, replies) = (Session::new(), Replies::new());
-        let login = packet(1, &capabilities.to_le_bytes());
-        let mut out = Vec::new();
-        let fed = session.feed(&replies, &login, &mut out);
-        assert_eq!((fed.consumed, fed.close), (login.len(), false));
-        assert_eq!(out[3..5], [2, 0]);
-        (session, replies)
-    }
-
-    fn ask(session: &mut Session, replies: &Replies, payload: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        let request = packet(0, payload);
-        let (head, tail) = request.split_at(request.len() / 2);
-        let fed = session.feed(replies, head, &mut out);
-        assert_eq!(fed.consumed, 0, "half a request is no request");
-        let whole = [head, tail].concat();
-        assert_eq!(
-            session.feed(replies, &whole, &mut out).consumed,
-            whole.len()
-        );
-        out
-    }
-
-    fn packets(mut bytes: &[u8]) -> Vec<&[u8]> {
-        let mut found = Vec::new();
-        while let Some((header, rest)) = bytes.split_at_checked(4) {
-            let length = usize::from(header[0]) | usize::from(header[1]) << 8;
-            assert_eq!(usize::from(header[3]), found.len() + 1, "sequence");
-            found.push(&rest[..length]);
-            bytes = &rest[length..];
-        }
-        found
-    }
-
-    #[test]
-    fn a_prepared_select_gives_one_row_with_and_without_eof() {
-        for (capabilities, count) in [(0, 5), (CLIENT_DEPRECATE_EOF, 4)] {
-            let (mut session, replies) = logged_in(capabilities);
-            let prepared = ask(&mut session, &replies, b"\x16SELECT c FROM t WHERE id=?");
-            let prepared = packets(&prepared);
-            assert_eq!(prepared[0][5..9], [1, 0, 1, 0], "columns and parameters");
-            let mut execute = vec![0x17];
-            execute.extend_from_slice(&prepared[0][1..5]);
-            let rows = ask(&mut session, &replies, &execute);
-            let rows = packets(&rows);
-            assert_eq!(rows.len(), count);
-            assert_eq!(&rows[count - 2][3..], CELL);
-            assert_eq!(rows[count - 1][0], 0xfe);
-        }
-    }
-
-    #[test]
-    fn a_file_is_drained_across_reads_and_its_rows_counted() {
-        let (mut session, replies) = logged_in(0);
-        ask(
-            &mut session,
-            &replies,
-            b"\x03LOAD DATA LOCAL INFILE 'x' INTO TABLE t",
-        );
-        let mut file = packet(2, b"1,2\n3,4\n");
-        file.extend_from_slice(&packet(3, b"5,6\n"));
-        file.extend_from_slice(&packet(4, b""));
-        let (mut out, mut at) = (Vec::new(), 0);
-        for end in 1..=file.len() {
-            at += session.feed(&replies, &file[at..end], &mut out).consumed;
-        }
-        assert_eq!(at, file.len());
-        assert_eq!(out, packet(5, &ok_payload(0, 3)));
-    }
-}
+mod tests;

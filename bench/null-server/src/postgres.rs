@@ -1,52 +1,16 @@
 //! The PostgreSQL protocol, as much of it as load generators speak.
 
+mod replies;
+
 use crate::server::{Fed, Protocol};
-use crate::sql::{self, CELL, Kind};
+use crate::sql::{self, Kind, Loaded, newlines};
+
+pub use replies::Replies;
+use replies::{OID_INT4, complete, data_row, message};
 
 const CODE_SSL: u32 = 80_877_103;
 const CODE_GSS: u32 = 80_877_104;
 const CODE_CANCEL: u32 = 80_877_102;
-const OID_INT4: u32 = 23;
-const OID_BPCHAR: u32 = 1042;
-const PARAMETERS: &[(&str, &str)] = &[
-    ("server_version", "15.0"),
-    ("server_encoding", "UTF8"),
-    ("client_encoding", "UTF8"),
-    ("application_name", ""),
-    ("is_superuser", "on"),
-    ("session_authorization", "postgres"),
-    ("DateStyle", "ISO, MDY"),
-    ("IntervalStyle", "postgres"),
-    ("TimeZone", "UTC"),
-    ("integer_datetimes", "on"),
-    ("standard_conforming_strings", "on"),
-    ("in_hot_standby", "off"),
-    ("default_transaction_read_only", "off"),
-];
-
-/// Answers that are the same every time.
-pub struct Replies {
-    login: Vec<u8>,
-    description: Vec<u8>,
-    /// A row and its command's end.
-    row: Vec<u8>,
-    copy_in: Vec<u8>,
-}
-
-impl Replies {
-    /// Builds them.
-    pub fn new() -> Replies {
-        let mut row = data_row(CELL);
-        complete("SELECT 1", &mut row);
-        Replies {
-            login: login(),
-            description: row_description(),
-            row,
-            copy_in: message(b'G', &[0, 0, 0]),
-        }
-    }
-}
-
 /// One connection.
 pub struct Session {
     phase: Phase,
@@ -85,6 +49,13 @@ enum Phase {
     },
 }
 
+/// A message that is no data, while data was expected.
+struct CopyEnd {
+    tag: u8,
+    rows: u64,
+    simple: bool,
+}
+
 impl Session {
     /// A connection that has not logged in.
     pub fn new() -> Session {
@@ -120,10 +91,7 @@ impl Protocol for Session {
                 *left -= taken;
                 consumed += taken;
                 if *left > 0 {
-                    return Fed {
-                        consumed,
-                        close: false,
-                    };
+                    return Fed::open(consumed);
                 }
                 continue;
             }
@@ -132,17 +100,11 @@ impl Protocol for Session {
                 .get(tag_bytes..)
                 .and_then(|rest| rest.first_chunk::<4>())
             else {
-                return Fed {
-                    consumed,
-                    close: false,
-                };
+                return Fed::open(consumed);
             };
             let length = u32::from_be_bytes(*length) as usize;
             if length < 4 {
-                return Fed {
-                    consumed,
-                    close: true,
-                };
+                return Fed::close(consumed);
             }
             if let Phase::Copy { left, .. } = &mut self.phase
                 && rest[0] == b'd'
@@ -152,22 +114,23 @@ impl Protocol for Session {
                 continue;
             }
             let Some(body) = rest.get(tag_bytes + 4..tag_bytes + length) else {
-                return Fed {
-                    consumed,
-                    close: false,
-                };
+                return Fed::open(consumed);
             };
             consumed += tag_bytes + length;
             let alive = match self.phase {
                 Phase::Startup => self.startup(replies, body, out),
                 Phase::Messages => self.message(replies, rest[0], body, out),
-                Phase::Copy { rows, simple, .. } => self.copy_end(rest[0], rows, simple, out),
+                Phase::Copy { rows, simple, .. } => {
+                    let end = CopyEnd {
+                        tag: rest[0],
+                        rows,
+                        simple,
+                    };
+                    self.copy_end(&replies.loaded, end, out)
+                }
             };
             if !alive {
-                return Fed {
-                    consumed,
-                    close: true,
-                };
+                return Fed::close(consumed);
             }
         }
     }
@@ -315,11 +278,23 @@ impl Session {
             Kind::Select | Kind::Variables | Kind::DollarQuote => {
                 out.extend_from_slice(&replies.row)
             }
-            Kind::Show | Kind::Count => {
+            Kind::Show => {
                 out.extend_from_slice(&data_row(b"1"));
+                complete("SHOW", out);
+            }
+            Kind::Count => {
+                let count = replies.loaded.count().to_string();
+                out.extend_from_slice(&data_row(count.as_bytes()));
                 complete("SELECT 1", out);
             }
-            Kind::Insert => complete(&format!("INSERT 0 {}", portal.rows), out),
+            Kind::Insert => {
+                replies.loaded.add(portal.rows);
+                complete(&format!("INSERT 0 {}", portal.rows), out);
+            }
+            Kind::Table => {
+                replies.loaded.reset();
+                complete("CREATE TABLE", out);
+            }
             Kind::Change => complete("UPDATE 1", out),
             Kind::Begin => {
                 self.status = b'T';
@@ -343,17 +318,20 @@ impl Session {
         out.extend_from_slice(&replies.copy_in);
     }
 
-    /// A message that is no data, while data was expected.
-    fn copy_end(&mut self, tag: u8, rows: u64, simple: bool, out: &mut Vec<u8>) -> bool {
-        match tag {
-            b'c' => complete(&format!("COPY {rows}"), out),
+    /// Ends the data, or goes on if the message means nothing here.
+    fn copy_end(&mut self, loaded: &Loaded, end: CopyEnd, out: &mut Vec<u8>) -> bool {
+        match end.tag {
+            b'c' => {
+                loaded.add(end.rows);
+                complete(&format!("COPY {}", end.rows), out);
+            }
             b'f' => self.fail("57014", "COPY from stdin failed: the client gave up", out),
             // Flush and Sync are passed over while data comes.
             b'H' | b'S' => return true,
             _ => return false,
         }
         self.phase = Phase::Messages;
-        if simple {
+        if end.simple {
             self.failed = false;
             self.ready(out);
         }
@@ -414,138 +392,5 @@ fn target(body: &[u8]) -> (u8, &[u8]) {
     }
 }
 
-fn newlines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
-}
-
-fn login() -> Vec<u8> {
-    let mut bytes = message(b'R', &[0; 4]);
-    for (name, value) in PARAMETERS {
-        bytes.extend_from_slice(&message(b'S', format!("{name}\0{value}\0").as_bytes()));
-    }
-    bytes.extend_from_slice(&message(b'K', &[0, 0, 0, 1, 0, 0, 0, 1]));
-    bytes.extend_from_slice(&[b'Z', 0, 0, 0, 5, b'I']);
-    bytes
-}
-
-fn row_description() -> Vec<u8> {
-    let mut body = vec![0, 1, b'c', 0];
-    body.extend_from_slice(&[0; 6]);
-    body.extend_from_slice(&OID_BPCHAR.to_be_bytes());
-    // Variable width, CHAR(120) with its four bytes of length, text format.
-    body.extend_from_slice(&(-1i16).to_be_bytes());
-    body.extend_from_slice(&124i32.to_be_bytes());
-    body.extend_from_slice(&[0, 0]);
-    message(b'T', &body)
-}
-
-fn data_row(cell: &[u8]) -> Vec<u8> {
-    let mut body = vec![0, 1];
-    body.extend_from_slice(&(cell.len() as u32).to_be_bytes());
-    body.extend_from_slice(cell);
-    message(b'D', &body)
-}
-
-fn complete(tag: &str, out: &mut Vec<u8>) {
-    out.push(b'C');
-    out.extend_from_slice(&(tag.len() as u32 + 5).to_be_bytes());
-    out.extend_from_slice(tag.as_bytes());
-    out.push(0);
-}
-
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![tag];
-    bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
-    bytes.extend_from_slice(body);
-    bytes
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn logged_in() -> (Session, Replies) {
-        let (mut session, replies) = (Session::new(), Replies::new());
-        let mut out = Vec::new();
-        let startup = [0, 0, 0, 9, 0, 3, 0, 0, 0];
-        for end in 0..startup.len() {
-            assert_eq!(
-                session.feed(&replies, &startup[..end], &mut out).consumed,
-                0
-            );
-        }
-        assert_eq!(session.feed(&replies, &startup, &mut out).consumed, 9);
-        assert_eq!(out, replies.login);
-        (session, replies)
-    }
-
-    fn tags(mut bytes: &[u8]) -> String {
-        let mut tags = String::new();
-        while let Some((head, rest)) = bytes.split_first_chunk::<5>() {
-            let [tag, length @ ..] = *head;
-            tags.push(char::from(tag));
-            bytes = &rest[u32::from_be_bytes(length) as usize - 4..];
-        }
-        tags
-    }
-
-    fn ask(session: &mut Session, replies: &Replies, request: &[u8]) -> String {
-        let mut out = Vec::new();
-        let fed = session.feed(replies, request, &mut out);
-        assert_eq!((fed.consumed, fed.close), (request.len(), false));
-        tags(&out)
-    }
-
-    #[test]
-    fn a_prepared_select_gives_one_row() {
-        let (mut session, replies) = logged_in();
-        let mut request = message(b'P', b"s1\0SELECT c FROM t WHERE id=$1\0\0\0");
-        request.extend_from_slice(&message(b'D', b"Ss1\0"));
-        request.extend_from_slice(&message(b'S', b""));
-        assert_eq!(ask(&mut session, &replies, &request), "1tTZ");
-        let mut request = message(b'B', b"\0s1\0\0\0\0\x01\0\0\0\x0242\0\0");
-        request.extend_from_slice(&message(b'E', b"\0\0\0\0\0"));
-        request.extend_from_slice(&message(b'S', b""));
-        assert_eq!(ask(&mut session, &replies, &request), "2DCZ");
-    }
-
-    #[test]
-    fn an_error_passes_over_everything_up_to_sync() {
-        let (mut session, replies) = logged_in();
-        let mut request = message(b'B', b"\0none\0\0\0\0\0\0\0");
-        request.extend_from_slice(&message(b'E', b"\0\0\0\0\0"));
-        request.extend_from_slice(&message(b'S', b""));
-        assert_eq!(ask(&mut session, &replies, &request), "EZ");
-        assert_eq!(
-            ask(&mut session, &replies, &message(b'Q', b"SELECT 1\0")),
-            "TDCZ"
-        );
-    }
-
-    #[test]
-    fn copied_rows_are_counted_across_reads() {
-        let (mut session, replies) = logged_in();
-        let copy = message(b'Q', b"COPY t FROM STDIN\0");
-        assert_eq!(ask(&mut session, &replies, &copy), "G");
-        let mut data = message(b'd', b"1\t2\n3\t4\n");
-        data.extend_from_slice(&message(b'd', b""));
-        data.extend_from_slice(&message(b'c', b""));
-        let (mut out, mut at) = (Vec::new(), 0);
-        for end in 1..=data.len() {
-            at += session.feed(&replies, &data[at..end], &mut out).consumed;
-        }
-        let mut expected = message(b'C', b"COPY 2\0");
-        expected.extend_from_slice(&[b'Z', 0, 0, 0, 5, b'I']);
-        assert_eq!((at, out), (data.len(), expected));
-    }
-
-    #[test]
-    fn a_transaction_shows_in_the_status() {
-        let (mut session, replies) = logged_in();
-        let mut out = Vec::new();
-        session.feed(&replies, &message(b'Q', b"BEGIN\0"), &mut out);
-        assert_eq!(out.last(), Some(&b'T'));
-        session.feed(&replies, &message(b'Q', b"COMMIT\0"), &mut out);
-        assert_eq!(out.last(), Some(&b'I'));
-    }
-}
+mod tests;

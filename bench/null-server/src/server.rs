@@ -36,6 +36,22 @@ pub struct Fed {
     pub close: bool,
 }
 
+impl Fed {
+    /// So many bytes are taken, and the connection goes on.
+    #[inline]
+    pub fn open(consumed: usize) -> Fed {
+        let close = false;
+        Fed { consumed, close }
+    }
+
+    /// The connection ends after so many bytes.
+    #[inline]
+    pub fn close(consumed: usize) -> Fed {
+        let close = true;
+        Fed { consumed, close }
+    }
+}
+
 /// Where the server listens.
 pub struct Listeners {
     unix: UnixListener,

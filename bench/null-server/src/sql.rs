@@ -1,5 +1,7 @@
 //! As much of SQL as tells which canned answer fits.
 
+use std::cell::Cell;
+
 /// The text that every row holds: 119 characters, as wide as a row of the usual test table.
 pub const CELL: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-\
 20604855487-25459966574-28203206787-41238978918-19503783441";
@@ -25,12 +27,36 @@ pub enum Kind {
     Begin,
     /// A transaction ends.
     End,
+    /// A table begins or ends: what was loaded is counted anew.
+    Table,
     /// Something to show.
     Show,
     /// Nothing but an answer.
     Other,
     /// No statement at all.
     Empty,
+}
+
+/// How many rows the server was given since the last table began: what it answers when it is
+/// asked for a count, so that a load can be checked.
+#[derive(Default)]
+pub struct Loaded(Cell<u64>);
+
+impl Loaded {
+    /// More rows came.
+    pub fn add(&self, rows: u64) {
+        self.0.set(self.0.get() + rows);
+    }
+
+    /// A table begins or ends.
+    pub fn reset(&self) {
+        self.0.set(0);
+    }
+
+    /// The answer to `count(*)`: one where nothing was loaded, as of any table here.
+    pub fn count(&self) -> u64 {
+        self.0.get().max(1)
+    }
 }
 
 /// Tells a statement's kind by its first word, and by little more where that is not enough.
@@ -42,6 +68,8 @@ pub fn kind_of(sql: &[u8]) -> Kind {
     };
     match sql.first().map(u8::to_ascii_lowercase) {
         None | Some(b';') => Kind::Empty,
+        Some(b'c') if starts("create table") => Kind::Table,
+        Some(b'd') if starts("drop table") => Kind::Table,
         Some(b's') if starts("select") => kind_of_select(sql),
         Some(b's') if starts("show") => Kind::Show,
         Some(b's') if starts("start") => Kind::Begin,
@@ -80,6 +108,11 @@ pub fn inserted_rows(sql: &[u8]) -> u64 {
         }
     }
     rows
+}
+
+/// How many lines end in `bytes`: the rows of a file.
+pub fn newlines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// How many `?` a statement has outside of quotes.
@@ -188,6 +221,7 @@ mod tests {
         assert_eq!(kind_of(b"BEGIN"), Kind::Begin);
         assert_eq!(kind_of(b"set names utf8"), Kind::Other);
         assert_eq!(kind_of(b"  "), Kind::Empty);
+        assert_eq!(kind_of(b"DROP TABLE IF EXISTS t"), Kind::Table);
         assert_eq!(kind_of(b"select count(*) from t"), Kind::Count);
         assert_eq!(
             file_name(b"LOAD DATA LOCAL INFILE '/tmp/x' INTO TABLE t"),

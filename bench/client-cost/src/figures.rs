@@ -1,0 +1,97 @@
+//! Figures: medians with their spread.
+
+use serde_json::{Value, json};
+
+/// A measured figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What was measured; the key by which a bar finds it.
+    pub name: String,
+    /// `ratio`, `µs`, `instructions`, `KiB`.
+    pub unit: &'static str,
+    /// The median over rounds.
+    pub median: f64,
+    /// The smallest of the rounds.
+    pub low: f64,
+    /// The largest of the rounds.
+    pub high: f64,
+}
+
+/// What a section found.
+#[derive(Default)]
+pub struct Section {
+    /// Medians.
+    pub figures: Vec<Figure>,
+    /// Every single measurement.
+    pub samples: Vec<Value>,
+}
+
+impl Section {
+    /// Adds the median of `rounds`, if there are any.
+    pub fn add(&mut self, name: String, unit: &'static str, rounds: &[f64]) {
+        let Some(median) = median(rounds) else {
+            return;
+        };
+        let low = rounds.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        crate::say(&format!(
+            "   {name}: {median:.3} {unit} ({low:.3} to {high:.3})"
+        ));
+        self.figures.push(Figure {
+            name,
+            unit,
+            median,
+            low,
+            high,
+        });
+    }
+
+    /// Adds the median of the ratios of rounds that both series have.
+    pub fn add_ratio(&mut self, name: String, over: &[f64], under: &[f64]) {
+        let ratios: Vec<f64> = over.iter().zip(under).map(|(a, b)| a / b).collect();
+        self.add(name, "ratio", &ratios);
+    }
+}
+
+impl Figure {
+    /// For the results file.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name, "unit": self.unit,
+            "median": self.median, "low": self.low, "high": self.high,
+        })
+    }
+}
+
+/// The middle value, or the mean of the two in the middle; nothing of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some((sorted[sorted.len() / 2 - 1] + upper) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+    }
+
+    #[test]
+    fn ratios_are_taken_within_rounds() {
+        let mut section = Section::default();
+        section.add_ratio("a / b".to_owned(), &[1.0, 10.0, 4.0], &[2.0, 10.0, 16.0]);
+        let figure = &section.figures[0];
+        assert_eq!((figure.median, figure.low, figure.high), (0.5, 0.25, 1.0));
+        section.add("none".to_owned(), "µs", &[]);
+        assert_eq!(section.figures.len(), 1);
+    }
+}

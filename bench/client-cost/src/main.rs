@@ -1,0 +1,66 @@
+//! Dyno against its peers: `cargo run --release -p client-cost`.
+//!
+//! Runs the load generators in turn, round after round, pinned to one core against a null server
+//! on the other, and writes what each costs to `bench/results/` and `docs/performance.md`.
+
+mod bars;
+mod bench;
+mod figures;
+mod markdown;
+mod options;
+mod results;
+mod sections;
+mod tool;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::bench::Bench;
+use crate::options::Options;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == "--help") {
+        say(options::USAGE);
+        return ExitCode::SUCCESS;
+    }
+    let options = match Options::parse(words) {
+        Ok(options) => options,
+        Err(error) => {
+            say(&format!("client-cost: {error}\n\n{}", options::USAGE));
+            return ExitCode::from(2);
+        }
+    };
+    let problems = run(options).unwrap_or_else(|error| vec![format!("{error:#}")]);
+    for problem in &problems {
+        say(&format!("client-cost: PROBLEM: {problem}"));
+    }
+    if problems.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    ExitCode::FAILURE
+}
+
+/// Runs the sections that were asked for and gives what went wrong.
+fn run(options: Options) -> anyhow::Result<Vec<String>> {
+    let bench = Bench::new(options)?;
+    for name in bench.options.only.clone() {
+        say(&format!("== {name}"));
+        let section = match sections::run(name, &bench) {
+            Ok(section) => section,
+            Err(error) => {
+                bench.problem(format!("{name}: {error:#}"));
+                continue;
+            }
+        };
+        results::write(&bench, name, &section)?;
+        // After each section, so that an interrupted run keeps what it has.
+        markdown::write(&bench)?;
+    }
+    Ok(bench.into_problems())
+}
+
+/// Tells how far the work is. When stderr is gone there is nobody left to tell.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,186 @@
+//! Loading one table: what it costs the client, and how fast real servers get their rows.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{PROTOCOLS, Series, sample};
+use crate::bench::{Bench, describe};
+use crate::figures::Section;
+use crate::options::RealServer;
+use crate::tool::{self, Limit, Place, Protocol, Tool};
+
+const TOOLS: [Tool; 2] = [Tool::Dyno, Tool::Sysbench];
+const PAIRS: [(Tool, Tool); 1] = [(Tool::Dyno, Tool::Sysbench)];
+const ROWS: u64 = 1_000_000;
+/// The database that real servers get for this.
+const DATABASE: &str = "dyno_client_cost";
+
+/// Client CPU per row, against null servers, which count what they are given.
+pub(super) fn run_null(bench: &Bench) -> Result<Section> {
+    let mut section = Section::default();
+    for protocol in PROTOCOLS {
+        let what = format!("CPU per row, {}", protocol.name());
+        let rounds = bench.options.rounds;
+        let tools = bench.tools(&TOOLS, protocol);
+        let samples = &mut section.samples;
+        let series = Series::alternate(bench, &what, &tools, rounds, |tool, round| {
+            let server = bench.null_server(protocol)?;
+            let mut options = tool::connection(server.place());
+            options.push("prepare".to_owned());
+            let outcome = bench.measure(prepare(bench, tool, &options))?;
+            expect_rows(protocol, &as_real(server.place()), "sbtest")?;
+            samples.push(sample(&what, tool, round, ROWS, &outcome));
+            Ok(outcome.cpu.total_us() / ROWS as f64)
+        });
+        series.report(&mut section, &what, "µs", &PAIRS);
+    }
+    Ok(section)
+}
+
+/// Rows per second into the real servers that the options name.
+pub(super) fn run_real(bench: &Bench) -> Result<Section> {
+    let mut section = Section::default();
+    let servers = [
+        (Protocol::Mysql, &bench.options.mysql),
+        (Protocol::Postgres, &bench.options.postgres),
+    ];
+    let mut any = false;
+    for (protocol, server) in servers {
+        let Some(server) = server else {
+            continue;
+        };
+        any = true;
+        real_rounds(bench, protocol, server, &mut section)
+            .with_context(|| format!("{} at {}", protocol.name(), server.place))?;
+    }
+    ensure!(any, "needs --mysql-socket or --pgsql-host");
+    Ok(section)
+}
+
+fn real_rounds(
+    bench: &Bench,
+    protocol: Protocol,
+    server: &RealServer,
+    section: &mut Section,
+) -> Result<()> {
+    let what = format!("rows per second, {}", protocol.name());
+    query(
+        protocol,
+        server,
+        None,
+        &format!("DROP DATABASE IF EXISTS {DATABASE}"),
+    )?;
+    query(
+        protocol,
+        server,
+        None,
+        &format!("CREATE DATABASE {DATABASE}"),
+    )?;
+    let rounds = bench.options.rounds;
+    let tools = bench.tools(&TOOLS, protocol);
+    let samples = &mut section.samples;
+    let series = Series::alternate(bench, &what, &tools, rounds, |tool, round| {
+        let mut options = real_options(protocol, server);
+        options.push("prepare".to_owned());
+        let prepared = bench.measure(prepare(bench, tool, &options));
+        let rows = expect_rows(protocol, server, DATABASE);
+        // What a failed load left behind must not stand in the next one's way.
+        query(
+            protocol,
+            server,
+            Some(DATABASE),
+            "DROP TABLE IF EXISTS sbtest1",
+        )?;
+        let outcome = prepared?;
+        rows?;
+        samples.push(sample(&what, tool, round, ROWS, &outcome));
+        Ok(ROWS as f64 / outcome.elapsed_s)
+    });
+    query(protocol, server, None, &format!("DROP DATABASE {DATABASE}"))?;
+    series.report(section, &what, "rows/s", &PAIRS);
+    Ok(())
+}
+
+/// A null server as its clients know it.
+fn as_real(place: Place) -> RealServer {
+    let socket = place.socket.display().to_string();
+    match place.protocol {
+        Protocol::Mysql => RealServer::new(socket, 0, "root"),
+        Protocol::Postgres => RealServer::new(place.directory(), 5432, "postgres"),
+    }
+}
+
+fn prepare(bench: &Bench, tool: Tool, options: &[String]) -> Command {
+    let mut command = tool.script(bench, "oltp_read_write", 1, Limit::Events(0));
+    command.arg(format!("--table-size={ROWS}")).args(options);
+    command
+}
+
+fn real_options(protocol: Protocol, server: &RealServer) -> Vec<String> {
+    let RealServer { place, port, user } = server;
+    match protocol {
+        Protocol::Mysql => vec![
+            "--db-driver=mysql".to_owned(),
+            format!("--mysql-socket={place}"),
+            format!("--mysql-user={user}"),
+            format!("--mysql-db={DATABASE}"),
+        ],
+        Protocol::Postgres => vec![
+            "--db-driver=pgsql".to_owned(),
+            format!("--pgsql-host={place}"),
+            format!("--pgsql-port={port}"),
+            format!("--pgsql-user={user}"),
+            format!("--pgsql-db={DATABASE}"),
+        ],
+    }
+}
+
+/// A load that lost rows would be a fast one.
+fn expect_rows(protocol: Protocol, server: &RealServer, database: &str) -> Result<()> {
+    let answer = query(
+        protocol,
+        server,
+        Some(database),
+        "SELECT count(*) FROM sbtest1",
+    )?;
+    ensure!(
+        answer.trim() == ROWS.to_string(),
+        "{} rows were loaded of {ROWS}",
+        answer.trim()
+    );
+    Ok(())
+}
+
+/// Sends a statement by the server's own client and gives what it prints.
+fn query(
+    protocol: Protocol,
+    server: &RealServer,
+    database: Option<&str>,
+    statement: &str,
+) -> Result<String> {
+    let RealServer { place, port, user } = server;
+    let mut command = match protocol {
+        Protocol::Mysql => {
+            let mut command = Command::new("mysql");
+            command.args(["--no-defaults", "-N", "-B", "-S", place, "-u", user]);
+            command.args(["-e", statement]).args(database);
+            command
+        }
+        Protocol::Postgres => {
+            let mut command = Command::new("psql");
+            command.args(["-X", "-A", "-t", "-q", "-h", place, "-U", user]);
+            command.args(["-p", &port.to_string(), "-c", statement]);
+            command.arg(database.unwrap_or("postgres"));
+            command
+        }
+    };
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {}", describe(&command)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        bail!("{}: {}", describe(&command), said.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,4 @@
+-- The cost of an event in which nothing happens.
+
+function event()
+end
