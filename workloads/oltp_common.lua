@@ -162,9 +162,10 @@ function prepare_delete_inserts()
 end
 
 function prepare_range_selects()
-   for _, name in ipairs({"simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"}) do
-      prepare_for_each_table(name)
-   end
+   prepare_simple_ranges()
+   prepare_sum_ranges()
+   prepare_order_ranges()
+   prepare_distinct_ranges()
 end
 
 -- Statements to execute, for event(). Each group takes one table for all of its statements.
@@ -174,8 +175,8 @@ function commit() stmt.commit:execute() end
 function get_table_num() return sysbench.rand.uniform(1, sysbench.opt.tables) end
 function get_id() return sysbench.rand.default(1, sysbench.opt.table_size) end
 
--- The first and the last of this session's share of the ids, for workloads that keep sessions
--- apart. Shares are never empty: where sessions outnumber ids, some have one in common.
+-- The first and the last of this session's share of the ids. No share is empty: where sessions
+-- outnumber ids, some have one in common.
 function own_part_of_ids()
    local size, threads = sysbench.opt.table_size, sysbench.opt.threads
    local first = math.floor(size * sysbench.tid / threads) + 1
@@ -279,16 +280,12 @@ local function own_tables()
 end
 
 local function id_definition(driver)
-   local auto_inc = sysbench.opt.auto_inc
-   if driver == "mysql" then
-      return auto_inc and "INTEGER NOT NULL AUTO_INCREMENT" or "INTEGER NOT NULL"
-   elseif driver == "pgsql" and is_redshift() then
-      return auto_inc and "INTEGER IDENTITY(1,1)" or "INTEGER NOT NULL"
-   elseif driver == "pgsql" then
-      return auto_inc and "SERIAL" or "INTEGER NOT NULL"
-   end
+   local numbered = {
+      mysql = "INTEGER NOT NULL AUTO_INCREMENT",
+      pgsql = is_redshift() and "INTEGER IDENTITY(1,1)" or "SERIAL",
+   }
    -- SQLite numbers an INTEGER primary key by itself when no id is given.
-   return "INTEGER NOT NULL"
+   return sysbench.opt.auto_inc and numbered[driver] or "INTEGER NOT NULL"
 end
 
 local function create_empty_table(drv, con, t)
@@ -314,20 +311,15 @@ end
 
 -- Rows by statements, for where there is no loader. The server numbers them if it is to.
 local function insert_rows(con, t, rows)
-   local columns, values = "(k, c, pad)", "(%d, '%s', '%s')"
-   if not sysbench.opt.auto_inc then
-      columns, values = "(id, k, c, pad)", "(%d, %d, '%s', '%s')"
-   end
-   con:bulk_insert_init("INSERT INTO sbtest" .. t .. columns .. " VALUES")
+   local with_id = not sysbench.opt.auto_inc
+   con:bulk_insert_init(string.format("INSERT INTO sbtest%d(%sk, c, pad) VALUES",
+      t, with_id and "id, " or ""))
    for id = 1, rows do
-      local k = sysbench.rand.default(1, sysbench.opt.table_size)
-      local c = sysbench.rand.string(c_value_template)
-      local pad = sysbench.rand.string(pad_value_template)
-      if sysbench.opt.auto_inc then
-         con:bulk_insert_next(values:format(k, c, pad))
-      else
-         con:bulk_insert_next(values:format(id, k, c, pad))
-      end
+      con:bulk_insert_next(string.format("(%s%d, '%s', '%s')",
+         with_id and id .. ", " or "",
+         sysbench.rand.default(1, sysbench.opt.table_size),
+         sysbench.rand.string(c_value_template),
+         sysbench.rand.string(pad_value_template)))
    end
    con:bulk_insert_done()
 end
@@ -368,7 +360,7 @@ local function add_indexes(drv, con, t, rows)
       con:query(string.format("CREATE INDEX k_%d ON sbtest%d(k)", t, t))
    end
    if dyno and driver == "pgsql" and opt.auto_inc and not is_redshift() and rows > 0 then
-      -- The ids were written: the next must follow the last.
+      -- Where the ids were written, the next must follow the last.
       con:query(string.format(
          "SELECT setval(pg_get_serial_sequence('sbtest%d', 'id'), %d)", t, rows))
    end
@@ -382,17 +374,13 @@ local function check_rows(con, t, rows)
    end
 end
 
--- One table from beginning to end, by this session alone.
+-- One table from beginning to end, by this session alone and without Dyno's loader.
 function create_table(drv, con, t)
    local rows = rows_per_table()
    create_empty_table(drv, con, t)
    if rows > 0 then
       print(string.format("Inserting %d records into 'sbtest%d'", rows, t))
-      if dyno then
-         load_rows(drv, con, t, 1, rows)
-      else
-         insert_rows(con, t, rows)
-      end
+      insert_rows(con, t, rows)
    end
    add_indexes(drv, con, t, rows)
    check_rows(con, t, rows)
@@ -405,26 +393,39 @@ local function rows_per_part(rows)
    return math.min(math.max(math.ceil(even / 1000), 1), 100) * 1000
 end
 
--- All tables by all sessions: each table's parts are dealt out in turn.
+-- InnoDB with innodb_autoinc_lock_mode below 2, MariaDB's default, lets one session at a time load
+-- a table with AUTO_INCREMENT; others would wait for its lock, in the end in vain.
+local function takes_several_loaders(drv, con)
+   if drv:name() ~= "mysql" or not sysbench.opt.auto_inc then
+      return true
+   end
+   local _, mode = con:query_row("SHOW VARIABLES LIKE 'innodb_autoinc_lock_mode'")
+   return mode == nil or mode == "2"
+end
+
+-- All tables by all sessions. The parts are dealt out in turn, the first of every table, then the
+-- second of every table, so that sessions meet in one table as seldom as can be.
 local function create_tables_together(drv, con)
-   local rows = rows_per_table()
+   local rows, opt = rows_per_table(), sysbench.opt
    if sysbench.tid == 0 then
-      dyno.load_total(rows * sysbench.opt.tables)
+      dyno.load_total(rows * opt.tables)
    end
    for t in own_tables() do
       create_empty_table(drv, con, t)
    end
    dyno.barrier()
    local part = rows_per_part(rows)
-   local parts = math.ceil(rows / part)
-   for n = sysbench.tid, sysbench.opt.tables * parts - 1, sysbench.opt.threads do
-      local t, first = math.floor(n / parts) + 1, n % parts * part + 1
-      if first == 1 then
-         print(string.format("Inserting %d records into 'sbtest%d'", rows, t))
+   local together = takes_several_loaders(drv, con)
+   for n = 0, opt.tables * math.ceil(rows / part) - 1 do
+      local t, first = n % opt.tables + 1, math.floor(n / opt.tables) * part + 1
+      if (together and n or t - 1) % opt.threads == sysbench.tid then
+         if first == 1 then
+            print(string.format("Inserting %d records into 'sbtest%d'", rows, t))
+         end
+         local count = math.min(part, rows - first + 1)
+         load_rows(drv, con, t, first, count)
+         dyno.progress(count)
       end
-      local count = math.min(part, rows - first + 1)
-      load_rows(drv, con, t, first, count)
-      dyno.progress(count)
    end
    dyno.barrier()
    for t in own_tables() do

@@ -250,7 +250,8 @@ proptest! {
         cuts.sort_unstable();
         let mut parts = Vec::new();
         for pair in cuts.windows(2) {
-            let source = rows(first + pair[0], pair[1] - pair[0], &oltp_columns(), Backslash::Plain);
+            let (start, count) = (first + pair[0], pair[1] - pair[0]);
+            let source = rows(start, count, &oltp_columns(), Backslash::Plain);
             parts.extend(all(source, BulkFormat::TabText, max_bytes).0);
         }
         prop_assert!(parts == tab_text(first, 2_500));
