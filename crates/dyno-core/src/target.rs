@@ -143,9 +143,9 @@ impl Target {
     ///
     /// | parameter | meaning |
     /// |---|---|
-    /// | `host`, `port`, `user`, `password`, `dbname` | as in the URL proper; lists for the first two |
+    /// | `host`, `port`, `user`, `password`, `dbname` | as before the `?`; two are lists |
     /// | `socket` | paths of UNIX sockets, in addition to the hosts |
-    /// | `sslmode` | `disable`, `allow`, `prefer` (default), `require`, `verify-ca`, `verify-full`, or MySQL's names |
+    /// | `sslmode` | one of [`TlsMode`] in libpq's spelling or MySQL's; `prefer` when absent |
     /// | `sslrootcert`, `sslcert`, `sslkey` | PEM files; `sslrootcert` alone means `verify-ca` |
     /// | `connect_timeout` | a duration, 10 s when absent |
     /// | `password_env` | the environment variable with the password |

@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(sent, 0);
 
         // A greeting that offers TLS, with an OK packet behind it.
-        let mut greeting = b"\x0a8.0.0\0\x01\0\0\012345678\0".to_vec();
+        let mut greeting = b"\x0a8.0.0\0\x01\0\0\x0012345678\0".to_vec();
         greeting.extend([0x00, 0x8a, 45, 2, 0, 0x08, 0, 21]);
         greeting.extend([0; 10]);
         greeting.extend(b"123456789012\0mysql_native_password\0");

@@ -30,7 +30,8 @@ fn unix(path: &str) -> Endpoint {
 #[test]
 fn everything_at_once() {
     let target = parse(
-        "mysql://sb%40x:p%3Aw%2F@h1:3307,[::1]:3308,h2/db%2F1?socket=/a,/b%2Cc&sslmode=VERIFY_IDENTITY\
+        "mysql://sb%40x:p%3Aw%2F@h1:3307,[::1]:3308,h2/db%2F1?socket=/a,/b%2Cc\
+         &sslmode=VERIFY_IDENTITY\
          &sslrootcert=/ca.pem&sslcert=c&sslkey=k&found_rows=1&connect_timeout=1.5s\
          &password_env=PW&defaults_file=/my.cnf",
     );

@@ -142,7 +142,11 @@ fn canonical_forms() {
 
 proptest! {
     #[test]
-    fn what_is_formatted_parses_back(value in any::<u64>(), shift in 0u32..64, rate in 0.0f64..1e12) {
+    fn what_is_formatted_parses_back(
+        value in any::<u64>(),
+        shift in 0u32..64,
+        rate in 0.0f64..1e12,
+    ) {
         let value = value >> shift;
         let duration = Duration::from_nanos(value);
         prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));

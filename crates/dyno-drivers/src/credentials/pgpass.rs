@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn the_first_line_that_fits_counts() {
         let text = "# h:1:db:me:comment\nh:1:db:you:1\nh:2:*:*:2\nlocalhost:*:*:me:3\n\
-                    /tmp/pg:7:*:me:4\n*:*:d\\:b\\\\:m\\*:p\\:w:x\\\\\nbroken\n*:*:*:nopw:\n*:*:*:*:9";
+                    /tmp/pg:7:*:me:4\n\
+                    *:*:d\\:b\\\\:m\\*:p\\:w:x\\\\\nbroken\n*:*:*:nopw:\n*:*:*:*:9";
         let find = |endpoint: &Endpoint, database, user| {
             find(text, endpoint, database, user).map(|password| password.expose().to_owned())
         };
