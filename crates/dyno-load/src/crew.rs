@@ -53,9 +53,10 @@ impl Crew {
         let listening = {
             let (mailboxes, sender) = (mailboxes.clone(), sender.clone());
             config.stop.listen(Box::new(move || {
-                mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
-                // A coordinator that left has nothing to stop.
+                // First, so that the coordinator knows why workers end. One that left has nothing
+                // to stop.
                 let _ = sender.send(Message::Stopped);
+                mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
             }))
         };
         let mut crew = Self {
@@ -209,6 +210,13 @@ impl Crew {
             timeout_s: timeout.as_secs_f64(),
             waits: waits.join(", "),
         }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        // A worker that was stuck in its script is not to go on when it comes back.
+        self.post_all(|| Control::Abandon);
     }
 }
 

@@ -28,6 +28,6 @@ mod worker;
 
 pub use descriptors::{DescriptorError, ensure_descriptors};
 pub use outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
-pub use run::{Progress, Run, RunConfig, longest};
+pub use run::{Progress, Run, RunConfig};
 pub use single::{Single, run_single};
 pub use stop::{StopLevel, StopSignal};

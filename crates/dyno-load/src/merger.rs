@@ -166,3 +166,135 @@ fn merge(into: &mut Interval, from: &Interval) {
         *sum += count;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn schedule() -> Schedule {
+        Schedule {
+            begin: 0,
+            ramp_up_ns: 0,
+            measured: 1000,
+            deadline: Some(1000 + 10 * 100),
+            grace_ns: 100,
+            interval_ns: 100,
+            sessions: 4,
+        }
+    }
+
+    fn handover(worker: usize, index: u64, complete_to: u64, events: u64) -> Handover {
+        let mut interval = Interval {
+            index,
+            start: 1000 + index * 100,
+            end: 1000 + index * 100 + 100,
+            endpoints: vec![events],
+            ..Interval::default()
+        };
+        interval.counters.events = events;
+        for event in 0..events {
+            interval.latencies.record_service(1 + event + index);
+        }
+        Handover {
+            worker,
+            interval,
+            complete_to,
+            begun: 0,
+            grace: false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn totals_are_complete_and_intervals_come_in_order(
+            // For each worker its hand-overs: how many intervals each covers, and its events.
+            workers in proptest::collection::vec(
+                proptest::collection::vec((1u64..4, 0u64..5), 1..8),
+                1..5,
+            ),
+            // Which worker is next, and how much time passes.
+            order in proptest::collection::vec((any::<u8>(), 0u64..120), 40),
+        ) {
+            let mut queues: Vec<VecDeque<Handover>> = Vec::new();
+            let mut sum = 0;
+            for (worker, lengths) in workers.iter().enumerate() {
+                let mut index = 0;
+                let mut queue = VecDeque::new();
+                for (n, (length, events)) in lengths.iter().enumerate() {
+                    if index >= 10 {
+                        break;
+                    }
+                    let next = index + length;
+                    let last = n + 1 == lengths.len() || next >= 10;
+                    let complete_to = if last { u64::MAX } else { next };
+                    queue.push_back(handover(worker, index, complete_to, *events));
+                    sum += events;
+                    index = next;
+                }
+                queues.push(queue);
+            }
+            let mut merger = Merger::new(schedule(), workers.len(), None);
+            let mut seen: Vec<Interval> = Vec::new();
+            let mut now = 1000;
+            for (pick, elapsed) in order {
+                now += elapsed;
+                let worker = usize::from(pick) % queues.len();
+                if let Some(handover) = queues[worker].pop_front() {
+                    merger.add(&handover);
+                }
+                seen.extend(std::iter::from_fn(|| merger.release(now)));
+            }
+            for handover in queues.into_iter().flatten() {
+                merger.add(&handover);
+            }
+            seen.extend(std::iter::from_fn(|| merger.release_rest()));
+            prop_assert!(seen.len() <= 10);
+            for (index, interval) in seen.iter().enumerate() {
+                prop_assert_eq!(interval.index, index as u64);
+                prop_assert_eq!(interval.start, 1000 + 100 * index as u64);
+                prop_assert_eq!(interval.end, interval.start + 100);
+                prop_assert_eq!(interval.latencies.service.len(), interval.counters.events);
+            }
+            let shown: u64 = seen.iter().map(|interval| interval.counters.events).sum();
+            let (totals, in_grace, _) = merger.into_totals();
+            prop_assert!(shown <= sum);
+            prop_assert_eq!(totals.counters.events, sum);
+            prop_assert_eq!(totals.latencies.service.len(), sum);
+            prop_assert_eq!(totals.endpoints.iter().sum::<u64>(), sum);
+            prop_assert_eq!(in_grace, Counters::default());
+        }
+    }
+
+    #[test]
+    fn a_late_worker_holds_the_display_up_for_half_an_interval_only() {
+        let mut merger = Merger::new(schedule(), 2, None);
+        merger.add(&handover(0, 0, 1, 3));
+        assert!(merger.release(1149).is_none());
+        let interval = merger.release(1150).unwrap();
+        assert_eq!((interval.index, interval.counters.events), (0, 3));
+        merger.add(&handover(1, 0, 1, 4));
+        merger.add(&handover(1, 1, 2, 5));
+        assert!(merger.release(1201).is_none());
+        merger.add(&handover(0, 1, 2, 1));
+        assert_eq!(merger.release(1202).unwrap().counters.events, 6);
+        assert_eq!(merger.into_totals().0.counters.events, 13);
+    }
+
+    #[test]
+    fn the_grace_is_in_the_totals_but_in_no_interval() {
+        let mut merger = Merger::new(schedule(), 1, None);
+        merger.add(&handover(0, 9, u64::MAX, 2));
+        let late = Handover {
+            grace: true,
+            ..handover(0, 9, u64::MAX, 7)
+        };
+        merger.add(&late);
+        let intervals: Vec<u64> = std::iter::from_fn(|| merger.release(2001))
+            .map(|interval| interval.counters.events)
+            .collect();
+        assert_eq!(intervals, [0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        let (totals, in_grace, _) = merger.into_totals();
+        assert_eq!((totals.counters.events, in_grace.events), (9, 7));
+    }
+}

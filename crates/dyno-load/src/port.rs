@@ -8,7 +8,7 @@ use crate::poller;
 use crate::quota::Permission;
 use crate::recorder::Class;
 use crate::session::{OperationKind, Stage, Wait};
-use crate::state::{State, as_connection, now};
+use crate::state::{State, as_connection, now, settle, update_interest};
 
 /// After so many events without waiting a session gives way, if the worker has others.
 const TURN_EVENTS_MAX: u32 = 64;
@@ -61,17 +61,18 @@ impl Port for State {
         };
         conn.kind = kind;
         if submitted == Submitted::Ready {
-            self.settle(session, id);
+            settle(&mut self.recorder, record.class, &mut record.counters, conn);
             return Some(Submitted::Ready);
         }
         conn.pending = true;
+        record.wait = Wait::Operation;
+        update_interest(&self.poller, session, conn);
         // What was reported already is not reported again: look at once.
         let look = std::mem::take(&mut conn.edge) || kind == OperationKind::NextResult;
         if look && self.advance(session, id) {
+            self.sessions[session].wait = Wait::Turn;
             return Some(Submitted::Ready);
         }
-        self.update_interest(session, id);
-        self.sessions[session].wait = Wait::Operation;
         Some(Submitted::Pending)
     }
 
@@ -209,7 +210,12 @@ impl Port for State {
             self.pass_marks(at);
         }
         self.stamp = at;
-        if !self.drop_event(session) || self.over {
+        if !self.drop_event(session) {
+            return;
+        }
+        if self.over || (self.stopping && at >= self.limit()) {
+            // It ended when the grace was over, perhaps because its connection was taken away.
+            self.unfinished += 1;
             return;
         }
         let record = &mut self.sessions[session];

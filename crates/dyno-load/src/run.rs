@@ -12,7 +12,7 @@ use dyno_core::session::{Entry, Program};
 use dyno_core::summary::RunEnd;
 
 use crate::arrivals::{Generator, Span};
-use crate::calendar::{Schedule, nanos};
+use crate::calendar::Schedule;
 use crate::crew::Crew;
 use crate::merger::Merger;
 use crate::message::{Control, Message, Start, WorkerEnd};
@@ -178,11 +178,23 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            while let Some(interval) = self.merger.release(now()) {
-                (self.observer)(Progress::Interval(&interval));
-            }
+            self.let_out();
         }
         Ok(self.conclude())
+    }
+
+    /// Shows the intervals that are complete or overdue.
+    fn let_out(&mut self) {
+        loop {
+            // An observer takes its time; what came meanwhile is not late.
+            while let Ok(message) = self.crew.receive(Duration::ZERO) {
+                self.handle(message);
+            }
+            let Some(interval) = self.merger.release(now()) else {
+                return;
+            };
+            (self.observer)(Progress::Interval(&interval));
+        }
     }
 
     fn handle(&mut self, message: Message) {
@@ -280,7 +292,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
     fn measured_end(&self) -> Nanos {
         let ends = || self.ends.iter().flatten();
         let mut stopped = ends().filter_map(|end| end.stopped).max();
-        if self.ends.iter().any(Option::is_none) {
+        // Workers that were abandoned, or are stuck, do not say when they stopped.
+        if self.interrupted || self.ends.iter().any(Option::is_none) {
             stopped = stopped.max(self.ended_early.or(self.schedule.deadline));
         }
         let last_event = ends().map(|end| end.last_event_end).max();
@@ -324,13 +337,4 @@ fn report(end: Option<&WorkerEnd>) -> WorkerReport {
         stall_ns_max: end.stall_ns_max,
         stuck: false,
     }
-}
-
-/// The longest time that a run with these settings takes after its sessions have been initialised:
-/// `None` without a time limit.
-pub fn longest(drive: &Drive) -> Option<Duration> {
-    let time = drive.time?;
-    let phases = [drive.ramp_up, drive.warmup, time, drive.grace];
-    let sum: Nanos = phases.into_iter().map(nanos).sum();
-    Some(Duration::from_nanos(sum.saturating_add(STUCK_NS)))
 }

@@ -17,7 +17,7 @@ use crate::message::{Control, Mailbox, Start};
 use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
-use crate::session::{Conn, OperationKind, Session, Stage, Wait, token};
+use crate::session::{Conn, OperationKind, Session, Stage, Wait, token, untoken};
 use crate::stop::{StopLevel, StopSignal};
 use crate::timers::Timers;
 
@@ -70,6 +70,8 @@ pub(crate) struct State {
     pub(crate) in_events: u32,
     pub(crate) connecting: u32,
     pub(crate) begun: u64,
+    /// Events begun that did not end within the grace.
+    pub(crate) unfinished: u64,
     /// Mail for the loop.
     pub(crate) start: Option<Box<Start>>,
     pub(crate) reports: u32,
@@ -111,6 +113,7 @@ impl State {
             in_events: 0,
             connecting: 0,
             begun: 0,
+            unfinished: 0,
             start: None,
             reports: 0,
             measuring_since: None,
@@ -284,88 +287,52 @@ impl State {
                 record.wait = Wait::Connect;
                 self.connecting += 1;
             }
-            Submitted::Ready => self.settle(session, id),
+            Submitted::Ready => {
+                settle(&mut self.recorder, record.class, &mut record.counters, conn);
+            }
         }
         Ok((id, submitted))
+    }
+
+    /// A connection is ready. Returns the session if that is what it waited for.
+    #[inline]
+    pub(crate) fn readiness(&mut self, token: u64) -> Option<SessionId> {
+        let (session, id) = untoken(token);
+        let record = self.sessions.get_mut(session)?;
+        let conn = record.conns.find(id)?;
+        if !conn.pending {
+            conn.edge = true;
+            return None;
+        }
+        if !self.advance(session, id) {
+            return None;
+        }
+        let wait = self.sessions[session].wait;
+        matches!(wait, Wait::Operation | Wait::Connect).then_some(session)
     }
 
     /// Drives a pending operation on. True when it has ended and was counted.
     #[inline]
     pub(crate) fn advance(&mut self, session: SessionId, id: ConnId) -> bool {
-        let Some(conn) = self.sessions[session].conns.find(id) else {
+        let record = &mut self.sessions[session];
+        let Some(conn) = record.conns.find(id) else {
             return false;
         };
-        if conn.connection.advance(&mut self.scratch) == Submitted::Ready {
-            self.settle(session, id);
-            return true;
-        }
-        if conn.kind == OperationKind::Connect {
+        let submitted = conn.connection.advance(&mut self.scratch);
+        if submitted == Submitted::Ready {
+            let connects = conn.kind == OperationKind::Connect && conn.pending;
+            self.connecting -= u32::from(connects);
+            settle(&mut self.recorder, record.class, &mut record.counters, conn);
+        } else if conn.kind == OperationKind::Connect {
             // The driver may have gone on to another address, with another socket. If it cannot be
             // waited for, the initialisation timeout ends this.
             let _ = register(&self.poller, session, conn);
-        } else {
-            self.update_interest(session, id);
+            return false;
         }
-        false
-    }
-
-    /// Reports readiness to be written exactly while bytes wait.
-    #[inline]
-    pub(crate) fn update_interest(&mut self, session: SessionId, id: ConnId) {
-        let Some(conn) = self.sessions[session].conns.find(id) else {
-            return;
-        };
-        let writes = conn.connection.wants_write();
-        // A lost connection's descriptor may be another connection's by now.
-        if writes != conn.writes && conn.connection.fd() == Some(conn.fd) {
-            conn.writes = writes;
-            // Fails only for an unregistered socket, which was reported when it was made.
-            let _ = self.poller.modify(conn.fd, token(session, id), writes);
+        if submitted == Submitted::Pending || conn.writes {
+            update_interest(&self.poller, session, conn);
         }
-    }
-
-    /// Counts what came of an operation that has ended.
-    #[inline]
-    pub(crate) fn settle(&mut self, session: SessionId, id: ConnId) {
-        let record = &mut self.sessions[session];
-        let Some(conn) = record.conns.find(id) else {
-            return;
-        };
-        let was_connecting = conn.kind == OperationKind::Connect && conn.pending;
-        conn.pending = false;
-        self.connecting -= u32::from(was_connecting);
-        let class = record.class;
-        let outcome = conn.connection.outcome();
-        let counters = self.recorder.counters(class);
-        counters.bytes_in += outcome.bytes_in;
-        counters.bytes_out += outcome.bytes_out;
-        let own = &mut record.counters;
-        own[Counter::BytesRead as usize] += outcome.bytes_in;
-        own[Counter::BytesWritten as usize] += outcome.bytes_out;
-        if outcome.kind == OutcomeKind::Failed {
-            if let Some(error) = &outcome.error {
-                self.recorder.error(class, error);
-            }
-            return;
-        }
-        match conn.kind {
-            OperationKind::Connect | OperationKind::Service => {}
-            OperationKind::NextResult => counters.rows += outcome.rows + outcome.affected,
-            OperationKind::Statement => {
-                let (counter, rows) = match outcome.kind {
-                    OutcomeKind::Rows => (Counter::Read, outcome.rows),
-                    OutcomeKind::Done if outcome.affected > 0 => (Counter::Write, outcome.affected),
-                    _ => (Counter::Other, 0),
-                };
-                counters.add(counter, 1);
-                counters.rows += rows;
-                own[counter as usize] += 1;
-                self.recorder.statement(class, conn.endpoint as usize);
-            }
-        }
-        if conn.writes {
-            self.update_interest(session, id);
-        }
+        submitted == Submitted::Ready
     }
 
     /// Drops a session's connections; politely if it is at rest.
@@ -385,6 +352,56 @@ impl State {
         record.in_event = false;
         self.in_events -= u32::from(was);
         was
+    }
+}
+
+/// Counts what came of an operation that has ended.
+#[inline]
+pub(crate) fn settle(
+    recorder: &mut Recorder,
+    class: Class,
+    own: &mut [u64; Counter::COUNT],
+    conn: &mut Conn,
+) {
+    conn.pending = false;
+    let outcome = conn.connection.outcome();
+    let counters = recorder.counters(class);
+    counters.bytes_in += outcome.bytes_in;
+    counters.bytes_out += outcome.bytes_out;
+    own[Counter::BytesRead as usize] += outcome.bytes_in;
+    own[Counter::BytesWritten as usize] += outcome.bytes_out;
+    if outcome.kind == OutcomeKind::Failed {
+        if let Some(error) = &outcome.error {
+            recorder.error(class, error);
+        }
+        return;
+    }
+    match conn.kind {
+        OperationKind::Connect | OperationKind::Service => {}
+        OperationKind::NextResult => counters.rows += outcome.rows + outcome.affected,
+        OperationKind::Statement => {
+            let (counter, rows) = match outcome.kind {
+                OutcomeKind::Rows => (Counter::Read, outcome.rows),
+                OutcomeKind::Done if outcome.affected > 0 => (Counter::Write, outcome.affected),
+                _ => (Counter::Other, 0),
+            };
+            counters.add(counter, 1);
+            counters.rows += rows;
+            own[counter as usize] += 1;
+            recorder.statement(class, conn.endpoint as usize);
+        }
+    }
+}
+
+/// Reports readiness to be written exactly while bytes wait.
+#[inline]
+pub(crate) fn update_interest(poller: &Poller, session: SessionId, conn: &mut Conn) {
+    let writes = conn.connection.wants_write();
+    // A lost connection's descriptor may be another connection's by now.
+    if writes != conn.writes && conn.connection.fd() == Some(conn.fd) {
+        conn.writes = writes;
+        // Fails only for an unregistered socket, which was reported when it was made.
+        let _ = poller.modify(conn.fd, token(session, conn.id), writes);
     }
 }
 

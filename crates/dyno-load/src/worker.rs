@@ -10,7 +10,7 @@ use crate::message::{Message, Waits, WorkerEnd};
 use crate::outcome::SessionTotals;
 use crate::poller::WAKE;
 use crate::recorder::Class;
-use crate::session::{Stage, Wait, untoken};
+use crate::session::{Stage, Wait};
 use crate::state::{Parts, State, now};
 
 /// How many sessions of a worker connect at the same time while they initialise: servers drop
@@ -30,7 +30,6 @@ pub(crate) struct Worker<P> {
     /// What the sessions are to run.
     entry: Entry,
     ready: u32,
-    unfinished: u64,
     /// When the loop last came back from waiting.
     woke: Nanos,
     stall_ns_max: Nanos,
@@ -54,7 +53,6 @@ impl<P: Program> Worker<P> {
             messages,
             entry,
             ready: 0,
-            unfinished: 0,
             woke: now(),
             stall_ns_max: 0,
             spin_ns: 0,
@@ -169,7 +167,7 @@ impl<P: Program> Worker<P> {
     }
 
     fn abandon(&mut self, session: SessionId) {
-        self.unfinished += u64::from(self.state.drop_event(session));
+        self.state.unfinished += u64::from(self.state.drop_event(session));
         self.leave(session, false);
     }
 
@@ -178,8 +176,12 @@ impl<P: Program> Worker<P> {
         let count = self.wait()?;
         for index in 0..count {
             let token = self.state.poller.ready(index).token;
-            if token != WAKE {
-                self.readiness(token);
+            if token == WAKE {
+                continue;
+            }
+            if let Some(session) = self.state.readiness(token) {
+                self.turn(session);
+                // Arrivals that became due meanwhile do not wait for the whole batch.
                 self.fire_timers(self.state.stamp);
             }
         }
@@ -224,27 +226,6 @@ impl<P: Program> Worker<P> {
         }
         self.woke = now();
         Ok(count)
-    }
-
-    #[inline]
-    fn readiness(&mut self, token: u64) {
-        let (session, id) = untoken(token);
-        let Some(record) = self.state.sessions.get_mut(session) else {
-            return;
-        };
-        let Some(conn) = record.conns.find(id) else {
-            return;
-        };
-        if !conn.pending {
-            conn.edge = true;
-            return;
-        }
-        if self.state.advance(session, id) {
-            let wait = self.state.sessions[session].wait;
-            if matches!(wait, Wait::Operation | Wait::Connect) {
-                self.turn(session);
-            }
-        }
     }
 
     #[inline]
@@ -327,7 +308,8 @@ impl<P: Program> Worker<P> {
     }
 
     fn fail(&mut self, session: SessionId, why: String) {
-        self.state.drop_event(session);
+        let in_event = self.state.drop_event(session);
+        self.state.unfinished += u64::from(in_event && self.state.over);
         // What fails because everything was dropped is no failure of its own.
         if !self.state.over {
             let tid = self.state.sessions[session].tid;
@@ -393,7 +375,7 @@ impl<P: Program> Worker<P> {
                 })
                 .collect(),
             warmup: self.state.recorder.warmup(),
-            unfinished: self.unfinished,
+            unfinished: self.state.unfinished,
             last_event_end: self.state.recorder.last_event_end(),
             stopped: if self.drained { None } else { stopped },
             lag: self.state.recorder.take_lag(),
