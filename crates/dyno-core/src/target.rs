@@ -143,7 +143,8 @@ impl Target {
     ///
     /// | parameter | meaning |
     /// |---|---|
-    /// | `host`, `port`, `user`, `password`, `dbname` | as before the `?`; two are lists |
+    /// | `host`, `port` | as before the `?`; lists |
+    /// | `user`, `password`, `dbname` | as before the `?` |
     /// | `socket` | paths of UNIX sockets, in addition to the hosts |
     /// | `sslmode` | one of [`TlsMode`] in libpq's spelling or MySQL's; `prefer` when absent |
     /// | `sslrootcert`, `sslcert`, `sslkey` | PEM files; `sslrootcert` alone means `verify-ca` |
@@ -155,7 +156,8 @@ impl Target {
     ///
     /// What is left out: the user is the operating system's; the database of PostgreSQL is the
     /// user's name, of MySQL none; the server is the local one, by its usual UNIX socket if that
-    /// exists and no port was given (MySQL: also for `localhost`), else by TCP.
+    /// exists, else by TCP. MySQL's clients and this mean that by `localhost` too, but not where
+    /// a port is given.
     ///
     /// # Errors
     /// What cannot be understood, never with the password in the message.

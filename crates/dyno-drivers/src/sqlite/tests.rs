@@ -343,6 +343,29 @@ fn a_closed_connection_says_so() {
     assert_eq!(bench.execute(0, &[]), OutcomeKind::Failed);
 }
 
+#[test]
+fn sessions_on_many_threads_open_and_write_together() {
+    for parameters in ["?busy_timeout=60s", "?busy_timeout=60s&journal_mode=delete"] {
+        let mut bench = open_with(parameters);
+        bench.query("CREATE TABLE t(a)");
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                let mut session = bench.another();
+                scope.spawn(move || {
+                    for _ in 0..10 {
+                        for sql in ["BEGIN IMMEDIATE", "INSERT INTO t VALUES(1)", "COMMIT"] {
+                            session.affected(sql);
+                        }
+                        // Another connection of the same thread opens while others write.
+                        assert_eq!(session.another().rows("SELECT 1"), ["1"]);
+                    }
+                });
+            }
+        });
+        assert_eq!(bench.rows("SELECT count(*) FROM t"), ["80"]);
+    }
+}
+
 struct Lines {
     lines: Vec<&'static str>,
     next: usize,
