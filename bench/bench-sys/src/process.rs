@@ -24,9 +24,21 @@ impl Cpu {
     /// # Errors
     /// What `getrusage` says.
     pub fn of_self() -> io::Result<Cpu> {
+        Cpu::of(libc::RUSAGE_SELF)
+    }
+
+    /// What the children used that were waited for so far, with their own.
+    ///
+    /// # Errors
+    /// What `getrusage` says.
+    pub fn of_children() -> io::Result<Cpu> {
+        Cpu::of(libc::RUSAGE_CHILDREN)
+    }
+
+    fn of(who: libc::c_int) -> io::Result<Cpu> {
         let mut usage = no_usage();
         // SAFETY: `usage` lives during the call.
-        check(unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) })?;
+        check(unsafe { libc::getrusage(who, &mut usage) })?;
         Ok(cpu_of(&usage))
     }
 
@@ -53,6 +65,12 @@ pub struct Finished {
     pub cpu: Cpu,
     /// Its largest resident size in bytes (`VmHWM`).
     pub rss_max_bytes: u64,
+}
+
+/// How many ticks a second of `/proc/stat` has.
+pub fn ticks_per_second() -> f64 {
+    // SAFETY: no memory is passed.
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
 }
 
 /// Waits for a child and gives what it used. A child that takes longer than `limit` is killed,

@@ -8,6 +8,7 @@ mod bench;
 mod figures;
 mod markdown;
 mod options;
+mod quiet;
 mod results;
 mod sections;
 mod tool;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 use crate::bench::Bench;
 use crate::options::Options;
+use crate::quiet::{OTHERS_CORES_MAX, Watch};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -46,6 +48,7 @@ fn run(options: Options) -> anyhow::Result<Vec<String>> {
     let bench = Bench::new(options)?;
     for name in bench.options.only.clone() {
         say(&format!("== {name}"));
+        let watch = Watch::begin()?;
         let section = match sections::run(name, &bench) {
             Ok(section) => section,
             Err(error) => {
@@ -53,7 +56,14 @@ fn run(options: Options) -> anyhow::Result<Vec<String>> {
                 continue;
             }
         };
-        results::write(&bench, name, &section)?;
+        let disturbed = watch.end()?;
+        if disturbed.others_cores > OTHERS_CORES_MAX {
+            let cores = disturbed.others_cores;
+            say(&format!(
+                "   other processes used {cores:.2} cores meanwhile: doubtful"
+            ));
+        }
+        results::write(&bench, name, &section, disturbed)?;
         // After each section, so that an interrupted run keeps what it has.
         markdown::write(&bench)?;
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::bars::{BARS, Bar};
 use crate::bench::Bench;
+use crate::quiet::OTHERS_CORES_MAX;
 use crate::results;
 use crate::sections::SECTIONS;
 
@@ -24,6 +25,10 @@ short run is subtracted from a long one, in CPU time as in instructions, so that
 scripts and ending cancel; elsewhere they are included. `floor` is an epoll client without script,
 latencies or statistics: the least that a query costs a client.
 ";
+
+/// Sections that others do not disturb, or whose others are the servers that they load:
+/// instructions are the same whatever runs beside.
+const STEADY: [&str; 2] = ["instructions", "load-servers"];
 
 /// Writes the document.
 pub fn write(bench: &Bench) -> Result<()> {
@@ -68,10 +73,12 @@ fn bar_row(bar: &Bar, results: Option<&Value>) -> String {
     let Some((figure, median)) = figure.and_then(|it| Some((it, it["median"].as_f64()?))) else {
         return format!("| {section} | {name} | – | – | {sign} {limit} | not measured |\n");
     };
-    let verdict = if bar.is_met_by(median) {
-        "met"
-    } else {
-        "**missed**"
+    let is_doubtful = results.is_none_or(|results| !is_quiet(results));
+    let verdict = match (bar.is_met_by(median), is_doubtful) {
+        (true, false) => "met",
+        (false, false) => "**missed**",
+        (true, true) => "met, doubtful",
+        (false, true) => "**missed**, doubtful",
     };
     let unit = unit_of(figure);
     format!(
@@ -91,18 +98,18 @@ fn section_text(results: &Value) -> String {
     let (machine, versions) = (&results["machine"], &results["versions"]);
     let _ = write!(
         text,
-        "`{}`, {}, {} rounds. {} cores of {}, Linux {}, load average {} at the end. Dyno: {}. \
-         sysbench: {}. pgbench: {}.\n\n| figure | median | spread |\n|---|---|---|\n",
+        "`{}`, {}, {} rounds. {} cores of {}, Linux {}. Dyno: {}. sysbench: {}. pgbench: {}.\n\n\
+         {}\n\n| figure | median | spread |\n|---|---|---|\n",
         word(&results["command"]),
         word(&results["date"]),
         results["rounds"],
         machine["cores"],
         word(&machine["cpu"]),
         word(&machine["kernel"]),
-        word(&machine["load_average"]),
         word(&versions["dyno"]),
         word(&versions["sysbench"]),
         word(&versions["pgbench"]),
+        disturbance(results),
     );
     for figure in results["figures"].as_array().into_iter().flatten() {
         let _ = writeln!(
@@ -115,6 +122,30 @@ fn section_text(results: &Value) -> String {
         );
     }
     text
+}
+
+fn disturbance(results: &Value) -> String {
+    let cores = |name: &str| results["disturbed"][name].as_f64().unwrap_or(f64::NAN);
+    let (others, stolen) = (cores("others_cores"), cores("stolen_cores"));
+    let measured = format!(
+        "Meanwhile other processes used {others:.2} cores and other machines of the host \
+         {stolen:.2}."
+    );
+    if is_quiet(results) {
+        return measured;
+    }
+    format!("**Doubtful: the machine was not idle.** {measured}")
+}
+
+fn is_quiet(results: &Value) -> bool {
+    if STEADY.iter().any(|name| results["section"] == *name) {
+        return true;
+    }
+    let cores = |name: &str| results["disturbed"][name].as_f64();
+    match (cores("others_cores"), cores("stolen_cores")) {
+        (Some(others), Some(stolen)) => others + stolen <= OTHERS_CORES_MAX,
+        _ => false,
+    }
 }
 
 fn unit_of(figure: &Value) -> String {
@@ -131,12 +162,12 @@ fn spread(figure: &Value) -> String {
     }
 }
 
-/// Three digits that count, more where the number is whole.
+/// At least three digits that count.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 0.1 => format!("{value:.2}"),
+        size if size >= 0.1 => format!("{value:.3}"),
         _ => format!("{value:.4}"),
     }
 }
@@ -150,11 +181,21 @@ mod tests {
     fn bars_are_met_missed_or_not_measured() {
         let name = BARS[0].name;
         let with = |median: f64| {
-            json!({"figures": [{"name": name, "unit": "ratio", "median": median,
+            json!({"disturbed": {"others_cores": 0.01, "stolen_cores": 0.0},
+                   "figures": [{"name": name, "unit": "ratio", "median": median,
                                 "low": 1.0, "high": 2.0}]})
         };
-        assert!(bar_row(&BARS[0], Some(&with(1.2))).ends_with("| 1.00 to 2.00 | ≤ 1.25 | met |\n"));
+        assert!(
+            bar_row(&BARS[0], Some(&with(1.2))).ends_with("| 1.000 to 2.000 | ≤ 1.25 | met |\n")
+        );
         assert!(bar_row(&BARS[0], Some(&with(1.3))).ends_with("| **missed** |\n"));
+        let mut busy = with(1.2);
+        busy["disturbed"]["others_cores"] = json!(0.4);
+        assert!(bar_row(&BARS[0], Some(&busy)).ends_with("| met, doubtful |\n"));
+        busy["section"] = json!("instructions");
+        assert!(bar_row(&BARS[0], Some(&busy)).ends_with("| met |\n"));
+        busy["section"] = json!("point-select");
+        assert!(disturbance(&busy).starts_with("**Doubtful"));
         assert!(bar_row(&BARS[0], None).ends_with("| not measured |\n"));
     }
 

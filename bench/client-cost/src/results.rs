@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::figures::{Figure, Section};
+use crate::quiet::Disturbed;
 use crate::tool::Tool;
 
 /// Writes what a section found, with what is needed to judge and to repeat it.
-pub fn write(bench: &Bench, name: &str, section: &Section) -> Result<()> {
+pub fn write(bench: &Bench, name: &str, section: &Section, disturbed: Disturbed) -> Result<()> {
     let path = path(bench, name);
     let versions = |tool: Tool| bench.version(tool);
     let content = json!({
@@ -20,6 +21,9 @@ pub fn write(bench: &Bench, name: &str, section: &Section) -> Result<()> {
         "command": bench.options.command,
         "rounds": bench.options.rounds,
         "machine": machine(),
+        "disturbed": {
+            "others_cores": disturbed.others_cores, "stolen_cores": disturbed.stolen_cores,
+        },
         "versions": {
             "dyno": versions(Tool::Dyno),
             "sysbench": versions(Tool::Sysbench),
@@ -65,8 +69,6 @@ fn machine() -> Value {
         "cpu": model,
         "cores": std::thread::available_parallelism().ok().map(|cores| cores.get()),
         "kernel": read("/proc/sys/kernel/osrelease").trim(),
-        // What else ran meanwhile: the load generator and the null server make two.
-        "load_average": read("/proc/loadavg").split(' ').next(),
     })
 }
 
