@@ -159,7 +159,7 @@ impl Crew {
         while gone < self.size() {
             let left = limit.saturating_sub(now());
             match self.messages.recv_timeout(Duration::from_nanos(left)) {
-                Ok(Message::Ended(_) | Message::Lost) => gone += 1,
+                Ok(Message::Ended(_) | Message::Lost(_)) => gone += 1,
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -248,7 +248,7 @@ where
         };
         // A coordinator that left has its result already; there is nobody to tell.
         let _ = messages.send(Message::Failed(None, why));
-        let _ = messages.send(Message::Lost);
+        let _ = messages.send(Message::Lost(index));
     };
     thread.spawn(body).map(drop)
 }

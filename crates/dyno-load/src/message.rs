@@ -26,7 +26,7 @@ pub(crate) enum Message {
     /// The worker is done; it sends nothing more.
     Ended(Box<WorkerEnd>),
     /// A worker is gone without last words.
-    Lost,
+    Lost(usize),
     /// The stop signal was set.
     Stopped,
 }

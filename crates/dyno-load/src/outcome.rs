@@ -25,7 +25,7 @@ pub struct RunOutcome {
     pub elapsed_ns: Nanos,
     /// Events begun and not ended when the grace was over.
     pub unfinished: u64,
-    /// What the warm-up did.
+    /// What the ramp-up and the warm-up did.
     pub warmup: Counters,
     /// Open loop: how late events began although their session was free (as service times).
     pub pacing_lag: Option<Box<Latencies>>,
@@ -87,8 +87,8 @@ pub struct WorkerReport {
     pub busy: f64,
     /// The longest time that its loop was kept from its sockets.
     pub stall_ns_max: Nanos,
-    /// It did not return in time: its thread hangs in the script. What it had handed over counts,
-    /// the rest is lost, and the other fields are zero.
+    /// It did not return in time: its thread hangs in the script, or broke down (then a failure
+    /// says so). What it had handed over counts, the rest is lost, and the other fields are zero.
     pub stuck: bool,
 }
 

@@ -21,13 +21,6 @@ pub(crate) struct Poller {
     fine: bool,
 }
 
-/// What is ready.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ready {
-    /// As given at registration.
-    pub(crate) token: u64,
-}
-
 impl Poller {
     /// An instance that reports nothing yet. Wake-ups of the calling thread become as exact as
     /// the kernel can make them.
@@ -87,12 +80,10 @@ impl Poller {
         }
     }
 
-    /// Event `index` of the last wait.
+    /// The token of event `index` of the last wait.
     #[inline]
-    pub(crate) fn ready(&self, index: usize) -> Ready {
-        Ready {
-            token: self.events[index].u64,
-        }
+    pub(crate) fn token(&self, index: usize) -> u64 {
+        self.events[index].u64
     }
 
     fn control(&self, what: libc::c_int, fd: RawFd, token: u64, write: bool) -> io::Result<()> {
@@ -256,7 +247,7 @@ mod tests {
         waker.wake();
         assert!(waker.is_pending());
         assert_eq!(poller.wait(0, Nanos::MAX).unwrap(), 1);
-        assert_eq!(poller.ready(0).token, WAKE);
+        assert_eq!(poller.token(0), WAKE);
         waker.clear();
         assert!(!waker.is_pending());
         assert_eq!(poller.wait(0, 0).unwrap(), 0);

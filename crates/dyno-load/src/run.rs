@@ -216,7 +216,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                 let worker = end.worker;
                 self.ends[worker] = Some(end);
             }
-            Message::Lost => self.at_work -= 1,
+            Message::Lost(worker) => {
+                self.at_work -= 1;
+                self.merger.retire(worker);
+            }
             Message::Stopped => self.stopped(),
             Message::Ready | Message::Waits(_) => {}
         }

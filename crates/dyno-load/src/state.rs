@@ -75,6 +75,10 @@ pub(crate) struct State {
     /// Mail for the loop.
     pub(crate) start: Option<Box<Start>>,
     pub(crate) reports: u32,
+    /// Since the start of the measurement: the longest time that the loop was kept from its
+    /// sockets, and how long it stayed awake for arrivals.
+    pub(crate) stall_ns_max: Nanos,
+    pub(crate) spin_ns: Nanos,
     /// CPU time and instant at the start of the measurement.
     pub(crate) measuring_since: Option<(Nanos, Nanos)>,
 }
@@ -116,6 +120,8 @@ impl State {
             unfinished: 0,
             start: None,
             reports: 0,
+            stall_ns_max: 0,
+            spin_ns: 0,
             measuring_since: None,
         })
     }
@@ -178,6 +184,8 @@ impl State {
 
     fn measure(&mut self, now: Nanos) {
         self.measuring_since = Some((thread_cpu(), now));
+        self.stall_ns_max = 0;
+        self.spin_ns = 0;
         for session in &mut self.sessions {
             // An event that began in the warm-up stays there to its end.
             if session.class == Class::Warmup && !session.in_event {

@@ -32,8 +32,6 @@ pub(crate) struct Worker<P> {
     ready: u32,
     /// When the loop last came back from waiting.
     woke: Nanos,
-    stall_ns_max: Nanos,
-    spin_ns: Nanos,
     /// All sessions ended by themselves.
     drained: bool,
 }
@@ -54,8 +52,6 @@ impl<P: Program> Worker<P> {
             entry,
             ready: 0,
             woke: now(),
-            stall_ns_max: 0,
-            spin_ns: 0,
             drained: false,
         })
     }
@@ -124,7 +120,6 @@ impl<P: Program> Worker<P> {
         let Some(start) = self.state.start.take() else {
             return Ok(());
         };
-        self.stall_ns_max = 0;
         self.state.running = self.state.live;
         self.state.has_events = self.entry == Entry::Run;
         self.state.begin(*start, now());
@@ -175,7 +170,7 @@ impl<P: Program> Worker<P> {
     pub(crate) fn poll(&mut self) -> io::Result<()> {
         let count = self.wait()?;
         for index in 0..count {
-            let token = self.state.poller.ready(index).token;
+            let token = self.state.poller.token(index);
             if token == WAKE {
                 continue;
             }
@@ -199,7 +194,8 @@ impl<P: Program> Worker<P> {
         let at = now();
         if self.state.live > 1 {
             // A lone session holds up nobody but itself.
-            self.stall_ns_max = self.stall_ns_max.max(at - self.woke);
+            let stall_ns = at - self.woke;
+            self.state.stall_ns_max = self.state.stall_ns_max.max(stall_ns);
         }
         let state = &mut self.state;
         let timer = state.timers.next().unwrap_or(Nanos::MAX);
@@ -218,7 +214,7 @@ impl<P: Program> Worker<P> {
                 count = state.poller.wait(0, 0)?;
                 spun = now();
             }
-            self.spin_ns += spun - awake;
+            state.spin_ns += spun - awake;
             self.woke = spun;
             return Ok(count);
         } else {
@@ -380,9 +376,9 @@ impl<P: Program> Worker<P> {
             stopped: if self.drained { None } else { stopped },
             lag: self.state.recorder.take_lag(),
             cpu_ns: thread_cpu().saturating_sub(cpu_start),
-            spin_ns: self.spin_ns,
+            spin_ns: self.state.spin_ns,
             span_ns: at - start,
-            stall_ns_max: self.stall_ns_max,
+            stall_ns_max: self.state.stall_ns_max,
         };
         // Scripts go before the coordinator may believe that everything is over.
         drop(self.program);

@@ -84,6 +84,21 @@ fn the_events_limit_is_exact_whatever_the_workers() {
 }
 
 #[test]
+fn ten_thousand_sessions_get_their_turns() {
+    let drive = Drive {
+        events: Some(100_000),
+        time: None,
+        ramp_up: ms(20),
+        ..drive(10_000, 2)
+    };
+    let outcome = run(config(drive, Server::default()), Behaviour::default()).unwrap();
+    assert_eq!(outcome.totals.counters.events, 100_000);
+    assert_eq!(outcome.sessions.len(), 10_000);
+    let began = outcome.sessions.iter().filter(|s| s.events > 0).count();
+    assert!(began > 500, "only {began} sessions had a turn");
+}
+
+#[test]
 fn sessions_that_stop_themselves_leave_the_rest_to_others() {
     let drive = Drive {
         events: Some(10_000),
