@@ -29,8 +29,69 @@ pub(super) enum Step {
 }
 
 impl Mysql {
-    /// Reads as far as whole packets go.
+    /// Reads a result set that has arrived whole, as most do, in one pass: how many bytes it took.
+    /// `None`, with nothing changed, if it is anything else; the packets are read singly then.
     #[inline]
+    pub(super) fn whole_result(&mut self, input: &[u8]) -> Option<usize> {
+        if self.state != State::Header || self.bulk.is_some() {
+            return None;
+        }
+        // A header with the number that must come is the payload's length once it is combined
+        // with this; with any other it is more than any length.
+        let mut number = u32::from(self.sequence) << 24;
+        let mut payload = |rest: &mut &[u8]| {
+            let (header, after) = rest.split_first_chunk::<HEADER>()?;
+            let len = (u32::from_le_bytes(*header) ^ number) as usize;
+            number = number.wrapping_add(1 << 24);
+            *rest = after;
+            (len < PACKET_MAX).then_some(len)
+        };
+        let mut rest = input;
+        let len = payload(&mut rest)?;
+        let (&columns, after) = rest.split_first()?;
+        if len != 1 || !(1..0xFB).contains(&columns) {
+            return None;
+        }
+        rest = after;
+        for _ in 0..u32::from(columns) + u32::from(!self.deprecate_eof) {
+            let len = payload(&mut rest)?;
+            rest = rest.get(len..)?;
+        }
+        let rows_at = input.len() - rest.len();
+        let mut rows = 0;
+        let (end, at) = loop {
+            let at = input.len() - rest.len();
+            let len = payload(&mut rest)?;
+            let (payload, after) = rest.split_at_checked(len)?;
+            rest = after;
+            if *payload.first()? >= wire::EOF {
+                break (payload, at);
+            }
+            rows += 1;
+        };
+        let status = match *end {
+            [wire::EOF, 0, 0, low, high, ..] if self.deprecate_eof => [low, high],
+            [wire::EOF, _, _, low, high] if !self.deprecate_eof => [low, high],
+            _ => return None,
+        };
+        if u16::from_le_bytes(status) & MORE_RESULTS != 0 {
+            return None;
+        }
+        let kept = if self.binary { HEADER + 1 } else { rows_at };
+        let kept = input.get(kept..at)?;
+        self.result.fill(u32::from(columns), self.binary, rows, kept);
+        self.sequence = (number >> 24) as u8;
+        self.outcome.kind = OutcomeKind::Rows;
+        self.outcome.columns = u32::from(columns);
+        self.outcome.rows = rows;
+        self.outcome.affected = 0;
+        self.outcome.more = false;
+        self.state = State::Idle;
+        Some(input.len() - rest.len())
+    }
+
+    /// Reads as far as whole packets go.
+    #[inline(never)]
     pub(super) fn read(
         &mut self,
         input: &[u8],

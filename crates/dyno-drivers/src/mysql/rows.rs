@@ -33,6 +33,15 @@ impl ResultSet {
         self.binary = binary;
     }
 
+    /// Becomes a result that is complete, and that follows a [`Self::clear`].
+    #[inline]
+    pub fn fill(&mut self, columns: u32, binary: bool, rows: u64, packets: &[u8]) {
+        self.columns = columns;
+        self.binary = binary;
+        self.rows = rows;
+        self.bytes.extend_from_slice(packets);
+    }
+
     /// Appends whole packets.
     #[inline]
     pub fn keep(&mut self, packets: &[u8]) {

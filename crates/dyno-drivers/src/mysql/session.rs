@@ -145,6 +145,20 @@ impl Mysql {
         self.state = State::Header;
     }
 
+    fn receive_packets(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {
+        let mut consumed = 0;
+        match self.read(input, &mut consumed, output) {
+            Ok(next) => Received { consumed, next },
+            Err(what) => {
+                self.break_off(errors::malformed(what));
+                Received {
+                    consumed: input.len(),
+                    next: Next::Finished,
+                }
+            }
+        }
+    }
+
     #[cold]
     pub(super) fn break_off(&mut self, error: DbError) {
         self.close();
@@ -170,16 +184,12 @@ impl Protocol for Mysql {
 
     #[inline]
     fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {
-        let mut consumed = 0;
-        match self.read(input, &mut consumed, output) {
-            Ok(next) => Received { consumed, next },
-            Err(what) => {
-                self.break_off(errors::malformed(what));
-                Received {
-                    consumed: input.len(),
-                    next: Next::Finished,
-                }
-            }
+        match self.whole_result(input) {
+            Some(consumed) => Received {
+                consumed,
+                next: Next::Finished,
+            },
+            None => self.receive_packets(input, output),
         }
     }
 

@@ -6,6 +6,8 @@ use super::errors::{self, client_error};
 use super::wire;
 
 const COM_STMT_EXECUTE: u8 = 0x17;
+/// The bytes of an execution before its parameters.
+const HEAD: usize = 14;
 const TYPE_DOUBLE: u8 = 5;
 const TYPE_LONGLONG: u8 = 8;
 const TYPE_VAR_STRING: u8 = 253;
@@ -91,29 +93,39 @@ impl Statements {
         }
         let start = output.len();
         let [a, b, c, d] = slot.server_id.to_le_bytes();
-        // The packet's header, then the command, the statement, no cursor, one iteration.
-        let head = [0, 0, 0, 0, COM_STMT_EXECUTE, a, b, c, d, 0, 1, 0, 0, 0];
-        output.extend_from_slice(&head);
-        if !params.is_empty() {
-            let nulls = output.len();
+        // The packet's header, then the command, the statement, no cursor, one iteration; no NULL
+        // among up to eight parameters, no types.
+        let head = [0, 0, 0, 0, COM_STMT_EXECUTE, a, b, c, d, 0, 1, 0, 0, 0, 0, 0];
+        let nulls = start + HEAD;
+        let kinds = kinds(params);
+        if kinds == slot.kinds && (1..=8).contains(&params.len()) {
+            output.extend_from_slice(&head);
+        } else {
+            output.extend_from_slice(&head[..HEAD]);
             output.resize(nulls + params.len().div_ceil(8), 0);
-            put_kinds(slot, params, output);
-            put_values(params, nulls, output);
+            put_types(slot, kinds, params, output);
         }
+        put_values(params, nulls, output);
         Ok(wire::finish(output, start, 0))
     }
 }
 
-/// Appends whether types follow, and the types if the server does not know them yet.
+/// The kinds of all parameters in a number; 0 if they are too many for one.
 #[inline]
-fn put_kinds(slot: &mut Slot, params: &[&Param], output: &mut Vec<u8>) {
-    let kinds = if params.len() <= KINDS_MAX {
-        params
-            .iter()
-            .fold(1, |kinds, param| kinds << 2 | param.kind as u64)
-    } else {
-        0
-    };
+fn kinds(params: &[&Param]) -> u64 {
+    if params.len() > KINDS_MAX {
+        return 0;
+    }
+    params
+        .iter()
+        .fold(1, |kinds, param| kinds << 2 | param.kind as u64)
+}
+
+/// Appends whether types follow, and the types if the server does not know them yet.
+fn put_types(slot: &mut Slot, kinds: u64, params: &[&Param], output: &mut Vec<u8>) {
+    if params.is_empty() {
+        return;
+    }
     if kinds != 0 && kinds == slot.kinds {
         output.push(0);
         return;
