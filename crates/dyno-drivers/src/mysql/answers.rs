@@ -79,7 +79,8 @@ impl Mysql {
         }
         let kept = if self.binary { HEADER + 1 } else { rows_at };
         let kept = input.get(kept..at)?;
-        self.result.fill(u32::from(columns), self.binary, rows, kept);
+        self.result
+            .fill(u32::from(columns), self.binary, rows, kept);
         self.sequence = (number >> 24) as u8;
         self.outcome.kind = OutcomeKind::Rows;
         self.outcome.columns = u32::from(columns);

@@ -77,6 +77,20 @@ fn under_tls_the_password_may_be_sent() {
     assert_eq!(client.output, packets(4, &[b"secret\0"]));
     assert_eq!(client.feed(&packets(5, &[OK])), Next::Finished);
     assert_eq!(client.protocol.server().tls.as_deref(), Some("TLSv1.3"));
+    // The same for the plugin that sends nothing else.
+    let mut client = Client::new(super::MysqlOptions {
+        tls: TlsMode::Require,
+        ..options()
+    });
+    assert_eq!(client.feed(&greeting), Next::StartTls);
+    let Client {
+        protocol, output, ..
+    } = &mut client;
+    protocol.tls_established("TLSv1.3", None, output);
+    client.output.clear();
+    let switch = b"\xFEmysql_clear_password\0";
+    assert_eq!(client.feed(&packets(3, &[switch])), Next::Input);
+    assert_eq!(client.output, packets(4, &[b"secret\0"]));
 }
 
 #[test]

@@ -95,7 +95,24 @@ impl Statements {
         let [a, b, c, d] = slot.server_id.to_le_bytes();
         // The packet's header, then the command, the statement, no cursor, one iteration; no NULL
         // among up to eight parameters, no types.
-        let head = [0, 0, 0, 0, COM_STMT_EXECUTE, a, b, c, d, 0, 1, 0, 0, 0, 0, 0];
+        let head = [
+            0,
+            0,
+            0,
+            0,
+            COM_STMT_EXECUTE,
+            a,
+            b,
+            c,
+            d,
+            0,
+            1,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ];
         let nulls = start + HEAD;
         let kinds = kinds(params);
         if kinds == slot.kinds && (1..=8).contains(&params.len()) {

@@ -6,12 +6,12 @@ use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{ErrorClass, OutcomeKind};
 
 use super::common::Numbered;
-use super::{Blocking, MysqlOptions, SERVERS, Server, by_socket, options, root};
+use super::{Blocking, MysqlOptions, SERVERS, Server, by_socket, options, root, with_packet_limit};
 
 /// Whether LOAD DATA LOCAL is allowed is a setting of the whole server: one test at a time.
 static SETTING: Mutex<()> = Mutex::new(());
 
-fn with_local_infile(connection: &mut Blocking, on: bool) -> MutexGuard<'static, ()> {
+pub fn with_local_infile(connection: &mut Blocking, on: bool) -> MutexGuard<'static, ()> {
     let guard = SETTING.lock().unwrap_or_else(PoisonError::into_inner);
     let on = u8::from(on);
     connection
@@ -20,7 +20,7 @@ fn with_local_infile(connection: &mut Blocking, on: bool) -> MutexGuard<'static,
     guard
 }
 
-fn load(first: u64, end: u64) -> BulkLoad {
+pub fn load(first: u64, end: u64) -> BulkLoad {
     BulkLoad {
         table: "`t`".to_owned(),
         columns: vec!["id".to_owned(), "`text`".to_owned()],
@@ -35,7 +35,7 @@ fn prepared(server: Server, database: &str) -> Blocking {
     connection
 }
 
-fn check(connection: &mut Blocking, first: u64, end: u64) {
+pub fn check(connection: &mut Blocking, first: u64, end: u64) {
     let rows = connection.select("SELECT id, text FROM t ORDER BY id");
     assert_eq!(rows.len() as u64, end - first);
     for (row, number) in rows.iter().zip(first..) {
@@ -163,23 +163,12 @@ fn packets_keep_to_the_servers_limit() {
         let mut connection = prepared(server, "load_limit");
         for local_infile in [true, false] {
             let _setting = with_local_infile(&mut connection, true);
-            let old = connection.single("SELECT @@GLOBAL.max_allowed_packet");
-            connection
-                .query("SET GLOBAL max_allowed_packet = 4096")
-                .unwrap();
-            let limited = by_socket(
-                server,
-                MysqlOptions {
-                    database: "dyno_drivers_load_limit".to_owned(),
-                    local_infile,
-                    ..options("root")
-                },
-            );
-            connection
-                .query(format!("SET GLOBAL max_allowed_packet = {old}"))
-                .unwrap();
-            let mut limited = limited.unwrap();
-            assert_eq!(limited.single("SELECT @@max_allowed_packet"), "4096");
+            let options = MysqlOptions {
+                database: "dyno_drivers_load_limit".to_owned(),
+                local_infile,
+                ..options("root")
+            };
+            let mut limited = with_packet_limit(server, &mut connection, 4096, options);
             limited.bulk_load(load(0, 5_000)).unwrap();
             check(&mut connection, 0, 5_000);
         }

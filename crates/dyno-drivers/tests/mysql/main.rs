@@ -8,11 +8,12 @@ mod auth;
 mod common;
 mod load;
 mod results;
+mod tls;
 mod values;
 
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use common::{Blocking, bytes, double, int, needed};
 use dyno_core::db::{DbError, OutcomeKind, Param, ParamKind};
@@ -52,7 +53,17 @@ fn options(user: &str) -> MysqlOptions {
     }
 }
 
+/// Connections take some of the servers' global settings over when they are made: those who change
+/// such a setting for a moment hold this for writing.
+static GLOBALS: RwLock<()> = RwLock::new(());
+
 fn by_socket(server: Server, options: MysqlOptions) -> Result<Blocking, DbError> {
+    let _unchanged = GLOBALS.read().unwrap_or_else(PoisonError::into_inner);
+    by_socket_now(server, options)
+}
+
+/// The same for those who hold [`GLOBALS`].
+fn by_socket_now(server: Server, options: MysqlOptions) -> Result<Blocking, DbError> {
     let path = server.socket();
     let socket = UnixStream::connect(&path).unwrap();
     socket.set_nonblocking(true).unwrap();
@@ -90,6 +101,26 @@ fn root(server: Server, database: &str) -> Blocking {
         .unwrap();
     connection.query(format!("USE {database}")).unwrap();
     connection
+}
+
+/// A connection made while the server has this limit for packets.
+fn with_packet_limit(
+    server: Server,
+    root: &mut Blocking,
+    limit: u32,
+    options: MysqlOptions,
+) -> Blocking {
+    let _changed = GLOBALS.write().unwrap_or_else(PoisonError::into_inner);
+    let old = root.single("SELECT @@GLOBAL.max_allowed_packet");
+    root.query(format!("SET GLOBAL max_allowed_packet = {limit}"))
+        .unwrap();
+    let limited = by_socket_now(server, options);
+    root.query(format!("SET GLOBAL max_allowed_packet = {old}"))
+        .unwrap();
+    let mut limited = limited.unwrap();
+    let known = limited.single("SELECT @@max_allowed_packet");
+    assert_eq!(known, limit.to_string());
+    limited
 }
 
 fn row(fields: &[Option<&str>]) -> common::TextRow {

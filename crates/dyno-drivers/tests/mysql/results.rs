@@ -3,7 +3,7 @@
 use dyno_core::db::{ErrorClass, OutcomeKind, ParamKind};
 
 use super::common::{bytes, int};
-use super::{MysqlOptions, SERVERS, by_socket, options, root, row};
+use super::{MysqlOptions, SERVERS, by_socket, options, root, row, with_packet_limit};
 
 const PROCEDURE: &str = "CREATE PROCEDURE p(n INT) BEGIN SELECT n; \
     SELECT n + 1, 'x' UNION ALL SELECT n + 2, 'y'; END";
@@ -85,11 +85,7 @@ fn results_follow_when_they_are_spread_over_many_readings() {
 fn messages_longer_than_a_packet() {
     for server in SERVERS {
         let mut connection = root(server, "long");
-        connection
-            .query("SET GLOBAL max_allowed_packet = 67108864")
-            .unwrap();
-        // The new limit is for new connections.
-        let mut connection = by_socket(server, options("root")).unwrap();
+        let mut connection = with_packet_limit(server, &mut connection, 1 << 26, options("root"));
         let limit = 0xFF_FFFF;
         let overhead = "SELECT ''".len() + 1;
         for len in [

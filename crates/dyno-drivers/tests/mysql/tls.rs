@@ -1,0 +1,131 @@
+//! TLS: MySQL makes itself a certificate and an authority for it when it is installed.
+
+use dyno_core::Target;
+use dyno_core::db::{DbError, ErrorClass};
+use dyno_drivers::connector;
+
+use super::auth::user;
+use super::{Blocking, Server, root};
+
+fn by_url(url: &str) -> Result<Blocking, DbError> {
+    let target = Target::parse(url).unwrap();
+    Blocking::connect(connector(&target)?.connect(0)?)
+}
+
+fn url(rest: &str) -> String {
+    let server = Server::MySql.tcp();
+    format!("mysql://dyno_drivers_{rest}").replace("SERVER", &server)
+}
+
+fn refused(connection: Result<Blocking, DbError>) -> DbError {
+    match connection {
+        Ok(_) => panic!("connected"),
+        Err(error) => error,
+    }
+}
+
+/// The file of the authority that the server's certificate is signed by.
+fn authority() -> String {
+    let mut connection = root(Server::MySql, "tls_authority");
+    connection.single("SELECT CONCAT(@@datadir, @@ssl_ca)")
+}
+
+fn cipher(connection: &mut Blocking) -> Option<String> {
+    connection.select("SHOW SESSION STATUS LIKE 'Ssl_version'")[0][1].clone()
+}
+
+#[test]
+fn connections_are_encrypted_as_asked() {
+    user(Server::MySql, "tls", "WITH caching_sha2_password BY 'tls'");
+    let ca = authority();
+    for (mode, encrypted) in [
+        ("sslmode=disable".to_owned(), false),
+        ("sslmode=prefer".to_owned(), true),
+        ("sslmode=require".to_owned(), true),
+        (format!("sslmode=verify-ca&sslrootcert={ca}"), true),
+    ] {
+        // The first exchange is the full one: under TLS it sends the password.
+        for _ in 0..2 {
+            let mut connection = by_url(&url(&format!("tls:tls@SERVER/?{mode}"))).unwrap();
+            let tls = connection.connection.server().tls.clone();
+            assert_eq!(tls.is_some(), encrypted, "{mode}");
+            assert_eq!(cipher(&mut connection), Some(tls.unwrap_or_default()));
+            assert_eq!(
+                connection.single("SELECT REPEAT('x', 300000)").len(),
+                300_000
+            );
+            let statement = connection.prepare("SELECT 1, 'x'", &[]).unwrap();
+            assert_eq!(connection.execute(statement, &[]).unwrap().rows, 1);
+        }
+        let mut connection = root(Server::MySql, "tls_flush");
+        connection.query("FLUSH PRIVILEGES").unwrap();
+    }
+    let error = refused(by_url(&url("tls:wrong@SERVER/?sslmode=require")));
+    assert_eq!((error.code, error.class), (1045, ErrorClass::Server));
+}
+
+#[test]
+fn certificates_that_cannot_be_trusted_are_refused() {
+    user(
+        Server::MySql,
+        "tls_trust",
+        "WITH caching_sha2_password BY 'tls'",
+    );
+    // The system's authorities did not sign it, and it names no host.
+    let ca = authority();
+    for mode in [
+        "sslmode=verify-full".to_owned(),
+        format!("sslmode=verify-full&sslrootcert={ca}"),
+    ] {
+        let error = refused(by_url(&url(&format!("tls_trust:tls@SERVER/?{mode}"))));
+        assert_eq!(
+            (error.code, error.class),
+            (2026, ErrorClass::Protocol),
+            "{error}"
+        );
+        assert!(error.message.contains("certificate"), "{error}");
+    }
+}
+
+#[test]
+fn users_who_must_use_tls() {
+    let mut connection = user(
+        Server::MySql,
+        "tls_must",
+        "WITH caching_sha2_password BY 'tls'",
+    );
+    connection
+        .query("ALTER USER dyno_drivers_tls_must@127.0.0.1 REQUIRE SSL")
+        .unwrap();
+    by_url(&url("tls_must:tls@SERVER/")).unwrap();
+    let error = refused(by_url(&url("tls_must:tls@SERVER/?sslmode=disable")));
+    assert_eq!(error.code, 1045);
+    // The server does not say why; who asked for TLS at need is told.
+    let error = refused(by_url(&url("tls_must:tls@SERVER/?sslmode=allow")));
+    assert_eq!(error.code, 1045);
+    assert!(error.message.contains("prefer"), "{error}");
+}
+
+/// Bulk loads take another way through the channel when it is encrypted.
+#[test]
+fn rows_are_loaded_under_tls() {
+    let mut connection = user(
+        Server::MySql,
+        "tls_load",
+        "WITH caching_sha2_password BY 'tls'",
+    );
+    connection
+        .query("GRANT ALL ON dyno_drivers_tls_load.* TO dyno_drivers_tls_load@127.0.0.1")
+        .unwrap();
+    connection
+        .query("CREATE TABLE t (id BIGINT PRIMARY KEY, text VARCHAR(50))")
+        .unwrap();
+    let _setting = super::load::with_local_infile(&mut connection, true);
+    let mut encrypted = by_url(&url(
+        "tls_load:tls@SERVER/dyno_drivers_tls_load?sslmode=require",
+    ))
+    .unwrap();
+    let outcome = encrypted.bulk_load(super::load::load(0, 20_000)).unwrap();
+    assert_eq!(outcome.affected, 20_000);
+    super::load::check(&mut encrypted, 0, 20_000);
+}
