@@ -235,3 +235,78 @@ impl Recorder {
         let _ = self.messages.send(Message::Handover(handover));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    fn closed(index: u64) -> Closed {
+        Closed {
+            index,
+            start: index * 10,
+            end: index * 10 + 10,
+            next_index: index + 1,
+        }
+    }
+
+    #[test]
+    fn buffers_are_bounded_and_nothing_is_lost_when_the_coordinator_is_slow() {
+        let (sender, messages) = channel();
+        let (returned, spares) = channel();
+        let mut recorder = Recorder::new(0, 1, sender, spares);
+        let handed_over = || {
+            messages.try_iter().map(|message| match message {
+                Message::Handover(handover) => handover,
+                _ => panic!("only hand-overs are expected"),
+            })
+        };
+        for index in 0..20 {
+            recorder.event(index * 10 + 5, 1, None);
+            recorder.statement(Class::Measured, 0);
+            recorder.close(closed(index), Standing::default());
+        }
+        let first: Vec<_> = handed_over().collect();
+        assert_eq!(first.len(), UNMERGED_MAX);
+        let events = |handover: &Handover| handover.interval.counters.events;
+        assert!(first.iter().all(|handover| events(handover) == 1));
+        for handover in first {
+            returned.send(handover).unwrap();
+        }
+        recorder.close(closed(20), Standing::default());
+        let late: Vec<_> = handed_over().collect();
+        assert_eq!(late.len(), 1);
+        assert_eq!(events(&late[0]), 20 - UNMERGED_MAX as u64);
+        assert_eq!(late[0].interval.latencies.service.len(), events(&late[0]));
+        assert_eq!(late[0].interval.endpoints, [events(&late[0])]);
+        // A recycled buffer is empty.
+        recorder.close(closed(21), Standing::default());
+        let next: Vec<_> = handed_over().collect();
+        assert_eq!(events(&next[0]), 0);
+        assert!(next[0].interval.latencies.service.is_empty());
+        assert_eq!(next[0].interval.endpoints, [0]);
+    }
+
+    #[test]
+    fn what_is_outside_the_measurement_leaves_no_trace_in_it() {
+        let (sender, messages) = channel();
+        let (_returned, spares) = channel();
+        let mut recorder = Recorder::new(0, 1, sender, spares);
+        let error = DbError::new(dyno_core::db::ErrorClass::Server, "no");
+        for class in [Class::Outside, Class::Warmup] {
+            recorder.counters(class).reads += 1;
+            recorder.statement(class, 0);
+            recorder.error(class, &error);
+        }
+        recorder.error(Class::Measured, &error);
+        recorder.close(closed(0), Standing::default());
+        let Ok(Message::Handover(handover)) = messages.try_recv() else {
+            panic!("nothing was handed over");
+        };
+        assert_eq!(handover.interval.counters, Counters::default());
+        assert_eq!(handover.interval.endpoints, [0]);
+        assert_eq!(handover.interval.errors["HY000"].count, 1);
+        assert_eq!(recorder.warmup().reads, 1);
+    }
+}

@@ -96,12 +96,13 @@ impl<P: Program> Worker<P> {
         }
         let mut next = 0;
         while (self.ready as usize) < sessions && !self.state.over {
-            while next < sessions && self.state.connecting < CONNECTING_MAX {
+            let may_begin = self.state.connecting < CONNECTING_MAX;
+            if next < sessions && may_begin {
                 self.enter(next, &Entry::Init, Stage::Init);
                 self.turn(next);
+                self.state.tick(now());
                 next += 1;
-            }
-            if (self.ready as usize) < sessions {
+            } else {
                 self.poll()?;
             }
         }
