@@ -4,8 +4,8 @@
 //! read into its shared input buffer and parsed in place. Only what the kernel did not take, or a
 //! message that has not arrived whole, is kept in buffers of the connection's own.
 
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io::{self, ErrorKind};
+use std::os::fd::RawFd;
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
@@ -14,16 +14,13 @@ use dyno_core::db::{
 };
 
 use crate::socket::advice;
-use crate::tls::TlsSession;
+use crate::tls::{TlsSession, TlsSetup};
 
 mod protocol;
 mod raw;
 
 pub use protocol::{Next, Protocol, Received};
-
-/// A connected or connecting stream socket that does not block.
-pub trait Socket: Read + Write + AsRawFd + Send {}
-impl<T: Read + Write + AsRawFd + Send> Socket for T {}
+pub use raw::{Reopen, Socket};
 
 /// A protocol on a socket.
 pub struct Channel<P> {
@@ -31,11 +28,13 @@ pub struct Channel<P> {
     socket: Option<Box<dyn Socket>>,
     fd: RawFd,
     tls: Option<Box<TlsSession>>,
-    tls_setup: Option<Box<crate::tls::TlsSetup>>,
+    tls_setup: Option<Box<TlsSetup>>,
     /// Bytes received of a message that is not whole yet.
     partial: Vec<u8>,
     /// Bytes that the kernel has not taken yet.
     unsent: Vec<u8>,
+    /// For a second attempt to connect, until the first has succeeded.
+    reopen: Option<Reopen>,
     state: State,
     endpoint: usize,
     what: String,
@@ -56,7 +55,7 @@ impl<P: Protocol> Channel<P> {
     pub fn new(
         protocol: P,
         socket: Box<dyn Socket>,
-        tls_setup: Option<Box<crate::tls::TlsSetup>>,
+        tls_setup: Option<Box<TlsSetup>>,
         endpoint: usize,
         what: String,
     ) -> Self {
@@ -69,10 +68,18 @@ impl<P: Protocol> Channel<P> {
             tls_setup,
             partial: Vec::new(),
             unsent: Vec::new(),
+            reopen: None,
             state: State::Connecting,
             endpoint,
             what,
         }
+    }
+
+    /// Allows a second attempt to connect where the protocol knows one, with another descriptor.
+    #[must_use]
+    pub fn with_second_attempt(mut self, reopen: Reopen) -> Self {
+        self.reopen = Some(reopen);
+        self
     }
 
     /// Starts an operation: `encode` writes the request, which is sent at once.
@@ -164,7 +171,7 @@ impl<P: Protocol> Channel<P> {
             };
             if read == 0 {
                 let message = "the server closed the connection";
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, message));
             }
             scratch.output.clear();
             let Scratch { input, output } = scratch;
@@ -179,6 +186,9 @@ impl<P: Protocol> Channel<P> {
             }
             match next {
                 Next::Finished => {
+                    if self.protocol.outcome().kind == OutcomeKind::Connected {
+                        self.reopen = None;
+                    }
                     self.state = State::Idle;
                     return Ok(Submitted::Ready);
                 }
@@ -250,7 +260,7 @@ impl<P: Protocol> Channel<P> {
         // Whoever put it on the wire, it must not be taken for something said under TLS.
         if !self.partial.is_empty() {
             let message = "the server sent data in the clear behind its agreement to TLS";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            return Err(io::Error::new(ErrorKind::InvalidData, message));
         }
         let mut tls = TlsSession::new(*setup)?;
         tls.begin(&mut self.unsent)?;
@@ -262,11 +272,8 @@ impl<P: Protocol> Channel<P> {
     /// the broken connection does.
     #[cold]
     fn lose_hearing(&mut self, scratch: &mut Scratch, error: &io::Error) -> Submitted {
-        let broken = matches!(
-            error.kind(),
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
-        );
-        if broken && let Ok(Submitted::Ready) = self.receive(scratch) {
+        let told = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&error.kind());
+        if told && let Ok(Submitted::Ready) = self.receive(scratch) {
             return self.settle(Submitted::Ready);
         }
         self.lose(error)
@@ -279,7 +286,7 @@ impl<P: Protocol> Channel<P> {
                 ErrorClass::Lost,
                 format!("cannot connect to {}: {error}{}", self.what, advice(error)),
             ),
-            (_, io::ErrorKind::InvalidData) => (
+            (_, ErrorKind::InvalidData) => (
                 ErrorClass::Protocol,
                 format!("TLS with {} failed: {error}", self.what),
             ),
@@ -293,6 +300,28 @@ impl<P: Protocol> Channel<P> {
             // The alert tells the server why; it may be gone already.
             let _ = self.flush();
         }
+        self.end()
+    }
+
+    /// The connection cannot go on; perhaps another can.
+    #[cold]
+    fn end(&mut self) -> Submitted {
+        let reopen = self.reopen.take();
+        match reopen.filter(|_| self.protocol.retry()).map(|open| open()) {
+            Some(Ok((socket, tls_setup))) => {
+                self.shut();
+                self.fd = socket.as_raw_fd();
+                self.socket = Some(socket);
+                self.tls_setup = tls_setup;
+                self.state = State::Connecting;
+                return Submitted::Pending;
+            }
+            Some(Err(error)) => {
+                let message = format!("cannot connect to {} again: {error}", self.what);
+                self.protocol.fail(DbError::new(ErrorClass::Lost, message));
+            }
+            None => {}
+        }
         self.shut();
         Submitted::Ready
     }
@@ -304,7 +333,7 @@ impl<P: Protocol> Channel<P> {
         let broken = error
             .is_some_and(|error| matches!(error.class, ErrorClass::Protocol | ErrorClass::Lost));
         if submitted == Submitted::Ready && broken {
-            self.shut();
+            return self.end();
         }
         submitted
     }

@@ -95,16 +95,51 @@ impl Remote {
         socket: Box<dyn Socket>,
         endpoint: usize,
     ) -> Box<dyn Connection> {
-        let place = &self.endpoints[endpoint];
-        let setup = self.tls.as_ref().zip(place.server_name.as_ref());
-        let setup = setup.map(|(config, server_name)| {
+        Box::new(self.plain_channel(protocol, socket, endpoint))
+    }
+
+    fn plain_channel<P: Protocol>(
+        &self,
+        protocol: P,
+        socket: Box<dyn Socket>,
+        endpoint: usize,
+    ) -> Channel<P> {
+        let what = self.endpoints[endpoint].name.clone();
+        Channel::new(protocol, socket, self.tls_setup(endpoint), endpoint, what)
+    }
+
+    fn tls_setup(&self, endpoint: usize) -> Option<Box<TlsSetup>> {
+        let server_name = self.endpoints[endpoint].server_name.as_ref();
+        let setup = self.tls.as_ref().zip(server_name);
+        setup.map(|(config, server_name)| {
             Box::new(TlsSetup {
                 config: Arc::clone(config),
                 server_name: server_name.clone(),
             })
-        });
-        let what = place.name.clone();
-        Box::new(Channel::new(protocol, socket, setup, endpoint, what))
+        })
+    }
+
+    /// PostgreSQL decides on a session only when it knows who wants it, with TLS or without; the
+    /// other way needs another socket.
+    fn postgres(
+        &self,
+        options: &PostgresOptions,
+        socket: Box<dyn Socket>,
+        endpoint: usize,
+    ) -> Result<Box<dyn Connection>, DbError> {
+        let channel = self.plain_channel(Postgres::new(options)?, socket, endpoint);
+        let Address::Tcp { all, preferred } = &self.endpoints[endpoint].address else {
+            return Ok(Box::new(channel));
+        };
+        if !matches!(options.tls, TlsMode::Allow | TlsMode::Prefer) {
+            return Ok(Box::new(channel));
+        }
+        let address = all[preferred.load(Ordering::Relaxed)];
+        let setup = self.tls_setup(endpoint);
+        Ok(Box::new(channel.with_second_attempt(Box::new(move || {
+            let socket: Box<dyn Socket> = Box::new(socket::tcp(address)?);
+            Ok((socket, setup))
+        }))))
     }
 }
 
@@ -130,7 +165,7 @@ impl Connector for Remote {
             }
             Speech::Postgres { tcp, unix } => {
                 let options = if is_unix { unix } else { tcp };
-                self.channel(Postgres::new(options)?, socket, endpoint)
+                self.postgres(options, socket, endpoint)?
             }
         })
     }
@@ -207,7 +242,9 @@ fn place(target: &Target, endpoint: &Endpoint, timeout: Duration) -> Result<Plac
             target.tls.mode.name()
         )));
     }
-    let without_tls = postgres_unix || matches!(target.tls.mode, TlsMode::Disable | TlsMode::Allow);
+    let allow = target.family == Family::Postgres && target.tls.mode == TlsMode::Allow;
+    let never = matches!(target.tls.mode, TlsMode::Disable | TlsMode::Allow) && !allow;
+    let without_tls = postgres_unix || never;
     let server_name = match without_tls {
         true => None,
         false => Some(ServerName::try_from(host.to_owned()).map_err(|_| {

@@ -44,6 +44,12 @@ pub trait Protocol: Send {
     /// and statements and results of the connection are gone.
     fn fail(&mut self, error: DbError);
 
+    /// The connection was refused. True if the protocol would like to try once more on a new
+    /// socket: it is then as it was before `connected`.
+    fn retry(&mut self) -> bool {
+        false
+    }
+
     /// Starts a text statement.
     fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted;
     /// Starts preparing a statement with `?` placeholders.

@@ -1,7 +1,16 @@
-//! System calls on sockets that do not block.
+//! Sockets that do not block, and system calls on them.
 
-use std::io;
-use std::os::fd::RawFd;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+
+use crate::tls::TlsSetup;
+
+/// A connected or connecting stream socket that does not block.
+pub trait Socket: Read + Write + AsRawFd + Send {}
+impl<T: Read + Write + AsRawFd + Send> Socket for T {}
+
+/// Opens another socket to the same endpoint, with the settings for its TLS.
+pub type Reopen = Box<dyn FnOnce() -> io::Result<(Box<dyn Socket>, Option<Box<TlsSetup>>)> + Send>;
 
 /// Writes what the kernel takes, which may be nothing.
 #[inline]

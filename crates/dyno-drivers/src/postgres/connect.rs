@@ -26,6 +26,10 @@ pub(super) struct Handshake {
     end_point: Option<Vec<u8>>,
     stage: Stage,
     auth: Auth,
+    /// Whether the server itself has refused us, and not we it.
+    refused: bool,
+    /// Why the first attempt failed, during the second.
+    before: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,11 +69,12 @@ impl Handshake {
             end_point: None,
             stage: Stage::Started,
             auth: Auth::default(),
+            refused: false,
+            before: None,
         })
     }
 
-    /// The first message. With `allow` TLS is not asked for: it is what a second connection tries
-    /// when the server has refused the first.
+    /// The first message. With `allow` TLS is not asked for at first.
     pub(super) fn begin(&mut self, output: &mut Vec<u8>) {
         match self.tls_mode {
             TlsMode::Disable | TlsMode::Allow => self.start(output),
@@ -79,6 +84,31 @@ impl Handshake {
                 output.extend_from_slice(&TLS_REQUEST.to_be_bytes());
             }
         }
+    }
+
+    /// What libpq would try after a failure: `allow` tries TLS when the server refuses a session
+    /// in the clear; `prefer` goes without when the server refuses one with TLS, or TLS fails.
+    /// There is no third attempt: its error tells of both.
+    pub(super) fn second_attempt(mut self: Box<Self>, error: &mut DbError) -> Option<Box<Self>> {
+        if let Some(before) = &self.before {
+            if *before != error.message {
+                error.message = format!("{}; the first attempt: {before}", error.message);
+            }
+            return None;
+        }
+        self.tls_mode = match self.tls_mode {
+            TlsMode::Allow if self.refused => TlsMode::Require,
+            TlsMode::Prefer if self.refused && self.tls => TlsMode::Disable,
+            TlsMode::Prefer if self.stage == Stage::TlsBegun => TlsMode::Disable,
+            _ => return None,
+        };
+        self.tls = false;
+        self.end_point = None;
+        self.stage = Stage::Started;
+        self.auth = Auth::default();
+        self.refused = false;
+        self.before = Some(error.message.clone());
+        Some(self)
     }
 
     pub(super) fn tls_established(&mut self, end_point: Option<Vec<u8>>, output: &mut Vec<u8>) {
@@ -203,6 +233,7 @@ impl Postgres {
             }
             b'E' => {
                 let error = errors::parse(message.body)?.error;
+                handshake.refused = true;
                 return Ok(self.refuse(error));
             }
             // Notices and notifications; the key for cancelling; that the server knows only an

@@ -56,6 +56,8 @@ pub struct PostgresOptions {
 pub struct Postgres {
     /// Present until the connection is ready for use.
     handshake: Option<Box<Handshake>>,
+    /// What a second attempt to connect would be, after the first was refused.
+    second: Option<Box<Handshake>>,
     activity: Activity,
     outcome: Outcome,
     results: Results,
@@ -75,6 +77,7 @@ impl Postgres {
     pub fn new(options: &PostgresOptions) -> Result<Self, DbError> {
         Ok(Self {
             handshake: Some(Box::new(Handshake::new(options)?)),
+            second: None,
             activity: Activity::Idle,
             outcome: Outcome::default(),
             results: Results::default(),
@@ -89,8 +92,10 @@ impl Postgres {
     }
 
     /// Ends the connection's life with an error: nothing of what it held is valid any longer.
-    fn end(&mut self, error: DbError) {
-        self.handshake = None;
+    fn end(&mut self, mut error: DbError) {
+        if let Some(handshake) = self.handshake.take() {
+            self.second = handshake.second_attempt(&mut error);
+        }
         self.activity = Activity::Ended;
         self.results.reset();
         self.statements = Statements::default();
@@ -168,6 +173,18 @@ impl Protocol for Postgres {
             error.message = format!("{}; before that the server said: {said}", error.message);
         }
         self.end(error);
+    }
+
+    fn retry(&mut self) -> bool {
+        let Some(handshake) = self.second.take() else {
+            return false;
+        };
+        self.handshake = Some(handshake);
+        self.activity = Activity::Idle;
+        self.server.tls = None;
+        self.outcome.kind = OutcomeKind::None;
+        self.outcome.error = None;
+        true
     }
 
     #[inline]

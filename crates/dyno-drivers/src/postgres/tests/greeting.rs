@@ -228,3 +228,78 @@ fn names_that_cannot_be_sent_are_refused() {
     let error = Postgres::new(&options).err().unwrap();
     assert_eq!(error.class, ErrorClass::Misuse);
 }
+
+/// What a protocol sends at first.
+fn greet(talk: &mut Talk) -> Vec<u8> {
+    talk.sent.clear();
+    talk.partial.clear();
+    talk.protocol.connected(&mut talk.sent);
+    talk.sent.clone()
+}
+
+#[test]
+fn allow_tries_tls_when_the_server_refuses_it_in_the_clear() {
+    let mut talk = Talk::new(&options(TlsMode::Allow));
+    talk.hear(&error("FATAL", "28000", "no entry, no encryption"));
+    assert_eq!(talk.error().class, ErrorClass::Lost);
+    assert!(talk.protocol.retry());
+    assert_eq!(greet(&mut talk), TLS_REQUEST);
+    assert_eq!(talk.hear(b"N"), Next::Finished);
+    // Both attempts are told of, and there is no third.
+    assert!(talk.error().message.contains("does not offer TLS"));
+    assert!(talk.error().message.contains("no entry, no encryption"));
+    assert!(!talk.protocol.retry());
+}
+
+#[test]
+fn prefer_goes_without_tls_when_the_server_refuses_it_or_tls_fails() {
+    let refused = |talk: &mut Talk| {
+        talk.protocol
+            .tls_established("TLSv1.3", None, &mut talk.sent);
+        talk.hear(&error("FATAL", "28000", "no entry, encryption"));
+    };
+    let failed = |talk: &mut Talk| {
+        let failure = DbError::new(ErrorClass::Protocol, "TLS failed");
+        talk.protocol.fail(failure);
+    };
+    for fail in [refused as fn(&mut Talk), failed] {
+        let mut talk = Talk::new(&options(TlsMode::Prefer));
+        assert_eq!(talk.hear(b"S"), Next::StartTls);
+        fail(&mut talk);
+        assert!(talk.protocol.retry());
+        assert_eq!(greet(&mut talk), startup());
+        assert_eq!(talk.hear(&greeting()), Next::Finished);
+        assert_eq!(talk.outcome().kind, OutcomeKind::Connected);
+        assert_eq!(talk.protocol.server().tls, None);
+    }
+}
+
+#[test]
+fn nothing_else_is_tried_twice() {
+    let refusal = error("FATAL", "28P01", "no");
+    let clear = |mode| {
+        let mut talk = Talk::new(&options(mode));
+        if mode == TlsMode::Prefer {
+            talk.hear(b"N");
+        }
+        talk.hear(&refusal);
+        talk
+    };
+    let mut strict = protected(None);
+    strict.hear(&refusal);
+    // We refused the server, not it us.
+    let mut ours = Talk::new(&options(TlsMode::Allow));
+    ours.hear(&auth(7, b""));
+    let mut later = Talk::ready();
+    later.query("SELECT 1", &refusal);
+    for mut talk in [
+        clear(TlsMode::Disable),
+        clear(TlsMode::Prefer),
+        strict,
+        ours,
+        later,
+    ] {
+        assert_eq!(talk.error().class, ErrorClass::Lost);
+        assert!(!talk.protocol.retry());
+    }
+}
