@@ -182,6 +182,7 @@ impl Mysql {
                 let affected = reader.lenenc()?;
                 let _last_insert_id = reader.lenenc()?;
                 let status = reader.u16()?;
+                self.warnings = reader.u16()?;
                 self.more = status & MORE_RESULTS != 0;
                 self.outcome.kind = OutcomeKind::Done;
                 self.outcome.affected = affected;

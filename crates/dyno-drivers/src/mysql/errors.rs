@@ -34,6 +34,10 @@ pub const LOCAL_FILE_REFUSED: i32 = 2068;
 /// MariaDB), MySQL, MariaDB, and "not supported yet" of servers that only speak the protocol.
 pub const NO_LOCAL_INFILE: [i32; 4] = [1148, 3948, 4166, 1235];
 
+/// The server's error for bytes that are not text in the character set of a LOAD DATA. MySQL wants
+/// text even for binary columns there; an INSERT takes any bytes.
+pub const INVALID_TEXT: i32 = 1300;
+
 /// Whether a payload is an ERR packet.
 #[inline]
 pub fn is_error(payload: &[u8]) -> bool {

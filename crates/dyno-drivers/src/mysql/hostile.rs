@@ -15,6 +15,12 @@ fn error(client: &Client) -> &DbError {
     client.protocol.outcome().error.as_ref().unwrap()
 }
 
+/// The answer to what a load asks first.
+fn settings() -> Vec<u8> {
+    let [limit, mode] = [column(8), column(253)];
+    packets(1, &[&[2], &limit, &mode, b"\x0816777216\0", END])
+}
+
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     haystack
         .windows(needle.len())
@@ -127,7 +133,7 @@ fn only_the_announced_rows_are_sent() {
             protocol, output, ..
         } = &mut client;
         assert_eq!(protocol.bulk_load(load(3), output), Submitted::Pending);
-        let limit = packets(1, &[&[1], &column(8), b"\x0816777216", END]);
+        let limit = settings();
         client.output.clear();
         assert_eq!(client.feed(&limit), Next::Input);
         assert!(contains(
@@ -152,7 +158,7 @@ fn a_load_goes_through_its_statements() {
         protocol, output, ..
     } = &mut client;
     let _ = protocol.bulk_load(load(3), output);
-    client.feed(&packets(1, &[&[1], &column(8), b"\x0816777216", END]));
+    client.feed(&settings());
     client.output.clear();
     client.feed(&packets(1, &[b"\xFBdyno-rows"]));
     client.protocol.produce(&mut client.output);
@@ -178,7 +184,7 @@ fn an_answer_in_the_middle_of_a_load_ends_the_connection() {
             protocol, output, ..
         } = &mut client;
         let _ = protocol.bulk_load(load(3), output);
-        client.feed(&packets(1, &[&[1], &column(8), b"\x0816777216", END]));
+        client.feed(&settings());
         client.feed(&packets(1, &[b"\xFBdyno-rows"]));
         assert_eq!(client.feed(&packets(2, &[answer])), Next::Finished);
         assert_eq!(error(&client).class, class);

@@ -35,18 +35,24 @@ pub struct Bulk {
     loaded: u64,
     /// The longest run of rows that goes into one packet.
     packet_max: usize,
+    /// The session's SQL mode makes errors of values that do not fit.
+    strict: bool,
+    /// INSERTs are used for this load whatever the server allows.
+    inserts: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Asking how long a packet may be.
-    Limit,
+    /// Asking how long a packet may be, and whether values must fit.
+    Settings,
     /// LOAD DATA is sent; the server must ask for the rows.
     Announced,
     /// The rows are being sent.
     Sending,
     /// The rows of a LOAD DATA are sent; `last` if no more are left.
     Sent { last: bool },
+    /// Asking what was wrong with the rows of a LOAD DATA.
+    Warned { last: bool },
     /// An INSERT is sent.
     Insert,
 }
@@ -70,18 +76,20 @@ impl Bulk {
 }
 
 impl Mysql {
-    /// Starts a bulk load by asking for the limit that its packets must keep.
+    /// Starts a bulk load by asking for the settings that it must heed.
     pub(super) fn bulk_begin(&mut self, load: BulkLoad, output: &mut Vec<u8>) {
         self.bulk = Some(Box::new(Bulk {
             load,
-            phase: Phase::Limit,
+            phase: Phase::Settings,
             rows: 0,
             bytes: 0,
             loaded: 0,
             packet_max: 0,
+            strict: true,
+            inserts: false,
         }));
         self.command(output, |output| {
-            output.extend_from_slice(b"SELECT @@max_allowed_packet");
+            output.extend_from_slice(b"SELECT @@max_allowed_packet, @@sql_mode");
         });
     }
 
@@ -94,8 +102,18 @@ impl Mysql {
             return Err(Malformed("a bulk load's statement has several results"));
         }
         let failed = self.outcome.kind == OutcomeKind::Failed;
-        if failed && bulk.phase == Phase::Announced && self.is_refusal() {
+        if failed && bulk.phase == Phase::Announced && self.failed_by(&errors::NO_LOCAL_INFILE) {
             self.local_infile = false;
+            self.outcome.error = None;
+            return Ok(self.insert(bulk, output));
+        }
+        if failed
+            && bulk.loaded == 0
+            && matches!(bulk.phase, Phase::Sent { .. })
+            && self.failed_by(&[errors::INVALID_TEXT])
+        {
+            bulk.load.rows.rewind();
+            bulk.inserts = true;
             self.outcome.error = None;
             return Ok(self.insert(bulk, output));
         }
@@ -103,30 +121,79 @@ impl Mysql {
             return Ok(Step::Finished);
         }
         match bulk.phase {
-            Phase::Limit => {
-                bulk.packet_max = self.packet_limit()?;
+            Phase::Settings => {
+                self.read_settings(&mut bulk)?;
                 Ok(self.bulk_statement(bulk, output))
             }
+            Phase::Sent { last } if self.warnings > 0 => {
+                bulk.loaded += self.outcome.affected;
+                bulk.rows -= self.outcome.affected.min(bulk.rows);
+                bulk.phase = Phase::Warned { last };
+                self.command(output, |output| output.extend_from_slice(b"SHOW WARNINGS"));
+                self.bulk = Some(bulk);
+                Ok(Step::Continue)
+            }
+            Phase::Warned { last } => self.judge(bulk, last, output),
             Phase::Announced => Err(Malformed("rows were loaded that were not sent")),
             Phase::Sending => Err(Malformed("a load ended before its rows did")),
             Phase::Sent { .. } | Phase::Insert => Ok(self.confirm(bulk, output)),
         }
     }
 
-    fn is_refusal(&self) -> bool {
-        let code = self.outcome.error.as_ref().map(|error| error.code);
-        code.is_some_and(|code| errors::NO_LOCAL_INFILE.contains(&code))
+    fn failed_by(&self, codes: &[i32]) -> bool {
+        let error = self.outcome.error.as_ref();
+        error.is_some_and(|error| codes.contains(&error.code))
     }
 
-    /// Half of what the server takes in a packet, since the last row may exceed what is asked for.
-    fn packet_limit(&mut self) -> Result<usize, Malformed> {
+    fn read_settings(&mut self, bulk: &mut Bulk) -> Result<(), Malformed> {
         let mut row = Row::default();
         self.result.next_row(&mut row)?;
         self.result.clear();
-        let text = row.field(0).and_then(|text| std::str::from_utf8(text).ok());
-        let limit = text.and_then(|text| text.parse::<usize>().ok());
+        let text = |field| {
+            row.field(field)
+                .and_then(|text| std::str::from_utf8(text).ok())
+        };
+        let limit = text(0).and_then(|text| text.parse::<usize>().ok());
         let limit = limit.ok_or(Malformed("max_allowed_packet is not a number"))?;
-        Ok(limit / 2)
+        // Half of what the server takes, since the last row may exceed what is asked for.
+        bulk.packet_max = limit / 2;
+        bulk.strict = text(1).is_some_and(|mode| mode.contains("STRICT_"));
+        Ok(())
+    }
+
+    /// LOAD DATA LOCAL makes warnings of errors: where an INSERT would have failed, so does the
+    /// load.
+    fn judge(
+        &mut self,
+        bulk: Box<Bulk>,
+        last: bool,
+        output: &mut Vec<u8>,
+    ) -> Result<Step, Malformed> {
+        let mut row = Row::default();
+        let mut found = None;
+        while found.is_none() && self.result.next_row(&mut row)? {
+            if row.field(0) != Some(b"Note") {
+                let text = |field| String::from_utf8_lossy(row.field(field).unwrap_or_default());
+                found = Some((text(1).parse().unwrap_or_default(), text(2).into_owned()));
+            }
+        }
+        self.result.clear();
+        let skipped = bulk.rows;
+        if skipped == 0 && (found.is_none() || !bulk.strict) {
+            if last {
+                return Ok(self.complete(&bulk));
+            }
+            return Ok(self.bulk_statement(bulk, output));
+        }
+        let (code, why) = found.unwrap_or_default();
+        let message = format!(
+            "loading into {}: {why} ({skipped} rows were skipped, {} are loaded)",
+            bulk.load.table, bulk.loaded
+        );
+        let mut error = DbError::new(ErrorClass::Server, message);
+        error.code = code;
+        self.set_failed(error);
+        Ok(Step::Finished)
     }
 
     fn confirm(&mut self, mut bulk: Box<Bulk>, output: &mut Vec<u8>) -> Step {
@@ -158,7 +225,7 @@ impl Mysql {
 
     /// Sends the next statement.
     fn bulk_statement(&mut self, bulk: Box<Bulk>, output: &mut Vec<u8>) -> Step {
-        if self.local_infile {
+        if self.local_infile && !bulk.inserts {
             self.announce(bulk, output)
         } else {
             self.insert(bulk, output)

@@ -35,6 +35,8 @@ pub struct Mysql {
     unix_socket: bool,
     /// The answer is to an execution.
     pub(super) binary: bool,
+    /// Warnings of the last statement without a result set.
+    pub(super) warnings: u16,
     /// Packets of the current row so far, if it goes on in the next packet.
     pub(super) row_packets: u8,
     /// Definitions of columns and parameters that are still to come.
@@ -87,6 +89,7 @@ impl Mysql {
             local_infile: false,
             unix_socket: options.unix_socket,
             binary: false,
+            warnings: 0,
             row_packets: 0,
             definitions: 0,
             executing: 0,

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dyno_core::bulk::BulkLoad;
+use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
 use dyno_core::db::{ErrorClass, OutcomeKind};
 
 use super::common::Numbered;
@@ -123,7 +123,12 @@ fn rows_that_the_server_skips_are_an_error() {
             .query("INSERT INTO t VALUES ('there', 17)")
             .unwrap();
         let error = connection.bulk_load(load(10, 20)).unwrap_err();
-        assert!(error.message.contains("9 of 10 rows"), "{error}");
+        assert_eq!((error.code, error.class), (1062, ErrorClass::Server));
+        assert!(error.message.contains("'17'"), "{error}");
+        assert!(
+            error.message.contains("1 rows were skipped, 9 are loaded"),
+            "{error}"
+        );
         let error = connection
             .bulk_load(BulkLoad {
                 table: "none".to_owned(),
@@ -132,6 +137,81 @@ fn rows_that_the_server_skips_are_an_error() {
             .unwrap_err();
         assert_eq!(error.code, 1146);
         assert_eq!(connection.single("SELECT COUNT(*) FROM t"), "10");
+    }
+}
+
+/// LOAD DATA LOCAL cuts what does not fit whatever the SQL mode; an INSERT does not.
+#[test]
+fn values_that_do_not_fit_are_an_error_if_the_mode_is_strict() {
+    for server in SERVERS {
+        for local_infile in [true, false] {
+            let mut connection = prepared(server, "load_strict");
+            let _setting = with_local_infile(&mut connection, true);
+            let options = MysqlOptions {
+                database: "dyno_drivers_load_strict".to_owned(),
+                local_infile,
+                ..options("root")
+            };
+            let mut connection = by_socket(server, options).unwrap();
+            connection
+                .query("ALTER TABLE t MODIFY text VARCHAR(5)")
+                .unwrap();
+            let error = connection.bulk_load(load(10, 20)).unwrap_err();
+            assert!(matches!(error.code, 1265 | 1406), "{error}");
+            connection.query("TRUNCATE t").unwrap();
+            connection.query("SET sql_mode = ''").unwrap();
+            assert_eq!(connection.bulk_load(load(10, 20)).unwrap().affected, 10);
+            let texts = connection.select("SELECT DISTINCT text FROM t WHERE text IS NOT NULL");
+            assert_eq!(texts[0][0].as_deref(), Some("it's\t"));
+        }
+    }
+}
+
+/// One row of bytes that are no text, after some that are.
+struct Raw(u8);
+
+impl RowSource for Raw {
+    fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, _max_bytes: usize) -> u64 {
+        let value: &[u8] = match self.0 {
+            0 => b"text",
+            1 => b"\xFF\xFEabc\x80",
+            _ => return 0,
+        };
+        let (before, after): (&[u8], &[u8]) = match format {
+            BulkFormat::TabText => (b"", b"\n"),
+            BulkFormat::SqlTuples => (b"('", b"')"),
+        };
+        out.extend([before, value, after].concat());
+        self.0 += 1;
+        1
+    }
+
+    fn rewind(&mut self) {
+        self.0 = 0;
+    }
+}
+
+#[test]
+fn binary_columns_take_any_bytes() {
+    for server in SERVERS {
+        let mut connection = prepared(server, "load_raw");
+        let _setting = with_local_infile(&mut connection, true);
+        connection.query("CREATE TABLE raw (b BLOB)").unwrap();
+        let outcome = connection
+            .bulk_load(BulkLoad {
+                table: "raw".to_owned(),
+                columns: Vec::new(),
+                rows: Box::new(Raw(0)),
+            })
+            .unwrap();
+        assert_eq!(outcome.affected, 2);
+        let rows = connection.select("SELECT HEX(b) FROM raw ORDER BY LENGTH(b)");
+        assert_eq!(rows[0][0].as_deref(), Some("74657874"));
+        assert_eq!(rows[1][0].as_deref(), Some("FFFE61626380"));
+        // The next load is by LOAD DATA again.
+        let loads = status(&mut connection, "Com_load");
+        connection.bulk_load(load(0, 10)).unwrap();
+        assert!(status(&mut connection, "Com_load") > loads);
     }
 }
 
