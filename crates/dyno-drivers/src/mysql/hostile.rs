@@ -100,6 +100,28 @@ fn under_tls_the_password_may_be_sent() {
 }
 
 #[test]
+fn tls_that_is_not_to_be_had_is_refused() {
+    let connect = |tls| {
+        let mut client = Client::new(super::MysqlOptions { tls, ..options() });
+        let next = client.feed(&packets(0, &[&greeting(CAPABILITIES, NATIVE)]));
+        (client, next)
+    };
+    for tls in [TlsMode::Require, TlsMode::VerifyCa, TlsMode::VerifyFull] {
+        let (client, next) = connect(tls);
+        assert_eq!((next, client.output.len()), (Next::Finished, 0));
+        assert_eq!(
+            (error(&client).code, error(&client).class),
+            (2026, ErrorClass::Unsupported)
+        );
+        assert!(error(&client).message.contains("does not offer"));
+    }
+    for tls in [TlsMode::Disable, TlsMode::Allow, TlsMode::Prefer] {
+        let (client, next) = connect(tls);
+        assert_eq!((next, client.output[3]), (Next::Input, 1));
+    }
+}
+
+#[test]
 fn bytes_before_tls_are_not_taken_for_bytes_under_it() {
     let mut client = Client::new(super::MysqlOptions {
         tls: TlsMode::Require,

@@ -2,7 +2,6 @@
 
 use dyno_core::Secret;
 use dyno_core::db::{DbError, ErrorClass};
-use dyno_core::target::TlsMode;
 
 use super::{Blocking, MysqlOptions, Server, by_socket, by_tcp, options, root};
 
@@ -157,34 +156,6 @@ fn empty_passwords() {
         let tcp = format!("{name}@127.0.0.1");
         assert_eq!(whoami(by_tcp(server, options(&name))), tcp);
         denied(by_tcp(server, with_password(&name, "wrong password")));
-    }
-}
-
-/// The servers of these tests: MariaDB 10.11 has no certificate.
-#[test]
-fn tls_that_is_not_to_be_had_is_refused() {
-    for tls in [TlsMode::Require, TlsMode::VerifyCa, TlsMode::VerifyFull] {
-        let Err(error) = by_tcp(
-            Server::MariaDb,
-            MysqlOptions {
-                tls,
-                ..options("root")
-            },
-        ) else {
-            panic!("connected without TLS");
-        };
-        assert_eq!((error.code, error.class), (2026, ErrorClass::Unsupported));
-        assert!(error.message.contains("does not offer"), "{error}");
-    }
-    for tls in [TlsMode::Disable, TlsMode::Allow, TlsMode::Prefer] {
-        by_tcp(
-            Server::MariaDb,
-            MysqlOptions {
-                tls,
-                ..options("root")
-            },
-        )
-        .unwrap();
     }
 }
 

@@ -1,20 +1,20 @@
-//! TLS: MySQL makes itself a certificate and an authority for it when it is installed.
+//! TLS. The servers' certificate is for 127.0.0.1, by the authority in `DYNO_TEST_TLS_CA`.
 
 use dyno_core::Target;
 use dyno_core::db::{DbError, ErrorClass};
 use dyno_drivers::connector;
 
 use super::auth::user;
-use super::{Blocking, Server, root};
+use super::common::needed;
+use super::{Blocking, SERVERS, Server, root};
 
 fn by_url(url: &str) -> Result<Blocking, DbError> {
     let target = Target::parse(url).unwrap();
     Blocking::connect(connector(&target)?.connect(0)?)
 }
 
-fn url(rest: &str) -> String {
-    let server = Server::MySql.tcp();
-    format!("mysql://dyno_drivers_{rest}").replace("SERVER", &server)
+fn url(server: Server, rest: &str) -> String {
+    format!("mysql://dyno_drivers_{rest}").replace("SERVER", &server.tcp())
 }
 
 fn refused(connection: Result<Blocking, DbError>) -> DbError {
@@ -24,66 +24,56 @@ fn refused(connection: Result<Blocking, DbError>) -> DbError {
     }
 }
 
-/// The file of the authority that the server's certificate is signed by.
-fn authority() -> String {
-    let mut connection = root(Server::MySql, "tls_authority");
-    connection.single("SELECT CONCAT(@@datadir, @@ssl_ca)")
-}
-
 fn cipher(connection: &mut Blocking) -> Option<String> {
     connection.select("SHOW SESSION STATUS LIKE 'Ssl_version'")[0][1].clone()
 }
 
 #[test]
 fn connections_are_encrypted_as_asked() {
-    user(Server::MySql, "tls", "WITH caching_sha2_password BY 'tls'");
-    let ca = authority();
-    for (mode, encrypted) in [
-        ("sslmode=disable".to_owned(), false),
-        ("sslmode=prefer".to_owned(), true),
-        ("sslmode=require".to_owned(), true),
-        (format!("sslmode=verify-ca&sslrootcert={ca}"), true),
-    ] {
-        // The first exchange is the full one: under TLS it sends the password.
-        for _ in 0..2 {
-            let mut connection = by_url(&url(&format!("tls:tls@SERVER/?{mode}"))).unwrap();
-            let tls = connection.connection.server().tls.clone();
-            assert_eq!(tls.is_some(), encrypted, "{mode}");
-            assert_eq!(cipher(&mut connection), Some(tls.unwrap_or_default()));
-            assert_eq!(
-                connection.single("SELECT REPEAT('x', 300000)").len(),
-                300_000
-            );
-            let statement = connection.prepare("SELECT 1, 'x'", &[]).unwrap();
-            assert_eq!(connection.execute(statement, &[]).unwrap().rows, 1);
+    let ca = needed("DYNO_TEST_TLS_CA");
+    for server in SERVERS {
+        user(server, "tls", "BY 'tls'");
+        for (mode, encrypted) in [
+            ("sslmode=disable".to_owned(), false),
+            ("sslmode=prefer".to_owned(), true),
+            ("sslmode=require".to_owned(), true),
+            (format!("sslmode=verify-ca&sslrootcert={ca}"), true),
+            (format!("sslmode=verify-full&sslrootcert={ca}"), true),
+        ] {
+            let url = url(server, &format!("tls:tls@SERVER/?{mode}"));
+            // The first exchange is the full one: under TLS it sends the password.
+            for _ in 0..2 {
+                let mut connection = by_url(&url).unwrap();
+                let tls = connection.connection.server().tls.clone();
+                assert_eq!(tls.is_some(), encrypted, "{mode}");
+                assert_eq!(cipher(&mut connection), Some(tls.unwrap_or_default()));
+                let long = connection.single("SELECT REPEAT('x', 300000)");
+                assert_eq!(long.len(), 300_000);
+                let statement = connection.prepare("SELECT 1, 'x'", &[]).unwrap();
+                assert_eq!(connection.execute(statement, &[]).unwrap().rows, 1);
+            }
+            let mut connection = root(server, "tls_flush");
+            connection.query("FLUSH PRIVILEGES").unwrap();
         }
-        let mut connection = root(Server::MySql, "tls_flush");
-        connection.query("FLUSH PRIVILEGES").unwrap();
+        let error = refused(by_url(&url(server, "tls:wrong@SERVER/?sslmode=require")));
+        assert_eq!((error.code, error.class), (1045, ErrorClass::Server));
     }
-    let error = refused(by_url(&url("tls:wrong@SERVER/?sslmode=require")));
-    assert_eq!((error.code, error.class), (1045, ErrorClass::Server));
 }
 
+/// The system's authorities did not sign it.
 #[test]
 fn certificates_that_cannot_be_trusted_are_refused() {
-    user(
-        Server::MySql,
-        "tls_trust",
-        "WITH caching_sha2_password BY 'tls'",
-    );
-    // The system's authorities did not sign it, and it names no host.
-    let ca = authority();
-    for mode in [
-        "sslmode=verify-full".to_owned(),
-        format!("sslmode=verify-full&sslrootcert={ca}"),
-    ] {
-        let error = refused(by_url(&url(&format!("tls_trust:tls@SERVER/?{mode}"))));
-        assert_eq!(
-            (error.code, error.class),
-            (2026, ErrorClass::Protocol),
-            "{error}"
-        );
-        assert!(error.message.contains("certificate"), "{error}");
+    for server in SERVERS {
+        for mode in ["verify-ca", "verify-full"] {
+            let url = url(server, &format!("trust:tls@SERVER/?sslmode={mode}"));
+            let error = refused(by_url(&url));
+            assert_eq!(
+                (error.code, error.class),
+                (2026, ErrorClass::Protocol),
+                "{error}"
+            );
+            assert!(error.message.contains("certificate"), "{error}");
+        }
     }
 }
 
@@ -97,11 +87,17 @@ fn users_who_must_use_tls() {
     connection
         .query("ALTER USER dyno_drivers_tls_must@127.0.0.1 REQUIRE SSL")
         .unwrap();
-    by_url(&url("tls_must:tls@SERVER/")).unwrap();
-    let error = refused(by_url(&url("tls_must:tls@SERVER/?sslmode=disable")));
+    by_url(&url(Server::MySql, "tls_must:tls@SERVER/")).unwrap();
+    let error = refused(by_url(&url(
+        Server::MySql,
+        "tls_must:tls@SERVER/?sslmode=disable",
+    )));
     assert_eq!(error.code, 1045);
     // The server does not say why; who asked for TLS at need is told.
-    let error = refused(by_url(&url("tls_must:tls@SERVER/?sslmode=allow")));
+    let error = refused(by_url(&url(
+        Server::MySql,
+        "tls_must:tls@SERVER/?sslmode=allow",
+    )));
     assert_eq!(error.code, 1045);
     assert!(error.message.contains("prefer"), "{error}");
 }
@@ -122,6 +118,7 @@ fn rows_are_loaded_under_tls() {
         .unwrap();
     let _setting = super::load::with_local_infile(&mut connection, true);
     let mut encrypted = by_url(&url(
+        Server::MySql,
         "tls_load:tls@SERVER/dyno_drivers_tls_load?sslmode=require",
     ))
     .unwrap();
