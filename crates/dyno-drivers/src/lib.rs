@@ -7,9 +7,11 @@ mod connector;
 pub mod credentials;
 pub mod mysql;
 pub mod postgres;
+mod probe;
 mod remote;
 mod socket;
 pub mod sqlite;
 mod tls;
 
 pub use connector::connector;
+pub use probe::probe;

@@ -74,6 +74,10 @@ pub struct SessionTotals {
     pub events: u64,
     /// Its time in events.
     pub busy_ns: Nanos,
+    /// Its shortest event; 0 without any.
+    pub min_ns: Nanos,
+    /// Its longest event.
+    pub max_ns: Nanos,
 }
 
 /// What driving its sessions cost a worker.

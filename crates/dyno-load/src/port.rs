@@ -225,6 +225,8 @@ impl Port for State {
                 let service_ns = at - record.started;
                 record.events += 1;
                 record.busy_ns += service_ns;
+                record.min_ns = record.min_ns.min(service_ns);
+                record.max_ns = record.max_ns.max(service_ns);
                 let open = self.arrivals.is_some();
                 let response_ns = open.then(|| at - record.scheduled);
                 self.recorder.event(at, service_ns, response_ns);

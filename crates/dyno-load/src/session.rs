@@ -34,6 +34,9 @@ pub(crate) struct Session {
     pub(crate) events: u64,
     /// Time in measured events, without the wait before them.
     pub(crate) busy_ns: Nanos,
+    /// The shortest and the longest measured event.
+    pub(crate) min_ns: Nanos,
+    pub(crate) max_ns: Nanos,
 }
 
 /// How far a session is.
@@ -85,6 +88,8 @@ impl Session {
             counters: [0; Counter::COUNT],
             events: 0,
             busy_ns: 0,
+            min_ns: Nanos::MAX,
+            max_ns: 0,
         }
     }
 }

@@ -369,6 +369,12 @@ impl<P: Program> Worker<P> {
                     tid: session.tid,
                     events: session.events,
                     busy_ns: session.busy_ns,
+                    min_ns: if session.events > 0 {
+                        session.min_ns
+                    } else {
+                        0
+                    },
+                    max_ns: session.max_ns,
                 })
                 .collect(),
             warmup: self.state.recorder.warmup(),

@@ -1,6 +1,6 @@
 //! What a host needs to know.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::plan::{OptionValue, RandPlan};
@@ -37,12 +37,16 @@ pub struct HostConfig {
     pub emulate_prepared: bool,
     /// Arguments for LuaJIT's `-j`, e.g. `off`.
     pub luajit_cmd: Option<String>,
+    /// What scripts `print` goes to standard error, so that standard output stays to be parsed.
+    pub quiet_scripts: bool,
     /// Where sessions of a parallel command meet.
     pub barrier: Arc<Barrier>,
     /// How far a load has come.
     pub progress: Arc<LoadProgress>,
     /// The counter behind `sysbench.rand.unique`, shared by the whole run.
     pub unique: Arc<AtomicU64>,
+    /// Set once a script has asked for a database driver.
+    pub driver_used: Arc<AtomicBool>,
     /// Takes messages of the script layer: level (`FATAL`, `ALERT`) and text.
     pub log: fn(level: &str, text: &str),
 }

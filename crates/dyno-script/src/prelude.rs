@@ -92,6 +92,7 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("driver_name", config.driver_name)?;
     api.set("reconnect_lost", config.reconnect_lost)?;
     api.set("emulate_prepared", config.emulate_prepared)?;
+    api.set("quiet_scripts", config.quiet_scripts)?;
     let ignored = lua.create_table()?;
     for code in &config.ignored_errors {
         ignored.set(code.as_str(), true)?;
@@ -162,6 +163,14 @@ fn callbacks(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<(
     api.set(
         "barrier_state",
         lua.create_function(move |_, round: u64| Ok(barrier.poll(round)))?,
+    )?;
+    let used = Arc::clone(&config.driver_used);
+    api.set(
+        "note_driver",
+        lua.create_function(move |_, ()| {
+            used.store(true, std::sync::atomic::Ordering::Relaxed);
+            Ok(())
+        })?,
     )?;
     let progress = Arc::clone(&config.progress);
     api.set(

@@ -223,9 +223,11 @@ fn config(text: &str) -> HostConfig {
         reconnect_lost: false,
         emulate_prepared: false,
         luajit_cmd: None,
+        quiet_scripts: false,
         barrier: Arc::new(Barrier::new(1)),
         progress: Arc::default(),
         unique: Arc::default(),
+        driver_used: Arc::default(),
         log: |_, _| {},
     }
 }

@@ -20,6 +20,16 @@ for name, value in pairs(_G) do
   base_globals[name] = value
 end
 
+if P.quiet_scripts then
+  base_globals.print = function(...)
+    local texts = { ... }
+    for i = 1, select("#", ...) do
+      texts[i] = tostring(texts[i])
+    end
+    io.stderr:write(table.concat(texts, "\t"), "\n")
+  end
+end
+
 -- Passes the worker's waits through a coroutine that the script made itself.
 local function pass_through(co, ok, first, ...)
   if ok and first == WAIT and raw_status(co) == "suspended" then

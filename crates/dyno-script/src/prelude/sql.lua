@@ -594,7 +594,7 @@ local function driver(name)
   end
   drivers[configured] = drivers[configured]
     or setmetatable({ driver_name = configured }, driver_meta)
-  P.driver_used = true
+  P.note_driver()
   return drivers[configured]
 end
 

@@ -167,9 +167,11 @@ impl Workload<'_> {
             reconnect_lost: false,
             emulate_prepared: false,
             luajit_cmd: None,
+            quiet_scripts: false,
             barrier: Arc::new(Barrier::new(self.sessions)),
             progress,
             unique: Arc::default(),
+            driver_used: Arc::default(),
             // What is logged is in the error as well.
             log: |_, _| {},
         }

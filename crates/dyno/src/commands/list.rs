@@ -1,0 +1,55 @@
+//! `dyno list`: the workloads that come with the binary.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use crate::definitions::LIST;
+use crate::options::{Grammar, Script, help, parse};
+use crate::{STATUS_DONE, console, settings, workloads};
+
+/// Lists the workloads, or shows one.
+///
+/// # Errors
+/// An unknown workload.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, LIST, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&format!(
+            "Usage: dyno list [workloads] [--show NAME]\n{}",
+            help(LIST)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    if let Some(name) = parsed.value("show") {
+        // Only the built-in ones: a script of the user's own needs no showing.
+        let bare = name.strip_suffix(".lua").unwrap_or(name);
+        let Some((_, script)) = workloads::SCRIPTS.iter().find(|(known, _)| *known == bare) else {
+            let names: Vec<&str> = workloads::SCRIPTS.iter().map(|(name, _)| *name).collect();
+            return Err(settings::usage(format!(
+                "no workload '{name}'; there are {}",
+                names.join(", ")
+            )));
+        };
+        console::out(script);
+        return Ok(STATUS_DONE);
+    }
+    match parsed.words.as_slice() {
+        [] => {}
+        [word] if word == "workloads" => {}
+        [word, ..] => {
+            return Err(settings::usage(format!(
+                "cannot list '{word}'; there are: workloads"
+            )));
+        }
+    }
+    let mut text = String::new();
+    for (name, about) in workloads::ABOUT
+        .iter()
+        .filter(|(_, about)| !about.is_empty())
+    {
+        let _ = writeln!(text, "{name:24} {about}");
+    }
+    console::out(&text);
+    Ok(STATUS_DONE)
+}

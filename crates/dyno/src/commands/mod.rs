@@ -1,0 +1,69 @@
+//! One file per command.
+
+mod list;
+mod run;
+pub mod sysbench;
+
+use anyhow::Result;
+
+use crate::{STATUS_DONE, STATUS_USAGE, console};
+
+const HELP: &str = "\
+Dyno, a dynamometer for databases: puts a load on a database server, measures what it does, and
+says how far the figures can be believed.
+
+Usage: dyno <command> …
+
+  run WORKLOAD        load a target with a workload and report
+  prepare WORKLOAD    make and fill the workload's tables
+  check WORKLOAD      the workload's check of what a run has left, if it has one
+  cleanup WORKLOAD    drop the workload's tables
+  list                the workloads that come with Dyno; --show NAME prints one
+  sysbench …          exactly sysbench's command line and report
+
+A workload is a name from `dyno list`, or the path of a Lua script written for sysbench or Dyno.
+Start with:  dyno run oltp_read_write            (a temporary SQLite database, nothing to set up)
+Then:        dyno prepare oltp_read_write --target mysql://user@host/db --tables 8
+             dyno run oltp_read_write --target mysql://user@host/db --tables 8 --sessions 64
+
+`dyno run --help` shows all options, `dyno run WORKLOAD --help` the workload's as well.
+";
+
+/// Runs the command that the arguments name.
+///
+/// # Errors
+/// Whatever the command could not do.
+pub fn dispatch(args: &[String]) -> Result<u8> {
+    let Some(command) = args.get(1).map(String::as_str) else {
+        console::out(HELP);
+        return Ok(STATUS_USAGE);
+    };
+    match command {
+        "run" | "prepare" | "check" | "cleanup" | "warmup" | "prewarm" => run::main(args, command),
+        "list" => list::main(&args[2..]),
+        "sysbench" => sysbench::main(&args[1..]),
+        "help" | "-h" | "--help" => {
+            console::out(HELP);
+            Ok(STATUS_DONE)
+        }
+        "--version" | "-V" | "version" => {
+            console::out(concat!("dyno ", env!("CARGO_PKG_VERSION"), "\n"));
+            Ok(STATUS_DONE)
+        }
+        other => {
+            let commands = [
+                "run", "prepare", "check", "cleanup", "warmup", "list", "sysbench", "help",
+            ];
+            let nearest = commands
+                .iter()
+                .min_by_key(|known| strsim::osa_distance(known, other));
+            let hint = nearest
+                .filter(|known| strsim::osa_distance(known, other) <= 2)
+                .map(|known| format!("; did you mean '{known}'?"))
+                .unwrap_or_else(|| "; see dyno --help".to_owned());
+            Err(crate::settings::usage(format!(
+                "unknown command '{other}'{hint}"
+            )))
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dyno_core::Target;
+use dyno_core::db::Family;
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
+use dyno_core::summary::{IntervalSummary, RunEnd};
+use dyno_core::units;
+use dyno_load::Progress;
+use dyno_report::terminal::{Look, live_line, summary as summary_text};
+use dyno_report::{json, summarize};
+use dyno_script::{Description, Source};
+
+use crate::definitions::RUN;
+use crate::job::{Job, Loaded, Ready, default_ignored_errors};
+use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::settings::{self, usage};
+use crate::summary::{Asked, Start, summarise};
+use crate::{STATUS_DONE, STATUS_FAILED, console, loading, signals, workloads};
+
+/// How long `dyno run` warms up unless told otherwise.
+const WARMUP: Duration = Duration::from_secs(2);
+/// Sessions of a parallel `dyno prepare` unless told otherwise.
+const PREPARE_SESSIONS: u32 = 4;
+
+/// Runs a workload's command.
+///
+/// # Errors
+/// Bad usage, a script or target that cannot be had, a run that fails.
+pub fn main(args: &[String], command: &str) -> Result<u8> {
+    let first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
+    let Some(workload) = first.words.first() else {
+        if first.has("help") {
+            console::out(&format!(
+                "Usage: dyno {command} WORKLOAD [--target URL] [options] [the workload's options]\n{}",
+                help(RUN)
+            ));
+            return Ok(STATUS_DONE);
+        }
+        return Err(usage(format!(
+            "dyno {command} needs a workload; `dyno list` shows some"
+        )));
+    };
+    let source =
+        dyno_script::find(workload, workloads::SCRIPTS).map_err(|e| usage(e.to_string()))?;
+    let request = Request::new(args, command, workload.clone(), &first)?;
+    let mut loaded = Loaded::new(request.job(&first, source)?)
+        .with_context(|| format!("the script {workload} cannot be loaded"))?;
+    let declared = loaded.description.options.clone();
+    let script = declared
+        .as_deref()
+        .map_or(Script::TakesAny, Script::Declares);
+    let parsed = parse(&args[2..], RUN, script, Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&workload_help(command, workload, &loaded.description));
+        return Ok(STATUS_DONE);
+    }
+    if let Some(word) = parsed.words.get(1) {
+        return Err(usage(format!(
+            "'{word}' is one word too many after {workload}"
+        )));
+    }
+    let own = match &declared {
+        Some(declared) => settings::script_options(declared, &parsed.script)?,
+        None => undeclared(&parsed),
+    };
+    if command != "run" && !parsed.has("sessions") && request.parallel(&loaded.description) {
+        loaded = loaded.with_sessions(PREPARE_SESSIONS);
+    }
+    if parsed.has("plan") {
+        console::out(&plan(&loaded.job, &own)?);
+        return Ok(STATUS_DONE);
+    }
+    request.execute(loaded, &parsed, own)
+}
+
+/// What the command line asks for.
+struct Request<'a> {
+    args: &'a [String],
+    command: &'a str,
+    workload: String,
+    target: Target,
+    /// A database made for this run alone, dropped at its end.
+    temporary: Option<tempfile::TempDir>,
+    percentiles: Vec<f64>,
+}
+
+impl<'a> Request<'a> {
+    fn new(args: &'a [String], command: &'a str, workload: String, first: &Parsed) -> Result<Self> {
+        let percentiles =
+            settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
+        let (target, temporary) = target(first, command)?;
+        Ok(Self {
+            args,
+            command,
+            workload,
+            target,
+            temporary,
+            percentiles,
+        })
+    }
+
+    fn job(&self, first: &Parsed, source: Source) -> Result<Job> {
+        let family = Some(self.target.family);
+        let ignored = match first.value("ignore-errors") {
+            None => default_ignored_errors(family),
+            Some(list) => list.split(',').map(|code| code.trim().to_owned()).collect(),
+        };
+        let choice = |name: &str, a: &str, b: &str| match first.value(name) {
+            None => Ok(true),
+            Some(text) if text == a => Ok(true),
+            Some(text) if text == b => Ok(false),
+            Some(text) => Err(usage(format!("--{name}: '{text}' is neither {a} nor {b}"))),
+        };
+        Ok(Job {
+            source,
+            argv: self.args.to_vec(),
+            command: Some(self.command.to_owned()),
+            options: Vec::new(),
+            target: Some(self.target.clone()),
+            drive: drive(first)?,
+            rand: settings::rand_plan(first)?,
+            percentile: self.percentiles.last().copied().unwrap_or(95.0),
+            ignored_errors: ignored,
+            reconnect_lost: choice("lost-connections", "reconnect", "stop")?,
+            emulate_prepared: !choice("ps-mode", "auto", "disable")?,
+            luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
+            quiet_scripts: true,
+            log: |_, _| {},
+        })
+    }
+
+    fn parallel(&self, description: &Description) -> bool {
+        self.target.family != Family::Sqlite
+            && description
+                .commands
+                .iter()
+                .any(|(name, parallel)| name == self.command && *parallel)
+    }
+
+    fn execute(
+        self,
+        loaded: Loaded,
+        parsed: &Parsed,
+        own: Vec<(String, OptionValue)>,
+    ) -> Result<u8> {
+        let stop = signals::install()?;
+        let mut options = engine_options(&loaded.job.drive);
+        options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
+        options.extend(own.iter().cloned());
+        let mut ready = loaded.ready(options, stop)?;
+        let timeout_ms = self.target.connect_timeout_ms;
+        let server = match &ready.connector {
+            Some(connector) => dyno_drivers::probe(connector.as_ref(), timeout_ms)
+                .with_context(|| format!("cannot use the target {}", self.target))?,
+            None => Default::default(),
+        };
+        let quiet = parsed.has("quiet");
+        if self.command != "run" {
+            loading::with_progress(&mut ready, self.command, quiet)?;
+            return Ok(STATUS_DONE);
+        }
+        if self.temporary.is_some() {
+            if !quiet {
+                console::note("No --target: making a temporary SQLite database.");
+            }
+            if ready
+                .description
+                .commands
+                .iter()
+                .any(|(name, _)| name == "prepare")
+                || ready
+                    .description
+                    .functions
+                    .iter()
+                    .any(|name| name == "prepare")
+            {
+                loading::with_progress(&mut ready, "prepare", quiet)?;
+            }
+        }
+        let declared = ready.description.options.clone().unwrap_or_default();
+        let asked = Asked {
+            workload: self.workload,
+            changed: settings::changed(&declared, &own),
+            options: own,
+            percentiles: self.percentiles,
+            server,
+        };
+        measure(&mut ready, &asked, parsed)
+    }
+}
+
+/// Runs the workload and reports.
+fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed) -> Result<u8> {
+    let quiet = parsed.has("quiet");
+    let look = Look {
+        columns: console::width(),
+        colour: console::colors(parsed.has("no-color")),
+        ascii: false,
+    };
+    let open = ready.job.drive.open_loop.is_some();
+    ready.call("init").context("init() failed")?;
+    let mut start = Start::at(0);
+    let mut origin = 0;
+    let mut intervals: Vec<IntervalSummary> = Vec::new();
+    if !quiet {
+        let warmup = ready.job.drive.warmup;
+        let about = if warmup.is_zero() {
+            String::new()
+        } else {
+            format!(", {} of warm-up first", units::format_duration(warmup))
+        };
+        console::note(&format!(
+            "Connecting {} session(s){about}.",
+            ready.job.drive.sessions
+        ));
+    }
+    let outcome = ready.run(|progress| match progress {
+        Progress::Started { measured } => {
+            start = Start::at(measured);
+            origin = measured;
+        }
+        Progress::Interval(interval) => {
+            let interval = summarize::interval(interval, origin, &asked.percentiles);
+            if !quiet {
+                console::note(&live_line(&interval, open, &look));
+            }
+            intervals.push(interval);
+        }
+    });
+    let outcome = outcome.map_err(|error| hint_at_prepare(error, ready, &asked.workload))?;
+    let summary = summarise(ready, &outcome, &start, asked, intervals);
+    if outcome.end == RunEnd::Completed {
+        ready.call("done").context("done() failed")?;
+    }
+    match (parsed.has("json"), parsed.value("json")) {
+        (true, None | Some("" | "-")) => console::out(&json::run(&summary)?),
+        (true, Some(path)) => {
+            std::fs::write(path, json::run(&summary)?)
+                .with_context(|| format!("cannot write the result to {path}"))?;
+            console::out(&summary_text(&summary, &look));
+        }
+        (false, _) => console::out(&summary_text(&summary, &look)),
+    }
+    let worthless = matches!(outcome.end, RunEnd::Failed(_)) || summary.totals.events == 0;
+    Ok(if worthless {
+        STATUS_FAILED
+    } else {
+        STATUS_DONE
+    })
+}
+
+/// A missing table most often means that the workload was not prepared.
+fn hint_at_prepare(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
+    let text = format!("{error:#}");
+    let missing = ["1146", "42P01", "42S02", "no such table"]
+        .iter()
+        .any(|code| text.contains(code));
+    if !missing {
+        return error;
+    }
+    let target = ready
+        .job
+        .target
+        .as_ref()
+        .map(Target::label)
+        .unwrap_or_default();
+    error.context(format!(
+        "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` with \
+         the same options first"
+    ))
+}
+
+fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<tempfile::TempDir>)> {
+    let given = parsed.value("target").map(str::to_owned).or_else(|| {
+        std::env::var("DYNO_TARGET")
+            .ok()
+            .filter(|url| !url.is_empty())
+    });
+    let Some(url) = given else {
+        if command != "run" && !parsed.has("help") && !parsed.has("plan") {
+            return Err(usage(format!("dyno {command} needs a --target URL")));
+        }
+        let folder = tempfile::Builder::new()
+            .prefix("dyno-")
+            .tempdir()
+            .context("cannot make a folder for a temporary database")?;
+        let url = format!("sqlite:{}", folder.path().join("temporary.db").display());
+        return Ok((
+            Target::parse(&url).map_err(|error| usage(error.to_string()))?,
+            Some(folder),
+        ));
+    };
+    let mut target = Target::parse(&url).map_err(|error| usage(error.to_string()))?;
+    for warning in dyno_drivers::credentials::complete(&mut target)? {
+        console::note(&format!("warning: {warning}"));
+    }
+    if parsed.has("ask-password") {
+        let prompt = format!("Password for {}: ", target.label());
+        let password = rpassword::prompt_password(prompt).context("cannot ask for the password")?;
+        target.password = Some(dyno_core::Secret::new(password));
+    }
+    Ok((target, None))
+}
+
+fn drive(parsed: &Parsed) -> Result<Drive> {
+    let usual = Drive::default();
+    let sessions = settings::count(parsed, "sessions", 1)?;
+    let sessions = u32::try_from(sessions)
+        .ok()
+        .filter(|sessions| *sessions > 0)
+        .ok_or_else(|| usage("--sessions must be at least 1"))?;
+    let events = settings::count(parsed, "events", 0)?;
+    // With a number of events, time is no limit unless it is asked for.
+    let time = if events > 0 {
+        Duration::ZERO
+    } else {
+        Duration::from_secs(10)
+    };
+    let time = settings::duration(parsed, "time", time)?;
+    let open_loop = match parsed.value("rate") {
+        None => None,
+        Some(text) => {
+            let per_second =
+                units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?;
+            let arrivals = match parsed.value("arrivals") {
+                None | Some("poisson") => Arrivals::Poisson,
+                Some("constant") => Arrivals::Constant,
+                Some(other) => {
+                    return Err(usage(format!(
+                        "--arrivals: '{other}' is neither poisson nor constant"
+                    )));
+                }
+            };
+            (per_second > 0.0).then_some(OpenLoop {
+                per_second,
+                arrivals,
+            })
+        }
+    };
+    if open_loop.is_none() && parsed.has("arrivals") {
+        return Err(usage(
+            "--arrivals says how --rate's events are spaced: give a --rate as well",
+        ));
+    }
+    Ok(Drive {
+        sessions,
+        workers: settings::workers(parsed, sessions)?,
+        time: (!time.is_zero()).then_some(time),
+        events: (events > 0).then_some(events),
+        warmup: settings::duration(parsed, "warmup", WARMUP)?,
+        grace: settings::duration(parsed, "grace", usual.grace)?,
+        ramp_up: settings::duration(parsed, "ramp-up", usual.ramp_up)?,
+        open_loop,
+        init_timeout: settings::duration(parsed, "init-timeout", usual.init_timeout)?,
+        interval: settings::duration(parsed, "interval", usual.interval)?,
+        seed: settings::seed(parsed, "seed")?,
+    })
+}
+
+/// What scripts find in `sysbench.opt` beside their own options.
+fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
+    let number = |name: &str, value: f64| (name.to_owned(), OptionValue::Number(value));
+    vec![
+        number("threads", f64::from(drive.sessions)),
+        number("time", drive.time.map_or(0.0, |time| time.as_secs_f64())),
+        number("events", drive.events.unwrap_or(0) as f64),
+        number("warmup_time", drive.warmup.as_secs_f64()),
+        number("rate", drive.open_loop.map_or(0.0, |open| open.per_second)),
+        number("rand_seed", drive.seed as f64),
+        number("report_interval", drive.interval.as_secs_f64()),
+    ]
+}
+
+/// Options of a script that declares none: texts, as given.
+fn undeclared(parsed: &Parsed) -> Vec<(String, OptionValue)> {
+    parsed
+        .script
+        .iter()
+        .map(|(name, value)| {
+            (
+                name.replace('-', "_"),
+                OptionValue::Text(value.clone().unwrap_or_default()),
+            )
+        })
+        .collect()
+}
+
+fn workload_help(command: &str, workload: &str, description: &Description) -> String {
+    let mut text = format!("Usage: dyno {command} {workload} [--target URL] [options]\n");
+    if let Some(options) = description
+        .options
+        .as_deref()
+        .filter(|options| !options.is_empty())
+    {
+        text.push_str(&format!(
+            "\nOptions of {workload}:\n{}",
+            dyno_script::help(options)
+        ));
+    }
+    let commands: Vec<&str> = description
+        .commands
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if !commands.is_empty() {
+        text.push_str(&format!(
+            "Commands of {workload}: {}\n",
+            commands.join(", ")
+        ));
+    }
+    text.push_str(&help(RUN));
+    text
+}
+
+/// Everything that is settled before a run, as JSON.
+fn plan(job: &Job, own: &[(String, OptionValue)]) -> Result<String> {
+    let options: serde_json::Map<String, serde_json::Value> = own
+        .iter()
+        .map(|(name, value)| Ok((name.clone(), serde_json::to_value(value)?)))
+        .collect::<Result<_>>()?;
+    let plan = serde_json::json!({
+        "workload": job.source.name,
+        "script": job.source.path,
+        "command": job.command,
+        "options": options,
+        "target": job.target.as_ref().map(Target::label),
+        "drive": job.drive,
+        "rand": job.rand,
+        "ignored_errors": job.ignored_errors,
+        "reconnect_lost_connections": job.reconnect_lost,
+        "prepare_on_server": !job.emulate_prepared,
+    });
+    Ok(format!("{plan:#}\n"))
+}

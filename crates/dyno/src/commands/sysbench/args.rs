@@ -1,0 +1,402 @@
+//! sysbench's options and what they mean here.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use dyno_core::Target;
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
+use dyno_core::secret::Secret;
+use dyno_core::target::TlsMode;
+use dyno_core::units;
+use dyno_report::sysbench::Edition;
+use dyno_script::Source;
+
+use crate::console;
+use crate::job::{Job, default_ignored_errors};
+use crate::options::Parsed;
+use crate::settings::{self, usage};
+
+/// What says who this is, where sysbench gives its name and version.
+pub const BANNER: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"));
+
+/// Without `--forced-shutdown`, how long events under way may take after the time is up: sysbench
+/// waits for ever, which a server that hangs turns into a run that never ends.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// A sysbench command line's meaning.
+pub struct Settings {
+    args: Vec<String>,
+    source: Source,
+    command: Option<String>,
+    /// The database; `None` only for a bad one that no script may need.
+    pub target: Target,
+    /// How the run is driven.
+    pub drive: Drive,
+    /// The seed if one was given.
+    pub seed: Option<u64>,
+    rand: RandPlan,
+    /// 0 for none.
+    pub percentile: u32,
+    /// `--histogram`.
+    pub histogram: bool,
+    /// Seconds between intermediate reports; 0 for none.
+    pub report_interval_s: u64,
+    /// When cumulative reports are due.
+    pub checkpoints_s: Vec<u32>,
+    /// `--debug`, or `--verbosity=5`.
+    pub debug: bool,
+    /// `--validate`.
+    pub validate: bool,
+    /// `--verbosity`.
+    pub verbosity: u64,
+    /// Seconds from the start to a forced shutdown.
+    pub forced_shutdown_s: Option<u64>,
+    /// Whose general block is printed.
+    pub edition: Edition,
+    ignored_errors: Vec<String>,
+    emulate_prepared: bool,
+    luajit_cmd: Option<String>,
+    driver: &'static str,
+}
+
+impl Settings {
+    /// Reads the options that are known without the script.
+    ///
+    /// # Errors
+    /// Values that make no sense.
+    pub fn new(
+        args: &[String],
+        parsed: &Parsed,
+        source: Source,
+        command: Option<&str>,
+    ) -> Result<Self> {
+        let driver = driver(parsed)?;
+        let drive = drive(parsed)?;
+        let forced_shutdown_s = forced_shutdown(parsed, &drive)?;
+        let mut drive = drive;
+        drive.grace = match (forced_shutdown_s, drive.time) {
+            (Some(at_s), Some(time)) => Duration::from_secs(at_s).saturating_sub(time),
+            _ => GRACE,
+        };
+        let percentile = settings::count(parsed, "percentile", 95)?;
+        let histogram = settings::switch(parsed, "histogram")?;
+        if percentile > 100 {
+            return Err(usage(format!(
+                "Invalid value for --percentile: {percentile}"
+            )));
+        }
+        if histogram && percentile == 0 {
+            return Err(usage("--histogram requires --percentile to be above 0"));
+        }
+        let verbosity = settings::count(parsed, "verbosity", 3)?;
+        let ignored = ["db-ignore-errors", "mysql-ignore-errors"]
+            .iter()
+            .find_map(|name| {
+                parsed
+                    .value(name)
+                    .filter(|_| *name == "db-ignore-errors" || driver == "mysql")
+            });
+        let target = target(parsed, driver)?;
+        let seed = settings::count(parsed, "rand-seed", 0)?;
+        Ok(Self {
+            args: args.to_vec(),
+            source,
+            command: command.map(str::to_owned),
+            seed: (seed != 0).then_some(seed),
+            rand: settings::rand_plan(parsed)?,
+            percentile: percentile as u32,
+            histogram,
+            report_interval_s: settings::count(parsed, "report-interval", 0)?,
+            checkpoints_s: checkpoints(parsed)?,
+            debug: settings::switch(parsed, "debug")? || verbosity >= 5,
+            validate: settings::switch(parsed, "validate")?,
+            verbosity,
+            forced_shutdown_s,
+            edition: match parsed.value("report-style") {
+                None | Some("1.0") => Edition::Release,
+                Some("1.1") => Edition::Master,
+                Some(other) => {
+                    return Err(usage(format!(
+                        "--report-style: '{other}' is neither 1.0 nor 1.1"
+                    )));
+                }
+            },
+            ignored_errors: match ignored {
+                None => default_ignored_errors(Some(target.family)),
+                Some(list) => list.split(',').map(|code| code.trim().to_owned()).collect(),
+            },
+            emulate_prepared: match parsed.value("db-ps-mode") {
+                None | Some("auto") => false,
+                Some("disable") => true,
+                Some(other) => {
+                    return Err(usage(format!("Invalid value for db-ps-mode: {other}")));
+                }
+            },
+            luajit_cmd: parsed.value("luajit-cmd").map(str::to_owned),
+            target,
+            drive,
+            driver,
+        })
+    }
+
+    /// The job, without the script's own options.
+    pub fn job(&self) -> Job {
+        Job {
+            source: self.source.clone(),
+            argv: self.args.clone(),
+            command: self.command.clone(),
+            options: Vec::new(),
+            target: Some(self.target.clone()),
+            drive: self.drive.clone(),
+            rand: self.rand.clone(),
+            percentile: f64::from(self.percentile),
+            ignored_errors: self.ignored_errors.clone(),
+            reconnect_lost: false,
+            emulate_prepared: self.emulate_prepared,
+            luajit_cmd: self.luajit_cmd.clone(),
+            quiet_scripts: false,
+            log: |level, text| console::out(&format!("{level}: {text}\n")),
+        }
+    }
+
+    /// sysbench's own options as scripts see them. Passwords are not among them.
+    pub fn exported(&self) -> Vec<(String, OptionValue)> {
+        let number = |name: &str, value: f64| (name.to_owned(), OptionValue::Number(value));
+        let switch = |name: &str, value: bool| (name.to_owned(), OptionValue::Bool(value));
+        let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
+        let drive = &self.drive;
+        let prefix = if self.driver == "pgsql" {
+            "pgsql"
+        } else {
+            "mysql"
+        };
+        vec![
+            number("threads", f64::from(drive.sessions)),
+            number("events", drive.events.unwrap_or(0) as f64),
+            number("time", drive.time.map_or(0.0, |time| time.as_secs_f64())),
+            number("warmup_time", drive.warmup.as_secs_f64()),
+            number("rate", drive.open_loop.map_or(0.0, |open| open.per_second)),
+            number("thread_init_timeout", drive.init_timeout.as_secs_f64()),
+            number("report_interval", self.report_interval_s as f64),
+            number("rand_seed", self.seed.unwrap_or(0) as f64),
+            number("rand_pareto_h", self.rand.pareto_h),
+            number("rand_zipfian_exp", self.rand.zipfian_exp),
+            number("percentile", f64::from(self.percentile)),
+            number("verbosity", self.verbosity as f64),
+            text("rand_type", &format!("{:?}", self.rand.kind).to_lowercase()),
+            text("db_driver", self.driver),
+            text(
+                "db_ps_mode",
+                if self.emulate_prepared {
+                    "disable"
+                } else {
+                    "auto"
+                },
+            ),
+            text(&format!("{prefix}_user"), &self.target.user),
+            text(&format!("{prefix}_db"), &self.target.database),
+            switch("debug", self.debug),
+            switch("validate", self.validate),
+            switch("histogram", self.histogram),
+        ]
+    }
+}
+
+fn driver(parsed: &Parsed) -> Result<&'static str> {
+    match parsed.value("db-driver") {
+        None | Some("mysql" | "mariadb") => Ok("mysql"),
+        Some("pgsql" | "postgres" | "postgresql") => Ok("pgsql"),
+        Some("sqlite" | "sqlite3") => Ok("sqlite"),
+        Some(other) => Err(anyhow!(
+            "invalid database driver name: '{other}' (mysql, pgsql and sqlite are known)"
+        )),
+    }
+}
+
+fn drive(parsed: &Parsed) -> Result<Drive> {
+    let signed = parsed
+        .value("threads")
+        .and_then(|text| text.parse::<i64>().ok());
+    if let Some(threads) = signed.filter(|threads| *threads <= 0) {
+        return Err(anyhow!("Invalid value for --threads: {threads}."));
+    }
+    let sessions = u32::try_from(settings::count(parsed, "threads", 1)?)
+        .context("--threads: there cannot be so many")?;
+    let seconds = |name: &str, otherwise: u64| {
+        settings::duration(parsed, name, Duration::from_secs(otherwise))
+    };
+    let time = seconds("time", 10)?;
+    let events = settings::count(parsed, "events", 0)?;
+    let rate = match parsed.value("rate") {
+        None => 0.0,
+        Some(text) => units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?,
+    };
+    Ok(Drive {
+        sessions,
+        workers: settings::workers(parsed, sessions)?,
+        time: (!time.is_zero()).then_some(time),
+        events: (events > 0).then_some(events),
+        warmup: seconds("warmup-time", 0)?,
+        open_loop: (rate > 0.0).then_some(OpenLoop {
+            per_second: rate,
+            arrivals: Arrivals::Poisson,
+        }),
+        init_timeout: seconds("thread-init-timeout", 30)?,
+        seed: settings::seed(parsed, "rand-seed")?,
+        ..Drive::default()
+    })
+}
+
+/// `off`, seconds after the time limit, a percentage of it, or nothing for 5 % of it.
+fn forced_shutdown(parsed: &Parsed, drive: &Drive) -> Result<Option<u64>> {
+    if !parsed.has("forced-shutdown") {
+        return Ok(None);
+    }
+    let Some(time) = drive.time else {
+        return Ok(None);
+    };
+    let time_s = time.as_secs();
+    let more_s = match parsed.value("forced-shutdown") {
+        Some("off") => return Ok(None),
+        None | Some("") => time_s / 20,
+        Some(text) => {
+            let (digits, percent) = match text.strip_suffix('%') {
+                Some(digits) => (digits, true),
+                None => (text, false),
+            };
+            let number: u64 = digits
+                .parse()
+                .map_err(|_| usage(format!("Invalid value for --forced-shutdown: '{text}'")))?;
+            if percent {
+                time_s * number / 100
+            } else {
+                number
+            }
+        }
+    };
+    Ok(Some(time_s + more_s))
+}
+
+fn checkpoints(parsed: &Parsed) -> Result<Vec<u32>> {
+    let mut points = Vec::new();
+    for item in parsed.value("report-checkpoints").unwrap_or("").split(',') {
+        if item.trim().is_empty() {
+            continue;
+        }
+        let point = item.trim().parse::<u32>().ok().filter(|point| *point > 0);
+        points.push(
+            point.ok_or_else(|| {
+                usage(format!("Invalid value for --report-checkpoints: '{item}'"))
+            })?,
+        );
+    }
+    points.sort_unstable();
+    points.dedup();
+    Ok(points)
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',')
+        .map(|item| item.trim().to_owned())
+        .filter(|item| !item.is_empty())
+        .collect()
+}
+
+/// The target that the driver's options describe.
+fn target(parsed: &Parsed, driver: &str) -> Result<Target> {
+    if driver == "sqlite" {
+        let file = parsed.value("sqlite-db").unwrap_or("sbtest.db");
+        return Target::parse(&format!("sqlite:{file}")).map_err(|error| usage(error.to_string()));
+    }
+    for refused in ["mysql-compression", "mysql-dry-run"] {
+        if settings::switch(parsed, refused)? {
+            return Err(usage(format!("--{refused} is not supported")));
+        }
+    }
+    let value = |name: &str, otherwise: &str| {
+        parsed
+            .value(&format!("{driver}-{name}"))
+            .unwrap_or(otherwise)
+            .to_owned()
+    };
+    let scheme = if driver == "mysql" {
+        "mysql"
+    } else {
+        "postgres"
+    };
+    let mut target =
+        Target::parse(&format!("{scheme}://localhost/")).map_err(|e| usage(e.to_string()))?;
+    target.user = value("user", "sbtest");
+    target.database = value("db", "sbtest");
+    let password = value("password", "");
+    target.password = (!password.is_empty()).then(|| Secret::new(password));
+    target.implied = Default::default();
+    let port = if driver == "mysql" { "3306" } else { "5432" };
+    target.endpoints = super::run::endpoints(
+        driver,
+        &list(&value("host", "localhost")),
+        &list(&value("port", port)),
+        &list(&value("socket", "")),
+        parsed.has(&format!("{driver}-port")),
+    )?;
+    target.tls.mode = tls_mode(parsed, driver)?;
+    if driver == "mysql" {
+        let file = |name: &str| parsed.value(name).filter(|v| !v.is_empty()).map(Into::into);
+        target.tls.ca = file("mysql-ssl-ca");
+        target.tls.cert = file("mysql-ssl-cert");
+        target.tls.key = file("mysql-ssl-key");
+    }
+    Ok(target)
+}
+
+fn tls_mode(parsed: &Parsed, driver: &str) -> Result<TlsMode> {
+    let name = if driver == "mysql" {
+        "mysql-ssl"
+    } else {
+        "pgsql-sslmode"
+    };
+    if !parsed.has(name) {
+        return Ok(if driver == "mysql" {
+            TlsMode::Disable
+        } else {
+            TlsMode::Prefer
+        });
+    }
+    match parsed
+        .value(name)
+        .unwrap_or("on")
+        .to_lowercase()
+        .replace('_', "-")
+        .as_str()
+    {
+        "off" | "0" | "false" | "disabled" | "disable" => Ok(TlsMode::Disable),
+        "allow" => Ok(TlsMode::Allow),
+        "preferred" | "prefer" => Ok(TlsMode::Prefer),
+        "" | "on" | "1" | "true" | "required" | "require" => Ok(TlsMode::Require),
+        "verify-ca" => Ok(TlsMode::VerifyCa),
+        "verify-identity" | "verify-full" => Ok(TlsMode::VerifyFull),
+        other => Err(usage(format!("Invalid value for --{name}: '{other}'"))),
+    }
+}
+
+/// The arguments with those of `--config-file` before them: `key=value` lines, `#` comments.
+pub fn with_config_file(args: &[String]) -> Result<Vec<String>> {
+    let mut expanded = Vec::new();
+    for arg in args {
+        let normal = arg.replace('_', "-");
+        if let Some(path) = normal.strip_prefix("--config-file=").map(|_| &arg[14..]) {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| usage(format!("cannot read the --config-file {path}: {error}")))?;
+            for line in text.lines().map(str::trim) {
+                if line.is_empty() || line.starts_with('#') {
+                    continue;
+                }
+                let (name, value) = line.split_once('=').unwrap_or((line, ""));
+                let value = value.trim().trim_matches(['"', '\'']);
+                expanded.push(format!("--{}={value}", name.trim()));
+            }
+        }
+    }
+    expanded.extend(args.iter().cloned());
+    Ok(expanded)
+}

@@ -1,0 +1,185 @@
+//! `dyno sysbench …`: sysbench's command line, and its report.
+
+mod args;
+mod legacy;
+mod run;
+
+use anyhow::{Result, anyhow};
+use dyno_core::plan::OptionValue;
+use dyno_script::{Description, SourceError};
+
+use self::args::{BANNER, Settings};
+use crate::definitions::SYSBENCH;
+use crate::job::Loaded;
+use crate::options::{Grammar, Parsed, Script, UsageError, help, parse};
+use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals, workloads};
+
+/// sysbench's exit status after a forced shutdown.
+const STATUS_FORCED: u8 = 2;
+
+/// What a test of sysbench's own in C is called; none of them is a script.
+const C_TESTS: [&str; 5] = ["cpu", "memory", "threads", "mutex", "fileio"];
+
+/// Runs sysbench's command line, `args[0]` being the program's name.
+///
+/// # Errors
+/// None: what goes wrong is told as sysbench tells it, and the exit status says so.
+pub fn main(args: &[String]) -> Result<u8> {
+    match command_line(args) {
+        Ok(status) => Ok(status),
+        Err(error) if error.is::<UsageError>() => {
+            console::out("");
+            console::note(&format!("{error:#}"));
+            Ok(STATUS_FAILED)
+        }
+        Err(error) => {
+            fatal(&format!("{error:#}"));
+            Ok(STATUS_FAILED)
+        }
+    }
+}
+
+/// A message as sysbench prints them: on standard output.
+fn fatal(message: &str) {
+    console::out(&format!("FATAL: {message}\n"));
+}
+
+fn command_line(args: &[String]) -> Result<u8> {
+    let expanded = args::with_config_file(&args[1..])?;
+    let first = parse(&expanded, SYSBENCH, Script::Unknown, Grammar::Sysbench)?;
+    legacy::warn(args);
+    if settings::switch(&first, "version")? {
+        console::out(&format!("{BANNER}\n"));
+        return Ok(STATUS_DONE);
+    }
+    let (test, command) = words(&first)?;
+    if settings::switch(&first, "help")? {
+        console::out(&usage_text());
+        return Ok(STATUS_DONE);
+    }
+    if let Some(test) = test.as_deref().filter(|test| C_TESTS.contains(test)) {
+        return Err(anyhow!(
+            "the '{test}' test is not among Dyno's workloads; `dyno list` shows those that are"
+        ));
+    }
+    let source = match dyno_script::find(test.as_deref().unwrap_or("-"), workloads::SCRIPTS) {
+        Ok(source) => source,
+        Err(error @ SourceError::NotFound { .. }) => return Err(anyhow!("{error}")),
+        Err(error) => return Err(error.into()),
+    };
+    let settings = Settings::new(args, &first, source, command.as_deref())?;
+    let loaded = Loaded::new(settings.job())?;
+    let Some(command) = command else {
+        // A script alone: sysbench as an interpreter of Lua.
+        return Ok(STATUS_DONE);
+    };
+    let declared = loaded.description.options.clone();
+    let script = declared
+        .as_deref()
+        .map_or(Script::TakesAny, Script::Declares);
+    let parsed = parse(&expanded, SYSBENCH, script, Grammar::Sysbench)?;
+    let options = script_options(&settings, &parsed, &loaded.description)?;
+    run_command(settings, loaded, &command, options)
+}
+
+fn run_command(
+    settings: Settings,
+    loaded: Loaded,
+    command: &str,
+    options: Vec<(String, OptionValue)>,
+) -> Result<u8> {
+    let description = loaded.description.clone();
+    let path = loaded.job.source.path.clone();
+    let own = description.commands.iter().any(|(name, _)| name == command);
+    let parallel = description
+        .commands
+        .iter()
+        .any(|(name, parallel)| name == command && *parallel);
+    let function = description.functions.iter().any(|name| name == command);
+    if command == "help" && !own && !function {
+        console::out(&format!("{}\n{path} options:\n", banner_line()));
+        console::out(&dyno_script::help(
+            description.options.as_deref().unwrap_or_default(),
+        ));
+        return Ok(STATUS_DONE);
+    }
+    if !own && command != "run" {
+        if !["help", "prepare", "cleanup"].contains(&command) {
+            console::note(&format!("Unknown command: {command}"));
+            return Ok(STATUS_FAILED);
+        }
+        if !function {
+            console::note(&format!(
+                "The '{path}' test does not implement the '{command}' command."
+            ));
+            return Ok(STATUS_FAILED);
+        }
+    }
+    let mut ready = loaded.ready(options, signals::install()?)?;
+    console::out(&format!("{}\n\n", banner_line()));
+    if command == "run" && !own {
+        return run::run(&settings, &mut ready);
+    }
+    if parallel && ready.job.drive.sessions > 1 {
+        console::out("Initializing worker threads...\n\n");
+    }
+    ready.command(command, |_| {})?;
+    Ok(STATUS_DONE)
+}
+
+/// The test's name and the command.
+fn words(parsed: &Parsed) -> Result<(Option<String>, Option<String>)> {
+    let mut words = parsed.words.iter().cloned();
+    let test = match parsed.value("test") {
+        Some(test) => Some(test.to_owned()),
+        None => words.next(),
+    };
+    let command = words.next();
+    match words.next() {
+        None => Ok((test, command)),
+        Some(word) => Err(settings::usage(format!(
+            "Unrecognized command line argument: {word}"
+        ))),
+    }
+}
+
+/// What scripts see as `sysbench.opt`: all of sysbench's options, then the script's own.
+fn script_options(
+    settings: &Settings,
+    parsed: &Parsed,
+    description: &Description,
+) -> Result<Vec<(String, OptionValue)>> {
+    let mut options = settings.exported();
+    let own = match description.options.as_deref() {
+        Some(declared) => settings::script_options(declared, &parsed.script)?,
+        None => parsed
+            .script
+            .iter()
+            .map(|(name, value)| {
+                (
+                    name.replace('-', "_"),
+                    OptionValue::Text(value.clone().unwrap_or_default()),
+                )
+            })
+            .collect(),
+    };
+    options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
+    options.extend(own);
+    Ok(options)
+}
+
+fn banner_line() -> String {
+    format!("{BANNER} (using bundled LuaJIT 2.1)")
+}
+
+fn usage_text() -> String {
+    format!(
+        "Usage:\n  sysbench [options]... [testname] [command]\n\n\
+         Commands implemented by most tests: prepare run cleanup help\n{}\n\
+         See 'sysbench <testname> help' for a list of options for each test.\n\n",
+        help(SYSBENCH)
+            .replace(" STRING", "=STRING")
+            .replace(" LIST", "=LIST")
+            .replace(" N ", "=N ")
+    )
+}

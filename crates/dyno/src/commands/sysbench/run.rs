@@ -1,0 +1,413 @@
+//! sysbench's `run`: the load, and the text around it.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use dyno_core::interval::{Counters, Interval, Latencies};
+use dyno_core::summary::RunEnd;
+use dyno_core::target::Endpoint;
+use dyno_load::{LoadError, Progress, RunOutcome};
+use dyno_report::summarize::{self, SessionTotal};
+use dyno_report::sysbench::{self as text, Stage, Stat};
+use dyno_script::Host;
+
+use super::args::Settings;
+use super::{STATUS_FORCED, banner_line, fatal};
+use crate::job::Ready;
+use crate::{STATUS_DONE, STATUS_FAILED, console, settings};
+
+/// Runs the test and reports.
+pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
+    announce(settings, ready);
+    ready
+        .call("init")
+        .map_err(|error| anyhow!("`init' function failed: {error:#}"))?;
+    console::out(&text::stage(Stage::Initializing));
+    let hooked = |name: &str| ready.description.hooks.iter().any(|hook| hook == name);
+    let reporter = (hooked("report_intermediate")
+        || (hooked("report_cumulative") && !settings.checkpoints_s.is_empty()))
+    .then(|| ready.reporter())
+    .transpose()?;
+    let mut reports = Reports {
+        settings,
+        reporter,
+        intermediate_hook: hooked("report_intermediate"),
+        cumulative_hook: hooked("report_cumulative"),
+        interval: Window::default(),
+        checkpoint: Window::default(),
+        reported: Window::default(),
+        checkpoint_s: 0.0,
+    };
+    let result = {
+        let ready = &*ready;
+        ready.run(|progress| match progress {
+            Progress::Started { .. } => {
+                console::out(&text::stage(Stage::Started));
+                let warmup_s = settings.drive.warmup.as_secs();
+                if warmup_s > 0 {
+                    console::out(&text::stage(Stage::WarmingUp(warmup_s)));
+                }
+            }
+            Progress::Interval(interval) => reports.interval(interval, ready.driver_used()),
+        })
+    };
+    if let Some(reporter) = &reports.reporter {
+        let _ = reporter.finish_report();
+    }
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => return Ok(not_started(&error)),
+    };
+    conclude(ready, &reports, &outcome)
+}
+
+fn announce(settings: &Settings, _ready: &Ready) {
+    if settings.drive.time.is_none() && settings.drive.events.is_none() {
+        console::out("WARNING: Both event and time limits are disabled, running an endless test\n");
+    }
+    let about = text::Start {
+        banner: &banner_line(),
+        threads: settings.drive.sessions,
+        warmup_s: settings.drive.warmup.as_secs(),
+        rate: settings.drive.open_loop.map_or(0.0, |open| open.per_second),
+        report_interval_s: settings.report_interval_s,
+        checkpoints_s: &settings.checkpoints_s,
+        debug: settings.debug,
+        validate: settings.validate,
+        seed: settings.seed,
+        forced_shutdown_s: settings.forced_shutdown_s,
+    };
+    let start = text::start(&about);
+    // The banner has been printed already.
+    console::out(
+        start
+            .strip_prefix(&format!("{}\n\n", banner_line()))
+            .unwrap_or(&start),
+    );
+}
+
+/// Why nothing ran, in sysbench's words, and the exit status.
+fn not_started(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<LoadError>() {
+        Some(LoadError::Init { why, .. }) => {
+            fatal(&format!("`thread_init' function failed: {why}"));
+            fatal("Threads initialization failed!");
+            STATUS_FAILED
+        }
+        Some(LoadError::InitTimeout { timeout_s, .. }) => {
+            fatal(&format!(
+                "Worker threads failed to initialize within {timeout_s} seconds!"
+            ));
+            fatal(&format!("{error:#}"));
+            STATUS_FORCED
+        }
+        _ => {
+            fatal(&format!("{error:#}"));
+            STATUS_FAILED
+        }
+    }
+}
+
+/// The end of a run: what failed, the report, `done()`.
+fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> Result<u8> {
+    let settings = reports.settings;
+    let mut status = STATUS_DONE;
+    for (_, why) in &outcome.failures {
+        fatal(&format!("`thread_run' function failed: {why}"));
+        status = STATUS_FAILED;
+    }
+    if outcome.unfinished > 0 && outcome.end == RunEnd::Completed {
+        if settings.forced_shutdown_s.is_some() {
+            fatal("The --max-time limit has expired, forcing shutdown...");
+            status = STATUS_FORCED;
+        } else {
+            console::out("WARNING: The server did not answer; ending without its answers\n");
+            status = STATUS_FAILED;
+        }
+        console::out(&format!(
+            "Number of unfinished transactions on forced shutdown: {}\n",
+            outcome.unfinished
+        ));
+    }
+    let elapsed_s = outcome.elapsed_ns as f64 / 1e9;
+    let mut rest = Window::of(&outcome.totals);
+    rest.subtract(&reports.reported);
+    let mut stat = Stat::measured(&rest.counters, &rest.latencies, settings.percentile);
+    stat.time_total = elapsed_s;
+    stat.time_interval = elapsed_s - reports.checkpoint_s;
+    if reports.cumulative_hook {
+        let stat = script_stat(&stat, true);
+        let main: &mut Host = ready.main();
+        main.report("report_cumulative", &stat)
+            .map_err(|error| anyhow!("{error}"))?;
+        main.finish_report().map_err(|error| anyhow!("{error}"))?;
+    } else {
+        if settings.histogram {
+            console::out(&text::histogram(&rest.latencies));
+        }
+        cumulative(settings, &stat, outcome, ready.driver_used());
+    }
+    if status == STATUS_DONE {
+        ready
+            .call("done")
+            .map_err(|error| anyhow!("`done' function failed: {error:#}"))?;
+    }
+    Ok(status)
+}
+
+fn cumulative(settings: &Settings, stat: &Stat, outcome: &RunOutcome, sql: bool) {
+    let sessions: Vec<SessionTotal> = outcome
+        .sessions
+        .iter()
+        .map(|session| SessionTotal {
+            events: session.events,
+            busy_ns: session.busy_ns,
+        })
+        .collect();
+    let fairness = summarize::fairness(&sessions);
+    let mut report = String::new();
+    if sql {
+        report.push_str(&text::sql_block(stat));
+    }
+    report.push_str(&text::general_block(
+        stat,
+        &fairness,
+        settings.percentile,
+        settings.edition,
+    ));
+    if settings.debug {
+        let threads: Vec<Stat> = outcome.sessions.iter().map(thread_stat).collect();
+        report.push_str(&text::thread_block(&threads));
+    }
+    console::out(&report);
+}
+
+fn thread_stat(session: &dyno_load::SessionTotals) -> Stat {
+    let sum = session.busy_ns as f64 / 1e9;
+    Stat {
+        events: session.events,
+        latency_min: session.min_ns as f64 / 1e9,
+        latency_max: session.max_ns as f64 / 1e9,
+        latency_avg: if session.events > 0 {
+            sum / session.events as f64
+        } else {
+            0.0
+        },
+        latency_sum: sum,
+        ..Stat::default()
+    }
+}
+
+/// Sums over some intervals.
+#[derive(Default)]
+struct Window {
+    length_s: f64,
+    counters: Counters,
+    latencies: Latencies,
+}
+
+impl Window {
+    fn of(interval: &Interval) -> Self {
+        Self {
+            length_s: 0.0,
+            counters: interval.counters,
+            latencies: interval.latencies.clone(),
+        }
+    }
+
+    fn add(&mut self, interval: &Interval) {
+        self.length_s += (interval.end - interval.start) as f64 / 1e9;
+        self.counters.merge(&interval.counters);
+        self.latencies.merge(&interval.latencies);
+    }
+
+    fn clear(&mut self) {
+        self.length_s = 0.0;
+        self.counters = Counters::default();
+        self.latencies.clear();
+    }
+
+    /// Takes away what another window, which is part of this one, holds.
+    fn subtract(&mut self, part: &Window) {
+        if part.counters.events == 0 {
+            return;
+        }
+        let (all, part_counters) = (&mut self.counters, &part.counters);
+        for (all, part) in [
+            (&mut all.events, part_counters.events),
+            (&mut all.reads, part_counters.reads),
+            (&mut all.writes, part_counters.writes),
+            (&mut all.other, part_counters.other),
+            (&mut all.errors, part_counters.errors),
+            (&mut all.reconnects, part_counters.reconnects),
+        ] {
+            *all = all.saturating_sub(part);
+        }
+        let (all, part) = (&mut self.latencies, &part.latencies);
+        // What is subtracted was added before, so this cannot fail.
+        let _ = all.service.subtract(&part.service);
+        let _ = all.response.subtract(&part.response);
+        all.service_ns_sum = all.service_ns_sum.saturating_sub(part.service_ns_sum);
+        all.response_ns_sum = all.response_ns_sum.saturating_sub(part.response_ns_sum);
+        (all.service_ns_min, all.service_ns_max) = (all.service.min(), all.service.max());
+        (all.response_ns_min, all.response_ns_max) = (all.response.min(), all.response.max());
+    }
+}
+
+/// Reports while the run goes on.
+struct Reports<'a> {
+    settings: &'a Settings,
+    reporter: Option<Host>,
+    intermediate_hook: bool,
+    cumulative_hook: bool,
+    interval: Window,
+    checkpoint: Window,
+    /// What cumulative reports at checkpoints have covered.
+    reported: Window,
+    checkpoint_s: f64,
+}
+
+impl Reports<'_> {
+    /// An interval of one second is over.
+    fn interval(&mut self, interval: &Interval, sql: bool) {
+        let at_s = interval.index + 1;
+        let every_s = self.settings.report_interval_s;
+        if every_s > 0 {
+            self.interval.add(interval);
+            if at_s % every_s == 0 {
+                self.intermediate(interval, at_s as f64, sql);
+                self.interval.clear();
+            }
+        }
+        if !self.settings.checkpoints_s.is_empty() {
+            self.checkpoint.add(interval);
+            if self
+                .settings
+                .checkpoints_s
+                .iter()
+                .any(|point| u64::from(*point) == at_s)
+            {
+                self.at_checkpoint(at_s as f64, interval.running, sql);
+            }
+        }
+    }
+
+    fn intermediate(&mut self, interval: &Interval, at_s: f64, sql: bool) {
+        let percentile = self.settings.percentile;
+        let mut stat = self.stat(&self.interval, at_s, interval.running);
+        if self.settings.drive.open_loop.is_some() {
+            stat.queue_length = interval.backlog;
+            stat.concurrency = interval.concurrency;
+        }
+        if self.intermediate_hook {
+            self.hook("report_intermediate", &script_stat(&stat, false));
+            return;
+        }
+        let mut line = if sql {
+            text::sql_line(&stat, percentile)
+        } else {
+            text::event_line(&stat, percentile)
+        };
+        if self.settings.drive.open_loop.is_some() {
+            line.push_str(&text::queue_line(&stat, sql));
+        }
+        console::out(&line);
+    }
+
+    fn at_checkpoint(&mut self, at_s: f64, running: u32, sql: bool) {
+        let stat = self.stat(&self.checkpoint, at_s, running);
+        if self.cumulative_hook {
+            self.hook("report_cumulative", &script_stat(&stat, true));
+        } else {
+            let fairness = summarize::fairness(&[]);
+            let mut report = text::checkpoint(at_s);
+            if sql {
+                report.push_str(&text::sql_block(&stat));
+            }
+            let (percentile, edition) = (self.settings.percentile, self.settings.edition);
+            report.push_str(&text::general_block(&stat, &fairness, percentile, edition));
+            console::out(&report);
+        }
+        self.reported.counters.merge(&self.checkpoint.counters);
+        self.reported.latencies.merge(&self.checkpoint.latencies);
+        self.checkpoint.clear();
+        self.checkpoint_s = at_s;
+    }
+
+    fn stat(&self, window: &Window, at_s: f64, running: u32) -> Stat {
+        let mut stat = Stat::measured(
+            &window.counters,
+            &window.latencies,
+            self.settings.percentile,
+        );
+        stat.threads_running = running;
+        stat.time_interval = window.length_s;
+        stat.time_total = at_s;
+        stat
+    }
+
+    fn hook(&self, name: &str, stat: &dyno_script::Stat) {
+        if let Some(Err(message)) = self.reporter.as_ref().map(|host| host.report(name, stat)) {
+            fatal(&format!("`{name}' function failed: {message}"));
+        }
+    }
+}
+
+fn script_stat(stat: &Stat, cumulative: bool) -> dyno_script::Stat {
+    dyno_script::Stat {
+        threads_running: stat.threads_running,
+        time_interval: stat.time_interval,
+        time_total: stat.time_total,
+        latency_pct: stat.latency_pct,
+        events: stat.events,
+        reads: stat.reads,
+        writes: stat.writes,
+        other: stat.other,
+        errors: stat.errors,
+        reconnects: stat.reconnects,
+        queue_length: stat.queue_length,
+        concurrency: stat.concurrency,
+        latency: cumulative.then_some([
+            stat.latency_min,
+            stat.latency_max,
+            stat.latency_avg,
+            stat.latency_sum,
+        ]),
+    }
+}
+
+/// Where the drivers' options for hosts, ports and sockets lead: sockets if there are any, else
+/// all ports of the first host, then of the second, …
+pub fn endpoints(
+    driver: &str,
+    hosts: &[String],
+    ports: &[String],
+    sockets: &[String],
+    port_given: bool,
+) -> Result<Vec<Endpoint>> {
+    const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
+    if !sockets.is_empty() {
+        return Ok(sockets
+            .iter()
+            .map(|path| Endpoint::Unix(path.into()))
+            .collect());
+    }
+    let mut endpoints = Vec::new();
+    for host in hosts {
+        for port in ports {
+            let number: u16 = port
+                .parse()
+                .map_err(|_| settings::usage(format!("--{driver}-port: '{port}' is no port")))?;
+            let local = driver == "mysql" && host == "localhost" && !port_given;
+            if local && PathBuf::from(MYSQL_SOCKET).exists() {
+                endpoints.push(Endpoint::Unix(MYSQL_SOCKET.into()));
+            } else if driver == "pgsql" && host.starts_with('/') {
+                let file = format!(".s.PGSQL.{number}");
+                endpoints.push(Endpoint::Unix(PathBuf::from(host).join(file)));
+            } else {
+                endpoints.push(Endpoint::Tcp(host.clone(), number));
+            }
+        }
+    }
+    Ok(endpoints)
+}

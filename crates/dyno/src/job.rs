@@ -1,0 +1,324 @@
+//! A job: a script with everything that it needs to run, and the running of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::Target;
+use dyno_core::db::{Connector, Family};
+use dyno_core::plan::{Drive, OptionValue, RandPlan};
+use dyno_core::session::Entry;
+use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
+use dyno_script::{Barrier, Description, Host, HostConfig, LoadProgress, Source};
+
+use crate::workloads;
+
+/// Descriptors that the process needs besides its connections.
+const DESCRIPTORS_SPARE: u64 = 64;
+
+/// What to run, on what, and how.
+#[derive(Clone)]
+pub struct Job {
+    /// The script.
+    pub source: Source,
+    /// The command line, for scripts.
+    pub argv: Vec<String>,
+    /// The command, e.g. `run`.
+    pub command: Option<String>,
+    /// What scripts see as `sysbench.opt`.
+    pub options: Vec<(String, OptionValue)>,
+    /// The database; `None` for scripts without one.
+    pub target: Option<Target>,
+    /// How the run is driven.
+    pub drive: Drive,
+    /// The distributions.
+    pub rand: RandPlan,
+    /// The percentile that report functions get.
+    pub percentile: f64,
+    /// Errors that repeat the event; see [`HostConfig::ignored_errors`].
+    pub ignored_errors: Vec<String>,
+    /// See [`HostConfig::reconnect_lost`].
+    pub reconnect_lost: bool,
+    /// See [`HostConfig::emulate_prepared`].
+    pub emulate_prepared: bool,
+    /// See [`HostConfig::luajit_cmd`].
+    pub luajit_cmd: Option<String>,
+    /// What scripts print goes to standard error.
+    pub quiet_scripts: bool,
+    /// Takes the script layer's messages.
+    pub log: fn(&str, &str),
+}
+
+/// What all Lua states of a job have in common.
+#[derive(Clone)]
+struct Shared {
+    barrier: Arc<Barrier>,
+    progress: Arc<LoadProgress>,
+    unique: Arc<AtomicU64>,
+    driver_used: Arc<AtomicBool>,
+}
+
+impl Shared {
+    fn new(sessions: u32) -> Self {
+        Self {
+            barrier: Arc::new(Barrier::new(sessions)),
+            progress: Arc::default(),
+            unique: Arc::default(),
+            driver_used: Arc::default(),
+        }
+    }
+}
+
+/// A job whose script has run its top level in the main state.
+pub struct Loaded {
+    /// The job.
+    pub job: Job,
+    /// What the script declares.
+    pub description: Description,
+    main: Host,
+    shared: Shared,
+}
+
+impl Loaded {
+    /// Runs the script's top level and reads what it declares.
+    ///
+    /// # Errors
+    /// A script that does not compile or raises.
+    pub fn new(job: Job) -> Result<Self> {
+        let shared = Shared::new(job.drive.sessions);
+        let config = config(&job, MAIN_STREAM, &shared);
+        let mut main = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
+        let description = main.describe().map_err(|message| anyhow!(message))?;
+        Ok(Self {
+            job,
+            description,
+            main,
+            shared,
+        })
+    }
+
+    /// With another number of sessions, driven by at most as many workers as there are cores.
+    pub fn with_sessions(mut self, sessions: u32) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        self.job.drive.sessions = sessions;
+        self.job.drive.workers = cores.min(sessions);
+        // The main state, made before, needs no barrier.
+        self.shared.barrier = Arc::new(Barrier::new(sessions));
+        self
+    }
+
+    /// Sets what could only be known once the script was loaded, and makes ready to run.
+    ///
+    /// # Errors
+    /// A target that cannot be.
+    pub fn ready(
+        self,
+        options: Vec<(String, OptionValue)>,
+        stop: Arc<StopSignal>,
+    ) -> Result<Ready> {
+        let Self {
+            mut job,
+            description,
+            main,
+            shared,
+        } = self;
+        job.options = options;
+        main.set_options(&job.options)
+            .map_err(|message| anyhow!(message))?;
+        let connector = match &job.target {
+            Some(target) => Some(dyno_drivers::connector(target)?),
+            None => None,
+        };
+        if connector
+            .as_ref()
+            .is_some_and(|connector| connector.blocks())
+        {
+            job.drive.workers = job.drive.sessions;
+        }
+        let main = Single::new(main, connector.clone(), Arc::clone(&stop))?;
+        Ok(Ready {
+            job,
+            description,
+            connector,
+            stop,
+            main,
+            shared,
+        })
+    }
+}
+
+/// A job ready to run.
+pub struct Ready {
+    /// The job.
+    pub job: Job,
+    /// What the script declares.
+    pub description: Description,
+    /// Makes connections.
+    pub connector: Option<Arc<dyn Connector>>,
+    /// Ends it early.
+    pub stop: Arc<StopSignal>,
+    main: Single<Host>,
+    shared: Shared,
+}
+
+impl Ready {
+    /// Calls a function of the main state if the script defines it (`init`, `done`).
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn call(&mut self, name: &str) -> Result<()> {
+        self.main
+            .run(&Entry::Call(name.to_owned()))
+            .map_err(|message| anyhow!(message))
+    }
+
+    /// Runs the sessions within the drive's limits.
+    ///
+    /// # Errors
+    /// What keeps the run from starting.
+    pub fn run(&self, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
+        if !self
+            .description
+            .functions
+            .iter()
+            .any(|name| name == "event" || name == "thread_run")
+        {
+            bail!(
+                "cannot find the event() function in {}",
+                self.job.source.path
+            );
+        }
+        self.start(Entry::Run, observer)
+    }
+
+    /// Runs a command of the script: in all sessions if it is parallel, else in the main state.
+    ///
+    /// # Errors
+    /// What it raised, in any session.
+    pub fn command(&mut self, name: &str, observer: impl FnMut(Progress<'_>)) -> Result<()> {
+        let parallel = self
+            .description
+            .commands
+            .iter()
+            .any(|(own, parallel)| own == name && *parallel);
+        let known = self.description.commands.iter().any(|(own, _)| own == name)
+            || self.description.functions.iter().any(|own| own == name);
+        if !known {
+            bail!(
+                "'{}' does not implement the '{name}' command",
+                self.job.source.path
+            );
+        }
+        let entry = Entry::Command(name.to_owned());
+        if !parallel || self.job.drive.sessions == 1 {
+            return self.main.run(&entry).map_err(|message| anyhow!(message));
+        }
+        let outcome = self.start(entry, observer)?;
+        match outcome
+            .failures
+            .iter()
+            .find(|(_, why)| why != "another session failed")
+        {
+            None => Ok(()),
+            Some((Some(tid), why)) => Err(anyhow!("{why}")).context(format!("session {tid}")),
+            Some((None, why)) => Err(anyhow!("{why}")),
+        }
+    }
+
+    /// How far a load has come.
+    pub fn progress(&self) -> Arc<LoadProgress> {
+        Arc::clone(&self.shared.progress)
+    }
+
+    /// A host of its own for report functions, with the script's top level run in it.
+    ///
+    /// # Errors
+    /// What the top level raised.
+    pub fn reporter(&self) -> Result<Host> {
+        let base = u64::from(self.job.drive.sessions);
+        let config = config(&self.job, base, &self.shared);
+        let mut host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
+        host.describe().map_err(|message| anyhow!(message))?;
+        Ok(host)
+    }
+
+    /// Whether a script has asked for a database driver.
+    pub fn driver_used(&self) -> bool {
+        self.shared.driver_used.load(Ordering::Relaxed)
+    }
+
+    /// The main state.
+    pub fn main(&mut self) -> &mut Host {
+        self.main.program()
+    }
+
+    fn start(&self, entry: Entry, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
+        if self
+            .connector
+            .as_ref()
+            .is_some_and(|connector| !connector.blocks())
+        {
+            let drive = &self.job.drive;
+            let needed = u64::from(drive.sessions) + 4 * u64::from(drive.workers);
+            ensure_descriptors(needed + DESCRIPTORS_SPARE)?;
+        }
+        let config = RunConfig {
+            drive: self.job.drive.clone(),
+            connector: self.connector.clone(),
+            stop: Arc::clone(&self.stop),
+            entry,
+        };
+        let (job, shared) = (self.job.clone(), self.shared.clone());
+        let factory = move |_| Host::new(Arc::new(self::config(&job, 0, &shared)));
+        Ok(Run::start(config, factory, observer)?)
+    }
+}
+
+/// Sets the main state's streams apart from those of sessions.
+const MAIN_STREAM: u64 = 1 << 32;
+
+fn config(job: &Job, stream_base: u64, shared: &Shared) -> HostConfig {
+    HostConfig {
+        source: job.source.clone(),
+        builtins: workloads::SCRIPTS,
+        options: job.options.clone(),
+        argv: job.argv.clone(),
+        command: job.command.clone(),
+        seed: job.drive.seed,
+        stream_base,
+        rand: job.rand.clone(),
+        driver_name: job.target.as_ref().map(|target| driver_name(target.family)),
+        percentile: job.percentile,
+        ignored_errors: job.ignored_errors.clone(),
+        reconnect_lost: job.reconnect_lost,
+        emulate_prepared: job.emulate_prepared,
+        luajit_cmd: job.luajit_cmd.clone(),
+        quiet_scripts: job.quiet_scripts,
+        barrier: Arc::clone(&shared.barrier),
+        progress: Arc::clone(&shared.progress),
+        unique: Arc::clone(&shared.unique),
+        driver_used: Arc::clone(&shared.driver_used),
+        log: job.log,
+    }
+}
+
+/// The family's name as scripts know it.
+pub fn driver_name(family: Family) -> &'static str {
+    match family {
+        Family::Mysql => "mysql",
+        Family::Postgres => "pgsql",
+        Family::Sqlite => "sqlite",
+    }
+}
+
+/// The errors after which an event is run again unless the user says otherwise: deadlocks, lock
+/// wait timeouts and serialisation failures, as sysbench has them, and SQLite's busy states.
+pub fn default_ignored_errors(family: Option<Family>) -> Vec<String> {
+    let codes: &[&str] = match family {
+        Some(Family::Mysql) => &["1213", "1020", "1205"],
+        Some(Family::Postgres) => &["40P01", "40001", "23505"],
+        Some(Family::Sqlite) => &["5", "261", "517"],
+        None => &[],
+    };
+    codes.iter().map(|code| (*code).to_owned()).collect()
+}

@@ -1,0 +1,370 @@
+//! The command line: one definition per option, from which the parser and `--help` come.
+//!
+//! Scripts declare options of their own, known only once the script is loaded. So a command line
+//! is read twice: leniently, to find the script and what shapes its loading, then strictly.
+
+use std::fmt::Write as _;
+
+use dyno_script::{OptionKind, ScriptOption};
+
+/// An option of Dyno's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Opt {
+    /// Without dashes. `-` and `_` are the same on the command line.
+    pub name: &'static str,
+    /// The one-letter form.
+    pub short: Option<char>,
+    /// Other names, not shown in help.
+    pub aliases: &'static [&'static str],
+    /// How help shows the value; `None` for a switch.
+    pub value: Option<&'static str>,
+    /// The value may be left out (then only `--name=VALUE` gives one).
+    pub bare: bool,
+    /// One sentence without a full stop.
+    pub help: &'static str,
+    /// Heading in help.
+    pub group: &'static str,
+}
+
+/// A usage error: what, where, what to try.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+/// A command line taken apart.
+#[derive(Clone, Debug, Default)]
+pub struct Parsed {
+    /// Dyno's own options by canonical name, in order; the last one counts.
+    pub own: Vec<(&'static str, Option<String>)>,
+    /// The script's options by declared name.
+    pub script: Vec<(String, Option<String>)>,
+    /// What is not an option.
+    pub words: Vec<String>,
+}
+
+impl Parsed {
+    /// Whether the option was given.
+    pub fn has(&self, name: &str) -> bool {
+        self.own.iter().any(|(own, _)| *own == name)
+    }
+
+    /// The last value given.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.own
+            .iter()
+            .rev()
+            .find(|(own, _)| *own == name)
+            .and_then(|(_, v)| v.as_deref())
+    }
+}
+
+/// How options are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grammar {
+    /// `--name VALUE`, `--name=VALUE`, `-n VALUE`.
+    Dyno,
+    /// `--name[=VALUE]` only.
+    Sysbench,
+}
+
+/// What is known of the script's options.
+#[derive(Clone, Copy, Debug)]
+pub enum Script<'a> {
+    /// The script is not loaded yet: what is not Dyno's own is passed over.
+    Unknown,
+    /// It declares these.
+    Declares(&'a [ScriptOption]),
+    /// It declares none and takes any.
+    TakesAny,
+}
+
+/// Reads a command line.
+///
+/// # Errors
+/// An unknown option (with the nearest known one), a missing or superfluous value.
+pub fn parse(
+    args: &[String],
+    own: &[Opt],
+    script: Script<'_>,
+    grammar: Grammar,
+) -> Result<Parsed, UsageError> {
+    let mut parsed = Parsed::default();
+    let mut rest = args.iter().peekable();
+    while let Some(arg) = rest.next() {
+        let Some((name, inline)) = split(arg, grammar) else {
+            parsed.words.push(arg.clone());
+            continue;
+        };
+        let next_is_value = grammar == Grammar::Dyno
+            && rest
+                .peek()
+                .is_some_and(|next| !next.starts_with("--") || next.len() == 2);
+        // A script may declare an option of Dyno's name; then both get the value.
+        let declared = match script {
+            Script::Declares(options) => find_script(options, &name),
+            Script::Unknown | Script::TakesAny => None,
+        };
+        if let Some(opt) = find_own(own, &name) {
+            let value = take_value(opt, arg, inline, next_is_value, &mut rest)?;
+            if let Some(option) = declared {
+                parsed.script.push((option.name.clone(), value.clone()));
+            }
+            parsed.own.push((opt.name, value));
+            continue;
+        }
+        match (declared, script) {
+            (Some(option), _) => {
+                let takes_next =
+                    inline.is_none() && next_is_value && option.kind != OptionKind::Bool;
+                let value = if takes_next {
+                    rest.next().cloned()
+                } else {
+                    inline
+                };
+                if value.is_none() && option.kind != OptionKind::Bool && grammar == Grammar::Dyno {
+                    return Err(UsageError(format!(
+                        "--{name} needs a value, e.g. --{name}=…"
+                    )));
+                }
+                parsed.script.push((option.name.clone(), value));
+            }
+            (None, Script::TakesAny) => {
+                parsed
+                    .script
+                    .push((name.trim_start_matches('-').to_owned(), inline));
+            }
+            (None, Script::Unknown) => {
+                // Before the workload's name a value is not told from it; after it, it may be.
+                if inline.is_none() && next_is_value && !parsed.words.is_empty() {
+                    rest.next();
+                }
+            }
+            (None, Script::Declares(options)) => return Err(unknown(&name, own, options)),
+        }
+    }
+    Ok(parsed)
+}
+
+/// `--name[=value]` or `-n` taken apart; `None` for a word.
+fn split(arg: &str, grammar: Grammar) -> Option<(String, Option<String>)> {
+    if let Some(long) = arg.strip_prefix("--") {
+        return match long.split_once('=') {
+            Some((name, value)) => Some((name.to_owned(), Some(value.to_owned()))),
+            None => Some((long.to_owned(), None)),
+        };
+    }
+    let short = arg.strip_prefix('-').filter(|_| grammar == Grammar::Dyno)?;
+    let mut chars = short.chars();
+    let letter = chars.next()?;
+    let value = chars.as_str().trim_start_matches('=');
+    Some((
+        letter.to_string(),
+        (!value.is_empty()).then(|| value.to_owned()),
+    ))
+}
+
+fn take_value<'a>(
+    opt: &Opt,
+    arg: &str,
+    inline: Option<String>,
+    next_is_value: bool,
+    rest: &mut impl Iterator<Item = &'a String>,
+) -> Result<Option<String>, UsageError> {
+    match (opt.value, inline) {
+        (None, Some(value)) => Err(UsageError(format!(
+            "--{} is a switch and takes no value ('{value}')",
+            opt.name
+        ))),
+        (None, None) => Ok(None),
+        (Some(_), Some(value)) => Ok(Some(value)),
+        (Some(_), None) if opt.bare => Ok(None),
+        (Some(_), None) if next_is_value => Ok(rest.next().cloned()),
+        (Some(value), None) => {
+            let name = opt.name;
+            Err(UsageError(format!(
+                "{arg} needs a value: --{name}={value} ({})",
+                opt.help
+            )))
+        }
+    }
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len()
+        && a.bytes()
+            .zip(b.bytes())
+            .all(|(a, b)| a == b || (is_dash(a) && is_dash(b)))
+}
+
+fn is_dash(c: u8) -> bool {
+    c == b'-' || c == b'_'
+}
+
+fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
+    own.iter().find(|opt| {
+        same(opt.name, name)
+            || opt.aliases.iter().any(|alias| same(alias, name))
+            || opt
+                .short
+                .is_some_and(|short| name.len() == 1 && name.starts_with(short))
+    })
+}
+
+fn find_script<'a>(options: &'a [ScriptOption], name: &str) -> Option<&'a ScriptOption> {
+    options.iter().find(|option| same(&option.name, name))
+}
+
+fn unknown(name: &str, own: &[Opt], options: &[ScriptOption]) -> UsageError {
+    let names = own
+        .iter()
+        .map(|opt| opt.name)
+        .chain(options.iter().map(|o| o.name.as_str()));
+    let nearest = names
+        .map(|known| {
+            (
+                strsim::osa_distance(&known.replace('_', "-"), &name.replace('_', "-")),
+                known,
+            )
+        })
+        .min();
+    let hint = match nearest {
+        Some((distance, known)) if distance <= 1 + name.len() / 4 => {
+            format!("; did you mean --{known}?")
+        }
+        _ => "; see --help".to_owned(),
+    };
+    let dashes = if name.len() == 1 { "-" } else { "--" };
+    UsageError(format!("unknown option {dashes}{name}{hint}"))
+}
+
+/// Help on Dyno's own options, by group, `skip` left out.
+pub fn help(own: &[Opt]) -> String {
+    let mut text = String::new();
+    let mut group = "";
+    for opt in own.iter().filter(|opt| !opt.help.is_empty()) {
+        if opt.group != group {
+            group = opt.group;
+            let _ = writeln!(text, "\n{group}:");
+        }
+        let short = opt
+            .short
+            .map_or("    ".to_owned(), |short| format!("-{short}, "));
+        let value = match (opt.value, opt.bare) {
+            (None, _) => String::new(),
+            (Some(value), true) => format!("[={value}]"),
+            (Some(value), false) => format!(" {value}"),
+        };
+        let head = format!("{short}--{}{value}", opt.name);
+        if head.len() > 30 {
+            let _ = writeln!(text, "  {head}\n  {:30} {}", "", opt.help);
+        } else {
+            let _ = writeln!(text, "  {head:30} {}", opt.help);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: &[Opt] = &[
+        Opt {
+            name: "sessions",
+            short: Some('c'),
+            aliases: &["threads"],
+            value: Some("N"),
+            bare: false,
+            help: "how many",
+            group: "Load",
+        },
+        Opt {
+            name: "quiet",
+            short: Some('q'),
+            aliases: &[],
+            value: None,
+            bare: false,
+            help: "say less",
+            group: "Output",
+        },
+    ];
+
+    fn args(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn tables() -> Vec<ScriptOption> {
+        let option = |name: &str, kind| ScriptOption {
+            name: name.to_owned(),
+            description: String::new(),
+            kind,
+            default: None,
+        };
+        vec![
+            option("table_size", OptionKind::Int),
+            option("skip_trx", OptionKind::Bool),
+        ]
+    }
+
+    #[test]
+    fn both_spellings_and_both_forms() {
+        let script = tables();
+        for text in [
+            "wl --threads 4 --table-size 10 --skip_trx -q",
+            "wl -c4 --table_size=10 --skip-trx --quiet",
+            "-c 4 wl --table-size=10 --skip-trx -q",
+        ] {
+            let parsed = parse(&args(text), OWN, Script::Declares(&script), Grammar::Dyno).unwrap();
+            assert_eq!(parsed.words, ["wl"], "{text}");
+            assert_eq!(parsed.value("sessions"), Some("4"), "{text}");
+            assert!(parsed.has("quiet"), "{text}");
+            assert_eq!(
+                parsed.script[0],
+                ("table_size".to_owned(), Some("10".to_owned()))
+            );
+            assert_eq!(parsed.script[1], ("skip_trx".to_owned(), None));
+        }
+    }
+
+    #[test]
+    fn the_first_reading_passes_over_what_only_the_script_knows() {
+        let parsed = parse(
+            &args("wl --table-size 10 --threads=4 --skip-trx"),
+            OWN,
+            Script::Unknown,
+            Grammar::Dyno,
+        )
+        .unwrap();
+        assert_eq!(
+            (parsed.words.as_slice(), parsed.value("sessions")),
+            (&["wl".to_owned()][..], Some("4"))
+        );
+    }
+
+    #[test]
+    fn sysbench_takes_values_with_an_equals_sign_only() {
+        let script = tables();
+        let parsed = parse(
+            &args("--threads=4 wl run"),
+            OWN,
+            Script::Declares(&script),
+            Grammar::Sysbench,
+        );
+        assert_eq!(parsed.unwrap().words, ["wl", "run"]);
+    }
+
+    #[test]
+    fn mistakes_name_the_nearest() {
+        let script = tables();
+        let message = |text: &str| {
+            parse(&args(text), OWN, Script::Declares(&script), Grammar::Dyno)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(message("wl --table-sise=1").contains("did you mean --table_size"));
+        assert!(message("wl --session=1").contains("did you mean --sessions"));
+        assert!(message("wl --zzzzzz").contains("see --help"));
+        assert!(message("wl --quiet=1").contains("takes no value"));
+        assert!(message("wl --sessions").contains("needs a value"));
+    }
+}

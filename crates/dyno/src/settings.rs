@@ -1,0 +1,183 @@
+//! From words on the command line to settings.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use dyno_core::clock::wall_time;
+use dyno_core::plan::{OptionValue, RandKind, RandPlan};
+use dyno_core::units;
+use dyno_script::ScriptOption;
+
+use crate::options::{Parsed, UsageError};
+
+/// Options are misused: the exit status says so.
+pub fn usage(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
+}
+
+/// A whole number, perhaps with a multiplier.
+pub fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
+    match parsed.value(name) {
+        None => Ok(otherwise),
+        Some(text) => units::parse_count(text).map_err(|error| usage(format!("--{name}: {error}"))),
+    }
+}
+
+/// A duration.
+pub fn duration(parsed: &Parsed, name: &str, otherwise: Duration) -> Result<Duration> {
+    match parsed.value(name) {
+        None => Ok(otherwise),
+        Some(text) => {
+            units::parse_duration(text).map_err(|error| usage(format!("--{name}: {error}")))
+        }
+    }
+}
+
+/// A number that may have a fraction.
+pub fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
+    match parsed.value(name) {
+        None => Ok(otherwise),
+        Some(text) => text
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| usage(format!("--{name}: '{text}' is no number"))),
+    }
+}
+
+/// A seed: the one given, or one from the clock.
+pub fn seed(parsed: &Parsed, name: &str) -> Result<u64> {
+    match count(parsed, name, 0)? {
+        // 32 bits are enough to be different each time, and short enough to be typed again.
+        0 => Ok(u64::from(wall_time().as_nanos() as u32).max(1)),
+        seed => Ok(seed),
+    }
+}
+
+/// The distributions' settings, by the names that both command lines share.
+pub fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
+    let mut plan = RandPlan::default();
+    if let Some(kind) = parsed.value("rand-type") {
+        plan.kind = match kind {
+            "uniform" => RandKind::Uniform,
+            "gaussian" => RandKind::Gaussian,
+            "special" => RandKind::Special,
+            "pareto" => RandKind::Pareto,
+            "zipfian" => RandKind::Zipfian,
+            _ => {
+                return Err(usage(format!(
+                    "--rand-type: '{kind}' is none of uniform, gaussian, special, pareto, zipfian"
+                )));
+            }
+        };
+    }
+    plan.pareto_h = number(parsed, "rand-pareto-h", plan.pareto_h)?;
+    plan.zipfian_exp = number(parsed, "rand-zipfian-exp", plan.zipfian_exp)?;
+    let small = |name: &str, otherwise: u32| -> Result<u32> {
+        let value = count(parsed, name, u64::from(otherwise))?;
+        u32::try_from(value).with_context(|| format!("--{name}: {value} is too much"))
+    };
+    plan.spec_iter = small("rand-spec-iter", plan.spec_iter)?;
+    plan.spec_pct = small("rand-spec-pct", plan.spec_pct)?;
+    plan.spec_res = small("rand-spec-res", plan.spec_res)?;
+    if !(plan.pareto_h > 0.0 && plan.pareto_h < 1.0) {
+        return Err(usage("--rand-pareto-h must lie between 0 and 1"));
+    }
+    if plan.zipfian_exp < 0.0 {
+        return Err(usage("--rand-zipfian-exp must not be negative"));
+    }
+    if plan.spec_iter == 0 || plan.spec_pct > 100 || plan.spec_res > 100 {
+        return Err(usage(
+            "--rand-spec-iter must be at least 1, --rand-spec-pct and --rand-spec-res at most 100",
+        ));
+    }
+    Ok(plan)
+}
+
+/// Percentiles: numbers above 0 and up to 100.
+pub fn percentiles(text: &str) -> Result<Vec<f64>> {
+    let mut percentiles = Vec::new();
+    for item in text
+        .split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+    {
+        let percent = item.trim_start_matches('p').parse::<f64>().ok();
+        match percent.filter(|percent| *percent > 0.0 && *percent <= 100.0) {
+            Some(percent) => percentiles.push(percent),
+            None => {
+                return Err(usage(format!(
+                    "--percentiles: '{item}' is no percentile (above 0 and up to 100)"
+                )));
+            }
+        }
+    }
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
+    Ok(percentiles)
+}
+
+/// Workers: a number, or one per session.
+pub fn workers(parsed: &Parsed, sessions: u32) -> Result<u32> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    match parsed.value("workers") {
+        None => Ok(cores.min(sessions)),
+        Some("sessions") => Ok(sessions),
+        Some(text) => match text.parse::<u32>() {
+            Ok(workers) if workers > 0 => Ok(workers.min(sessions)),
+            _ => Err(usage(format!(
+                "--workers: '{text}' is neither a number above 0 nor 'sessions'"
+            ))),
+        },
+    }
+}
+
+/// The values of a script's options: those given, and the defaults of the others.
+pub fn script_options(
+    declared: &[ScriptOption],
+    given: &[(String, Option<String>)],
+) -> Result<Vec<(String, OptionValue)>> {
+    declared
+        .iter()
+        .map(|option| {
+            let text = given
+                .iter()
+                .rev()
+                .find(|(name, _)| *name == option.name)
+                .map(|(_, value)| value.as_deref());
+            let value = option
+                .value(text)
+                .map_err(|error| usage(error.to_string()))?;
+            Ok((option.key(), value))
+        })
+        .collect()
+}
+
+/// The names of options that are not at their default.
+pub fn changed(declared: &[ScriptOption], values: &[(String, OptionValue)]) -> Vec<String> {
+    let is_default = |name: &str, value: &OptionValue| {
+        declared
+            .iter()
+            .find(|option| option.key() == name)
+            .is_some_and(|option| option.value(None).is_ok_and(|default| default == *value))
+    };
+    values
+        .iter()
+        .filter(|(name, value)| !is_default(name, value))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// `on` or `off`; a switch alone is on.
+pub fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
+    if !parsed.has(name) {
+        return Ok(false);
+    }
+    match parsed.value(name) {
+        None | Some("" | "on" | "true" | "1") => Ok(true),
+        Some("off" | "false" | "0") => Ok(false),
+        Some(other) => bail!(UsageError(format!(
+            "--{name}: '{other}' is neither on nor off"
+        ))),
+    }
+}

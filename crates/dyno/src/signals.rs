@@ -1,0 +1,38 @@
+//! Ctrl-C: the first ends the run early with its report, the second at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dyno_load::{StopLevel, StopSignal};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// How long an abandoned run may take to end by itself.
+const ABANDON: Duration = Duration::from_secs(2);
+/// The exit status of a run ended by the user at once: 128 + SIGINT, as shells have it.
+const STATUS_INTERRUPTED: i32 = 130;
+
+/// Makes SIGINT and SIGTERM raise the signal that is returned.
+///
+/// # Errors
+/// The system refuses handlers.
+pub fn install() -> Result<Arc<StopSignal>> {
+    let stop = StopSignal::new();
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
+    let raised = Arc::clone(&stop);
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for _ in signals.forever() {
+                if raised.raise() == StopLevel::Abandon {
+                    // A script that blocks its worker would keep the process for ever.
+                    std::thread::sleep(ABANDON);
+                    #[allow(clippy::disallowed_methods)] // there is no main() left to return to
+                    std::process::exit(STATUS_INTERRUPTED);
+                }
+            }
+        })
+        .context("cannot start the signals' thread")?;
+    Ok(stop)
+}

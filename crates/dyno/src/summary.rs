@@ -1,0 +1,350 @@
+//! From a run's outcome to its summary.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::clock::{Nanos, wall_time};
+use dyno_core::db::ServerInfo;
+use dyno_core::plan::OptionValue;
+use dyno_core::summary::{
+    ClientCost, EndpointSummary, IntervalSummary, OpenLoopSummary, RunSummary, SCHEMA_VERSION,
+    TargetSummary, WorkloadSummary,
+};
+use dyno_load::RunOutcome;
+use dyno_report::summarize::{self, SessionTotal};
+
+use crate::job::Ready;
+
+/// A share of a core from which a worker is called busy.
+const WORKER_BUSY: f64 = 0.9;
+/// A share of the host's CPU time from which the host is called busy.
+const HOST_BUSY: f64 = 0.95;
+/// A stall of a worker's loop from which its script is suspected to block.
+const STALL_NS: Nanos = 50_000_000;
+/// Fewer events than this say little.
+const EVENTS_FEW: u64 = 100;
+
+/// Readings taken when the measurement began.
+pub struct Start {
+    /// Seconds since the Unix epoch.
+    unix_s: f64,
+    usage: Arc<Usage>,
+}
+
+/// CPU times, filled in when the measurement begins.
+#[derive(Default)]
+struct Usage {
+    user_us: AtomicU64,
+    system_us: AtomicU64,
+    host_busy: AtomicU64,
+    host_total: AtomicU64,
+}
+
+impl Start {
+    /// Reads CPU times at the instant `measured`, on a thread that sleeps until then.
+    pub fn at(measured: Nanos) -> Self {
+        let wait = Duration::from_nanos(measured.saturating_sub(Clock.now()));
+        let usage = Arc::new(Usage::default());
+        usage.read();
+        if !wait.is_zero() {
+            let late = Arc::clone(&usage);
+            // Without the thread the figures include the warm-up, which is no reason to stop.
+            let _ = std::thread::Builder::new()
+                .name("usage".to_owned())
+                .spawn(move || {
+                    std::thread::sleep(wait);
+                    late.read();
+                });
+        }
+        Self {
+            unix_s: (wall_time() + wait).as_secs_f64(),
+            usage,
+        }
+    }
+}
+
+impl Usage {
+    fn read(&self) {
+        let usage = usage();
+        self.user_us
+            .store(micros(usage.ru_utime), Ordering::Relaxed);
+        self.system_us
+            .store(micros(usage.ru_stime), Ordering::Relaxed);
+        let (busy, total) = host_cpu().unwrap_or_default();
+        self.host_busy.store(busy, Ordering::Relaxed);
+        self.host_total.store(total, Ordering::Relaxed);
+    }
+}
+
+fn usage() -> libc::rusage {
+    // SAFETY: all-zero is a valid rusage, which the kernel then fills.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    }
+}
+
+fn micros(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64
+}
+
+/// Busy and all CPU time of the host since it started, in ticks (`/proc/stat`).
+fn host_cpu() -> Option<(u64, u64)> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let fields: Vec<u64> = stat
+        .lines()
+        .next()?
+        .split_whitespace()
+        .skip(1)
+        .filter_map(|f| f.parse().ok())
+        .collect();
+    // user nice system idle iowait irq softirq steal (guest times are within user and nice).
+    let total: u64 = fields.iter().take(8).sum();
+    let idle = fields.get(3)? + fields.get(4)?;
+    Some((total - idle, total))
+}
+
+/// What the user asked for that shapes the summary.
+pub struct Asked {
+    /// As typed.
+    pub workload: String,
+    /// The script's own options.
+    pub options: Vec<(String, OptionValue)>,
+    /// Those of them that are not at their default.
+    pub changed: Vec<String>,
+    /// Percentiles to show.
+    pub percentiles: Vec<f64>,
+    /// Who answers at the target.
+    pub server: ServerInfo,
+}
+
+/// Puts a summary together.
+pub fn summarise(
+    ready: &Ready,
+    outcome: &RunOutcome,
+    start: &Start,
+    asked: &Asked,
+    intervals: Vec<IntervalSummary>,
+) -> RunSummary {
+    let measured_s = (outcome.measured_end.saturating_sub(outcome.measured_start)) as f64 / 1e9;
+    let latencies = &outcome.totals.latencies;
+    let open = ready.job.drive.open_loop;
+    let rates = summarize::rates(&outcome.in_window(), measured_s);
+    let sessions: Vec<SessionTotal> = outcome
+        .sessions
+        .iter()
+        .map(|session| SessionTotal {
+            events: session.events,
+            busy_ns: session.busy_ns,
+        })
+        .collect();
+    let client = client_cost(outcome, start);
+    let mut summary = RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
+        started_unix_s: start.unix_s,
+        end: outcome.end.clone(),
+        workload: WorkloadSummary {
+            name: asked.workload.clone(),
+            command: "run".to_owned(),
+            options: asked.options.clone(),
+            changed: asked.changed.clone(),
+        },
+        target: target(ready, &asked.server),
+        drive: ready.job.drive.clone(),
+        rand: ready.job.rand.clone(),
+        measured_s,
+        elapsed_s: outcome.elapsed_ns as f64 / 1e9,
+        totals: outcome.totals.counters,
+        rates,
+        service: summarize::service(latencies, &asked.percentiles),
+        response: open.map(|_| summarize::response(latencies, &asked.percentiles)),
+        open_loop: open.map(|open| OpenLoopSummary {
+            offered_per_s: open.per_second,
+            achieved_per_s: rates.events_per_s,
+            backlog: outcome.backlog,
+            backlog_max: outcome.backlog_max,
+            pacing_lag: outcome
+                .pacing_lag
+                .as_ref()
+                .map_or_else(Default::default, |lag| {
+                    summarize::service(lag, &asked.percentiles)
+                }),
+        }),
+        events_in_grace: outcome.events_in_grace(),
+        events_unfinished: outcome.unfinished,
+        errors: outcome.totals.errors.clone(),
+        fairness: summarize::fairness(&sessions),
+        endpoints: endpoints(ready, outcome),
+        client,
+        limits: Vec::new(),
+        warnings: Vec::new(),
+        intervals,
+    };
+    summary.limits = limits(&summary, start);
+    summary.warnings = warnings(&summary, outcome);
+    summary
+}
+
+fn target(ready: &Ready, server: &ServerInfo) -> TargetSummary {
+    let url = ready
+        .job
+        .target
+        .as_ref()
+        .map_or_else(String::new, dyno_core::Target::label);
+    let server = server.clone();
+    TargetSummary {
+        url,
+        product: server.product,
+        version: server.version,
+        tls: server.tls,
+    }
+}
+
+fn endpoints(ready: &Ready, outcome: &RunOutcome) -> Vec<EndpointSummary> {
+    let names = ready
+        .connector
+        .as_ref()
+        .map(|c| c.endpoints())
+        .unwrap_or_default();
+    names
+        .into_iter()
+        .zip(
+            outcome
+                .totals
+                .endpoints
+                .iter()
+                .copied()
+                .chain(std::iter::repeat(0)),
+        )
+        .map(|(name, queries)| EndpointSummary { name, queries })
+        .collect()
+}
+
+fn client_cost(outcome: &RunOutcome, start: &Start) -> ClientCost {
+    let now = usage();
+    let seconds =
+        |now: u64, then: &AtomicU64| now.saturating_sub(then.load(Ordering::Relaxed)) as f64 / 1e6;
+    let counters = outcome.totals.counters;
+    let cpu_us: f64 = outcome
+        .workers
+        .iter()
+        .map(|worker| worker.cpu_ns as f64 / 1e3)
+        .sum();
+    let per = |count: u64| {
+        if count > 0 {
+            cpu_us / count as f64
+        } else {
+            0.0
+        }
+    };
+    let queries = counters.queries();
+    ClientCost {
+        user_s: seconds(micros(now.ru_utime), &start.usage.user_us),
+        system_s: seconds(micros(now.ru_stime), &start.usage.system_us),
+        us_per_event: per(counters.events),
+        us_per_query: (queries > 0).then(|| per(queries)),
+        worker_busy: outcome.workers.iter().map(|worker| worker.busy).collect(),
+        stall_max_ms: outcome
+            .workers
+            .iter()
+            .map(|w| w.stall_ns_max)
+            .max()
+            .unwrap_or(0) as f64
+            / 1e6,
+        rss_max_bytes: now.ru_maxrss as u64 * 1024,
+    }
+}
+
+/// What limits the figure, as far as it can be seen from here.
+fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
+    let mut limits = Vec::new();
+    let embedded = summary.target.url.starts_with("sqlite:");
+    let busiest = summary
+        .client
+        .worker_busy
+        .iter()
+        .copied()
+        .fold(0.0, f64::max);
+    if busiest >= WORKER_BUSY && !embedded && !summary.target.url.is_empty() {
+        limits.push(format!(
+            "The load generator: its busiest worker used {:.0} % of a core. More --workers, \
+             on a host with more cores, would push harder.",
+            busiest * 100.0
+        ));
+    }
+    if let Some((busy, total)) = host_cpu() {
+        let then = &start.usage;
+        let busy = busy.saturating_sub(then.host_busy.load(Ordering::Relaxed)) as f64;
+        let total = total.saturating_sub(then.host_total.load(Ordering::Relaxed)) as f64;
+        if total > 0.0 && busy / total >= HOST_BUSY {
+            let own = summary.client.user_s + summary.client.system_s;
+            let ticks = 100.0; // USER_HZ, fixed for user space on Linux
+            limits.push(format!(
+                "The CPUs of this host: {:.0} % busy, {:.0} % of that by Dyno itself.",
+                busy / total * 100.0,
+                (own * ticks / busy * 100.0).min(100.0)
+            ));
+        }
+    }
+    if let Some(open) = &summary.open_loop
+        && open.achieved_per_s < open.offered_per_s * 0.98
+        && open.backlog > 0
+    {
+        limits.push(format!(
+            "The target or the number of sessions: {:.1} of {:.1} events per second were \
+             served, and {} were waiting at the end.",
+            open.achieved_per_s, open.offered_per_s, open.backlog
+        ));
+    }
+    limits
+}
+
+fn warnings(summary: &RunSummary, outcome: &RunOutcome) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (tid, why) in &outcome.failures {
+        warnings.push(match tid {
+            Some(tid) => format!("Session {tid} failed: {why}"),
+            None => why.clone(),
+        });
+    }
+    if summary.totals.events == 0 {
+        warnings.push("No event ended within the measurement.".to_owned());
+    } else if summary.totals.events < EVENTS_FEW {
+        warnings.push(format!(
+            "Only {} events: a longer --time would tell more.",
+            summary.totals.events
+        ));
+    }
+    let embedded = summary.target.url.starts_with("sqlite:");
+    let shared = summary.drive.sessions > summary.drive.workers;
+    let stall = outcome
+        .workers
+        .iter()
+        .map(|worker| worker.stall_ns_max)
+        .max()
+        .unwrap_or(0);
+    if stall > STALL_NS && shared && !embedded {
+        warnings.push(format!(
+            "A worker was kept from its sockets for {:.0} ms, and with it all of its sessions: \
+             if the script blocks (os.execute, FFI calls), try --workers sessions.",
+            stall as f64 / 1e6
+        ));
+    }
+    if let Some(open) = &summary.open_loop {
+        let lag = &open.pacing_lag;
+        if lag.count > 0 && lag.max_ms > 10.0 {
+            warnings.push(format!(
+                "The generator itself began an event {:.1} ms late.",
+                lag.max_ms
+            ));
+        }
+    }
+    if summary.drive.time.is_none() && summary.drive.events.is_none() {
+        warnings.push("The run had no limit but the user's patience.".to_owned());
+    }
+    warnings
+}

@@ -1,0 +1,46 @@
+//! The workloads that come with the binary.
+
+use dyno_script::Builtins;
+
+macro_rules! workloads {
+    ($($name:literal: $about:literal),* $(,)?) => {
+        /// Name and script of each.
+        pub const SCRIPTS: Builtins =
+            &[$(($name, include_str!(concat!("../../../workloads/", $name, ".lua")))),*];
+        /// Name and one line about each; an empty line for what is no workload itself.
+        pub const ABOUT: &[(&str, &str)] = &[$(($name, $about)),*];
+    };
+}
+
+workloads! {
+    "oltp_read_write": "the classic transaction: reads by id and range, updates, delete, insert",
+    "oltp_read_only": "the reading half of it: 10 rows by id, 4 ranges",
+    "oltp_write_only": "the writing half of it",
+    "oltp_point_select": "one row by its id, no transaction",
+    "oltp_insert": "one row inserted, no transaction",
+    "oltp_delete": "one row deleted by its id, no transaction",
+    "oltp_update_index": "one row's indexed column updated, no transaction",
+    "oltp_update_non_index": "one row's other column updated, no transaction",
+    "bulk_insert": "rows inserted in large statements, each session into its own table",
+    "select_random_points": "rows by a list of random keys",
+    "select_random_ranges": "counts over a list of random key ranges",
+    "oltp_common": "",
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_script_of_the_folder_is_in_the_binary() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads");
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "lua"))
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        let mut known: Vec<&str> = super::SCRIPTS.iter().map(|(name, _)| *name).collect();
+        known.sort_unstable();
+        assert_eq!(names, known);
+    }
+}
