@@ -348,13 +348,13 @@ impl<P: Program> Worker<P> {
 
     /// Hands over the rest and says good-bye.
     fn end(mut self) {
-        let at = now();
+        let (at, cpu) = (now(), thread_cpu());
         for session in 0..self.state.sessions.len() {
             if self.state.sessions[session].stage != Stage::Ended {
                 self.abandon(session);
             }
         }
-        let (cpu_start, start) = self.state.measuring_since.unwrap_or((thread_cpu(), at));
+        let (cpu_start, start) = self.state.measuring_since.unwrap_or((cpu, at));
         if let Some(calendar) = &self.state.calendar {
             let (index, since) = calendar.running();
             let begun = self.state.begun;
@@ -382,7 +382,7 @@ impl<P: Program> Worker<P> {
             last_event_end: self.state.recorder.last_event_end(),
             stopped: if self.drained { None } else { stopped },
             lag: self.state.recorder.take_lag(),
-            cpu_ns: thread_cpu().saturating_sub(cpu_start),
+            cpu_ns: cpu.saturating_sub(cpu_start),
             spin_ns: self.state.spin_ns,
             span_ns: at - start,
             stall_ns_max: self.state.stall_ns_max,
