@@ -72,6 +72,11 @@ impl Generator {
         Some(arrival)
     }
 
+    /// Whether it was the events limit that ended the arrivals, and not the deadline.
+    pub(crate) fn used_up(&self) -> bool {
+        self.span.limit.is_some_and(|limit| self.measured >= limit)
+    }
+
     /// Takes all arrivals that are due at `now` and tells how many there were since the beginning.
     pub(crate) fn due_by(&mut self, now: Nanos) -> u64 {
         while self.upcoming.is_some_and(|arrival| arrival <= now) {
@@ -88,8 +93,7 @@ impl Generator {
     fn settle(&mut self) {
         let arrival = self.span.begin.saturating_add(self.offset_ns as u64);
         let past_end = self.span.end.is_some_and(|end| arrival >= end);
-        let past_limit = arrival >= self.span.measured
-            && self.span.limit.is_some_and(|limit| self.measured >= limit);
+        let past_limit = arrival >= self.span.measured && self.used_up();
         self.upcoming = (!past_end && !past_limit).then_some(arrival);
     }
 }

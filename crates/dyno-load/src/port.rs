@@ -8,7 +8,7 @@ use crate::poller;
 use crate::quota::Permission;
 use crate::recorder::Class;
 use crate::session::{OperationKind, Stage, Wait};
-use crate::state::{State, as_connection, now, settle, update_interest};
+use crate::state::{Claim, State, as_connection, now, settle, update_interest};
 
 /// After so many events without waiting a session gives way, if the worker has others.
 const TURN_EVENTS_MAX: u32 = 64;
@@ -269,8 +269,10 @@ impl State {
     #[inline]
     fn next_arrival(&mut self, session: SessionId, at: Nanos) -> Next {
         if !self.sessions[session].claimed {
-            let Some(scheduled) = self.claim() else {
-                return Next::Stop;
+            let scheduled = match self.claim() {
+                Claim::Arrival(scheduled) => scheduled,
+                Claim::Deadline(deadline) => return self.pause(session, deadline),
+                Claim::Nothing => return Next::Stop,
             };
             let record = &mut self.sessions[session];
             record.claimed = true;

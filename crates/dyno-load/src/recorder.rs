@@ -144,7 +144,14 @@ impl Recorder {
     /// An event began so much later than it was due, although its session was free.
     #[inline]
     pub(crate) fn lag(&mut self, lag_ns: Nanos) {
-        self.lag.get_or_insert_default().record_service(lag_ns);
+        if let Some(lag) = &mut self.lag {
+            lag.record_service(lag_ns);
+        }
+    }
+
+    /// Begins to keep lags: the loop is open.
+    pub(crate) fn keep_lags(&mut self) {
+        self.lag.get_or_insert_default();
     }
 
     /// A statement went to this endpoint.

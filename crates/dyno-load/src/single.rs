@@ -53,25 +53,28 @@ impl<P: Program> Single<P> {
         })
     }
 
-    /// Runs an entry to its end.
+    /// Runs an entry to its end. A stop signal that is at [`StopLevel::End`] already does not
+    /// concern it: that ended a measurement, which this entry reports on or cleans up after.
     ///
     /// # Errors
     /// The script's message, or that the user stopped it.
     pub fn run(&mut self, entry: &Entry) -> Result<(), String> {
         let mailbox = Arc::clone(&self.worker.state.mailbox);
         let _listening = self.stop.listen(Box::new(move || mailbox.waker.wake()));
-        if self.stop.level() != StopLevel::None {
+        let before = self.stop.level();
+        if before == StopLevel::Abandon {
             return Err("stopped by the user".to_owned());
         }
+        self.worker.state.after_end = before == StopLevel::End;
         let result = self.worker.run_alone(entry);
         if let Some(Message::Failed(_, why)) = self.messages.try_iter().next() {
             return Err(why);
         }
         result.map_err(|error| format!("waiting for sockets failed: {error}"))?;
-        match self.stop.level() {
-            StopLevel::None => Ok(()),
-            _ => Err("stopped by the user".to_owned()),
+        if self.worker.state.over {
+            return Err("stopped by the user".to_owned());
         }
+        Ok(())
     }
 
     /// The program.

@@ -32,6 +32,17 @@ pub(crate) struct Parts {
     pub(crate) recorder: Recorder,
 }
 
+/// What there is to wait for in an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// The arrival of this instant.
+    Arrival(Nanos),
+    /// Nothing more is due, but the run goes on until its deadline.
+    Deadline(Nanos),
+    /// Nothing any more.
+    Nothing,
+}
+
 /// A worker's state.
 pub(crate) struct State {
     pub(crate) sessions: Vec<Session>,
@@ -55,6 +66,9 @@ pub(crate) struct State {
     pub(crate) ramp_end: Nanos,
     /// Sessions run events rather than a command.
     pub(crate) has_events: bool,
+    /// This is what comes after a measurement that was ended early: only the next, more urgent
+    /// request stops it.
+    pub(crate) after_end: bool,
     /// No new event begins.
     pub(crate) stopping: bool,
     /// Everything is dropped.
@@ -107,6 +121,7 @@ impl State {
             next_mark: Nanos::MAX,
             ramp_end: 0,
             has_events: false,
+            after_end: false,
             stopping: false,
             over: false,
             stamp: 0,
@@ -133,6 +148,9 @@ impl State {
         self.next_mark = calendar.next();
         self.calendar = Some(calendar);
         self.arrivals = start.arrivals;
+        if self.arrivals.is_some() {
+            self.recorder.keep_lags();
+        }
         self.quota = start.quota;
         for session in &mut self.sessions {
             session.class = Class::Warmup;
@@ -218,6 +236,7 @@ impl State {
         }
         match self.stop.level() {
             StopLevel::None => {}
+            StopLevel::End if self.after_end => {}
             StopLevel::End => self.end_early(now),
             StopLevel::Abandon => self.over = true,
         }
@@ -244,11 +263,18 @@ impl State {
     }
 
     /// Takes the next arrival of an open loop.
-    pub(crate) fn claim(&self) -> Option<Nanos> {
-        let arrivals = self.arrivals.as_ref()?;
+    pub(crate) fn claim(&self) -> Claim {
+        let Some(arrivals) = &self.arrivals else {
+            return Claim::Nothing;
+        };
         // A generator is valid whatever a panicking thread did with it.
         let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        arrivals.claim()
+        let deadline = self.calendar.as_ref().and_then(|c| c.schedule().deadline);
+        match (arrivals.claim(), deadline) {
+            (Some(scheduled), _) => Claim::Arrival(scheduled),
+            (None, Some(deadline)) if !arrivals.used_up() => Claim::Deadline(deadline),
+            (None, _) => Claim::Nothing,
+        }
     }
 
     /// Begins a connection.

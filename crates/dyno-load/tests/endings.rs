@@ -195,6 +195,7 @@ fn waiting_for_an_arrival_ends_with_the_run() {
     let outcome = in_time(|| run(config, reads())).unwrap();
     assert_eq!(outcome.totals.counters.events, 1);
     assert_eq!(outcome.end, RunEnd::Completed);
+    assert_eq!(outcome.measured_end - outcome.measured_start, 500_000_000);
 }
 
 #[test]

@@ -32,7 +32,16 @@ fn every_arrival_below_capacity_is_served_and_both_latencies_are_recorded() {
         ..Behaviour::default()
     };
     let drive = drive(500.0, Arrivals::Constant, 8, 2);
-    let outcome = run(config(drive, Server::default()), behaviour).unwrap();
+    let mut running = Vec::new();
+    let outcome = run_observed(config(drive, Server::default()), behaviour, |progress| {
+        if let Progress::Interval(interval) = progress {
+            running.push(interval.running);
+        }
+    })
+    .unwrap();
+    // Sessions are there to the deadline, though the last arrival comes before it.
+    assert_eq!(running, [8]);
+    assert_eq!(outcome.measured_end - outcome.measured_start, 400_000_000);
     assert_eq!(accounted(&outcome), 200);
     assert!(outcome.totals.counters.events >= 150, "{outcome:?}");
     let latencies = &outcome.totals.latencies;
