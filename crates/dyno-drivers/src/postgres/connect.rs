@@ -5,7 +5,7 @@ use dyno_core::db::{DbError, ErrorClass, OutcomeKind};
 use dyno_core::target::TlsMode;
 
 use super::auth::{Auth, Credentials, Reply};
-use super::session::Step;
+use super::session::{Activity, Step};
 use super::wire::{self, GREETING_LEN_MAX, Malformed, Message, Reader};
 use super::{Postgres, PostgresOptions, errors};
 
@@ -247,6 +247,7 @@ impl Postgres {
                 };
                 self.status = *status;
                 self.handshake = None;
+                self.activity = Activity::Idle;
                 self.outcome.kind = OutcomeKind::Connected;
                 return Ok(Step::Finished);
             }

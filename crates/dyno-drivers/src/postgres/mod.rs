@@ -4,9 +4,11 @@
 //! they came, into a buffer that the connection reuses, and are split into fields only when someone
 //! asks for them. So several statements in one query give several results that wait in the buffer.
 //!
-//! `connect` greets and authenticates (with `auth`), `session` runs statements, `load` copies rows
-//! in, `placeholders` turns `?` into `$1`, `results` keeps what came, `wire` frames the messages.
+//! `connect` greets and authenticates (with `auth`), `session` runs statements (encoded by
+//! `statements`, their placeholders numbered by `placeholders`, read by `answers`), `load` copies
+//! rows in, `results` keeps what came, `wire` frames the messages, `errors` reads the server's.
 
+mod answers;
 mod auth;
 mod connect;
 mod errors;
@@ -31,7 +33,7 @@ use dyno_core::target::TlsMode;
 use crate::channel::{Next, Protocol, Received};
 use connect::Handshake;
 use results::Results;
-use session::{Activity, Step};
+use session::{Activity, Step, Task};
 use statements::Statements;
 use wire::Malformed;
 
@@ -59,6 +61,7 @@ pub struct Postgres {
     /// What a second attempt to connect would be, after the first was refused.
     second: Option<Box<Handshake>>,
     activity: Activity,
+    task: Task,
     outcome: Outcome,
     results: Results,
     /// The server's first error since the operation began; it surfaces at ReadyForQuery.
@@ -78,7 +81,8 @@ impl Postgres {
         Ok(Self {
             handshake: Some(Box::new(Handshake::new(options)?)),
             second: None,
-            activity: Activity::Idle,
+            activity: Activity::Connecting,
+            task: Task::None,
             outcome: Outcome::default(),
             results: Results::default(),
             failure: None,
@@ -97,6 +101,7 @@ impl Postgres {
             self.second = handshake.second_attempt(&mut error);
         }
         self.activity = Activity::Ended;
+        self.task = Task::None;
         self.results.reset();
         self.statements = Statements::default();
         self.failure = None;
@@ -105,15 +110,32 @@ impl Postgres {
 
     /// The server broke the protocol.
     fn end_malformed(&mut self, malformed: Malformed) {
-        let doing = match &self.handshake {
-            Some(_) => "while connecting",
-            None => self.activity.doing(),
-        };
+        let doing = self.doing();
         let message = format!(
             "the server broke the PostgreSQL protocol {doing}: {}; is it a PostgreSQL server?",
             malformed.0
         );
         self.end(DbError::new(ErrorClass::Protocol, message));
+    }
+
+    fn receive_messages(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {
+        let mut consumed = 0;
+        let step = if self.activity == Activity::Connecting {
+            self.receive_greeting(input, &mut consumed, output)
+        } else {
+            self.receive_answer(input, &mut consumed, output)
+        };
+        let next = match step {
+            Ok(Step::More) => Next::Input,
+            Ok(Step::Finished) => Next::Finished,
+            Ok(Step::StartTls) => Next::StartTls,
+            Err(malformed) => {
+                self.end_malformed(malformed);
+                consumed = input.len();
+                Next::Finished
+            }
+        };
+        Received { consumed, next }
     }
 
     fn set_failed(&mut self, error: Box<DbError>) {
@@ -135,23 +157,13 @@ impl Protocol for Postgres {
 
     #[inline]
     fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {
-        let mut consumed = 0;
-        let step = if self.handshake.is_some() {
-            self.receive_greeting(input, &mut consumed, output)
-        } else {
-            self.receive_answer(input, &mut consumed, output)
-        };
-        let next = match step {
-            Ok(Step::More) => Next::Input,
-            Ok(Step::Finished) => Next::Finished,
-            Ok(Step::StartTls) => Next::StartTls,
-            Err(malformed) => {
-                self.end_malformed(malformed);
-                consumed = input.len();
-                Next::Finished
-            }
-        };
-        Received { consumed, next }
+        if self.receive_usual(input) {
+            return Received {
+                consumed: input.len(),
+                next: Next::Finished,
+            };
+        }
+        self.receive_messages(input, output)
     }
 
     fn tls_established(&mut self, version: &str, end_point: Option<Vec<u8>>, output: &mut Vec<u8>) {
@@ -162,7 +174,7 @@ impl Protocol for Postgres {
     }
 
     fn produce(&mut self, output: &mut Vec<u8>) {
-        if let Activity::Load(load) = &mut self.activity {
+        if let Task::Load(load) = &mut self.task {
             load.produce(output);
         }
     }
@@ -180,7 +192,7 @@ impl Protocol for Postgres {
             return false;
         };
         self.handshake = Some(handshake);
-        self.activity = Activity::Idle;
+        self.activity = Activity::Connecting;
         self.server.tls = None;
         self.outcome.kind = OutcomeKind::None;
         self.outcome.error = None;

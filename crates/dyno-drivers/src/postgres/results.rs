@@ -2,7 +2,7 @@
 
 use dyno_core::db::{Outcome, OutcomeKind, Row};
 
-use super::wire::{Malformed, Reader};
+use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Reader};
 
 /// What a connection keeps of the buffer's memory at most while it has nothing large to hold: a
 /// hundred rows of a sysbench table, but not ten thousand times the largest result ever seen.
@@ -18,11 +18,13 @@ const FREED_LEN_MIN: usize = 1024 * 1024;
 /// The rows of all results of a request, and where each ends.
 #[derive(Default)]
 pub(super) struct Results {
-    /// Rows as they came: four bytes of length, in this machine's order, and a DataRow's body.
+    /// DataRow messages as they came.
     bytes: Vec<u8>,
-    /// The results that are complete.
-    complete: Vec<Complete>,
-    /// How many of `complete` have been stepped past.
+    /// The results that are complete; most requests have one.
+    count: usize,
+    first: Complete,
+    later: Vec<Complete>,
+    /// How many of them have been stepped past.
     current: usize,
     /// Where `next_row` reads on.
     cursor: usize,
@@ -34,7 +36,7 @@ pub(super) struct Results {
     small_in_turn: u8,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Complete {
     columns: Option<u32>,
     rows: u64,
@@ -51,7 +53,7 @@ impl Results {
             self.shrink();
         }
         self.bytes.clear();
-        self.complete.clear();
+        self.count = 0;
         self.current = 0;
         self.cursor = 0;
         self.columns = None;
@@ -69,7 +71,6 @@ impl Results {
         if self.small_in_turn == SMALL_IN_TURN_MAX {
             self.small_in_turn = 0;
             self.bytes = Vec::new();
-            self.complete = Vec::new();
         }
     }
 
@@ -90,43 +91,80 @@ impl Results {
         self.columns = columns;
     }
 
-    /// A DataRow has arrived. Its shape is checked here, so that reading it cannot fail later.
+    /// Takes in the rows that `input` begins with, and returns how many bytes they were.
     #[inline]
-    pub(super) fn push_row(&mut self, body: &[u8]) -> Result<(), Malformed> {
-        let Some(columns) = self.columns else {
-            return Err(Malformed("a row came without a description"));
-        };
-        let mut reader = Reader(body);
-        if u32::from(reader.u16()?) != columns {
-            return Err(Malformed(
-                "a row has another number of columns than its description",
-            ));
+    pub(super) fn take_rows(&mut self, input: &[u8]) -> Result<usize, Malformed> {
+        let (length, rows) = self.scan_rows(input)?;
+        self.push_rows(&input[..length], rows);
+        Ok(length)
+    }
+
+    /// The length and number of the whole rows that `input` begins with. Their shape is checked
+    /// here, so that reading them cannot fail later.
+    #[inline(always)]
+    pub(super) fn scan_rows(&self, input: &[u8]) -> Result<(usize, u64), Malformed> {
+        let (mut length, mut rows) = (0, 0);
+        while let Some([b'D', counted @ ..]) = input[length..].first_chunk::<5>() {
+            // The length counts its own four bytes, but not the tag.
+            let end = length + 1 + u32::from_be_bytes(*counted) as usize;
+            let Some(body) = input.get(length + 5..end) else {
+                break;
+            };
+            check_row(body, self.columns)?;
+            length = end;
+            rows += 1;
         }
-        for _ in 0..columns {
-            reader.field()?;
+        Ok((length, rows))
+    }
+
+    /// Keeps rows that [`Self::scan_rows`] has found good.
+    #[inline(always)]
+    pub(super) fn push_rows(&mut self, messages: &[u8], rows: u64) {
+        if self.bytes.capacity() - self.bytes.len() < messages.len() {
+            self.grow(messages.len());
         }
-        reader.end()?;
-        if self.bytes.capacity() - self.bytes.len() < 4 + body.len() {
-            self.grow(4 + body.len());
-        }
-        self.bytes
-            .extend_from_slice(&(body.len() as u32).to_ne_bytes());
-        self.bytes.extend_from_slice(body);
-        self.rows += 1;
-        Ok(())
+        self.bytes.extend_from_slice(messages);
+        self.rows += rows;
     }
 
     /// The result that was arriving is complete.
     #[inline]
     pub(super) fn close(&mut self, affected: u64) {
-        self.complete.push(Complete {
+        let complete = Complete {
             columns: self.columns,
             rows: self.rows,
             affected,
             end: self.bytes.len(),
-        });
+        };
+        if self.count == 0 {
+            self.first = complete;
+        } else {
+            self.push_later(complete);
+        }
+        self.count += 1;
         self.columns = None;
         self.rows = 0;
+    }
+
+    #[cold]
+    fn push_later(&mut self, complete: Complete) {
+        self.later.truncate(self.count - 1);
+        self.later.push(complete);
+    }
+
+    /// Whether nothing of an answer has come yet.
+    #[inline]
+    pub(super) fn is_fresh(&self) -> bool {
+        self.count == 0 && self.rows == 0
+    }
+
+    #[inline(always)]
+    fn complete(&self, index: usize) -> Option<&Complete> {
+        match index {
+            _ if index >= self.count => None,
+            0 => Some(&self.first),
+            _ => self.later.get(index - 1),
+        }
     }
 
     /// Whether the result that is arriving has rows.
@@ -137,8 +175,9 @@ impl Results {
 
     /// Drops what came of a result that an error cut off.
     pub(super) fn cut(&mut self) {
-        self.bytes
-            .truncate(self.complete.last().map_or(0, |last| last.end));
+        let last = self.complete(self.count.wrapping_sub(1));
+        let end = last.map_or(0, |last| last.end);
+        self.bytes.truncate(end);
         self.columns = None;
         self.rows = 0;
     }
@@ -146,13 +185,13 @@ impl Results {
     /// How many results follow the current one.
     #[inline]
     pub(super) fn following(&self) -> usize {
-        self.complete.len().saturating_sub(self.current + 1)
+        self.count.saturating_sub(self.current + 1)
     }
 
     /// Writes the current result into `outcome`. False if there is none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn describe(&self, outcome: &mut Outcome) -> bool {
-        let Some(complete) = self.complete.get(self.current) else {
+        let Some(complete) = self.complete(self.current) else {
             return false;
         };
         outcome.kind = match complete.columns {
@@ -174,7 +213,7 @@ impl Results {
     /// Passes over the rows of the current result. The memory of a huge one is given back at once,
     /// since nobody knows when the next operation comes.
     pub(super) fn free_current(&mut self) {
-        if let Some(complete) = self.complete.get(self.current) {
+        if let Some(complete) = self.complete(self.current) {
             self.cursor = complete.end;
         }
         if self.bytes.capacity() > FREED_LEN_MIN && self.following() == 0 {
@@ -189,17 +228,34 @@ impl Results {
     }
 
     fn read_row(&mut self, row: &mut Row) -> Option<()> {
-        let end = self.complete.get(self.current)?.end;
+        let end = self.complete(self.current)?.end;
         let rest = self.bytes.get(self.cursor..end)?;
-        let (length, rest) = rest.split_first_chunk::<4>()?;
-        let length = u32::from_ne_bytes(*length) as usize;
-        let mut reader = Reader(rest.get(..length)?);
-        self.cursor += 4 + length;
+        let message = wire::next_message(rest, MESSAGE_LEN_MAX).ok()??;
+        let mut reader = Reader(message.body);
+        self.cursor += message.wire_len();
         for _ in 0..reader.u16().ok()? {
             row.push(reader.field().ok()?);
         }
         Some(())
     }
+}
+
+/// A row must be what its description says.
+#[inline(always)]
+fn check_row(body: &[u8], columns: Option<u32>) -> Result<(), Malformed> {
+    let Some(columns) = columns else {
+        return Err(Malformed("a row came without a description"));
+    };
+    let mut reader = Reader(body);
+    if u32::from(reader.u16()?) != columns {
+        return Err(Malformed(
+            "a row has another number of columns than its description",
+        ));
+    }
+    for _ in 0..columns {
+        reader.field()?;
+    }
+    reader.end()
 }
 
 #[cfg(test)]
@@ -209,9 +265,9 @@ mod tests {
     fn fill(results: &mut Results, rows: usize) {
         results.reset();
         results.open(Some(1));
-        let body = [&[0, 1, 0, 0, 0, 100], &[b'x'; 100][..]].concat();
+        let row = [&b"D\0\0\0\x6e\0\x01\0\0\0\x64"[..], &[b'x'; 100]].concat();
         for _ in 0..rows {
-            results.push_row(&body).unwrap();
+            assert_eq!(results.take_rows(&row), Ok(row.len()));
         }
         results.close(0);
     }
@@ -237,7 +293,7 @@ mod tests {
     #[test]
     fn what_fits_into_the_kept_buffer_stays_there() {
         let mut results = Results::default();
-        for rows in [1, 100, 148] {
+        for rows in [1, 100, 146] {
             fill(&mut results, rows);
             assert!(results.bytes.capacity() <= KEPT_LEN_MAX);
         }
@@ -247,6 +303,6 @@ mod tests {
             assert_eq!(row.field(0), Some(&[b'x'; 100][..]));
             count += 1;
         }
-        assert_eq!(count, 148);
+        assert_eq!(count, 146);
     }
 }

@@ -5,9 +5,10 @@ use std::mem;
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Param, ParamKind, StatementId, Submitted};
 
+use super::answers::{affected, check_text, column_count, param_count};
 use super::load::Load;
 use super::statements::{self, Statement};
-use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Message, Reader};
+use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Message};
 use super::{Postgres, errors, placeholders};
 
 /// Sync, which ends every extended request.
@@ -24,21 +25,32 @@ pub(super) enum Step {
     StartTls,
 }
 
-/// What the connection is doing.
+/// What the connection is doing. Plain, because every operation looks at it several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
+    Connecting,
     Idle,
     /// A text of statements.
     Query,
     /// A prepared statement.
     Execute,
+    /// What [`Task`] says.
+    Task,
+    /// The connection is gone.
+    Ended,
+}
+
+/// What there is to remember of rarer operations.
+#[derive(Default)]
+pub(super) enum Task {
+    #[default]
+    None,
     Prepare(Box<Preparing>),
     Close {
         statement: StatementId,
         closed: bool,
     },
     Load(Box<Load>),
-    /// The connection is gone.
-    Ended,
 }
 
 /// What the server has said so far of a statement that is being prepared.
@@ -51,26 +63,27 @@ pub(super) struct Preparing {
 }
 
 impl Activity {
-    /// For messages: "the server did so `while running a query`".
-    pub(super) fn doing(&self) -> &'static str {
-        match self {
-            Self::Idle => "between operations",
-            Self::Query => "during a query",
-            Self::Execute => "during the execution of a prepared statement",
-            Self::Prepare(_) => "while preparing a statement",
-            Self::Close { .. } => "while closing a statement",
-            Self::Load(_) => "during a bulk load",
-            Self::Ended => "after the connection had ended",
-        }
-    }
-
     #[inline]
-    fn has_results(&self) -> bool {
+    fn has_results(self) -> bool {
         matches!(self, Self::Query | Self::Execute)
     }
 }
 
 impl Postgres {
+    /// For messages: "the server did so `during a query`".
+    pub(super) fn doing(&self) -> &'static str {
+        match (self.activity, &self.task) {
+            (Activity::Connecting, _) => "while connecting",
+            (Activity::Idle, _) => "between operations",
+            (Activity::Query, _) => "during a query",
+            (Activity::Execute, _) => "during the execution of a prepared statement",
+            (Activity::Task, Task::Prepare(_)) => "while preparing a statement",
+            (Activity::Task, Task::Load(_)) => "during a bulk load",
+            (Activity::Task, _) => "while closing a statement",
+            (Activity::Ended, _) => "after the connection had ended",
+        }
+    }
+
     /// Turns the result of a start into what the caller waits for.
     #[inline]
     pub(super) fn submitted(&mut self, result: Result<(), DbError>) -> Submitted {
@@ -85,11 +98,13 @@ impl Postgres {
 
     #[inline]
     fn begin(&mut self) -> Result<(), DbError> {
-        if self.handshake.is_some() || !matches!(self.activity, Activity::Idle) {
+        if self.activity != Activity::Idle {
             return Err(self.busy());
         }
         self.results.reset();
-        self.failure = None;
+        if self.failure.is_some() {
+            self.failure = None;
+        }
         self.outcome.error = None;
         self.outcome.more = false;
         Ok(())
@@ -97,9 +112,9 @@ impl Postgres {
 
     #[cold]
     fn busy(&self) -> DbError {
-        let (class, why) = match (&self.activity, &self.handshake) {
-            (Activity::Ended, _) => (ErrorClass::Lost, "the connection has ended"),
-            (_, Some(_)) => (ErrorClass::Misuse, "the connection is not ready yet"),
+        let (class, why) = match self.activity {
+            Activity::Ended => (ErrorClass::Lost, "the connection has ended"),
+            Activity::Connecting => (ErrorClass::Misuse, "the connection is not ready yet"),
             _ => (
                 ErrorClass::Misuse,
                 "another operation is under way on this connection",
@@ -147,12 +162,12 @@ impl Postgres {
             }
         });
         put_about_statement(output, b'D', name);
-        self.activity = Activity::Prepare(Box::new(Preparing {
+        self.begin_task(Task::Prepare(Box::new(Preparing {
             name,
             kinds: kinds.into(),
             params: None,
             columns: None,
-        }));
+        })));
         Ok(())
     }
 
@@ -180,8 +195,13 @@ impl Postgres {
         self.begin()?;
         put_about_statement(output, b'C', self.statements.find(statement)?.name);
         let closed = false;
-        self.activity = Activity::Close { statement, closed };
+        self.begin_task(Task::Close { statement, closed });
         Ok(())
+    }
+
+    fn begin_task(&mut self, task: Task) {
+        self.activity = Activity::Task;
+        self.task = task;
     }
 
     pub(super) fn start_load(
@@ -191,12 +211,12 @@ impl Postgres {
     ) -> Result<(), DbError> {
         let (load, sql) = Load::new(load);
         self.start_query(sql.as_bytes(), output)?;
-        self.activity = Activity::Load(Box::new(load));
+        self.begin_task(Task::Load(Box::new(load)));
         Ok(())
     }
 
     pub(super) fn step_to_next_result(&mut self) -> Result<(), DbError> {
-        if !matches!(self.activity, Activity::Idle) {
+        if self.activity != Activity::Idle {
             return Err(self.busy());
         }
         if self.results.following() > 0 {
@@ -224,17 +244,16 @@ impl Postgres {
         consumed: &mut usize,
         output: &mut Vec<u8>,
     ) -> Result<Step, Malformed> {
-        let mut rest = input;
-        while let Some(message) = wire::next_message(rest, MESSAGE_LEN_MAX)? {
+        while let Some(message) = wire::next_message(&input[*consumed..], MESSAGE_LEN_MAX)? {
+            let start = *consumed;
             *consumed += message.wire_len();
-            rest = &rest[message.wire_len()..];
             match message.tag {
                 b'D' if self.activity.has_results() => {
                     if self.failure.is_none() {
-                        self.results.push_row(message.body)?;
+                        *consumed = start + self.results.take_rows(&input[start..])?;
                     }
                 }
-                b'2' if matches!(self.activity, Activity::Execute) => {}
+                b'2' if self.activity == Activity::Execute => {}
                 b'C' => self.command_complete(message.body)?,
                 b'Z' => {
                     self.ready(message.body)?;
@@ -255,13 +274,16 @@ impl Postgres {
         let Some((0, tag)) = body.split_last() else {
             return Err(Malformed("a completion has no end"));
         };
-        match &mut self.activity {
-            _ if self.failure.is_some() => {}
-            Activity::Query | Activity::Execute => {
-                let affected = affected(tag, self.results.has_columns());
-                self.results.close(affected);
-            }
-            Activity::Load(load) => load.complete(affected(tag, false)),
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        if self.activity.has_results() {
+            let affected = affected(tag, self.results.has_columns());
+            self.results.close(affected);
+            return Ok(());
+        }
+        match &mut self.task {
+            Task::Load(load) => load.complete(affected(tag, false)),
             _ => return Err(UNEXPECTED),
         }
         Ok(())
@@ -273,20 +295,12 @@ impl Postgres {
         let [status @ (b'I' | b'T' | b'E')] = body else {
             return Err(Malformed("an unknown transaction status"));
         };
-        let ended = match &self.activity {
+        let ended = match self.activity {
             // The transaction of a single statement commits behind its completion, at Sync: its
             // error then overrides the result. A text of statements commits before it completes.
             Activity::Execute if self.failure.is_none() => self.show_result(),
             Activity::Query => self.show_result() || self.show_failure(),
-            _ if self.failure.is_some() => self.show_failure(),
-            Activity::Prepare(_) => self.show_prepared(),
-            Activity::Close { closed, statement } => {
-                let (closed, statement) = (*closed, *statement);
-                self.statements.remove(statement);
-                self.show_done(closed.then_some(0))
-            }
-            Activity::Load(load) => self.show_done(load.loaded()),
-            Activity::Execute | Activity::Idle | Activity::Ended => false,
+            _ => self.show_failure() || self.show_task(),
         };
         if !ended {
             return Err(Malformed("it was ready without having answered"));
@@ -303,13 +317,25 @@ impl Postgres {
     }
 
     fn show_failure(&mut self) -> bool {
-        let failure = self.failure.take();
-        let failed = failure.is_some();
-        if let Some(failure) = failure {
-            self.results.reset();
-            self.set_failed(failure);
+        let Some(failure) = self.failure.take() else {
+            return false;
+        };
+        self.results.reset();
+        self.task = Task::None;
+        self.set_failed(failure);
+        true
+    }
+
+    fn show_task(&mut self) -> bool {
+        match mem::take(&mut self.task) {
+            Task::Prepare(preparing) => self.show_prepared(*preparing),
+            Task::Close { statement, closed } => {
+                self.statements.remove(statement);
+                self.show_done(closed.then_some(0))
+            }
+            Task::Load(load) => self.show_done(load.loaded()),
+            Task::None => false,
         }
-        failed
     }
 
     fn show_done(&mut self, affected: Option<u64>) -> bool {
@@ -320,15 +346,11 @@ impl Postgres {
         affected.is_some()
     }
 
-    fn show_prepared(&mut self) -> bool {
-        let Activity::Prepare(preparing) = &mut self.activity else {
-            return false;
-        };
+    fn show_prepared(&mut self, preparing: Preparing) -> bool {
         let (Some(params), Some(columns)) = (preparing.params, preparing.columns) else {
             return false;
         };
-        let kinds = mem::take(&mut preparing.kinds);
-        let statement = Statement::new(preparing.name, kinds, params, columns);
+        let statement = Statement::new(preparing.name, preparing.kinds, params, columns);
         self.outcome.kind = OutcomeKind::Prepared;
         self.outcome.rows = 0;
         self.outcome.columns = columns.unwrap_or(0);
@@ -345,29 +367,29 @@ impl Postgres {
         output: &mut Vec<u8>,
     ) -> Result<Step, Malformed> {
         let body = message.body;
-        match (message.tag, &mut self.activity) {
+        let has_results = self.activity.has_results();
+        let failed = self.failure.is_some();
+        match (message.tag, &mut self.task) {
             // Notices, changed settings and notifications come at any time.
             (b'N' | b'S' | b'A', _) => {}
             (b'E', _) => return self.error(body),
-            (b'T', Activity::Query) if self.failure.is_some() => {}
-            (b'T', Activity::Query) if !self.results.has_columns() => {
+            (b'T', _) if self.activity == Activity::Query && failed => {}
+            (b'T', _) if self.activity == Activity::Query && !self.results.has_columns() => {
                 self.results.open(Some(column_count(body)?));
             }
-            (b'T', Activity::Prepare(preparing)) => {
+            (b'T', Task::Prepare(preparing)) => {
                 preparing.columns = Some(Some(column_count(body)?));
             }
-            (b'n', Activity::Prepare(preparing)) => preparing.columns = Some(None),
-            (b't', Activity::Prepare(preparing)) => preparing.params = Some(param_count(body)?),
-            (b'1', Activity::Prepare(_)) => {}
-            (b'3', Activity::Close { closed, .. }) => *closed = true,
-            (b'I', Activity::Query | Activity::Execute) if self.failure.is_some() => {}
-            (b'I', Activity::Query | Activity::Execute) => self.results.close(0),
-            (b'G', Activity::Load(load)) => load.begin(),
-            (b'G' | b'H' | b'W', Activity::Query | Activity::Execute) => {
-                self.refuse_copy(message.tag, output);
-            }
+            (b'n', Task::Prepare(preparing)) => preparing.columns = Some(None),
+            (b't', Task::Prepare(preparing)) => preparing.params = Some(param_count(body)?),
+            (b'1', Task::Prepare(_)) => {}
+            (b'3', Task::Close { closed, .. }) => *closed = true,
+            (b'I', _) if has_results && failed => {}
+            (b'I', _) if has_results => self.results.close(0),
+            (b'G', Task::Load(load)) => load.begin(),
+            (b'G' | b'H' | b'W', _) if has_results => self.refuse_copy(message.tag, output),
             // What a COPY TO sends is passed over.
-            (b'd' | b'c', Activity::Query | Activity::Execute) if self.failure.is_some() => {}
+            (b'd' | b'c', _) if has_results && failed => {}
             _ => return Err(UNEXPECTED),
         }
         Ok(Step::More)
@@ -381,7 +403,7 @@ impl Postgres {
         }
         self.results.cut();
         self.failure.get_or_insert_with(|| Box::new(report.error));
-        if let Activity::Load(load) = &mut self.activity {
+        if let Task::Load(load) = &mut self.task {
             load.stop();
         }
         Ok(Step::More)
@@ -401,7 +423,7 @@ impl Postgres {
             b'G' => {
                 wire::message(output, b'f', |body| wire::put_text(body, b"no data"));
                 // The server dropped the Sync that it had when the COPY began.
-                if matches!(self.activity, Activity::Execute) {
+                if self.activity == Activity::Execute {
                     output.extend_from_slice(SYNC);
                 }
             }
@@ -420,77 +442,4 @@ fn put_about_statement(output: &mut Vec<u8>, tag: u8, name: u32) {
         statements::put_name(body, name);
     });
     output.extend_from_slice(SYNC);
-}
-
-/// The protocol ends texts with NUL, so none may be inside.
-#[inline]
-fn check_text(sql: &[u8]) -> Result<(), DbError> {
-    if sql.len() >= MESSAGE_LEN_MAX {
-        return Err(statements::too_long(sql.len()));
-    }
-    if sql.contains(&0) {
-        let message = "a statement holds a NUL byte, which PostgreSQL cannot take";
-        return Err(DbError::new(ErrorClass::Misuse, message));
-    }
-    Ok(())
-}
-
-/// Columns by a RowDescription. Each has a name's NUL and 18 bytes at least.
-fn column_count(body: &[u8]) -> Result<u32, Malformed> {
-    let mut reader = Reader(body);
-    let count = reader.u16()?;
-    reader.bytes(usize::from(count) * 19)?;
-    Ok(u32::from(count))
-}
-
-/// Parameters by a ParameterDescription.
-fn param_count(body: &[u8]) -> Result<u16, Malformed> {
-    let mut reader = Reader(body);
-    let count = reader.u16()?;
-    reader.bytes(usize::from(count) * 4)?;
-    reader.end()?;
-    Ok(count)
-}
-
-/// Rows changed by a command's tag, e.g. `INSERT 0 5`. A SELECT that gives no rows has stored them
-/// (CREATE TABLE AS).
-#[inline]
-fn affected(tag: &[u8], has_columns: bool) -> u64 {
-    let counts = match tag.first() {
-        Some(b'S') => !has_columns && tag.starts_with(b"SELECT "),
-        Some(b'I' | b'U' | b'D' | b'C') => true,
-        Some(b'M') => tag.starts_with(b"MERGE "),
-        _ => false,
-    };
-    if !counts {
-        return 0;
-    }
-    let digits = tag
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    tag[tag.len() - digits..].iter().fold(0_u64, |sum, digit| {
-        sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn affected_rows_are_read_from_the_tag() {
-        assert_eq!(affected(b"INSERT 0 5", false), 5);
-        assert_eq!(affected(b"INSERT 0 2", true), 2);
-        assert_eq!(affected(b"UPDATE 0", false), 0);
-        assert_eq!(affected(b"DELETE 12", false), 12);
-        assert_eq!(affected(b"MERGE 3", false), 3);
-        assert_eq!(affected(b"COPY 1000000", false), 1_000_000);
-        assert_eq!(affected(b"SELECT 7", true), 0);
-        assert_eq!(affected(b"SELECT 7", false), 7);
-        for tag in [&b"BEGIN"[..], b"CREATE TABLE", b"MOVE 3", b"FETCH 3", b""] {
-            assert_eq!(affected(tag, false), 0);
-        }
-    }
 }

@@ -41,8 +41,13 @@ pub(super) struct Statement {
     params: u16,
     /// The types that were asked for; empty if the server chose.
     kinds: Box<[ParamKind]>,
-    /// Bind up to the number of parameters, for parameters of just these kinds.
-    prefix: Box<[u8]>,
+    /// Bind up to the number of parameters, for parameters of just these kinds. If all of them are
+    /// numbers, the whole request follows, with room for their values.
+    template: Box<[u8]>,
+    /// The length of Bind up to the number of parameters.
+    prefix_len: u32,
+    /// Whether `template` is the whole request.
+    whole: bool,
 }
 
 impl Statement {
@@ -52,15 +57,27 @@ impl Statement {
         params: u16,
         columns: Option<u32>,
     ) -> Self {
-        let mut prefix = Vec::new();
+        let mut template = Vec::new();
         let formats = kinds.iter().map(|kind| format_of(*kind));
-        put_bind(&mut prefix, name, params, formats);
+        put_bind(&mut template, name, params, formats);
+        let prefix_len = template.len() as u32;
+        let whole = kinds.len() == usize::from(params) && !kinds.contains(&ParamKind::Bytes);
+        if whole {
+            for _ in kinds.iter() {
+                put_eight(&mut template, [0; 8]);
+            }
+            template.extend_from_slice(&TAIL[..2]);
+            wire::patch_length(&mut template, 1);
+            template.extend_from_slice(&TAIL[2..]);
+        }
         Self {
             name,
             columns,
             params,
             kinds,
-            prefix: prefix.into_boxed_slice(),
+            template: template.into_boxed_slice(),
+            prefix_len,
+            whole,
         }
     }
 
@@ -71,9 +88,42 @@ impl Statement {
         params: &[&Param],
         output: &mut Vec<u8>,
     ) -> Result<(), DbError> {
+        if self.put_whole(params, output) {
+            return Ok(());
+        }
+        self.put_parts(params, output)
+    }
+
+    /// The request for numbers: a copy of the template, and each value in its place. False, and
+    /// nothing appended that counts, if a parameter is something else after all.
+    #[inline]
+    fn put_whole(&self, params: &[&Param], output: &mut Vec<u8>) -> bool {
+        if !self.whole || params.len() != self.kinds.len() {
+            return false;
+        }
+        let start = output.len();
+        output.extend_from_slice(&self.template);
+        let values = output[start..].get_mut(self.prefix_len as usize..);
+        let slots = values.unwrap_or_default().chunks_exact_mut(12);
+        for ((param, kind), slot) in params.iter().zip(&self.kinds).zip(slots) {
+            let bits = match kind {
+                ParamKind::Double => param.double.to_bits(),
+                ParamKind::Int | ParamKind::Bytes => param.int as u64,
+            };
+            if param.kind != *kind || param.is_null != 0 {
+                output.truncate(start);
+                return false;
+            }
+            slot[4..].copy_from_slice(&bits.to_be_bytes());
+        }
+        true
+    }
+
+    fn put_parts(&self, params: &[&Param], output: &mut Vec<u8>) -> Result<(), DbError> {
         if params.len() != usize::from(self.params) {
             return Err(self.wrong_count(params.len()));
         }
+        let prefix = &self.template[..self.prefix_len as usize];
         let start = output.len();
         let as_declared = self.kinds.len() == params.len()
             && params
@@ -81,8 +131,8 @@ impl Statement {
                 .zip(&self.kinds)
                 .all(|(param, kind)| param.kind == *kind);
         if as_declared {
-            output.reserve(self.prefix.len() + 12 * params.len() + TAIL.len());
-            output.extend_from_slice(&self.prefix);
+            output.reserve(prefix.len() + 12 * params.len() + TAIL.len());
+            output.extend_from_slice(prefix);
             for param in params {
                 put_typed(output, param);
             }

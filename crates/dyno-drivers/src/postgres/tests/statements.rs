@@ -369,3 +369,37 @@ fn what_has_no_place_in_an_answer_is_malformed() {
         talk.assert_malformed(answer);
     }
 }
+
+#[test]
+fn numbers_are_sent_by_a_template_unless_one_is_null_or_something_else() {
+    let mut talk = Talk::ready();
+    let kinds = [ParamKind::Int, ParamKind::Double];
+    let _ = talk.protocol.prepare(b"? ?", &kinds, &mut talk.sent);
+    assert_eq!(talk.hear(&preparation(2, None)), Next::Finished);
+    let id = talk.outcome().statement;
+    let (mut int, mut double) = (Param::new(kinds[0], 0), Param::new(kinds[1], 0));
+    (int.int, int.is_null) = (258, 0);
+    (double.double, double.is_null) = (-0.5, 0);
+    let int_field = b"\0\0\0\x08\0\0\0\0\0\0\x01\x02";
+    let double_field = b"\0\0\0\x08\xbf\xe0\0\0\0\0\0\0";
+    let null = b"\xff\xff\xff\xff";
+    let binary = b"\0\x02\0\x01\0\x01\0\x02";
+    let done = [message(b'2', b""), complete("UPDATE 3"), ready(b'I')].concat();
+    let mut sent = |int: &Param, double: &Param, formats: &[u8], fields: [&[u8]; 2]| {
+        talk.sent.clear();
+        let _ = talk.protocol.execute(id, &[int, double], &mut talk.sent);
+        let bind = [b"\0d1\0", formats, fields[0], fields[1], b"\0\0"].concat();
+        let tail = [message(b'E', b"\0\0\0\0\0"), message(b'S', b"")].concat();
+        assert_eq!(talk.sent, [message(b'B', bind), tail].concat());
+        assert_eq!(talk.hear(&done), Next::Finished);
+        let outcome = talk.outcome();
+        assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 3));
+    };
+    sent(&int, &double, binary, [int_field, double_field]);
+    double.is_null = 1;
+    sent(&int, &double, binary, [int_field, null]);
+    double.is_null = 0;
+    sent(&int, &double, binary, [int_field, double_field]);
+    let text = b"\0\x02\0\x01\0\0\0\x02";
+    sent(&int, &int, text, [int_field, b"\0\0\0\x03258"]);
+}
