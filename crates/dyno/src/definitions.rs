@@ -598,3 +598,6 @@ pub const SYSBENCH: &[Opt] = &[
         "general block as of 1.1 or of 1.0 [1.0]",
     ),
 ];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! The guide's list of options against their definitions.
+
+use super::RUN;
+
+const GUIDE: &str = include_str!("../../../../docs/options.md");
+
+/// The rows of the guide's tables that tell of options: name, default, and the whole row.
+fn rows() -> Vec<(&'static str, &'static str, &'static str)> {
+    GUIDE
+        .lines()
+        .filter_map(|row| {
+            let rest = row.strip_prefix("| `--")?;
+            let end = rest.find(|c: char| c != '-' && !c.is_ascii_lowercase())?;
+            // A bar within a cell is escaped, so that an unescaped one with spaces is a border.
+            let default = rest.split(" | ").nth(1)?.trim();
+            Some((&rest[..end], default, row))
+        })
+        .collect()
+}
+
+#[test]
+fn the_guide_tells_of_every_option_of_run_and_of_no_other() {
+    let told: Vec<_> = rows().iter().map(|(name, _, _)| *name).collect();
+    for opt in RUN {
+        let count = told.iter().filter(|name| **name == opt.name).count();
+        assert_eq!(count, 1, "docs/options.md: rows about --{}", opt.name);
+    }
+    for name in told {
+        assert!(
+            RUN.iter().any(|opt| opt.name == name),
+            "docs/options.md tells of --{name}, which does not exist"
+        );
+    }
+}
+
+#[test]
+fn the_guide_gives_defaults_values_and_letters_as_help_does() {
+    for (name, default, row) in rows() {
+        let Some(opt) = RUN.iter().find(|opt| opt.name == name) else {
+            panic!("docs/options.md tells of --{name}, which does not exist");
+        };
+        let in_help = opt.help.strip_suffix(']').and_then(|help| {
+            let at = help.rfind('[')?;
+            Some(&help[at + 1..])
+        });
+        let told = (default != "–").then_some(default);
+        assert_eq!(told, in_help, "the default of --{name}");
+        if let Some(value) = opt.value {
+            let value = value.replace('|', "\\|");
+            assert!(row.contains(&value), "--{name} takes {value}: {row}");
+        }
+        if let Some(letter) = opt.short {
+            assert!(row.contains(&format!("`-{letter}`")), "-{letter}: {row}");
+        }
+    }
+}
