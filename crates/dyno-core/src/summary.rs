@@ -228,6 +228,8 @@ pub struct IntervalSummary {
     pub sessions: u32,
     /// Sums.
     pub counters: Counters,
+    /// Errors of all codes, whatever came of them.
+    pub errors_seen: u64,
     /// The latency percentiles asked for (response times in an open loop).
     pub percentiles: Vec<Percentile>,
     /// The longest latency.

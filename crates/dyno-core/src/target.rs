@@ -145,7 +145,7 @@ impl Target {
     /// |---|---|
     /// | `host`, `port` | as before the `?`; lists |
     /// | `user`, `password`, `dbname` | as before the `?` |
-    /// | `socket` | paths of UNIX sockets, in addition to the hosts |
+    /// | `socket` | paths of UNIX sockets beside the hosts; to MySQL a local host is that |
     /// | `sslmode` | one of [`TlsMode`] in libpq's spelling or MySQL's; `prefer` when absent |
     /// | `sslrootcert`, `sslcert`, `sslkey` | PEM files; `sslrootcert` alone means `verify-ca` |
     /// | `connect_timeout` | a duration, 10 s when absent |

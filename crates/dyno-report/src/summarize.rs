@@ -146,6 +146,7 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
         length_s: interval.end.saturating_sub(interval.start) as f64 / NS_PER_S,
         sessions: interval.running,
         counters: interval.counters,
+        errors_seen: interval.errors.values().map(|error| error.count).sum(),
         percentiles: percentiles(histogram, min_ns, max_ns, percents),
         max_ms: max_ns as f64 / NS_PER_MS,
         backlog: interval.backlog,

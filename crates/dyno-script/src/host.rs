@@ -138,7 +138,11 @@ impl Host {
                     Err(message) => Step::Failed(message),
                 }
             }
-            Ok((false, message)) => Step::Failed(message.unwrap_or_default()),
+            Ok((false, message)) => {
+                // Others of a parallel command would wait for this one for ever.
+                self.config.barrier.break_down();
+                Step::Failed(message.unwrap_or_default())
+            }
             Err(error) => Step::Failed(error.to_string()),
         }
     }

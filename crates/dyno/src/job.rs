@@ -269,7 +269,11 @@ impl Ready {
             entry,
         };
         let (job, shared) = (self.job.clone(), self.shared.clone());
-        let factory = move |_| Host::new(Arc::new(self::config(&job, 0, &shared)));
+        let factory = move |_| {
+            let host = Host::new(Arc::new(self::config(&job, 0, &shared)));
+            // Without its worker, sessions would wait in vain for those it was to drive.
+            host.inspect_err(|_| shared.barrier.break_down())
+        };
         Ok(Run::start(config, factory, observer)?)
     }
 }

@@ -7,6 +7,7 @@ mod definitions;
 mod job;
 mod loading;
 mod options;
+mod redact;
 mod settings;
 mod signals;
 mod summary;
@@ -25,9 +26,13 @@ const STATUS_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     console::unbuffer_c();
-    let args: Vec<String> = std::env::args_os()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
+    let args: Vec<String> = match arguments() {
+        Ok(args) => args,
+        Err(message) => {
+            console::note(&format!("error: {message}"));
+            return ExitCode::from(STATUS_USAGE);
+        }
+    };
     let program = args
         .first()
         .map_or("dyno", |name| name.rsplit('/').next().unwrap_or(name));
@@ -40,7 +45,7 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(error) => {
             console::out("");
-            console::note(&format!("error: {error:#}"));
+            console::note(&redact::text(&format!("error: {error:#}")));
             if error.is::<UsageError>() {
                 STATUS_USAGE
             } else {
@@ -50,4 +55,14 @@ fn main() -> ExitCode {
     };
     console::out("");
     ExitCode::from(status)
+}
+
+/// The command line. The message does not quote it: an argument may be a password.
+fn arguments() -> Result<Vec<String>, String> {
+    let decode = |(index, arg): (usize, std::ffi::OsString)| {
+        arg.into_string().map_err(|_| {
+            format!("argument {index} is not UTF-8, which Dyno takes its arguments in")
+        })
+    };
+    std::env::args_os().enumerate().map(decode).collect()
 }

@@ -303,6 +303,32 @@ fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
     limits
 }
 
+/// Whole intervals in which nothing ended, although the run did something at other times.
+fn silence(summary: &RunSummary) -> Option<String> {
+    let nominal_s = summary.drive.interval.as_secs_f64();
+    let whole: Vec<_> = summary
+        .intervals
+        .iter()
+        .filter(|interval| interval.length_s > nominal_s * 0.9)
+        .filter(|interval| interval.at_s <= summary.measured_s + nominal_s * 0.1)
+        .collect();
+    let silent = whole
+        .iter()
+        .filter(|interval| interval.counters.events == 0);
+    let silent = silent.count();
+    let open = summary.drive.open_loop;
+    // So few arrivals that an interval without any is to be expected.
+    let rare = open.is_some_and(|open| open.per_second * nominal_s < 10.0);
+    let slow = summary.service.mean_ms > nominal_s * 100.0;
+    (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
+        format!(
+            "No transaction ended in {silent} of {} intervals: the target hung or was away, and \
+             averages hide that.",
+            whole.len()
+        )
+    })
+}
+
 fn warnings(summary: &RunSummary, outcome: &RunOutcome) -> Vec<String> {
     let mut warnings = Vec::new();
     for (tid, why) in &outcome.failures {
@@ -319,6 +345,7 @@ fn warnings(summary: &RunSummary, outcome: &RunOutcome) -> Vec<String> {
             summary.totals.events
         ));
     }
+    warnings.extend(silence(summary));
     let embedded = summary.target.url.starts_with("sqlite:");
     let shared = summary.drive.sessions > summary.drive.workers;
     let stall = outcome

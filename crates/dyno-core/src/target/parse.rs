@@ -159,6 +159,11 @@ fn endpoints(
     if given.is_empty() && sockets.is_empty() {
         given.push((String::new(), None));
     }
+    if family == Family::Mysql && !sockets.is_empty() {
+        // To MySQL's clients `localhost` without a port is the local server by its socket, and
+        // here the socket is named.
+        given.retain(|(host, port)| !is_local(host) || port.is_some());
+    }
     let mut endpoints = Vec::new();
     for (host, port) in given {
         endpoints.push(endpoint(family, host, port, environment));

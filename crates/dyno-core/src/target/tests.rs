@@ -112,6 +112,22 @@ fn the_local_server_is_reached_by_its_socket() {
         [tcp("localhost", 3306)]
     );
     assert_eq!(endpoints("mysql://127.0.0.1"), [tcp("127.0.0.1", 3306)]);
+    for url in [
+        "mysql://localhost/db?socket=/tmp/s",
+        "mysql://u@/db?socket=/tmp/s",
+        "mysql:///db?host=localhost&socket=/tmp/s",
+        "mysql://?socket=/tmp/s",
+    ] {
+        assert_eq!(endpoints(url), [unix("/tmp/s")], "{url}");
+    }
+    assert_eq!(
+        endpoints("mysql://localhost,h/db?socket=/a,/b"),
+        [tcp("h", 3306), unix("/a"), unix("/b")]
+    );
+    assert_eq!(
+        endpoints("mysql://localhost:3307/db?socket=/a"),
+        [tcp("localhost", 3307), unix("/a")]
+    );
     assert_eq!(
         endpoints("postgres://"),
         [unix("/var/run/postgresql/.s.PGSQL.5432")]

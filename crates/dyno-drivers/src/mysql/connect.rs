@@ -253,8 +253,9 @@ impl Handshake {
             TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull if offered => Ok(true),
             mode => {
                 let message = format!(
-                    "TLS was asked for ({mode:?}), but the server does not offer it: configure a \
-                     certificate on the server, or connect with a TLS mode that allows plain text"
+                    "TLS was asked for (sslmode={}), but the server does not offer it: configure a \
+                     certificate on the server, or connect with sslmode=prefer or sslmode=disable",
+                    mode.name()
                 );
                 let error = client_error(ErrorClass::Unsupported, errors::TLS, message);
                 Err(Stop::Refused(error))

@@ -44,10 +44,10 @@ pub fn live_line(interval: &IntervalSummary, open_loop: bool, look: &Look) -> St
             format!("backlog {:>5}", thousands(interval.backlog)),
         ));
     }
-    let ink = ink_of(counters.errors, Ink::Error);
+    let ink = ink_of(interval.errors_seen, Ink::Error);
     parts.push(Part::needed(
         ink,
-        format!("errors {}", thousands(counters.errors)),
+        format!("errors {}", thousands(interval.errors_seen)),
     ));
     if counters.reconnects > 0 {
         let reconnects = format!("reconnects {}", thousands(counters.reconnects));
@@ -135,6 +135,7 @@ mod tests {
                 reads: 246_900,
                 ..Counters::default()
             },
+            errors_seen: 0,
             percentiles: vec![Percentile {
                 percent: 95.0,
                 value_ms: Some(1.234),
@@ -152,7 +153,7 @@ mod tests {
         second.sessions = 1;
         second.counters.events = 7;
         second.counters.reads = 140;
-        second.counters.errors = 3;
+        second.errors_seen = 3;
         second.counters.reconnects = 2;
         second.percentiles[0].value_ms = None;
         let look = Look {

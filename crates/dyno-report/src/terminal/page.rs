@@ -50,6 +50,29 @@ impl Page {
         }
     }
 
+    /// A row of a short head and a text that wraps beside it, cut after a few lines.
+    pub(super) fn indented(&mut self, label: &str, head: &str, text: &str) {
+        const LINES_MAX: usize = 4;
+        let width = self.body_width().saturating_sub(columns(head)).max(1);
+        let lines = wrap(&self.look.clean(text), width);
+        let (mut label, mut head) = (label, head.to_owned());
+        for (index, line) in lines.iter().take(LINES_MAX).enumerate() {
+            let more = index + 1 == LINES_MAX && lines.len() > LINES_MAX;
+            let line = if more {
+                format!("{line} …")
+            } else {
+                line.clone()
+            };
+            self.line(
+                label,
+                Ink::Plain,
+                &[(Ink::Plain, &head), (Ink::Faint, &line)],
+            );
+            label = "";
+            head = " ".repeat(columns(&head));
+        }
+    }
+
     /// A row of pieces that fit the width by construction, or are cut.
     pub(super) fn line(&mut self, label: &str, ink: Ink, pieces: &[(Ink, &str)]) {
         let label = cut(&self.look.clean(label), GUTTER - 3);

@@ -211,11 +211,7 @@ fn errors(run: &RunSummary, page: &mut Page) {
     codes.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
     for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
         let count = format!("{:>9}  ", thousands(error.count));
-        page.line(
-            &format!("  {code}"),
-            Ink::Plain,
-            &[(Ink::Plain, &count), (Ink::Faint, &error.sample)],
-        );
+        page.indented(&format!("  {code}"), &count, &error.sample);
     }
     if codes.len() > ERROR_CODES_MAX {
         let rest = &codes[ERROR_CODES_MAX..];

@@ -1,5 +1,6 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -18,7 +19,7 @@ use crate::job::{Job, Loaded, Ready, default_ignored_errors};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::{self, usage};
 use crate::summary::{Asked, Start, summarise};
-use crate::{STATUS_DONE, STATUS_FAILED, console, loading, signals, workloads};
+use crate::{STATUS_DONE, STATUS_FAILED, console, loading, redact, signals, workloads};
 
 /// How long `dyno run` warms up unless told otherwise.
 const WARMUP: Duration = Duration::from_secs(2);
@@ -58,8 +59,16 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     if let Some(word) = parsed.words.get(1) {
+        let hint = match parsed
+            .own
+            .iter()
+            .any(|(name, value)| *name == "json" && value.is_none())
+        {
+            true => format!("; a file for the result is written --json={word}"),
+            false => String::new(),
+        };
         return Err(usage(format!(
-            "'{word}' is one word too many after {workload}"
+            "'{word}' is one word too many after {workload}{hint}"
         )));
     }
     let own = match &declared {
@@ -116,7 +125,7 @@ impl<'a> Request<'a> {
         };
         Ok(Job {
             source,
-            argv: self.args.to_vec(),
+            argv: redact::argv(self.args),
             command: Some(self.command.to_owned()),
             options: Vec::new(),
             target: Some(self.target.clone()),
@@ -147,6 +156,7 @@ impl<'a> Request<'a> {
         own: Vec<(String, OptionValue)>,
     ) -> Result<u8> {
         let stop = signals::install()?;
+        let output = Output::of(parsed)?;
         let mut options = engine_options(&loaded.job.drive);
         options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
         options.extend(own.iter().cloned());
@@ -159,7 +169,8 @@ impl<'a> Request<'a> {
         };
         let quiet = parsed.has("quiet");
         if self.command != "run" {
-            loading::with_progress(&mut ready, self.command, quiet)?;
+            loading::with_progress(&mut ready, self.command, quiet)
+                .map_err(|error| hint_at_tables(error, &ready, &self.workload))?;
             return Ok(STATUS_DONE);
         }
         if self.temporary.is_some() {
@@ -184,16 +195,16 @@ impl<'a> Request<'a> {
         let asked = Asked {
             workload: self.workload,
             changed: settings::changed(&declared, &own),
-            options: own,
+            options: redact::options(&own),
             percentiles: self.percentiles,
             server,
         };
-        measure(&mut ready, &asked, parsed)
+        measure(&mut ready, &asked, parsed, output)
     }
 }
 
 /// Runs the workload and reports.
-fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed) -> Result<u8> {
+fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, mut output: Output) -> Result<u8> {
     let quiet = parsed.has("quiet");
     let look = Look {
         columns: console::width(),
@@ -230,19 +241,28 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed) -> Result<u8> {
             intervals.push(interval);
         }
     });
-    let outcome = outcome.map_err(|error| hint_at_prepare(error, ready, &asked.workload))?;
+    let outcome = outcome.map_err(|error| hint_at_tables(error, ready, &asked.workload))?;
     let summary = summarise(ready, &outcome, &start, asked, intervals);
     if outcome.end == RunEnd::Completed {
         ready.call("done").context("done() failed")?;
     }
-    match (parsed.has("json"), parsed.value("json")) {
-        (true, None | Some("" | "-")) => console::out(&json::run(&summary)?),
-        (true, Some(path)) => {
-            std::fs::write(path, json::run(&summary)?)
+    let text = summary_text(&summary, &look);
+    match &mut output {
+        Output::Terminal => console::out(&text),
+        Output::Json => console::out(&json::run(&summary)?),
+        Output::Both(path, file) => {
+            // The run is not to be lost with the file.
+            console::out(&text);
+            file.set_len(0)
+                .map_err(anyhow::Error::from)
+                .and_then(|()| Ok(file.write_all(json::run(&summary)?.as_bytes())?))
                 .with_context(|| format!("cannot write the result to {path}"))?;
-            console::out(&summary_text(&summary, &look));
         }
-        (false, _) => console::out(&summary_text(&summary, &look)),
+    }
+    if let RunEnd::Failed(why) = &outcome.end
+        && let Some(hint) = tables_hint(why, ready, &asked.workload)
+    {
+        console::note(&hint);
     }
     let worthless = matches!(outcome.end, RunEnd::Failed(_)) || summary.totals.events == 0;
     Ok(if worthless {
@@ -252,25 +272,57 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed) -> Result<u8> {
     })
 }
 
-/// A missing table most often means that the workload was not prepared.
-fn hint_at_prepare(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
-    let text = format!("{error:#}");
-    let missing = ["1146", "42P01", "42S02", "no such table"]
-        .iter()
-        .any(|code| text.contains(code));
-    if !missing {
-        return error;
+/// Where the result goes.
+enum Output {
+    Terminal,
+    Json,
+    Both(String, std::fs::File),
+}
+
+impl Output {
+    /// Opens the file before the run, so that a bad name costs no measurement.
+    fn of(parsed: &Parsed) -> Result<Self> {
+        match (parsed.has("json"), parsed.value("json")) {
+            (false, _) => Ok(Self::Terminal),
+            (true, None | Some("" | "-")) => Ok(Self::Json),
+            (true, Some(path)) => {
+                // What an earlier run left there stays until this one has something better.
+                let mut options = std::fs::File::options();
+                options.write(true).create(true).truncate(false);
+                let file = options
+                    .open(path)
+                    .with_context(|| format!("cannot write the result to {path}"))?;
+                Ok(Self::Both(path.to_owned(), file))
+            }
+        }
     }
-    let target = ready
-        .job
-        .target
-        .as_ref()
-        .map(Target::label)
-        .unwrap_or_default();
-    error.context(format!(
-        "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` with \
-         the same options first"
-    ))
+}
+
+fn hint_at_tables(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
+    match tables_hint(&format!("{error:#}"), ready, workload) {
+        Some(hint) => error.context(hint),
+        None => error,
+    }
+}
+
+/// A missing table most often means that the workload was not prepared, one that is there that it
+/// was.
+fn tables_hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
+    let tells = |codes: &[&str]| codes.iter().any(|code| why.contains(code));
+    let label = ready.job.target.as_ref().map(Target::label);
+    let target = label.unwrap_or_default();
+    if tells(&["1146", "42P01", "42S02", "no such table"]) {
+        return Some(format!(
+            "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
+             with the same options first"
+        ));
+    }
+    tells(&["1050", "42P07", "42S01", "already exists"]).then(|| {
+        format!(
+            "the workload's tables are there already: `dyno cleanup {workload} --target \
+             '{target}'` with the same options drops them"
+        )
+    })
 }
 
 fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<tempfile::TempDir>)> {
@@ -417,9 +469,9 @@ fn workload_help(command: &str, workload: &str, description: &Description) -> St
 
 /// Everything that is settled before a run, as JSON.
 fn plan(job: &Job, own: &[(String, OptionValue)]) -> Result<String> {
-    let options: serde_json::Map<String, serde_json::Value> = own
-        .iter()
-        .map(|(name, value)| Ok((name.clone(), serde_json::to_value(value)?)))
+    let options: serde_json::Map<String, serde_json::Value> = redact::options(own)
+        .into_iter()
+        .map(|(name, value)| Ok((name, serde_json::to_value(value)?)))
         .collect::<Result<_>>()?;
     let plan = serde_json::json!({
         "workload": job.source.name,

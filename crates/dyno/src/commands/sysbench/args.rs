@@ -143,7 +143,7 @@ impl Settings {
     pub fn job(&self) -> Job {
         Job {
             source: self.source.clone(),
-            argv: self.args.clone(),
+            argv: crate::redact::argv(&self.args),
             command: self.command.clone(),
             options: Vec::new(),
             target: Some(self.target.clone()),

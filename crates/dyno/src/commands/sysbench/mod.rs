@@ -12,7 +12,7 @@ use self::args::{BANNER, Settings};
 use crate::definitions::SYSBENCH;
 use crate::job::Loaded;
 use crate::options::{Grammar, Parsed, Script, UsageError, help, parse};
-use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals, workloads};
+use crate::{STATUS_DONE, STATUS_FAILED, console, redact, settings, signals, workloads};
 
 /// sysbench's exit status after a forced shutdown.
 const STATUS_FORCED: u8 = 2;
@@ -29,7 +29,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         Ok(status) => Ok(status),
         Err(error) if error.is::<UsageError>() => {
             console::out("");
-            console::note(&format!("{error:#}"));
+            console::note(&redact::text(&format!("{error:#}")));
             Ok(STATUS_FAILED)
         }
         Err(error) => {
@@ -41,7 +41,7 @@ pub fn main(args: &[String]) -> Result<u8> {
 
 /// A message as sysbench prints them: on standard output.
 fn fatal(message: &str) {
-    console::out(&format!("FATAL: {message}\n"));
+    console::out(&redact::text(&format!("FATAL: {message}\n")));
 }
 
 fn command_line(args: &[String]) -> Result<u8> {
