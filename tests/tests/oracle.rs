@@ -1,0 +1,258 @@
+//! sysbench is the oracle for what a script does to a server: the same command line through both
+//! must give the same schema, the same rows and the same statements.
+#![cfg(feature = "servers")]
+// All of this is test, the functions below the tests too.
+#![allow(clippy::expect_used)]
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_tests::command::{Output, run};
+use dyno_tests::log::{LoggingServer, Shapes};
+use dyno_tests::{Database, Kind, Server, dyno, sysbench};
+
+const ONE_TABLE: &[&str] = &["--tables=1", "--table-size=1000"];
+const TABLES: &[&str] = &["--tables=2", "--table-size=1000"];
+const COMMON: &[&str] = &["--events=50", "--time=0", "--threads=1", "--rand-seed=1"];
+
+/// A script and what its options are.
+struct Script {
+    name: &'static str,
+    options: &'static [&'static str],
+    /// How many rows a run adds; `None` where that hangs on which ids were drawn.
+    rows_added: Option<i64>,
+}
+
+const fn script(
+    name: &'static str,
+    options: &'static [&'static str],
+    rows_added: Option<i64>,
+) -> Script {
+    Script {
+        name,
+        options,
+        rows_added,
+    }
+}
+
+const SCRIPTS: &[Script] = &[
+    script("oltp_read_only", TABLES, Some(0)),
+    script("oltp_read_write", TABLES, Some(0)),
+    script("oltp_point_select", TABLES, Some(0)),
+    script("oltp_insert", TABLES, Some(50)),
+    // An id that is drawn twice is deleted once.
+    script("oltp_delete", TABLES, None),
+    script("oltp_update_index", TABLES, Some(0)),
+    script("oltp_update_non_index", TABLES, Some(0)),
+    script("oltp_write_only", TABLES, Some(0)),
+    // These refuse to run on more than one table.
+    script("select_random_points", ONE_TABLE, Some(0)),
+    script("select_random_ranges", ONE_TABLE, Some(0)),
+    // It makes a table for each thread, and knows no options for them.
+    script("bulk_insert", &[], Some(50)),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Tool {
+    Sysbench,
+    Dyno,
+}
+
+/// What one tool did with one script.
+#[derive(Debug, PartialEq, Eq)]
+struct Deeds {
+    /// The schema after `prepare`, as the server writes it down.
+    schema: String,
+    /// Rows, smallest and largest id of each table after `prepare`.
+    loaded: Vec<String>,
+    /// Statements of `run`.
+    statements: Shapes,
+    /// What the tool's own report says that it did.
+    report: BTreeMap<String, String>,
+    /// Tables that `cleanup` left.
+    left: Vec<String>,
+}
+
+#[test]
+fn mariadb_is_asked_the_same_by_both() {
+    compare(Kind::Mariadb);
+}
+
+#[test]
+fn postgres_is_asked_the_same_by_both() {
+    compare(Kind::Postgres);
+}
+
+/// Runs every script through both tools and tells all differences at once.
+fn compare(kind: Kind) {
+    let logging = LoggingServer::start(kind);
+    let mut differences = Vec::new();
+    // Prepared statements where the server has them, and plain text.
+    for (script, mode) in SCRIPTS.iter().flat_map(|s| [(s, "auto"), (s, "disable")]) {
+        let [expected, seen] = [Tool::Sysbench, Tool::Dyno].map(|tool| {
+            let database = Database::on(&logging.server());
+            observe(&logging, &database, script, mode, tool)
+        });
+        assert!(
+            !expected.statements.is_empty(),
+            "{}: the log is empty",
+            script.name
+        );
+        if expected != seen {
+            let name = script.name;
+            let both = format!("  sysbench {expected:#?}\n  dyno {seen:#?}");
+            differences.push(format!("{name} --db-ps-mode={mode}\n{both}"));
+        }
+    }
+    let count = differences.len();
+    assert!(
+        count == 0,
+        "{kind}: {count} runs differ\n{}",
+        differences.join("\n")
+    );
+}
+
+/// Prepares, runs and cleans up, and takes down what the server saw.
+fn observe(
+    logging: &LoggingServer,
+    database: &Database,
+    script: &Script,
+    mode: &str,
+    tool: Tool,
+) -> Deeds {
+    let mode = format!("--db-ps-mode={mode}");
+    let call = |command: &str| {
+        let mut line = database
+            .server
+            .sysbench_options(LoggingServer::USER, &database.name);
+        let words = [script.name, &mode, command].into_iter();
+        let words = words.chain(COMMON.iter().chain(script.options).copied());
+        line.extend(words.map(str::to_owned));
+        call(tool, line)
+    };
+    call("prepare");
+    let schema = schema(database);
+    let loaded = loaded(database);
+    let rows_before = rows(database);
+
+    let mut output = None;
+    let statements = logging.shapes_of(|| output = Some(call("run")));
+    let mut report = report(&output.expect("it ran").stdout);
+    let added = rows(database) - rows_before;
+    match script.rows_added {
+        Some(rows) => assert_eq!(added, rows, "{tool:?} {}", script.name),
+        None => {
+            assert!(
+                (-50..0).contains(&added),
+                "{tool:?} {}: {added}",
+                script.name
+            );
+            // Which statements changed a row is what differs, not how many there were.
+            report.remove("write");
+            report.remove("other");
+        }
+    }
+    call("cleanup");
+    Deeds {
+        schema,
+        loaded,
+        statements,
+        report,
+        left: database.tables(),
+    }
+}
+
+fn call(tool: Tool, line: Vec<String>) -> Output {
+    match tool {
+        Tool::Sysbench => sysbench(line),
+        Tool::Dyno => dyno(["sysbench".to_owned()].into_iter().chain(line)),
+    }
+    .success()
+}
+
+/// The schema in the server's own words.
+fn schema(database: &Database) -> String {
+    match database.server.kind {
+        Kind::Mariadb | Kind::Mysql => {
+            let tables = database.tables();
+            let create = |table: &String| {
+                let row = database.query(&format!("SHOW CREATE TABLE {table}"));
+                without_counter(&row[0][1])
+            };
+            tables.iter().map(create).collect::<Vec<_>>().join("\n")
+        }
+        Kind::Postgres => postgres_schema(&database.server, &database.name),
+    }
+}
+
+/// The counter of generated keys says how rows came in, not what the table is.
+fn without_counter(create: &str) -> String {
+    let words = create.split(' ');
+    let kept = words.filter(|word| !word.starts_with("AUTO_INCREMENT="));
+    kept.collect::<Vec<_>>().join(" ")
+}
+
+fn postgres_schema(server: &Server, name: &str) -> String {
+    let bin = dyno_tests::server::variable("DYNO_TEST_PG_BIN");
+    let mut dump = Command::new(format!("{bin}/pg_dump"));
+    let folder = server.socket.parent().expect("a socket lies in a folder");
+    dump.arg("--schema-only")
+        .arg("--no-owner")
+        .arg("-h")
+        .arg(folder);
+    dump.args(["-p", &server.port.to_string(), "-U", server.user(), name]);
+    let output = run(&mut dump, Duration::from_secs(60)).success();
+    // Comments hold versions, `\restrict` a random key.
+    let kept = |line: &&str| !line.is_empty() && !line.starts_with("--") && !line.starts_with('\\');
+    let lines: Vec<&str> = output.stdout.lines().filter(kept).collect();
+    lines.join("\n")
+}
+
+fn loaded(database: &Database) -> Vec<String> {
+    let tables = database.tables();
+    let row = |table: &String| {
+        let sql = format!("SELECT count(*), min(id), max(id) FROM {table}");
+        format!("{table}: {}", database.query(&sql)[0].join(" "))
+    };
+    tables.iter().map(row).collect()
+}
+
+fn rows(database: &Database) -> i64 {
+    let tables = database.tables();
+    let count = |table: &String| database.query_one(&format!("SELECT count(*) FROM {table}"));
+    let counts = tables.iter().map(count);
+    counts
+        .map(|count| count.parse::<i64>().expect("a number"))
+        .sum()
+}
+
+/// The counts in a report: what hangs on time is left out.
+fn report(text: &str) -> BTreeMap<String, String> {
+    let names = [
+        "read",
+        "write",
+        "other",
+        "total",
+        "transactions",
+        "queries",
+        "ignored errors",
+        "reconnects",
+        "total number of events",
+    ];
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let Some((name, value)) = line.trim().split_once(':') else {
+            continue;
+        };
+        if let (true, Some(value)) = (names.contains(&name), value.split_whitespace().next()) {
+            found.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    assert_eq!(
+        found.len(),
+        names.len(),
+        "the report lacks a count:\n{text}"
+    );
+    found
+}
