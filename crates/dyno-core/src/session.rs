@@ -69,6 +69,8 @@ impl Counter {
 pub enum Operation<'a> {
     /// A text statement.
     Query(&'a [u8]),
+    /// A text statement of the host's own, which is not counted among the script's.
+    Service(&'a [u8]),
     /// Prepare a statement.
     Prepare(&'a [u8], &'a [ParamKind]),
     /// Execute a prepared statement.

@@ -41,6 +41,7 @@ impl Port for State {
         let connection = conn.connection.as_mut();
         let (kind, submitted) = match operation {
             Operation::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),
+            Operation::Service(sql) => (OperationKind::Service, connection.query(scratch, sql)),
             Operation::Execute(statement, params) => (
                 OperationKind::Statement,
                 connection.execute(scratch, statement, params),

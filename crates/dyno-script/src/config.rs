@@ -39,6 +39,8 @@ pub struct HostConfig {
     pub luajit_cmd: Option<String>,
     /// What scripts `print` goes to standard error, so that standard output stays to be parsed.
     pub quiet_scripts: bool,
+    /// Tell of failed statements in the words of sysbench's drivers.
+    pub sysbench_messages: bool,
     /// Where sessions of a parallel command meet.
     pub barrier: Arc<Barrier>,
     /// How far a load has come.

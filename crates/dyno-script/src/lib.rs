@@ -7,6 +7,7 @@ mod context;
 mod describe;
 pub mod distributions;
 mod exports;
+mod failure;
 pub mod generate;
 pub mod histogram;
 mod host;

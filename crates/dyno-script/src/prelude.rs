@@ -6,6 +6,7 @@ use dyno_core::plan::OptionValue;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
 use crate::config::HostConfig;
+use crate::failure::Failure;
 use crate::{bulk, options, source};
 
 /// The prelude's parts, in the order they run; each gets the host's table.
@@ -121,7 +122,7 @@ fn callbacks(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<(
             })
         })?,
     )?;
-    let log = config.log;
+    let (log, sysbench_messages) = (config.log, config.sysbench_messages);
     api.set(
         "log",
         lua.create_function(move |_, (level, text): (String, String)| {
@@ -131,19 +132,26 @@ fn callbacks(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<(
     )?;
     api.set(
         "log_fatal",
-        lua.create_function(move |_, (_, error): (Value, Table)| {
-            let query: Option<String> = error.get("query")?;
-            let (errno, state): (i64, String) = (error.get("sql_errno")?, error.get("sql_state")?);
-            let message: String = error.get("sql_errmsg")?;
-            let about = query
-                .map(|query| format!(" for query '{}'", shorten(&query)))
-                .unwrap_or_default();
-            log(
-                "FATAL",
-                &format!("error {errno} (SQLSTATE {state}): {message}{about}"),
-            );
-            Ok(())
-        })?,
+        lua.create_function(
+            move |_, (driver, error, statement): (String, Table, Option<String>)| {
+                let failure = Failure {
+                    query: error.get("query")?,
+                    statement,
+                    errno: error.get("sql_errno")?,
+                    state: error.get("sql_state")?,
+                    message: error.get("sql_errmsg")?,
+                };
+                if sysbench_messages {
+                    failure
+                        .as_sysbench(&driver)
+                        .iter()
+                        .for_each(|line| log("FATAL", line));
+                } else {
+                    log("FATAL", &failure.to_string());
+                }
+                Ok(())
+            },
+        )?,
     )?;
     api.set(
         "print_test_options",
@@ -203,14 +211,6 @@ fn c_print(text: &str) {
     if let Ok(text) = std::ffi::CString::new(text) {
         // SAFETY: both are NUL-terminated strings.
         unsafe { libc::printf(c"%s".as_ptr(), text.as_ptr()) };
-    }
-}
-
-fn shorten(query: &str) -> String {
-    const SHOWN: usize = 512;
-    match query.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &query[..end]),
-        None => query.to_owned(),
     }
 }
 

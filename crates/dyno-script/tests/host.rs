@@ -162,6 +162,7 @@ impl Port for FakePort {
             Operation::Execute(id, params) => connection.execute(scratch, id, params),
             Operation::CloseStatement(id) => connection.close_statement(scratch, id),
             Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
+            Operation::Service(sql) => connection.query(scratch, sql),
             Operation::NextResult => connection.next_result(scratch),
         })
     }
@@ -224,6 +225,7 @@ fn config(text: &str) -> HostConfig {
         emulate_prepared: false,
         luajit_cmd: None,
         quiet_scripts: false,
+        sysbench_messages: false,
         barrier: Arc::new(Barrier::new(1)),
         progress: Arc::default(),
         unique: Arc::default(),

@@ -45,6 +45,8 @@ pub struct Job {
     pub luajit_cmd: Option<String>,
     /// What scripts print goes to standard error.
     pub quiet_scripts: bool,
+    /// See [`HostConfig::sysbench_messages`].
+    pub sysbench_messages: bool,
     /// Takes the script layer's messages.
     pub log: fn(&str, &str),
 }
@@ -298,6 +300,7 @@ fn config(job: &Job, stream_base: u64, shared: &Shared) -> HostConfig {
         emulate_prepared: job.emulate_prepared,
         luajit_cmd: job.luajit_cmd.clone(),
         quiet_scripts: job.quiet_scripts,
+        sysbench_messages: job.sysbench_messages,
         barrier: Arc::clone(&shared.barrier),
         progress: Arc::clone(&shared.progress),
         unique: Arc::clone(&shared.unique),

@@ -12,6 +12,7 @@ export![
     dyno_connect,
     dyno_connection_id,
     dyno_query,
+    dyno_rollback,
     dyno_prepare,
     dyno_next_result,
     dyno_disconnect,
@@ -101,6 +102,14 @@ unsafe extern "C" fn dyno_query(conn: ConnId, sql: *const c_char, len: usize) ->
     let sql = unsafe { bytes(sql, len) };
     with(code::CLOSED, |mut cx| {
         cx.submit(conn, Operation::Query(sql))
+    })
+}
+
+/// Ends a transaction that an ignored error has interrupted.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_rollback(conn: ConnId) -> c_int {
+    with(code::CLOSED, |mut cx| {
+        cx.submit(conn, Operation::Service(b"ROLLBACK"))
     })
 }
 
@@ -386,7 +395,6 @@ unsafe extern "C" fn dyno_bulk_add(row: *const c_char, len: usize) -> c_int {
         }
         if statement.is_empty() {
             statement.extend_from_slice(&bulk.prefix);
-            statement.push(b' ');
         } else {
             statement.push(b',');
         }

@@ -377,7 +377,9 @@ function entries.command(session, name)
   if not run then
     error("no such command: " .. name, 0)
   end
-  return run(session.tid)
+  if run(session.tid) == false then
+    error("the '" .. name .. "' command returned false", 0)
+  end
 end
 
 -- A function that the script may define (`init`, `done`).

@@ -145,12 +145,24 @@ local function hooks()
   return sysbench and sysbench.hooks or {}
 end
 
-local function raise(connection, code, query)
+-- The level of the script's own line: the prelude's chunks are named `=…`, as C functions are.
+local function script_level()
+  local level = 3
+  local info = debug.getinfo(level, "S")
+  while info and info.source:sub(1, 1) == "=" do
+    level = level + 1
+    info = debug.getinfo(level, "S")
+  end
+  return level - 1
+end
+
+-- Raises what the last operation failed with; `statement` is the text behind a prepared `query`.
+local function raise(connection, code, query, statement)
   local err = describe(connection, query)
   local lost = C.dyno_error_class() == CLASS_LOST or LOST[err.sql_errno]
   if err.sql_state == "" then
     connection.error = ERROR.FATAL
-    error("SQL API error: " .. err.sql_errmsg, 2)
+    error("SQL API error: " .. err.sql_errmsg, script_level())
   end
   local ignorable = is_ignorable(connection.family, err.sql_errno, err.sql_state)
     or (lost and P.reconnect_lost)
@@ -160,9 +172,9 @@ local function raise(connection, code, query)
   end
   if not ignorable then
     connection.error = ERROR.FATAL
-    P.log_fatal(connection, err)
+    P.log_fatal(connection.family, err, statement)
     error(("SQL error, errno = %d, state = '%s': %s"):format(
-      err.sql_errno, err.sql_state, err.sql_errmsg), 2)
+      err.sql_errno, err.sql_state, err.sql_errmsg), script_level())
   end
   connection.error = ERROR.IGNORABLE
   if lost then
@@ -170,7 +182,7 @@ local function raise(connection, code, query)
   else
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
     -- Leave no half-done transaction for the repeated event to commit by accident.
-    wait(C.dyno_query(connection.id, "ROLLBACK", 8))
+    wait(C.dyno_rollback(connection.id))
   end
   err.errcode = P.RESTART_EVENT
   error(err)
@@ -298,7 +310,8 @@ function Statement:bind_create(sql_type, max_len)
     error("Unsupported argument type: " .. tostring(sql_type), 2)
   end
   local slot = ffi.gc(C.dyno_param_new(class.kind, max_len or 0), C.dyno_param_free)
-  return setmetatable({ slot = slot, kind = class.kind, type = sql_type }, class.meta)
+  return setmetatable({ slot = slot, kind = class.kind, type = sql_type, max_len = max_len },
+    class.meta)
 end
 
 function Statement:bind_param(...)
@@ -386,7 +399,7 @@ function Statement:execute()
   elseif code == DONE then
     return NO_RESULT
   end
-  return raise(self.connection, code, "<prepared statement>")
+  return raise(self.connection, code, "<prepared statement>", self.sql)
 end
 
 function Statement:next_result()
@@ -561,7 +574,7 @@ end
 
 function Driver:connect()
   if wait(C.dyno_connect()) == FAILED then
-    P.log_fatal(nil, {
+    P.log_fatal(self.driver_name, {
       sql_errno = C.dyno_error_number(),
       sql_state = ffi.string(C.dyno_error_state()),
       sql_errmsg = error_message(),

@@ -85,6 +85,7 @@ impl Port for SqlitePort {
             Operation::Execute(id, params) => connection.execute(scratch, id, params),
             Operation::CloseStatement(id) => connection.close_statement(scratch, id),
             Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
+            Operation::Service(sql) => connection.query(scratch, sql),
             Operation::NextResult => connection.next_result(scratch),
         };
         let outcome = connection.outcome();
@@ -168,6 +169,7 @@ impl Workload<'_> {
             emulate_prepared: false,
             luajit_cmd: None,
             quiet_scripts: false,
+            sysbench_messages: false,
             barrier: Arc::new(Barrier::new(self.sessions)),
             progress,
             unique: Arc::default(),

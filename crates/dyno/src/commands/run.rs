@@ -137,6 +137,7 @@ impl<'a> Request<'a> {
             emulate_prepared: !choice("ps-mode", "auto", "disable")?,
             luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
             quiet_scripts: true,
+            sysbench_messages: false,
             log: |_, _| {},
         })
     }

@@ -151,10 +151,11 @@ impl Settings {
             rand: self.rand.clone(),
             percentile: f64::from(self.percentile),
             ignored_errors: self.ignored_errors.clone(),
-            reconnect_lost: false,
+            reconnect_lost: true,
             emulate_prepared: self.emulate_prepared,
             luajit_cmd: self.luajit_cmd.clone(),
             quiet_scripts: false,
+            sysbench_messages: true,
             log: |level, text| console::out(&format!("{level}: {text}\n")),
         }
     }

@@ -274,7 +274,7 @@ impl Reports<'_> {
         let every_s = self.settings.report_interval_s;
         if every_s > 0 {
             self.interval.add(interval);
-            if at_s % every_s == 0 {
+            if at_s.is_multiple_of(every_s) {
                 self.intermediate(interval, at_s as f64, sql);
                 self.interval.clear();
             }

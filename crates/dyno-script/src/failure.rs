@@ -1,0 +1,116 @@
+//! What the log says of a statement that failed for good.
+
+use std::fmt;
+
+/// How much of a statement is shown, in characters.
+const SHOWN: usize = 512;
+/// What libpq calls a failed command (`PGRES_FATAL_ERROR`), which sysbench prints as a number.
+const PG_FATAL: u32 = 7;
+
+/// A failed statement; a failed connection has no `query`.
+pub(crate) struct Failure {
+    /// The statement as error hooks see it.
+    pub(crate) query: Option<String>,
+    /// The text of a prepared statement.
+    pub(crate) statement: Option<String>,
+    pub(crate) errno: i64,
+    pub(crate) state: String,
+    pub(crate) message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (errno, state, message) = (self.errno, &self.state, &self.message);
+        write!(f, "error {errno} (SQLSTATE {state}): {message}")?;
+        match self.text() {
+            Some(query) => write!(f, " for query '{query}'"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Failure {
+    /// The lines that programs find in the output of sysbench, whose drivers name the functions
+    /// of the client libraries.
+    pub(crate) fn as_sysbench(&self, driver: &str) -> Vec<String> {
+        let (errno, message) = (self.errno, &self.message);
+        let prepared = self.statement.is_some();
+        match (driver, self.text()) {
+            ("mysql", None) => vec![format!("error {errno}: {message}")],
+            ("mysql", Some(query)) => {
+                let function = if prepared {
+                    "mysql_stmt_execute()"
+                } else {
+                    "mysql_drv_query()"
+                };
+                vec![format!(
+                    "{function} returned error {errno} ({message}) for query '{query}'"
+                )]
+            }
+            ("pgsql", None) => vec![format!("Connection to database failed: {message}")],
+            ("pgsql", Some(_)) if prepared => {
+                vec![format!("PQexecPrepared() failed: {PG_FATAL} {message}")]
+            }
+            ("pgsql", Some(query)) => vec![
+                format!("PQexec() failed: {PG_FATAL} {message}"),
+                format!("failed query was: {query}"),
+            ],
+            _ => vec![self.to_string()],
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        let query = self.statement.as_ref().or(self.query.as_ref())?;
+        Some(match query.char_indices().nth(SHOWN) {
+            Some((end, _)) => format!("{}…", &query[..end]),
+            None => query.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(query: Option<&str>, statement: Option<&str>) -> Failure {
+        Failure {
+            query: query.map(str::to_owned),
+            statement: statement.map(str::to_owned),
+            errno: 1146,
+            state: "42S02".to_owned(),
+            message: "no such table".to_owned(),
+        }
+    }
+
+    #[test]
+    fn programs_find_the_lines_they_look_for() {
+        let text = failure(Some("SELECT 1"), None);
+        assert_eq!(
+            text.as_sysbench("mysql"),
+            ["mysql_drv_query() returned error 1146 (no such table) for query 'SELECT 1'"]
+        );
+        assert_eq!(
+            text.as_sysbench("pgsql"),
+            [
+                "PQexec() failed: 7 no such table",
+                "failed query was: SELECT 1"
+            ]
+        );
+        let prepared = failure(Some("<prepared statement>"), Some("SELECT ?"));
+        assert_eq!(
+            prepared.as_sysbench("mysql"),
+            ["mysql_stmt_execute() returned error 1146 (no such table) for query 'SELECT ?'"]
+        );
+        assert_eq!(
+            failure(None, None).as_sysbench("pgsql"),
+            ["Connection to database failed: no such table"]
+        );
+    }
+
+    #[test]
+    fn long_statements_are_cut_between_characters() {
+        let text = failure(Some(&"ä".repeat(600)), None).to_string();
+        assert_eq!(text.matches('ä').count(), SHOWN);
+        assert!(text.ends_with("…'"), "{text}");
+    }
+}
