@@ -61,9 +61,14 @@ local function is_redshift()
    return variant == "redshift"
 end
 
+-- What events use lies in locals: a session has globals of its own, and each costs a look-up.
+local opt
+local rand = sysbench.rand
+
 -- A session's life.
 
 function thread_init()
+   opt = sysbench.opt
    drv = sysbench.sql.driver()
    con = drv:connect()
    stmt, param = {}, {} -- stmt[table].name, param[table].name[place]
@@ -92,7 +97,7 @@ end
 
 -- Call at the end of event(): does what --reconnect asks for.
 function check_reconnect()
-   local every = sysbench.opt.reconnect
+   local every = opt.reconnect
    if every > 0 then
       events_done = events_done + 1
       if events_done % every == 0 then
@@ -130,6 +135,7 @@ function prepare_commit()
 end
 
 function prepare_for_each_table(name)
+   opt = sysbench.opt -- Here too, for scripts with a thread_init() of their own.
    local definition = statements[name]
    for t = 1, sysbench.opt.tables do
       stmt[t], param[t] = stmt[t] or {}, param[t] or {}
@@ -172,34 +178,35 @@ end
 
 function begin() stmt.begin:execute() end
 function commit() stmt.commit:execute() end
-function get_table_num() return sysbench.rand.uniform(1, sysbench.opt.tables) end
-function get_id() return sysbench.rand.default(1, sysbench.opt.table_size) end
+local function table_num() return rand.uniform(1, opt.tables) end
+local function row_id() return rand.default(1, opt.table_size) end
+get_table_num, get_id = table_num, row_id -- For scripts that require this one.
 
 -- The first and the last of this session's share of the ids. No share is empty: where sessions
 -- outnumber ids, some have one in common.
 function own_part_of_ids()
-   local size, threads = sysbench.opt.table_size, sysbench.opt.threads
+   local size, threads = opt.table_size, opt.threads
    local first = math.floor(size * sysbench.tid / threads) + 1
    local last = math.floor(size * (sysbench.tid + 1) / threads)
    return first, math.max(first, last)
 end
 
 function execute_point_selects()
-   local t = get_table_num()
+   local t = table_num()
    local statement, id = stmt[t].point_selects, param[t].point_selects[1]
-   for _ = 1, sysbench.opt.point_selects do
-      id:set(get_id())
+   for _ = 1, opt.point_selects do
+      id:set(row_id())
       statement:execute()
    end
 end
 
 local function execute_ranges(name)
-   local t = get_table_num()
+   local t = table_num()
    local statement, bounds = stmt[t][name], param[t][name]
-   for _ = 1, sysbench.opt[name] do
-      local id = get_id()
+   for _ = 1, opt[name] do
+      local id = row_id()
       bounds[1]:set(id)
-      bounds[2]:set(id + sysbench.opt.range_size - 1)
+      bounds[2]:set(id + opt.range_size - 1)
       statement:execute()
    end
 end
@@ -217,27 +224,27 @@ function execute_range_selects()
 end
 
 function execute_index_updates()
-   local t = get_table_num()
+   local t = table_num()
    local statement, id = stmt[t].index_updates, param[t].index_updates[1]
-   for _ = 1, sysbench.opt.index_updates do
-      id:set(get_id())
+   for _ = 1, opt.index_updates do
+      id:set(row_id())
       statement:execute()
    end
 end
 
 function execute_non_index_updates()
-   local t = get_table_num()
+   local t = table_num()
    local statement, values = stmt[t].non_index_updates, param[t].non_index_updates
-   for _ = 1, sysbench.opt.non_index_updates do
+   for _ = 1, opt.non_index_updates do
       values[1]:set_rand_str(c_value_template)
-      values[2]:set(get_id())
+      values[2]:set(row_id())
       statement:execute()
    end
 end
 
 function execute_deletes()
-   local t = get_table_num()
-   param[t].deletes[1]:set(get_id())
+   local t = table_num()
+   param[t].deletes[1]:set(row_id())
    stmt[t].deletes:execute()
 end
 
@@ -245,14 +252,14 @@ function execute_delete_inserts()
    if is_redshift() then
       return
    end
-   local t = get_table_num()
+   local t = table_num()
    local of_table, values = stmt[t], param[t]
    local row = values.inserts
-   for _ = 1, sysbench.opt.delete_inserts do
-      local id = get_id()
+   for _ = 1, opt.delete_inserts do
+      local id = row_id()
       values.deletes[1]:set(id)
       row[1]:set(id)
-      row[2]:set(get_id()) -- k lies in the same range as the ids.
+      row[2]:set(row_id()) -- k lies in the same range as the ids.
       row[3]:set_rand_str(c_value_template)
       row[4]:set_rand_str(pad_value_template)
       of_table.deletes:execute()

@@ -235,6 +235,7 @@ where
     let body = move || {
         let ended = messages.clone();
         let work = || {
+            own_descriptors(&parts);
             let program = factory(index)?;
             let worker = Worker::new(index, program, parts, ended, entry)
                 .map_err(|error| format!("worker {index} cannot wait for sockets: {error}"))?;
@@ -251,6 +252,22 @@ where
         let _ = messages.send(Message::Lost(index));
     };
     thread.spawn(body).map(drop)
+}
+
+/// Gives the thread a table of descriptors of its own: in a table that threads share, each system
+/// call on a socket counts its users. Not with an embedded database, whose file locks belong to
+/// the table.
+fn own_descriptors(parts: &Parts) {
+    if parts
+        .connector
+        .as_ref()
+        .is_some_and(|connector| !connector.blocks())
+    {
+        // A kernel or sandbox that refuses costs a little CPU time, nothing else.
+        // SAFETY: a system call without pointers; the thread has no descriptors of its own yet,
+        // and those that it shares with others stay open on both sides.
+        unsafe { libc::unshare(libc::CLONE_FILES) };
+    }
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

@@ -1,7 +1,10 @@
 //! Sockets that do not block, and system calls on them.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
 
 use crate::tls::TlsSetup;
 
@@ -12,21 +15,19 @@ impl<T: Read + Write + AsRawFd + Send> Socket for T {}
 /// Opens another socket to the same endpoint, with the settings for its TLS.
 pub type Reopen = Box<dyn FnOnce() -> io::Result<(Box<dyn Socket>, Option<Box<TlsSetup>>)> + Send>;
 
+// Both calls go to the kernel directly: libc's are cancellation points, which cost a process with
+// threads more than everything else on this side of the kernel.
+
 /// Writes what the kernel takes, which may be nothing.
 #[inline]
 pub(super) fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     loop {
-        // SAFETY: the pointer and length describe `bytes`; the descriptor is the socket's own.
-        let written =
-            unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-        if written >= 0 {
-            return Ok(written as usize);
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::Interrupted => {}
-            io::ErrorKind::WouldBlock => return Ok(0),
-            _ => return Err(error),
+        // SAFETY: the descriptor is the socket's own, and open.
+        match rustix::net::send(unsafe { borrow(fd) }, bytes, SendFlags::NOSIGNAL) {
+            Ok(written) => return Ok(written),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(0),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -35,18 +36,22 @@ pub(super) fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
 #[inline]
 pub(super) fn read(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
-        // SAFETY: the pointer and length describe `buffer`; the descriptor is the socket's own.
-        let read = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-        if read >= 0 {
-            return Ok(Some(read as usize));
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::Interrupted => {}
-            io::ErrorKind::WouldBlock => return Ok(None),
-            _ => return Err(error),
+        // SAFETY: the descriptor is the socket's own, and open.
+        match rustix::net::recv(unsafe { borrow(fd) }, &mut *buffer, RecvFlags::empty()) {
+            Ok((read, _)) => return Ok(Some(read)),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// # Safety
+/// The descriptor must be open for as long as the answer lives.
+#[inline]
+unsafe fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
+    // SAFETY: the caller's promise.
+    unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
 /// Why connecting failed, if it did.

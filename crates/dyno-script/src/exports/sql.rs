@@ -297,7 +297,8 @@ unsafe extern "C" fn dyno_statement_bind(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn dyno_execute(statement: *const Statement) -> c_int {
+unsafe extern "C" fn dyno_execute(statement: usize) -> c_int {
+    let statement = statement as *const Statement;
     // SAFETY: the prelude passes a live statement, whose parameters it keeps alive; a non-null
     // `*const Param` and a `&Param` have the same representation.
     let (statement, params) = unsafe {

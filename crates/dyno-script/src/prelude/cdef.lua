@@ -91,7 +91,7 @@ int dyno_error_class(void);
 struct dyno_statement *dyno_statement_new(uint32_t connection);
 void dyno_statement_free(struct dyno_statement *statement);
 void dyno_statement_bind(struct dyno_statement *statement, dyno_param **params, size_t n);
-int dyno_execute(struct dyno_statement *statement);
+int dyno_execute(uintptr_t statement);
 int dyno_statement_close(struct dyno_statement *statement);
 
 dyno_param *dyno_param_new(uint32_t kind, size_t capacity);

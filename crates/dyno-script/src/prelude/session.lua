@@ -20,6 +20,9 @@ for name, value in pairs(_G) do
   base_globals[name] = value
 end
 
+base_globals.pairs = P.pairs
+base_globals.next = P.next
+
 if P.quiet_scripts then
   base_globals.print = function(...)
     local texts = { ... }
@@ -317,7 +320,7 @@ end
 local function set_options(session)
   local sysbench = session.env.sysbench
   if sysbench and not sysbench.opt and P.options then
-    sysbench.opt = P.copy_options()
+    sysbench.opt = P.new_options()
     P.export_legacy_options(session.env)
   end
 end

@@ -74,20 +74,54 @@ function P.new_sysbench(session)
   }
 end
 
--- A copy of the options, lists included: sessions may write to theirs.
-function P.copy_options()
+local function copy_list(list)
   local copy = {}
-  for name, value in pairs(P.options) do
-    if type(value) == "table" then
-      local list = {}
-      for i = 1, #value do
-        list[i] = value[i]
-      end
-      value = list
-    end
-    copy[name] = value
+  for i = 1, #list do
+    copy[i] = list[i]
   end
   return copy
+end
+
+-- A session's options: its own table, empty but for lists, over the one that all share. So a
+-- session writes to its own, and ten thousand sessions do not keep ten thousand copies.
+local options_meta = {}
+
+function P.new_options()
+  options_meta.__index = P.options
+  local own = {}
+  for name, value in pairs(P.options) do
+    if type(value) == "table" then
+      own[name] = copy_list(value)
+    end
+  end
+  return setmetatable(own, options_meta)
+end
+
+-- What a script sees when it walks through its options.
+local function all_options(own)
+  local all = {}
+  for name, value in pairs(P.options) do
+    all[name] = value
+  end
+  for name, value in pairs(own) do
+    all[name] = value
+  end
+  return all
+end
+
+-- `pairs` and `next` for scripts: options are walked through as one table.
+function P.pairs(t)
+  if getmetatable(t) == options_meta then
+    t = all_options(t)
+  end
+  return pairs(t)
+end
+
+function P.next(t, key)
+  if getmetatable(t) == options_meta then
+    t = all_options(t)
+  end
+  return next(t, key)
 end
 
 local rand = {}
