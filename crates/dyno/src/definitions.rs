@@ -260,7 +260,8 @@ const LOG: &str = "Log options";
 const DB: &str = "General database options";
 const MYSQL: &str = "mysql options";
 const PGSQL: &str = "pgsql options";
-const DYNO: &str = "Options that sysbench does not have";
+/// The heading of what `dyno sysbench` takes beyond sysbench's options.
+pub const DYNO: &str = "Options that sysbench does not have";
 
 /// sysbench's options. Those without help text are 1.0.20's old names.
 pub const SYSBENCH: &[Opt] = &[

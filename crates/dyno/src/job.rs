@@ -179,6 +179,15 @@ impl Ready {
     /// # Errors
     /// What keeps the run from starting.
     pub fn run(&self, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
+        self.check_event()?;
+        self.start(Entry::Run, observer)
+    }
+
+    /// Whether the script can run at all.
+    ///
+    /// # Errors
+    /// It has no `event()`.
+    pub fn check_event(&self) -> Result<()> {
         if !self
             .description
             .functions
@@ -190,7 +199,7 @@ impl Ready {
                 self.job.source.path
             );
         }
-        self.start(Entry::Run, observer)
+        Ok(())
     }
 
     /// Runs a command of the script: in all sessions if it is parallel, else in the main state.

@@ -139,7 +139,9 @@ pub fn parse(
                     rest.next();
                 }
             }
-            (None, Script::Declares(options)) => return Err(unknown(&name, own, options)),
+            (None, Script::Declares(options)) => {
+                return Err(unknown(arg, &name, own, options, grammar));
+            }
         }
     }
     Ok(parsed)
@@ -214,7 +216,13 @@ fn find_script<'a>(options: &'a [ScriptOption], name: &str) -> Option<&'a Script
     options.iter().find(|option| same(&option.name, name))
 }
 
-fn unknown(name: &str, own: &[Opt], options: &[ScriptOption]) -> UsageError {
+fn unknown(
+    arg: &str,
+    name: &str,
+    own: &[Opt],
+    options: &[ScriptOption],
+    grammar: Grammar,
+) -> UsageError {
     let names = own
         .iter()
         .map(|opt| opt.name)
@@ -233,6 +241,9 @@ fn unknown(name: &str, own: &[Opt], options: &[ScriptOption]) -> UsageError {
         }
         _ => "; see --help".to_owned(),
     };
+    if grammar == Grammar::Sysbench {
+        return UsageError(format!("invalid option: {arg}{hint}"));
+    }
     let dashes = if name.len() == 1 { "-" } else { "--" };
     UsageError(format!("unknown option {dashes}{name}{hint}"))
 }

@@ -11,6 +11,8 @@ use dyno_core::units;
 use dyno_report::sysbench::Edition;
 use dyno_script::Source;
 
+use super::exported::exported;
+use super::output;
 use crate::console;
 use crate::job::{Job, default_ignored_errors};
 use crate::options::Parsed;
@@ -26,7 +28,6 @@ const GRACE: Duration = Duration::from_secs(30);
 /// A sysbench command line's meaning.
 pub struct Settings {
     args: Vec<String>,
-    source: Source,
     command: Option<String>,
     /// The database; `None` only for a bad one that no script may need.
     pub target: Target,
@@ -43,7 +44,7 @@ pub struct Settings {
     pub report_interval_s: u64,
     /// When cumulative reports are due.
     pub checkpoints_s: Vec<u32>,
-    /// `--debug`, or `--verbosity=5`.
+    /// `--debug`.
     pub debug: bool,
     /// `--validate`.
     pub validate: bool,
@@ -56,7 +57,7 @@ pub struct Settings {
     ignored_errors: Vec<String>,
     emulate_prepared: bool,
     luajit_cmd: Option<String>,
-    driver: &'static str,
+    exported: Vec<(String, OptionValue)>,
 }
 
 impl Settings {
@@ -64,12 +65,7 @@ impl Settings {
     ///
     /// # Errors
     /// Values that make no sense.
-    pub fn new(
-        args: &[String],
-        parsed: &Parsed,
-        source: Source,
-        command: Option<&str>,
-    ) -> Result<Self> {
+    pub fn new(args: &[String], parsed: &Parsed, command: Option<&str>) -> Result<Self> {
         let driver = driver(parsed)?;
         let drive = drive(parsed)?;
         let forced_shutdown_s = forced_shutdown(parsed, &drive)?;
@@ -78,7 +74,7 @@ impl Settings {
             (Some(at_s), Some(time)) => Duration::from_secs(at_s).saturating_sub(time),
             _ => GRACE,
         };
-        let percentile = settings::count(parsed, "percentile", 95)?;
+        let percentile = count(parsed, "percentile", 95)?;
         let histogram = settings::switch(parsed, "histogram")?;
         if percentile > 100 {
             return Err(usage(format!(
@@ -86,9 +82,16 @@ impl Settings {
             )));
         }
         if histogram && percentile == 0 {
-            return Err(usage("--histogram requires --percentile to be above 0"));
+            return Err(anyhow!("--histogram cannot be used with --percentile=0"));
         }
-        let verbosity = settings::count(parsed, "verbosity", 3)?;
+        let debug = settings::switch(parsed, "debug")?;
+        let verbosity = match count(parsed, "verbosity", 3)? {
+            level if level > output::DEBUG => {
+                return Err(usage(format!("Invalid value for --verbosity: {level}")));
+            }
+            _ if debug => output::DEBUG,
+            level => level,
+        };
         let ignored = ["db-ignore-errors", "mysql-ignore-errors"]
             .iter()
             .find_map(|name| {
@@ -97,18 +100,22 @@ impl Settings {
                     .filter(|_| *name == "db-ignore-errors" || driver == "mysql")
             });
         let target = target(parsed, driver)?;
-        let seed = settings::count(parsed, "rand-seed", 0)?;
+        warn_of_options_without_effect(parsed);
+        let mut exported = exported(parsed);
+        if let Some((_, name)) = exported.iter_mut().find(|(name, _)| name == "db_driver") {
+            *name = OptionValue::Text(driver.to_owned());
+        }
+        let seed = count(parsed, "rand-seed", 0)?;
         Ok(Self {
             args: args.to_vec(),
-            source,
             command: command.map(str::to_owned),
             seed: (seed != 0).then_some(seed),
             rand: settings::rand_plan(parsed)?,
             percentile: percentile as u32,
             histogram,
-            report_interval_s: settings::count(parsed, "report-interval", 0)?,
+            report_interval_s: count(parsed, "report-interval", 0)?,
             checkpoints_s: checkpoints(parsed)?,
-            debug: settings::switch(parsed, "debug")? || verbosity >= 5,
+            debug,
             validate: settings::switch(parsed, "validate")?,
             verbosity,
             forced_shutdown_s,
@@ -135,14 +142,14 @@ impl Settings {
             luajit_cmd: parsed.value("luajit-cmd").map(str::to_owned),
             target,
             drive,
-            driver,
+            exported,
         })
     }
 
     /// The job, without the script's own options.
-    pub fn job(&self) -> Job {
+    pub fn job(&self, source: Source) -> Job {
         Job {
-            source: self.source.clone(),
+            source,
             argv: crate::redact::argv(&self.args),
             command: self.command.clone(),
             options: Vec::new(),
@@ -156,50 +163,45 @@ impl Settings {
             luajit_cmd: self.luajit_cmd.clone(),
             quiet_scripts: false,
             sysbench_messages: true,
-            log: |level, text| console::out(&format!("{level}: {text}\n")),
+            log: output::script_message,
         }
     }
 
     /// sysbench's own options as scripts see them. Passwords are not among them.
     pub fn exported(&self) -> Vec<(String, OptionValue)> {
-        let number = |name: &str, value: f64| (name.to_owned(), OptionValue::Number(value));
-        let switch = |name: &str, value: bool| (name.to_owned(), OptionValue::Bool(value));
-        let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
-        let drive = &self.drive;
-        let prefix = if self.driver == "pgsql" {
-            "pgsql"
-        } else {
-            "mysql"
-        };
-        vec![
-            number("threads", f64::from(drive.sessions)),
-            number("events", drive.events.unwrap_or(0) as f64),
-            number("time", drive.time.map_or(0.0, |time| time.as_secs_f64())),
-            number("warmup_time", drive.warmup.as_secs_f64()),
-            number("rate", drive.open_loop.map_or(0.0, |open| open.per_second)),
-            number("thread_init_timeout", drive.init_timeout.as_secs_f64()),
-            number("report_interval", self.report_interval_s as f64),
-            number("rand_seed", self.seed.unwrap_or(0) as f64),
-            number("rand_pareto_h", self.rand.pareto_h),
-            number("rand_zipfian_exp", self.rand.zipfian_exp),
-            number("percentile", f64::from(self.percentile)),
-            number("verbosity", self.verbosity as f64),
-            text("rand_type", &format!("{:?}", self.rand.kind).to_lowercase()),
-            text("db_driver", self.driver),
-            text(
-                "db_ps_mode",
-                if self.emulate_prepared {
-                    "disable"
-                } else {
-                    "auto"
-                },
-            ),
-            text(&format!("{prefix}_user"), &self.target.user),
-            text(&format!("{prefix}_db"), &self.target.database),
-            switch("debug", self.debug),
-            switch("validate", self.validate),
-            switch("histogram", self.histogram),
-        ]
+        self.exported.clone()
+    }
+}
+
+/// A whole number, refused in sysbench's words.
+fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
+    settings::count(parsed, name, otherwise).map_err(|_| {
+        let value = parsed.value(name).unwrap_or_default();
+        usage(format!("Invalid value for the '{name}' option: '{value}'"))
+    })
+}
+
+/// Options that are taken for the sake of old command lines and change nothing.
+const WITHOUT_EFFECT: [(&str, &str); 4] = [
+    (
+        "thread-stack-size",
+        "sessions are coroutines, whose stacks grow as they need",
+    ),
+    ("db-debug", "no such statistics are kept"),
+    ("mysql-debug", "there is no client library to trace"),
+    (
+        "mysql-compression-algorithms",
+        "connections are not compressed",
+    ),
+];
+
+/// Warns on standard error of options that were given and change nothing.
+fn warn_of_options_without_effect(parsed: &Parsed) {
+    for (name, why) in WITHOUT_EFFECT {
+        let off = matches!(parsed.value(name), Some("off" | "false" | "0"));
+        if parsed.has(name) && !off {
+            console::note(&format!("WARNING: --{name} has no effect: {why}"));
+        }
     }
 }
 
@@ -221,13 +223,13 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
     if let Some(threads) = signed.filter(|threads| *threads <= 0) {
         return Err(anyhow!("Invalid value for --threads: {threads}."));
     }
-    let sessions = u32::try_from(settings::count(parsed, "threads", 1)?)
+    let sessions = u32::try_from(count(parsed, "threads", 1)?)
         .context("--threads: there cannot be so many")?;
     let seconds = |name: &str, otherwise: u64| {
         settings::duration(parsed, name, Duration::from_secs(otherwise))
     };
     let time = seconds("time", 10)?;
-    let events = settings::count(parsed, "events", 0)?;
+    let events = count(parsed, "events", 0)?;
     let rate = match parsed.value("rate") {
         None => 0.0,
         Some(text) => units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?,
@@ -308,6 +310,14 @@ fn target(parsed: &Parsed, driver: &str) -> Result<Target> {
     if driver == "sqlite" {
         let file = parsed.value("sqlite-db").unwrap_or("sbtest.db");
         return Target::parse(&format!("sqlite:{file}")).map_err(|error| usage(error.to_string()));
+    }
+    if parsed
+        .value("mysql-ssl-cipher")
+        .is_some_and(|text| !text.is_empty())
+    {
+        return Err(usage(
+            "--mysql-ssl-cipher is not supported: ciphers are chosen by the TLS library",
+        ));
     }
     for refused in ["mysql-compression", "mysql-dry-run"] {
         if settings::switch(parsed, refused)? {

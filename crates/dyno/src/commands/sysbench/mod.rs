@@ -1,12 +1,14 @@
 //! `dyno sysbench …`: sysbench's command line, and its report.
 
 mod args;
+mod exported;
 mod legacy;
+mod output;
 mod run;
 
 use anyhow::{Result, anyhow};
 use dyno_core::plan::OptionValue;
-use dyno_script::{Description, SourceError};
+use dyno_script::{Description, OptionKind, ScriptOption, SourceError};
 
 use self::args::{BANNER, Settings};
 use crate::definitions::SYSBENCH;
@@ -33,15 +35,10 @@ pub fn main(args: &[String]) -> Result<u8> {
             Ok(STATUS_FAILED)
         }
         Err(error) => {
-            fatal(&format!("{error:#}"));
+            output::fatal(&format!("{error:#}"));
             Ok(STATUS_FAILED)
         }
     }
-}
-
-/// A message as sysbench prints them: on standard output.
-fn fatal(message: &str) {
-    console::out(&redact::text(&format!("FATAL: {message}\n")));
 }
 
 fn command_line(args: &[String]) -> Result<u8> {
@@ -57,6 +54,9 @@ fn command_line(args: &[String]) -> Result<u8> {
         console::out(&usage_text());
         return Ok(STATUS_DONE);
     }
+    let settings = Settings::new(args, &first, command.as_deref())?;
+    output::set_verbosity(settings.verbosity);
+    output::notice(&format!("{}\n\n", banner_line()));
     if let Some(test) = test.as_deref().filter(|test| C_TESTS.contains(test)) {
         return Err(anyhow!(
             "the '{test}' test is not among Dyno's workloads; `dyno list` shows those that are"
@@ -67,8 +67,7 @@ fn command_line(args: &[String]) -> Result<u8> {
         Err(error @ SourceError::NotFound { .. }) => return Err(anyhow!("{error}")),
         Err(error) => return Err(error.into()),
     };
-    let settings = Settings::new(args, &first, source, command.as_deref())?;
-    let loaded = Loaded::new(settings.job())?;
+    let loaded = Loaded::new(settings.job(source))?;
     let Some(command) = command else {
         // A script alone: sysbench as an interpreter of Lua.
         return Ok(STATUS_DONE);
@@ -97,7 +96,7 @@ fn run_command(
         .any(|(name, parallel)| name == command && *parallel);
     let function = description.functions.iter().any(|name| name == command);
     if command == "help" && !own && !function {
-        console::out(&format!("{}\n{path} options:\n", banner_line()));
+        console::out(&format!("{path} options:\n"));
         console::out(&dyno_script::help(
             description.options.as_deref().unwrap_or_default(),
         ));
@@ -110,20 +109,21 @@ fn run_command(
         }
         if !function {
             console::note(&format!(
-                "The '{path}' test does not implement the '{command}' command."
+                "'{path}' test does not implement the '{command}' command."
             ));
             return Ok(STATUS_FAILED);
         }
     }
     let mut ready = loaded.ready(options, signals::install()?)?;
-    console::out(&format!("{}\n\n", banner_line()));
     if command == "run" && !own {
         return run::run(&settings, &mut ready);
     }
     if parallel && ready.job.drive.sessions > 1 {
-        console::out("Initializing worker threads...\n\n");
+        output::notice("Initializing worker threads...\n\n");
     }
-    ready.command(command, |_| {})?;
+    ready
+        .command(command, |_| {})
+        .map_err(|error| anyhow!("`sysbench.cmdline.call_command' function failed: {error:#}"))?;
     Ok(STATUS_DONE)
 }
 
@@ -151,7 +151,7 @@ fn script_options(
 ) -> Result<Vec<(String, OptionValue)>> {
     let mut options = settings.exported();
     let own = match description.options.as_deref() {
-        Some(declared) => settings::script_options(declared, &parsed.script)?,
+        Some(declared) => declared_options(declared, &parsed.script)?,
         None => parsed
             .script
             .iter()
@@ -168,6 +168,27 @@ fn script_options(
     Ok(options)
 }
 
+/// The values of declared options, wrong ones refused in sysbench's words.
+fn declared_options(
+    declared: &[ScriptOption],
+    given: &[(String, Option<String>)],
+) -> Result<Vec<(String, OptionValue)>> {
+    for option in declared {
+        let mut values = given.iter().rev().filter(|(name, _)| *name == option.name);
+        let Some((name, value)) = values.next() else {
+            continue;
+        };
+        if option.value(Some(value.as_deref())).is_err() {
+            let value = value.as_deref().unwrap_or_default();
+            return Err(settings::usage(match option.kind {
+                OptionKind::Bool => format!("invalid option: --{name}={value}"),
+                _ => format!("Invalid value for the '{name}' option: '{value}'"),
+            }));
+        }
+    }
+    settings::script_options(declared, given)
+}
+
 fn banner_line() -> String {
     format!("{BANNER} (using bundled LuaJIT 2.1)")
 }
@@ -178,8 +199,26 @@ fn usage_text() -> String {
          Commands implemented by most tests: prepare run cleanup help\n{}\n\
          See 'sysbench <testname> help' for a list of options for each test.\n\n",
         help(SYSBENCH)
-            .replace(" STRING", "=STRING")
-            .replace(" LIST", "=LIST")
-            .replace(" N ", "=N ")
+            .lines()
+            .map(with_equals_sign)
+            .collect::<Vec<_>>()
+            .join("\n")
     )
+}
+
+/// `--name VALUE` as sysbench writes and takes it: `--name=VALUE`.
+fn with_equals_sign(line: &str) -> String {
+    let Some((dashes, option)) = line.split_once("--").filter(|(d, _)| d.trim().is_empty()) else {
+        return line.to_owned();
+    };
+    let end = option.find("  ").unwrap_or(option.len());
+    let (head, help) = option.split_at(end);
+    let parts = head.split_once(' ').filter(|(_, value)| {
+        let mut letters = value.chars().filter(|c| c.is_alphabetic());
+        letters.next().is_some_and(char::is_uppercase) && !value.contains(' ')
+    });
+    match parts {
+        Some((name, value)) => format!("{dashes}--{name}={value}{help}"),
+        None => line.to_owned(),
+    }
 }

@@ -12,17 +12,18 @@ use dyno_report::sysbench::{self as text, Stage, Stat};
 use dyno_script::Host;
 
 use super::args::Settings;
-use super::{STATUS_FORCED, banner_line, fatal};
+use super::{STATUS_FORCED, banner_line, output};
 use crate::job::Ready;
-use crate::{STATUS_DONE, STATUS_FAILED, console, settings};
+use crate::{STATUS_DONE, STATUS_FAILED, settings};
 
 /// Runs the test and reports.
 pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
-    announce(settings, ready);
+    ready.check_event()?;
+    announce(settings);
     ready
         .call("init")
         .map_err(|error| anyhow!("`init' function failed: {error:#}"))?;
-    console::out(&text::stage(Stage::Initializing));
+    output::notice(&text::stage(Stage::Initializing));
     let hooked = |name: &str| ready.description.hooks.iter().any(|hook| hook == name);
     let reporter = (hooked("report_intermediate")
         || (hooked("report_cumulative") && !settings.checkpoints_s.is_empty()))
@@ -42,10 +43,10 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
         let ready = &*ready;
         ready.run(|progress| match progress {
             Progress::Started { .. } => {
-                console::out(&text::stage(Stage::Started));
+                output::notice(&text::stage(Stage::Started));
                 let warmup_s = settings.drive.warmup.as_secs();
                 if warmup_s > 0 {
-                    console::out(&text::stage(Stage::WarmingUp(warmup_s)));
+                    output::notice(&text::stage(Stage::WarmingUp(warmup_s)));
                 }
             }
             Progress::Interval(interval) => reports.interval(interval, ready.driver_used()),
@@ -61,9 +62,9 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     conclude(ready, &reports, &outcome)
 }
 
-fn announce(settings: &Settings, _ready: &Ready) {
+fn announce(settings: &Settings) {
     if settings.drive.time.is_none() && settings.drive.events.is_none() {
-        console::out("WARNING: Both event and time limits are disabled, running an endless test\n");
+        output::warning("Both event and time limits are disabled, running an endless test");
     }
     let about = text::Start {
         banner: &banner_line(),
@@ -79,7 +80,7 @@ fn announce(settings: &Settings, _ready: &Ready) {
     };
     let start = text::start(&about);
     // The banner has been printed already.
-    console::out(
+    output::notice(
         start
             .strip_prefix(&format!("{}\n\n", banner_line()))
             .unwrap_or(&start),
@@ -90,19 +91,19 @@ fn announce(settings: &Settings, _ready: &Ready) {
 fn not_started(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<LoadError>() {
         Some(LoadError::Init { why, .. }) => {
-            fatal(&format!("`thread_init' function failed: {why}"));
-            fatal("Threads initialization failed!");
+            output::fatal(&format!("`thread_init' function failed: {why}"));
+            output::fatal("Threads initialization failed!");
             STATUS_FAILED
         }
         Some(LoadError::InitTimeout { timeout_s, .. }) => {
-            fatal(&format!(
+            output::fatal(&format!(
                 "Worker threads failed to initialize within {timeout_s} seconds!"
             ));
-            fatal(&format!("{error:#}"));
+            output::fatal(&format!("{error:#}"));
             STATUS_FORCED
         }
         _ => {
-            fatal(&format!("{error:#}"));
+            output::fatal(&format!("{error:#}"));
             STATUS_FAILED
         }
     }
@@ -113,18 +114,18 @@ fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> R
     let settings = reports.settings;
     let mut status = STATUS_DONE;
     for (_, why) in &outcome.failures {
-        fatal(&format!("`thread_run' function failed: {why}"));
+        output::fatal(&format!("`thread_run' function failed: {why}"));
         status = STATUS_FAILED;
     }
     if outcome.unfinished > 0 && outcome.end == RunEnd::Completed {
         if settings.forced_shutdown_s.is_some() {
-            fatal("The --max-time limit has expired, forcing shutdown...");
+            output::fatal("The --max-time limit has expired, forcing shutdown...");
             status = STATUS_FORCED;
         } else {
-            console::out("WARNING: The server did not answer; ending without its answers\n");
+            output::warning("The server did not answer; ending without its answers");
             status = STATUS_FAILED;
         }
-        console::out(&format!(
+        output::notice(&format!(
             "Number of unfinished transactions on forced shutdown: {}\n",
             outcome.unfinished
         ));
@@ -143,7 +144,7 @@ fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> R
         main.finish_report().map_err(|error| anyhow!("{error}"))?;
     } else {
         if settings.histogram {
-            console::out(&text::histogram(&rest.latencies));
+            output::notice(&text::histogram(&rest.latencies));
         }
         cumulative(settings, &stat, outcome, ready.driver_used());
     }
@@ -165,21 +166,30 @@ fn cumulative(settings: &Settings, stat: &Stat, outcome: &RunOutcome, sql: bool)
         })
         .collect();
     let fairness = summarize::fairness(&sessions);
-    let mut report = String::new();
+    let (mut report, mut debug) = (String::new(), String::new());
     if sql {
         report.push_str(&text::sql_block(stat));
     }
-    report.push_str(&text::general_block(
-        stat,
-        &fairness,
-        settings.percentile,
-        settings.edition,
-    ));
+    let (percentile, edition) = (settings.percentile, settings.edition);
+    let general = text::general_block(stat, &fairness, percentile, edition);
+    report.push_str(if settings.checkpoints_s.is_empty() {
+        &general
+    } else {
+        without_fairness(&general)
+    });
     if settings.debug {
         let threads: Vec<Stat> = outcome.sessions.iter().map(thread_stat).collect();
-        report.push_str(&text::thread_block(&threads));
+        debug = text::thread_block(&threads);
     }
-    console::out(&report);
+    output::notice(&report);
+    output::debug(&debug);
+}
+
+/// Sessions' sums are those of the whole run, so they say nothing of the time between checkpoints.
+fn without_fairness(general: &str) -> &str {
+    general
+        .find("Threads fairness:")
+        .map_or(general, |at| &general[..at])
 }
 
 fn thread_stat(session: &dyno_load::SessionTotals) -> Stat {
@@ -311,7 +321,7 @@ impl Reports<'_> {
         if self.settings.drive.open_loop.is_some() {
             line.push_str(&text::queue_line(&stat, sql));
         }
-        console::out(&line);
+        output::notice(&line);
     }
 
     fn at_checkpoint(&mut self, at_s: f64, running: u32, sql: bool) {
@@ -325,8 +335,9 @@ impl Reports<'_> {
                 report.push_str(&text::sql_block(&stat));
             }
             let (percentile, edition) = (self.settings.percentile, self.settings.edition);
-            report.push_str(&text::general_block(&stat, &fairness, percentile, edition));
-            console::out(&report);
+            let general = text::general_block(&stat, &fairness, percentile, edition);
+            report.push_str(without_fairness(&general));
+            output::notice(&report);
         }
         self.reported.counters.merge(&self.checkpoint.counters);
         self.reported.latencies.merge(&self.checkpoint.latencies);
@@ -348,7 +359,7 @@ impl Reports<'_> {
 
     fn hook(&self, name: &str, stat: &dyno_script::Stat) {
         if let Some(Err(message)) = self.reporter.as_ref().map(|host| host.report(name, stat)) {
-            fatal(&format!("`{name}' function failed: {message}"));
+            output::fatal(&format!("`{name}' function failed: {message}"));
         }
     }
 }

@@ -1,0 +1,59 @@
+//! sysbench's log: what is printed, and from which `--verbosity` on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::console;
+
+/// Fatal errors and reports of what follows from them.
+const FATAL: u64 = 0;
+const ALERT: u64 = 1;
+const WARNING: u64 = 2;
+/// Everything that sysbench prints by default.
+const NOTICE: u64 = 3;
+/// The highest level there is.
+pub const DEBUG: u64 = 5;
+
+/// `--verbosity`. A global because scripts' messages come through a plain function.
+static VERBOSITY: AtomicU64 = AtomicU64::new(NOTICE);
+
+/// Sets what is printed from now on.
+pub fn set_verbosity(level: u64) {
+    VERBOSITY.store(level, Ordering::Relaxed);
+}
+
+/// Progress and reports.
+pub fn notice(text: &str) {
+    print(NOTICE, text);
+}
+
+/// Details for those who look for a fault.
+pub fn debug(text: &str) {
+    print(DEBUG, text);
+}
+
+/// Something may be wrong.
+pub fn warning(message: &str) {
+    print(WARNING, &format!("WARNING: {message}\n"));
+}
+
+/// What ends the work, or part of it.
+pub fn fatal(message: &str) {
+    print(FATAL, &format!("FATAL: {message}\n"));
+}
+
+/// A message of the script layer.
+pub fn script_message(level: &str, message: &str) {
+    let severity = match level {
+        "FATAL" => FATAL,
+        "ALERT" => ALERT,
+        "WARNING" => WARNING,
+        _ => NOTICE,
+    };
+    print(severity, &format!("{level}: {message}\n"));
+}
+
+fn print(level: u64, text: &str) {
+    if level <= VERBOSITY.load(Ordering::Relaxed) {
+        console::out(text);
+    }
+}
