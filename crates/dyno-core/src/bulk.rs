@@ -17,6 +17,12 @@ pub trait RowSource: Send {
     /// appended is under `max_bytes`. Returns how many rows it appended; 0 means no row is left.
     fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, max_bytes: usize) -> u64;
 
+    /// Whether the user has stopped the load. Connections that block while they load ask between
+    /// chunks, and then fail; others are dropped by their workers.
+    fn stopped(&self) -> bool {
+        false
+    }
+
     /// Back to the first row, so that a refused transfer can be repeated another way.
     fn rewind(&mut self);
 }

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// The process may not open enough files.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
-    "{needed} file descriptors are needed (one per connection and some more), but this process \
+    "{needed} file descriptors are needed (for connections, files and workers), but this process \
      may open only {allowed}; raise the hard limit (`ulimit -Hn {needed}` as root, or LimitNOFILE= \
      in systemd) or use fewer sessions"
 )]

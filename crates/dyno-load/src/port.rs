@@ -9,6 +9,7 @@ use crate::quota::Permission;
 use crate::recorder::Class;
 use crate::session::{OperationKind, Stage, Wait};
 use crate::state::{Claim, State, as_connection, now, settle, update_interest};
+use crate::stop::stoppable;
 
 /// After so many events without waiting a session gives way, if the worker has others.
 const TURN_EVENTS_MAX: u32 = 64;
@@ -46,10 +47,13 @@ impl Port for State {
                 OperationKind::Statement,
                 connection.execute(scratch, statement, params),
             ),
-            Operation::BulkLoad(load) => (
-                OperationKind::Statement,
-                connection.bulk_load(scratch, load),
-            ),
+            Operation::BulkLoad(load) => {
+                let load = stoppable(load, &self.stop, self.after_end);
+                (
+                    OperationKind::Statement,
+                    connection.bulk_load(scratch, load),
+                )
+            }
             Operation::Prepare(sql, kinds) => (
                 OperationKind::Service,
                 connection.prepare(scratch, sql, kinds),

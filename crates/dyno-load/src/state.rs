@@ -55,7 +55,7 @@ pub(crate) struct State {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) connector: Option<Arc<dyn Connector>>,
     sequence: Arc<AtomicU64>,
-    stop: Arc<StopSignal>,
+    pub(crate) stop: Arc<StopSignal>,
     pub(crate) calendar: Option<Calendar>,
     pub(crate) arrivals: Option<Arc<Mutex<Generator>>>,
     pub(crate) quota: Option<Arc<Quota>>,

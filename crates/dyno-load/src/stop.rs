@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
+
 /// How urgently a run is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
@@ -83,6 +85,39 @@ impl fmt::Debug for StopSignal {
             .field("level", &self.level())
             .finish_non_exhaustive()
     }
+}
+
+/// A load that knows when the user has stopped it.
+pub(crate) fn stoppable(mut load: BulkLoad, stop: &Arc<StopSignal>, after_end: bool) -> BulkLoad {
+    struct Rows {
+        rows: Box<dyn RowSource>,
+        stop: Arc<StopSignal>,
+        bearable: StopLevel,
+    }
+
+    impl RowSource for Rows {
+        fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, max_bytes: usize) -> u64 {
+            self.rows.fill(out, format, max_bytes)
+        }
+
+        fn stopped(&self) -> bool {
+            self.stop.level() > self.bearable || self.rows.stopped()
+        }
+
+        fn rewind(&mut self) {
+            self.rows.rewind();
+        }
+    }
+
+    load.rows = Box::new(Rows {
+        rows: load.rows,
+        stop: Arc::clone(stop),
+        bearable: match after_end {
+            true => StopLevel::End,
+            false => StopLevel::None,
+        },
+    });
+    load
 }
 
 /// A listener's registration.

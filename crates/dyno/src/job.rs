@@ -8,6 +8,7 @@ use dyno_core::Target;
 use dyno_core::db::{Connector, Family};
 use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::session::Entry;
+use dyno_core::summary::RunEnd;
 use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
 use dyno_script::{Barrier, Description, Host, HostConfig, LoadProgress, Source};
 
@@ -15,6 +16,9 @@ use crate::workloads;
 
 /// Descriptors that the process needs besides its connections.
 const DESCRIPTORS_SPARE: u64 = 64;
+
+/// Descriptors of an open SQLite database: itself, its log, the log's index, a temporary file.
+const DESCRIPTORS_PER_FILE: u64 = 4;
 
 /// What to run, on what, and how.
 #[derive(Clone)]
@@ -225,6 +229,9 @@ impl Ready {
             return self.main.run(&entry).map_err(|message| anyhow!(message));
         }
         let outcome = self.start(entry, observer)?;
+        if outcome.end == RunEnd::Interrupted {
+            bail!("stopped by the user");
+        }
         match outcome
             .failures
             .iter()
@@ -264,15 +271,13 @@ impl Ready {
     }
 
     fn start(&self, entry: Entry, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
-        if self
-            .connector
-            .as_ref()
-            .is_some_and(|connector| !connector.blocks())
-        {
-            let drive = &self.job.drive;
-            let needed = u64::from(drive.sessions) + 4 * u64::from(drive.workers);
-            ensure_descriptors(needed + DESCRIPTORS_SPARE)?;
-        }
+        let drive = &self.job.drive;
+        let per_session = match &self.connector {
+            Some(connector) if connector.blocks() => DESCRIPTORS_PER_FILE,
+            _ => 1,
+        };
+        let needed = per_session * u64::from(drive.sessions) + 4 * u64::from(drive.workers);
+        ensure_descriptors(needed + DESCRIPTORS_SPARE)?;
         let config = RunConfig {
             drive: self.job.drive.clone(),
             connector: self.connector.clone(),

@@ -1,7 +1,7 @@
 //! Loading rows: one prepared INSERT inside one transaction.
 
 use dyno_core::bulk::{BulkFormat, BulkLoad};
-use dyno_core::db::{DbError, ParamValue};
+use dyno_core::db::{DbError, ErrorClass, ParamValue};
 
 use super::errors;
 use super::raw::{Database, Statement, Stepped};
@@ -44,6 +44,10 @@ fn insert_all(database: &Database, load: &mut BulkLoad) -> Result<u64, DbError> 
     let mut loaded = 0;
     loop {
         chunk.clear();
+        if load.rows.stopped() {
+            let message = format!("the load was stopped by the user before row {}", loaded + 1);
+            return Err(DbError::new(ErrorClass::Misuse, message));
+        }
         if load.rows.fill(&mut chunk, BulkFormat::TabText, CHUNK_BYTES) == 0 {
             return Ok(loaded);
         }

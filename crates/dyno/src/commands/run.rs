@@ -189,7 +189,9 @@ impl<'a> Request<'a> {
                     .iter()
                     .any(|name| name == "prepare")
             {
-                loading::with_progress(&mut ready, "prepare", quiet)?;
+                loading::with_progress(&mut ready, "prepare", quiet).context(
+                    "cannot prepare the temporary database (TMPDIR says where it is made)",
+                )?;
             }
         }
         let declared = ready.description.options.clone().unwrap_or_default();
