@@ -7,7 +7,6 @@
 -- of one table through all sessions at once.
 
 sysbench.cmdline.options = {
-   -- The tables.
    tables = {"How many tables: sbtest1, sbtest2, ...", 1},
    table_size = {"Rows per table", 10000},
    auto_inc = {"Let the server number inserted rows", true},
@@ -52,6 +51,8 @@ local statements = {
    inserts = {"INSERT INTO sbtest%d (id, k, c, pad) VALUES (?, ?, ?, ?)", INT, INT, C, PAD},
 }
 
+local range_kinds = {"simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"}
+
 -- Raises where the variant is none.
 local function is_redshift()
    local variant = sysbench.opt.pgsql_variant
@@ -64,8 +65,6 @@ end
 -- What events use lies in locals: a session has globals of its own, and each costs a look-up.
 local opt
 local rand = sysbench.rand
-
--- A session's life.
 
 function thread_init()
    opt = sysbench.opt
@@ -98,13 +97,14 @@ end
 -- Call at the end of event(): does what --reconnect asks for.
 function check_reconnect()
    local every = opt.reconnect
-   if every > 0 then
-      events_done = events_done + 1
-      if events_done % every == 0 then
-         close_statements()
-         con:reconnect()
-         prepare_statements()
-      end
+   if every == 0 then
+      return
+   end
+   events_done = events_done + 1
+   if events_done % every == 0 then
+      close_statements()
+      con:reconnect()
+      prepare_statements()
    end
 end
 
@@ -121,7 +121,6 @@ function sysbench.hooks.before_restart_event(err)
 end
 
 -- Statements to prepare, for prepare_statements().
-
 -- BEGIN and COMMIT. On SQLite a transaction that writes must say so first, or it may find another
 -- writer in its way when it is too late to wait; `read_only` promises that this one does not.
 function prepare_begin(read_only)
@@ -158,7 +157,6 @@ function prepare_index_updates() prepare_for_each_table("index_updates") end
 function prepare_non_index_updates() prepare_for_each_table("non_index_updates") end
 
 function prepare_deletes() prepare_for_each_table("deletes") end
-
 function prepare_delete_inserts()
    if is_redshift() then
       return
@@ -168,14 +166,12 @@ function prepare_delete_inserts()
 end
 
 function prepare_range_selects()
-   prepare_simple_ranges()
-   prepare_sum_ranges()
-   prepare_order_ranges()
-   prepare_distinct_ranges()
+   for _, name in ipairs(range_kinds) do
+      prepare_for_each_table(name)
+   end
 end
 
 -- Statements to execute, for event(). Each group takes one table for all of its statements.
-
 function begin() stmt.begin:execute() end
 function commit() stmt.commit:execute() end
 local function table_num() return rand.uniform(1, opt.tables) end
@@ -217,10 +213,9 @@ function execute_order_ranges() execute_ranges("order_ranges") end
 function execute_distinct_ranges() execute_ranges("distinct_ranges") end
 
 function execute_range_selects()
-   execute_simple_ranges()
-   execute_sum_ranges()
-   execute_order_ranges()
-   execute_distinct_ranges()
+   for _, name in ipairs(range_kinds) do
+      execute_ranges(name)
+   end
 end
 
 function execute_index_updates()

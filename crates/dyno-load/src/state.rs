@@ -105,10 +105,10 @@ impl State {
         let live = sessions.len() as u32;
         Ok(Self {
             ready: VecDeque::with_capacity(sessions.len()),
+            timers: Timers::new(sessions.len()),
             sessions,
             scratch: Scratch::default(),
             poller,
-            timers: Timers::default(),
             recorder: parts.recorder,
             mailbox: parts.mailbox,
             connector: parts.connector,

@@ -11,6 +11,11 @@ use dyno_core::clock::Nanos;
 pub(crate) struct Timers(BinaryHeap<Reverse<(Nanos, u32)>>);
 
 impl Timers {
+    /// Timers of so many sessions, and as many cancelled ones, without allocating.
+    pub(crate) fn new(sessions: usize) -> Self {
+        Self(BinaryHeap::with_capacity(2 * sessions))
+    }
+
     /// Arms a session's timer.
     #[inline]
     pub(crate) fn arm(&mut self, due: Nanos, session: usize) {

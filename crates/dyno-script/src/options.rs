@@ -251,7 +251,8 @@ mod tests {
         ]);
         assert_eq!(
             text,
-            "  --auto_inc[=on|off] rows per table [on]\n  --table-size=N      rows per table [10000]\n\n"
+            "  --auto_inc[=on|off] rows per table [on]\n\
+             \x20 --table-size=N      rows per table [10000]\n\n"
         );
     }
 }

@@ -201,7 +201,7 @@ local function new_require(env, package)
       if source then
         local chunk, message = instantiate(source, "@" .. path)
         if not chunk then
-          error("error loading module '" .. name .. "' from file '" .. path .. "':\n\t" .. message, 2)
+          error(("error loading module '%s' from file '%s':\n\t%s"):format(name, path, message), 2)
         end
         value = setfenv(chunk, env)(name)
       else

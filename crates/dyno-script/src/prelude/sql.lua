@@ -1,4 +1,4 @@
--- `sysbench.sql`: drivers, connections, statements, results.
+-- `sysbench.sql`: drivers, connections, results. Statements are in statement.lua.
 --
 -- Calls that reach the server answer 0 when the answer is still to come; then the session yields
 -- and is resumed with the outcome's number.
@@ -16,7 +16,6 @@ local TYPE = {
   DATE = 8, DATETIME = 9, TIMESTAMP = 10, CHAR = 11, VARCHAR = 12,
 }
 local ERROR = { NONE = 0, IGNORABLE = 1, FATAL = 2 }
-local KIND_INT, KIND_DOUBLE, KIND_BYTES = 0, 1, 2
 
 -- Client errors of MySQL that mean a lost connection.
 local LOST = { [2006] = true, [2011] = true, [2013] = true, [2055] = true }
@@ -188,239 +187,13 @@ local function raise(connection, code, query, statement)
   error(err)
 end
 
--- Parameters -------------------------------------------------------------------------------------
-
-local function param_meta(methods)
-  methods.is_param = true
-  return {
-    __index = methods,
-    __tostring = function()
-      return "<sql_param>"
-    end,
-  }
-end
-
-local function no_random_string()
-  error("set_rand_str() needs a CHAR or VARCHAR parameter", 2)
-end
-
-local IntParam = { set_rand_str = no_random_string }
-
-function IntParam:set(value)
-  local slot = self.slot
-  if value == nil then
-    slot.is_null = 1
-  else
-    slot.int_value = value
-    slot.is_null = 0
-  end
-end
-
-local DoubleParam = { set_rand_str = no_random_string }
-
-function DoubleParam:set(value)
-  local slot = self.slot
-  if value == nil then
-    slot.is_null = 1
-  else
-    slot.double_value = value
-    slot.is_null = 0
-  end
-end
-
-local BytesParam = {}
-
-function BytesParam:set(value)
-  local slot = self.slot
-  if value == nil then
-    slot.is_null = 1
-    return
-  end
-  if type(value) ~= "string" then
-    value = tostring(value)
-  end
-  C.dyno_param_set_bytes(slot, value, #value)
-end
-
-function BytesParam:set_rand_str(format)
-  C.dyno_param_rand_str(self.slot, format, #format)
-end
-
-local param_kinds = {}
-for _, name in ipairs { "TINYINT", "SMALLINT", "INT", "BIGINT" } do
-  param_kinds[TYPE[name]] = { kind = KIND_INT, meta = param_meta(IntParam) }
-end
-for _, name in ipairs { "FLOAT", "DOUBLE" } do
-  param_kinds[TYPE[name]] = { kind = KIND_DOUBLE, meta = param_meta(DoubleParam) }
-end
-for _, name in ipairs { "CHAR", "VARCHAR" } do
-  param_kinds[TYPE[name]] = { kind = KIND_BYTES, meta = param_meta(BytesParam) }
-end
-
--- Statements -------------------------------------------------------------------------------------
-
-local Statement = {}
-local statement_meta = {
-  __index = Statement,
-  __tostring = function()
-    return "<sql_statement>"
-  end,
-}
+-- Connections ------------------------------------------------------------------------------------
 
 local function must_be_open(connection)
   if not connection.id then
     error("SQL API error: the connection is closed", 3)
   end
 end
-
-local function prepare_on_server(statement)
-  local connection, params = statement.connection, statement.params
-  local count = params and #params or 0
-  local kinds = ffi.new("uint32_t[?]", math.max(count, 1))
-  for i = 1, count do
-    kinds[i - 1] = params[i].kind
-  end
-  local code = wait(C.dyno_prepare(connection.id, statement.sql, #statement.sql, kinds, count))
-  if code == FAILED then
-    -- MySQL's 1295: this kind of statement cannot be prepared.
-    if C.dyno_error_number() == 1295 then
-      statement.emulated = true
-      return
-    end
-    raise(connection, code, statement.sql)
-  end
-  statement.owned = ffi.gc(C.dyno_statement_new(connection.id), C.dyno_statement_free)
-  -- The same as a number, which costs each execution one object less to look at.
-  statement.handle = tonumber(ffi.cast("uintptr_t", statement.owned))
-end
-
-local function hand_over_params(statement)
-  local params = statement.params
-  if not params or statement.emulated then
-    return
-  end
-  local slots = ffi.new("dyno_param *[?]", math.max(#params, 1))
-  for i = 1, #params do
-    slots[i - 1] = params[i].slot
-  end
-  C.dyno_statement_bind(statement.owned, slots, #params)
-end
-
-function Statement:bind_create(sql_type, max_len)
-  local class = param_kinds[sql_type]
-  if not class then
-    error("Unsupported argument type: " .. tostring(sql_type), 2)
-  end
-  local slot = ffi.gc(C.dyno_param_new(class.kind, max_len or 0), C.dyno_param_free)
-  return setmetatable({ slot = slot, kind = class.kind, type = sql_type, max_len = max_len },
-    class.meta)
-end
-
-function Statement:bind_param(...)
-  local count = select("#", ...)
-  if count == 0 then
-    return nil
-  end
-  local params = { ... }
-  for i = 1, count do
-    if type(params[i]) ~= "table" or not params[i].is_param then
-      error(("bind_param(): argument %d is not a parameter made by bind_create()"):format(i), 2)
-    end
-  end
-  must_be_open(self.connection)
-  self.params = params
-  if not self.handle and not self.emulated then
-    prepare_on_server(self)
-  end
-  hand_over_params(self)
-  return 0
-end
-
-local function quote(text)
-  return "'" .. text:gsub("'", "''") .. "'"
-end
-
-local mysql_escapes = {
-  ["\0"] = "\\0", ["\n"] = "\\n", ["\r"] = "\\r", ["\\"] = "\\\\", ["'"] = "\\'", ["\26"] = "\\Z",
-}
-
-local function quote_mysql(text)
-  return "'" .. text:gsub("[%z\n\r\\'\26]", mysql_escapes) .. "'"
-end
-
-local function literal(param, family)
-  local slot = param.slot
-  if slot.is_null ~= 0 then
-    return "NULL"
-  elseif param.kind == KIND_INT then
-    return (tostring(slot.int_value):gsub("LL$", ""))
-  elseif param.kind == KIND_DOUBLE then
-    return ("%.17g"):format(slot.double_value)
-  end
-  local bytes = C.dyno_param_bytes(slot, length)
-  local text = ffi.string(bytes, length[0])
-  return family == "mysql" and quote_mysql(text) or quote(text)
-end
-
--- The statement as text, with its parameters in place: `--db-ps-mode=disable` and statements
--- that the server cannot prepare.
-local function emulate(statement)
-  local params, index = statement.params or {}, 0
-  local family = statement.connection.family
-  return (statement.sql:gsub("%?", function()
-    index = index + 1
-    return params[index] and literal(params[index], family) or "?"
-  end))
-end
-
-local function execute_slowly(statement)
-  local connection = statement.connection
-  must_be_open(connection)
-  if not statement.sql then
-    error("SQL API error: the statement is closed", 3)
-  end
-  if statement.emulated then
-    return connection:query(emulate(statement))
-  end
-  prepare_on_server(statement)
-  hand_over_params(statement)
-  return statement:execute()
-end
-
-function Statement:execute()
-  local handle = self.handle
-  if not handle then
-    return execute_slowly(self)
-  end
-  local code = C.dyno_execute(handle)
-  if code == PENDING then
-    code = yield(WAIT)
-  end
-  if code == ROWS then
-    return self.result
-  elseif code == DONE then
-    return NO_RESULT
-  end
-  return raise(self.connection, code, "<prepared statement>", self.sql)
-end
-
-function Statement:next_result()
-  return self.connection:next_result()
-end
-
-function Statement:more_results()
-  return self.connection:more_results()
-end
-
-function Statement:close()
-  local owned = self.owned
-  self.handle, self.owned, self.sql = nil, nil, nil
-  if owned and self.connection.id then
-    wait(C.dyno_statement_close(owned))
-  end
-end
-
--- Connections ------------------------------------------------------------------------------------
 
 local Connection = {}
 local connection_meta = {
@@ -480,15 +253,8 @@ end
 
 function Connection:prepare(sql)
   must_be_open(self)
-  local statement = setmetatable(
-    { connection = self, sql = sql, result = self.result, emulated = P.emulate_prepared },
-    statement_meta)
   -- PostgreSQL's statements are prepared when the types of their parameters are known.
-  local typed = self.family == "pgsql" and sql:find("?", 1, true)
-  if not statement.emulated and not typed then
-    prepare_on_server(statement)
-  end
-  return statement
+  return P.new_statement(self, sql, self.family == "pgsql" and sql:find("?", 1, true))
 end
 
 function Connection:bulk_insert_init(prefix)
@@ -620,5 +386,7 @@ function P.new_sql(_)
 end
 
 P.TYPE = TYPE
+P.NO_RESULT = NO_RESULT
+P.must_be_open = must_be_open
 P.wait = wait
 P.raise = raise

@@ -35,7 +35,8 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
     let Some(workload) = first.words.first() else {
         if first.has("help") {
             console::out(&format!(
-                "Usage: dyno {command} WORKLOAD [--target URL] [options] [the workload's options]\n{}",
+                "Usage: dyno {command} WORKLOAD [--target URL] [options] \
+                 [the workload's options]\n{}",
                 help(RUN)
             ));
             return Ok(STATUS_DONE);

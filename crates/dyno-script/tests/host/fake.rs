@@ -1,0 +1,198 @@
+//! A worker's stand-in, and a server's.
+
+use std::collections::VecDeque;
+
+use dyno_core::db::{
+    Connection, DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, ParamValue, Row,
+    Scratch, ServerInfo, StatementId, Submitted,
+};
+
+use dyno_core::session::{ConnId, Counter, Next, Operation, Port, SessionId};
+
+/// Answers every statement after one turn of waiting, as a server would.
+#[derive(Default)]
+pub struct FakeConnection {
+    outcome: Outcome,
+    row: Option<String>,
+    info: ServerInfo,
+}
+
+impl FakeConnection {
+    fn answer(&mut self, sql: &str) {
+        self.outcome = Outcome::default();
+        self.row = None;
+        if let Some(code) = sql.strip_prefix("FAIL ") {
+            self.outcome.kind = OutcomeKind::Failed;
+            self.outcome.error = Some(Box::new(DbError {
+                class: ErrorClass::Server,
+                code: code.parse().unwrap(),
+                sqlstate: "40001".to_owned(),
+                message: "as you wished".to_owned(),
+            }));
+        } else if sql.starts_with("SELECT") {
+            self.outcome.kind = OutcomeKind::Rows;
+            (self.outcome.rows, self.outcome.columns) = (1, 2);
+            self.row = Some(sql.to_owned());
+        } else {
+            self.outcome.kind = OutcomeKind::Done;
+            self.outcome.affected = 1;
+        }
+    }
+}
+
+impl Connection for FakeConnection {
+    fn advance(&mut self, _: &mut Scratch) -> Submitted {
+        Submitted::Ready
+    }
+    fn query(&mut self, _: &mut Scratch, sql: &[u8]) -> Submitted {
+        self.answer(&String::from_utf8_lossy(sql));
+        Submitted::Pending
+    }
+    fn prepare(&mut self, _: &mut Scratch, _: &[u8], _: &[ParamKind]) -> Submitted {
+        self.outcome = Outcome {
+            kind: OutcomeKind::Prepared,
+            statement: 7,
+            ..Outcome::default()
+        };
+        Submitted::Pending
+    }
+    fn execute(&mut self, _: &mut Scratch, _: StatementId, params: &[&Param]) -> Submitted {
+        let values: Vec<String> = params
+            .iter()
+            .map(|param| match param.value() {
+                ParamValue::Null => "null".to_owned(),
+                ParamValue::Int(value) => value.to_string(),
+                ParamValue::Double(value) => value.to_string(),
+                ParamValue::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
+            })
+            .collect();
+        self.answer(&format!("SELECT {}", values.join(" ")));
+        Submitted::Pending
+    }
+    fn close_statement(&mut self, _: &mut Scratch, _: StatementId) -> Submitted {
+        self.outcome = Outcome {
+            kind: OutcomeKind::Done,
+            ..Outcome::default()
+        };
+        Submitted::Ready
+    }
+    fn bulk_load(&mut self, _: &mut Scratch, mut load: dyno_core::bulk::BulkLoad) -> Submitted {
+        let mut rows = Vec::new();
+        let format = dyno_core::bulk::BulkFormat::TabText;
+        let mut count = 0;
+        loop {
+            match load.rows.fill(&mut rows, format, 64) {
+                0 => break,
+                more => count += more,
+            }
+        }
+        self.outcome = Outcome {
+            kind: OutcomeKind::Done,
+            affected: count,
+            ..Outcome::default()
+        };
+        Submitted::Pending
+    }
+    fn next_result(&mut self, _: &mut Scratch) -> Submitted {
+        Submitted::Ready
+    }
+    fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+    fn next_row(&mut self, row: &mut Row) -> bool {
+        let Some(text) = self.row.take() else {
+            return false;
+        };
+        row.clear();
+        row.push(Some(text.as_bytes()));
+        row.push(None);
+        true
+    }
+    fn free_result(&mut self) {
+        self.row = None;
+    }
+    fn fd(&self) -> Option<i32> {
+        None
+    }
+    fn wants_write(&self) -> bool {
+        false
+    }
+    fn close(&mut self) {}
+    fn server(&self) -> &ServerInfo {
+        &self.info
+    }
+    fn endpoint(&self) -> usize {
+        0
+    }
+}
+
+/// A worker that knows one session.
+#[derive(Default)]
+pub struct FakePort {
+    pub connections: Vec<FakeConnection>,
+    pub scratch: Scratch,
+    pub events_left: u32,
+    pub events: u32,
+    pub retries: u32,
+    pub counters: [u64; Counter::COUNT],
+    pub slept: VecDeque<u64>,
+}
+
+impl Port for FakePort {
+    fn connect(&mut self, _: SessionId) -> Result<(ConnId, Submitted), DbError> {
+        let mut connection = FakeConnection::default();
+        connection.outcome.kind = OutcomeKind::Connected;
+        self.connections.push(connection);
+        Ok((self.connections.len() as ConnId - 1, Submitted::Pending))
+    }
+    fn submit(&mut self, _: SessionId, id: ConnId, operation: Operation<'_>) -> Option<Submitted> {
+        let Self {
+            connections,
+            scratch,
+            ..
+        } = self;
+        let connection = connections.get_mut(id as usize)?;
+        Some(match operation {
+            Operation::Query(sql) => connection.query(scratch, sql),
+            Operation::Prepare(sql, kinds) => connection.prepare(scratch, sql, kinds),
+            Operation::Execute(id, params) => connection.execute(scratch, id, params),
+            Operation::CloseStatement(id) => connection.close_statement(scratch, id),
+            Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
+            Operation::Service(sql) => connection.query(scratch, sql),
+            Operation::NextResult => connection.next_result(scratch),
+        })
+    }
+    fn wait(&mut self, _: SessionId, _: ConnId) {}
+    fn connection(&mut self, _: SessionId, id: ConnId) -> Option<&mut dyn Connection> {
+        self.connections
+            .get_mut(id as usize)
+            .map(|c| c as &mut dyn Connection)
+    }
+    fn disconnect(&mut self, _: SessionId, _: ConnId) {}
+    fn next_event(&mut self, _: SessionId) -> Next {
+        if self.events_left == 0 {
+            return Next::Stop;
+        }
+        self.events_left -= 1;
+        Next::Go
+    }
+    fn wait_event(&mut self, session: SessionId) -> Next {
+        self.next_event(session)
+    }
+    fn event_start(&mut self, _: SessionId) {}
+    fn event_stop(&mut self, _: SessionId) {
+        self.events += 1;
+    }
+    fn sleep(&mut self, _: SessionId, duration_ns: u64) {
+        self.slept.push_back(duration_ns);
+    }
+    fn count(&mut self, _: SessionId, counter: Counter, amount: u64) {
+        self.counters[counter as usize] += amount;
+    }
+    fn counted(&self, _: SessionId, counter: Counter) -> u64 {
+        self.counters[counter as usize]
+    }
+    fn count_retry(&mut self, _: SessionId) {
+        self.retries += 1;
+    }
+}

@@ -1,0 +1,262 @@
+//! Dyno's own options, each defined once.
+
+mod sysbench;
+
+pub use sysbench::{DYNO, SYSBENCH};
+
+use crate::options::Opt;
+
+const fn opt(
+    group: &'static str,
+    name: &'static str,
+    value: Option<&'static str>,
+    help: &'static str,
+) -> Opt {
+    Opt {
+        name,
+        short: None,
+        aliases: &[],
+        value,
+        bare: false,
+        help,
+        group,
+    }
+}
+
+const fn short(letter: char, opt: Opt) -> Opt {
+    Opt {
+        short: Some(letter),
+        ..opt
+    }
+}
+
+const fn also(aliases: &'static [&'static str], opt: Opt) -> Opt {
+    Opt { aliases, ..opt }
+}
+
+const fn bare(opt: Opt) -> Opt {
+    Opt { bare: true, ..opt }
+}
+
+const LOAD: &str = "Load";
+const TARGET: &str = "Target";
+const ERRORS: &str = "Errors";
+const RANDOM: &str = "Random numbers";
+const OUTPUT: &str = "Output";
+
+/// The options of `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
+pub const RUN: &[Opt] = &[
+    short(
+        'T',
+        opt(
+            TARGET,
+            "target",
+            Some("URL"),
+            "mysql://, mariadb://, postgres:// or sqlite:FILE; also $DYNO_TARGET; \
+         without one, a temporary SQLite database",
+        ),
+    ),
+    opt(
+        TARGET,
+        "ask-password",
+        None,
+        "ask for the password on the terminal",
+    ),
+    short(
+        'c',
+        also(
+            &["threads", "clients"],
+            opt(
+                LOAD,
+                "sessions",
+                Some("N"),
+                "simulated users, each with a connection of its own [1]",
+            ),
+        ),
+    ),
+    short(
+        't',
+        also(
+            &["duration"],
+            opt(
+                LOAD,
+                "time",
+                Some("TIME"),
+                "how long to measure, e.g. 30s, 5m; 0 for no limit [10s]",
+            ),
+        ),
+    ),
+    opt(
+        LOAD,
+        "warmup",
+        Some("TIME"),
+        "run so long before measuring; left out of all figures [2s]",
+    ),
+    opt(
+        LOAD,
+        "events",
+        Some("N"),
+        "end after so many events over all sessions; 0 for no limit [0]",
+    ),
+    opt(
+        LOAD,
+        "rate",
+        Some("N/s"),
+        "open loop: events arrive at this rate, whether or not earlier ones are done",
+    ),
+    opt(
+        LOAD,
+        "arrivals",
+        Some("LAW"),
+        "spacing of arrivals: poisson or constant [poisson]",
+    ),
+    opt(
+        LOAD,
+        "ramp-up",
+        Some("TIME"),
+        "start sessions evenly over this time [0]",
+    ),
+    opt(
+        LOAD,
+        "grace",
+        Some("TIME"),
+        "how long events under way may take to end after the time is up [1s]",
+    ),
+    opt(
+        LOAD,
+        "workers",
+        Some("N|sessions"),
+        "threads that drive the sessions; 'sessions' gives each its own, for scripts that block \
+         [one per core]",
+    ),
+    opt(
+        LOAD,
+        "init-timeout",
+        Some("TIME"),
+        "how long sessions may take to connect [30s]",
+    ),
+    opt(
+        LOAD,
+        "ps-mode",
+        Some("MODE"),
+        "auto: prepare statements on the server; disable: put values into the text [auto]",
+    ),
+    opt(
+        LOAD,
+        "luajit-cmd",
+        Some("CMD"),
+        "as luajit -j: on, off, or optimisation flags",
+    ),
+    opt(
+        ERRORS,
+        "ignore-errors",
+        Some("LIST"),
+        "errors after which an event is run again: errnos, SQLSTATEs or 'all' \
+         [deadlocks and serialisation failures]",
+    ),
+    opt(
+        ERRORS,
+        "lost-connections",
+        Some("POLICY"),
+        "reconnect: connect again and go on; stop: the run fails [reconnect]",
+    ),
+    opt(
+        RANDOM,
+        "seed",
+        Some("N"),
+        "seed of all random streams; 0 picks one and says which [0]",
+    ),
+    opt(
+        RANDOM,
+        "rand-type",
+        Some("KIND"),
+        "default distribution: uniform, gaussian, special, pareto or zipfian [uniform]",
+    ),
+    opt(
+        RANDOM,
+        "rand-pareto-h",
+        Some("H"),
+        "shape of pareto, between 0 and 1 [0.2]",
+    ),
+    opt(
+        RANDOM,
+        "rand-zipfian-exp",
+        Some("S"),
+        "exponent of zipfian, 0 or more [0.8]",
+    ),
+    opt(
+        RANDOM,
+        "rand-spec-iter",
+        Some("N"),
+        "draws that make a gaussian number [12]",
+    ),
+    opt(
+        RANDOM,
+        "rand-spec-pct",
+        Some("N"),
+        "percent of the range that special makes hot [1]",
+    ),
+    opt(
+        RANDOM,
+        "rand-spec-res",
+        Some("N"),
+        "percent of draws that special sends there [75]",
+    ),
+    opt(
+        OUTPUT,
+        "percentiles",
+        Some("LIST"),
+        "latency percentiles, each shown only where the samples carry it [50,95,99,99.9]",
+    ),
+    opt(
+        OUTPUT,
+        "interval",
+        Some("TIME"),
+        "interval of recording and of the live line [1s]",
+    ),
+    bare(opt(
+        OUTPUT,
+        "json",
+        Some("FILE"),
+        "print the result as JSON instead of the summary, or write it to FILE beside it",
+    )),
+    short(
+        'q',
+        opt(OUTPUT, "quiet", None, "no live lines and no progress"),
+    ),
+    opt(
+        OUTPUT,
+        "no-color",
+        None,
+        "no colours (also $NO_COLOR, or output that is no terminal)",
+    ),
+    opt(
+        OUTPUT,
+        "plan",
+        None,
+        "print what would run, as JSON, and stop",
+    ),
+    short(
+        'h',
+        opt(
+            OUTPUT,
+            "help",
+            None,
+            "this text; after a workload's name, with its options",
+        ),
+    ),
+];
+
+/// The options of `dyno list`.
+pub const LIST: &[Opt] = &[
+    opt(
+        "Options",
+        "show",
+        Some("NAME"),
+        "print the script of a workload, to read or to copy",
+    ),
+    short('h', opt("Options", "help", None, "this text")),
+];
+
+#[cfg(test)]
+mod tests;
