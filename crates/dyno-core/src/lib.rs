@@ -5,6 +5,8 @@
 pub mod bulk;
 pub mod clock;
 pub mod db;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod interval;
 pub mod plan;
 pub mod rand;

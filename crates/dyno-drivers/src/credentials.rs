@@ -19,6 +19,8 @@ use dyno_core::target::{Endpoint, MYSQL_PORT};
 use dyno_core::{Secret, Target};
 use zeroize::Zeroizing;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod my_cnf;
 mod pgpass;
 #[cfg(test)]

@@ -5,6 +5,8 @@
 pub mod channel;
 mod connector;
 pub mod credentials;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod mysql;
 pub mod postgres;
 mod probe;

@@ -138,7 +138,10 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
             let entry = entry.with_context(|| format!("cannot list {}", at.display()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let hidden = name.starts_with('.') && !matches!(&*name, ".ci" | ".cargo");
-            if hidden || name == "target" {
+            // What cargo and the fuzzer make.
+            let fuzzed = matches!(&*name, "artifacts" | "corpus" | "coverage");
+            let made = name == "target" || (folder == Path::new("fuzz") && fuzzed);
+            if hidden || made {
                 continue;
             }
             let path = folder.join(&name);

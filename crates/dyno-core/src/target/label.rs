@@ -10,10 +10,13 @@ use crate::units::format_duration;
 
 pub(super) fn label(target: &Target) -> String {
     match target.family {
-        Family::Sqlite => with_query(
-            format!("sqlite:{}", encode_path(&target.file)),
-            &sqlite_parameters(&target.sqlite),
-        ),
+        Family::Sqlite => {
+            let path = encode_path(&target.file);
+            // Two slashes at the start would be taken for those of `sqlite://`.
+            let slashes = if path.starts_with("//") { "//" } else { "" };
+            let parameters = sqlite_parameters(&target.sqlite);
+            with_query(format!("sqlite:{slashes}{path}"), &parameters)
+        }
         Family::Mysql => server(target, "mysql"),
         Family::Postgres => server(target, "postgres"),
     }
@@ -34,24 +37,21 @@ impl TlsMode {
 }
 
 fn server(target: &Target, scheme: &str) -> String {
-    let first_unix = target
+    // Sockets behind the last host go into a parameter, where they are readable, and where paths
+    // that are not absolute are still taken for paths.
+    let is_tcp = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(..));
+    let last_tcp = target.endpoints.iter().rposition(is_tcp);
+    let (hosts, sockets) = target
         .endpoints
+        .split_at(last_tcp.map_or(0, |last| last + 1));
+    let authority: Vec<String> = hosts.iter().map(authority_of).collect();
+    let sockets: Vec<String> = sockets
         .iter()
-        .position(|endpoint| matches!(endpoint, Endpoint::Unix(_)))
-        .unwrap_or(target.endpoints.len());
-    let (hosts, rest) = target.endpoints.split_at(first_unix);
-    let mut authority: Vec<String> = hosts.iter().map(authority_of).collect();
-    let mut sockets: Vec<String> = Vec::new();
-    // Sockets go into a parameter, where they are readable, unless that changed the order.
-    let in_order = rest
-        .iter()
-        .all(|endpoint| matches!(endpoint, Endpoint::Unix(_)));
-    for endpoint in rest {
-        match endpoint {
-            Endpoint::Unix(path) if in_order => sockets.push(encode_path(path)),
-            other => authority.push(authority_of(other)),
-        }
-    }
+        .filter_map(|endpoint| match endpoint {
+            Endpoint::Unix(path) => Some(encode_path(path)),
+            Endpoint::Tcp(..) => None,
+        })
+        .collect();
     let mut parameters = Vec::new();
     if !sockets.is_empty() {
         parameters.push(format!("socket={}", sockets.join(",")));
