@@ -248,8 +248,8 @@ fn unknown(
     UsageError(format!("unknown option {dashes}{name}{hint}"))
 }
 
-/// Help on Dyno's own options, by group, `skip` left out.
-pub fn help(own: &[Opt]) -> String {
+/// Help on Dyno's own options, by group, as the grammar has them typed.
+pub fn help(own: &[Opt], grammar: Grammar) -> String {
     let mut text = String::new();
     let mut group = "";
     for opt in own.iter().filter(|opt| !opt.help.is_empty()) {
@@ -263,6 +263,7 @@ pub fn help(own: &[Opt]) -> String {
         let value = match (opt.value, opt.bare) {
             (None, _) => String::new(),
             (Some(value), true) => format!("[={value}]"),
+            (Some(value), false) if grammar == Grammar::Sysbench => format!("={value}"),
             (Some(value), false) => format!(" {value}"),
         };
         let head = format!("{short}--{}{value}", opt.name);

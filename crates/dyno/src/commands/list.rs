@@ -17,7 +17,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::out(&format!(
             "Usage: dyno list [workloads] [--show NAME]\n{}",
-            help(LIST)
+            help(LIST, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
     }

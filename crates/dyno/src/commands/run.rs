@@ -37,7 +37,7 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
             console::out(&format!(
                 "Usage: dyno {command} WORKLOAD [--target URL] [options] \
                  [the workload's options]\n{}",
-                help(RUN)
+                help(RUN, Grammar::Dyno)
             ));
             return Ok(STATUS_DONE);
         }
@@ -467,7 +467,7 @@ fn workload_help(command: &str, workload: &str, description: &Description) -> St
             commands.join(", ")
         ));
     }
-    text.push_str(&help(RUN));
+    text.push_str(&help(RUN, Grammar::Dyno));
     text
 }
 

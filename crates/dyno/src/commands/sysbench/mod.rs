@@ -6,6 +6,8 @@ mod legacy;
 mod output;
 mod run;
 
+use std::path::Path;
+
 use anyhow::{Result, anyhow};
 use dyno_core::plan::OptionValue;
 use dyno_script::{Description, OptionKind, ScriptOption, SourceError};
@@ -88,7 +90,9 @@ fn run_command(
     options: Vec<(String, OptionValue)>,
 ) -> Result<u8> {
     let description = loaded.description.clone();
-    let path = loaded.job.source.path.clone();
+    let path = Path::new(&loaded.job.source.path);
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let name = name.to_string_lossy().into_owned();
     let own = description.commands.iter().any(|(name, _)| name == command);
     let parallel = description
         .commands
@@ -96,7 +100,7 @@ fn run_command(
         .any(|(name, parallel)| name == command && *parallel);
     let function = description.functions.iter().any(|name| name == command);
     if command == "help" && !own && !function {
-        console::out(&format!("{path} options:\n"));
+        console::out(&format!("{name} options:\n"));
         console::out(&dyno_script::help(
             description.options.as_deref().unwrap_or_default(),
         ));
@@ -109,7 +113,7 @@ fn run_command(
         }
         if !function {
             console::note(&format!(
-                "'{path}' test does not implement the '{command}' command."
+                "'{name}' test does not implement the '{command}' command."
             ));
             return Ok(STATUS_FAILED);
         }
@@ -198,27 +202,6 @@ fn usage_text() -> String {
         "Usage:\n  sysbench [options]... [testname] [command]\n\n\
          Commands implemented by most tests: prepare run cleanup help\n{}\n\
          See 'sysbench <testname> help' for a list of options for each test.\n\n",
-        help(SYSBENCH)
-            .lines()
-            .map(with_equals_sign)
-            .collect::<Vec<_>>()
-            .join("\n")
+        help(SYSBENCH, Grammar::Sysbench)
     )
-}
-
-/// `--name VALUE` as sysbench writes and takes it: `--name=VALUE`.
-fn with_equals_sign(line: &str) -> String {
-    let Some((dashes, option)) = line.split_once("--").filter(|(d, _)| d.trim().is_empty()) else {
-        return line.to_owned();
-    };
-    let end = option.find("  ").unwrap_or(option.len());
-    let (head, help) = option.split_at(end);
-    let parts = head.split_once(' ').filter(|(_, value)| {
-        let mut letters = value.chars().filter(|c| c.is_alphabetic());
-        letters.next().is_some_and(char::is_uppercase) && !value.contains(' ')
-    });
-    match parts {
-        Some((name, value)) => format!("{dashes}--{name}={value}{help}"),
-        None => line.to_owned(),
-    }
 }

@@ -1,0 +1,3 @@
+function event()
+  os.execute("sleep 0.3")
+end

@@ -1,0 +1,6 @@
+function thread_init()
+  error("not today")
+end
+
+function event()
+end

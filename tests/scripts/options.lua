@@ -1,0 +1,44 @@
+#!/usr/bin/env sysbench
+-- Every kind of option, and commands of every kind.
+local ARG = sysbench.cmdline
+ARG.options = {
+  ["my-number"] = { "A number", 5 },
+  text = { "Some text", "abc" },
+  flag = { "A switch", false },
+  names = { "A list", { "a", "b" } },
+  unset = { "No default" },
+  whole = { "A whole number", 3, ARG.ARG_INT },
+  size = { "A size", "1K", ARG.ARG_SIZE },
+}
+
+local function show()
+  for _, name in ipairs { "my_number", "text", "flag", "unset", "whole", "size", "threads" } do
+    local value = sysbench.opt[name]
+    print(name, type(value), tostring(value))
+  end
+  print("names", table.concat(sysbench.opt.names, "+"))
+end
+
+ARG.commands = {
+  show = { show },
+  ["for-each"] = {
+    function()
+      -- In one piece: threads share the stream.
+      io.write("tid\t" .. sysbench.tid .. "\n")
+    end,
+    ARG.PARALLEL_COMMAND,
+  },
+  fails = {
+    function()
+      error("as asked")
+    end,
+  },
+  declines = {
+    function()
+      return false
+    end,
+  },
+}
+
+function event()
+end

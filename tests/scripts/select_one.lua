@@ -1,0 +1,9 @@
+local connection
+
+function thread_init()
+  connection = sysbench.sql.driver():connect()
+end
+
+function event()
+  connection:query("SELECT 1")
+end

@@ -1,0 +1,5 @@
+ffi.cdef "int usleep(unsigned int);"
+
+function event()
+  ffi.C.usleep(50000)
+end

@@ -1,0 +1,1 @@
+print("top", sysbench.tid, sysbench.cmdline.command, sysbench.opt)

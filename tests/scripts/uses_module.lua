@@ -1,0 +1,1 @@
+print("module", require("answers").answer)

@@ -1,0 +1,35 @@
+-- Parameters of prepared statements: NULL, quotes, long text, floats.
+sysbench.cmdline.commands = { show = { function()
+  local connection = sysbench.sql.driver():connect()
+  connection:query("DROP TABLE IF EXISTS vals")
+  connection:query("CREATE TABLE vals(id INT PRIMARY KEY, a DOUBLE PRECISION, s VARCHAR(400))")
+  local statement = connection:prepare("INSERT INTO vals VALUES (?, ?, ?)")
+  local id = statement:bind_create(sysbench.sql.type.INT)
+  local a = statement:bind_create(sysbench.sql.type.DOUBLE)
+  local s = statement:bind_create(sysbench.sql.type.VARCHAR, 300)
+  statement:bind_param(id, a, s)
+  local function add(...)
+    local values = { ... }
+    id:set(values[1])
+    a:set(values[2])
+    s:set(values[3])
+    assert(statement:execute() == nil)
+  end
+  add(1, 1.5, [[it's \ "so" ?]])
+  add(2, nil, nil)
+  add(3, -2, "")
+  add(4, 0.25, ("z"):rep(290))
+  add(5, 7, "short")
+  id:set(6)
+  s:set_rand_str("###")
+  statement:execute()
+  local result = connection:query("SELECT id, a, s FROM vals ORDER BY id")
+  for _ = 1, result.nrows do
+    local row = result:fetch_row()
+    local text = row[3] and row[3]:gsub("%d", "#"):sub(1, 20)
+    print(row[1], row[2], row[3] and #row[3], text)
+  end
+  local fetched = connection:prepare("SELECT 5, 'abc', NULL"):execute():fetch_row()
+  print("fetched", fetched[1], fetched[2], fetched[3])
+  connection:query("DROP TABLE vals")
+end } }

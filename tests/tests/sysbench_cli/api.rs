@@ -1,0 +1,114 @@
+//! What scripts may call, on real servers.
+
+use dyno_tests::{Database, Kind};
+
+use super::{body, figure, ours_on, theirs_on};
+
+const KINDS: [Kind; 3] = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
+/// sysbench's client library logs in to these without more ado.
+const ORACLES: [Kind; 2] = [Kind::Mariadb, Kind::Postgres];
+
+/// Runs the script's `show` command on all servers; it must print `expected` everywhere.
+fn prints(kinds: &[Kind], line: &str, expected: &str) {
+    for kind in kinds {
+        let output = ours_on(&Database::new(*kind), &format!("{line} show")).success();
+        assert_eq!(body(&output), expected, "{kind} {line}");
+    }
+}
+
+#[test]
+fn results_are_those_of_sysbench() {
+    for kind in ORACLES {
+        let database = Database::new(kind);
+        let [ours, theirs] = [ours_on, theirs_on].map(|run| run(&database, "results show"));
+        assert_eq!(body(&ours.success()), body(&theirs.success()), "{kind}");
+    }
+}
+
+#[test]
+fn parameters_arrive_as_they_are() {
+    let expected = "1\t1.5\t13\tit's \\ \"so\" ?\n2\tnil\tnil\tnil\n3\t-2\t0\t\n\
+                    4\t0.25\t290\tzzzzzzzzzzzzzzzzzzzz\n5\t7\t5\tshort\n6\t7\t3\t###\n\
+                    fetched\t5\tabc\tnil\n";
+    for mode in ["auto", "disable"] {
+        prints(&KINDS, &format!("values --db-ps-mode={mode}"), expected);
+    }
+}
+
+#[test]
+fn connections_of_a_session_do_not_mix() {
+    let expected = "1\t3\t2\tnil\nreconnected\t0\ttrue\t4\nclosed\tfalse\n";
+    prints(&KINDS, "connections", expected);
+}
+
+#[test]
+fn requests_may_have_several_results() {
+    let expected = "first\t1\t1\nnext\t2\t2\nnext\tfalse\tfalse\n8\ttrue\n9\tfalse\n\
+                    prepared\t1\nafter\t4\n";
+    prints(&[Kind::Mariadb, Kind::Mysql], "procedure", expected);
+}
+
+#[test]
+fn bulk_inserts_span_statements() {
+    prints(&KINDS, "bulk", "12000\t72006000\n");
+}
+
+#[test]
+fn an_error_that_a_hook_ignores_repeats_the_event() {
+    for kind in ORACLES {
+        let database = Database::new(kind);
+        let line = "ignorable --events=3 --time=0 run";
+        for output in [ours_on(&database, line), theirs_on(&database, line)] {
+            let text = output.success().stdout;
+            assert!(
+                text.contains("\tSELECT * FROM absent\ttrue\nagain\ttrue\n"),
+                "{text}"
+            );
+            assert_eq!(figure(&text, "ignored errors:"), 1.0, "{text}");
+            assert_eq!(figure(&text, "transactions:"), 3.0, "{text}");
+            assert_eq!(figure(&text, "queries:"), 3.0, "{text}");
+        }
+    }
+}
+
+#[test]
+fn failed_statements_are_told_as_sysbench_tells_them() {
+    for kind in ORACLES {
+        let database = Database::new(kind);
+        let fatal = |text: &str| -> Vec<String> {
+            let lines = text.lines().filter(|line| line.starts_with("FATAL: "));
+            lines.map(str::to_owned).collect()
+        };
+        let [ours, theirs] = [ours_on, theirs_on]
+            .map(|run| fatal(&run(&database, "fails_in_sql run").failure(1).stdout));
+        assert!(ours.len() > 1, "{ours:?}");
+        assert_eq!(ours, theirs, "{kind}");
+    }
+}
+
+#[test]
+fn scripts_in_the_old_manner_run() {
+    for kind in ORACLES {
+        for run in [ours_on, theirs_on] {
+            let database = Database::new(kind);
+            let call = |rest: &str| {
+                run(&database, &format!("legacy --oltp-table-size=50 {rest}")).success()
+            };
+            call("prepare");
+            assert_eq!(database.query_one("SELECT COUNT(*) FROM legacy"), "50");
+            let text = call("--events=20 --time=0 run").stdout;
+            let changed = "SELECT COUNT(*) FROM legacy WHERE k > 100 OR c NOT LIKE '%-%'";
+            assert_ne!(database.query_one(changed), "0", "{text}");
+            for (label, count) in [
+                ("read:", 20.0),
+                ("write:", 20.0),
+                ("other:", 40.0),
+                ("transactions:", 20.0),
+            ] {
+                assert_eq!(figure(&text, label), count, "{kind} {label}\n{text}");
+            }
+            call("cleanup");
+            assert!(database.tables().is_empty());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `dyno sysbench` against sysbench: command line, text and the API of scripts.
+#![cfg(feature = "servers")]
+// All of this is test, the functions below the tests too.
+#![allow(clippy::expect_used, clippy::panic)]
+
+mod api;
+mod command_line;
+mod reports;
+mod scripts;
+
+use dyno_tests::command::Output;
+use dyno_tests::{Database, dyno, sysbench};
+
+/// Where the scripts of these tests lie.
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
+
+/// The path of a script.
+fn script(name: &str) -> String {
+    format!("{SCRIPTS}/{name}.lua")
+}
+
+/// `line` with its first word, a script's name, replaced by its path.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    words[0] = script(&words[0]);
+    words
+}
+
+/// Runs a script of ours by `dyno sysbench`.
+fn ours(line: &str) -> Output {
+    let sysbench = ["sysbench".to_owned()];
+    dyno(sysbench.into_iter().chain(words(line)))
+}
+
+/// Runs a script of ours by sysbench.
+fn theirs(line: &str) -> Output {
+    sysbench(words(line))
+}
+
+/// Runs a script of ours by `dyno sysbench` on a database.
+fn ours_on(database: &Database, line: &str) -> Output {
+    let sysbench = ["sysbench".to_owned()];
+    let options = database.sysbench_options();
+    dyno(sysbench.into_iter().chain(options).chain(words(line)))
+}
+
+/// Runs a script of ours by sysbench on a database.
+fn theirs_on(database: &Database, line: &str) -> Output {
+    sysbench(database.sysbench_options().into_iter().chain(words(line)))
+}
+
+/// What follows the line that says who this is.
+fn body(output: &Output) -> &str {
+    let text = output.stdout.split_once("\n\n");
+    text.unwrap_or_else(|| panic!("no banner in {:?}", output.stdout))
+        .1
+}
+
+/// The number that follows `label` in a report.
+fn figure(text: &str, label: &str) -> f64 {
+    let line = text.lines().find(|line| line.trim().starts_with(label));
+    let line = line.unwrap_or_else(|| panic!("no '{label}' in\n{text}"));
+    let rest = &line.trim()[label.len()..];
+    let number = rest.split_whitespace().next().unwrap_or_default();
+    number
+        .trim_end_matches('s')
+        .parse()
+        .unwrap_or_else(|_| panic!("no number in '{line}'"))
+}
+
+/// Whether all of `text` matches.
+fn assert_matches(text: &str, pattern: &str) {
+    let whole = format!("^(?:{pattern})$");
+    let regex = regex::Regex::new(&whole).expect("a valid expression");
+    assert!(regex.is_match(text), "{text:?}\ndoes not match\n{pattern}");
+}
