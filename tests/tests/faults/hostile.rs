@@ -1,0 +1,191 @@
+//! Servers that are none, or mean harm.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{dyno, has};
+
+/// A server that treats each connection alike, until the test's end. Answers with its port.
+fn server(act: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let act = act.clone();
+            thread::spawn(move || act(stream));
+        }
+    });
+    port
+}
+
+fn says(bytes: Vec<u8>, then_waits: bool) -> u16 {
+    server(move |mut stream| {
+        // The client may hang up in the middle: that is its right.
+        let _ = stream.write_all(&bytes);
+        if then_waits {
+            thread::sleep(Duration::from_secs(30));
+        }
+    })
+}
+
+/// A packet of MySQL's protocol.
+fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u32).to_le_bytes();
+    let mut packet = vec![length[0], length[1], length[2], sequence];
+    packet.extend(body);
+    packet
+}
+
+fn greeting() -> Vec<u8> {
+    let mut body = b"\x0a8.0.0\0\x01\0\0\x0012345678\0".to_vec();
+    // Everything old; no TLS (0x0800) and, in the upper half, authentication by plugins.
+    body.extend([0xff, 0xf7, 45, 2, 0, 0x08, 0, 21]);
+    body.extend([0; 10]);
+    body.extend(b"123456789012\0mysql_native_password\0");
+    packet(0, &body)
+}
+
+const OK: &[u8] = b"\0\0\0\x02\0\0\0";
+
+#[test]
+fn no_server_of_any_kind_can_make_it_hang_or_crash() {
+    let bytes: Vec<(Vec<u8>, bool)> = vec![
+        (Vec::new(), false),
+        (Vec::new(), true),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), false),
+        (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), true),
+        (vec![0; 100_000], true),
+        (vec![0xff; 100_000], true),
+        // Lengths that nobody will send: MySQL's and PostgreSQL's.
+        (b"\xff\xff\xff\0".to_vec(), true),
+        (b"R\x7f\xff\xff\xff\0\0\0\0".to_vec(), true),
+        (b"R\0\0\0\0\0\0\0\0".to_vec(), true),
+        (b"N".to_vec(), false),
+        (b"NR\0\0\0\x08\0\0\0\x63".to_vec(), true),
+        (b"NE\0\0\0\x05S".to_vec(), false),
+        // Cut within a packet, within the greeting, and with a greeting that repeats.
+        (greeting()[..20].to_vec(), false),
+        (greeting()[..3].to_vec(), false),
+        ([greeting(), greeting(), greeting()].concat(), true),
+        ([greeting(), packet(2, b"\xff\x15\x04")].concat(), false),
+        ([greeting(), packet(2, b"\xfe")].concat(), false),
+        (
+            [greeting(), packet(2, b"\xfesome_plugin\0")].concat(),
+            false,
+        ),
+    ];
+    for (bytes, waits) in bytes {
+        let start = format!("{:?}", &bytes[..bytes.len().min(12)]);
+        let port = says(bytes, waits);
+        for scheme in ["mysql", "postgres"] {
+            let output = dyno(&format!(
+                "run oltp_point_select --target {scheme}://u@127.0.0.1:{port}/d?connect_timeout=1s"
+            ));
+            assert_eq!(output.status.code(), Some(1), "{start}: {output:?}");
+            has(
+                &output,
+                &["cannot use the target", &format!("127.0.0.1:{port}")],
+            );
+        }
+    }
+}
+
+#[test]
+fn an_endless_stream_ends_by_the_timeout_or_before() {
+    for byte in [0, b'N', b'E', b'\n', 0xff] {
+        let port = server(move |mut stream| {
+            let bytes = vec![byte; 64 * 1024];
+            while stream.write_all(&bytes).is_ok() {}
+        });
+        for scheme in ["mysql", "postgres"] {
+            dyno(&format!(
+                "run oltp_point_select --target {scheme}://u@127.0.0.1:{port}/d?connect_timeout=1s"
+            ))
+            .failure(1);
+        }
+    }
+}
+
+/// Logs everybody in and answers each request with what `answer` says.
+fn lets_in(answer: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + Clone + 'static) -> u16 {
+    server(move |mut stream| {
+        let mut buffer = vec![0; 64 * 1024];
+        let _ = stream.write_all(&greeting());
+        let _ = stream.read(&mut buffer);
+        let _ = stream.write_all(&packet(2, OK));
+        while let Ok(length) = stream.read(&mut buffer) {
+            // A request begins with its header.
+            if length < 5 || stream.write_all(&answer(&buffer[4..length])).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// Runs a sysbench command line that comes to nothing, and says so.
+fn worthless(line: &str) {
+    let output = dyno(line);
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
+    has(&output, &["FATAL: ", "total number of events: 0"]);
+}
+
+fn sysbench_line(script: &std::path::Path, port: u16) -> String {
+    format!(
+        "sysbench {} --mysql-host=127.0.0.1 --mysql-port={port} --mysql-user=u --time=1 \
+         --forced-shutdown=1 run",
+        script.display()
+    )
+}
+
+#[test]
+fn a_server_that_asks_for_a_file_gets_none() {
+    // Not a word of what it asks for may be sent: the server would fail this test by what it got.
+    let (sender, received) = std::sync::mpsc::channel::<Vec<u8>>();
+    let port = lets_in(move |request| {
+        let _ = sender.send(request.to_vec());
+        packet(1, b"\xfb/etc/passwd")
+    });
+    let script = tempfile::tempdir().unwrap();
+    let path = script.path().join("ask.lua");
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                function event() con:query('SELECT 1') end\n";
+    std::fs::write(&path, text).unwrap();
+    let line = format!(
+        "run {} --target mysql://u@127.0.0.1:{port}/d?connect_timeout=1s -t 1s --warmup 0",
+        path.display()
+    );
+    dyno(&line).failure(1);
+    // This way nothing is asked before the script's own statement.
+    worthless(&sysbench_line(&path, port));
+    let sent: Vec<Vec<u8>> = received.try_iter().collect();
+    assert!(!sent.is_empty());
+    for bytes in sent {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        assert!(!text.contains("root:"), "{text}");
+    }
+}
+
+#[test]
+fn answers_that_are_cut_or_nonsense_are_counted() {
+    let script = tempfile::tempdir().unwrap();
+    let path = script.path().join("ask.lua");
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                function event() con:query('SELECT 1') end\n";
+    std::fs::write(&path, text).unwrap();
+    let answers: [&[u8]; 5] = [
+        b"\x05\0\0\x01\x01",
+        b"\xff\xff\xff\x01",
+        b"\x01\0\0\x07\0",
+        b"\0\0\0\x01",
+        b"\x09\0\0\x01\xfe\xff\xff\xff\xff\xff\xff\xff\xff",
+    ];
+    for answer in answers {
+        let port = lets_in(move |_| answer.to_vec());
+        let target = format!("mysql://u@127.0.0.1:{port}/d?connect_timeout=1s");
+        let line = format!("run {} --target {target} -t 1s --warmup 0", path.display());
+        dyno(&line).failure(1);
+        worthless(&sysbench_line(&path, port));
+    }
+}

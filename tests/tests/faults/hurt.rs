@@ -1,0 +1,208 @@
+//! Servers that hang, die and come back while they are loaded.
+
+use std::thread;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_tests::command::Running;
+use dyno_tests::{Kind, Output, PrivateServer, start_private_server};
+
+use crate::common::{LIMIT, command, dyno, has, sound, url};
+
+/// What a busy machine may take on top of what was asked for, in seconds.
+const SLACK_S: f64 = 5.0;
+
+/// A server with a small table in a database of its own.
+fn prepared(kind: Kind) -> (PrivateServer, String) {
+    let private = start_private_server(kind);
+    let server = private.server();
+    server.execute(None, "CREATE DATABASE hurt");
+    let url = url(&server, "hurt");
+    dyno(&format!(
+        "prepare oltp_point_select --target {url} --table-size 100"
+    ))
+    .success();
+    (private, url)
+}
+
+/// Runs, and hurts the server once the run has begun to measure. Answers with the result and how
+/// long it took.
+fn hurt(line: &str, status: i32, act: impl FnOnce()) -> (serde_json::Value, f64) {
+    let began = Clock.now();
+    let running = Running::start(&mut command(&format!("{line} --json -q")));
+    thread::sleep(Duration::from_millis(1500));
+    act();
+    let output = sound(running.finish(LIMIT)).failure(status);
+    let seconds = (Clock.now() - began) as f64 / 1e9;
+    (json(&output), seconds)
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
+}
+
+fn count(value: &serde_json::Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no count: {value}"))
+}
+
+fn errors(result: &serde_json::Value) -> u64 {
+    let errors = result["errors"].as_object().unwrap();
+    errors.values().map(|error| count(&error["count"])).sum()
+}
+
+#[test]
+fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
+    for kind in Kind::ALL {
+        let (private, url) = prepared(kind);
+        let line = format!("run oltp_point_select --target {url} --table-size 100 -c 4");
+        let (result, seconds) = hurt(&format!("{line} -t 3s --warmup 0"), 0, || private.suspend());
+        assert!(
+            (4.0..5.0 + SLACK_S).contains(&seconds),
+            "{kind}: {seconds} s"
+        );
+        assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
+        assert_eq!(result["events_unfinished"], 4, "{kind}: {result}");
+        assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
+        let warnings = result["warnings"].to_string();
+        assert!(
+            warnings.contains("No transaction ended in"),
+            "{kind}: {warnings}"
+        );
+
+        // Now it hangs from the start.
+        let limited = format!("run oltp_point_select --target {url}?connect_timeout=1s");
+        let output = dyno(&limited).failure(1);
+        has(
+            &output,
+            &["did not answer within 1", "cannot use the target"],
+        );
+        let (driver, port) = (crate::common::driver(kind), private.port());
+        let output = dyno(&format!(
+            "sysbench oltp_point_select --db-driver={driver} --{driver}-host=127.0.0.1 \
+             --{driver}-port={port} --thread-init-timeout=1 --threads=4 run"
+        ))
+        .failure(2);
+        has(
+            &output,
+            &[
+                "failed to initialize within 1 seconds",
+                "4 waited for a connection",
+            ],
+        );
+        private.resume();
+        dyno(&format!("{line} --events 9 --warmup 0")).success();
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_reported_with_what_it_did_before() {
+    for kind in Kind::ALL {
+        let (mut private, url) = prepared(kind);
+        let line =
+            format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 3s --warmup 0");
+        let (result, seconds) = hurt(&line, 0, || private.kill().unwrap());
+        assert!(seconds < 5.0 + SLACK_S, "{kind}: {seconds} s");
+        assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
+        // Each session lost its connection, and then could not get another.
+        assert!(errors(&result) > 4, "{kind}: {result}");
+        let samples = result["errors"].to_string();
+        assert!(samples.contains("cannot connect"), "{kind}: {samples}");
+
+        private.start_again().unwrap();
+        let stop = format!("{line} --lost-connections stop");
+        let (result, _) = hurt(&stop, 1, || private.kill().unwrap());
+        assert!(
+            result["end"].to_string().contains("failed"),
+            "{kind}: {result}"
+        );
+        assert!(
+            result["measured_s"].as_f64().unwrap() < 2.9,
+            "{kind}: {result}"
+        );
+        assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
+        assert!((1..=4).contains(&errors(&result)), "{kind}: {result}");
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_is_loaded_again() {
+    for kind in Kind::ALL {
+        let (mut private, url) = prepared(kind);
+        let line =
+            format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 12s --warmup 0");
+        let (result, _) = hurt(&line, 0, || {
+            private.kill().unwrap();
+            private.start_again().unwrap();
+        });
+        assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
+        assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
+        let intervals = result["intervals"].as_array().unwrap();
+        let last = &intervals[intervals.len() - 2];
+        assert!(count(&last["counters"]["events"]) > 100, "{kind}: {result}");
+    }
+}
+
+#[test]
+fn a_connection_that_an_administrator_ends_is_made_again() {
+    for kind in Kind::ALL {
+        let (private, url) = prepared(kind);
+        let server = private.server();
+        let kill = || match kind {
+            Kind::Postgres => {
+                let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                           WHERE datname = 'hurt'";
+                assert_eq!(server.query_one(None, sql), "4");
+            }
+            _ => {
+                let sql = "SELECT id FROM information_schema.processlist WHERE db = 'hurt'";
+                let ids = server.query(None, sql);
+                assert_eq!(ids.len(), 4, "{ids:?}");
+                for id in ids.into_iter().flatten() {
+                    server.execute(None, &format!("KILL {id}"));
+                }
+            }
+        };
+        let line =
+            format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 3s --warmup 0");
+        let (result, _) = hurt(&line, 0, kill);
+        assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
+        assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
+        assert_eq!(errors(&result), 4, "{kind}: {result}");
+        // The transactions that were under way are repeated, and nothing counts twice.
+        assert_eq!(result["totals"]["retries"], 4, "{kind}: {result}");
+    }
+}
+
+#[test]
+fn more_sessions_than_the_server_takes() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let arguments: &[&str] = match kind {
+            Kind::Postgres => &["-c", "max_connections=12"],
+            _ => &["--max-connections=12"],
+        };
+        let private = dyno_tests::private::start_private_server_with(kind, arguments);
+        private.server().execute(None, "CREATE DATABASE hurt");
+        let url = url(&private.server(), "hurt");
+        let table = format!("--target {url} --table-size 100");
+        dyno(&format!("prepare oltp_point_select {table} -c 1")).success();
+        let output = dyno(&format!("run oltp_point_select {table} -c 40 -t 1s")).failure(1);
+        has(
+            &output,
+            &["could not be initialised", "connection creation failed"],
+        );
+        let texts = [
+            "Too many connections",
+            "too many clients",
+            "remaining connection slots",
+        ];
+        let told = texts.iter().any(|text| output.stderr.contains(text));
+        assert!(told, "{kind}: {output:?}");
+        // The server has its connections back.
+        dyno(&format!(
+            "run oltp_point_select {table} -c 4 --events 9 --warmup 0"
+        ))
+        .success();
+    }
+}

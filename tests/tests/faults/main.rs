@@ -1,0 +1,12 @@
+//! What bad input, bad luck and bad servers get: a clear message or a counted error, the figures
+//! up to that point, an exit status that tells, no panic and no hang.
+#![cfg(feature = "servers")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+mod hostile;
+mod hurt;
+mod process;
+mod refusals;
+mod results;
+mod secrets;

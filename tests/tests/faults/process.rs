@@ -1,0 +1,217 @@
+//! The process among others: signals, descriptors, pipes, files.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::command::{Running, dyno_path, run};
+use dyno_tests::{Database, Kind, Output};
+
+use crate::common::{LIMIT, command, dyno, has, sound, url_of};
+
+/// Runs under a shell that sets things up first.
+fn shell(before: &str, line: &str) -> Output {
+    let dyno = dyno_path();
+    let script = format!("{before}; exec {} {line}", dyno.display());
+    sound(run(Command::new("bash").args(["-c", &script]), LIMIT))
+}
+
+/// Interrupts a run so often, at half a second's distance.
+fn interrupted(line: &str, times: u32, first_after: Duration) -> Output {
+    let running = Running::start(&mut command(line));
+    thread::sleep(first_after);
+    for _ in 0..times {
+        running.signal(libc::SIGINT);
+        thread::sleep(Duration::from_millis(500));
+    }
+    sound(running.finish(Duration::from_secs(20)))
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn an_interrupted_run_reports_what_there_is() {
+    for kind in Kind::ALL {
+        let database = Database::new(kind);
+        let table = format!("--target {} --table-size 100", url_of(&database));
+        dyno(&format!("prepare oltp_point_select {table}")).success();
+        let line = format!("run oltp_point_select {table} -c 4 -t 600s --warmup 0 --json -q");
+        let output = interrupted(&line, 1, SECOND).failure(0);
+        let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(result["end"]["how"], "interrupted", "{result}");
+        assert!(
+            result["totals"]["events"].as_u64().unwrap() > 100,
+            "{result}"
+        );
+    }
+}
+
+#[test]
+fn a_second_interruption_ends_it_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::new(Kind::Postgres);
+    let script = folder.path().join("slow.lua");
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                function event() con:query('SELECT pg_sleep(500)') end\n";
+    fs::write(&script, text).unwrap();
+    let target = url_of(&database);
+    let line = format!(
+        "run {} --target {target} -t 600s --warmup 0 --grace 500s -c 2",
+        script.display()
+    );
+    let output = interrupted(&line, 2, SECOND);
+    assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
+    has(&output, &["unfinished", "interrupted"]);
+    // A script that blocks its worker cannot be asked; the process ends all the same.
+    let block = folder.path().join("block.lua");
+    fs::write(&block, "function event() while true do end end").unwrap();
+    let line = format!("run {} -t 600s --warmup 0 --grace 500s", block.display());
+    let output = interrupted(&line, 2, SECOND);
+    assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
+}
+
+#[test]
+fn an_interrupted_load_fails_and_can_be_cleaned_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!("sqlite:{}", folder.path().join("t.db").display());
+    let databases = Kind::ALL.map(Database::new);
+    let targets = databases.iter().map(url_of).chain([file]);
+    for target in targets {
+        for sessions in [1, 3] {
+            let options = format!("--target {target} --tables 2 -c {sessions}");
+            let line = format!("prepare oltp_point_select {options} --table-size 50000000");
+            let output = interrupted(&line, 1, SECOND).failure(1);
+            has(&output, &["stopped by the user"]);
+            dyno(&format!("cleanup oltp_point_select {options}")).success();
+        }
+    }
+}
+
+#[test]
+fn too_few_descriptors() {
+    let database = Database::new(Kind::Mariadb);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("empty.lua");
+    fs::write(&script, "function event() end").unwrap();
+    let script = script.display();
+    let target = format!("--target {}", url_of(&database));
+    for target in [target.as_str(), ""] {
+        let line = format!("run {script} {target} -c 90 -t 1s --warmup 0");
+        let output = shell("ulimit -n 100", &line).failure(1);
+        has(
+            &output,
+            &[
+                "file descriptors are needed",
+                "may open only 100",
+                "ulimit -Hn",
+            ],
+        );
+        shell("ulimit -Sn 100", &line).success();
+    }
+}
+
+#[test]
+fn closed_and_full_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("empty.lua");
+    fs::write(&script, "function event() end").unwrap();
+    let run = format!("run {} --events 1000 --warmup 0", script.display());
+    let sysbench = format!("sysbench {} --events=1000 run", script.display());
+    for line in [run.as_str(), &sysbench, "list", "run --help"] {
+        for redirection in [
+            "exec >&-",
+            "exec 2>&-",
+            "exec >/dev/full",
+            "exec 2>/dev/full",
+        ] {
+            shell(redirection, line);
+        }
+        let mut child = command(line)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        assert_eq!(output.status.code(), Some(0), "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn a_file_for_the_result_is_tried_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("mark.lua");
+    let mark = folder.path().join("ran");
+    let text = format!(
+        "function event() io.open('{}', 'w'):close() end",
+        mark.display()
+    );
+    fs::write(&script, text).unwrap();
+    let line = format!("run {} --events 1 --warmup 0", script.display());
+    let output = dyno(&format!("{line} --json=/no/such/folder/x.json")).failure(1);
+    has(
+        &output,
+        &["cannot write the result to /no/such/folder/x.json"],
+    );
+    assert!(!mark.exists());
+    let file = folder.path().join("result.json");
+    fs::write(&file, "x".repeat(100_000)).unwrap();
+    dyno(&format!("{line} --json={}", file.display())).success();
+    assert!(mark.exists());
+    let written = fs::read_to_string(&file).unwrap();
+    serde_json::from_str::<serde_json::Value>(&written).unwrap();
+}
+
+#[test]
+fn a_temporary_database_that_finds_no_room() {
+    let output = shell("export TMPDIR=/no/such/folder", "run oltp_point_select").failure(1);
+    has(&output, &["cannot make a folder for a temporary database"]);
+    // A limit on files' sizes stands for a full disk, which tests cannot count on making.
+    let home = tempfile::tempdir().unwrap();
+    let before = format!(
+        "export TMPDIR={}; trap '' XFSZ; ulimit -f 512",
+        home.path().display()
+    );
+    let output = shell(&before, "run oltp_point_select --table-size 100000").failure(1);
+    has(
+        &output,
+        &["cannot prepare the temporary database", "TMPDIR"],
+    );
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn arguments_that_are_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let mut command = command("run oltp_point_select");
+    command.arg(std::ffi::OsStr::from_bytes(b"--x=\xff"));
+    let output = sound(run(&mut command, LIMIT)).failure(2);
+    has(&output, &["argument 3 is not UTF-8"]);
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    // `script` gives the run a terminal.
+    let line = format!(
+        "{} run oltp_point_select -t 1s --warmup 0 -q",
+        dyno_path().display()
+    );
+    let on_terminal = |variable: Option<&str>| {
+        let mut command = Command::new("script");
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .env("TERM", "xterm");
+        command.env_remove("NO_COLOR");
+        if let Some(value) = variable {
+            command.env("NO_COLOR", value);
+        }
+        sound(run(&mut command, LIMIT)).success().stdout
+    };
+    assert!(on_terminal(None).contains("\x1b["));
+    assert!(!on_terminal(Some("1")).contains("\x1b["));
+    let piped = dyno("run oltp_point_select -t 1s --warmup 0").success();
+    assert!(!piped.stdout.contains('\x1b') && !piped.stderr.contains('\x1b'));
+}

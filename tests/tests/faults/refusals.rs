@@ -1,0 +1,209 @@
+//! What cannot work is refused with what was wrong and what to try.
+
+use std::fs;
+
+use dyno_tests::{Database, Kind};
+
+use crate::common::{dyno, has, scheme, url, url_of};
+
+const SHORT: &str = "-t 1s --warmup 0";
+
+fn refused(line: &str, status: i32, texts: &[&str]) {
+    let output = dyno(line).failure(status);
+    has(&output, texts);
+}
+
+#[test]
+fn servers_that_cannot_be_reached() {
+    for scheme in ["mysql", "postgres"] {
+        let run = |url: &str| format!("run oltp_point_select --target {url} {SHORT}");
+        refused(
+            &run(&format!("{scheme}://u@127.0.0.1:1/d")),
+            1,
+            &["cannot connect to 127.0.0.1:1", "is the server running"],
+        );
+        refused(
+            &run(&format!("{scheme}://u@no-such-host.invalid/d")),
+            1,
+            &["cannot find the address of host 'no-such-host.invalid'"],
+        );
+    }
+    refused(
+        "sysbench oltp_point_select --mysql-host=127.0.0.1 --mysql-port=1 run",
+        1,
+        &["FATAL: ", "cannot connect to 127.0.0.1:1"],
+    );
+}
+
+#[test]
+fn accounts_and_databases_that_do_not_exist() {
+    for kind in Kind::ALL {
+        let database = Database::new(kind);
+        let server = &database.server;
+        let run = |url: &str| format!("run oltp_point_select --target {url} {SHORT}");
+        refused(&run(&url(server, "no_such_db")), 1, &["no_such_db"]);
+        let name = &database.name;
+        let stranger = format!(
+            "{}://no_such_user:hunter2@127.0.0.1:{}/{name}",
+            scheme(kind),
+            server.port
+        );
+        let output = dyno(&run(&stranger)).failure(1);
+        has(&output, &["no_such_user", "cannot use the target"]);
+        assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn tables_that_are_missing_or_there_already() {
+    for kind in Kind::ALL {
+        let database = Database::new(kind);
+        let line = |command: &str, more: &str| {
+            let url = url_of(&database);
+            format!("{command} oltp_point_select --target {url} --table-size 100 {more}")
+        };
+        for ps_mode in ["auto", "disable"] {
+            refused(
+                &line("run", &format!("{SHORT} --ps-mode {ps_mode}")),
+                1,
+                &["sbtest1", "tables are missing: try `dyno prepare"],
+            );
+        }
+        for sessions in [1, 4] {
+            let sessions = format!("-c {sessions} --tables 4");
+            dyno(&line("prepare", &sessions)).success();
+            // A session that fails must not leave the others waiting for it.
+            refused(
+                &line("prepare", &sessions),
+                1,
+                &["sbtest1", "already exists", "`dyno cleanup"],
+            );
+            dyno(&line("cleanup", &sessions)).success();
+            dyno(&line("cleanup", &sessions)).success();
+            assert!(database.tables().is_empty());
+        }
+    }
+}
+
+#[test]
+fn scripts_that_cannot_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    refused(
+        "run oltp_point_selct",
+        2,
+        &["oltp_point_selct", "did you mean 'oltp_point_select'"],
+    );
+    let syntax = script("syntax.lua", "function event(\n  foo bar\n");
+    let init = script(
+        "init.lua",
+        "function thread_init() error('boom') end function event() end",
+    );
+    let event = script(
+        "event.lua",
+        "local n = 0 function event() n = n + 1 if n > 7 then error('boom') end end",
+    );
+    let none = script("none.lua", "function prepare() end");
+    for (script, texts) in [
+        (&syntax, &["syntax.lua:2:", "near 'bar'"]),
+        (&init, &["init.lua:1: boom", "initialis"]),
+        (&event, &["event.lua:1: boom", "7"]),
+        (&none, &["cannot find the event() function", "none.lua"]),
+    ] {
+        let line = format!("run {script} {SHORT}");
+        refused(&line, 1, texts);
+        let first = &texts[..1];
+        refused(&format!("sysbench {script} --time=1 run"), 1, first);
+    }
+    // What ran before the error is reported.
+    let output = dyno(&format!("run {event} {SHORT} --json -q")).failure(1);
+    let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(result["totals"]["events"], 7, "{result}");
+    // A temporary database that the run made is gone, whatever happened.
+    let mut temporary = crate::common::command(&format!("run {event} {SHORT}"));
+    let home = tempfile::tempdir().unwrap();
+    temporary.env("TMPDIR", home.path());
+    dyno_tests::command::run(&mut temporary, crate::common::LIMIT).failure(1);
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    for (line, texts) in [
+        ("rnu oltp_point_select", &["did you mean 'run'"][..]),
+        ("run", &["needs a workload"]),
+        (
+            "run oltp_point_select --tabel-size 5",
+            &["did you mean --table_size"],
+        ),
+        (
+            "run oltp_point_select --sesions 5",
+            &["did you mean --sessions"],
+        ),
+        (
+            "run oltp_point_select --time abc",
+            &["--time: 'abc'", "for example"],
+        ),
+        (
+            "run oltp_point_select --time -5",
+            &["--time: '-5'", "negative"],
+        ),
+        (
+            "run oltp_point_select --rate 9/fortnight",
+            &["--rate: '9/fortnight'"],
+        ),
+        ("run oltp_point_select --tables abc", &["'abc'", "--tables"]),
+        (
+            "run oltp_point_select --sessions 0",
+            &["--sessions must be at least 1"],
+        ),
+        (
+            "run oltp_point_select --percentiles 101",
+            &["--percentiles: '101'"],
+        ),
+        (
+            "run oltp_point_select --target foo",
+            &["bad target URL", "for example"],
+        ),
+        (
+            "run oltp_point_select extra",
+            &["'extra' is one word too many"],
+        ),
+        ("run oltp_point_select --json x.json", &["--json=x.json"]),
+        (
+            "run oltp_point_select --ps-mode maybe",
+            &["neither auto nor disable"],
+        ),
+        ("prepare oltp_point_select", &["needs a --target"]),
+    ] {
+        refused(line, 2, texts);
+    }
+    refused(
+        "sysbench oltp_point_select --tabel-size=5 run",
+        1,
+        &["did you mean --table_size"],
+    );
+}
+
+#[test]
+fn tls_that_is_demanded_in_vain() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        // Started without a certificate.
+        let private = dyno_tests::start_private_server(kind);
+        let database = if kind == Kind::Postgres {
+            "postgres"
+        } else {
+            "mysql"
+        };
+        let url = url(&private.server(), database);
+        refused(
+            &format!("run oltp_point_select --target {url}?sslmode=require {SHORT}"),
+            1,
+            &["the server does not offer", "sslmode=prefer"],
+        );
+    }
+}

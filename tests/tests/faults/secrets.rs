@@ -1,0 +1,178 @@
+//! Passwords appear nowhere, whichever way they came.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use dyno_tests::command::run;
+use dyno_tests::{Database, Kind};
+
+use crate::common::{LIMIT, command, sound};
+
+const SECRET: &str = "c4naryWord";
+
+/// A user with a password, and a script that tells all it can see.
+struct Canary {
+    database: Database,
+    folder: tempfile::TempDir,
+    script: String,
+}
+
+impl Canary {
+    fn new(kind: Kind) -> Self {
+        let database = Database::new(kind);
+        let name = &database.name;
+        match kind {
+            Kind::Postgres => {
+                database.execute(&format!("CREATE ROLE {name} LOGIN PASSWORD '{SECRET}'"));
+            }
+            _ => {
+                database.execute(&format!(
+                    "CREATE USER {name}@'127.0.0.1' IDENTIFIED BY '{SECRET}'"
+                ));
+                database.execute(&format!("GRANT ALL ON {name}.* TO {name}@'127.0.0.1'"));
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("tell.lua");
+        let text = "local function tell(t) for k, v in pairs(t or {}) do print(k, v) end end\n\
+            function thread_init() tell(arg) tell(sysbench.opt) tell(sysbench.cmdline)\n\
+            tell(sysbench.cmdline and sysbench.cmdline.argv) tell(argv)\n\
+            con = sysbench.sql.driver():connect() end\n\
+            function event() con:query('SELECT 1') end\n";
+        fs::write(&script, text).unwrap();
+        Self {
+            script: script.display().to_string(),
+            database,
+            folder,
+        }
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path.display().to_string()
+    }
+
+    fn url(&self, password: &str, more: &str) -> String {
+        let (name, port) = (&self.database.name, self.database.server.port);
+        let scheme = crate::common::scheme(self.database.server.kind);
+        format!("{scheme}://{name}{password}@127.0.0.1:{port}/{name}?{more}")
+    }
+
+    /// Runs, and looks into everything that was printed.
+    fn quiet(&self, command: &mut Command, status: i32) {
+        let output = sound(run(command, LIMIT)).failure(status);
+        let shown = format!("{}\n{}", output.stdout, output.stderr);
+        assert!(!shown.contains(SECRET), "{command:?}\n{shown}");
+    }
+}
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        let (server, name) = (&self.database.server, &self.database.name);
+        let host = match server.kind {
+            Kind::Postgres => "",
+            _ => "@'127.0.0.1'",
+        };
+        if !std::thread::panicking() {
+            server.execute(None, &format!("DROP USER {name}{host}"));
+        }
+    }
+}
+
+#[test]
+fn a_password_is_never_shown() {
+    for kind in Kind::ALL {
+        let canary = Canary::new(kind);
+        let script = &canary.script;
+        let password = format!(":{SECRET}");
+        let json = canary.file("result.json", "");
+        for more in ["", "--plan", "--json", &format!("--json={json}")] {
+            let url = canary.url(&password, "");
+            let line = format!("run {script} --target {url} --events 9 --warmup 0 {more}");
+            canary.quiet(&mut command(&line), 0);
+        }
+        let written = fs::read_to_string(json).unwrap();
+        assert!(written.contains("schema_version") && !written.contains(SECRET));
+
+        let run = |url: String| {
+            command(&format!(
+                "run {script} --target {url} --events 9 --warmup 0"
+            ))
+        };
+        let parameter = canary.url("", &format!("password={SECRET}"));
+        canary.quiet(&mut run(parameter), 0);
+        let variable = canary.url("", "password_env=DYNO_CANARY");
+        canary.quiet(run(variable).env("DYNO_CANARY", SECRET), 0);
+        let mut by_target = command(&format!("run {script} --events 9 --warmup 0"));
+        canary.quiet(by_target.env("DYNO_TARGET", canary.url(&password, "")), 0);
+        let file = match kind {
+            Kind::Postgres => {
+                let passfile = canary.file("pgpass", &format!("*:*:*:*:{SECRET}\n"));
+                canary.url("", &format!("passfile={passfile}"))
+            }
+            _ => {
+                let text = format!("[client]\npassword={SECRET}\n");
+                let defaults = canary.file("my.cnf", &text);
+                canary.url("", &format!("defaults_file={defaults}"))
+            }
+        };
+        canary.quiet(&mut run(file), 0);
+    }
+}
+
+#[test]
+fn a_password_in_the_wrong_place_is_not_quoted() {
+    let canary = Canary::new(Kind::Mariadb);
+    let script = &canary.script;
+    let url = canary.url(&format!(":{SECRET}"), "");
+    for line in [
+        format!("run {url}"),
+        format!("run {script} {url}"),
+        format!("run {script} --target {url}nonsense=1"),
+        format!("run oltp_point_select --targt={url}"),
+        url.clone(),
+        format!("run oltp_point_select --password={SECRET}"),
+        format!("run oltp_point_select --mysql-password={SECRET}"),
+    ] {
+        canary.quiet(&mut command(&line), 2);
+    }
+    // Nor where a script that takes any option is shown with its options.
+    let line = format!("run {script} --target {url} --events 9 --warmup 0 --db-password={SECRET}");
+    for more in ["", " --plan", " --json"] {
+        let mut command = command(&(line.clone() + more));
+        let output = sound(run(&mut command, LIMIT)).success();
+        // The script is told, and this one tells everybody; Dyno itself does not.
+        assert!(!output.stdout.contains(SECRET), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn a_password_of_the_sysbench_command_line_is_not_shown() {
+    for kind in Kind::ALL {
+        let canary = Canary::new(kind);
+        let prefix = if kind == Kind::Postgres {
+            "pgsql"
+        } else {
+            "mysql"
+        };
+        let (name, port) = (&canary.database.name, canary.database.server.port);
+        let line = |password: &str, command: &str| {
+            format!(
+                "sysbench {} --db-driver={prefix} --{prefix}-host=127.0.0.1 \
+                 --{prefix}-port={port} --{prefix}-user={name} --{prefix}-db={name} \
+                 --{prefix}-password={password} --events=9 {command}",
+                canary.script
+            )
+        };
+        canary.quiet(&mut command(&line(SECRET, "run")), 0);
+        canary.quiet(&mut command(&line(SECRET, "--debug run")), 0);
+        let rejected = format!("{SECRET}x");
+        if kind != Kind::Postgres {
+            canary.quiet(&mut command(&line(&rejected, "run")), 1);
+        }
+        canary.quiet(&mut command(&line(SECRET, "run extra")), 1);
+    }
+}
