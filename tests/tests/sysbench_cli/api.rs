@@ -1,8 +1,13 @@
 //! What scripts may call, on real servers.
 
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_tests::command::{Running, dyno_path};
 use dyno_tests::{Database, Kind};
 
-use super::{body, figure, ours_on, theirs_on};
+use super::{body, figure, ours_on, theirs_on, words};
 
 const KINDS: [Kind; 3] = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
 /// sysbench's client library logs in to these without more ado.
@@ -110,5 +115,50 @@ fn scripts_in_the_old_manner_run() {
             call("cleanup");
             assert!(database.tables().is_empty());
         }
+    }
+}
+
+#[test]
+fn a_lost_connection_comes_back() {
+    for kind in KINDS {
+        let database = Database::new(kind);
+        let mut command = Command::new(dyno_path());
+        command.arg("sysbench").args(database.sysbench_options());
+        command.args(words("select_one --threads=2 --time=3 run"));
+        let running = Running::start(&mut command);
+        kill_one_of(&database, 2);
+        let text = running.finish(Duration::from_secs(60)).success().stdout;
+        assert_eq!(figure(&text, "reconnects:"), 1.0, "{kind}\n{text}");
+        assert_eq!(figure(&text, "ignored errors:"), 0.0, "{kind}\n{text}");
+    }
+}
+
+/// Ends one of the database's connections once there are so many.
+fn kill_one_of(database: &Database, count: usize) {
+    let others = match database.server.kind {
+        Kind::Postgres => {
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
+             AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        }
+        Kind::Mariadb | Kind::Mysql => {
+            "SELECT id FROM information_schema.processlist \
+             WHERE db = DATABASE() AND id <> CONNECTION_ID()"
+        }
+    };
+    let deadline_ns = Clock.now() + 30_000_000_000;
+    let connections = loop {
+        let connections = database.query(others);
+        if connections.len() == count {
+            break connections;
+        }
+        assert!(Clock.now() < deadline_ns, "there are {connections:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let id = &connections[0][0];
+    match database.server.kind {
+        Kind::Postgres => {
+            database.query_one(&format!("SELECT pg_terminate_backend({id})"));
+        }
+        Kind::Mariadb | Kind::Mysql => database.execute(&format!("KILL {id}")),
     }
 }
