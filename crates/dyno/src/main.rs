@@ -7,6 +7,7 @@ mod definitions;
 mod job;
 mod loading;
 mod options;
+mod output;
 mod redact;
 mod settings;
 mod signals;

@@ -216,6 +216,13 @@ fn find_script<'a>(options: &'a [ScriptOption], name: &str) -> Option<&'a Script
     options.iter().find(|option| same(&option.name, name))
 }
 
+/// Dyno's option that was probably meant by one that only the script can have asked for.
+pub fn near_miss(name: &str, own: &[Opt]) -> Option<&'static str> {
+    let plain = name.replace('_', "-");
+    let close = |opt: &&Opt| strsim::osa_distance(opt.name, &plain) == 1 && plain.len() > 3;
+    own.iter().find(close).map(|opt| opt.name)
+}
+
 fn unknown(
     arg: &str,
     name: &str,

@@ -53,11 +53,14 @@ pub fn text(message: &str) -> String {
 
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let name = name.replace(['-', '_'], "");
     // `password_env` names a variable and `passfile` a file: those are no secrets.
-    ["password", "passwd", "pwd", "secret"]
+    let last = name.rsplit(['-', '_']).next().unwrap_or(&name);
+    let ends = |ending: &&str| last.ends_with(*ending);
+    ["password", "passwd", "pass", "pwd", "secret", "token"]
         .iter()
-        .any(|ending| name.ends_with(ending))
+        .any(ends)
+        // A name that was misspelt is quoted in a message, with its value.
+        || strsim::osa_distance(last, "password") <= 2
 }
 
 /// One word without blanks and quotes.
@@ -113,6 +116,8 @@ mod tests {
                 "'mysql://u:***@h' is one word",
             ),
             ("--mysql-password=x y", "--mysql-password=*** y"),
+            ("--mysql-pasword=x", "--mysql-pasword=***"),
+            ("--passwrod=x", "--passwrod=***"),
             ("--password_env=NAME", "--password_env=NAME"),
             ("a=1&b=2", "a=1&b=2"),
             ("naïve — text", "naïve — text"),

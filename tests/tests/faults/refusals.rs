@@ -182,6 +182,16 @@ fn options_that_make_no_sense() {
     ] {
         refused(line, 2, texts);
     }
+    // A script that declares no options takes any; a slip is told all the same.
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("any.lua");
+    fs::write(&script, "function event() end").unwrap();
+    let line = format!("run {} --events 1 --warmup 0 --targt=x", script.display());
+    let output = dyno(&line).success();
+    has(
+        &output,
+        &["warning: --targt goes to the script; did you mean --target?"],
+    );
     refused(
         "sysbench oltp_point_select --tabel-size=5 run",
         1,

@@ -174,5 +174,8 @@ fn a_password_of_the_sysbench_command_line_is_not_shown() {
             canary.quiet(&mut command(&line(&rejected, "run")), 1);
         }
         canary.quiet(&mut command(&line(SECRET, "run extra")), 1);
+        let misspelt = format!("--{prefix}-pasword={SECRET} run");
+        let stray = format!("sysbench oltp_point_select {misspelt}");
+        canary.quiet(&mut command(&stray), 1);
     }
 }

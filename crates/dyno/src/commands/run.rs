@@ -1,6 +1,5 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -10,13 +9,14 @@ use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
 use dyno_core::summary::{IntervalSummary, RunEnd};
 use dyno_core::units;
 use dyno_load::Progress;
-use dyno_report::terminal::{Look, live_line, summary as summary_text};
-use dyno_report::{json, summarize};
+use dyno_report::summarize;
+use dyno_report::terminal::{Look, live_line};
 use dyno_script::{Description, Source};
 
 use crate::definitions::RUN;
 use crate::job::{Job, Loaded, Ready, default_ignored_errors};
-use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
+use crate::output::Output;
 use crate::settings::{self, usage};
 use crate::summary::{Asked, Start, summarise};
 use crate::{STATUS_DONE, STATUS_FAILED, console, loading, redact, signals, workloads};
@@ -76,6 +76,15 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         Some(declared) => settings::script_options(declared, &parsed.script)?,
         None => undeclared(&parsed),
     };
+    if declared.is_none() {
+        for (name, _) in &parsed.script {
+            if let Some(meant) = near_miss(name, RUN) {
+                console::note(&format!(
+                    "warning: --{name} goes to the script; did you mean --{meant}?"
+                ));
+            }
+        }
+    }
     if command != "run" && !parsed.has("sessions") && request.parallel(&loaded.description) {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
@@ -208,7 +217,7 @@ impl<'a> Request<'a> {
 }
 
 /// Runs the workload and reports.
-fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, mut output: Output) -> Result<u8> {
+fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, output: Output) -> Result<u8> {
     let quiet = parsed.has("quiet");
     let look = Look {
         columns: console::width(),
@@ -250,19 +259,7 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, mut output: Output
     if outcome.end == RunEnd::Completed {
         ready.call("done").context("done() failed")?;
     }
-    let text = summary_text(&summary, &look);
-    match &mut output {
-        Output::Terminal => console::out(&text),
-        Output::Json => console::out(&json::run(&summary)?),
-        Output::Both(path, file) => {
-            // The run is not to be lost with the file.
-            console::out(&text);
-            file.set_len(0)
-                .map_err(anyhow::Error::from)
-                .and_then(|()| Ok(file.write_all(json::run(&summary)?.as_bytes())?))
-                .with_context(|| format!("cannot write the result to {path}"))?;
-        }
-    }
+    output.write(&summary, &look)?;
     if let RunEnd::Failed(why) = &outcome.end
         && let Some(hint) = tables_hint(why, ready, &asked.workload)
     {
@@ -274,32 +271,6 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, mut output: Output
     } else {
         STATUS_DONE
     })
-}
-
-/// Where the result goes.
-enum Output {
-    Terminal,
-    Json,
-    Both(String, std::fs::File),
-}
-
-impl Output {
-    /// Opens the file before the run, so that a bad name costs no measurement.
-    fn of(parsed: &Parsed) -> Result<Self> {
-        match (parsed.has("json"), parsed.value("json")) {
-            (false, _) => Ok(Self::Terminal),
-            (true, None | Some("" | "-")) => Ok(Self::Json),
-            (true, Some(path)) => {
-                // What an earlier run left there stays until this one has something better.
-                let mut options = std::fs::File::options();
-                options.write(true).create(true).truncate(false);
-                let file = options
-                    .open(path)
-                    .with_context(|| format!("cannot write the result to {path}"))?;
-                Ok(Self::Both(path.to_owned(), file))
-            }
-        }
-    }
 }
 
 fn hint_at_tables(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {

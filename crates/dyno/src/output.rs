@@ -1,0 +1,65 @@
+//! Where a run's result goes.
+
+use std::fs::File;
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result};
+use dyno_core::summary::RunSummary;
+use dyno_report::json;
+use dyno_report::terminal::{Look, summary as summary_text};
+
+use crate::console;
+use crate::options::Parsed;
+
+/// Where the result goes.
+pub enum Output {
+    /// As text to standard output.
+    Terminal,
+    /// As JSON to standard output.
+    Json,
+    /// As text to standard output, and as JSON to a file.
+    Both(String, File),
+}
+
+impl Output {
+    /// What `--json` asks for. Its file is opened before the run, so that a bad name costs no
+    /// measurement; what an earlier run left there stays until this one has something better.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn of(parsed: &Parsed) -> Result<Self> {
+        match (parsed.has("json"), parsed.value("json")) {
+            (false, _) => Ok(Self::Terminal),
+            (true, None | Some("" | "-")) => Ok(Self::Json),
+            (true, Some(path)) => {
+                let mut options = File::options();
+                options.write(true).create(true).truncate(false);
+                let file = options
+                    .open(path)
+                    .with_context(|| format!("cannot write the result to {path}"))?;
+                Ok(Self::Both(path.to_owned(), file))
+            }
+        }
+    }
+
+    /// Writes the result.
+    ///
+    /// # Errors
+    /// The file's, once the text has been shown: the run is not to be lost with the file.
+    pub fn write(self, summary: &RunSummary, look: &Look) -> Result<()> {
+        match self {
+            Self::Terminal => console::out(&summary_text(summary, look)),
+            Self::Json => console::out(&json::run(summary)?),
+            Self::Both(path, mut file) => {
+                console::out(&summary_text(summary, look));
+                let text = json::run(summary)?;
+                // Devices and pipes have no length to set.
+                let regular = file.metadata().is_ok_and(|about| about.is_file());
+                let cut = if regular { file.set_len(0) } else { Ok(()) };
+                cut.and_then(|()| file.write_all(text.as_bytes()))
+                    .with_context(|| format!("cannot write the result to {path}"))?;
+            }
+        }
+        Ok(())
+    }
+}
