@@ -69,9 +69,12 @@ fn intermediate_lines_are_sysbenchs() {
     let text = ours_on(&database, line).success().stdout;
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("[ ")).collect();
     assert_eq!(lines.len(), 2, "{text}");
+    let classes = format!(r"\(r/w/o: {NUMBER}/{NUMBER}/{NUMBER}\)");
+    let latency = format!(r"lat \(ms,95%\): {NUMBER}");
+    let errors = format!("err/s: {NUMBER} reconn/s: {NUMBER}");
     for (second, line) in (1..).zip(&lines) {
         let pattern = format!(
-            r"\[ {second}s \] thds: \d tps: {NUMBER} qps: {NUMBER} \(r/w/o: {NUMBER}/{NUMBER}/{NUMBER}\) lat \(ms,95%\): {NUMBER} err/s: {NUMBER} reconn/s: {NUMBER}"
+            r"\[ {second}s \] thds: \d tps: {NUMBER} qps: {NUMBER} {classes} {latency} {errors}"
         );
         assert_matches(line, &pattern);
     }
@@ -243,6 +246,14 @@ fn hooks_report_in_place_of_the_text() {
         "{json}"
     );
     assert!(!output.stdout.contains("SQL statistics"));
+    for run in [ours, theirs] {
+        let output = run("hooks_stat --time=2 --report-checkpoints=1 run").success();
+        let (_, rest) = output
+            .stdout
+            .split_once("[ 1s ] Checkpoint report:\n")
+            .expect("a checkpoint");
+        assert_eq!(rest.matches("running\t").count(), 2, "{output:?}");
+    }
     let output = ours("hooks_stat --events=5 run").success();
     let fields = "concurrency errors events latency_avg latency_max latency_min latency_pct \
                   latency_sum other queue_length reads reconnects threads_running time_interval \

@@ -85,20 +85,6 @@ impl Settings {
             return Err(anyhow!("--histogram cannot be used with --percentile=0"));
         }
         let debug = settings::switch(parsed, "debug")?;
-        let verbosity = match count(parsed, "verbosity", 3)? {
-            level if level > output::DEBUG => {
-                return Err(usage(format!("Invalid value for --verbosity: {level}")));
-            }
-            _ if debug => output::DEBUG,
-            level => level,
-        };
-        let ignored = ["db-ignore-errors", "mysql-ignore-errors"]
-            .iter()
-            .find_map(|name| {
-                parsed
-                    .value(name)
-                    .filter(|_| *name == "db-ignore-errors" || driver == "mysql")
-            });
         let target = target(parsed, driver)?;
         warn_of_options_without_effect(parsed);
         let mut exported = exported(parsed);
@@ -117,21 +103,10 @@ impl Settings {
             checkpoints_s: checkpoints(parsed)?,
             debug,
             validate: settings::switch(parsed, "validate")?,
-            verbosity,
+            verbosity: verbosity(parsed, debug)?,
             forced_shutdown_s,
-            edition: match parsed.value("report-style") {
-                None | Some("1.0") => Edition::Release,
-                Some("1.1") => Edition::Master,
-                Some(other) => {
-                    return Err(usage(format!(
-                        "--report-style: '{other}' is neither 1.0 nor 1.1"
-                    )));
-                }
-            },
-            ignored_errors: match ignored {
-                None => default_ignored_errors(Some(target.family)),
-                Some(list) => list.split(',').map(|code| code.trim().to_owned()).collect(),
-            },
+            edition: edition(parsed)?,
+            ignored_errors: ignored_errors(parsed, &target, driver),
             emulate_prepared: match parsed.value("db-ps-mode") {
                 None | Some("auto") => false,
                 Some("disable") => true,
@@ -170,6 +145,37 @@ impl Settings {
     /// sysbench's own options as scripts see them. Passwords are not among them.
     pub fn exported(&self) -> Vec<(String, OptionValue)> {
         self.exported.clone()
+    }
+}
+
+fn verbosity(parsed: &Parsed, debug: bool) -> Result<u64> {
+    match count(parsed, "verbosity", 3)? {
+        level if level > output::DEBUG => {
+            Err(usage(format!("Invalid value for --verbosity: {level}")))
+        }
+        _ if debug => Ok(output::DEBUG),
+        level => Ok(level),
+    }
+}
+
+fn edition(parsed: &Parsed) -> Result<Edition> {
+    match parsed.value("report-style") {
+        None | Some("1.0") => Ok(Edition::Release),
+        Some("1.1") => Ok(Edition::Master),
+        Some(other) => Err(usage(format!(
+            "--report-style: '{other}' is neither 1.0 nor 1.1"
+        ))),
+    }
+}
+
+/// The errors to ignore: MySQL's own list is for MySQL only, and an empty list ignores none.
+fn ignored_errors(parsed: &Parsed, target: &Target, driver: &str) -> Vec<String> {
+    let own = parsed
+        .value("mysql-ignore-errors")
+        .filter(|_| driver == "mysql");
+    match parsed.value("db-ignore-errors").or(own) {
+        None => default_ignored_errors(Some(target.family)),
+        Some(codes) => list(codes),
     }
 }
 

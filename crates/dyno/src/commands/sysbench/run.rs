@@ -326,11 +326,12 @@ impl Reports<'_> {
 
     fn at_checkpoint(&mut self, at_s: f64, running: u32, sql: bool) {
         let stat = self.stat(&self.checkpoint, at_s, running);
+        output::notice(&text::checkpoint(at_s));
         if self.cumulative_hook {
             self.hook("report_cumulative", &script_stat(&stat, true));
         } else {
             let fairness = summarize::fairness(&[]);
-            let mut report = text::checkpoint(at_s);
+            let mut report = String::new();
             if sql {
                 report.push_str(&text::sql_block(&stat));
             }
