@@ -362,6 +362,14 @@ fn warnings(summary: &RunSummary, outcome: &RunOutcome) -> Vec<String> {
         ));
     }
     if let Some(open) = &summary.open_loop {
+        // From a thousandth on, what was not served would change the tail that is shown.
+        let unserved = open.backlog + summary.events_unfinished;
+        if unserved > 0 && unserved.saturating_mul(1000) >= summary.totals.events {
+            warnings.push(format!(
+                "{unserved} events were due and not served: response times leave them out, so \
+                 the truth is worse than these figures."
+            ));
+        }
         let lag = &open.pacing_lag;
         if lag.count > 0 && lag.max_ms > 10.0 {
             warnings.push(format!(

@@ -48,6 +48,35 @@ fn an_interrupted_run_reports_what_there_is() {
 }
 
 #[test]
+fn a_temporary_database_is_gone_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = folder.path().join("slow.lua");
+    fs::write(&slow, "function event() while true do end end").unwrap();
+    let slow = slow.display();
+    let lines = [
+        ("run oltp_read_write -t 1s --warmup 0".to_owned(), 0),
+        ("run oltp_read_write -t 600s".to_owned(), 1),
+        (
+            "run oltp_read_write -t 600s --table-size 90000000".to_owned(),
+            1,
+        ),
+        (format!("run {slow} -t 600s --warmup 0 --grace 1s"), 1),
+    ];
+    for (line, signals) in lines {
+        let home = tempfile::tempdir().unwrap();
+        let mut command = command(&line);
+        let running = Running::start(command.env("TMPDIR", home.path()));
+        if signals > 0 {
+            thread::sleep(2 * SECOND);
+            assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "{line}");
+            running.signal(libc::SIGINT);
+        }
+        sound(running.finish(LIMIT));
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "{line}");
+    }
+}
+
+#[test]
 fn a_second_interruption_ends_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::new(Kind::Postgres);

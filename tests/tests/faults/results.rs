@@ -72,7 +72,15 @@ fn a_rate_is_kept_or_the_backlog_is_told() {
         let mean = |latency: &Value| latency["mean_ms"].as_f64().unwrap();
         assert_eq!(service["count"], response["count"], "{kind}: {kept}");
         assert!(mean(response) >= mean(service), "{kind}: {kept}");
+        assert!(
+            !kept["warnings"].to_string().contains("not served"),
+            "{kind}: {kept}"
+        );
         let missed = run("-c 1 -t 2s --rate 900000/s");
+        assert!(
+            missed["warnings"].to_string().contains("not served"),
+            "{kind}: {missed}"
+        );
         assert!(
             count(&missed["open_loop"]["backlog"]) > 100_000,
             "{kind}: {missed}"
