@@ -119,6 +119,18 @@ fn scripts_in_the_old_manner_run() {
 }
 
 #[test]
+fn queries_may_come_from_anywhere() {
+    let database = Database::new(Kind::Mariadb);
+    let line = "callbacks --threads=4 --events=20 --time=0 run";
+    let counts = [ours_on, theirs_on].map(|run| {
+        let text = run(&database, line).success().stdout;
+        ["transactions:", "read:", "other:", "ignored errors:"].map(|label| figure(&text, label))
+    });
+    assert_eq!(counts[0], counts[1]);
+    assert_eq!(counts[0][0], 20.0);
+}
+
+#[test]
 fn a_lost_connection_comes_back() {
     for kind in KINDS {
         let database = Database::new(kind);

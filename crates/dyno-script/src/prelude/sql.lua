@@ -170,6 +170,8 @@ local function raise(connection, code, query, statement)
     ignorable = ignore and ignore(err)
   end
   if not ignorable then
+    -- A script may catch it, which ignores it too.
+    C.sb_counter_inc(0, C.SB_CNT_ERROR)
     connection.error = ERROR.FATAL
     P.log_fatal(connection.family, err, statement)
     error(("SQL error, errno = %d, state = '%s': %s"):format(
