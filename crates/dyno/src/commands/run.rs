@@ -181,7 +181,7 @@ impl<'a> Request<'a> {
         let quiet = parsed.has("quiet");
         if self.command != "run" {
             loading::with_progress(&mut ready, self.command, quiet)
-                .map_err(|error| hint_at_tables(error, &ready, &self.workload))?;
+                .map_err(|error| with_hint(error, &ready, &self.workload))?;
             return Ok(STATUS_DONE);
         }
         if self.temporary.is_some() {
@@ -254,14 +254,14 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, output: Output) ->
             intervals.push(interval);
         }
     });
-    let outcome = outcome.map_err(|error| hint_at_tables(error, ready, &asked.workload))?;
+    let outcome = outcome.map_err(|error| with_hint(error, ready, &asked.workload))?;
     let summary = summarise(ready, &outcome, &start, asked, intervals);
     if outcome.end == RunEnd::Completed {
         ready.call("done").context("done() failed")?;
     }
     output.write(&summary, &look)?;
     if let RunEnd::Failed(why) = &outcome.end
-        && let Some(hint) = tables_hint(why, ready, &asked.workload)
+        && let Some(hint) = hint(why, ready, &asked.workload)
     {
         console::note(&hint);
     }
@@ -273,19 +273,31 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, output: Output) ->
     })
 }
 
-fn hint_at_tables(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
-    match tables_hint(&format!("{error:#}"), ready, workload) {
+fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
+    match hint(&format!("{error:#}"), ready, workload) {
         Some(hint) => error.context(hint),
         None => error,
     }
 }
 
-/// A missing table most often means that the workload was not prepared, one that is there that it
-/// was.
-fn tables_hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
+/// What to try. A missing table most often means that the workload was not prepared, one that is
+/// there that it was.
+fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
     let tells = |codes: &[&str]| codes.iter().any(|code| why.contains(code));
     let label = ready.job.target.as_ref().map(Target::label);
     let target = label.unwrap_or_default();
+    let full = [
+        "Too many connections",
+        "too many clients",
+        "connection slots are reserved",
+    ];
+    if tells(&full) {
+        let sessions = ready.job.drive.sessions;
+        return Some(format!(
+            "the server does not take {sessions} sessions: raise its max_connections, or use \
+             fewer --sessions"
+        ));
+    }
     if tells(&["1146", "42P01", "42S02", "no such table"]) {
         return Some(format!(
             "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
