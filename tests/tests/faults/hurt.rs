@@ -101,11 +101,12 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
     for kind in Kind::ALL {
         let (mut private, url) = prepared(kind);
         let line =
-            format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 3s --warmup 0");
+            format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 8s --warmup 0");
         let (result, seconds) = hurt(&line, 0, || private.kill().unwrap());
-        assert!(seconds < 5.0 + SLACK_S, "{kind}: {seconds} s");
+        assert!(seconds < 10.0 + SLACK_S, "{kind}: {seconds} s");
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
-        // Each session lost its connection, and then could not get another.
+        // Each session lost its connection, and then could not get another: the run is long enough
+        // for a big process to be taken down on a busy machine.
         assert!(errors(&result) > 4, "{kind}: {result}");
         let samples = result["errors"].to_string();
         assert!(samples.contains("cannot connect"), "{kind}: {samples}");
@@ -118,7 +119,7 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
             "{kind}: {result}"
         );
         assert!(
-            result["measured_s"].as_f64().unwrap() < 2.9,
+            result["measured_s"].as_f64().unwrap() < 7.9,
             "{kind}: {result}"
         );
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
