@@ -15,7 +15,6 @@ sysbench.cmdline.options = {
    create_table_options = {"Text to append to CREATE TABLE", ""},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    pgsql_variant = {"'redshift' for Amazon Redshift: no index on k, no DELETE and INSERT", ""},
-   -- The statements of one transaction.
    point_selects = {"SELECTs of one row by its id", 10},
    range_selects = {"Whether to run the four kinds of range SELECTs", true},
    range_size = {"Rows that a range SELECT covers", 100},
