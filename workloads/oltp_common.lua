@@ -86,10 +86,8 @@ function close_statements()
          statement:close()
       end
    end
-   if stmt.begin then
-      stmt.begin:close()
-      stmt.commit:close()
-   end
+   if stmt.begin then stmt.begin:close() end
+   if stmt.commit then stmt.commit:close() end
    stmt, param = {}, {}
 end
 
@@ -328,7 +326,7 @@ end
 -- Rows by Dyno's loader. A row depends on the seed, its table and its id alone, so the tables are
 -- the same whoever loads which part; hence the ids are written and not left to the server, whose
 -- numbering depends on who comes first (Redshift's identity columns leave no choice).
-local function load_rows(drv, con, t, first, rows)
+local function load_rows(drv, con, t, first, rows, by_inserts)
    local columns = {"id", "k", "c", "pad"}
    local generate = {
       {"sequence"},
@@ -347,6 +345,7 @@ local function load_rows(drv, con, t, first, rows)
       from = first,
       rows = rows,
       generate = generate,
+      by_inserts = by_inserts,
    })
 end
 
@@ -394,14 +393,14 @@ local function rows_per_part(rows)
    return math.min(math.max(math.ceil(even / 1000), 1), 100) * 1000
 end
 
--- InnoDB with innodb_autoinc_lock_mode below 2, MariaDB's default, lets one session at a time load
--- a table with AUTO_INCREMENT; others would wait for its lock, in the end in vain.
-local function takes_several_loaders(drv, con)
+-- With innodb_autoinc_lock_mode below 2, MariaDB's default, LOAD DATA locks a table that has
+-- AUTO_INCREMENT: sessions take a table each, or share it by INSERTs, which do not.
+local function loads_lock_tables(drv, con)
    if drv:name() ~= "mysql" or not sysbench.opt.auto_inc then
-      return true
+      return false
    end
    local _, mode = con:query_row("SHOW VARIABLES LIKE 'innodb_autoinc_lock_mode'")
-   return mode == nil or mode == "2"
+   return mode ~= nil and mode ~= "2"
 end
 
 -- All tables by all sessions. The parts are dealt out in turn, the first of every table, then the
@@ -416,15 +415,16 @@ local function create_tables_together(drv, con)
    end
    dyno.barrier()
    local part = rows_per_part(rows)
-   local together = takes_several_loaders(drv, con)
+   local locked = loads_lock_tables(drv, con)
+   local by_inserts = locked and opt.threads > opt.tables
    for n = 0, opt.tables * math.ceil(rows / part) - 1 do
       local t, first = n % opt.tables + 1, math.floor(n / opt.tables) * part + 1
-      if (together and n or t - 1) % opt.threads == sysbench.tid then
+      if ((locked and not by_inserts) and t - 1 or n) % opt.threads == sysbench.tid then
          if first == 1 then
             print(string.format("Inserting %d records into 'sbtest%d'", rows, t))
          end
          local count = math.min(part, rows - first + 1)
-         load_rows(drv, con, t, first, count)
+         load_rows(drv, con, t, first, count, by_inserts)
          dyno.progress(count)
       end
    end

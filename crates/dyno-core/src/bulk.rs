@@ -23,6 +23,12 @@ pub trait RowSource: Send {
         false
     }
 
+    /// Whether the rows are to go in by INSERTs even where the server has a faster way, because
+    /// that way would keep other sessions from loading the same table meanwhile.
+    fn by_inserts(&self) -> bool {
+        false
+    }
+
     /// Back to the first row, so that a refused transfer can be repeated another way.
     fn rewind(&mut self);
 }

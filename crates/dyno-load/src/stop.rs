@@ -100,6 +100,10 @@ pub(crate) fn stoppable(mut load: BulkLoad, stop: &Arc<StopSignal>, after_end: b
             self.rows.fill(out, format, max_bytes)
         }
 
+        fn by_inserts(&self) -> bool {
+            self.rows.by_inserts()
+        }
+
         fn stopped(&self) -> bool {
             self.stop.level() > self.bearable || self.rows.stopped()
         }

@@ -55,7 +55,11 @@ fn read(
         first: number(spec, "from", Some(1.0))?,
         count: number(spec, "rows", None)?,
     };
-    let rows = GeneratedRows::new(range, &specs, rand, backslash);
+    let by_inserts = spec
+        .get::<Option<bool>>("by_inserts")
+        .map_err(|_| "'by_inserts' must be true or false".to_owned())?
+        .unwrap_or(false);
+    let rows = GeneratedRows::new(range, &specs, rand, backslash).by_inserts(by_inserts);
     Ok(BulkLoad {
         table: text(spec, "table")?,
         columns,

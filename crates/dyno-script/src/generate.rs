@@ -67,6 +67,7 @@ pub struct GeneratedRows {
     distributions: Distributions,
     table_seed: u64,
     backslash: Backslash,
+    by_inserts: bool,
     /// The number of rows appended so far.
     done: u64,
     /// Positioned at the next row.
@@ -85,12 +86,19 @@ impl GeneratedRows {
             distributions: Distributions::new(rand),
             table_seed,
             backslash,
+            by_inserts: false,
             done: 0,
             stream: Stream::new(table_seed, 0),
             range,
         };
         rows.rewind();
         rows
+    }
+
+    /// The same rows, to go in by INSERTs; see [`RowSource::by_inserts`].
+    pub fn by_inserts(mut self, by_inserts: bool) -> Self {
+        self.by_inserts = by_inserts;
+        self
     }
 
     /// The number of the next row.
@@ -182,6 +190,10 @@ impl RowSource for GeneratedRows {
             self.done += 1;
         }
         self.done - before
+    }
+
+    fn by_inserts(&self) -> bool {
+        self.by_inserts
     }
 
     fn rewind(&mut self) {

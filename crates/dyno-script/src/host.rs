@@ -177,11 +177,9 @@ impl Program for Host {
                 lua_ffi::lua_pushinteger(thread, code as lua_ffi::lua_Integer);
                 arguments = 1;
             }
-            let status = lua_ffi::lua_resume_(thread, arguments);
-            if status == lua_ffi::LUA_YIELD {
-                lua_ffi::lua_settop(thread, 0);
-            }
-            status
+            // What was yielded stays on the stack, below the arguments of the next resumption,
+            // where nothing looks at it; it goes when the frame does.
+            lua_ffi::lua_resume_(thread, arguments)
         };
         match status {
             lua_ffi::LUA_YIELD => Step::Waiting,

@@ -78,6 +78,7 @@ impl Bulk {
 impl Mysql {
     /// Starts a bulk load by asking for the settings that it must heed.
     pub(super) fn bulk_begin(&mut self, load: BulkLoad, output: &mut Vec<u8>) {
+        let inserts = load.rows.by_inserts();
         self.bulk = Some(Box::new(Bulk {
             load,
             phase: Phase::Settings,
@@ -86,7 +87,7 @@ impl Mysql {
             loaded: 0,
             packet_max: 0,
             strict: true,
-            inserts: false,
+            inserts,
         }));
         self.command(output, |output| {
             output.extend_from_slice(b"SELECT @@max_allowed_packet, @@sql_mode");
