@@ -20,6 +20,9 @@ const CREEP: f64 = 1.10;
 /// The bar against sysbench and pgbench.
 const BAR: f64 = 0.40;
 
+/// Where PostgreSQL's clients look for it; MySQL's are told.
+const SOCKET: &str = ".s.PGSQL.5432";
+
 /// A null server that ends with the test.
 struct NullServer {
     child: Child,
@@ -29,17 +32,17 @@ struct NullServer {
 impl NullServer {
     fn start(protocol: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the socket");
-        let socket = folder.path().join(".s.PGSQL.5432");
         let program = beside_dyno("null-server");
         let child = Command::new(&program)
             .args(["--protocol", protocol, "--socket"])
-            .arg(&socket)
+            .arg(folder.path().join(SOCKET))
             .stdout(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {}: {error}", program.display()));
+        let server = Self { child, folder };
         for _ in 0..500 {
-            if socket.exists() {
-                return Self { child, folder };
+            if server.socket().exists() {
+                return server;
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
@@ -47,7 +50,7 @@ impl NullServer {
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.path().join(".s.PGSQL.5432")
+        self.folder.path().join(SOCKET)
     }
 }
 
