@@ -2,7 +2,7 @@
 //! on what else the machine does, with the built-in script and the recorder on.
 
 #![cfg(feature = "servers")]
-#![allow(clippy::expect_used, clippy::panic)]
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
