@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use common::{Blocking, Numbered, bytes, double, int, needed};
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Param, ParamKind};
+use dyno_core::target::TlsMode;
 use dyno_drivers::channel::{Channel, Socket};
 use dyno_drivers::postgres::{Postgres, PostgresOptions};
 
@@ -20,6 +21,14 @@ fn options() -> PostgresOptions {
         database: "postgres".to_owned(),
         application_name: "dyno-drivers".to_owned(),
         ..PostgresOptions::default()
+    }
+}
+
+/// The socket of these tests has no settings for the TLS that the server offers.
+fn in_the_clear() -> PostgresOptions {
+    PostgresOptions {
+        tls: TlsMode::Disable,
+        ..options()
     }
 }
 
@@ -55,8 +64,7 @@ fn by_socket(schema: &str) -> Blocking {
 fn a_connection_by_tcp_without_tls_knows_the_server() {
     let socket = TcpStream::connect(needed("DYNO_TEST_PG_TCP")).unwrap();
     socket.set_nonblocking(true).unwrap();
-    // The default, `prefer`, asks for TLS and goes on without.
-    let mut connection = on(Box::new(socket), &options()).unwrap();
+    let mut connection = on(Box::new(socket), &in_the_clear()).unwrap();
     let server = connection.connection.server().clone();
     assert_eq!(server.product, "PostgreSQL");
     let version = connection.single("SHOW server_version");
@@ -361,7 +369,7 @@ fn a_terminated_connection_is_lost_with_the_servers_words() {
     let tcp = || {
         let socket = TcpStream::connect(needed("DYNO_TEST_PG_TCP")).unwrap();
         socket.set_nonblocking(true).unwrap();
-        on(Box::new(socket), &options()).unwrap()
+        on(Box::new(socket), &in_the_clear()).unwrap()
     };
     for mut victim in [by_socket("victim"), tcp()] {
         let id = victim.single("SELECT pg_backend_pid()");

@@ -20,7 +20,7 @@ pub struct Description {
 }
 
 /// The functions that make a difference.
-const FUNCTIONS: [&str; 10] = [
+const FUNCTIONS: [&str; 13] = [
     "init",
     "done",
     "event",
@@ -29,6 +29,9 @@ const FUNCTIONS: [&str; 10] = [
     "thread_run",
     "prepare",
     "run",
+    "check",
+    "warmup",
+    "prewarm",
     "cleanup",
     "help",
 ];

@@ -190,6 +190,15 @@ pub fn summarise(
 }
 
 fn target(ready: &Ready, server: &ServerInfo) -> TargetSummary {
+    if !ready.driver_used() {
+        // The script never asked for a database, so there is none to speak of.
+        return TargetSummary {
+            url: String::new(),
+            product: String::new(),
+            version: String::new(),
+            tls: None,
+        };
+    }
     let url = ready
         .job
         .target

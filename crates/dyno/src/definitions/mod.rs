@@ -152,7 +152,7 @@ pub const RUN: &[Opt] = &[
         "ignore-errors",
         Some("LIST"),
         "errors after which an event is run again: errnos, SQLSTATEs or 'all' \
-         [deadlocks and serialisation failures]",
+         [deadlocks, serialisation failures, PostgreSQL's unique violations]",
     ),
     opt(
         ERRORS,
