@@ -163,9 +163,14 @@ impl Latencies {
 
     /// Adds another's records.
     pub fn merge(&mut self, other: &Latencies) {
-        // Both have the same fixed bounds, so adding cannot fail.
-        let _ = self.service.add(&other.service);
-        let _ = self.response.add(&other.response);
+        // Both have the same fixed bounds, so adding cannot fail. An empty histogram is passed
+        // over: to walk through one takes as long as an event.
+        if !other.service.is_empty() {
+            let _ = self.service.add(&other.service);
+        }
+        if !other.response.is_empty() {
+            let _ = self.response.add(&other.response);
+        }
         self.service_ns_sum += other.service_ns_sum;
         self.response_ns_sum += other.response_ns_sum;
         self.service_ns_min = self.service_ns_min.min(other.service_ns_min);
@@ -177,8 +182,12 @@ impl Latencies {
 
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
-        self.service.reset();
-        self.response.reset();
+        if !self.service.is_empty() {
+            self.service.reset();
+        }
+        if !self.response.is_empty() {
+            self.response.reset();
+        }
         self.service_ns_sum = 0;
         self.response_ns_sum = 0;
         self.service_ns_min = u64::MAX;

@@ -158,6 +158,8 @@ impl Merger {
 fn merge(into: &mut Interval, from: &Interval) {
     into.counters.merge(&from.counters);
     into.latencies.merge(&from.latencies);
+    // Histograms are large. Where a worker shares this core, it need not wait for them all.
+    std::thread::yield_now();
     merge_errors(&mut into.errors, &from.errors);
     if into.endpoints.len() < from.endpoints.len() {
         into.endpoints.resize(from.endpoints.len(), 0);
