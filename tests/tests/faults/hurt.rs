@@ -108,8 +108,14 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
         // Each session lost its connection, and then could not get another: the run is long enough
         // for a big process to be taken down on a busy machine.
         assert!(errors(&result) > 4, "{kind}: {result}");
+        // One sample is kept for each code: the first session to come back may have found the
+        // port still open on a process that was going.
         let samples = result["errors"].to_string();
-        assert!(samples.contains("cannot connect"), "{kind}: {samples}");
+        let told = ["cannot connect", "closed the connection"];
+        assert!(
+            told.iter().any(|words| samples.contains(words)),
+            "{kind}: {samples}"
+        );
 
         private.start_again().unwrap();
         let stop = format!("{line} --lost-connections stop");
