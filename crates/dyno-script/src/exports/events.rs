@@ -10,9 +10,7 @@ use crate::context::{Context, with};
 
 export![
     dyno_turn,
-    dyno_event_abandon,
     dyno_sleep,
-    dyno_yieldable,
     dyno_now,
     sb_more_events,
     sb_event_start,
@@ -55,10 +53,6 @@ fn ask(cx: &mut Context<'_>) -> Next {
     }
 }
 
-/// The event ended without counting, and the session with it.
-#[unsafe(no_mangle)]
-extern "C" fn dyno_event_abandon() {}
-
 /// Sleeps. 0: the session must yield now; 1: it has slept, because it cannot yield here.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_sleep(seconds: f64) -> c_int {
@@ -75,12 +69,6 @@ extern "C" fn dyno_sleep(seconds: f64) -> c_int {
         std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
         1
     })
-}
-
-/// Whether the session can yield here.
-#[unsafe(no_mangle)]
-extern "C" fn dyno_yieldable() -> c_int {
-    with(0, |cx| c_int::from(cx.can_yield()))
 }
 
 /// Monotonic seconds.

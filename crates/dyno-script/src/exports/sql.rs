@@ -23,7 +23,6 @@ export![
     dyno_next_row,
     dyno_field,
     dyno_free_result,
-    dyno_endpoint,
     dyno_error_number,
     dyno_error_state,
     dyno_error_message,
@@ -214,15 +213,6 @@ extern "C" fn dyno_free_result(conn: ConnId) {
             connection.free_result();
         }
     });
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn dyno_endpoint(conn: ConnId) -> c_int {
-    with(-1, |cx| {
-        cx.port
-            .connection(cx.session.id, conn)
-            .map_or(-1, |c| c.endpoint() as c_int)
-    })
 }
 
 #[unsafe(no_mangle)]

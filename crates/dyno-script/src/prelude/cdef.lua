@@ -61,9 +61,7 @@ typedef struct {
 } dyno_param;
 
 int dyno_turn(int flags);
-void dyno_event_abandon(void);
 int dyno_sleep(double seconds);
-int dyno_yieldable(void);
 double dyno_now(void);
 uint32_t dyno_random_below(uint32_t n);
 
@@ -81,7 +79,6 @@ double dyno_affected(uint32_t connection);
 int dyno_next_row(uint32_t connection);
 const char *dyno_field(uint32_t index, size_t *len);
 void dyno_free_result(uint32_t connection);
-int dyno_endpoint(uint32_t connection);
 
 int dyno_error_number(void);
 const char *dyno_error_state(void);

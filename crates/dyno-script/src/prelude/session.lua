@@ -281,7 +281,6 @@ local function run_loop(event, tid, event_ended)
     end
     event_ended = 1
     if event(tid) then
-      C.dyno_event_abandon()
       return
     end
   end
@@ -359,7 +358,6 @@ function entries.restart(session)
   session.restart_error = nil
   local event = session.env.event
   if event(session.tid) then
-    C.dyno_event_abandon()
     return
   end
   return run_loop(event, session.tid, 1)
