@@ -18,7 +18,7 @@ pub fn latency_histogram() -> Histogram<u64> {
 }
 
 /// Sums over an interval or a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counters {
     /// Events that ended and count.
     pub events: u64,
@@ -79,7 +79,7 @@ impl Counters {
 }
 
 /// Errors of one code.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ErrorCount {
     /// How many.
     pub count: u64,

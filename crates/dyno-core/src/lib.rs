@@ -5,11 +5,13 @@
 pub mod bulk;
 pub mod clock;
 pub mod db;
+pub mod finding;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod interval;
 pub mod plan;
 pub mod rand;
+pub mod record;
 pub mod secret;
 pub mod session;
 pub mod summary;

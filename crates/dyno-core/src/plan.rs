@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How arrivals are spaced in an open loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
     /// Exponential gaps.
@@ -15,7 +15,7 @@ pub enum Arrivals {
 }
 
 /// An open loop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenLoop {
     /// Events per second over all sessions; fractions allowed.
     pub per_second: f64,
@@ -24,7 +24,7 @@ pub struct OpenLoop {
 }
 
 /// Which distribution `sysbench.rand.default` draws from, and the shapes of all.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RandPlan {
     /// The default distribution.
     pub kind: RandKind,
@@ -41,7 +41,7 @@ pub struct RandPlan {
 }
 
 /// The distributions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RandKind {
     /// Every value alike.
@@ -70,33 +70,33 @@ impl Default for RandPlan {
 }
 
 /// How a run is driven, apart from what it runs on what.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drive {
     /// Simulated users.
     pub sessions: u32,
     /// Threads that drive them.
     pub workers: u32,
     /// How long to measure; `None` is without limit.
-    #[serde(rename = "time_s", serialize_with = "optional_seconds")]
+    #[serde(rename = "time_s", with = "optional_seconds")]
     pub time: Option<Duration>,
     /// How many events to run over all sessions; `None` is without limit.
     pub events: Option<u64>,
     /// How long to run before measuring.
-    #[serde(rename = "warmup_s", serialize_with = "seconds")]
+    #[serde(rename = "warmup_s", with = "seconds")]
     pub warmup: Duration,
     /// How long events in flight may take to end after the time limit.
-    #[serde(rename = "grace_s", serialize_with = "seconds")]
+    #[serde(rename = "grace_s", with = "seconds")]
     pub grace: Duration,
     /// Over how long sessions start, evenly; zero starts them together.
-    #[serde(rename = "ramp_up_s", serialize_with = "seconds")]
+    #[serde(rename = "ramp_up_s", with = "seconds")]
     pub ramp_up: Duration,
     /// Open loop; `None` is a closed loop.
     pub open_loop: Option<OpenLoop>,
     /// How long sessions may take to connect and initialise.
-    #[serde(rename = "init_timeout_s", serialize_with = "seconds")]
+    #[serde(rename = "init_timeout_s", with = "seconds")]
     pub init_timeout: Duration,
     /// The interval of recording and reporting.
-    #[serde(rename = "interval_s", serialize_with = "seconds")]
+    #[serde(rename = "interval_s", with = "seconds")]
     pub interval: Duration,
     /// The seed of all random streams.
     pub seed: u64,
@@ -121,7 +121,7 @@ impl Default for Drive {
 }
 
 /// The value of a workload's option.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OptionValue {
     /// On or off.
@@ -135,12 +135,32 @@ pub enum OptionValue {
     List(Vec<String>),
 }
 
-fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_f64(duration.as_secs_f64())
+mod seconds {
+    use super::{Deserialize, Deserializer, Duration, Serializer};
+    use serde::de::Error;
+
+    pub fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(duration.as_secs_f64())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
-fn optional_seconds<S: Serializer>(duration: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
-    duration.map(|time| time.as_secs_f64()).serialize(to)
+mod optional_seconds {
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
+    use serde::de::Error;
+
+    pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        time.map(|time| time.as_secs_f64()).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        Option::<f64>::deserialize(from)?
+            .map(|seconds| Duration::try_from_secs_f64(seconds).map_err(D::Error::custom))
+            .transpose()
+    }
 }
 
 /// Whole numbers without a fraction, as they were typed; JSON has no infinities, so those are text.
@@ -166,6 +186,16 @@ mod tests {
         assert_eq!(drive["time_s"], 10.0);
         assert_eq!(drive["warmup_s"], 0.0);
         assert_eq!(drive["init_timeout_s"], 30.0);
+    }
+
+    #[test]
+    fn a_drive_reads_back_what_it_wrote() {
+        let drive = Drive {
+            time: None,
+            ..Drive::default()
+        };
+        let text = serde_json::to_string(&drive).unwrap();
+        assert_eq!(serde_json::from_str::<Drive>(&text).unwrap(), drive);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What is known of a run when it has ended: the content of the terminal summary and of `--json`.
 //! Durations are seconds, latencies milliseconds, as their names say.
 
-use serde::{Serialize, Serializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::interval::{Counters, ErrorsByCode};
 use crate::plan::{Drive, OptionValue, RandPlan};
@@ -10,7 +11,7 @@ use crate::plan::{Drive, OptionValue, RandPlan};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// A whole run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunSummary {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -63,7 +64,7 @@ pub struct RunSummary {
 }
 
 /// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum RunEnd {
     /// A limit was reached.
@@ -75,21 +76,21 @@ pub enum RunEnd {
 }
 
 /// What ran.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSummary {
     /// As typed.
     pub name: String,
     /// The command, e.g. `run`.
     pub command: String,
     /// The script's own options with their values.
-    #[serde(serialize_with = "as_object")]
+    #[serde(serialize_with = "as_object", deserialize_with = "from_object")]
     pub options: Vec<(String, OptionValue)>,
     /// Names of those options whose value is not the script's default.
     pub changed: Vec<String>,
 }
 
 /// What it ran on. No secrets.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TargetSummary {
     /// The target's URL without its password.
     pub url: String,
@@ -102,7 +103,7 @@ pub struct TargetSummary {
 }
 
 /// Per second of the measurement.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Rates {
     /// Events (sysbench: transactions).
     pub events_per_s: f64,
@@ -115,7 +116,7 @@ pub struct Rates {
 }
 
 /// A latency distribution, in milliseconds.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// How many events.
     pub count: u64,
@@ -138,7 +139,7 @@ pub struct LatencySummary {
 }
 
 /// One percentile.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {
     /// Percent.
     pub percent: f64,
@@ -147,7 +148,7 @@ pub struct Percentile {
 }
 
 /// One bucket of a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bucket {
     /// Its lower bound.
     pub from_ms: f64,
@@ -158,7 +159,7 @@ pub struct Bucket {
 }
 
 /// An open loop's own figures.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OpenLoopSummary {
     /// Asked for.
     pub offered_per_s: f64,
@@ -173,7 +174,7 @@ pub struct OpenLoopSummary {
 }
 
 /// Spread over sessions.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Fairness {
     /// Mean events per session.
     pub events_mean: f64,
@@ -190,7 +191,7 @@ pub struct Fairness {
 }
 
 /// One endpoint of the target.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EndpointSummary {
     /// Host and port, or socket.
     pub name: String,
@@ -199,7 +200,7 @@ pub struct EndpointSummary {
 }
 
 /// What the load generator itself used during the measurement.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClientCost {
     /// User CPU seconds of the process.
     pub user_s: f64,
@@ -218,7 +219,7 @@ pub struct ClientCost {
 }
 
 /// One interval.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IntervalSummary {
     /// Its end, seconds from the start of the measurement.
     pub at_s: f64,
@@ -243,4 +244,27 @@ pub struct IntervalSummary {
 /// Pairs as one JSON object, in their order.
 fn as_object<S: Serializer>(pairs: &[(String, OptionValue)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+/// One JSON object as pairs, in their order.
+fn from_object<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, OptionValue)>, D::Error> {
+    struct Pairs;
+
+    impl<'de> Visitor<'de> for Pairs {
+        type Value = Vec<(String, OptionValue)>;
+
+        fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            to.write_str("an object of options")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut pairs = Vec::new();
+            while let Some(pair) = map.next_entry()? {
+                pairs.push(pair);
+            }
+            Ok(pairs)
+        }
+    }
+
+    from.deserialize_map(Pairs)
 }

@@ -1,0 +1,135 @@
+//! What a validity check says about a run, and what all of them together say.
+
+use serde::{Deserialize, Serialize};
+
+/// A check's outcome, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The rule holds.
+    Pass,
+    /// It could not be made: never as good as passed, and never counted as a fault of the run.
+    NotChecked,
+    /// The figures may mislead.
+    Doubt,
+    /// The figures must not be used.
+    Refuse,
+}
+
+/// What all findings that were not waived say together: the worst of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// No doubt.
+    Valid,
+    /// At least one doubt.
+    Doubtful,
+    /// At least one refusal.
+    Refused,
+}
+
+impl Verdict {
+    /// In one word, for a reader.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Doubtful => "doubtful",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// A number that a finding rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Number {
+    /// What it is, e.g. `worker CPU, largest`.
+    pub name: String,
+    /// Its value; `None` where there is none (JSON knows no NaN).
+    pub value: Option<f64>,
+    /// Its unit, e.g. `percent`, `ms`, `count`, `ratio`.
+    pub unit: String,
+}
+
+/// One check's outcome with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The check's name, by which it is waived, e.g. `client-cpu`. Lower case, hyphens.
+    pub check: String,
+    /// The check's number in `docs/validity.md`.
+    pub number: u8,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What was seen, with its numbers: one whole sentence.
+    pub evidence: String,
+    /// The rule and its threshold: one whole sentence.
+    pub rule: String,
+    /// The numbers behind the evidence, the threshold among them.
+    pub numbers: Vec<Number>,
+    /// What to try or where to look; empty when it passed.
+    pub advice: String,
+    /// Why it does not count, where the user said so.
+    pub waived: Option<String>,
+}
+
+/// A finding that the user does not want to count, with the reason, which is printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiver {
+    /// The check's name.
+    pub check: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The verdict of findings: the worst that was not waived.
+pub fn verdict(findings: &[Finding]) -> Verdict {
+    let worst = findings
+        .iter()
+        .filter(|finding| finding.waived.is_none())
+        .map(|finding| finding.outcome)
+        .max();
+    match worst {
+        Some(Outcome::Refuse) => Verdict::Refused,
+        Some(Outcome::Doubt) => Verdict::Doubtful,
+        _ => Verdict::Valid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(outcome: Outcome, waived: Option<&str>) -> Finding {
+        Finding {
+            check: "client-cpu".to_owned(),
+            number: 2,
+            outcome,
+            evidence: String::new(),
+            rule: String::new(),
+            numbers: Vec::new(),
+            advice: String::new(),
+            waived: waived.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn the_worst_finding_that_counts_is_the_verdict() {
+        use Outcome::{Doubt, NotChecked, Pass, Refuse};
+        assert_eq!(verdict(&[]), Verdict::Valid);
+        assert_eq!(
+            verdict(&[finding(Pass, None), finding(NotChecked, None)]),
+            Verdict::Valid
+        );
+        assert_eq!(
+            verdict(&[finding(Doubt, None), finding(Pass, None)]),
+            Verdict::Doubtful
+        );
+        assert_eq!(
+            verdict(&[finding(Refuse, None), finding(Doubt, None)]),
+            Verdict::Refused
+        );
+        assert_eq!(
+            verdict(&[finding(Refuse, Some("known")), finding(Doubt, None)]),
+            Verdict::Doubtful
+        );
+    }
+}

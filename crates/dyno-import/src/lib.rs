@@ -1,0 +1,1 @@
+//! Other tools' logs as recorded runs.

@@ -1,0 +1,1 @@
+//! Pure statistics: no I/O, no clock, no threads.

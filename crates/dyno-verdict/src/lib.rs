@@ -1,0 +1,1 @@
+//! The validity checks: from a recorded run to findings and a verdict, and two runs compared.
