@@ -80,7 +80,7 @@ fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
     cargo("fmt --all --check")?;
     cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
     stages.run("tidy", || tidy::enforce(&repository()))?;
-    cargo("build --release -p dyno -p null-server")?;
+    cargo("build --release -p dyno -p dyno-null")?;
     cargo("test --workspace --all-features")
 }
 

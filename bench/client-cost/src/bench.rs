@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use bench_sys::process::{Cpu, pin, wait_with_usage};
 use dyno_core::Clock;
+use dyno_sys::process::{Cpu, pin, wait_with_usage};
 
 use crate::options::Options;
 use crate::tool::{Place, Protocol, Tool};
@@ -224,7 +224,7 @@ fn build(root: &Path) -> Result<()> {
     let cargo = std::env::var("CARGO").unwrap_or("cargo".to_owned());
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--quiet"]);
-    command.args(["-p", "null-server", "-p", "floor", "-p", "dyno"]);
+    command.args(["-p", "dyno-null", "-p", "floor", "-p", "dyno"]);
     let status = command.current_dir(root).status()?;
     ensure!(status.success(), "{} failed", describe(&command));
     Ok(())

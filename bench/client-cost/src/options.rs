@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bench_sys::Args;
+use dyno_sys::Args;
 
 use crate::sections::SECTIONS;
 

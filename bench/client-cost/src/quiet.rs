@@ -1,8 +1,8 @@
 //! Whether the machine was ours alone while it measured.
 
 use anyhow::{Context, Result};
-use bench_sys::process::{Cpu, ticks_per_second};
 use dyno_core::Clock;
+use dyno_sys::process::{Cpu, ticks_per_second};
 
 /// More than this, in cores, and figures are marked as doubtful: a tenth of one of the two cores
 /// that are measured on.

@@ -12,10 +12,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use bench_sys::process::{alarm_after, alarmed};
-use bench_sys::socket::{recv, send};
-use bench_sys::{Args, Cpu, Epoll, Interest};
 use dyno_core::Clock;
+use dyno_sys::process::{alarm_after, alarmed};
+use dyno_sys::socket::{recv, send};
+use dyno_sys::{Args, Cpu, Epoll, Interest};
 
 const USAGE: &str = "usage: floor --protocol mysql|postgres --socket PATH --sessions N \
 (--queries N | --time SECONDS)\n";
@@ -73,7 +73,7 @@ fn run() -> Result<(), String> {
         return Err("--sessions must be at least 1".to_owned());
     }
     let files = sessions as u64 + 64;
-    bench_sys::process::raise_open_files(files)
+    dyno_sys::process::raise_open_files(files)
         .map_err(|error| format!("cannot open {files} files: {error}"))?;
     let ended = match protocol.as_str() {
         "mysql" => drive::<mysql::Session>(&socket, sessions, limit),

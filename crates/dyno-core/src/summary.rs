@@ -4,11 +4,13 @@
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::finding::{Finding, Verdict};
 use crate::interval::{Counters, ErrorsByCode};
 use crate::plan::{Drive, OptionValue, RandPlan};
+use crate::record::{Cost, NotObserved};
 
 /// The version of the JSON schema (`docs/schema/run.json`).
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// A whole run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -59,8 +61,34 @@ pub struct RunSummary {
     pub limits: Vec<String>,
     /// What the reader should know before believing the figure; whole sentences.
     pub warnings: Vec<String>,
+    /// Whether to believe the figures; `None` where nobody judged them.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// What the verdict rests on, all checks, worst first.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// What one event cost, as far as it was observed.
+    #[serde(default)]
+    pub costs: Vec<Cost>,
+    /// What could not be observed, and why.
+    #[serde(default)]
+    pub not_observed: Vec<NotObserved>,
+    /// Where the run is kept; `None` where it is not.
+    #[serde(default)]
+    pub recorded: Option<Recorded>,
     /// The course of the run.
     pub intervals: Vec<IntervalSummary>,
+}
+
+/// Where a run is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The results file.
+    pub file: String,
+    /// The run's number in it.
+    pub id: i64,
+    /// The run's name, unique for ever.
+    pub name: String,
 }
 
 /// How a run ended.

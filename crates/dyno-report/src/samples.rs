@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use dyno_core::finding::{Finding, Number, Outcome, Verdict};
 use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandKind, RandPlan};
 use dyno_core::rand::Stream;
+use dyno_core::record::{Cost, NotObserved};
 use dyno_core::summary::*;
 
 use crate::summarize::{self, SessionTotal};
@@ -45,6 +47,64 @@ pub(crate) fn good() -> RunSummary {
         ),
     ];
     run.workload.changed = vec!["table_size".into(), "tables".into()];
+    run.verdict = Some(Verdict::Valid);
+    run.findings = vec![
+        finding(
+            "null-target-ceiling",
+            1,
+            Outcome::NotChecked,
+            "No calibration was made.",
+        ),
+        finding(
+            "client-cpu",
+            2,
+            Outcome::Pass,
+            "The busiest worker used 21 % of a core.",
+        ),
+    ];
+    run.costs = vec![
+        cost(
+            "server CPU",
+            Some(412.7),
+            "us",
+            "server.cpu.user, server.cpu.system",
+        ),
+        cost(
+            "client CPU",
+            Some(61.2),
+            "us",
+            "client.cpu.user, client.cpu.system",
+        ),
+        cost(
+            "context switches",
+            Some(41.3),
+            "count",
+            "host.context_switches",
+        ),
+        cost(
+            "read from disk",
+            Some(0.0),
+            "kb",
+            "host.disk[vda].read_bytes",
+        ),
+        cost(
+            "written to disk",
+            Some(12.5),
+            "kb",
+            "host.disk[vda].write_bytes",
+        ),
+        cost(
+            "server I/O",
+            None,
+            "kb",
+            "the server's /proc/PID/io cannot be read",
+        ),
+    ];
+    run.recorded = Some(Recorded {
+        file: "dyno.db".into(),
+        id: 12,
+        name: "20261121-124512-oltp_read_write-3f9a".into(),
+    });
     run.limits =
         vec!["The server used all of its 2 cores while the client left its own idle.".into()];
     run
@@ -81,12 +141,61 @@ pub(crate) fn overloaded() -> RunSummary {
     });
     run.events_in_grace = 8;
     run.events_unfinished = 3;
+    run.verdict = Some(Verdict::Refused);
+    run.findings = vec![
+        finding(
+            "offered-rate",
+            4,
+            Outcome::Refuse,
+            "Of 1,500.5 events per second that were due, 800 were served; 6,912 waited at the end.",
+        ),
+        finding(
+            "steady-state",
+            24,
+            Outcome::Doubt,
+            "Throughput fell by 11 % from the first half to the second.",
+        ),
+    ];
+    run.findings[1].waived = Some("a known ramp of the storage".into());
+    run.not_observed = vec![NotObserved {
+        what: "server.cpu".into(),
+        why: "the server is on another host".into(),
+    }];
     run.warnings = vec![
         "The server could not keep up with the rate: response times grow with the length of the \
          run and say nothing of the server but that."
             .into(),
     ];
     run
+}
+
+fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str) -> Finding {
+    Finding {
+        check: check.into(),
+        number,
+        outcome,
+        evidence: evidence.into(),
+        rule: "A rule with its threshold.".into(),
+        numbers: vec![Number {
+            name: "a number".into(),
+            value: Some(0.5),
+            unit: "ratio".into(),
+        }],
+        advice: match outcome {
+            Outcome::Doubt | Outcome::Refuse => "Offer less, or run longer.".into(),
+            Outcome::Pass | Outcome::NotChecked => String::new(),
+        },
+        waived: None,
+    }
+}
+
+fn cost(name: &str, value: Option<f64>, unit: &str, source: &str) -> Cost {
+    Cost {
+        name: name.into(),
+        value,
+        unit: unit.into(),
+        source: source.into(),
+    }
 }
 
 /// Deadlocks, lost connections, several endpoints, a starved session.
@@ -302,6 +411,11 @@ fn summed(
         },
         limits: vec![],
         warnings: vec![],
+        verdict: None,
+        findings: Vec::new(),
+        costs: Vec::new(),
+        not_observed: Vec::new(),
+        recorded: None,
         intervals,
         drive,
     }

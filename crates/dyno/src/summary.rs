@@ -182,6 +182,11 @@ pub fn summarise(
         client,
         limits: Vec::new(),
         warnings: Vec::new(),
+        verdict: None,
+        findings: Vec::new(),
+        costs: Vec::new(),
+        not_observed: Vec::new(),
+        recorded: None,
         intervals,
     };
     summary.limits = limits(&summary, start);

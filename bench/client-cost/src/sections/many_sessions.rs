@@ -13,7 +13,7 @@ const MANY: usize = 10_000;
 const OPEN_FILES: u64 = 11_000;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
-    bench_sys::process::raise_open_files(OPEN_FILES)?;
+    dyno_sys::process::raise_open_files(OPEN_FILES)?;
     let mut section = Section::default();
     for protocol in PROTOCOLS {
         for tool in bench.tools(&[Tool::Dyno, Tool::Floor], protocol) {

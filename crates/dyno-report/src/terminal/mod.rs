@@ -7,6 +7,7 @@ mod page;
 mod progress;
 mod sections;
 mod spark;
+mod verdict;
 
 pub use live::live_line;
 pub use look::Look;
@@ -32,6 +33,7 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     page.blank();
     sections::spread(run, &mut page);
     sections::client(run, &mut page);
+    verdict::costs(run, &mut page);
     page.blank();
     for limit in &run.limits {
         page.row("limit", Ink::Strong, limit);
@@ -55,6 +57,7 @@ fn head(run: &RunSummary, page: &mut Page) {
         other => format!(" {other}"),
     };
     page.title(&format!("{}{command}{server}", run.workload.name));
+    verdict::verdict(run, page);
     match &run.end {
         RunEnd::Completed => {}
         RunEnd::Interrupted => page.row(
@@ -77,6 +80,7 @@ fn head(run: &RunSummary, page: &mut Page) {
     }
     sections::options(run, page);
     sections::drive(run, page);
+    verdict::kept(run, page);
 }
 
 #[cfg(test)]

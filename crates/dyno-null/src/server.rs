@@ -1,13 +1,13 @@
 //! The event loop: one thread, edge-triggered, one read and one write per burst of requests.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 
-use bench_sys::socket::{recv, send};
-use bench_sys::{Epoll, Event, Interest};
+use dyno_sys::socket::{recv, send};
+use dyno_sys::{Epoll, Event, Interest};
 
 /// How many files the server may have open: ten thousand clients and some more.
 pub const OPEN_FILES: u64 = 12_000;
@@ -80,13 +80,18 @@ impl Listeners {
     }
 }
 
-/// Serves until a system call fails for a reason that is not a client's.
+/// Serves until `stop` is ready, or a system call fails for a reason that is not a client's.
 pub fn serve<P: Protocol>(
     listeners: Listeners,
     replies: &P::Replies,
     open: impl Fn() -> P,
+    stop: Option<OwnedFd>,
 ) -> io::Result<()> {
     let mut epoll = Epoll::new()?;
+    if let Some(stop) = &stop {
+        let fd = stop.as_raw_fd();
+        epoll.add(fd, fd as u64, Interest::Read)?;
+    }
     for fd in listeners.descriptors() {
         // SAFETY: the descriptor is open and of a socket; a longer queue of clients to accept
         // lets ten thousand of them come at once.
@@ -94,8 +99,6 @@ pub fn serve<P: Protocol>(
         set_nonblocking(fd)?;
         epoll.add(fd, fd as u64, Interest::Read)?;
     }
-    writeln!(io::stdout(), "ready")?;
-    io::stdout().flush()?;
     let mut clients: Vec<Option<Client<P>>> = Vec::new();
     let mut buffers = Buffers {
         input: vec![0; READ_BYTES],
@@ -106,6 +109,12 @@ pub fn serve<P: Protocol>(
         for index in 0..count {
             let event = epoll.event(index);
             let token = event.token() as usize;
+            if stop
+                .as_ref()
+                .is_some_and(|stop| stop.as_raw_fd() as usize == token)
+            {
+                return Ok(());
+            }
             if listeners.descriptors().any(|fd| fd as usize == token) {
                 accept_all(token as RawFd, &epoll, &mut clients, &open, replies)?;
                 continue;

@@ -1,4 +1,5 @@
-//! The system calls that the benchmark programs share, so that `unsafe` stands in one place.
+//! The system calls that the null server and the benchmark programs share, so that their `unsafe`
+//! stands in one place.
 
 pub mod args;
 pub mod epoll;
