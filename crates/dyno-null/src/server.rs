@@ -60,6 +60,9 @@ pub struct Listeners {
 
 impl Listeners {
     /// Binds, after removing a socket that an earlier server left behind.
+    ///
+    /// # Errors
+    /// What cannot be bound and why.
     pub fn bind(path: &str, port: Option<u16>) -> Result<Listeners, String> {
         if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
             std::fs::remove_file(path).map_err(|error| format!("cannot remove {path}: {error}"))?;
@@ -72,6 +75,12 @@ impl Listeners {
             tcp = Some(bound.map_err(|error| format!("cannot listen on port {port}: {error}"))?);
         }
         Ok(Listeners { unix, tcp })
+    }
+
+    /// The TCP port, where there is one: with `Some(0)` it is of the kernel's choice.
+    pub fn port(&self) -> Option<u16> {
+        let address = self.tcp.as_ref()?.local_addr().ok()?;
+        Some(address.port())
     }
 
     fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {

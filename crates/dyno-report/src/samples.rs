@@ -47,64 +47,7 @@ pub(crate) fn good() -> RunSummary {
         ),
     ];
     run.workload.changed = vec!["table_size".into(), "tables".into()];
-    run.verdict = Some(Verdict::Valid);
-    run.findings = vec![
-        finding(
-            "null-target-ceiling",
-            1,
-            Outcome::NotChecked,
-            "No calibration was made.",
-        ),
-        finding(
-            "client-cpu",
-            2,
-            Outcome::Pass,
-            "The busiest worker used 21 % of a core.",
-        ),
-    ];
-    run.costs = vec![
-        cost(
-            "server CPU",
-            Some(412.7),
-            "us",
-            "server.cpu.user, server.cpu.system",
-        ),
-        cost(
-            "client CPU",
-            Some(61.2),
-            "us",
-            "client.cpu.user, client.cpu.system",
-        ),
-        cost(
-            "context switches",
-            Some(41.3),
-            "count",
-            "host.context_switches",
-        ),
-        cost(
-            "read from disk",
-            Some(0.0),
-            "kb",
-            "host.disk[vda].read_bytes",
-        ),
-        cost(
-            "written to disk",
-            Some(12.5),
-            "kb",
-            "host.disk[vda].write_bytes",
-        ),
-        cost(
-            "server I/O",
-            None,
-            "kb",
-            "the server's /proc/PID/io cannot be read",
-        ),
-    ];
-    run.recorded = Some(Recorded {
-        file: "dyno.db".into(),
-        id: 12,
-        name: "20261121-124512-oltp_read_write-3f9a".into(),
-    });
+    judge_good(&mut run);
     run.limits =
         vec!["The server used all of its 2 cores while the client left its own idle.".into()];
     run
@@ -167,6 +110,67 @@ pub(crate) fn overloaded() -> RunSummary {
             .into(),
     ];
     run
+}
+
+fn judge_good(run: &mut RunSummary) {
+    run.verdict = Some(Verdict::Valid);
+    run.findings = vec![
+        finding(
+            "null-target-ceiling",
+            1,
+            Outcome::NotChecked,
+            "No calibration was made.",
+        ),
+        finding(
+            "client-cpu",
+            2,
+            Outcome::Pass,
+            "The busiest worker used 21 % of a core.",
+        ),
+    ];
+    run.costs = vec![
+        cost(
+            "server CPU",
+            Some(412.7),
+            "us",
+            "server.cpu.user, server.cpu.system",
+        ),
+        cost(
+            "client CPU",
+            Some(61.2),
+            "us",
+            "client.cpu.user, client.cpu.system",
+        ),
+        cost(
+            "context switches",
+            Some(41.3),
+            "count",
+            "host.context_switches",
+        ),
+        cost(
+            "read from disk",
+            Some(0.0),
+            "kb",
+            "host.disk[vda].read_bytes",
+        ),
+        cost(
+            "written to disk",
+            Some(12.5),
+            "kb",
+            "host.disk[vda].write_bytes",
+        ),
+        cost(
+            "server I/O",
+            None,
+            "kb",
+            "the server's /proc/PID/io cannot be read",
+        ),
+    ];
+    run.recorded = Some(Recorded {
+        file: "dyno.db".into(),
+        id: 12,
+        name: "20261121-124512-oltp_read_write-3f9a".into(),
+    });
 }
 
 fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str) -> Finding {
@@ -374,12 +378,7 @@ fn summed(
             options: vec![("tables".into(), OptionValue::Number(1.0))],
             changed: vec![],
         },
-        target: TargetSummary {
-            url: "mysql://root@127.0.0.1:3306/sbtest".into(),
-            product: "MariaDB".into(),
-            version: "10.11.6-MariaDB-0+deb12u1".into(),
-            tls: Some("TLSv1.3".into()),
-        },
+        target: target(),
         rand: RandPlan::default(),
         measured_s,
         elapsed_s: measured_s,
@@ -418,5 +417,14 @@ fn summed(
         recorded: None,
         intervals,
         drive,
+    }
+}
+
+fn target() -> TargetSummary {
+    TargetSummary {
+        url: "mysql://root@127.0.0.1:3306/sbtest".into(),
+        product: "MariaDB".into(),
+        version: "10.11.6-MariaDB-0+deb12u1".into(),
+        tls: Some("TLSv1.3".into()),
     }
 }

@@ -1,6 +1,8 @@
 //! Dyno, a dynamometer for databases: puts a load on a database server, measures what the server
 //! does, and says how far the figures can be believed.
 
+#[allow(dead_code)]
+mod calibration;
 mod commands;
 mod console;
 mod definitions;

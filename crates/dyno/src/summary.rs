@@ -133,14 +133,6 @@ pub fn summarise(
     let latencies = &outcome.totals.latencies;
     let open = ready.job.drive.open_loop;
     let rates = summarize::rates(&outcome.in_window(), measured_s);
-    let sessions: Vec<SessionTotal> = outcome
-        .sessions
-        .iter()
-        .map(|session| SessionTotal {
-            events: session.events,
-            busy_ns: session.busy_ns,
-        })
-        .collect();
     let client = client_cost(outcome, start);
     let mut summary = RunSummary {
         schema_version: SCHEMA_VERSION,
@@ -177,7 +169,7 @@ pub fn summarise(
         events_in_grace: outcome.events_in_grace(),
         events_unfinished: outcome.unfinished,
         errors: outcome.totals.errors.clone(),
-        fairness: summarize::fairness(&sessions),
+        fairness: summarize::fairness(&sessions(outcome)),
         endpoints: endpoints(ready, outcome),
         client,
         limits: Vec::new(),
@@ -192,6 +184,14 @@ pub fn summarise(
     summary.limits = limits(&summary, start);
     summary.warnings = warnings(&summary, outcome);
     summary
+}
+
+fn sessions(outcome: &RunOutcome) -> Vec<SessionTotal> {
+    let total = |session: &dyno_load::SessionTotals| SessionTotal {
+        events: session.events,
+        busy_ns: session.busy_ns,
+    };
+    outcome.sessions.iter().map(total).collect()
 }
 
 fn target(ready: &Ready, server: &ServerInfo) -> TargetSummary {

@@ -1,0 +1,250 @@
+//! How much this host can offer at all: the same script, sessions and workers against a server
+//! that answers at once. Kept between runs, because it only changes with them and with the host.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use dyno_core::Target;
+use dyno_core::clock::wall_time;
+use dyno_core::db::Family;
+use dyno_core::plan::{Drive, OptionValue};
+use dyno_core::target::Endpoint;
+use dyno_load::{RunOutcome, StopSignal};
+use dyno_null::{Listeners, Speaks};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::job::{Job, Loaded};
+
+/// How long a calibration measures, and what it leaves out before.
+const MEASURE: Duration = Duration::from_millis(1500);
+const WARMUP: Duration = Duration::from_millis(500);
+/// After so long a calibration is made anew: kernels are updated, hosts get new neighbours.
+const AGE_S_MAX: f64 = 7.0 * 86_400.0;
+
+/// What a script costs the client where the server costs nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Client CPU per event, of the workers, in microseconds.
+    pub cpu_us_per_event: f64,
+    /// The most that the workers could offer with a core each, in events per second.
+    pub events_per_s_max: f64,
+    /// What they did offer while they shared the host with the null server.
+    pub events_per_s: f64,
+    /// The longest time that a worker was kept from its sockets: the host's own jitter.
+    pub stall_ms_max: f64,
+    /// 99.9th percentile of the service time, which is all client and kernel.
+    pub p999_ms: f64,
+    /// Sessions and workers.
+    pub sessions: u32,
+    /// Threads that drove them.
+    pub workers: u32,
+    /// How the server was reached: `tcp` or `unix socket`.
+    pub transport: String,
+    /// When it was made, seconds since the Unix epoch.
+    pub made_unix_s: f64,
+}
+
+/// Why a script on a target cannot be calibrated; `None` if it can.
+pub fn obstacle(target: Option<&Target>) -> Option<&'static str> {
+    match target.map(|target| target.family) {
+        None => Some("the script uses no database"),
+        Some(Family::Sqlite) => {
+            Some("SQLite works inside of the client: there is no server to take away")
+        }
+        Some(Family::Mysql | Family::Postgres) => None,
+    }
+}
+
+/// The calibration that is kept for this job, if there is one that is not too old.
+pub fn kept(job: &Job, options: &[(String, OptionValue)]) -> Option<Calibration> {
+    let all = read(&cache_file()?);
+    let calibration = all.get(&key(job, options))?.clone();
+    let age_s = wall_time().as_secs_f64() - calibration.made_unix_s;
+    (0.0..AGE_S_MAX).contains(&age_s).then_some(calibration)
+}
+
+/// Makes a calibration and keeps it.
+///
+/// # Errors
+/// A script that does not run on canned answers, or a host that has no room for the null server.
+pub fn make(
+    job: &Job,
+    options: &[(String, OptionValue)],
+    stop: &Arc<StopSignal>,
+) -> Result<Calibration> {
+    if let Some(obstacle) = obstacle(job.target.as_ref()) {
+        bail!("there is nothing to calibrate: {obstacle}");
+    }
+    let server = NullServer::start(job.target.as_ref())?;
+    let mut null = job.clone();
+    null.target = Some(server.target()?);
+    null.drive = Drive {
+        time: Some(MEASURE),
+        events: None,
+        warmup: WARMUP,
+        ramp_up: Duration::ZERO,
+        open_loop: None,
+        ..job.drive.clone()
+    };
+    let mut ready = Loaded::new(null)
+        .and_then(|loaded| loaded.ready(options.to_vec(), Arc::clone(stop)))
+        .context("cannot make ready for the null server")?;
+    ready.call("init").context("init() failed")?;
+    let outcome = ready.run(|_| {}).context("the script does not run")?;
+    let calibration = calibration(&outcome, &ready.job.drive, server.transport)?;
+    // A cache that cannot be written costs two seconds next time, nothing else.
+    let _ = keep(&key(job, options), &calibration);
+    Ok(calibration)
+}
+
+fn calibration(outcome: &RunOutcome, drive: &Drive, transport: &str) -> Result<Calibration> {
+    let counters = outcome.totals.counters;
+    if let Some((_, why)) = outcome.failures.first() {
+        bail!("the script does not run on canned answers: {why}");
+    }
+    if counters.events == 0 {
+        bail!("no event ended within {} s", MEASURE.as_secs_f64());
+    }
+    let measured_s = outcome.measured_end.saturating_sub(outcome.measured_start) as f64 / 1e9;
+    let cpu_ns: u64 = outcome.workers.iter().map(|worker| worker.cpu_ns).sum();
+    let cpu_us_per_event = cpu_ns as f64 / 1e3 / counters.events as f64;
+    let workers = outcome.workers.len() as f64;
+    let stall_ns_max = outcome.workers.iter().map(|worker| worker.stall_ns_max);
+    let service = &outcome.totals.latencies.service;
+    Ok(Calibration {
+        cpu_us_per_event,
+        events_per_s_max: workers * 1e6 / cpu_us_per_event,
+        events_per_s: outcome.in_window().events as f64 / measured_s,
+        stall_ms_max: stall_ns_max.max().unwrap_or(0) as f64 / 1e6,
+        p999_ms: service.value_at_quantile(0.999) as f64 / 1e6,
+        sessions: drive.sessions,
+        workers: drive.workers,
+        transport: transport.to_owned(),
+        made_unix_s: wall_time().as_secs_f64(),
+    })
+}
+
+/// A null server on a thread of its own, until it is dropped.
+struct NullServer {
+    folder: tempfile::TempDir,
+    family: Family,
+    port: Option<u16>,
+    transport: &'static str,
+    /// Closing it ends the thread.
+    _stop: UnixStream,
+}
+
+impl NullServer {
+    fn start(target: Option<&Target>) -> Result<Self> {
+        let family = target.map_or(Family::Mysql, |target| target.family);
+        let by_tcp = target.is_some_and(|target| {
+            matches!(target.endpoints.first(), Some(Endpoint::Tcp(..)) | None)
+        });
+        let folder = tempfile::Builder::new()
+            .prefix("dyno-null-")
+            .tempdir()
+            .context("cannot make a folder for the null server's socket")?;
+        let socket = socket(folder.path());
+        let listeners = Listeners::bind(&socket.to_string_lossy(), by_tcp.then_some(0))
+            .map_err(|why| anyhow::anyhow!("cannot start the null server: {why}"))?;
+        let port = listeners.port();
+        let (stop, stopped) = UnixStream::pair().context("cannot start the null server")?;
+        let speaks = match family {
+            Family::Postgres => Speaks::Postgres,
+            Family::Mysql | Family::Sqlite => Speaks::Mysql,
+        };
+        std::thread::Builder::new()
+            .name("null-server".to_owned())
+            .spawn(move || dyno_null::serve(listeners, speaks, Some(OwnedFd::from(stopped))))
+            .context("cannot start the null server's thread")?;
+        Ok(Self {
+            folder,
+            family,
+            port,
+            transport: if by_tcp { "tcp" } else { "unix socket" },
+            _stop: stop,
+        })
+    }
+
+    fn target(&self) -> Result<Target> {
+        let scheme = match self.family {
+            Family::Postgres => "postgres",
+            Family::Mysql | Family::Sqlite => "mysql",
+        };
+        let url = match self.port {
+            Some(port) => format!("{scheme}://root@127.0.0.1:{port}/null?sslmode=disable"),
+            None => {
+                let socket = socket(self.folder.path());
+                format!("{scheme}://root@/null?socket={}", socket.display())
+            }
+        };
+        Target::parse(&url).with_context(|| format!("the null server's address {url} is none"))
+    }
+}
+
+/// PostgreSQL's clients look for this name; MySQL's take any.
+fn socket(folder: &Path) -> PathBuf {
+    folder.join(".s.PGSQL.5432")
+}
+
+/// What a calibration depends on: the host, the tool, the script with its options, how it is
+/// driven.
+fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
+    let mut hash = Sha256::new();
+    let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let family = job.target.as_ref().map(|target| target.family);
+    let by_socket = job
+        .target
+        .as_ref()
+        .is_some_and(|target| matches!(target.endpoints.first(), Some(Endpoint::Unix(_))));
+    let drive = &job.drive;
+    let parts = [
+        machine,
+        env!("CARGO_PKG_VERSION").to_owned(),
+        job.source.text.clone(),
+        format!("{options:?} {:?}", job.rand),
+        format!("{family:?} {by_socket} {}", job.emulate_prepared),
+        format!("{} {}", drive.sessions, drive.workers),
+    ];
+    for part in &parts {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn cache_file() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let base = set("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| set("HOME").map(|home| Path::new(&home).join(".cache")))?;
+    Some(base.join("dyno/calibrations.json"))
+}
+
+fn read(path: &Path) -> BTreeMap<String, Calibration> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn keep(key: &str, calibration: &Calibration) -> Result<()> {
+    let path = cache_file().context("neither XDG_CACHE_HOME nor HOME is set")?;
+    let folder = path.parent().context("the cache has no folder")?;
+    std::fs::create_dir_all(folder)?;
+    let mut all = read(&path);
+    all.insert(key.to_owned(), calibration.clone());
+    // Written aside and renamed, so that two runs at once leave a whole file.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(serde_json::to_string_pretty(&all)?.as_bytes())?;
+    file.persist(&path)?;
+    Ok(())
+}
