@@ -1,0 +1,295 @@
+//! The server's settings, as its family names them.
+
+use dyno_core::finding::Finding;
+
+use super::{Known, Rule};
+
+/// A cache smaller than this is the default of a package, not a choice.
+const CACHE_BYTES_MIN: f64 = 256.0 * 1024.0 * 1024.0;
+
+/// The findings about a server.
+pub fn server(known: &Known<'_>) -> Vec<Finding> {
+    vec![
+        build(known),
+        place(known),
+        cache(known),
+        durability(known),
+        statement_logs(known),
+        others(known),
+    ]
+}
+
+fn build(known: &Known<'_>) -> Finding {
+    let rule = Rule {
+        check: "server-build",
+        number: 36,
+        rule: "The server is a release build without sanitizers.",
+    };
+    match known.fact("server.build") {
+        Some(build) if build.contains("debug") || build.contains("sanitizer") => rule.refuse(
+            format!("The server is a {build} build."),
+            "install a release build: a debug build is slower by a factor, not by a share",
+        ),
+        Some("release") => rule.pass("The server is a release build.".to_owned()),
+        Some(other) => rule.unknown(format!("The server's build is {other}.")),
+        None => rule.unknown(known.gap("server.build")),
+    }
+}
+
+fn place(known: &Known<'_>) -> Finding {
+    let rule = Rule {
+        check: "same-host",
+        number: 10,
+        rule: "Where client and server share a host, the page says so: they share its CPUs.",
+    };
+    match known.fact("server.same_host") {
+        Some("yes") => rule.pass(
+            "The server runs on this host, so the client takes CPU from it; the client's share is \
+             shown with each run."
+                .to_owned(),
+        ),
+        Some("no") => rule.pass("The server runs on another host.".to_owned()),
+        _ => rule.unknown(known.gap("server.same_host")),
+    }
+}
+
+fn cache(known: &Known<'_>) -> Finding {
+    let rule = Rule {
+        check: "server-cache",
+        number: 16,
+        rule: "The server's own cache is a choice: at least 256 MiB.",
+    };
+    let found = if let Some(text) = known.setting("innodb_buffer_pool_size") {
+        ("innodb_buffer_pool_size", text.parse::<f64>().ok())
+    } else if let Some(text) = known.setting("shared_buffers") {
+        ("shared_buffers", bytes(text))
+    } else {
+        return rule.unknown("The size of the server's cache is not known.".to_owned());
+    };
+    match found {
+        (name, Some(size)) if size < CACHE_BYTES_MIN => rule.doubt(
+            format!("{name} is {:.0} MiB.", size / 1_048_576.0),
+            "give the server most of the host's memory, or say that the run is about disks \
+             (--claim on-disk)",
+        ),
+        (name, Some(size)) => rule.pass(format!("{name} is {:.0} MiB.", size / 1_048_576.0)),
+        (name, None) => rule.unknown(format!("{name} cannot be read.")),
+    }
+}
+
+/// `16384` (blocks of 8 KiB), `128MB`, `2GB`.
+fn bytes(text: &str) -> Option<f64> {
+    let at = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let number = digits.parse::<f64>().ok()?;
+    let factor = match unit.trim() {
+        "" | "8kB" => 8192.0,
+        "kB" => 1024.0,
+        "MB" => 1024.0 * 1024.0,
+        "GB" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some(number * factor)
+}
+
+/// A setting, the values that keep what was committed, and what others risk.
+const DURABLE: &[(&str, &[&str])] = &[
+    ("innodb_flush_log_at_trx_commit", &["1"]),
+    ("sync_binlog", &["1"]),
+    ("innodb_doublewrite", &["ON", "1", "DETECT_AND_RECOVER"]),
+    ("fsync", &["on"]),
+    (
+        "synchronous_commit",
+        &["on", "remote_apply", "remote_write", "local"],
+    ),
+    ("full_page_writes", &["on"]),
+];
+
+fn durability(known: &Known<'_>) -> Finding {
+    let rule = Rule {
+        check: "durability",
+        number: 38,
+        rule: "What is committed survives a power failure, or it is said that it does not.",
+    };
+    // Without a binary log there is nothing for its setting to protect.
+    let no_log = known
+        .setting("log_bin")
+        .is_some_and(|value| matches!(value, "OFF" | "0"));
+    let seen: Vec<(&str, &str, bool)> = DURABLE
+        .iter()
+        .filter(|(name, _)| !(no_log && *name == "sync_binlog"))
+        .filter_map(|(name, good)| {
+            let value = known.setting(name)?;
+            Some((
+                *name,
+                value,
+                good.iter().any(|good| good.eq_ignore_ascii_case(value)),
+            ))
+        })
+        .collect();
+    if seen.is_empty() {
+        return rule.unknown("The settings of durability are not known.".to_owned());
+    }
+    let say = |part: &[&(&str, &str, bool)]| {
+        let words: Vec<String> = part.iter().map(|(n, v, _)| format!("{n} = {v}")).collect();
+        words.join(", ")
+    };
+    let loose: Vec<_> = seen.iter().filter(|(_, _, good)| !good).collect();
+    if loose.is_empty() {
+        return rule.pass(format!("{}.", say(&seen.iter().collect::<Vec<_>>())));
+    }
+    rule.doubt(
+        format!("Commits may be lost or pages torn: {}.", say(&loose)),
+        "set them to their safe values, or name the durability class with every figure",
+    )
+}
+
+fn statement_logs(known: &Known<'_>) -> Finding {
+    let rule = Rule {
+        check: "statement-logs",
+        number: 37,
+        rule: "The server does not write a log line for each statement.",
+    };
+    let on = |name: &str| {
+        known
+            .setting(name)
+            .is_some_and(|value| matches!(value, "ON" | "1" | "on"))
+    };
+    let mut logs = Vec::new();
+    if on("general_log") {
+        logs.push("general_log = ON".to_owned());
+    }
+    if on("slow_query_log")
+        && let Some(time) = known.setting("long_query_time")
+        && time.parse::<f64>().is_ok_and(|time| time < 0.001)
+    {
+        logs.push(format!("slow_query_log = ON with long_query_time = {time}"));
+    }
+    if known
+        .setting("log_statement")
+        .is_some_and(|value| value == "all" || value == "mod")
+    {
+        logs.push("log_statement".to_owned());
+    }
+    if known
+        .setting("log_min_duration_statement")
+        .is_some_and(|value| value == "0")
+    {
+        logs.push("log_min_duration_statement = 0".to_owned());
+    }
+    if !logs.is_empty() {
+        return rule.doubt(
+            format!("Each statement is logged: {}.", logs.join(", ")),
+            "turn the log off, or measure its cost as a factor of its own",
+        );
+    }
+    if known.settings.is_empty() {
+        return rule.unknown("The server's settings are not known.".to_owned());
+    }
+    rule.pass("No log of all statements is written.".to_owned())
+}
+
+fn others(known: &Known<'_>) -> Finding {
+    let rule = Rule {
+        check: "other-connections",
+        number: 28,
+        rule: "Nobody else uses the server: at most 5 connections before the run.",
+    };
+    match known.number("server.threads_connected.start") {
+        None => rule.unknown(known.gap("server.threads_connected.start")),
+        Some(others) if others > 5.0 => rule.doubt(
+            format!("{others:.0} connections are open already."),
+            "see who they are (SHOW PROCESSLIST, pg_stat_activity) and what they cost",
+        ),
+        Some(others) => rule.pass(format!("{others:.0} other connections are open.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::finding::Outcome;
+    use dyno_core::record::{Fact, Setting};
+
+    fn judged(facts: &[(&str, &str)], settings: &[(&str, &str)]) -> Vec<Finding> {
+        let facts: Vec<Fact> = facts
+            .iter()
+            .map(|(name, value)| Fact {
+                name: (*name).to_owned(),
+                value: (*value).to_owned(),
+                source: "a test".to_owned(),
+            })
+            .collect();
+        let settings: Vec<Setting> = settings
+            .iter()
+            .map(|(name, value)| Setting {
+                name: (*name).to_owned(),
+                start: Some((*value).to_owned()),
+                end: None,
+            })
+            .collect();
+        server(&Known {
+            facts: &facts,
+            settings: &settings,
+            not_observed: &[],
+        })
+    }
+
+    #[test]
+    fn a_server_that_was_set_up_passes() {
+        let findings = judged(
+            &[
+                ("server.build", "release"),
+                ("server.same_host", "yes"),
+                ("server.threads_connected.start", "1"),
+            ],
+            &[
+                ("innodb_buffer_pool_size", "8589934592"),
+                ("innodb_flush_log_at_trx_commit", "1"),
+                ("log_bin", "OFF"),
+                ("sync_binlog", "0"),
+                ("innodb_doublewrite", "ON"),
+                ("general_log", "OFF"),
+            ],
+        );
+        for finding in &findings {
+            assert_eq!(finding.outcome, Outcome::Pass, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn a_debug_build_without_durability_is_found_out() {
+        let findings = judged(
+            &[
+                ("server.build", "debug"),
+                ("server.same_host", "no"),
+                ("server.threads_connected.start", "40"),
+            ],
+            &[
+                ("shared_buffers", "16384"),
+                ("fsync", "off"),
+                ("synchronous_commit", "on"),
+                ("log_min_duration_statement", "0"),
+            ],
+        );
+        let of = |check: &str| findings.iter().find(|f| f.check == check).unwrap();
+        assert_eq!(of("server-build").outcome, Outcome::Refuse);
+        assert_eq!(of("same-host").outcome, Outcome::Pass);
+        assert_eq!(of("server-cache").outcome, Outcome::Doubt);
+        assert!(of("server-cache").evidence.contains("128 MiB"));
+        assert_eq!(of("durability").outcome, Outcome::Doubt);
+        assert!(of("durability").evidence.contains("fsync = off"));
+        assert!(!of("durability").evidence.contains("synchronous_commit"));
+        assert_eq!(of("statement-logs").outcome, Outcome::Doubt);
+        assert_eq!(of("other-connections").outcome, Outcome::Doubt);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_passed() {
+        for finding in judged(&[], &[]) {
+            assert_eq!(finding.outcome, Outcome::NotChecked, "{finding:?}");
+        }
+    }
+}
