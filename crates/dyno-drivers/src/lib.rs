@@ -4,6 +4,7 @@
 
 pub mod channel;
 mod connector;
+pub mod control;
 pub mod credentials;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -16,4 +17,5 @@ pub mod sqlite;
 mod tls;
 
 pub use connector::connector;
+pub use control::Control;
 pub use probe::probe;

@@ -1,0 +1,205 @@
+//! A connection that waits for its answers: for questions about a server beside the load.
+
+use std::io;
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+use dyno_core::db::{
+    Connection, Connector, DbError, ErrorClass, OutcomeKind, Row, Scratch, ServerInfo, Submitted,
+};
+
+/// The longest single wait in the kernel, so that a deadline is never missed by more.
+const SLICE_MS_MAX: u64 = 1_000;
+
+/// A row as text, `None` for NULL.
+pub type TextRow = Vec<Option<String>>;
+
+/// A connection that blocks its thread until the server has answered or a time is over. After an
+/// error of the classes [`ErrorClass::Lost`] and [`ErrorClass::Protocol`] it is closed: see
+/// [`Control::is_open`] and [`Control::reconnect`].
+pub struct Control {
+    connection: Box<dyn Connection>,
+    scratch: Scratch,
+    row: Row,
+    /// The endpoint by name.
+    name: String,
+    open: bool,
+}
+
+impl Control {
+    /// Connects to the connector's first endpoint within `timeout`.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub fn connect(connector: &dyn Connector, timeout: Duration) -> Result<Self, DbError> {
+        let mut control = Self {
+            connection: connector.connect(0)?,
+            scratch: Scratch::default(),
+            row: Row::default(),
+            name: connector.endpoints().into_iter().next().unwrap_or_default(),
+            open: true,
+        };
+        control.greet(timeout)?;
+        Ok(control)
+    }
+
+    /// Leaves the connection and makes another, within `timeout`.
+    ///
+    /// # Errors
+    /// Why there is none; the control connection is closed then.
+    pub fn reconnect(
+        &mut self,
+        connector: &dyn Connector,
+        timeout: Duration,
+    ) -> Result<(), DbError> {
+        self.close();
+        self.connection = connector.connect(0)?;
+        self.open = true;
+        self.greet(timeout)
+    }
+
+    /// Runs one statement and returns its rows; none for a statement without a result set. Values
+    /// that are not UTF-8 have their strange bytes replaced.
+    ///
+    /// # Errors
+    /// The server's, or that it did not answer within `timeout`: the connection is closed then.
+    pub fn query(&mut self, sql: &str, timeout: Duration) -> Result<Vec<TextRow>, DbError> {
+        let mut rows = Vec::new();
+        self.read(sql, timeout, |row| {
+            let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+            let fields = 0..row.ends.len();
+            rows.push(fields.map(|index| row.field(index).map(text)).collect());
+        })?;
+        Ok(rows)
+    }
+
+    /// Runs one statement and shows its rows one by one, without keeping them. Of a statement with
+    /// several results the first is shown.
+    ///
+    /// # Errors
+    /// As [`Control::query`].
+    pub fn read(
+        &mut self,
+        sql: &str,
+        timeout: Duration,
+        mut each: impl FnMut(&Row),
+    ) -> Result<(), DbError> {
+        if !self.open {
+            let message = format!("the connection to {} is closed", self.name);
+            return Err(DbError::new(ErrorClass::Lost, message));
+        }
+        let submitted = self.connection.query(&mut self.scratch, sql.as_bytes());
+        self.finish(submitted, timeout)?;
+        while self.connection.next_row(&mut self.row) {
+            each(&self.row);
+        }
+        self.connection.free_result();
+        while self.connection.outcome().more {
+            let submitted = self.connection.next_result(&mut self.scratch);
+            self.finish(submitted, timeout)?;
+            self.connection.free_result();
+        }
+        Ok(())
+    }
+
+    /// The server, as it introduced itself.
+    pub fn server(&self) -> &ServerInfo {
+        self.connection.server()
+    }
+
+    /// The socket; `None` for an embedded database and a closed connection.
+    pub fn fd(&self) -> Option<RawFd> {
+        self.connection.fd().filter(|_| self.open)
+    }
+
+    /// Whether the connection can be used.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Ends the connection politely, as far as that is possible without waiting.
+    pub fn close(&mut self) {
+        if std::mem::take(&mut self.open) {
+            self.connection.close();
+        }
+    }
+
+    fn greet(&mut self, timeout: Duration) -> Result<(), DbError> {
+        let submitted = self.connection.advance(&mut self.scratch);
+        self.finish(submitted, timeout)
+    }
+
+    /// Waits for the operation's end.
+    fn finish(&mut self, mut submitted: Submitted, timeout: Duration) -> Result<(), DbError> {
+        let deadline = Clock.now().saturating_add(timeout.as_nanos() as Nanos);
+        while submitted == Submitted::Pending {
+            // Not less than was asked for: a wait of 0 ms would not let the processor go.
+            let left_ms = deadline.saturating_sub(Clock.now()).div_ceil(1_000_000);
+            let waited = match left_ms {
+                0 => Err(self.silent(timeout)),
+                _ => self.wait(left_ms).map_err(|error| {
+                    DbError::new(
+                        ErrorClass::Lost,
+                        format!("cannot wait for {}: {error}", self.name),
+                    )
+                }),
+            };
+            if let Err(error) = waited {
+                // What is still to come would be taken for the answer to the next question.
+                self.close();
+                return Err(error);
+            }
+            submitted = self.connection.advance(&mut self.scratch);
+        }
+        let outcome = self.connection.outcome();
+        if outcome.kind != OutcomeKind::Failed {
+            return Ok(());
+        }
+        let error = outcome.error.as_deref().cloned();
+        let error = error.unwrap_or_else(|| DbError::new(ErrorClass::Lost, "no connection"));
+        if matches!(error.class, ErrorClass::Lost | ErrorClass::Protocol) {
+            self.close();
+        }
+        Err(error)
+    }
+
+    fn silent(&self, timeout: Duration) -> DbError {
+        let message = format!(
+            "{} did not answer within {:.1} s: is it a database server, and is it alive?",
+            self.name,
+            timeout.as_secs_f64()
+        );
+        DbError::new(ErrorClass::Lost, message)
+    }
+
+    fn wait(&self, timeout_ms: u64) -> io::Result<()> {
+        let Some(fd) = self.connection.fd() else {
+            return Ok(());
+        };
+        let writing = match self.connection.wants_write() {
+            true => libc::POLLOUT,
+            false => 0,
+        };
+        let mut poll = libc::pollfd {
+            fd,
+            events: libc::POLLIN | writing,
+            revents: 0,
+        };
+        let timeout_ms = timeout_ms.min(SLICE_MS_MAX) as libc::c_int;
+        // SAFETY: `poll` is one valid pollfd.
+        let ready = unsafe { libc::poll(&raw mut poll, 1, timeout_ms) };
+        let error = io::Error::last_os_error();
+        if ready < 0 && error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

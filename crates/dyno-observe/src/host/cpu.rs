@@ -1,0 +1,248 @@
+//! CPU time of the whole host, its run queue and its switches.
+
+use dyno_core::clock::Nanos;
+
+use crate::sink::{Gauge, Rate, Recorder};
+use crate::text::{fraction, lines, named_numbers, number, words};
+
+const STAT: &str = "/proc/stat";
+const LOADAVG: &str = "/proc/loadavg";
+
+/// The states of the line `cpu`, in the order of proc_stat(5). The time of guests is in `user` and
+/// `nice` already.
+const STATES: [&str; 8] = [
+    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
+];
+const IDLE: usize = 3;
+const IOWAIT: usize = 4;
+const STEAL: usize = 7;
+
+/// By how many percent the states may miss the time that passed before it is said.
+const SUM_TOLERANCE_PERCENT: f64 = 2.0;
+
+/// `/proc/stat` in figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Stat {
+    /// In ticks.
+    pub states: [f64; STATES.len()],
+    /// CPUs that are online.
+    pub cpus: u32,
+    pub interrupts: Option<f64>,
+    pub context_switches: Option<f64>,
+    pub forks: Option<f64>,
+    pub running: Option<f64>,
+    pub blocked: Option<f64>,
+}
+
+impl Stat {
+    /// `None` without the line of all CPUs.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let mut stat = Self::default();
+        let mut whole = false;
+        for line in lines(text) {
+            let mut words = words(line);
+            match words.next() {
+                Some(b"cpu") => {
+                    for (state, word) in stat.states.iter_mut().zip(words) {
+                        *state = number(word)?;
+                    }
+                    whole = true;
+                }
+                Some(name) if name.starts_with(b"cpu") => stat.cpus += 1,
+                // Its first number is the sum of the others.
+                Some(b"intr") => stat.interrupts = words.next().and_then(number),
+                _ => {}
+            }
+        }
+        for (name, value) in named_numbers(text) {
+            match name {
+                b"ctxt" => stat.context_switches = Some(value),
+                b"processes" => stat.forks = Some(value),
+                b"procs_running" => stat.running = Some(value),
+                b"procs_blocked" => stat.blocked = Some(value),
+                _ => {}
+            }
+        }
+        whole.then_some(stat)
+    }
+}
+
+/// What a sample of the host's CPU time tells to others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct CpuShares {
+    /// Time that some program or the kernel used, in cores.
+    pub busy_cores: f64,
+    /// The states' sum against the time that passed, in percent, if that is out of bounds.
+    pub bad_sum: Option<f64>,
+}
+
+pub(crate) struct Cpu {
+    ticks_per_s: f64,
+    before: Option<(Nanos, Stat)>,
+    shares: [Gauge; STATES.len()],
+    accounted: Gauge,
+    interrupts: Rate,
+    switches: Rate,
+    forks: Rate,
+    running: Gauge,
+    blocked: Gauge,
+    load1: Gauge,
+}
+
+impl Cpu {
+    pub(crate) fn new() -> Self {
+        let rate = |name: &str| Rate::new(name, "count/s", STAT);
+        let gauge = |name: &str, source: &str| Gauge::new(name, "count", source);
+        Self {
+            ticks_per_s: ticks_per_s(),
+            before: None,
+            shares: STATES.map(|state| Gauge::new(&format!("host.cpu.{state}"), "percent", STAT)),
+            accounted: Gauge::new("host.cpu.accounted", "percent", STAT),
+            interrupts: rate("host.interrupts"),
+            switches: rate("host.context_switches"),
+            forks: rate("host.forks"),
+            running: gauge("host.run_queue", STAT),
+            blocked: gauge("host.blocked", STAT),
+            load1: gauge("host.load1", LOADAVG),
+        }
+    }
+
+    pub(crate) fn load(&mut self, recorder: &mut Recorder, text: &[u8]) {
+        let load1 = words(text).next().and_then(fraction);
+        self.load1.put_some(recorder, load1);
+    }
+
+    /// Shares since the sample before.
+    pub(crate) fn stat(
+        &mut self,
+        recorder: &mut Recorder,
+        at: Nanos,
+        text: &[u8],
+    ) -> Option<CpuShares> {
+        let stat = Stat::parse(text)?;
+        self.interrupts.put_some(recorder, stat.interrupts);
+        self.switches.put_some(recorder, stat.context_switches);
+        self.forks.put_some(recorder, stat.forks);
+        self.running.put_some(recorder, stat.running);
+        self.blocked.put_some(recorder, stat.blocked);
+        let (before_at, before) = self.before.replace((at, stat.clone()))?;
+        let elapsed_s = at.saturating_sub(before_at) as f64 / 1e9;
+        let ticks = ticks_between(&before, &stat);
+        let total: f64 = ticks.iter().sum();
+        if total <= 0.0 || elapsed_s <= 0.0 {
+            return None;
+        }
+        for (gauge, ticks) in self.shares.iter_mut().zip(ticks) {
+            gauge.put(recorder, ticks / total * 100.0);
+        }
+        let possible = elapsed_s * self.ticks_per_s * f64::from(stat.cpus);
+        let accounted = total / possible * 100.0;
+        self.accounted.put(recorder, accounted);
+        // Each CPU's last tick may have been counted or not, at both ends.
+        let tolerance = SUM_TOLERANCE_PERCENT.max(200.0 / (elapsed_s * self.ticks_per_s));
+        let unsteady = stat.cpus != before.cpus;
+        let off = (accounted - 100.0).abs() > tolerance && !unsteady;
+        let busy = total - ticks[IDLE] - ticks[IOWAIT] - ticks[STEAL];
+        Some(CpuShares {
+            busy_cores: busy / self.ticks_per_s / elapsed_s,
+            bad_sum: off.then_some(accounted),
+        })
+    }
+}
+
+/// Clock ticks per second, the unit of CPU times in `/proc`.
+pub(crate) fn ticks_per_s() -> f64 {
+    // SAFETY: a call without pointers.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    if ticks > 0 { ticks as f64 } else { 100.0 }
+}
+
+/// What passed in each state. The kernel lets idle and iowait go back now and then.
+fn ticks_between(before: &Stat, stat: &Stat) -> [f64; STATES.len()] {
+    let mut ticks = [0.0; STATES.len()];
+    for (index, ticks) in ticks.iter_mut().enumerate() {
+        *ticks = (stat.states[index] - before.states[index]).max(0.0);
+    }
+    ticks
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::host::testing::{recorder, values};
+
+    const FIRST: &[u8] = include_bytes!("recorded/stat-6.18.out");
+
+    #[test]
+    fn the_recorded_file_is_understood() {
+        let stat = Stat::parse(FIRST).unwrap();
+        assert_eq!(stat.cpus, 2);
+        assert_eq!(
+            stat.states,
+            [
+                55_809.0, 0.0, 7_687.0, 211_087.0, 1_815.0, 0.0, 218.0, 5_115.0
+            ]
+        );
+        assert_eq!(stat.interrupts, Some(628_573.0));
+        assert_eq!(stat.context_switches, Some(1_018_123.0));
+        assert_eq!(stat.forks, Some(12_523.0));
+        assert_eq!((stat.running, stat.blocked), (Some(2.0), Some(0.0)));
+    }
+
+    #[test]
+    fn an_old_kernel_has_fewer_states() {
+        let text = b"cpu 1 2 3 4 5 6 7\ncpu0 1 2 3 4 5 6 7\n";
+        let stat = Stat::parse(text).unwrap();
+        assert_eq!(stat.states[STEAL], 0.0);
+        assert_eq!(Stat::parse(b"intr 5\n"), None);
+        assert_eq!(Stat::parse(b"cpu 1 x\n"), None);
+    }
+
+    fn stat(user: u64, idle: u64, steal: u64) -> String {
+        format!("cpu {user} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 1\ncpu1 1\n")
+    }
+
+    #[test]
+    fn shares_are_of_all_cpus_and_their_sum_is_checked() {
+        let (mut recorder, seen) = recorder();
+        let mut cpu = Cpu::new();
+        cpu.ticks_per_s = 100.0;
+        let mut tell = |seconds: f64, text: String| {
+            let at = (seconds * 1e9) as Nanos;
+            recorder.begin(at);
+            let shares = cpu.stat(&mut recorder, at, text.as_bytes());
+            recorder.finish();
+            shares
+        };
+        assert_eq!(tell(1.0, stat(0, 0, 0)), None);
+        // Half a second of two CPUs.
+        let shares = tell(1.5, stat(25, 60, 15)).unwrap();
+        assert_eq!(shares.busy_cores, 0.5);
+        assert_eq!(shares.bad_sum, None);
+        // The host's clock ran on while nobody counted.
+        let shares = tell(2.5, stat(50, 160, 15)).unwrap();
+        assert_eq!(shares.bad_sum, Some(62.5));
+        let values = values(&seen);
+        assert_eq!(values["host.cpu.user"], [25.0, 20.0]);
+        assert_eq!(values["host.cpu.idle"], [60.0, 80.0]);
+        assert_eq!(values["host.cpu.steal"], [15.0, 0.0]);
+        assert_eq!(values["host.cpu.accounted"], [100.0, 62.5]);
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Stat::parse(&text);
+        }
+
+        #[test]
+        fn parsing_damaged_files_never_panics(cut in 0..FIRST.len(), byte in any::<u8>()) {
+            let mut text = FIRST.to_vec();
+            text[cut] = byte;
+            let _ = Stat::parse(&text);
+            let _ = Stat::parse(&text[..cut]);
+        }
+    }
+}

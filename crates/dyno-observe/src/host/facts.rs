@@ -1,0 +1,379 @@
+//! What does not change on a host while a run goes on, and what it does not let us see.
+
+use std::path::Path;
+
+use dyno_core::record::{Fact, NotObserved};
+
+use super::cgroup::Places;
+use super::disks::is_whole_disk;
+use super::frequency::Frequency;
+use super::pressure::Pressure;
+use crate::sink::fact;
+use crate::text::{KeptFile, lines, names_in, small, whole, words};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// What is known of the host without a run: names and sources are listed in the guide.
+pub fn host_facts() -> Vec<Fact> {
+    let mut facts = Facts(Vec::new());
+    system(&mut facts);
+    processor(&mut facts);
+    memory(&mut facts);
+    disks(&mut facts);
+    limits(&mut facts);
+    facts.0
+}
+
+/// What cannot be observed on this host, whatever runs, and why.
+pub fn host_gaps() -> Vec<NotObserved> {
+    let mut gaps = Vec::new();
+    let mut gap = |what: &str, why: &str| {
+        gaps.push(NotObserved {
+            what: what.to_owned(),
+            why: why.to_owned(),
+        });
+    };
+    for (what, path) in [
+        ("host.cpu", "/proc/stat"),
+        ("host.load1", "/proc/loadavg"),
+        ("host.memory", "/proc/meminfo"),
+        ("host.swap", "/proc/vmstat"),
+        ("host.page_faults", "/proc/vmstat"),
+        ("host.oom_kills", "/proc/vmstat"),
+        ("host.disk", "/proc/diskstats"),
+        ("host.network", "/proc/net/dev"),
+        ("host.tcp", "/proc/net/snmp"),
+    ] {
+        if let Err(error) = std::fs::read(path) {
+            gap(what, &format!("cannot read {path}: {error}"));
+        }
+    }
+    if Pressure::find().is_none() {
+        let why = "the kernel keeps no pressure stall information: boot it with psi=1";
+        gap("host.pressure", why);
+    }
+    if Frequency::find(cpus_configured()).is_none() {
+        let why = "neither the kernel nor the hypervisor tells how fast the CPUs run: there is no \
+                   cpufreq below /sys/devices/system/cpu/cpu0";
+        gap("host.cpu_frequency", why);
+    }
+    let places = Places::find();
+    if super::Cgroup::find(&places).is_none() {
+        gap(
+            "host.cgroup",
+            "the files of this process's control group cannot be read: mount /sys/fs/cgroup",
+        );
+    }
+    if let Err(error) = kernel_log_error() {
+        let why = format!(
+            "cannot read /dev/kmsg: {error}; CAP_SYSLOG or kernel.dmesg_restrict=0 is needed"
+        );
+        gap("host.kernel_log", &why);
+    }
+    gaps
+}
+
+struct Facts(Vec<Fact>);
+
+impl Facts {
+    fn add(&mut self, name: &str, value: Option<String>, source: &str) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.0.push(fact(name, value, source));
+        }
+    }
+
+    fn file(&mut self, name: &str, path: &str) {
+        self.add(name, small(path), path);
+    }
+
+    /// The choice in brackets among `always [madvise] never`.
+    fn choice(&mut self, name: &str, path: &str) {
+        self.add(name, small(path).as_deref().and_then(chosen), path);
+    }
+}
+
+fn chosen(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    let (choice, _) = rest.split_once(']')?;
+    Some(choice.to_owned())
+}
+
+fn system(facts: &mut Facts) {
+    facts.file("host.name", "/proc/sys/kernel/hostname");
+    let release = small("/etc/os-release").unwrap_or_default();
+    facts.add("host.os", pretty_name(&release), "/etc/os-release");
+    facts.file("host.kernel", "/proc/sys/kernel/osrelease");
+    facts.file("host.boot_id", "/proc/sys/kernel/random/boot_id");
+    let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    facts.file("host.clock.source", clock);
+    facts.add(
+        "host.clock.resolution_ns",
+        clock_resolution_ns().map(|ns| ns.to_string()),
+        "clock_getres(CLOCK_MONOTONIC)",
+    );
+    let (value, source) = virtualization();
+    facts.add("host.virtualization", Some(value), source);
+    let readable = kernel_log_error().is_ok();
+    let value = if readable { "yes" } else { "no" };
+    facts.add(
+        "host.kernel_log.readable",
+        Some(value.to_owned()),
+        "/dev/kmsg",
+    );
+}
+
+fn processor(facts: &mut Facts) {
+    let info = std::fs::read("/proc/cpuinfo").unwrap_or_default();
+    let source = "/proc/cpuinfo";
+    let model = cpuinfo(&info, "model name").next();
+    let model = model.or_else(|| cpuinfo(&info, "CPU part").next());
+    facts.add("host.cpu.model", model, source);
+    let threads = cpus_configured();
+    facts.add(
+        "host.cpu.threads",
+        Some(threads.to_string()),
+        "sysconf(_SC_NPROCESSORS_CONF)",
+    );
+    facts.add(
+        "host.cpu.cores",
+        cores().map(|count| count.to_string()),
+        CPU,
+    );
+    let status = std::fs::read("/proc/self/status").unwrap_or_default();
+    let allowed = cpuinfo(&status, "Cpus_allowed_list").next();
+    facts.add("host.cpu.allowed", allowed, "/proc/self/status");
+    let nodes = names_in("/sys/devices/system/node");
+    let nodes = nodes.iter().filter(|name| numbered(name, "node").is_some());
+    facts.add(
+        "host.numa.nodes",
+        some_count(nodes.count()),
+        "/sys/devices/system/node",
+    );
+    facts.file(
+        "host.cpu.governor",
+        &format!("{CPU}/cpu0/cpufreq/scaling_governor"),
+    );
+    let (turbo, source) = turbo();
+    facts.add("host.cpu.turbo", turbo, source);
+    facts.add(
+        "host.cpu.idle_states",
+        idle_states(),
+        &format!("{CPU}/cpu0/cpuidle"),
+    );
+    let source = format!("{CPU}/vulnerabilities");
+    facts.add("host.cpu.mitigations", mitigations(&source), &source);
+}
+
+fn memory(facts: &mut Facts) {
+    let info = std::fs::read("/proc/meminfo").unwrap_or_default();
+    let size = |wanted: &[u8]| {
+        let mut all = crate::text::named_numbers(&info);
+        let (_, bytes) = all.find(|(name, _)| *name == wanted)?;
+        Some(format!("{bytes:.0}"))
+    };
+    facts.add("host.memory.total", size(b"MemTotal"), "/proc/meminfo");
+    facts.add("host.swap.total", size(b"SwapTotal"), "/proc/meminfo");
+    facts.choice("host.thp", "/sys/kernel/mm/transparent_hugepage/enabled");
+    facts.file("host.swappiness", "/proc/sys/vm/swappiness");
+}
+
+fn disks(facts: &mut Facts) {
+    for name in names_in("/sys/block") {
+        if !is_whole_disk(&name) {
+            continue;
+        }
+        let queue = format!("/sys/block/{name}/queue");
+        let full = |what: &str| format!("host.disk[{}].{what}", name.replace('!', "/"));
+        let path = format!("{queue}/scheduler");
+        let scheduler = small(&path);
+        // A queue with one scheduler only has no brackets.
+        let scheduler = scheduler.map(|text| chosen(&text).unwrap_or(text));
+        facts.add(&full("scheduler"), scheduler, &path);
+        facts.file(&full("write_cache"), &format!("{queue}/write_cache"));
+        facts.file(&full("rotational"), &format!("{queue}/rotational"));
+    }
+}
+
+fn limits(facts: &mut Facts) {
+    let limits = small("/proc/self/limits").unwrap_or_default();
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().nth(3));
+    facts.add(
+        "host.limits.descriptors",
+        soft.map(str::to_owned),
+        "/proc/self/limits",
+    );
+    facts.add(
+        "host.cgroup.cpu_max",
+        Places::find().cpu_max(),
+        "control group",
+    );
+}
+
+fn pretty_name(release: &str) -> Option<String> {
+    let line = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(line.trim_matches('"').to_owned())
+}
+
+/// The values of a name in a file of `name : value` lines.
+fn cpuinfo<'a>(text: &'a [u8], wanted: &'a str) -> impl Iterator<Item = String> + 'a {
+    lines(text).filter_map(move |line| {
+        let line = std::str::from_utf8(line).ok()?;
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == wanted).then(|| value.trim().to_owned())
+    })
+}
+
+pub(super) fn cpus_configured() -> usize {
+    // SAFETY: a call without pointers.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+    usize::try_from(count).unwrap_or(1).max(1)
+}
+
+/// Cores, of which each may run several threads.
+fn cores() -> Option<usize> {
+    let mut cores = std::collections::HashSet::new();
+    for name in names_in(CPU) {
+        if numbered(&name, "cpu").is_none() {
+            continue;
+        }
+        let topology = format!("{CPU}/{name}/topology");
+        let core = small(format!("{topology}/core_id"))?;
+        let package = small(format!("{topology}/physical_package_id"))?;
+        cores.insert((package, core));
+    }
+    (!cores.is_empty()).then_some(cores.len())
+}
+
+/// `node3` is number 3 of `node`.
+fn numbered(name: &str, kind: &str) -> Option<u64> {
+    whole(name.strip_prefix(kind)?.as_bytes())
+}
+
+fn some_count(count: usize) -> Option<String> {
+    (count > 0).then(|| count.to_string())
+}
+
+fn turbo() -> (Option<String>, &'static str) {
+    let intel = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+    let other = "/sys/devices/system/cpu/cpufreq/boost";
+    let answer = |on: bool| Some(if on { "on" } else { "off" }.to_owned());
+    match (small(intel), small(other)) {
+        (Some(text), _) => (answer(text == "0"), intel),
+        (None, Some(text)) => (answer(text == "1"), other),
+        (None, None) => (None, other),
+    }
+}
+
+/// The idle states of the first CPU that are not disabled, from the shallowest.
+fn idle_states() -> Option<String> {
+    let folder = format!("{CPU}/cpu0/cpuidle");
+    let mut names = Vec::new();
+    for state in names_in(&folder) {
+        if small(format!("{folder}/{state}/disable")).as_deref() == Some("0") {
+            names.extend(small(format!("{folder}/{state}/name")));
+        }
+    }
+    (!names.is_empty()).then(|| names.join(" "))
+}
+
+/// What is mitigated or still open, by the kernel's own names.
+fn mitigations(folder: &str) -> Option<String> {
+    let mut told = Vec::new();
+    for name in names_in(folder) {
+        let state = small(Path::new(folder).join(&name))?;
+        if state != "Not affected" {
+            told.push(format!("{name}: {state}"));
+        }
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+fn virtualization() -> (String, &'static str) {
+    let info = std::fs::read("/proc/cpuinfo").unwrap_or_default();
+    let virtual_machine = cpuinfo(&info, "flags").next();
+    let flags = virtual_machine.unwrap_or_default();
+    let vendor = small("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
+    let product = small("/sys/class/dmi/id/product_name").unwrap_or_default();
+    let hypervisor = small("/sys/hypervisor/type");
+    if let Some(name) = hypervisor {
+        return (name, "/sys/hypervisor/type");
+    }
+    if words(flags.as_bytes()).any(|flag| flag == b"hypervisor") {
+        let machine = format!("{vendor} {product}");
+        let value = match machine.trim() {
+            "" => "virtual machine".to_owned(),
+            name => format!("virtual machine ({name})"),
+        };
+        return (value, "/proc/cpuinfo, /sys/class/dmi/id");
+    }
+    ("none seen".to_owned(), "/proc/cpuinfo")
+}
+
+fn clock_resolution_ns() -> Option<i64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid timespec.
+    let result = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut time) };
+    (result == 0).then_some(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+fn kernel_log_error() -> std::io::Result<()> {
+    KeptFile::open("/dev/kmsg").map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_is_known_without_a_run() {
+        let facts = host_facts();
+        let value = |name: &str| {
+            let found = facts.iter().find(|fact| fact.name == name);
+            found.map(|fact| fact.value.clone())
+        };
+        for name in [
+            "host.name",
+            "host.kernel",
+            "host.cpu.threads",
+            "host.memory.total",
+        ] {
+            assert!(value(name).is_some(), "{name}: {facts:?}");
+        }
+        let cpus: usize = value("host.cpu.threads").unwrap().parse().unwrap();
+        assert!(cpus >= 1);
+        assert!(facts.iter().all(|fact| !fact.source.is_empty()));
+    }
+
+    #[test]
+    fn gaps_say_why() {
+        for gap in host_gaps() {
+            assert!(gap.what.starts_with("host."), "{gap:?}");
+            assert!(gap.why.len() > 20, "{gap:?}");
+        }
+    }
+
+    #[test]
+    fn odd_texts_are_understood() {
+        assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
+        assert_eq!(chosen("none"), None);
+        assert_eq!(
+            pretty_name("NAME=x\nPRETTY_NAME=\"A B\"\n").as_deref(),
+            Some("A B")
+        );
+        let info = b"processor\t: 0\nmodel name\t: One: two\n";
+        assert_eq!(
+            cpuinfo(info, "model name").next().as_deref(),
+            Some("One: two")
+        );
+        assert_eq!(numbered("node12", "node"), Some(12));
+        assert_eq!(numbered("node", "node"), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! The host: what its kernel counts.
+
+mod cgroup;
+mod cpu;
+mod disks;
+mod facts;
+mod filesystem;
+mod frequency;
+mod memory;
+mod network;
+mod pressure;
+mod steps;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::path::PathBuf;
+
+use dyno_core::clock::Nanos;
+use dyno_core::record::EventKind;
+
+use crate::sink::Recorder;
+use crate::text::KeptFile;
+use cgroup::{Cgroup, Places};
+use cpu::Cpu;
+use disks::Disks;
+use filesystem::FileSystem;
+use frequency::Frequency;
+use memory::Memory;
+use network::Network;
+use pressure::Pressure;
+use steps::Steps;
+
+pub(crate) use cpu::{CpuShares, ticks_per_s};
+pub use facts::{host_facts, host_gaps};
+pub(crate) use filesystem::device_of;
+
+/// Frequencies and room are asked for once in so many samples.
+const SLOW: u64 = 5;
+
+/// What is read in every sample.
+pub(crate) struct Host {
+    files: Files,
+    cpu: Cpu,
+    memory: Memory,
+    pressure: Option<Pressure>,
+    disks: Disks,
+    network: Network,
+    cgroup: Option<Cgroup>,
+    frequency: Option<Frequency>,
+    filesystem: Option<FileSystem>,
+    steps: Steps,
+    sums_told: bool,
+    samples: u64,
+}
+
+/// Absent is what this kernel or sandbox does not show.
+struct Files {
+    stat: Option<KeptFile>,
+    loadavg: Option<KeptFile>,
+    meminfo: Option<KeptFile>,
+    vmstat: Option<KeptFile>,
+    diskstats: Option<KeptFile>,
+    dev: Option<KeptFile>,
+    snmp: Option<KeptFile>,
+    netstat: Option<KeptFile>,
+}
+
+impl Host {
+    /// `data`: where the database's data lies, if this host can see it; its file system and device
+    /// are watched, whatever they are. `results`: the same of the results file, in its stead.
+    pub(crate) fn new(data: Option<PathBuf>, results: Option<PathBuf>) -> Self {
+        let find = |path| KeptFile::find(path);
+        let wanted: Vec<String> = data.as_deref().and_then(device_of).into_iter().collect();
+        let place = data.or(results);
+        Self {
+            files: Files {
+                stat: find("/proc/stat"),
+                loadavg: find("/proc/loadavg"),
+                meminfo: find("/proc/meminfo"),
+                vmstat: find("/proc/vmstat"),
+                diskstats: find("/proc/diskstats"),
+                dev: find("/proc/net/dev"),
+                snmp: find("/proc/net/snmp"),
+                netstat: find("/proc/net/netstat"),
+            },
+            cpu: Cpu::new(),
+            memory: Memory::new(),
+            pressure: Pressure::find(),
+            disks: Disks::new(wanted),
+            network: Network::new(),
+            cgroup: Cgroup::find(&Places::find()),
+            frequency: Frequency::find(facts::cpus_configured()),
+            filesystem: place.as_deref().and_then(FileSystem::of),
+            steps: Steps::new(),
+            sums_told: false,
+            samples: 0,
+        }
+    }
+
+    /// The data's place became known.
+    pub(crate) fn watch_data(&mut self, data: &std::path::Path) {
+        if let Some(device) = device_of(data) {
+            self.disks.watch(device);
+        }
+        if let Some(found) = FileSystem::of(data) {
+            self.filesystem = Some(found);
+        }
+    }
+
+    /// Reads everything; tells how busy the CPUs were since the sample before.
+    pub(crate) fn sample(
+        &mut self,
+        recorder: &mut Recorder,
+        at: Nanos,
+        buffer: &mut Vec<u8>,
+    ) -> Option<CpuShares> {
+        let files = &self.files;
+        let shares = read(&files.stat, buffer).and_then(|text| self.cpu.stat(recorder, at, text));
+        if let Some(text) = read(&files.loadavg, buffer) {
+            self.cpu.load(recorder, text);
+        }
+        if let Some(text) = read(&files.meminfo, buffer) {
+            self.memory.meminfo(recorder, text);
+        }
+        if let Some(text) = read(&files.vmstat, buffer) {
+            self.memory.vmstat(recorder, text);
+        }
+        if let Some(text) = read(&files.diskstats, buffer) {
+            self.disks.sample(recorder, at, text);
+        }
+        if let Some(text) = read(&files.dev, buffer) {
+            self.network.dev(recorder, text);
+        }
+        if let Some(text) = read(&files.snmp, buffer) {
+            self.network.snmp(recorder, text);
+        }
+        if let Some(text) = read(&files.netstat, buffer) {
+            self.network.netstat(recorder, text);
+        }
+        if let Some(pressure) = &mut self.pressure {
+            pressure.sample(recorder, buffer);
+        }
+        if let Some(cgroup) = &mut self.cgroup {
+            cgroup.sample(recorder, buffer);
+        }
+        if self.samples.is_multiple_of(SLOW) {
+            if let Some(frequency) = &mut self.frequency {
+                frequency.sample(recorder, buffer);
+            }
+            if let Some(filesystem) = &mut self.filesystem {
+                filesystem.sample(recorder);
+            }
+        }
+        self.steps.sample(recorder);
+        self.samples += 1;
+        self.check_sum(recorder, at, shares);
+        shares
+    }
+
+    /// Marks the run, once, where the kernel's accounting of CPU time misses the time that passed.
+    fn check_sum(&mut self, recorder: &Recorder, at: Nanos, shares: Option<CpuShares>) {
+        let Some(sum) = shares.and_then(|shares| shares.bad_sum) else {
+            return;
+        };
+        if std::mem::replace(&mut self.sums_told, true) {
+            return;
+        }
+        let text = format!(
+            "the states of the host's CPUs sum to {sum:.1} % of the time that passed; such samples \
+             are shares of what was accounted for, see host.cpu.accounted"
+        );
+        recorder.sink().event(at, None, EventKind::Observer, text);
+    }
+}
+
+fn read<'a>(file: &Option<KeptFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    file.as_ref()?.read(buffer).ok()
+}

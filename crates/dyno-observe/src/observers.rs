@@ -1,0 +1,291 @@
+//! The observers' thread: its schedule, its start and its end.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::clock::{Nanos, thread_cpu};
+
+use crate::affinity;
+use crate::host::{Host, host_facts, host_gaps};
+use crate::process::{Own, Workers};
+use crate::sink::{Gauge, Rate, Recorder, Sink, fact};
+use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
+
+/// Workers that were not told are looked for once in so many samples.
+const SEARCH: u64 = 10;
+/// How long after they began workers have settled on CPUs, in samples.
+const SETTLED: u64 = 2;
+/// A last sample tells nothing when it follows the one before by less than this share of a period.
+const PERIOD_SHARE_MIN: u64 = 4;
+
+/// Why observers did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// No thread for them.
+    #[error("cannot start the observers: no thread could be made: {0}")]
+    Thread(std::io::Error),
+}
+
+/// Observers at work. Dropped without [`Observers::stop`], they end on their own.
+pub struct Observers {
+    commands: Sender<Command>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Command {
+    Watch(Vec<(u32, i32)>),
+    /// Answered with the cost.
+    Stop(SyncSender<Cost>),
+}
+
+impl Observers {
+    /// Starts them. They begin with facts, settings and gaps, take a first sample at once, and
+    /// from then on one a period until they are stopped. What is in the way of one observer does
+    /// not keep the others from their work: it comes as [`Observation::NotObserved`].
+    ///
+    /// The receiver is to be emptied all the while, [`Observers::stop`] included, or observations
+    /// are lost ([`Cost::missed`]). It is disconnected when the observers have ended.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn start(config: Config) -> Result<(Self, Receiver<Observation>), ObserveError> {
+        let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
+        let (commands, orders) = channel();
+        let sink = Sink::new(sender);
+        let thread = std::thread::Builder::new().name("dyno-observe".to_owned());
+        let allowed = affinity::allowed();
+        let body = move || Observer::new(config, sink, allowed).work(&orders);
+        let thread = thread.spawn(body).map_err(ObserveError::Thread)?;
+        let this = Self {
+            commands,
+            thread: Some(thread),
+        };
+        Ok((this, observations))
+    }
+
+    /// Tells which threads drive the load, as numbers of workers and of threads. Without it they
+    /// are found by their names within ten periods.
+    pub fn watch_workers(&self, workers: Vec<(u32, i32)>) {
+        // Observers that broke down watch nobody.
+        let _ = self.commands.send(Command::Watch(workers));
+    }
+
+    /// Takes a last sample and the state at the end, and ends. Blocks for a few seconds at most,
+    /// and that only when the server does not answer.
+    pub fn stop(mut self) -> Cost {
+        let (reply, cost) = sync_channel(1);
+        let _ = self.commands.send(Command::Stop(reply));
+        // A thread that broke down has no cost to tell.
+        let cost = cost.recv().unwrap_or_default();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        cost
+    }
+}
+
+/// What the thread has.
+struct Observer {
+    recorder: Recorder,
+    host: Host,
+    own: Own,
+    workers: Workers,
+    buffer: Vec<u8>,
+    period_ns: Nanos,
+    cpu: Rate,
+    late: Gauge,
+    took: Gauge,
+    samples: u64,
+    late_ns_max: Nanos,
+    last_at: Option<Nanos>,
+    /// CPUs that the process may use.
+    allowed: Vec<usize>,
+    /// The sample with the first worker in it.
+    workers_since: Option<u64>,
+    is_placed: bool,
+}
+
+impl Observer {
+    fn new(config: Config, sink: Sink, allowed: Vec<usize>) -> Self {
+        // Workers take copies of the process's descriptors; these here are for nobody else. A
+        // kernel or sandbox that refuses costs a few descriptors.
+        // SAFETY: a system call without pointers.
+        unsafe { libc::unshare(libc::CLONE_FILES) };
+        let own = |name: &str, unit: &str| Gauge::new(name, unit, "CLOCK_MONOTONIC");
+        Self {
+            host: Host::new(None, config.results_directory),
+            own: Own::new(),
+            workers: Workers::new(),
+            buffer: Vec::new(),
+            period_ns: (config.period.as_nanos() as Nanos).max(1_000_000),
+            cpu: Rate::scaled("observer.cpu", "cores", "CLOCK_THREAD_CPUTIME_ID", 1e-9),
+            late: own("observer.late", "ms"),
+            took: own("observer.took", "ms"),
+            samples: 0,
+            late_ns_max: 0,
+            last_at: None,
+            allowed,
+            workers_since: None,
+            is_placed: false,
+            recorder: Recorder::new(sink, false),
+        }
+    }
+
+    fn work(mut self, orders: &Receiver<Command>) {
+        self.introduce();
+        let mut due = Clock.now();
+        loop {
+            let now = Clock.now();
+            if now >= due {
+                self.sample(now.saturating_sub(due));
+                due = self.next_due(due);
+            }
+            let wait = Duration::from_nanos(due.saturating_sub(Clock.now()));
+            match orders.recv_timeout(wait) {
+                Ok(Command::Watch(workers)) => self.workers.watch(&workers),
+                Ok(Command::Stop(reply)) => {
+                    let cost = self.finish();
+                    // Who does not wait for the answer does not want it.
+                    let _ = reply.send(cost);
+                    return;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// The next moment of the schedule that lies ahead; those that passed meanwhile are missed.
+    fn next_due(&self, due: Nanos) -> Nanos {
+        let next = due + self.period_ns;
+        let passed = Clock.now().saturating_sub(next).div_ceil(self.period_ns);
+        self.recorder.sink().missed(passed);
+        next + passed * self.period_ns
+    }
+
+    fn introduce(&mut self) {
+        let sink = self.recorder.sink();
+        for known in host_facts() {
+            sink.fact(known);
+        }
+        let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id().to_string());
+        sink.fact(fact("client.version", version, "this program"));
+        sink.fact(fact("client.pid", pid, "getpid"));
+        for gap in host_gaps() {
+            sink.send(Observation::NotObserved(gap));
+        }
+    }
+
+    fn sample(&mut self, late_ns: Nanos) {
+        let at = Clock.now();
+        self.recorder.begin(at);
+        self.host.sample(&mut self.recorder, at, &mut self.buffer);
+        self.look_for_workers();
+        self.workers.sample(&mut self.recorder, &mut self.buffer);
+        let tids = self.workers.tids();
+        self.own.sample(&mut self.recorder, &mut self.buffer, &tids);
+        self.cpu.put(&mut self.recorder, thread_cpu() as f64);
+        self.late.put(&mut self.recorder, late_ns as f64 / 1e6);
+        let took_ns = Clock.now() - at;
+        self.took.put(&mut self.recorder, took_ns as f64 / 1e6);
+        self.recorder.finish();
+        self.late_ns_max = self.late_ns_max.max(late_ns);
+        self.last_at = Some(at);
+        self.samples += 1;
+        self.place();
+    }
+
+    fn look_for_workers(&mut self) {
+        if self.workers.len() == 0 || self.samples.is_multiple_of(SEARCH) {
+            self.workers.watch(&Workers::find());
+        }
+        if self.workers.len() > 0 {
+            self.workers_since.get_or_insert(self.samples);
+        }
+    }
+
+    /// Moves off the workers' CPUs, once, when they have settled.
+    fn place(&mut self) {
+        let settled = self
+            .workers_since
+            .is_some_and(|since| self.samples > since + SETTLED);
+        if self.is_placed || !settled {
+            return;
+        }
+        self.is_placed = true;
+        let beside = affinity::beside(&self.allowed, self.workers.len(), &self.workers.cpus());
+        let moved = beside.filter(|cpus| affinity::bind(0, cpus).is_ok());
+        let cpus = affinity::list(&moved.unwrap_or_else(|| self.allowed.clone()));
+        let known = fact("client.observer.cpus", cpus, "sched_setaffinity");
+        self.recorder.sink().fact(known);
+    }
+
+    fn finish(&mut self) -> Cost {
+        let now = Clock.now();
+        let since = now - self.last_at.unwrap_or(now);
+        if since >= self.period_ns / PERIOD_SHARE_MIN {
+            self.sample(0);
+        }
+        Cost {
+            cpu_s: thread_cpu() as f64 / 1e9,
+            samples: self.samples,
+            late_ms_max: self.late_ns_max as f64 / 1e6,
+            missed: self.recorder.sink().missed_so_far(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// Enough for several samples; nothing is said about how many.
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn a_host_and_a_worker_are_observed() {
+        let (stop, stopped) = channel::<()>();
+        let worker = std::thread::Builder::new().name("dyno-3".to_owned());
+        let worker = worker.spawn(move || stopped.recv().is_err()).unwrap();
+        let config = Config {
+            period: Duration::from_millis(20),
+            ..Config::default()
+        };
+        let (observers, observations) = Observers::start(config).unwrap();
+        let (mut names, mut samples) = (HashMap::new(), 0);
+        let mut facts = Vec::new();
+        while samples < 8 || !facts.iter().any(|name| name == "client.observer.cpus") {
+            match observations.recv_timeout(LIMIT).unwrap() {
+                Observation::Series { id, key, .. } => drop(names.insert(id, key.name)),
+                Observation::Sample { values, .. } => {
+                    samples += 1;
+                    assert!(values.iter().all(|(id, _)| names.contains_key(id)));
+                }
+                Observation::Fact(fact) => facts.push(fact.name),
+                _ => {}
+            }
+        }
+        let cost = observers.stop();
+        drop(stop);
+        worker.join().unwrap();
+        assert!(cost.samples >= 8 && cost.cpu_s > 0.0, "{cost:?}");
+        let names: Vec<String> = names.into_values().collect();
+        for name in [
+            "host.cpu.idle",
+            "host.memory.available",
+            "client.cpu.user",
+            "client.descriptors",
+            "client.worker[3].involuntary_switches",
+            "observer.cpu",
+        ] {
+            assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+        }
+        assert!(facts.iter().any(|name| name == "client.pid"));
+        // The queue ends when the observers have.
+        while observations.recv_timeout(LIMIT).is_ok() {}
+    }
+}

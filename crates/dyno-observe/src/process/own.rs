@@ -1,0 +1,124 @@
+//! Dyno's own process.
+
+use std::os::unix::fs::MetadataExt;
+
+use super::PidStat;
+use crate::sink::{Gauge, Rate, Recorder};
+use crate::text::{KeptFile, named_numbers};
+
+/// Descriptors are counted once in so many samples where the kernel does not tell their number.
+const SLOW: u64 = 10;
+
+pub(crate) struct Own {
+    stat: Option<KeptFile>,
+    status: Option<KeptFile>,
+    samples: u64,
+    user: Rate,
+    system: Rate,
+    rss: Gauge,
+    threads: Gauge,
+    descriptors: Gauge,
+    voluntary: Rate,
+    involuntary: Rate,
+    minor: Rate,
+    major: Rate,
+    cores: Option<f64>,
+}
+
+impl Own {
+    pub(crate) fn new() -> Self {
+        let usage = "getrusage(RUSAGE_SELF)";
+        let rate = |name: &str| Rate::new(name, "count/s", usage);
+        let cpu = |name: &str| Rate::new(name, "cores", usage);
+        Self {
+            stat: KeptFile::find("/proc/self/stat"),
+            status: KeptFile::find("/proc/self/status"),
+            samples: 0,
+            user: cpu("client.cpu.user"),
+            system: cpu("client.cpu.system"),
+            rss: Gauge::new("client.memory.rss", "bytes", "/proc/self/status"),
+            threads: Gauge::new("client.threads", "count", "/proc/self/stat"),
+            descriptors: Gauge::new("client.descriptors", "count", "/proc/self/task/TID/fd"),
+            voluntary: rate("client.context_switches.voluntary"),
+            involuntary: rate("client.context_switches.involuntary"),
+            minor: rate("client.page_faults.minor"),
+            major: rate("client.page_faults.major"),
+            cores: None,
+        }
+    }
+
+    /// `workers`: the threads with tables of descriptors of their own.
+    pub(crate) fn sample(
+        &mut self,
+        recorder: &mut Recorder,
+        buffer: &mut Vec<u8>,
+        workers: &[i32],
+    ) {
+        let usage = usage();
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        let user = self.user.put(recorder, seconds(usage.ru_utime));
+        let system = self.system.put(recorder, seconds(usage.ru_stime));
+        self.cores = user.zip(system).map(|(user, system)| user + system);
+        self.voluntary.put(recorder, usage.ru_nvcsw as f64);
+        self.involuntary.put(recorder, usage.ru_nivcsw as f64);
+        self.minor.put(recorder, usage.ru_minflt as f64);
+        self.major.put(recorder, usage.ru_majflt as f64);
+        let stat = self.stat.as_ref().and_then(|file| file.read(buffer).ok());
+        let threads = stat.and_then(PidStat::parse).map(|stat| stat.threads);
+        self.threads.put_some(recorder, threads);
+        if let Some(text) = self.status.as_ref().and_then(|file| file.read(buffer).ok()) {
+            let mut named = named_numbers(text);
+            let rss = named.find(|(name, _)| *name == b"VmRSS");
+            self.rss.put_some(recorder, rss.map(|(_, bytes)| bytes));
+        }
+        let count = descriptors(workers, self.samples.is_multiple_of(SLOW));
+        self.descriptors.put_some(recorder, count);
+        self.samples += 1;
+    }
+
+    /// CPU time per second since the sample before.
+    pub(crate) fn cores(&self) -> Option<f64> {
+        self.cores
+    }
+}
+
+fn usage() -> libc::rusage {
+    // SAFETY: all zeros is a valid value of this structure of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is a valid structure; the call cannot fail with it.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    usage
+}
+
+/// Descriptors in the tables of the main thread and of each worker. A connector that blocks shares
+/// the main thread's table with the workers, which then count once.
+fn descriptors(workers: &[i32], may_list: bool) -> Option<f64> {
+    let mut sum = open_files("/proc/self/fd", may_list)?;
+    for tid in workers {
+        let path = format!("/proc/self/task/{tid}/fd");
+        if shares_table(*tid) == Some(true) {
+            continue;
+        }
+        sum += open_files(&path, may_list).unwrap_or(0.0);
+    }
+    Some(sum)
+}
+
+/// How many descriptors a directory of them shows. Since Linux 6.2 that is its size.
+pub(super) fn open_files(path: &str, may_list: bool) -> Option<f64> {
+    let size = std::fs::metadata(path).ok()?.size();
+    if size > 0 {
+        return Some(size as f64);
+    }
+    may_list.then(|| std::fs::read_dir(path).ok().map(|all| all.count() as f64))?
+}
+
+/// Whether a thread uses the process's table of descriptors; `None` where the kernel cannot tell.
+fn shares_table(tid: i32) -> Option<bool> {
+    const KCMP_FILES: libc::c_int = 2;
+    let pid = std::process::id() as libc::c_long;
+    let tid = libc::c_long::from(tid);
+    // SAFETY: a system call without pointers.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, pid, tid, KCMP_FILES, 0, 0) };
+    (order >= 0).then_some(order == 0)
+}

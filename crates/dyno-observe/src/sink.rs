@@ -1,0 +1,358 @@
+//! From readings to observations: series, their rates, and the queue to the consumer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
+
+use dyno_core::clock::Nanos;
+use dyno_core::record::{EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
+
+use crate::Observation;
+
+/// The way to the consumer, shared by the observers' threads. It never blocks.
+#[derive(Clone)]
+pub(crate) struct Sink {
+    sender: SyncSender<Observation>,
+    next_id: Arc<AtomicU32>,
+    missed: Arc<AtomicU64>,
+}
+
+impl Sink {
+    pub(crate) fn new(sender: SyncSender<Observation>) -> Self {
+        Self {
+            sender,
+            next_id: Arc::default(),
+            missed: Arc::default(),
+        }
+    }
+
+    /// Whether it was taken. A consumer that is gone has no use for it, so that is not counted.
+    pub(crate) fn send(&self, observation: Observation) -> bool {
+        match self.sender.try_send(observation) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_)) => {
+                self.missed(1);
+                false
+            }
+            Err(TrySendError::Disconnected(_)) => false,
+        }
+    }
+
+    pub(crate) fn missed(&self, count: u64) {
+        self.missed.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn missed_so_far(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn fact(&self, fact: Fact) {
+        self.send(Observation::Fact(fact));
+    }
+
+    pub(crate) fn gap(&self, what: &str, why: impl Into<String>) {
+        self.send(Observation::NotObserved(NotObserved {
+            what: what.to_owned(),
+            why: why.into(),
+        }));
+    }
+
+    pub(crate) fn event(&self, at: Nanos, until: Option<Nanos>, kind: EventKind, text: String) {
+        self.send(Observation::Event {
+            at,
+            until,
+            kind,
+            text,
+        });
+    }
+}
+
+/// A fact.
+pub(crate) fn fact(name: &str, value: impl Into<String>, source: &str) -> Fact {
+    Fact {
+        name: name.to_owned(),
+        value: value.into(),
+        source: source.to_owned(),
+    }
+}
+
+/// The samples of one thread.
+pub(crate) struct Recorder {
+    sink: Sink,
+    at: Nanos,
+    values: Vec<(u32, f64)>,
+    /// When samples were taken, for those who keep zeros back.
+    times: Vec<Nanos>,
+    keeps_zeros: bool,
+}
+
+impl Recorder {
+    /// `keeps_zeros`: whether series that were always 0 are kept back.
+    pub(crate) fn new(sink: Sink, keeps_zeros: bool) -> Self {
+        Self {
+            sink,
+            at: 0,
+            values: Vec::new(),
+            times: Vec::new(),
+            keeps_zeros,
+        }
+    }
+
+    pub(crate) fn sink(&self) -> &Sink {
+        &self.sink
+    }
+
+    /// A sample begins: what follows was read at this moment.
+    pub(crate) fn begin(&mut self, at: Nanos) {
+        self.at = at;
+        self.values.clear();
+        if self.keeps_zeros {
+            self.times.push(at);
+        }
+    }
+
+    /// Hands the sample over.
+    pub(crate) fn finish(&mut self) {
+        if self.values.is_empty() {
+            return;
+        }
+        let values = std::mem::take(&mut self.values);
+        self.values.reserve(values.len());
+        self.sink.send(Observation::Sample {
+            at: self.at,
+            values,
+        });
+    }
+
+    fn put(&mut self, slot: &mut Slot, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if self.keeps_zeros && !slot.is_loud {
+            let since = self.times.len() - 1;
+            if value == 0.0 {
+                slot.zeros_from.get_or_insert(since);
+                return;
+            }
+            slot.is_loud = true;
+            if let Some(from) = slot.zeros_from
+                && let Some(id) = slot.id(&self.sink)
+            {
+                let at = self.times[from..since].to_vec();
+                self.sink.send(Observation::Zeros { id, at });
+            }
+        }
+        if let Some(id) = slot.id(&self.sink) {
+            self.values.push((id, value));
+        }
+    }
+}
+
+/// A series and whether its consumer knows of it.
+struct Slot {
+    key: SeriesKey,
+    kind: SeriesKind,
+    id: Option<u32>,
+    /// It was something else than 0 once.
+    is_loud: bool,
+    zeros_from: Option<usize>,
+}
+
+impl Slot {
+    fn new(name: &str, unit: &str, source: &str, kind: SeriesKind) -> Self {
+        Self {
+            key: SeriesKey {
+                name: name.to_owned(),
+                unit: unit.to_owned(),
+                source: source.to_owned(),
+            },
+            kind,
+            id: None,
+            is_loud: false,
+            zeros_from: None,
+        }
+    }
+
+    /// Its number, once its consumer was told about it.
+    fn id(&mut self, sink: &Sink) -> Option<u32> {
+        if self.id.is_none() {
+            let id = sink.next_id.fetch_add(1, Ordering::Relaxed);
+            let begun = Observation::Series {
+                id,
+                key: self.key.clone(),
+                kind: self.kind,
+            };
+            self.id = sink.send(begun).then_some(id);
+        }
+        self.id
+    }
+
+    fn kept_back(&self) -> bool {
+        !self.is_loud && self.zeros_from.is_some()
+    }
+}
+
+/// A state at the moment.
+pub(crate) struct Gauge(Slot);
+
+impl Gauge {
+    pub(crate) fn new(name: &str, unit: &str, source: &str) -> Self {
+        Self(Slot::new(name, unit, source, SeriesKind::Gauge))
+    }
+
+    pub(crate) fn put(&mut self, recorder: &mut Recorder, value: f64) {
+        recorder.put(&mut self.0, value);
+    }
+
+    pub(crate) fn put_some(&mut self, recorder: &mut Recorder, value: Option<f64>) {
+        if let Some(value) = value {
+            self.put(recorder, value);
+        }
+    }
+
+    /// Its name, if it was 0 whenever it was read.
+    pub(crate) fn always_zero(&self) -> Option<&str> {
+        self.0.kept_back().then_some(self.0.key.name.as_str())
+    }
+}
+
+/// A counter, told as its mean rate since it was read before.
+pub(crate) struct Rate {
+    slot: Slot,
+    /// Of the unit, per count.
+    scale: f64,
+    before: Option<(Nanos, f64)>,
+}
+
+impl Rate {
+    pub(crate) fn new(name: &str, unit: &str, source: &str) -> Self {
+        Self::scaled(name, unit, source, 1.0)
+    }
+
+    /// `scale` of the unit make one count.
+    pub(crate) fn scaled(name: &str, unit: &str, source: &str, scale: f64) -> Self {
+        Self {
+            slot: Slot::new(name, unit, source, SeriesKind::Rate),
+            scale,
+            before: None,
+        }
+    }
+
+    /// The counter as it stands. One that went back was reset: it begins anew.
+    pub(crate) fn put(&mut self, recorder: &mut Recorder, count: f64) -> Option<f64> {
+        let before = self.before.replace((recorder.at, count));
+        let (at, earlier) = before?;
+        if count < earlier || recorder.at <= at {
+            return None;
+        }
+        let seconds = (recorder.at - at) as f64 / 1e9;
+        let rate = (count - earlier) / seconds * self.scale;
+        recorder.put(&mut self.slot, rate);
+        Some(rate)
+    }
+
+    pub(crate) fn put_some(&mut self, recorder: &mut Recorder, count: Option<f64>) -> Option<f64> {
+        self.put(recorder, count?)
+    }
+
+    /// Forgets the counter, so that the next reading begins anew.
+    pub(crate) fn restart(&mut self) {
+        self.before = None;
+    }
+
+    /// Its name, if it was 0 whenever it was read.
+    pub(crate) fn always_zero(&self) -> Option<&str> {
+        self.slot.kept_back().then_some(self.slot.key.name.as_str())
+    }
+}
+
+/// A rate that was worked out from others.
+pub(crate) struct Mean(Slot);
+
+impl Mean {
+    pub(crate) fn new(name: &str, unit: &str, source: &str) -> Self {
+        Self(Slot::new(name, unit, source, SeriesKind::Rate))
+    }
+
+    pub(crate) fn put(&mut self, recorder: &mut Recorder, value: f64) {
+        recorder.put(&mut self.0, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn rates_divide_by_the_time_that_passed() {
+        let (sender, observations) = sync_channel(16);
+        let mut recorder = Recorder::new(Sink::new(sender), false);
+        let mut rate = Rate::scaled("host.x", "bytes/s", "/proc/x", 512.0);
+        for (at, count) in [(1_000_000_000, 10.0), (3_000_000_000, 14.0)] {
+            recorder.begin(at);
+            rate.put(&mut recorder, count);
+            recorder.finish();
+        }
+        // A counter that starts again tells nothing about the time between.
+        recorder.begin(4_000_000_000);
+        assert_eq!(rate.put(&mut recorder, 3.0), None);
+        recorder.begin(4_500_000_000);
+        assert_eq!(rate.put(&mut recorder, 4.0), Some(1_024.0));
+        let seen: Vec<Observation> = observations.try_iter().collect();
+        assert!(
+            matches!(&seen[0], Observation::Series { id: 0, key, kind: SeriesKind::Rate }
+            if key.name == "host.x" && key.unit == "bytes/s")
+        );
+        let (at, values) = (3_000_000_000, vec![(0, 1_024.0)]);
+        assert_eq!(seen[1..], [Observation::Sample { at, values }]);
+    }
+
+    #[test]
+    fn zeros_are_kept_back_until_they_end() {
+        let (sender, observations) = sync_channel(16);
+        let mut recorder = Recorder::new(Sink::new(sender), true);
+        let mut gauge = Gauge::new("db.x", "count", "SHOW");
+        let mut still = Gauge::new("db.y", "count", "SHOW");
+        for (at, value) in [(1, 0.0), (2, 0.0), (3, 7.0), (4, 0.0)] {
+            recorder.begin(at);
+            gauge.put(&mut recorder, value);
+            still.put(&mut recorder, 0.0);
+            recorder.finish();
+        }
+        let seen: Vec<Observation> = observations.try_iter().collect();
+        let zeros = Observation::Zeros {
+            id: 0,
+            at: vec![1, 2],
+        };
+        let sample = |at, value| Observation::Sample {
+            at,
+            values: vec![(0, value)],
+        };
+        assert_eq!(seen[1..], [zeros, sample(3, 7.0), sample(4, 0.0)]);
+        assert_eq!(gauge.always_zero(), None);
+        assert_eq!(still.always_zero(), Some("db.y"));
+    }
+
+    #[test]
+    fn a_full_queue_is_counted_and_does_not_block() {
+        let (sender, observations) = sync_channel(1);
+        let sink = Sink::new(sender);
+        let mut recorder = Recorder::new(sink.clone(), false);
+        let mut gauge = Gauge::new("host.x", "count", "/proc/x");
+        for at in 1..=3 {
+            recorder.begin(at);
+            gauge.put(&mut recorder, 1.0);
+            recorder.finish();
+        }
+        // The series was taken; three samples found no room.
+        assert_eq!(sink.missed_so_far(), 3);
+        assert_eq!(observations.try_iter().count(), 1);
+        drop(observations);
+        recorder.begin(4);
+        gauge.put(&mut recorder, 1.0);
+        recorder.finish();
+        assert_eq!(sink.missed_so_far(), 3);
+    }
+}

@@ -1,0 +1,167 @@
+//! Texts of the kernel: files that are kept open, and their words and numbers.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// How much a file of the kernel may hold before the rest is left unread.
+const FILE_BYTES_MAX: usize = 1 << 20;
+
+/// A file of `/proc` or `/sys` that is read again and again through one descriptor.
+pub(crate) struct KeptFile {
+    file: File,
+}
+
+impl KeptFile {
+    pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self { file })
+    }
+
+    /// The same where a file that is missing is nothing to speak of.
+    pub(crate) fn find(path: impl AsRef<Path>) -> Option<Self> {
+        let kept = Self::open(path).ok()?;
+        // Some can be opened but not read: pressure without its accounting, for one.
+        kept.file.read_at(&mut [0; 1], 0).is_ok().then_some(kept)
+    }
+
+    /// Its content now, in `buffer`.
+    pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        if buffer.is_empty() {
+            buffer.resize(16 * 1024, 0);
+        }
+        let mut length = 0;
+        loop {
+            if length == buffer.len() {
+                if length >= FILE_BYTES_MAX {
+                    break;
+                }
+                buffer.resize(length * 2, 0);
+            }
+            match self.file.read_at(&mut buffer[length..], length as u64) {
+                Ok(0) => break,
+                Ok(count) => length += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(&buffer[..length])
+    }
+}
+
+/// A small file as text without the white space at its ends; `None` where it cannot be read.
+pub(crate) fn small(path: impl AsRef<Path>) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+/// The names in a directory, sorted; none where it cannot be listed.
+pub(crate) fn names_in(path: impl AsRef<Path>) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return Vec::new();
+    };
+    let name = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    names.sort();
+    names
+}
+
+/// `/proc/PID/FILE`.
+pub(crate) fn of_process(pid: i32, file: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/{file}"))
+}
+
+/// The lines of a text.
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+}
+
+/// The words of a line.
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+}
+
+/// A whole word as a number.
+pub(crate) fn number(word: &[u8]) -> Option<f64> {
+    // Counters are 64 bits wide; beyond 2^53 a rate loses less than what a clock does.
+    whole(word).map(|value| value as f64)
+}
+
+/// A whole word as an unsigned integer.
+pub(crate) fn whole(word: &[u8]) -> Option<u64> {
+    if word.is_empty() {
+        return None;
+    }
+    word.iter().try_fold(0_u64, |sum, byte| {
+        let digit = char::from(*byte).to_digit(10)?;
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// A word as a decimal fraction.
+pub(crate) fn fraction(word: &[u8]) -> Option<f64> {
+    let value: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
+    value.is_finite().then_some(value)
+}
+
+/// Lines of a name and a number: `name value`, `name: value kB`. kB are told as bytes.
+pub(crate) fn named_numbers(text: &[u8]) -> impl Iterator<Item = (&[u8], f64)> {
+    lines(text).filter_map(|line| {
+        let mut words = words(line);
+        let name = words.next()?;
+        let value = number(words.next()?)?;
+        let unit = match words.next() {
+            Some(b"kB") => 1024.0,
+            _ => 1.0,
+        };
+        Some((name.strip_suffix(b":").unwrap_or(name), value * unit))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_whole_words() {
+        assert_eq!(whole(b"18446744073709551615"), Some(u64::MAX));
+        for bad in [&b""[..], b"18446744073709551616", b"1x", b"-1", b"1.5"] {
+            assert_eq!(whole(bad), None, "{bad:?}");
+        }
+        let text = b"MemTotal:   24 kB\nHugePages_Total:  3\noom_kill 7\nodd\n";
+        let seen: Vec<_> = named_numbers(text).collect();
+        let expected: [(&[u8], f64); 3] = [
+            (b"MemTotal", 24_576.0),
+            (b"HugePages_Total", 3.0),
+            (b"oom_kill", 7.0),
+        ];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_kept_file_is_read_whole_and_again() {
+        let kept = KeptFile::open("/proc/self/stat").unwrap();
+        let mut buffer = Vec::new();
+        for _ in 0..2 {
+            assert!(kept.read(&mut buffer).unwrap().ends_with(b"\n"));
+        }
+        // A buffer that is too small at first grows.
+        let mut buffer = vec![0; 8];
+        let expected = std::fs::read("/proc/version").unwrap();
+        let kept = KeptFile::open("/proc/version").unwrap();
+        assert_eq!(kept.read(&mut buffer).unwrap(), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = named_numbers(&text).count();
+            let _ = (whole(&text), fraction(&text), words(&text).count());
+        }
+    }
+}
