@@ -1,4 +1,5 @@
-//! Observers: the host, the server's process, Dyno's own and the database's counters, once a second.
+//! Observers: the host, the server's process, Dyno's own and the database's counters, once a
+//! second.
 //!
 //! [`Observers::start`] puts one thread to work that reads `/proc` and `/sys`, and where there is a
 //! database a second one that asks it, so that a server that hangs does not stop the samples of the

@@ -145,7 +145,8 @@ mod tests {
     fn columns_are_found_by_name_wherever_they_stand() {
         let text = |bytes: u32| {
             format!(
-                "Inter-|   Receive     |  Transmit\n face |packets bytes drop|drop bytes packets\n  \
+                "Inter-|   Receive     |  Transmit\n face |packets bytes drop|drop bytes \
+                 packets\n  \
                  eth0:7 {bytes} 0 5 {} 9\n",
                 bytes * 2
             )
