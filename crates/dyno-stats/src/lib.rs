@@ -1,1 +1,42 @@
 //! Pure statistics: no I/O, no clock, no threads.
+//!
+//! Every function is total. A sample that is empty, too small for the question or that holds a
+//! value which is not finite has no answer (`None`, or an empty list); nothing panics. Samples are
+//! slices in the order of time unless a parameter is called `sorted`. Probabilities and confidence
+//! levels lie in (0, 1); p-values are two-sided unless said otherwise. Whatever draws random
+//! numbers takes its seed and replays.
+
+pub mod autocorrelation;
+mod distributions;
+pub mod intervals;
+pub mod laws;
+mod long_run;
+pub mod multiple;
+pub mod quantiles;
+pub mod stalls;
+pub mod steady;
+pub mod tests;
+
+pub use intervals::Bounds;
+pub use quantiles::{Description, describe, mean, median};
+pub use tests::Test;
+
+/// Whether every value is a number that can be reckoned with.
+fn all_finite(values: &[f64]) -> bool {
+    values.iter().all(|value| value.is_finite())
+}
+
+/// The values in ascending order, or nothing when one is not finite.
+fn sorted(values: &[f64]) -> Option<Vec<f64>> {
+    if values.is_empty() || !all_finite(values) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    Some(sorted)
+}
+
+/// Whether a probability lies strictly between 0 and 1.
+fn proper(probability: f64) -> bool {
+    probability > 0.0 && probability < 1.0
+}

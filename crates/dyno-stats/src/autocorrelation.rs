@@ -1,0 +1,102 @@
+//! How much a series repeats itself.
+
+use crate::all_finite;
+use crate::quantiles::mean;
+
+/// The sample autocorrelation at a lag: the sum of lagged products about the mean over the sum
+/// of squares (Box and Jenkins, "Time Series Analysis", chapter 2). None of a constant series or
+/// for a lag that reaches beyond it.
+pub fn autocorrelation(series: &[f64], lag: usize) -> Option<f64> {
+    let centred = Centred::new(series)?;
+    (lag < series.len()).then(|| centred.at(lag))
+}
+
+/// The integrated autocorrelation time in steps: how many successive values are worth one
+/// independent value; 1 for independent values.
+///
+/// Sums pairs of autocorrelations while they are positive and falling, the initial monotone
+/// sequence of Geyer, "Practical Markov Chain Monte Carlo". None of a constant series and below
+/// four values.
+pub fn autocorrelation_time(series: &[f64]) -> Option<f64> {
+    if series.len() < 4 {
+        return None;
+    }
+    let centred = Centred::new(series)?;
+    let n = series.len();
+    let (mut sum, mut last) = (0.0, f64::INFINITY);
+    for pair in 0..n / 2 {
+        let both = (centred.at(2 * pair) + centred.at(2 * pair + 1)).min(last);
+        if both <= 0.0 {
+            break;
+        }
+        sum += both;
+        last = both;
+    }
+    // Alternating series come out below 1; below 1/n no sample can tell.
+    Some((2.0 * sum - 1.0).max(1.0 / n as f64))
+}
+
+/// n over [`autocorrelation_time`]: how many independent values the series is worth, at most its
+/// own length.
+pub fn effective_sample_size(series: &[f64]) -> Option<f64> {
+    let n = series.len() as f64;
+    Some((n / autocorrelation_time(series)?).min(n))
+}
+
+/// A peak of the autocorrelation below this is not called a period.
+const PERIOD_CORRELATION_MIN: f64 = 0.3;
+
+/// The dominant period of a series in steps: the first high peak of its autocorrelation after it
+/// has fallen below 0. Works on an indicator (0 and 1) as on a measured series.
+///
+/// None unless the peak reaches 0.3 and four standard errors of the autocorrelation of noise
+/// (1 / sqrt(n)), and the series holds three periods.
+pub fn period(series: &[f64]) -> Option<f64> {
+    let centred = Centred::new(series)?;
+    let longest = series.len() / 3;
+    let correlations: Vec<f64> = (0..=longest + 1).map(|lag| centred.at(lag)).collect();
+    let start = correlations.iter().position(|&r| r <= 0.0)?;
+    let floor = PERIOD_CORRELATION_MIN.max(4.0 / (series.len() as f64).sqrt());
+    let peaks: Vec<usize> = (start.max(1)..=longest)
+        .filter(|&lag| {
+            let here = correlations[lag];
+            here >= floor && here >= correlations[lag - 1] && here >= correlations[lag + 1]
+        })
+        .collect();
+    let highest = peaks
+        .iter()
+        .map(|&lag| correlations[lag])
+        .fold(f64::NEG_INFINITY, f64::max);
+    // Multiples of a period peak about as high; the first high one is the period.
+    peaks
+        .iter()
+        .find(|&&lag| correlations[lag] >= 0.8 * highest)
+        .map(|&lag| lag as f64)
+}
+
+/// A series less its mean, with the sum of squares that correlations are measured in.
+pub(crate) struct Centred {
+    values: Vec<f64>,
+    squares: f64,
+}
+
+impl Centred {
+    /// None of an empty or constant series.
+    pub(crate) fn new(series: &[f64]) -> Option<Self> {
+        let first = *series.first()?;
+        if !all_finite(series) || series.iter().all(|&value| value == first) {
+            return None;
+        }
+        let mean = mean(series)?;
+        let values: Vec<f64> = series.iter().map(|value| value - mean).collect();
+        let squares = values.iter().map(|value| value * value).sum();
+        (squares > 0.0 && f64::is_finite(squares)).then_some(Self { values, squares })
+    }
+
+    /// The autocorrelation at a lag; 0 beyond the series.
+    pub(crate) fn at(&self, lag: usize) -> f64 {
+        let later = self.values.get(lag..).unwrap_or_default();
+        let products: f64 = later.iter().zip(&self.values).map(|(a, b)| a * b).sum();
+        products / self.squares
+    }
+}

@@ -1,0 +1,1 @@
+//! Humps of a histogram.
