@@ -10,6 +10,16 @@ use crate::session::Counter;
 /// The longest latency a histogram holds: one hour. Longer ones are counted as this.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
+/// A percentile is told only if at least so many samples lie on either side of it.
+pub const SAMPLES_BEYOND_MIN: f64 = 5.0;
+
+/// Whether `count` samples carry the percentile. The tolerance forgives `100 - 99.9` for not being
+/// 0.1 in binary.
+pub fn carries(count: u64, percent: f64) -> bool {
+    let tail = percent.min(100.0 - percent) / 100.0;
+    count as f64 * tail >= SAMPLES_BEYOND_MIN * (1.0 - 1e-9)
+}
+
 /// A latency histogram in nanoseconds: 1 ns to one hour, three significant digits, fixed bounds
 /// (a resize would bend the measured tail).
 pub fn latency_histogram() -> Histogram<u64> {

@@ -1,12 +1,11 @@
 //! From merged measurements to the pieces of a [`RunSummary`](dyno_core::summary::RunSummary).
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::{Counters, Interval, LATENCY_NS_MAX, Latencies};
+use dyno_core::interval::{Counters, Interval, LATENCY_NS_MAX, Latencies, carries};
 use dyno_core::summary::{Bucket, Fairness, IntervalSummary, LatencySummary, Percentile, Rates};
 use hdrhistogram::Histogram;
 
-/// A percentile is told only if at least so many samples lie on either side of it.
-pub const SAMPLES_BEYOND_MIN: f64 = 5.0;
+pub use dyno_core::interval::SAMPLES_BEYOND_MIN;
 
 /// Buckets of a distribution per factor of ten; their bounds are the same in every summary, so
 /// that two runs' distributions can be laid over each other.
@@ -182,13 +181,6 @@ fn summary(histogram: &Histogram<u64>, exact: Exact, percents: &[f64]) -> Latenc
         buckets: buckets(histogram),
         clipped: exact.clipped,
     }
-}
-
-/// Whether `count` samples carry the percentile. The tolerance forgives `100 - 99.9` for not being
-/// 0.1 in binary.
-fn carries(count: u64, percent: f64) -> bool {
-    let tail = percent.min(100.0 - percent) / 100.0;
-    count as f64 * tail >= SAMPLES_BEYOND_MIN * (1.0 - 1e-9)
 }
 
 /// The distribution in logarithmic buckets, without empty ends. A bin of the histogram falls

@@ -1,0 +1,379 @@
+//! Latencies in the shape in which they are kept: exact sums, a few quantiles, and histograms in
+//! HdrHistogram's V2 format, deflated.
+
+use std::io::Cursor;
+
+use dyno_core::interval::{Latencies, carries};
+use dyno_core::record::Span;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+
+use crate::error::Problem;
+
+/// Significant digits of the histograms of spans. Those of a whole run keep their three.
+pub const SPAN_DIGITS: u8 = 2;
+
+/// Bits of a latency that two significant digits keep: HdrHistogram takes the power of two that
+/// is not below 2 * 10^digits, 256, for the values that it tells apart.
+const BITS_KEPT: u32 = 8;
+
+/// The quantiles that have columns of their own, in percent.
+pub(crate) const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+
+/// A latency distribution to two significant digits: (the lowest latency of a bin, how many), in
+/// ascending order. Takes the memory of what it holds, unlike a histogram.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bins(Vec<(u64, u64)>);
+
+impl Bins {
+    pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
+        let mut bins: Vec<(u64, u64)> = Vec::new();
+        if histogram.is_empty() {
+            return Self(bins);
+        }
+        for bin in histogram.iter_recorded() {
+            let lowest = histogram.lowest_equivalent(bin.value_iterated_to());
+            let (value, count) = (coarse(lowest), bin.count_since_last_iteration());
+            match bins.last_mut() {
+                Some(last) if last.0 == value => last.1 += count,
+                _ => bins.push((value, count)),
+            }
+        }
+        Self(bins)
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let mut merged = Vec::with_capacity(self.0.len().max(other.0.len()));
+        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        loop {
+            let next = match (left.peek(), right.peek()) {
+                (Some(a), Some(b)) if a.0 == b.0 => (a.0, a.1 + b.1),
+                (Some(a), Some(b)) => **if a.0 < b.0 { a } else { b },
+                (Some(one), None) | (None, Some(one)) => **one,
+                (None, None) => break,
+            };
+            left.next_if(|bin| bin.0 == next.0);
+            right.next_if(|bin| bin.0 == next.0);
+            merged.push(next);
+        }
+        self.0 = merged;
+    }
+
+    /// As a histogram just wide enough; `None` if there is nothing in it.
+    fn histogram(&self) -> Option<Histogram<u64>> {
+        let (highest, _) = self.0.last()?;
+        let mut histogram = span_histogram(*highest);
+        for &(value, count) in &self.0 {
+            histogram.saturating_record_n(value, count);
+        }
+        Some(histogram)
+    }
+}
+
+/// The lowest latency that two significant digits do not tell from this one.
+fn coarse(ns: u64) -> u64 {
+    let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS_KEPT);
+    ns >> shift << shift
+}
+
+/// An empty histogram of two digits that reaches to `highest_ns` and grows when it must.
+pub(crate) fn span_histogram(highest_ns: u64) -> Histogram<u64> {
+    #[allow(clippy::expect_used)] // the crate asks for a lowest value of at least 1, and twice that
+    let mut histogram = Histogram::new_with_bounds(1, highest_ns.max(2), SPAN_DIGITS)
+        .expect("the bounds are valid");
+    histogram.auto(true);
+    histogram
+}
+
+/// The latencies of one operation over some time, as they travel to the thread that writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    pub(crate) count: u64,
+    pub(crate) sum_ns: u64,
+    /// 0 without operations.
+    pub(crate) min_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) service: Bins,
+    pub(crate) response: Bins,
+}
+
+impl From<&Latencies> for Measured {
+    fn from(latencies: &Latencies) -> Self {
+        let count = latencies.service.len();
+        Self {
+            count,
+            sum_ns: latencies.service_ns_sum,
+            min_ns: if count == 0 {
+                0
+            } else {
+                latencies.service_ns_min
+            },
+            max_ns: latencies.service_ns_max,
+            service: Bins::of(&latencies.service),
+            response: Bins::of(&latencies.response),
+        }
+    }
+}
+
+impl From<&Span> for Measured {
+    fn from(span: &Span) -> Self {
+        Self {
+            count: span.count,
+            sum_ns: span.service_ns_sum,
+            min_ns: span.service_ns_min,
+            max_ns: span.service_ns_max,
+            service: Bins::of(&span.service),
+            response: Bins::of(&span.response),
+        }
+    }
+}
+
+impl Measured {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.min_ns = match (self.count, other.count) {
+            (_, 0) => self.min_ns,
+            (0, _) => other.min_ns,
+            _ => self.min_ns.min(other.min_ns),
+        };
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.service.merge(&other.service);
+        self.response.merge(&other.response);
+    }
+
+    pub(crate) fn row(&self, from_s: f64, to_s: f64) -> SpanRow {
+        let quantiles_ns = |histogram: &Option<Histogram<u64>>| match histogram {
+            Some(histogram) => quantiles(histogram),
+            None => [None; PERCENTS.len()],
+        };
+        let (service, response) = (self.service.histogram(), self.response.histogram());
+        SpanRow {
+            from_s,
+            to_s,
+            count: self.count,
+            sum_ns: self.sum_ns,
+            min_ns: self.min_ns,
+            max_ns: self.max_ns,
+            // What is known exactly bounds what is known to two digits.
+            service_ns: quantiles_ns(&service)
+                .map(|ns| ns.map(|ns| ns.clamp(self.min_ns, self.max_ns.max(self.min_ns)))),
+            response_ns: quantiles_ns(&response),
+            service: service.as_ref().and_then(encoded),
+            response: response.as_ref().and_then(encoded),
+        }
+    }
+}
+
+/// A row of the tables `span` and `total`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SpanRow {
+    pub(crate) from_s: f64,
+    pub(crate) to_s: f64,
+    pub(crate) count: u64,
+    pub(crate) sum_ns: u64,
+    pub(crate) min_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) service_ns: [Option<u64>; PERCENTS.len()],
+    pub(crate) response_ns: [Option<u64>; PERCENTS.len()],
+    pub(crate) service: Option<Vec<u8>>,
+    pub(crate) response: Option<Vec<u8>>,
+}
+
+impl SpanRow {
+    /// Of a whole run, with the histograms as they are.
+    pub(crate) fn total(span: &Span) -> Self {
+        let clamped = |ns: u64| {
+            ns.clamp(
+                span.service_ns_min,
+                span.service_ns_max.max(span.service_ns_min),
+            )
+        };
+        Self {
+            from_s: span.from_s,
+            to_s: span.to_s,
+            count: span.count,
+            sum_ns: span.service_ns_sum,
+            min_ns: span.service_ns_min,
+            max_ns: span.service_ns_max,
+            service_ns: quantiles(&span.service).map(|ns| ns.map(clamped)),
+            response_ns: quantiles(&span.response),
+            service: encoded(&span.service),
+            response: encoded(&span.response),
+        }
+    }
+
+    /// The same of a recorder's latencies.
+    pub(crate) fn total_of(latencies: &Latencies, from_s: f64, to_s: f64) -> Self {
+        let count = latencies.service.len();
+        let (min, max) = (latencies.service_ns_min, latencies.service_ns_max);
+        let clamped = |ns: u64| ns.clamp(min.min(max), max);
+        let of_response = |ns: u64| {
+            let (min, max) = (latencies.response_ns_min, latencies.response_ns_max);
+            ns.clamp(min.min(max), max)
+        };
+        Self {
+            from_s,
+            to_s,
+            count,
+            sum_ns: latencies.service_ns_sum,
+            min_ns: if count == 0 { 0 } else { min },
+            max_ns: max,
+            service_ns: quantiles(&latencies.service).map(|ns| ns.map(clamped)),
+            response_ns: quantiles(&latencies.response).map(|ns| ns.map(of_response)),
+            service: encoded(&latencies.service),
+            response: encoded(&latencies.response),
+        }
+    }
+}
+
+/// The quantiles that have columns, where there are enough samples to carry them.
+fn quantiles(histogram: &Histogram<u64>) -> [Option<u64>; PERCENTS.len()] {
+    PERCENTS.map(|percent| {
+        let told = !histogram.is_empty() && carries(histogram.len(), percent);
+        told.then(|| histogram.value_at_quantile(percent / 100.0))
+    })
+}
+
+/// `None` for an empty histogram.
+fn encoded(histogram: &Histogram<u64>) -> Option<Vec<u8>> {
+    if histogram.is_empty() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    // Writing to memory fails only for histograms whose counts are beyond 2^63.
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .ok()
+        .map(|_| bytes)
+}
+
+/// Reads histograms; keeps its buffers from one to the next.
+pub(crate) struct Decoder {
+    deserializer: Deserializer,
+}
+
+impl Decoder {
+    pub(crate) fn new() -> Self {
+        Self {
+            deserializer: Deserializer::new(),
+        }
+    }
+
+    /// An absent histogram is an empty one.
+    pub(crate) fn histogram(&mut self, bytes: Option<&[u8]>) -> Result<Histogram<u64>, Problem> {
+        let Some(bytes) = bytes else {
+            return Ok(span_histogram(0));
+        };
+        let mut histogram = self
+            .deserializer
+            .deserialize(&mut Cursor::new(bytes))
+            .map_err(|error| Problem::Unreadable {
+                what: "a histogram".to_owned(),
+                why: error.to_string(),
+            })?;
+        histogram.auto(true);
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn recorded(values: &[u64]) -> Latencies {
+        let mut latencies = Latencies::default();
+        for &ns in values {
+            latencies.record_service(ns);
+        }
+        latencies
+    }
+
+    fn bins(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+        let lowest = |value| histogram.lowest_equivalent(value);
+        histogram
+            .iter_recorded()
+            .map(|bin| (lowest(bin.value_iterated_to()), bin.count_at_value()))
+            .collect()
+    }
+
+    fn decoded(bytes: Option<&[u8]>) -> Histogram<u64> {
+        Decoder::new().histogram(bytes).unwrap()
+    }
+
+    #[test]
+    fn bytes_that_are_no_histogram_are_an_error() {
+        let whole = recorded(&[1_000, 1_000_000]);
+        let bytes = Measured::from(&whole).row(0.0, 1.0).service.unwrap();
+        for end in 0..bytes.len() {
+            // Without its last bytes only the checksum is missing, and the histogram is whole.
+            if let Ok(read) = Decoder::new().histogram(Some(&bytes[..end])) {
+                assert_eq!(read.len(), 2);
+            }
+        }
+        assert!(
+            Decoder::new()
+                .histogram(Some(&bytes[..bytes.len() / 2]))
+                .is_err()
+        );
+        assert!(Decoder::new().histogram(Some(b"not a histogram")).is_err());
+    }
+
+    #[test]
+    fn a_quantile_is_told_where_samples_carry_it() {
+        let told = |count: u64| {
+            let values: Vec<u64> = (1..=count).map(|i| i * 1_000_000).collect();
+            let row = Measured::from(&recorded(&values)).row(0.0, 1.0);
+            row.service_ns.map(|ns| ns.is_some())
+        };
+        assert_eq!(told(0), [false; 4]);
+        assert_eq!(told(9), [false; 4]);
+        assert_eq!(told(100), [true, true, false, false]);
+        assert_eq!(told(5000), [true; 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn two_digits_are_what_a_histogram_of_two_digits_has(
+            values in prop::collection::vec(0u64..4_000_000_000_000, 1..300)
+        ) {
+            let latencies = recorded(&values);
+            let mut direct = span_histogram(dyno_core::interval::LATENCY_NS_MAX);
+            for &ns in &values {
+                direct.saturating_record(ns);
+            }
+            let measured = Measured::from(&latencies);
+            let row = measured.row(0.0, 1.0);
+            let read = decoded(row.service.as_deref());
+            prop_assert_eq!(bins(&read), bins(&direct));
+            prop_assert_eq!(row.count, values.len() as u64);
+            prop_assert_eq!(row.sum_ns, values.iter().sum::<u64>());
+            prop_assert_eq!(row.min_ns, *values.iter().min().unwrap());
+            prop_assert_eq!(row.max_ns, *values.iter().max().unwrap());
+            prop_assert!(row.response.is_none());
+        }
+
+        #[test]
+        fn a_merge_is_the_whole(
+            parts in prop::collection::vec(
+                prop::collection::vec(0u64..5_000_000_000, 0..60), 1..6)
+        ) {
+            let mut merged = Measured::default();
+            for part in &parts {
+                merged.merge(&Measured::from(&recorded(part)));
+            }
+            prop_assert_eq!(merged, Measured::from(&recorded(&parts.concat())));
+        }
+
+        #[test]
+        fn a_total_keeps_its_three_digits(
+            values in prop::collection::vec(1u64..5_000_000_000, 1..300)
+        ) {
+            let latencies = recorded(&values);
+            let row = SpanRow::total_of(&latencies, 0.0, 1.0);
+            let read = decoded(row.service.as_deref());
+            prop_assert_eq!(bins(&read), bins(&latencies.service));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What can be wrong with a results file, told whole: what was being done, on which file, what
+//! went wrong, and what to try.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Something that could not be done with a results file.
+#[derive(Debug)]
+pub struct ResultsError {
+    /// What was being done, e.g. `open`, `record the run in`.
+    pub doing: String,
+    /// On which file.
+    pub path: PathBuf,
+    /// What went wrong.
+    pub problem: Problem,
+}
+
+/// What went wrong with a results file.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// There is no such file.
+    #[error("there is no such file")]
+    Missing,
+    /// The path is a directory.
+    #[error("it is a directory")]
+    Directory,
+    /// An existing file without content.
+    #[error("the file is empty")]
+    Empty,
+    /// Its first bytes are not SQLite's.
+    #[error("it is not an SQLite database")]
+    NotSqlite,
+    /// An SQLite database, but not one of ours. Holds its application id.
+    #[error("it is an SQLite database of another program (application id {0:#x})")]
+    Foreign(i32),
+    /// Written by a newer version of this program.
+    #[error("its schema has version {version}, and this program knows versions up to {known}")]
+    Newer {
+        /// The file's.
+        version: i32,
+        /// The newest known.
+        known: i32,
+    },
+    /// Written by an older version of this program, and not to be changed.
+    #[error("its schema has the older version {version}, and it cannot be written to")]
+    Older {
+        /// The file's.
+        version: i32,
+    },
+    /// The file or its folder cannot be written to.
+    #[error("it cannot be written to ({0})")]
+    ReadOnly(String),
+    /// The operating system does not allow it.
+    #[error("it cannot be opened ({0})")]
+    Denied(String),
+    /// The disk is full.
+    #[error("there is no space left ({0})")]
+    Full(String),
+    /// Another process kept it locked.
+    #[error("another process kept it locked for {waited_s} s ({message})")]
+    Locked {
+        /// For how long it was waited.
+        waited_s: f64,
+        /// SQLite's words.
+        message: String,
+    },
+    /// Truncated or overwritten.
+    #[error("it is damaged ({0})")]
+    Damaged(String),
+    /// No run is in the file.
+    #[error("there is no run in it yet")]
+    NoRuns,
+    /// No run answers to that.
+    #[error("there is no run `{0}` in it")]
+    NoSuchRun(String),
+    /// Several names begin like that.
+    #[error("`{wanted}` may be {}", .names.join(" or "))]
+    Ambiguous {
+        /// What was asked for.
+        wanted: String,
+        /// Some of the names.
+        names: Vec<String>,
+    },
+    /// A run of this name is there already.
+    #[error("a run named `{0}` is in it already")]
+    NameTaken(String),
+    /// A stored value that cannot be read.
+    #[error("{what} cannot be read ({why})")]
+    Unreadable {
+        /// Which value.
+        what: String,
+        /// Why not.
+        why: String,
+    },
+    /// The thread that writes could not be started, or it ended early.
+    #[error("the thread that writes is not there ({0})")]
+    NoWriter(String),
+    /// Whatever else SQLite or the operating system says.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Problem {
+    /// What to try; empty where there is nothing to say.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Missing => "check the path, or let a run be recorded there first",
+            Self::Directory => "name a file within it",
+            Self::Empty => "check the path; a run recorded there makes a results file of it",
+            Self::NotSqlite | Self::Foreign(_) => {
+                "nothing was written; name another file for the results"
+            }
+            Self::Newer { .. } => "nothing was written; use the newer program, or another file",
+            Self::Older { .. } => "copy it to where it can be written to, and open the copy",
+            Self::ReadOnly(_) | Self::Denied(_) => {
+                "check the permissions of the file and of its folder, or name another file"
+            }
+            Self::Full(_) => "free some space, or name a file on another disk",
+            Self::Locked { .. } => "end the other process, or name another file",
+            Self::Damaged(_) => "restore a copy, or save what can be read: sqlite3 FILE .recover",
+            Self::NoSuchRun(_) | Self::Ambiguous { .. } => {
+                "name a run by `last`, its number, or a beginning that only its name has"
+            }
+            Self::NameTaken(_) => "it seems to have been imported before",
+            Self::NoRuns | Self::Unreadable { .. } | Self::NoWriter(_) | Self::Other(_) => "",
+        }
+    }
+}
+
+impl fmt::Display for ResultsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        write!(f, "cannot {} {path}: {}", self.doing, self.problem)?;
+        match self.problem.advice() {
+            "" => Ok(()),
+            advice => write!(f, "; {advice}"),
+        }
+    }
+}
+
+impl std::error::Error for ResultsError {}
+
+/// Where something is done: what an error needs besides the problem.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) doing: &'a str,
+    pub(crate) path: &'a Path,
+    /// How long a lock is waited for.
+    pub(crate) patience_s: f64,
+}
+
+impl At<'_> {
+    pub(crate) fn error(&self, problem: Problem) -> ResultsError {
+        ResultsError {
+            doing: self.doing.to_owned(),
+            path: self.path.to_owned(),
+            problem,
+        }
+    }
+
+    pub(crate) fn sqlite(&self, error: rusqlite::Error) -> ResultsError {
+        self.error(problem(error, self.patience_s))
+    }
+
+    pub(crate) fn io(&self, error: &std::io::Error) -> ResultsError {
+        use std::io::ErrorKind as Kind;
+        let message = error.to_string();
+        self.error(match error.kind() {
+            Kind::NotFound => Problem::Missing,
+            Kind::PermissionDenied => Problem::Denied(message),
+            Kind::ReadOnlyFilesystem => Problem::ReadOnly(message),
+            Kind::StorageFull | Kind::QuotaExceeded => Problem::Full(message),
+            _ => Problem::Other(message),
+        })
+    }
+
+    pub(crate) fn unreadable(&self, what: &str, why: impl fmt::Display) -> ResultsError {
+        self.error(Problem::Unreadable {
+            what: what.to_owned(),
+            why: why.to_string(),
+        })
+    }
+}
+
+fn problem(error: rusqlite::Error, waited_s: f64) -> Problem {
+    let message = error.to_string();
+    let Some(code) = error.sqlite_error_code() else {
+        return Problem::Other(message);
+    };
+    match code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            Problem::Locked { waited_s, message }
+        }
+        ErrorCode::DiskFull => Problem::Full(message),
+        ErrorCode::ReadOnly => Problem::ReadOnly(message),
+        ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Problem::Denied(message),
+        ErrorCode::DatabaseCorrupt => Problem::Damaged(message),
+        ErrorCode::NotADatabase => Problem::NotSqlite,
+        _ => Problem::Other(message),
+    }
+}

@@ -1,0 +1,267 @@
+//! Opening a results file, after looking at what it is: whatever is not a results file is left as
+//! it was found.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{At, Problem, ResultsError};
+use crate::schema::{self, Kind, MIGRATIONS, Migration};
+
+/// The name that a laboratory's results file has unless the user says otherwise.
+pub const DEFAULT_NAME: &str = "dyno.db";
+
+/// How long a lock of another process is waited for. Transactions are short, so that even many
+/// writers at once are through long before.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What every SQLite file begins with.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Where the application id stands in the file's header, big-endian.
+const APPLICATION_ID_AT: usize = 68;
+
+/// How much of a file is looked at before SQLite may touch it.
+const HEADER_BYTES: usize = 100;
+
+/// An open results file.
+#[derive(Debug)]
+pub struct Results {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    pub(crate) patience: Duration,
+}
+
+impl Results {
+    /// Opens a results file to write and read, creates it if it is absent or empty, and brings it
+    /// to the newest version of the schema.
+    ///
+    /// # Errors
+    /// Whatever is there and is not a results file of a known version, is damaged, or cannot be
+    /// written to. Nothing is written in these cases.
+    pub fn open(path: &Path) -> Result<Self, ResultsError> {
+        Self::open_with(path, PATIENCE, MIGRATIONS)
+    }
+
+    /// Opens an existing results file to read. Works on read-only files and folders, and while
+    /// other processes write.
+    ///
+    /// # Errors
+    /// What is missing, is not a results file of a known version, or cannot be read.
+    pub fn open_read(path: &Path) -> Result<Self, ResultsError> {
+        Self::open_read_with(path, PATIENCE, MIGRATIONS)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn open_with(
+        path: &Path,
+        patience: Duration,
+        migrations: &[Migration],
+    ) -> Result<Self, ResultsError> {
+        let at = at("open the results file", path, patience);
+        if looked_at(at)? == Look::Database {
+            // Without the right to write, so that the look leaves no trace.
+            match read_only(at) {
+                Ok(connection) => drop(known(at, &connection, migrations)?),
+                // Left behind by a crash in a folder of ours: only a writer can put it right.
+                Err(error) if matches!(error.problem, Problem::Denied(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection =
+            Connection::open_with_flags(path, flags).map_err(|error| at.sqlite(error))?;
+        prepare(&mut connection, at, migrations)?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            patience,
+        })
+    }
+
+    pub(crate) fn open_read_with(
+        path: &Path,
+        patience: Duration,
+        migrations: &[Migration],
+    ) -> Result<Self, ResultsError> {
+        let at = at("read the results file", path, patience);
+        match looked_at(at)? {
+            Look::Absent => return Err(at.error(Problem::Missing)),
+            Look::Empty => return Err(at.error(Problem::Empty)),
+            Look::Database => {}
+        }
+        let connection = read_only(at)?;
+        match known(at, &connection, migrations)? {
+            Kind::Ours(version) if version < migrations.len() as i32 => {
+                drop(connection);
+                Self::open_with(path, patience, migrations)
+                    .map_err(|_| at.error(Problem::Older { version }))
+            }
+            Kind::Ours(_) => Ok(Self {
+                connection,
+                path: path.to_owned(),
+                patience,
+            }),
+            _ => Err(at.error(Problem::Empty)),
+        }
+    }
+
+    pub(crate) fn at<'a>(&'a self, doing: &'a str) -> At<'a> {
+        at(doing, &self.path, self.patience)
+    }
+}
+
+fn at<'a>(doing: &'a str, path: &'a Path, patience: Duration) -> At<'a> {
+    At {
+        doing,
+        path,
+        patience_s: patience.as_secs_f64(),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Absent,
+    Empty,
+    Database,
+}
+
+/// Looks at a file's first bytes without SQLite.
+fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
+    if at.path.is_dir() {
+        return Err(at.error(Problem::Directory));
+    }
+    let file = match File::open(at.path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Look::Absent),
+        Err(error) => return Err(at.io(&error)),
+    };
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    file.take(HEADER_BYTES as u64)
+        .read_to_end(&mut header)
+        .map_err(|error| at.io(&error))?;
+    if header.is_empty() {
+        return Ok(Look::Empty);
+    }
+    if !header.starts_with(MAGIC) {
+        return Err(at.error(Problem::NotSqlite));
+    }
+    if header.len() < HEADER_BYTES {
+        let told = format!("it ends after {} bytes", header.len());
+        return Err(at.error(Problem::Damaged(told)));
+    }
+    let mut id = [0; 4];
+    id.copy_from_slice(&header[APPLICATION_ID_AT..APPLICATION_ID_AT + 4]);
+    match i32::from_be_bytes(id) {
+        // What is not yet in the file itself may be in its log.
+        0 | schema::APPLICATION_ID => Ok(Look::Database),
+        id => Err(at.error(Problem::Foreign(id))),
+    }
+}
+
+/// A connection that only reads. Where even SQLite's shared memory cannot be made, in a folder
+/// that cannot be written to, nobody else can be writing, and the file is read as it is.
+fn read_only(at: At<'_>) -> Result<Connection, ResultsError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(at.path, flags)?;
+        connection.busy_timeout(Duration::from_secs_f64(at.patience_s))?;
+        schema::kind(&connection)?;
+        Ok(connection)
+    };
+    let error = match open() {
+        Ok(connection) => return Ok(connection),
+        Err(error) => at.sqlite(error),
+    };
+    let settled =
+        matches!(error.problem, Problem::Denied(_) | Problem::ReadOnly(_)) && !has_log(at.path);
+    if !settled {
+        return Err(error);
+    }
+    let immutable = || -> rusqlite::Result<Connection> {
+        let uri = format!("{}?immutable=1", uri(at.path));
+        let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(uri, flags)?;
+        schema::kind(&connection)?;
+        Ok(connection)
+    };
+    immutable().map_err(|error| at.sqlite(error))
+}
+
+/// Whether a log with content lies beside the file.
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+}
+
+/// A path as SQLite's URI, with what has a meaning there escaped.
+fn uri(path: &Path) -> String {
+    use std::fmt::Write as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    // Relative paths stay relative: an authority would have to be absolute.
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte) {
+            uri.push(byte as char);
+        } else {
+            let _ = write!(uri, "%{byte:02x}");
+        }
+    }
+    uri
+}
+
+/// What the database is, if it may be used at all.
+fn known(
+    at: At<'_>,
+    connection: &Connection,
+    migrations: &[Migration],
+) -> Result<Kind, ResultsError> {
+    let known = migrations.len() as i32;
+    match schema::kind(connection).map_err(|error| at.sqlite(error))? {
+        Kind::Foreign(id) => Err(at.error(Problem::Foreign(id))),
+        Kind::Ours(version) if version > known => Err(at.error(Problem::Newer { version, known })),
+        kind => Ok(kind),
+    }
+}
+
+/// Makes a connection ready to write, and the file's schema the newest.
+fn prepare(
+    connection: &mut Connection,
+    at: At<'_>,
+    migrations: &[Migration],
+) -> Result<(), ResultsError> {
+    let sqlite = |error| at.sqlite(error);
+    connection
+        .busy_timeout(Duration::from_secs_f64(at.patience_s))
+        .map_err(sqlite)?;
+    if connection.is_readonly("main").map_err(sqlite)? {
+        let told = "the file's permissions do not allow it".to_owned();
+        return Err(at.error(Problem::ReadOnly(told)));
+    }
+    let kind = known(at, connection, migrations)?;
+    // With a log beside the file, readers and the writer do not wait for each other, and a
+    // process may be killed at any instant.
+    connection
+        .pragma_update(None, "journal_mode", "wal")
+        .map_err(sqlite)?;
+    // The log is not synced with each transaction: a power cut may lose the last ones, never more.
+    connection
+        .pragma_update(None, "synchronous", "normal")
+        .map_err(sqlite)?;
+    if kind != Kind::Ours(migrations.len() as i32) {
+        schema::migrate(connection, migrations)
+            .map_err(sqlite)?
+            .map_err(|problem| at.error(problem))?;
+    }
+    Ok(())
+}

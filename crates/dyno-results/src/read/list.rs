@@ -1,0 +1,290 @@
+//! Which runs there are, and which one is meant.
+
+use dyno_core::finding::Verdict;
+use dyno_core::record::{RunState, Source};
+use rusqlite::types::Value;
+use rusqlite::{Row, params_from_iter};
+use serde::de::DeserializeOwned;
+
+use crate::error::{Problem, ResultsError};
+use crate::open::Results;
+use crate::process::Process;
+
+/// How many names an ambiguous one is explained with.
+const NAMES_TOLD_MAX: usize = 5;
+
+/// How far a run has come, as far as can be seen from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It is going on.
+    Running,
+    /// Its process died before the run was finished.
+    Unfinished,
+    /// A limit was reached.
+    Completed,
+    /// The user ended it early.
+    Interrupted,
+    /// It failed.
+    Failed,
+    /// Read from another tool's log.
+    Imported,
+}
+
+impl Stage {
+    /// In one word, for a reader.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Unfinished => "unfinished",
+            Self::Completed => "completed",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Imported => "imported",
+        }
+    }
+}
+
+/// Which runs to list; what is `None` or empty does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// The workload's name, whole.
+    pub workload: Option<String>,
+    /// A part of the target's URL or of the server's product and version; case does not matter.
+    pub target: Option<String>,
+    /// The verdict.
+    pub verdict: Option<Verdict>,
+    /// The stage.
+    pub stage: Option<Stage>,
+    /// Started then or later, seconds since the Unix epoch.
+    pub since_unix_s: Option<f64>,
+    /// Started before then, seconds since the Unix epoch.
+    pub until_unix_s: Option<f64>,
+    /// A part of the note; case does not matter.
+    pub note: Option<String>,
+    /// At most so many, the latest.
+    pub limit: Option<usize>,
+}
+
+/// A run in one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunLine {
+    /// Its number.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+    /// How far it came.
+    pub stage: Stage,
+    /// The verdict; `None` before it was judged.
+    pub verdict: Option<Verdict>,
+    /// What made it.
+    pub source: Source,
+    /// When the measurement began, or else when the run was begun; seconds since the Unix epoch.
+    pub started_unix_s: f64,
+    /// The workload, as typed.
+    pub workload: String,
+    /// The command, e.g. `run`.
+    pub command: String,
+    /// The target's URL.
+    pub target: String,
+    /// The server's product; empty if it is not known.
+    pub product: String,
+    /// The server's version; empty if it is not known.
+    pub server_version: String,
+    /// Simulated users; `None` where it is not known.
+    pub sessions: Option<u32>,
+    /// Asked for in an open loop; `None` in a closed one.
+    pub offered_per_s: Option<f64>,
+    /// Events per second; of what was saved, for a run without an end.
+    pub events_per_s: Option<f64>,
+    /// Statements per second; likewise.
+    pub queries_per_s: Option<f64>,
+    /// The 95th percentile of response times in an open loop, else of service times; `None` where
+    /// it is not known or where too few samples carry it.
+    pub p95_ms: Option<f64>,
+    /// The 99th, likewise.
+    pub p99_ms: Option<f64>,
+    /// Errors of all codes; `None` for a run without an end.
+    pub errors: Option<u64>,
+    /// What the user wrote about it.
+    pub note: String,
+}
+
+impl Results {
+    /// The runs that the filter lets through, the oldest first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn runs(&self, filter: &Filter) -> Result<Vec<RunLine>, ResultsError> {
+        let at = self.at("list the runs in");
+        let (conditions, values) = conditions(filter);
+        // Whether a process lives is not for SQLite to tell, so that the limit is applied here.
+        let sql = format!("SELECT {COLUMNS} FROM run WHERE {conditions} ORDER BY id DESC");
+        let read = || -> rusqlite::Result<Vec<RunLine>> {
+            let mut statement = self.connection.prepare(&sql)?;
+            let mut rows = statement.query(params_from_iter(values))?;
+            let mut lines = Vec::new();
+            while let Some(row) = rows.next()? {
+                let line = line(row)?;
+                if filter.stage.is_none_or(|stage| stage == line.stage) {
+                    lines.push(line);
+                }
+                if filter.limit.is_some_and(|limit| lines.len() >= limit) {
+                    lines.truncate(filter.limit.unwrap_or_default());
+                    break;
+                }
+            }
+            lines.reverse();
+            Ok(lines)
+        };
+        read().map_err(|error| at.sqlite(error))
+    }
+
+    /// The number of the run that is meant by `last`, by its number, or by a beginning that only
+    /// its name has.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn find(&self, wanted: &str) -> Result<i64, ResultsError> {
+        let at = self.at("find a run in");
+        let id = |sql: &str, value: Value| {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut rows = statement.query([value])?;
+            let row = rows.next()?;
+            row.map(|row| row.get::<_, i64>(0)).transpose()
+        };
+        let id = |sql, value| id(sql, value).map_err(|error| at.sqlite(error));
+        if wanted == "last" {
+            let last = id("SELECT max(id) FROM run HAVING max(id) >= ?1", 0.into())?;
+            return last.ok_or_else(|| at.error(Problem::NoRuns));
+        }
+        if let Ok(number) = wanted.parse::<i64>()
+            && let Some(id) = id("SELECT id FROM run WHERE id = ?1", number.into())?
+        {
+            return Ok(id);
+        }
+        let text = || Value::from(wanted.to_owned());
+        if let Some(id) = id("SELECT id FROM run WHERE name = ?1", text())? {
+            return Ok(id);
+        }
+        let mut begun = self.begun_with(wanted).map_err(|error| at.sqlite(error))?;
+        match begun.len() {
+            1 => Ok(begun.remove(0).0),
+            0 => Err(at.error(Problem::NoSuchRun(wanted.to_owned()))),
+            _ => Err(at.error(Problem::Ambiguous {
+                wanted: wanted.to_owned(),
+                names: begun.into_iter().map(|(_, name)| name).collect(),
+            })),
+        }
+    }
+
+    fn begun_with(&self, beginning: &str) -> rusqlite::Result<Vec<(i64, String)>> {
+        if beginning.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, name FROM run WHERE substr(name, 1, length(?1)) = ?1 LIMIT ?2",
+        )?;
+        let rows = statement.query_map((beginning, NAMES_TOLD_MAX as i64), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+        rows.collect()
+    }
+}
+
+/// A run without an end has no figures yet: they are those of the intervals that were saved.
+const COLUMNS: &str = "id, name, state, verdict, source, coalesce(started_unix_s, created_unix_s),
+    workload, command, target_url, product, server_version, sessions, offered_per_s,
+    CASE WHEN state <> 'running' THEN events_per_s ELSE (
+        SELECT sum(i.events) / nullif(sum(length_s), 0) FROM interval i WHERE run_id = run.id) END,
+    CASE WHEN state <> 'running' THEN queries_per_s ELSE (
+        SELECT sum(reads + writes + other) / nullif(sum(length_s), 0)
+        FROM interval i WHERE run_id = run.id) END,
+    p95_ms, p99_ms, errors, note, pid, boot_id, process_start_ticks, pid_namespace";
+
+fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
+    let process = || -> rusqlite::Result<Process> {
+        Ok(Process {
+            pid: row.get(19)?,
+            boot_id: row.get(20)?,
+            start_ticks: row.get(21)?,
+            namespace: row.get(22)?,
+        })
+    };
+    let stage = match of_word(row.get(2)?, 2)? {
+        RunState::Running if process()?.lives() => Stage::Running,
+        RunState::Running => Stage::Unfinished,
+        RunState::Completed => Stage::Completed,
+        RunState::Interrupted => Stage::Interrupted,
+        RunState::Failed => Stage::Failed,
+        RunState::Imported => Stage::Imported,
+    };
+    let verdict: Option<String> = row.get(3)?;
+    Ok(RunLine {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        stage,
+        verdict: verdict.map(|word| of_word(word, 3)).transpose()?,
+        source: of_word(row.get(4)?, 4)?,
+        started_unix_s: row.get(5)?,
+        workload: row.get(6)?,
+        command: row.get(7)?,
+        target: row.get(8)?,
+        product: row.get(9)?,
+        server_version: row.get(10)?,
+        sessions: row.get(11)?,
+        offered_per_s: row.get(12)?,
+        events_per_s: row.get(13)?,
+        queries_per_s: row.get(14)?,
+        p95_ms: row.get(15)?,
+        p99_ms: row.get(16)?,
+        errors: row
+            .get::<_, Option<i64>>(17)?
+            .map(|count| count.max(0) as u64),
+        note: row.get(18)?,
+    })
+}
+
+fn conditions(filter: &Filter) -> (String, Vec<Value>) {
+    let mut conditions = vec!["1".to_owned()];
+    let mut values: Vec<Value> = Vec::new();
+    let mut and = |condition: &str, value: Value| {
+        values.push(value);
+        conditions.push(condition.replace('?', &format!("?{}", values.len())));
+    };
+    if let Some(workload) = &filter.workload {
+        and("workload = ?", workload.clone().into());
+    }
+    if let Some(target) = &filter.target {
+        and(
+            "instr(lower(target_url || ' ' || product || ' ' || server_version), lower(?)) > 0",
+            target.clone().into(),
+        );
+    }
+    if let Some(verdict) = filter.verdict {
+        and("verdict = ?", verdict.word().to_owned().into());
+    }
+    if let Some(since_s) = filter.since_unix_s {
+        and(
+            "coalesce(started_unix_s, created_unix_s) >= ?",
+            since_s.into(),
+        );
+    }
+    if let Some(until_s) = filter.until_unix_s {
+        and(
+            "coalesce(started_unix_s, created_unix_s) < ?",
+            until_s.into(),
+        );
+    }
+    if let Some(note) = &filter.note {
+        and("instr(lower(note), lower(?)) > 0", note.clone().into());
+    }
+    (conditions.join(" AND "), values)
+}
+
+/// The value of the vocabulary that a word stands for.
+pub(crate) fn of_word<T: DeserializeOwned>(word: String, column: usize) -> rusqlite::Result<T> {
+    serde_json::from_value(serde_json::Value::String(word)).map_err(|error| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
+    })
+}

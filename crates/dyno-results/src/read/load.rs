@@ -1,0 +1,345 @@
+//! A run as it was recorded.
+
+use dyno_core::finding::{Finding, Verdict};
+use dyno_core::interval::Counters;
+use dyno_core::record::{
+    Event, Fact, NotObserved, RunHead, RunRecord, RunState, Series, SeriesKey, SessionShare,
+    Setting,
+};
+use dyno_core::summary::{IntervalSummary, Percentile, Recorded, RunSummary};
+use rusqlite::Row;
+use rusqlite::types::Type;
+use serde::de::DeserializeOwned;
+
+use super::list::of_word;
+use crate::error::ResultsError;
+use crate::open::Results;
+
+/// How many histograms of spans [`Scope::whole`] holds at most, about: each takes some 20 KB.
+pub const SPANS_HELD_MAX: usize = 6000;
+
+/// How much of a run to load. Head, summary, totals, facts, settings, events, sessions and
+/// findings are always loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The course of the run.
+    pub intervals: bool,
+    /// At most about so many histograms of spans, over all operations: spans next to each other
+    /// are merged until there are few enough. 0 loads none.
+    pub spans_held_max: usize,
+    /// What was observed.
+    pub series: bool,
+}
+
+impl Scope {
+    /// What a summary shows: neither spans nor samples.
+    pub fn summary() -> Self {
+        Self {
+            intervals: true,
+            spans_held_max: 0,
+            series: false,
+        }
+    }
+
+    /// Everything, with the spans of long runs merged to at most [`SPANS_HELD_MAX`].
+    pub fn whole() -> Self {
+        Self {
+            intervals: true,
+            spans_held_max: SPANS_HELD_MAX,
+            series: true,
+        }
+    }
+
+    /// Everything as it is stored. A day with ten operations may take 2 GB; [`Results::spans`]
+    /// reads the same one after another.
+    pub fn every() -> Self {
+        Self {
+            spans_held_max: usize::MAX,
+            ..Self::whole()
+        }
+    }
+}
+
+impl Results {
+    /// A run. One that never finished has no summary; the rest is what was saved of it.
+    ///
+    /// # Errors
+    /// The run is not there, or cannot be read.
+    pub fn load(&self, id: i64, scope: &Scope) -> Result<RunRecord, ResultsError> {
+        let doing = "load a run from";
+        self.check_run(id, doing)?;
+        // Within one transaction, so that a run that goes on is read as it was at one instant.
+        let begun = self.connection.unchecked_transaction();
+        let _reading = begun.map_err(|error| self.at(doing).sqlite(error))?;
+        let operations = self.operations(id, scope.spans_held_max, doing)?;
+        self.loaded(id, scope)
+            .map(|run| RunRecord { operations, ..run })
+            .map_err(|error| self.explain(doing, error))
+    }
+
+    /// The findings of a run and its verdict.
+    pub(crate) fn judgement(
+        &self,
+        id: i64,
+        doing: &str,
+    ) -> Result<(Vec<Finding>, Option<Verdict>), ResultsError> {
+        self.check_run(id, doing)?;
+        let read = || Ok((self.findings(id)?, self.verdict(id)?));
+        read().map_err(|error| self.explain(doing, error))
+    }
+
+    fn loaded(&self, id: i64, scope: &Scope) -> rusqlite::Result<RunRecord> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT state, head, summary FROM run WHERE id = ?1")?;
+        let (state, head, summary): (RunState, RunHead, Option<RunSummary>) =
+            statement.query_row([id], |row| {
+                Ok((
+                    of_word(row.get(0)?, 0)?,
+                    json(row, 1)?,
+                    optional_json(row, 2)?,
+                ))
+            })?;
+        let mut run = RunRecord {
+            id,
+            state,
+            head,
+            summary,
+            intervals: self.intervals(id, scope.intervals)?,
+            operations: Vec::new(),
+            series: self.series(id, scope.series)?,
+            not_observed: self.not_observed(id)?,
+            facts: self.facts(id)?,
+            settings: self.settings(id)?,
+            events: self.events(id)?,
+            sessions: self.sessions(id)?,
+            findings: self.findings(id)?,
+            verdict: self.verdict(id)?,
+        };
+        if let Some(summary) = &mut run.summary {
+            summary.verdict = run.verdict;
+            summary.findings.clone_from(&run.findings);
+            summary.not_observed.clone_from(&run.not_observed);
+            summary.recorded = Some(Recorded {
+                file: self.path.display().to_string(),
+                id,
+                name: run.head.name.clone(),
+            });
+        }
+        Ok(run)
+    }
+
+    fn verdict(&self, id: i64) -> rusqlite::Result<Option<Verdict>> {
+        let sql = "SELECT verdict FROM run WHERE id = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let word: Option<String> = statement.query_row([id], |row| row.get(0))?;
+        word.map(|word| of_word(word, 0)).transpose()
+    }
+
+    fn intervals(&self, id: i64, wanted: bool) -> rusqlite::Result<Vec<IntervalSummary>> {
+        let sql = "SELECT at_s, length_s, sessions, events, reads, writes, other, errors,
+                       errors_seen, reconnects, retries, rows, bytes_in, bytes_out, max_ms,
+                       backlog, concurrency, percentiles
+                   FROM interval WHERE run_id = ?1 ORDER BY number";
+        if !wanted {
+            return Ok(Vec::new());
+        }
+        self.rows(sql, id, interval)
+    }
+
+    fn series(&self, id: i64, wanted: bool) -> rusqlite::Result<Vec<Series>> {
+        let sql = "SELECT number, name, unit, source, kind FROM series
+                   WHERE run_id = ?1 ORDER BY number";
+        if !wanted {
+            return Ok(Vec::new());
+        }
+        let numbered = self.rows(sql, id, |row| {
+            let key = SeriesKey {
+                name: row.get(1)?,
+                unit: row.get(2)?,
+                source: row.get(3)?,
+            };
+            let series = Series {
+                key,
+                kind: of_word(row.get(4)?, 4)?,
+                points: Vec::new(),
+            };
+            Ok((row.get::<_, u32>(0)?, series))
+        })?;
+        let highest = numbered
+            .last()
+            .map_or(0, |(number, _)| *number as usize + 1);
+        let mut points: Vec<Vec<(f64, f64)>> = vec![Vec::new(); highest];
+        let sql = "SELECT series, at_s, value FROM sample WHERE run_id = ?1
+                   ORDER BY at_s, series";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([id])?;
+        while let Some(row) = rows.next()? {
+            let number: u32 = row.get(0)?;
+            if let Some(points) = points.get_mut(number as usize) {
+                points.push((row.get(1)?, row.get(2)?));
+            }
+        }
+        let with_points = numbered.into_iter().map(|(number, series)| Series {
+            points: std::mem::take(&mut points[number as usize]),
+            ..series
+        });
+        Ok(with_points.collect())
+    }
+
+    fn not_observed(&self, id: i64) -> rusqlite::Result<Vec<NotObserved>> {
+        let sql = "SELECT what, why FROM not_observed WHERE run_id = ?1 ORDER BY what";
+        self.rows(sql, id, |row| {
+            Ok(NotObserved {
+                what: row.get(0)?,
+                why: row.get(1)?,
+            })
+        })
+    }
+
+    fn facts(&self, id: i64) -> rusqlite::Result<Vec<Fact>> {
+        let sql = "SELECT name, value, source FROM fact WHERE run_id = ?1 ORDER BY name";
+        self.rows(sql, id, |row| {
+            Ok(Fact {
+                name: row.get(0)?,
+                value: row.get(1)?,
+                source: row.get(2)?,
+            })
+        })
+    }
+
+    fn settings(&self, id: i64) -> rusqlite::Result<Vec<Setting>> {
+        let sql = "SELECT name, at_start, at_end FROM setting WHERE run_id = ?1 ORDER BY name";
+        self.rows(sql, id, |row| {
+            Ok(Setting {
+                name: row.get(0)?,
+                start: row.get(1)?,
+                end: row.get(2)?,
+            })
+        })
+    }
+
+    fn events(&self, id: i64) -> rusqlite::Result<Vec<Event>> {
+        let sql = "SELECT at_s, until_s, kind, text FROM event WHERE run_id = ?1 ORDER BY number";
+        self.rows(sql, id, |row| {
+            Ok(Event {
+                at_s: row.get(0)?,
+                until_s: row.get(1)?,
+                kind: of_word(row.get(2)?, 2)?,
+                text: row.get(3)?,
+            })
+        })
+    }
+
+    fn sessions(&self, id: i64) -> rusqlite::Result<Vec<SessionShare>> {
+        let sql = "SELECT session, worker, events, busy_s FROM session
+                   WHERE run_id = ?1 ORDER BY session";
+        self.rows(sql, id, |row| {
+            Ok(SessionShare {
+                session: row.get(0)?,
+                worker: row.get(1)?,
+                events: count(row, 2)?,
+                busy_s: row.get(3)?,
+            })
+        })
+    }
+
+    fn findings(&self, id: i64) -> rusqlite::Result<Vec<Finding>> {
+        let sql = "SELECT check_name, check_no, outcome, evidence, rule, numbers, advice, waived
+                   FROM finding WHERE run_id = ?1 ORDER BY number";
+        self.rows(sql, id, |row| {
+            Ok(Finding {
+                check: row.get(0)?,
+                number: row.get(1)?,
+                outcome: of_word(row.get(2)?, 2)?,
+                evidence: row.get(3)?,
+                rule: row.get(4)?,
+                numbers: json(row, 5)?,
+                advice: row.get(6)?,
+                waived: row.get(7)?,
+            })
+        })
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        id: i64,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([id], read)?;
+        rows.collect()
+    }
+
+    /// A value that cannot be read is not SQLite's fault.
+    fn explain(&self, doing: &str, error: rusqlite::Error) -> ResultsError {
+        let at = self.at(doing);
+        match error {
+            rusqlite::Error::FromSqlConversionFailure(_, _, why) => {
+                at.unreadable("a stored value", why)
+            }
+            error => at.sqlite(error),
+        }
+    }
+}
+
+fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
+    Ok(IntervalSummary {
+        at_s: row.get(0)?,
+        length_s: row.get(1)?,
+        sessions: row.get(2)?,
+        counters: Counters {
+            events: count(row, 3)?,
+            reads: count(row, 4)?,
+            writes: count(row, 5)?,
+            other: count(row, 6)?,
+            errors: count(row, 7)?,
+            reconnects: count(row, 9)?,
+            retries: count(row, 10)?,
+            rows: count(row, 11)?,
+            bytes_in: count(row, 12)?,
+            bytes_out: count(row, 13)?,
+        },
+        errors_seen: count(row, 8)?,
+        max_ms: row.get(14)?,
+        backlog: count(row, 15)?,
+        concurrency: row.get(16)?,
+        percentiles: percentiles(row, 17)?,
+    })
+}
+
+fn percentiles(row: &Row<'_>, index: usize) -> rusqlite::Result<Vec<Percentile>> {
+    let told: serde_json::Map<String, serde_json::Value> = json(row, index)?;
+    let percentile = |(percent, value): (&String, &serde_json::Value)| {
+        let percent = percent.parse().map_err(|error| failure(index, error))?;
+        Ok(Percentile {
+            percent,
+            value_ms: value.as_f64(),
+        })
+    };
+    told.iter().map(percentile).collect()
+}
+
+fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(index)?.max(0) as u64)
+}
+
+fn json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
+    let text = row
+        .get_ref(index)?
+        .as_str()
+        .map_err(rusqlite::Error::from)?;
+    serde_json::from_str(text).map_err(|error| failure(index, error))
+}
+
+fn optional_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<T>> {
+    match row.get_ref(index)? {
+        rusqlite::types::ValueRef::Null => Ok(None),
+        _ => json(row, index).map(Some),
+    }
+}
+
+fn failure(index: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
+}

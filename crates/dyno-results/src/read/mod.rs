@@ -1,0 +1,8 @@
+//! Reading runs.
+
+mod list;
+mod load;
+mod spans;
+
+pub use list::{Filter, RunLine, Stage};
+pub use load::{SPANS_HELD_MAX, Scope};

@@ -1,0 +1,85 @@
+//! The schema of the results file, its version, and the way from one version to the next.
+
+use dyno_core::clock;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::error::Problem;
+
+/// `PRAGMA application_id` of every results file: `Dyno` in ASCII.
+pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Dyno");
+
+/// The newest version of the schema, which is what this program writes.
+pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
+
+/// What makes version n of a file of version n - 1, in order; the first makes version 1 of an
+/// empty file. A published step is never changed: files made by it are out there.
+pub(crate) const MIGRATIONS: &[Migration] = &[concat!(
+    include_str!("v1.sql"),
+    include_str!("v1_views.sql")
+)];
+
+/// The statements of one step.
+pub(crate) type Migration = &'static str;
+
+/// What a database is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Without any content.
+    Empty,
+    /// A results file of this version.
+    Ours(i32),
+    /// Somebody else's, with this application id.
+    Foreign(i32),
+}
+
+/// What the database behind a connection is.
+pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i32>(0));
+    let application_id = number("PRAGMA application_id")?;
+    if application_id == APPLICATION_ID {
+        return Ok(Kind::Ours(number("PRAGMA user_version")?));
+    }
+    let objects = number("SELECT count(*) FROM sqlite_schema")?;
+    Ok(if application_id == 0 && objects == 0 {
+        Kind::Empty
+    } else {
+        Kind::Foreign(application_id)
+    })
+}
+
+/// Brings a database to the newest of `migrations`, all at once or not at all.
+pub(crate) fn migrate(
+    connection: &mut Connection,
+    migrations: &[Migration],
+) -> rusqlite::Result<Result<(), Problem>> {
+    // Another process may be at it too: what is decided on is read under the write lock.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let known = migrations.len() as i32;
+    let version = match kind(&transaction)? {
+        Kind::Empty => 0,
+        Kind::Ours(version) if version > known => {
+            return Ok(Err(Problem::Newer { version, known }));
+        }
+        Kind::Ours(version) => version,
+        Kind::Foreign(id) => return Ok(Err(Problem::Foreign(id))),
+    };
+    for (index, step) in migrations.iter().enumerate().skip(version.max(0) as usize) {
+        apply(&transaction, index as i32 + 1, step)?;
+    }
+    transaction.commit()?;
+    Ok(Ok(()))
+}
+
+fn apply(transaction: &Transaction<'_>, version: i32, step: &str) -> rusqlite::Result<()> {
+    transaction.execute_batch(step)?;
+    transaction.execute(
+        "INSERT INTO schema_history (version, applied_unix_s, tool) VALUES (?1, ?2, ?3)",
+        (
+            version,
+            clock::wall_time().as_secs_f64(),
+            concat!("dyno ", env!("CARGO_PKG_VERSION")),
+        ),
+    )?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", version)
+}

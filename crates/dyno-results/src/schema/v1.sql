@@ -1,0 +1,229 @@
+-- Version 1: the base. Every column is explained in docs/results.md.
+
+CREATE TABLE schema_history (
+    version         INTEGER PRIMARY KEY,
+    applied_unix_s  REAL NOT NULL,
+    tool            TEXT NOT NULL
+);
+
+CREATE TABLE run (
+    id                  INTEGER PRIMARY KEY AUTOINCREMENT,
+    name                TEXT NOT NULL UNIQUE,
+    state               TEXT NOT NULL,
+    verdict             TEXT,
+    source              TEXT NOT NULL,
+    profile             TEXT NOT NULL,
+    tool                TEXT NOT NULL,
+    created_unix_s      REAL NOT NULL,
+    started_unix_s      REAL,
+    finished_unix_s     REAL,
+    workload            TEXT NOT NULL,
+    command             TEXT NOT NULL,
+    target_url          TEXT NOT NULL,
+    product             TEXT NOT NULL,
+    server_version      TEXT NOT NULL,
+    sessions            INTEGER,
+    offered_per_s       REAL,
+    note                TEXT NOT NULL,
+    events              INTEGER,
+    events_per_s        REAL,
+    queries_per_s       REAL,
+    p95_ms              REAL,
+    p99_ms              REAL,
+    errors              INTEGER,
+    head                TEXT NOT NULL,
+    summary             TEXT,
+    pid                 INTEGER,
+    boot_id             TEXT,
+    process_start_ticks INTEGER,
+    pid_namespace       TEXT
+);
+
+CREATE TABLE interval (
+    run_id      INTEGER NOT NULL REFERENCES run (id),
+    number      INTEGER NOT NULL,
+    at_s        REAL NOT NULL,
+    length_s    REAL NOT NULL,
+    sessions    INTEGER NOT NULL,
+    events      INTEGER NOT NULL,
+    reads       INTEGER NOT NULL,
+    writes      INTEGER NOT NULL,
+    other       INTEGER NOT NULL,
+    errors      INTEGER NOT NULL,
+    errors_seen INTEGER NOT NULL,
+    reconnects  INTEGER NOT NULL,
+    retries     INTEGER NOT NULL,
+    rows        INTEGER NOT NULL,
+    bytes_in    INTEGER NOT NULL,
+    bytes_out   INTEGER NOT NULL,
+    max_ms      REAL NOT NULL,
+    backlog     INTEGER NOT NULL,
+    concurrency INTEGER NOT NULL,
+    percentiles TEXT NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
+
+CREATE TABLE operation (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
+
+-- With a row number: a histogram would not fit beside others in a page of an index.
+CREATE TABLE span (
+    run_id           INTEGER NOT NULL REFERENCES run (id),
+    number           INTEGER NOT NULL,
+    operation        INTEGER NOT NULL,
+    from_s           REAL NOT NULL,
+    to_s             REAL NOT NULL,
+    count            INTEGER NOT NULL,
+    sum_ns           INTEGER NOT NULL,
+    min_ns           INTEGER NOT NULL,
+    max_ns           INTEGER NOT NULL,
+    p50_ns           INTEGER,
+    p95_ns           INTEGER,
+    p99_ns           INTEGER,
+    p999_ns          INTEGER,
+    response_p50_ns  INTEGER,
+    response_p95_ns  INTEGER,
+    response_p99_ns  INTEGER,
+    response_p999_ns INTEGER,
+    service          BLOB,
+    response         BLOB,
+    sum_ms           REAL GENERATED ALWAYS AS (sum_ns / 1e6) VIRTUAL,
+    min_ms           REAL GENERATED ALWAYS AS (min_ns / 1e6) VIRTUAL,
+    max_ms           REAL GENERATED ALWAYS AS (max_ns / 1e6) VIRTUAL,
+    p50_ms           REAL GENERATED ALWAYS AS (p50_ns / 1e6) VIRTUAL,
+    p95_ms           REAL GENERATED ALWAYS AS (p95_ns / 1e6) VIRTUAL,
+    p99_ms           REAL GENERATED ALWAYS AS (p99_ns / 1e6) VIRTUAL,
+    p999_ms          REAL GENERATED ALWAYS AS (p999_ns / 1e6) VIRTUAL,
+    response_p50_ms  REAL GENERATED ALWAYS AS (response_p50_ns / 1e6) VIRTUAL,
+    response_p95_ms  REAL GENERATED ALWAYS AS (response_p95_ns / 1e6) VIRTUAL,
+    response_p99_ms  REAL GENERATED ALWAYS AS (response_p99_ns / 1e6) VIRTUAL,
+    response_p999_ms REAL GENERATED ALWAYS AS (response_p999_ns / 1e6) VIRTUAL,
+    UNIQUE (run_id, number)
+);
+
+CREATE TABLE total (
+    run_id           INTEGER NOT NULL REFERENCES run (id),
+    operation        INTEGER NOT NULL,
+    from_s           REAL NOT NULL,
+    to_s             REAL NOT NULL,
+    count            INTEGER NOT NULL,
+    sum_ns           INTEGER NOT NULL,
+    min_ns           INTEGER NOT NULL,
+    max_ns           INTEGER NOT NULL,
+    p50_ns           INTEGER,
+    p95_ns           INTEGER,
+    p99_ns           INTEGER,
+    p999_ns          INTEGER,
+    response_p50_ns  INTEGER,
+    response_p95_ns  INTEGER,
+    response_p99_ns  INTEGER,
+    response_p999_ns INTEGER,
+    service          BLOB,
+    response         BLOB,
+    sum_ms           REAL GENERATED ALWAYS AS (sum_ns / 1e6) VIRTUAL,
+    min_ms           REAL GENERATED ALWAYS AS (min_ns / 1e6) VIRTUAL,
+    max_ms           REAL GENERATED ALWAYS AS (max_ns / 1e6) VIRTUAL,
+    p50_ms           REAL GENERATED ALWAYS AS (p50_ns / 1e6) VIRTUAL,
+    p95_ms           REAL GENERATED ALWAYS AS (p95_ns / 1e6) VIRTUAL,
+    p99_ms           REAL GENERATED ALWAYS AS (p99_ns / 1e6) VIRTUAL,
+    p999_ms          REAL GENERATED ALWAYS AS (p999_ns / 1e6) VIRTUAL,
+    response_p50_ms  REAL GENERATED ALWAYS AS (response_p50_ns / 1e6) VIRTUAL,
+    response_p95_ms  REAL GENERATED ALWAYS AS (response_p95_ns / 1e6) VIRTUAL,
+    response_p99_ms  REAL GENERATED ALWAYS AS (response_p99_ns / 1e6) VIRTUAL,
+    response_p999_ms REAL GENERATED ALWAYS AS (response_p999_ns / 1e6) VIRTUAL,
+    PRIMARY KEY (run_id, operation)
+);
+
+CREATE TABLE series (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    unit   TEXT NOT NULL,
+    source TEXT NOT NULL,
+    kind   TEXT NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
+
+-- In the order of time, so that a run is written at one end and read in one sweep.
+CREATE TABLE sample (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    at_s   REAL NOT NULL,
+    series INTEGER NOT NULL,
+    value  REAL NOT NULL,
+    PRIMARY KEY (run_id, at_s, series)
+) WITHOUT ROWID;
+
+CREATE TABLE fact (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    name   TEXT NOT NULL,
+    value  TEXT NOT NULL,
+    source TEXT NOT NULL,
+    PRIMARY KEY (run_id, name)
+) WITHOUT ROWID;
+
+CREATE TABLE setting (
+    run_id   INTEGER NOT NULL REFERENCES run (id),
+    name     TEXT NOT NULL,
+    at_start TEXT,
+    at_end   TEXT,
+    PRIMARY KEY (run_id, name)
+) WITHOUT ROWID;
+
+CREATE TABLE event (
+    run_id  INTEGER NOT NULL REFERENCES run (id),
+    number  INTEGER NOT NULL,
+    at_s    REAL NOT NULL,
+    until_s REAL,
+    kind    TEXT NOT NULL,
+    text    TEXT NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
+
+CREATE TABLE not_observed (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    what   TEXT NOT NULL,
+    why    TEXT NOT NULL,
+    PRIMARY KEY (run_id, what)
+) WITHOUT ROWID;
+
+CREATE TABLE error (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    code   TEXT NOT NULL,
+    count  INTEGER NOT NULL,
+    sample TEXT NOT NULL,
+    PRIMARY KEY (run_id, code)
+) WITHOUT ROWID;
+
+CREATE TABLE session (
+    run_id  INTEGER NOT NULL REFERENCES run (id),
+    session INTEGER NOT NULL,
+    worker  INTEGER NOT NULL,
+    events  INTEGER NOT NULL,
+    busy_s  REAL NOT NULL,
+    PRIMARY KEY (run_id, session)
+) WITHOUT ROWID;
+
+CREATE TABLE finding (
+    run_id     INTEGER NOT NULL REFERENCES run (id),
+    number     INTEGER NOT NULL,
+    check_name TEXT NOT NULL,
+    check_no   INTEGER NOT NULL,
+    outcome    TEXT NOT NULL,
+    evidence   TEXT NOT NULL,
+    rule       TEXT NOT NULL,
+    numbers    TEXT NOT NULL,
+    advice     TEXT NOT NULL,
+    waived     TEXT,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
+
+CREATE TABLE waiver (
+    run_id     INTEGER NOT NULL REFERENCES run (id),
+    check_name TEXT NOT NULL,
+    reason     TEXT NOT NULL,
+    PRIMARY KEY (run_id, check_name)
+) WITHOUT ROWID;

@@ -1,0 +1,100 @@
+//! A whole run at once, recorded elsewhere.
+
+use dyno_core::finding::Waiver;
+use dyno_core::record::{Operation, RunRecord};
+
+use super::judge::write_judgement;
+use super::rows::{insert_run, is_taken};
+use super::{Draft, Ending, Record, SeriesId};
+use crate::codec::{Measured, SpanRow};
+use crate::error::{Problem, ResultsError};
+use crate::open::Results;
+use crate::process::Process;
+
+impl Results {
+    /// Enters a whole run and returns its number; the record's own is not used. What it holds of
+    /// the time after the first hour is consolidated as if it had been recorded here.
+    ///
+    /// # Errors
+    /// A run of its name is there already, or the file cannot be written to. Nothing is written
+    /// then.
+    pub fn import(&mut self, run: &RunRecord) -> Result<i64, ResultsError> {
+        let doing = "import a run into";
+        let mut draft = drafted(run);
+        let ending = Ending {
+            state: run.state,
+            summary: run.summary.clone(),
+            totals: totals(&run.operations),
+            sessions: run.sessions.clone(),
+            finished_unix_s: dyno_core::clock::wall_time().as_secs_f64(),
+            why: None,
+        };
+        let entered = self.transact(doing, |connection| {
+            if is_taken(connection, &run.head.name)? {
+                return Ok(None);
+            }
+            let id = insert_run(connection, &run.head, run.state, &Process::default())?;
+            draft.write(connection, id)?;
+            ending.write(connection, id, &mut draft)?;
+            write_judgement(connection, id, &run.findings, run.verdict, &waivers(run))?;
+            Ok(Some(id))
+        })?;
+        let taken = || Problem::NameTaken(run.head.name.clone());
+        entered.ok_or_else(|| self.at(doing).error(taken()))
+    }
+}
+
+fn drafted(run: &RunRecord) -> Draft {
+    let mut draft = Draft::new(usize::MAX);
+    // Named before anything else, in their order.
+    for operation in &run.operations {
+        draft.operation(&operation.name);
+    }
+    for interval in &run.intervals {
+        draft.take(Record::Interval(Box::new(interval.clone()), Vec::new()));
+    }
+    for operation in &run.operations {
+        for span in &operation.spans {
+            let measured = Measured::from(span);
+            draft.span(&operation.name, span.from_s, span.to_s, measured);
+        }
+    }
+    for (series, number) in run.series.iter().zip(0..) {
+        let id = SeriesId(number);
+        draft.take(Record::Series(id, series.key.clone(), series.kind));
+        for &(at_s, value) in &series.points {
+            draft.take(Record::Samples(at_s, vec![(id, value)]));
+        }
+    }
+    draft.take(Record::Facts(run.facts.clone()));
+    for setting in &run.settings {
+        draft.setting(&setting.name, setting.start.as_deref(), false);
+        draft.setting(&setting.name, setting.end.as_deref(), true);
+    }
+    for event in &run.events {
+        draft.take(Record::Event(event.clone()));
+    }
+    for gap in &run.not_observed {
+        draft.take(Record::NotObserved(gap.clone()));
+    }
+    draft
+}
+
+fn totals(operations: &[Operation]) -> Vec<(String, SpanRow)> {
+    let with_total = operations.iter().filter_map(|operation| {
+        let total = operation.total.as_ref()?;
+        Some((operation.name.clone(), SpanRow::total(total)))
+    });
+    with_total.collect()
+}
+
+fn waivers(run: &RunRecord) -> Vec<Waiver> {
+    let waived = run.findings.iter().filter_map(|finding| {
+        let reason = finding.waived.clone()?;
+        Some(Waiver {
+            check: finding.check.clone(),
+            reason,
+        })
+    });
+    waived.collect()
+}

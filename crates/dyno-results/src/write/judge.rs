@@ -1,0 +1,131 @@
+//! Findings, verdicts and waivers of runs that are in the file.
+
+use dyno_core::finding::{Finding, Verdict, Waiver};
+use dyno_core::summary::RunSummary;
+use rusqlite::{Connection, params};
+
+use super::ending::write_summary;
+use super::rows::{json, word};
+use crate::error::ResultsError;
+use crate::open::Results;
+
+impl Results {
+    /// Keeps what was found about a run, instead of what was found before.
+    ///
+    /// # Errors
+    /// The run is not there, or the file cannot be written to.
+    pub fn judge(
+        &mut self,
+        id: i64,
+        findings: &[Finding],
+        verdict: Verdict,
+        waivers: &[Waiver],
+    ) -> Result<(), ResultsError> {
+        let doing = "keep the verdict in";
+        self.check_run(id, doing)?;
+        self.transact(doing, |connection| {
+            write_judgement(connection, id, findings, Some(verdict), waivers)
+        })
+    }
+
+    /// Keeps what a run came to, where it has become known only after the run was finished, such
+    /// as its costs. Verdict, findings and intervals in it are passed over: they have tables.
+    ///
+    /// # Errors
+    /// The run is not there, or the file cannot be written to.
+    pub fn set_summary(&mut self, id: i64, summary: &RunSummary) -> Result<(), ResultsError> {
+        let doing = "keep the summary in";
+        self.check_run(id, doing)?;
+        self.transact(doing, |connection| write_summary(connection, id, summary))
+    }
+
+    /// The waivers of a run, by check.
+    ///
+    /// # Errors
+    /// The run is not there, or the file cannot be read.
+    pub fn waivers(&self, id: i64) -> Result<Vec<Waiver>, ResultsError> {
+        let doing = "read the waivers in";
+        self.check_run(id, doing)?;
+        let read = || -> rusqlite::Result<Vec<Waiver>> {
+            let sql = "SELECT check_name, reason FROM waiver WHERE run_id = ?1";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let rows = statement.query_map([id], |row| {
+                Ok(Waiver {
+                    check: row.get(0)?,
+                    reason: row.get(1)?,
+                })
+            })?;
+            rows.collect()
+        };
+        read().map_err(|error| self.at(doing).sqlite(error))
+    }
+
+    /// Waives findings of a run for a reason, and returns the verdict of those that remain; `None`
+    /// if the run was not judged yet. What is waived stays so when the run is judged again only if
+    /// the judge is given [`Results::waivers`].
+    ///
+    /// # Errors
+    /// The run is not there, or the file cannot be written to.
+    pub fn waive(&mut self, id: i64, waiver: &Waiver) -> Result<Option<Verdict>, ResultsError> {
+        let doing = "keep the waiver in";
+        let (mut findings, judged) = self.judgement(id, doing)?;
+        for finding in &mut findings {
+            if finding.check == waiver.check {
+                finding.waived = Some(waiver.reason.clone());
+            }
+        }
+        let verdict = judged.map(|_| dyno_core::finding::verdict(&findings));
+        let mut waivers = self.waivers(id)?;
+        waivers.retain(|own| own.check != waiver.check);
+        waivers.push(waiver.clone());
+        self.transact(doing, |connection| {
+            write_judgement(connection, id, &findings, verdict, &waivers)
+        })?;
+        Ok(verdict)
+    }
+}
+
+/// Within a transaction.
+pub(super) fn write_judgement(
+    connection: &Connection,
+    id: i64,
+    findings: &[Finding],
+    verdict: Option<Verdict>,
+    waivers: &[Waiver],
+) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM finding WHERE run_id = ?1", [id])?;
+    connection.execute("DELETE FROM waiver WHERE run_id = ?1", [id])?;
+    for (number, finding) in findings.iter().enumerate() {
+        connection
+            .prepare_cached(
+                "INSERT INTO finding (run_id, number, check_name, check_no, outcome, evidence,
+                     rule, numbers, advice, waived)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?
+            .execute(params![
+                id,
+                number as i64,
+                finding.check,
+                finding.number,
+                word(finding.outcome)?,
+                finding.evidence,
+                finding.rule,
+                json(&finding.numbers)?,
+                finding.advice,
+                finding.waived,
+            ])?;
+    }
+    for waiver in waivers {
+        connection.execute(
+            "INSERT OR REPLACE INTO waiver (run_id, check_name, reason) VALUES (?1, ?2, ?3)",
+            params![id, waiver.check, waiver.reason],
+        )?;
+    }
+    let verdict = verdict.map(word).transpose()?;
+    connection
+        .execute(
+            "UPDATE run SET verdict = ?2 WHERE id = ?1",
+            params![id, verdict],
+        )
+        .map(drop)
+}

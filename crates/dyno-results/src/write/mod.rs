@@ -1,0 +1,316 @@
+//! Writing a run while it goes on: a transaction per interval, so that whoever kills the process
+//! loses at most the last one.
+
+use std::path::Path;
+
+use dyno_core::finding::{Finding, Verdict, Waiver};
+use dyno_core::interval::Latencies;
+use dyno_core::record::{
+    Event, Fact, NotObserved, RunHead, RunState, SeriesKey, SeriesKind, SessionShare,
+};
+use dyno_core::summary::{IntervalSummary, RunSummary, TargetSummary};
+use rusqlite::TransactionBehavior;
+
+use crate::codec::Measured;
+use crate::error::{Problem, ResultsError};
+use crate::open::Results;
+use crate::process::Process;
+
+mod draft;
+mod ending;
+mod import;
+mod judge;
+mod rows;
+mod samples;
+mod spans;
+
+pub(crate) use draft::Draft;
+pub use draft::PENDING_MAX;
+pub use ending::Ending;
+pub use spans::{COARSE_S, FINE_S};
+
+/// Names a series within its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SeriesId(pub(crate) u32);
+
+/// Something to be written down about a run.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// The measurement began; seconds since the Unix epoch.
+    Started(f64),
+    /// What the target turned out to be.
+    Target(TargetSummary),
+    /// An interval, and what each operation did in it; `event` first.
+    Interval(Box<IntervalSummary>, Vec<(String, Measured)>),
+    /// A series, before its first sample.
+    Series(SeriesId, SeriesKey, SeriesKind),
+    /// Values at an instant, in seconds from the start of the measurement.
+    Samples(f64, Vec<(SeriesId, f64)>),
+    /// The host, the server and the client. A fact of the same name replaces an earlier one.
+    Facts(Vec<Fact>),
+    /// The server's settings as (name, value).
+    Settings {
+        /// What they are.
+        values: Vec<(String, String)>,
+        /// At the end of the run, not at its start.
+        at_end: bool,
+    },
+    /// Something happened.
+    Event(Event),
+    /// Something could not be observed.
+    NotObserved(NotObserved),
+}
+
+impl Record {
+    /// An interval from a recorder's latencies, which are brought to two significant digits here.
+    pub fn interval(summary: &IntervalSummary, operations: &[(&str, &Latencies)]) -> Self {
+        let measured = operations
+            .iter()
+            .map(|(name, latencies)| ((*name).to_owned(), Measured::from(*latencies)));
+        Self::Interval(Box::new(summary.clone()), measured.collect())
+    }
+}
+
+/// Writes one run into a results file. What is written is there for readers after the next
+/// interval, or after [`RunWriter::flush`].
+#[derive(Debug)]
+pub struct RunWriter {
+    results: Results,
+    id: i64,
+    name: String,
+    draft: Draft,
+    series: u32,
+}
+
+impl Results {
+    /// Enters a run, which is `running` until it is finished. If the name is taken, the run gets
+    /// the name with the next free number behind it: see [`RunWriter::name`].
+    ///
+    /// # Errors
+    /// The file cannot be written to.
+    pub fn begin(mut self, head: &RunHead) -> Result<RunWriter, ResultsError> {
+        let at = crate::error::At {
+            doing: "enter a run in",
+            path: &self.path,
+            patience_s: self.patience.as_secs_f64(),
+        };
+        let entered = (|| {
+            let transaction = self
+                .connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let name = rows::free_name(&transaction, &head.name)?;
+            let head = RunHead {
+                name: name.clone(),
+                ..head.clone()
+            };
+            let process = Process::current();
+            let id = rows::insert_run(&transaction, &head, RunState::Running, &process)?;
+            transaction.commit()?;
+            Ok((id, name))
+        })();
+        let (id, name) = entered.map_err(|error| at.sqlite(error))?;
+        Ok(RunWriter {
+            results: self,
+            id,
+            name,
+            draft: Draft::new(PENDING_MAX),
+            series: 0,
+        })
+    }
+}
+
+impl RunWriter {
+    /// The run's number.
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// The run's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.results.path()
+    }
+
+    /// The file, to read from it.
+    pub fn results(&self) -> &Results {
+        &self.results
+    }
+
+    /// Takes a record. An interval is written at once with all that came before it.
+    ///
+    /// # Errors
+    /// It could not be written. It is kept, and tried again with the next interval.
+    pub fn write(&mut self, record: Record) -> Result<(), ResultsError> {
+        let interval = matches!(record, Record::Interval(..));
+        self.draft.take(record);
+        if interval { self.flush() } else { Ok(()) }
+    }
+
+    /// The measurement began.
+    pub fn started(&mut self, measure_start_unix_s: f64) -> Result<(), ResultsError> {
+        self.write(Record::Started(measure_start_unix_s))
+    }
+
+    /// What the target turned out to be.
+    pub fn target(&mut self, target: &TargetSummary) -> Result<(), ResultsError> {
+        self.write(Record::Target(target.clone()))
+    }
+
+    /// An interval, with the latencies of each operation, `event` first. See [`RunWriter::write`].
+    pub fn interval(
+        &mut self,
+        summary: &IntervalSummary,
+        operations: &[(&str, &Latencies)],
+    ) -> Result<(), ResultsError> {
+        self.write(Record::interval(summary, operations))
+    }
+
+    /// A new series.
+    pub fn series(&mut self, key: &SeriesKey, kind: SeriesKind) -> Result<SeriesId, ResultsError> {
+        let id = SeriesId(self.series);
+        self.series += 1;
+        self.write(Record::Series(id, key.clone(), kind))?;
+        Ok(id)
+    }
+
+    /// Values at an instant. What is not finite is passed over.
+    pub fn sample(&mut self, at_s: f64, values: &[(SeriesId, f64)]) -> Result<(), ResultsError> {
+        self.write(Record::Samples(at_s, values.to_vec()))
+    }
+
+    /// A fact. One of the same name is replaced.
+    pub fn fact(&mut self, fact: &Fact) -> Result<(), ResultsError> {
+        self.write(Record::Facts(vec![fact.clone()]))
+    }
+
+    /// A setting at the start or at the end.
+    pub fn setting(&mut self, name: &str, value: &str, at_end: bool) -> Result<(), ResultsError> {
+        self.write(Record::Settings {
+            values: vec![(name.to_owned(), value.to_owned())],
+            at_end,
+        })
+    }
+
+    /// Something happened.
+    pub fn event(&mut self, event: &Event) -> Result<(), ResultsError> {
+        self.write(Record::Event(event.clone()))
+    }
+
+    /// Something could not be observed.
+    pub fn not_observed(&mut self, gap: &NotObserved) -> Result<(), ResultsError> {
+        self.write(Record::NotObserved(gap.clone()))
+    }
+
+    /// Writes what was taken and is not written yet.
+    ///
+    /// # Errors
+    /// It could not be written. It is kept, up to [`PENDING_MAX`] rows.
+    pub fn flush(&mut self) -> Result<(), ResultsError> {
+        if self.draft.is_written() {
+            return Ok(());
+        }
+        let written = self.transact(|transaction, id, draft| draft.write(transaction, id));
+        if written.is_ok() {
+            self.draft.written();
+        }
+        written
+    }
+
+    /// How many records were lost because too many could not be written for too long.
+    pub fn lost(&self) -> u64 {
+        self.draft.lost()
+    }
+
+    /// The run has ended. `totals` are the latencies of the whole measurement by operation,
+    /// `event` first.
+    ///
+    /// # Errors
+    /// It could not be written, and may be tried again.
+    pub fn finish(
+        &mut self,
+        summary: &RunSummary,
+        state: RunState,
+        totals: &[(&str, &Latencies)],
+        sessions: &[SessionShare],
+    ) -> Result<(), ResultsError> {
+        self.end(&Ending::new(summary, state, totals, sessions))
+    }
+
+    /// The same of an ending made before.
+    pub fn end(&mut self, ending: &Ending) -> Result<(), ResultsError> {
+        let written = self.transact(|transaction, id, draft| {
+            draft.write(transaction, id)?;
+            ending.write(transaction, id, draft)
+        });
+        if written.is_ok() {
+            self.draft.written();
+        }
+        written
+    }
+
+    /// The run failed before there was anything to sum up.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn abandon(&mut self, why: &str) -> Result<(), ResultsError> {
+        self.end(&Ending::failed(why))
+    }
+
+    /// See [`Results::judge`].
+    pub fn judge(
+        &mut self,
+        findings: &[Finding],
+        verdict: Verdict,
+        waivers: &[Waiver],
+    ) -> Result<(), ResultsError> {
+        self.results.judge(self.id, findings, verdict, waivers)
+    }
+
+    fn transact(
+        &mut self,
+        write: impl FnOnce(&rusqlite::Connection, i64, &mut Draft) -> rusqlite::Result<()>,
+    ) -> Result<(), ResultsError> {
+        let id = self.id;
+        let draft = &mut self.draft;
+        self.results
+            .transact("record a run in", |connection| write(connection, id, draft))
+    }
+}
+
+impl Results {
+    /// Does something all at once or not at all.
+    pub(crate) fn transact<T>(
+        &mut self,
+        doing: &str,
+        write: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, ResultsError> {
+        let written = (|| {
+            let transaction = self
+                .connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = write(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        })();
+        written.map_err(|error| self.at(doing).sqlite(error))
+    }
+
+    /// A run that is not there is an error of its own.
+    pub(crate) fn check_run(&self, id: i64, doing: &str) -> Result<(), ResultsError> {
+        let at = self.at(doing);
+        let there = self
+            .connection
+            .prepare_cached("SELECT 1 FROM run WHERE id = ?1")
+            .and_then(|mut statement| statement.exists([id]))
+            .map_err(|error| at.sqlite(error))?;
+        if there {
+            Ok(())
+        } else {
+            Err(at.error(Problem::NoSuchRun(id.to_string())))
+        }
+    }
+}

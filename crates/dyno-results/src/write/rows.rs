@@ -1,0 +1,330 @@
+//! The rows of a run as statements.
+
+use dyno_core::record::{Event, Fact, NotObserved, RunHead, RunState, SeriesKey, SeriesKind};
+use dyno_core::summary::{IntervalSummary, Percentile, TargetSummary};
+use rusqlite::{Connection, params};
+use serde::Serialize;
+
+use super::samples::SampleRow;
+use super::spans::NumberedSpan;
+use crate::codec::SpanRow;
+use crate::process::Process;
+
+/// A row, or a change of one.
+#[derive(Debug)]
+pub(crate) enum Row {
+    Started(f64),
+    Target(TargetSummary),
+    Interval(u32, Box<IntervalSummary>),
+    Operation(u32, String),
+    Span(NumberedSpan),
+    Series(u32, SeriesKey, SeriesKind),
+    Sample(SampleRow),
+    Fact(Fact),
+    Setting(String, Option<String>, bool),
+    Event(u32, Event),
+    NotObserved(NotObserved),
+}
+
+impl Row {
+    pub(crate) fn write(&self, connection: &Connection, run_id: i64) -> rusqlite::Result<()> {
+        let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
+            connection.prepare_cached(sql)?.execute(values).map(drop)
+        };
+        match self {
+            Self::Started(unix_s) => run(
+                "UPDATE run SET started_unix_s = ?2 WHERE id = ?1",
+                params![run_id, unix_s],
+            ),
+            Self::Target(target) => write_target(connection, run_id, target),
+            Self::Interval(number, summary) => write_interval(connection, run_id, *number, summary),
+            Self::Operation(number, name) => run(
+                "INSERT OR REPLACE INTO operation (run_id, number, name) VALUES (?1, ?2, ?3)",
+                params![run_id, number, name],
+            ),
+            Self::Span(span) => write_span(connection, run_id, span),
+            Self::Series(number, key, kind) => run(
+                "INSERT OR REPLACE INTO series (run_id, number, name, unit, source, kind)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![run_id, number, key.name, key.unit, key.source, word(kind)?],
+            ),
+            Self::Sample(sample) => write_sample(connection, run_id, sample),
+            Self::Fact(fact) => run(
+                "INSERT OR REPLACE INTO fact (run_id, name, value, source)
+                 VALUES (?1, ?2, ?3, ?4)",
+                params![run_id, fact.name, fact.value, fact.source],
+            ),
+            Self::Setting(name, value, at_end) => run(
+                if *at_end {
+                    "INSERT INTO setting (run_id, name, at_end) VALUES (?1, ?2, ?3)
+                     ON CONFLICT DO UPDATE SET at_end = excluded.at_end"
+                } else {
+                    "INSERT INTO setting (run_id, name, at_start) VALUES (?1, ?2, ?3)
+                     ON CONFLICT DO UPDATE SET at_start = excluded.at_start"
+                },
+                params![run_id, name, value],
+            ),
+            Self::Event(number, event) => run(
+                "INSERT OR REPLACE INTO event (run_id, number, at_s, until_s, kind, text)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    run_id,
+                    number,
+                    event.at_s,
+                    event.until_s,
+                    word(event.kind)?,
+                    event.text
+                ],
+            ),
+            Self::NotObserved(gap) => run(
+                "INSERT OR REPLACE INTO not_observed (run_id, what, why) VALUES (?1, ?2, ?3)",
+                params![run_id, gap.what, gap.why],
+            ),
+        }
+    }
+}
+
+/// The name, or the name with the first free number behind it.
+pub(crate) fn free_name(connection: &Connection, name: &str) -> rusqlite::Result<String> {
+    let mut free = name.to_owned();
+    let mut number = 1;
+    while is_taken(connection, &free)? {
+        number += 1;
+        free = format!("{name}-{number}");
+    }
+    Ok(free)
+}
+
+/// Whether a run has this name.
+pub(crate) fn is_taken(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM run WHERE name = ?1")?
+        .exists([name])
+}
+
+/// Enters a run; returns its number.
+pub(crate) fn insert_run(
+    connection: &Connection,
+    head: &RunHead,
+    state: RunState,
+    process: &Process,
+) -> rusqlite::Result<i64> {
+    let drive = head.drive.as_ref();
+    connection.execute(
+        "INSERT INTO run (name, state, source, profile, tool, created_unix_s, workload, command,
+             target_url, product, server_version, sessions, offered_per_s, note, head,
+             pid, boot_id, process_start_ticks, pid_namespace)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+             ?16, ?17, ?18, ?19)",
+        params![
+            head.name,
+            word(state)?,
+            word(head.source)?,
+            word(head.profile)?,
+            head.tool,
+            head.created_unix_s,
+            head.workload.name,
+            head.workload.command,
+            head.target.url,
+            head.target.product,
+            head.target.version,
+            drive.map(|drive| drive.sessions),
+            drive
+                .and_then(|drive| drive.open_loop)
+                .map(|open_loop| open_loop.per_second),
+            head.note,
+            json(head)?,
+            process.pid,
+            process.boot_id,
+            process.start_ticks,
+            process.namespace,
+        ],
+    )?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// What the target turned out to be, in the columns and in the head.
+pub(crate) fn write_target(
+    connection: &Connection,
+    run_id: i64,
+    target: &TargetSummary,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE run SET target_url = ?2, product = ?3, server_version = ?4,
+                 head = json_set(head, '$.target', json(?5))
+             WHERE id = ?1",
+        )?
+        .execute(params![
+            run_id,
+            target.url,
+            target.product,
+            target.version,
+            json(target)?
+        ])
+        .map(drop)
+}
+
+fn write_interval(
+    connection: &Connection,
+    run_id: i64,
+    number: u32,
+    interval: &IntervalSummary,
+) -> rusqlite::Result<()> {
+    let counters = &interval.counters;
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO interval (run_id, number, at_s, length_s, sessions, events,
+                 reads, writes, other, errors, errors_seen, reconnects, retries, rows,
+                 bytes_in, bytes_out, max_ms, backlog, concurrency, percentiles)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                 ?17, ?18, ?19, ?20)",
+        )?
+        .execute(params![
+            run_id,
+            number,
+            interval.at_s,
+            interval.length_s,
+            interval.sessions,
+            whole(counters.events),
+            whole(counters.reads),
+            whole(counters.writes),
+            whole(counters.other),
+            whole(counters.errors),
+            whole(interval.errors_seen),
+            whole(counters.reconnects),
+            whole(counters.retries),
+            whole(counters.rows),
+            whole(counters.bytes_in),
+            whole(counters.bytes_out),
+            interval.max_ms,
+            whole(interval.backlog),
+            interval.concurrency,
+            percentiles(&interval.percentiles)?,
+        ])
+        .map(drop)
+}
+
+/// An object of milliseconds by percent, e.g. `{"95":4.1,"99.9":null}`.
+fn percentiles(percentiles: &[Percentile]) -> rusqlite::Result<String> {
+    let object: serde_json::Map<_, _> = percentiles
+        .iter()
+        .map(|told| (told.percent.to_string(), told.value_ms.into()))
+        .collect();
+    json(&object)
+}
+
+fn write_span(connection: &Connection, run_id: i64, span: &NumberedSpan) -> rusqlite::Result<()> {
+    let row = &span.row;
+    connection
+        .prepare_cached(
+            "INSERT INTO span (run_id, number, operation, from_s, to_s, count, sum_ns, min_ns,
+                 max_ns, p50_ns, p95_ns, p99_ns, p999_ns, response_p50_ns, response_p95_ns,
+                 response_p99_ns, response_p999_ns, service, response)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                 ?18, ?19)
+             ON CONFLICT (run_id, number) DO UPDATE SET to_s = excluded.to_s,
+                 count = excluded.count, sum_ns = excluded.sum_ns, min_ns = excluded.min_ns,
+                 max_ns = excluded.max_ns, p50_ns = excluded.p50_ns, p95_ns = excluded.p95_ns,
+                 p99_ns = excluded.p99_ns, p999_ns = excluded.p999_ns,
+                 response_p50_ns = excluded.response_p50_ns,
+                 response_p95_ns = excluded.response_p95_ns,
+                 response_p99_ns = excluded.response_p99_ns,
+                 response_p999_ns = excluded.response_p999_ns,
+                 service = excluded.service, response = excluded.response",
+        )?
+        .execute(params![
+            run_id,
+            span.number,
+            span.operation,
+            row.from_s,
+            row.to_s,
+            whole(row.count),
+            whole(row.sum_ns),
+            whole(row.min_ns),
+            whole(row.max_ns),
+            row.service_ns[0].map(whole),
+            row.service_ns[1].map(whole),
+            row.service_ns[2].map(whole),
+            row.service_ns[3].map(whole),
+            row.response_ns[0].map(whole),
+            row.response_ns[1].map(whole),
+            row.response_ns[2].map(whole),
+            row.response_ns[3].map(whole),
+            row.service,
+            row.response,
+        ])
+        .map(drop)
+}
+
+/// The latencies of an operation over the whole run.
+pub(crate) fn write_total(
+    connection: &Connection,
+    run_id: i64,
+    operation: u32,
+    row: &SpanRow,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO total (run_id, operation, from_s, to_s, count, sum_ns, min_ns,
+                 max_ns, p50_ns, p95_ns, p99_ns, p999_ns, response_p50_ns, response_p95_ns,
+                 response_p99_ns, response_p999_ns, service, response)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                 ?18)",
+        )?
+        .execute(params![
+            run_id,
+            operation,
+            row.from_s,
+            row.to_s,
+            whole(row.count),
+            whole(row.sum_ns),
+            whole(row.min_ns),
+            whole(row.max_ns),
+            row.service_ns[0].map(whole),
+            row.service_ns[1].map(whole),
+            row.service_ns[2].map(whole),
+            row.service_ns[3].map(whole),
+            row.response_ns[0].map(whole),
+            row.response_ns[1].map(whole),
+            row.response_ns[2].map(whole),
+            row.response_ns[3].map(whole),
+            row.service,
+            row.response,
+        ])
+        .map(drop)
+}
+
+fn write_sample(connection: &Connection, run_id: i64, sample: &SampleRow) -> rusqlite::Result<()> {
+    if let Some(earlier_s) = sample.instead_of_s {
+        connection
+            .prepare_cached("DELETE FROM sample WHERE run_id = ?1 AND at_s = ?2 AND series = ?3")?
+            .execute(params![run_id, earlier_s, sample.series])?;
+    }
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO sample (run_id, at_s, series, value) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![run_id, sample.at_s, sample.series, sample.value])
+        .map(drop)
+}
+
+/// SQLite's integers end at 2^63; no sum of a run does.
+pub(crate) fn whole(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A value of the vocabulary by its one word.
+pub(crate) fn word<T: Serialize>(value: T) -> rusqlite::Result<String> {
+    let value = serde_json::to_value(value).map_err(as_sqlite)?;
+    Ok(value.as_str().unwrap_or_default().to_owned())
+}
+
+/// A value as JSON text.
+pub(crate) fn json<T: Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(as_sqlite)
+}
+
+fn as_sqlite(error: serde_json::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}

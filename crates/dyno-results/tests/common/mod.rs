@@ -1,0 +1,192 @@
+//! Runs to record.
+
+#![allow(dead_code)] // no test uses all of it
+
+use dyno_core::finding::{Finding, Number, Outcome, Verdict};
+use dyno_core::interval::{Counters, ErrorCount, Latencies};
+use dyno_core::plan::{Drive, OptionValue, RandPlan};
+use dyno_core::record::{Cost, Profile, RunHead, Source};
+use dyno_core::summary::{
+    ClientCost, Fairness, IntervalSummary, LatencySummary, Percentile, Rates, RunEnd, RunSummary,
+    SCHEMA_VERSION, TargetSummary, WorkloadSummary,
+};
+
+pub fn workload() -> WorkloadSummary {
+    WorkloadSummary {
+        name: "oltp_read_write".to_owned(),
+        command: "run".to_owned(),
+        options: vec![
+            ("tables".to_owned(), OptionValue::Number(4.0)),
+            ("skip_trx".to_owned(), OptionValue::Bool(false)),
+        ],
+        changed: vec!["tables".to_owned()],
+    }
+}
+
+pub fn target() -> TargetSummary {
+    TargetSummary {
+        url: "mariadb://root@127.0.0.1/test".to_owned(),
+        product: "MariaDB".to_owned(),
+        version: "10.11.6".to_owned(),
+        tls: None,
+    }
+}
+
+pub fn head(name: &str) -> RunHead {
+    RunHead {
+        name: name.to_owned(),
+        source: Source::Dyno,
+        profile: Profile::Standard,
+        tool: "dyno 0.1.0".to_owned(),
+        created_unix_s: 1_795_000_000.25,
+        argv: vec![
+            "dyno".to_owned(),
+            "run".to_owned(),
+            "oltp_read_write".to_owned(),
+        ],
+        workload: workload(),
+        script_sha256: "00ff".to_owned(),
+        target: target(),
+        drive: Some(drive()),
+        percentiles: vec![50.0, 95.0, 99.0, 99.9],
+        note: "before the upgrade".to_owned(),
+    }
+}
+
+pub fn drive() -> Drive {
+    Drive {
+        sessions: 16,
+        workers: 2,
+        seed: 7,
+        ..Drive::default()
+    }
+}
+
+/// The `number`th second of a run, from 1.
+pub fn interval(number: u32) -> IntervalSummary {
+    IntervalSummary {
+        at_s: f64::from(number),
+        length_s: 1.0,
+        sessions: 16,
+        counters: Counters {
+            events: u64::from(number) * 10,
+            reads: 20,
+            writes: 10,
+            other: 5,
+            errors: 1,
+            reconnects: 2,
+            retries: 3,
+            rows: 4000,
+            bytes_in: 1 << 20,
+            bytes_out: 1 << 10,
+        },
+        errors_seen: 4,
+        percentiles: vec![
+            Percentile {
+                percent: 95.0,
+                value_ms: Some(4.125),
+            },
+            Percentile {
+                percent: 99.9,
+                value_ms: None,
+            },
+        ],
+        max_ms: 17.5,
+        backlog: 0,
+        concurrency: 16,
+    }
+}
+
+/// `count` latencies around `ms`.
+pub fn latencies(count: u64, ms: u64) -> Latencies {
+    let mut latencies = Latencies::default();
+    for i in 0..count {
+        latencies.record_service(ms * 1_000_000 + i * 10_000);
+    }
+    latencies
+}
+
+pub fn summary() -> RunSummary {
+    RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: "dyno 0.1.0".to_owned(),
+        started_unix_s: 1_795_000_001.5,
+        end: RunEnd::Completed,
+        workload: workload(),
+        target: target(),
+        drive: drive(),
+        rand: RandPlan::default(),
+        measured_s: 3.0,
+        elapsed_s: 3.25,
+        totals: Counters {
+            events: 60,
+            ..Counters::default()
+        },
+        rates: Rates {
+            events_per_s: 20.0,
+            queries_per_s: 35.0,
+            ..Rates::default()
+        },
+        service: LatencySummary {
+            count: 60,
+            percentiles: vec![Percentile {
+                percent: 95.0,
+                value_ms: Some(4.5),
+            }],
+            ..LatencySummary::default()
+        },
+        response: None,
+        open_loop: None,
+        events_in_grace: 1,
+        events_unfinished: 0,
+        errors: [(
+            "1213".to_owned(),
+            ErrorCount {
+                count: 4,
+                sample: "Deadlock found".to_owned(),
+            },
+        )]
+        .into(),
+        fairness: Fairness::default(),
+        endpoints: Vec::new(),
+        client: ClientCost::default(),
+        limits: vec!["the server's CPUs".to_owned()],
+        warnings: Vec::new(),
+        verdict: None,
+        findings: Vec::new(),
+        costs: vec![Cost {
+            name: "server CPU".to_owned(),
+            value: Some(120.5),
+            unit: "us".to_owned(),
+            source: "server.cpu".to_owned(),
+        }],
+        not_observed: Vec::new(),
+        recorded: None,
+        intervals: vec![interval(1)],
+    }
+}
+
+pub fn finding(check: &str, outcome: Outcome) -> Finding {
+    Finding {
+        check: check.to_owned(),
+        number: 2,
+        outcome,
+        evidence: "A worker used 97 % of its core.".to_owned(),
+        rule: "No worker uses more than 80 % of its core.".to_owned(),
+        numbers: vec![Number {
+            name: "worker CPU, largest".to_owned(),
+            value: Some(97.0),
+            unit: "percent".to_owned(),
+        }],
+        advice: "Give it more workers.".to_owned(),
+        waived: None,
+    }
+}
+
+pub fn doubtful() -> (Vec<Finding>, Verdict) {
+    let findings = vec![
+        finding("client-cpu", Outcome::Doubt),
+        finding("errors", Outcome::Pass),
+    ];
+    (findings, Verdict::Doubtful)
+}
