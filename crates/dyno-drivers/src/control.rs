@@ -84,14 +84,31 @@ impl Control {
         &mut self,
         sql: &str,
         timeout: Duration,
-        mut each: impl FnMut(&Row),
+        each: impl FnMut(&Row),
     ) -> Result<(), DbError> {
+        self.ask(sql, timeout)?;
+        self.take(timeout, each)
+    }
+
+    /// The first half of [`Control::read`]: the server has answered when this returns, and the
+    /// rows are here.
+    ///
+    /// # Errors
+    /// As [`Control::query`].
+    pub fn ask(&mut self, sql: &str, timeout: Duration) -> Result<(), DbError> {
         if !self.open {
             let message = format!("the connection to {} is closed", self.name);
             return Err(DbError::new(ErrorClass::Lost, message));
         }
         let submitted = self.connection.query(&mut self.scratch, sql.as_bytes());
-        self.finish(submitted, timeout)?;
+        self.finish(submitted, timeout)
+    }
+
+    /// The second half of [`Control::read`]: shows the rows.
+    ///
+    /// # Errors
+    /// Those of further results, which are passed over.
+    pub fn take(&mut self, timeout: Duration, mut each: impl FnMut(&Row)) -> Result<(), DbError> {
         while self.connection.next_row(&mut self.row) {
             each(&self.row);
         }

@@ -9,11 +9,10 @@
 //!
 //! [`host_facts`] and [`host_gaps`] tell what is to be known of a host without a run.
 
-// The collectors of the database, which are on their way, use the rest.
-#![allow(dead_code)]
-
 mod affinity;
 mod config;
+mod data;
+mod database;
 mod host;
 mod observation;
 mod observers;
@@ -22,6 +21,7 @@ mod sink;
 mod text;
 
 pub use config::Config;
+pub use database::server_facts;
 pub use host::{host_facts, host_gaps};
 pub use observation::{Cost, OBSERVATIONS_MAX, Observation};
 pub use observers::{ObserveError, Observers};

@@ -1,22 +1,29 @@
 //! The observers' thread: its schedule, its start and its end.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, thread_cpu};
+use dyno_core::db::Family;
 
 use crate::affinity;
-use crate::host::{Host, host_facts, host_gaps};
-use crate::process::{Own, Workers};
-use crate::sink::{Gauge, Rate, Recorder, Sink, fact};
+use crate::data::Data;
+use crate::database::{Watch, watch};
+use crate::host::{CpuShares, Host, host_facts, host_gaps};
+use crate::process::{Located, Others, Own, Server, Workers};
+use crate::sink::{Gauge, Mean, Rate, Recorder, Sink, fact};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 
 /// Workers that were not told are looked for once in so many samples.
 const SEARCH: u64 = 10;
 /// How long after they began workers have settled on CPUs, in samples.
 const SETTLED: u64 = 2;
+/// How long the database's state at the end is waited for.
+const END_PATIENCE: Duration = Duration::from_secs(3);
 /// A last sample tells nothing when it follows the one before by less than this share of a period.
 const PERIOD_SHARE_MIN: u64 = 4;
 
@@ -54,9 +61,10 @@ impl Observers {
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
         let (commands, orders) = channel();
         let sink = Sink::new(sender);
+        let database = watch(&config, &sink).map_err(ObserveError::Thread)?;
         let thread = std::thread::Builder::new().name("dyno-observe".to_owned());
         let allowed = affinity::allowed();
-        let body = move || Observer::new(config, sink, allowed).work(&orders);
+        let body = move || Observer::new(config, sink, allowed, database).work(&orders);
         let thread = thread.spawn(body).map_err(ObserveError::Thread)?;
         let this = Self {
             commands,
@@ -92,6 +100,14 @@ struct Observer {
     host: Host,
     own: Own,
     workers: Workers,
+    others: Others,
+    others_cpu: Mean,
+    database: Option<Watch>,
+    /// Whether it is a part of this process.
+    is_embedded: bool,
+    up: Gauge,
+    server: Option<Server>,
+    data: Option<Data>,
     buffer: Vec<u8>,
     period_ns: Nanos,
     cpu: Rate,
@@ -108,16 +124,33 @@ struct Observer {
 }
 
 impl Observer {
-    fn new(config: Config, sink: Sink, allowed: Vec<usize>) -> Self {
+    fn new(config: Config, sink: Sink, allowed: Vec<usize>, database: Option<Watch>) -> Self {
         // Workers take copies of the process's descriptors; these here are for nobody else. A
         // kernel or sandbox that refuses costs a few descriptors.
         // SAFETY: a system call without pointers.
         unsafe { libc::unshare(libc::CLONE_FILES) };
+        let file = config
+            .target
+            .filter(|target| target.family == Family::Sqlite);
+        let folder = file.and_then(|target| target.file.parent().map(Path::to_owned));
+        // A file without a folder before it lies in the current one.
+        let folder = folder.map(|path| match path.as_os_str().is_empty() {
+            true => PathBuf::from("."),
+            false => path,
+        });
+        let place = folder.or(config.results_directory);
         let own = |name: &str, unit: &str| Gauge::new(name, unit, "CLOCK_MONOTONIC");
         Self {
-            host: Host::new(None, config.results_directory),
+            host: Host::new(place),
             own: Own::new(),
             workers: Workers::new(),
+            others: Others::now(),
+            others_cpu: Mean::new("host.others.cpu", "cores", "/proc/stat, /proc/PID/stat"),
+            is_embedded: config.connector.is_none_or(|connector| connector.blocks()),
+            database,
+            up: Gauge::new("db.up", "count", "the observer's connection"),
+            server: None,
+            data: None,
             buffer: Vec::new(),
             period_ns: (config.period.as_nanos() as Nanos).max(1_000_000),
             cpu: Rate::scaled("observer.cpu", "cores", "CLOCK_THREAD_CPUTIME_ID", 1e-9),
@@ -181,12 +214,15 @@ impl Observer {
     fn sample(&mut self, late_ns: Nanos) {
         let at = Clock.now();
         self.recorder.begin(at);
-        self.host.sample(&mut self.recorder, at, &mut self.buffer);
+        let shares = self.host.sample(&mut self.recorder, at, &mut self.buffer);
         self.look_for_workers();
         self.workers.sample(&mut self.recorder, &mut self.buffer);
         let tids = self.workers.tids();
         self.own.sample(&mut self.recorder, &mut self.buffer, &tids);
-        self.cpu.put(&mut self.recorder, thread_cpu() as f64);
+        self.sample_server();
+        self.sample_others(shares);
+        let cpu_ns = self.cpu_ns();
+        self.cpu.put(&mut self.recorder, cpu_ns as f64);
         self.late.put(&mut self.recorder, late_ns as f64 / 1e6);
         let took_ns = Clock.now() - at;
         self.took.put(&mut self.recorder, took_ns as f64 / 1e6);
@@ -195,6 +231,78 @@ impl Observer {
         self.last_at = Some(at);
         self.samples += 1;
         self.place();
+    }
+
+    /// CPU time of the observers' threads.
+    fn cpu_ns(&self) -> Nanos {
+        let database = self.database.as_ref().map(|watch| watch.shared.cpu_ns());
+        thread_cpu() + database.unwrap_or(0)
+    }
+
+    fn sample_server(&mut self) {
+        let Some(watch) = &self.database else {
+            return;
+        };
+        if !self.is_embedded {
+            let up = watch.shared.is_up(self.period_ns);
+            self.up.put(&mut self.recorder, f64::from(u8::from(up)));
+        }
+        if let Some(located) = watch.found.try_iter().last() {
+            self.found(located);
+        }
+        if let Some(server) = &mut self.server
+            && !server.sample(&mut self.recorder, &mut self.buffer)
+        {
+            self.server = None;
+        }
+        if let Some(data) = &mut self.data {
+            let sink = self.recorder.sink().clone();
+            data.sample(&mut self.recorder, &sink);
+        }
+    }
+
+    /// The server's process is known, for the first time or again.
+    fn found(&mut self, located: Located) {
+        if self
+            .server
+            .as_ref()
+            .is_some_and(|server| *server.located() == located)
+        {
+            return;
+        }
+        let sink = self.recorder.sink().clone();
+        match &located.data {
+            Some(path) if self.data.is_none() => {
+                self.host.watch_data(path);
+                self.data = Some(Data::new(path.clone(), located.family));
+            }
+            Some(_) => {}
+            None => {
+                let directory = located.data_directory.as_deref().unwrap_or("unknown");
+                let why = format!(
+                    "the server's data directory ({directory}) cannot be read: run Dyno as root \
+                     or as the server's user"
+                );
+                sink.gap("data", why);
+            }
+        }
+        self.server = Server::new(located, &sink);
+    }
+
+    /// What is left when the known ones' time is taken from the host's. Where the server may be
+    /// among the others, nothing is told.
+    fn sample_others(&mut self, shares: Option<CpuShares>) {
+        let (Some(shares), Some(own)) = (shares, self.own.cores()) else {
+            return;
+        };
+        let server = match &self.server {
+            Some(server) => server.cores(),
+            None => self.is_embedded.then_some(0.0),
+        };
+        if let Some(server) = server {
+            let others = (shares.busy_cores - own - server).max(0.0);
+            self.others_cpu.put(&mut self.recorder, others);
+        }
     }
 
     fn look_for_workers(&mut self) {
@@ -217,19 +325,41 @@ impl Observer {
         self.is_placed = true;
         let beside = affinity::beside(&self.allowed, self.workers.len(), &self.workers.cpus());
         let moved = beside.filter(|cpus| affinity::bind(0, cpus).is_ok());
+        let database = self.database.as_ref().and_then(|watch| watch.shared.tid());
+        if let (Some(cpus), Some(tid)) = (&moved, database) {
+            // It stays where it is if it has ended meanwhile.
+            let _ = affinity::bind(tid, cpus);
+        }
         let cpus = affinity::list(&moved.unwrap_or_else(|| self.allowed.clone()));
         let known = fact("client.observer.cpus", cpus, "sched_setaffinity");
         self.recorder.sink().fact(known);
     }
 
+    /// The last sample, and the state at the end.
     fn finish(&mut self) -> Cost {
         let now = Clock.now();
         let since = now - self.last_at.unwrap_or(now);
         if since >= self.period_ns / PERIOD_SHARE_MIN {
             self.sample(0);
         }
+        let server = self.server.as_ref().map(|server| server.located().pid);
+        let top = self.others.top(server);
+        let sink = self.recorder.sink().clone();
+        sink.fact(fact("host.others.top", top, "/proc/PID/stat"));
+        let shared = self
+            .database
+            .as_ref()
+            .map(|watch| Arc::clone(&watch.shared));
+        if let Some(watch) = self.database.take()
+            && !watch.stop(END_PATIENCE)
+        {
+            let seconds = END_PATIENCE.as_secs();
+            let why = format!("the database did not answer within {seconds} s of the run's end");
+            sink.gap("settings.end", why);
+        }
+        let database_ns = shared.map_or(0, |shared| shared.cpu_ns());
         Cost {
-            cpu_s: thread_cpu() as f64 / 1e9,
+            cpu_s: (thread_cpu() + database_ns) as f64 / 1e9,
             samples: self.samples,
             late_ms_max: self.late_ns_max as f64 / 1e6,
             missed: self.recorder.sink().missed_so_far(),

@@ -102,6 +102,11 @@ impl Recorder {
         &self.sink
     }
 
+    /// When the sample was begun.
+    pub(crate) fn at(&self) -> Nanos {
+        self.at
+    }
+
     /// A sample begins: what follows was read at this moment.
     pub(crate) fn begin(&mut self, at: Nanos) {
         self.at = at;

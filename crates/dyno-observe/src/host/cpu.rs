@@ -13,9 +13,8 @@ const LOADAVG: &str = "/proc/loadavg";
 const STATES: [&str; 8] = [
     "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
 ];
-const IDLE: usize = 3;
-const IOWAIT: usize = 4;
-const STEAL: usize = 7;
+/// `user`, `nice` and `system`.
+const OF_PROGRAMS: usize = 3;
 
 /// By how many percent the states may miss the time that passed before it is said.
 const SUM_TOLERANCE_PERCENT: f64 = 2.0;
@@ -70,7 +69,7 @@ impl Stat {
 /// What a sample of the host's CPU time tells to others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct CpuShares {
-    /// Time that some program or the kernel used, in cores.
+    /// Time that programs used, and the kernel for them, in cores; without interrupts.
     pub busy_cores: f64,
     /// The states' sum against the time that passed, in percent, if that is out of bounds.
     pub bad_sum: Option<f64>,
@@ -132,17 +131,19 @@ impl Cpu {
         if total <= 0.0 || elapsed_s <= 0.0 {
             return None;
         }
+        // By the time that passed, not by what was accounted for: a virtual machine's idle time and
+        // the time that was stolen from it may overlap, and then only their shares are off.
+        let possible = elapsed_s * self.ticks_per_s * f64::from(stat.cpus.max(1));
         for (gauge, ticks) in self.shares.iter_mut().zip(ticks) {
-            gauge.put(recorder, ticks / total * 100.0);
+            gauge.put(recorder, ticks / possible * 100.0);
         }
-        let possible = elapsed_s * self.ticks_per_s * f64::from(stat.cpus);
         let accounted = total / possible * 100.0;
         self.accounted.put(recorder, accounted);
         // Each CPU's last tick may have been counted or not, at both ends.
         let tolerance = SUM_TOLERANCE_PERCENT.max(200.0 / (elapsed_s * self.ticks_per_s));
         let unsteady = stat.cpus != before.cpus;
         let off = (accounted - 100.0).abs() > tolerance && !unsteady;
-        let busy = total - ticks[IDLE] - ticks[IOWAIT] - ticks[STEAL];
+        let busy: f64 = ticks[..OF_PROGRAMS].iter().sum();
         Some(CpuShares {
             busy_cores: busy / self.ticks_per_s / elapsed_s,
             bad_sum: off.then_some(accounted),
@@ -195,7 +196,7 @@ mod tests {
     fn an_old_kernel_has_fewer_states() {
         let text = b"cpu 1 2 3 4 5 6 7\ncpu0 1 2 3 4 5 6 7\n";
         let stat = Stat::parse(text).unwrap();
-        assert_eq!(stat.states[STEAL], 0.0);
+        assert_eq!(stat.states[7], 0.0);
         assert_eq!(Stat::parse(b"intr 5\n"), None);
         assert_eq!(Stat::parse(b"cpu 1 x\n"), None);
     }
@@ -225,8 +226,8 @@ mod tests {
         let shares = tell(2.5, stat(50, 160, 15)).unwrap();
         assert_eq!(shares.bad_sum, Some(62.5));
         let values = values(&seen);
-        assert_eq!(values["host.cpu.user"], [25.0, 20.0]);
-        assert_eq!(values["host.cpu.idle"], [60.0, 80.0]);
+        assert_eq!(values["host.cpu.user"], [25.0, 12.5]);
+        assert_eq!(values["host.cpu.idle"], [60.0, 50.0]);
         assert_eq!(values["host.cpu.steal"], [15.0, 0.0]);
         assert_eq!(values["host.cpu.accounted"], [100.0, 62.5]);
     }

@@ -6,6 +6,7 @@ mod disks;
 mod facts;
 mod filesystem;
 mod frequency;
+mod kernel_log;
 mod memory;
 mod network;
 mod pressure;
@@ -13,7 +14,7 @@ mod steps;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dyno_core::clock::Nanos;
 use dyno_core::record::EventKind;
@@ -25,6 +26,7 @@ use cpu::Cpu;
 use disks::Disks;
 use filesystem::FileSystem;
 use frequency::Frequency;
+use kernel_log::KernelLog;
 use memory::Memory;
 use network::Network;
 use pressure::Pressure;
@@ -32,7 +34,7 @@ use steps::Steps;
 
 pub(crate) use cpu::{CpuShares, ticks_per_s};
 pub use facts::{host_facts, host_gaps};
-pub(crate) use filesystem::device_of;
+use filesystem::device_of;
 
 /// Frequencies and room are asked for once in so many samples.
 const SLOW: u64 = 5;
@@ -49,6 +51,7 @@ pub(crate) struct Host {
     frequency: Option<Frequency>,
     filesystem: Option<FileSystem>,
     steps: Steps,
+    kernel_log: Option<KernelLog>,
     sums_told: bool,
     samples: u64,
 }
@@ -66,12 +69,11 @@ struct Files {
 }
 
 impl Host {
-    /// `data`: where the database's data lies, if this host can see it; its file system and device
-    /// are watched, whatever they are. `results`: the same of the results file, in its stead.
-    pub(crate) fn new(data: Option<PathBuf>, results: Option<PathBuf>) -> Self {
+    /// `place`: whose file system and device are watched, whatever they are, until it is known
+    /// where the data lies.
+    pub(crate) fn new(place: Option<PathBuf>) -> Self {
         let find = |path| KeptFile::find(path);
-        let wanted: Vec<String> = data.as_deref().and_then(device_of).into_iter().collect();
-        let place = data.or(results);
+        let wanted: Vec<String> = place.as_deref().and_then(device_of).into_iter().collect();
         Self {
             files: Files {
                 stat: find("/proc/stat"),
@@ -92,18 +94,21 @@ impl Host {
             frequency: Frequency::find(facts::cpus_configured()),
             filesystem: place.as_deref().and_then(FileSystem::of),
             steps: Steps::new(),
+            kernel_log: KernelLog::open(),
             sums_told: false,
             samples: 0,
         }
     }
 
     /// The data's place became known.
-    pub(crate) fn watch_data(&mut self, data: &std::path::Path) {
+    pub(crate) fn watch_data(&mut self, data: &Path) {
         if let Some(device) = device_of(data) {
             self.disks.watch(device);
         }
         if let Some(found) = FileSystem::of(data) {
             self.filesystem = Some(found);
+            // In the next sample, not only when it is its turn.
+            self.samples = 0;
         }
     }
 
@@ -152,6 +157,9 @@ impl Host {
             }
         }
         self.steps.sample(recorder);
+        if let Some(log) = &mut self.kernel_log {
+            log.sample(recorder.sink(), at);
+        }
         self.samples += 1;
         self.check_sum(recorder, at, shares);
         shares
@@ -166,8 +174,8 @@ impl Host {
             return;
         }
         let text = format!(
-            "the states of the host's CPUs sum to {sum:.1} % of the time that passed; such samples \
-             are shares of what was accounted for, see host.cpu.accounted"
+            "the states of the host's CPUs sum to {sum:.1} % of the time that passed, as happens \
+             where a hypervisor takes time away; host.cpu.accounted tells it for each sample"
         );
         recorder.sink().event(at, None, EventKind::Observer, text);
     }

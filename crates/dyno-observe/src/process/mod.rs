@@ -1,9 +1,16 @@
 //! Processes and threads as `/proc` shows them.
 
+mod find;
+mod others;
 mod own;
+mod server;
+mod sockets;
 mod workers;
 
+pub(crate) use find::{Claim, Located, locate};
+pub(crate) use others::Others;
 pub(crate) use own::Own;
+pub(crate) use server::Server;
 pub(crate) use workers::Workers;
 
 use crate::text::{number, whole, words};

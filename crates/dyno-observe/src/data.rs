@@ -1,0 +1,217 @@
+//! How much room the server's files take, by what they are for.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use dyno_core::db::Family;
+
+use crate::sink::{Gauge, Recorder, Sink};
+
+/// How often the directory is walked, in samples.
+const WALK: u64 = 10;
+/// Files and directories looked at in one walk; a server with more is not walked again.
+const ENTRIES_MAX: usize = 20_000;
+/// The deepest that data lies: `pg_tblspc/LINK/VERSION/DATABASE/FILE` of PostgreSQL.
+const DEPTH_MAX: usize = 6;
+
+/// What files are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Class {
+    Data,
+    Redo,
+    Binlog,
+    Undo,
+    Temp,
+    Other,
+}
+
+const CLASSES: [(Class, &str); 6] = [
+    (Class::Data, "data.data"),
+    (Class::Redo, "data.redo"),
+    (Class::Binlog, "data.binlog"),
+    (Class::Undo, "data.undo"),
+    (Class::Temp, "data.temp"),
+    (Class::Other, "data.other"),
+];
+
+pub(crate) struct Data {
+    folder: PathBuf,
+    family: Family,
+    sizes: [Gauge; CLASSES.len()],
+    total: Gauge,
+    samples: u64,
+    is_given_up: bool,
+}
+
+impl Data {
+    pub(crate) fn new(folder: PathBuf, family: Family) -> Self {
+        let gauge =
+            |name: &str| Gauge::new(name, "bytes", "stat of the files below the data directory");
+        Self {
+            folder,
+            family,
+            sizes: CLASSES.map(|(_, name)| gauge(name)),
+            total: gauge("data.total"),
+            samples: 0,
+            is_given_up: false,
+        }
+    }
+
+    pub(crate) fn sample(&mut self, recorder: &mut Recorder, sink: &Sink) {
+        let is_due = self.samples.is_multiple_of(WALK);
+        self.samples += 1;
+        if self.is_given_up || !is_due {
+            return;
+        }
+        let Some(sizes) = walk(&self.folder, self.family) else {
+            self.is_given_up = true;
+            let why = format!("the data directory has more than {ENTRIES_MAX} files");
+            sink.gap("data", why);
+            return;
+        };
+        for (gauge, (class, _)) in self.sizes.iter_mut().zip(CLASSES) {
+            let bytes = sizes.get(&class).map(|bytes| *bytes as f64);
+            gauge.put_some(recorder, bytes);
+        }
+        self.total.put(recorder, sizes.values().sum::<u64>() as f64);
+    }
+}
+
+/// Allocated bytes by class; `None` where there are too many files. What disappears meanwhile does
+/// not count.
+fn walk(folder: &Path, family: Family) -> Option<HashMap<Class, u64>> {
+    let mut sizes = HashMap::new();
+    let mut entries = 0;
+    let mut folders = vec![(folder.to_owned(), PathBuf::new(), 0)];
+    while let Some((folder, relative, depth)) = folders.pop() {
+        let Ok(list) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in list.flatten() {
+            entries += 1;
+            if entries > ENTRIES_MAX {
+                return None;
+            }
+            let relative = relative.join(entry.file_name());
+            // Links are how other places take part: a table space, a log on a disk of its own.
+            let Ok(found) = std::fs::metadata(entry.path()) else {
+                continue;
+            };
+            if found.is_dir() {
+                if depth + 1 < DEPTH_MAX {
+                    folders.push((entry.path(), relative, depth + 1));
+                }
+            } else if found.is_file() {
+                let class = class_of(family, &relative.to_string_lossy());
+                *sizes.entry(class).or_insert(0) += found.blocks() * 512;
+            }
+        }
+    }
+    Some(sizes)
+}
+
+/// What a file is for, by its path below the data directory.
+fn class_of(family: Family, path: &str) -> Class {
+    match family {
+        Family::Postgres => of_postgres(path),
+        Family::Mysql | Family::Sqlite => of_mysql(path),
+    }
+}
+
+fn of_postgres(path: &str) -> Class {
+    let first = path.split('/').next().unwrap_or(path);
+    match first {
+        _ if path.contains("pgsql_tmp") => Class::Temp,
+        "base" | "global" | "pg_tblspc" => Class::Data,
+        "pg_wal" | "pg_xlog" => Class::Redo,
+        _ => Class::Other,
+    }
+}
+
+fn of_mysql(path: &str) -> Class {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let numbered = !extension.is_empty() && extension.bytes().all(|byte| byte.is_ascii_digit());
+    if name.starts_with("ibtmp") || path.starts_with("#innodb_temp/") || name.starts_with("#sql") {
+        return Class::Temp;
+    }
+    if name.starts_with("ib_logfile") || path.starts_with("#innodb_redo/") {
+        return Class::Redo;
+    }
+    if path.starts_with("#rocksdb/") || path.starts_with(".rocksdb/") {
+        return if extension == "log" {
+            Class::Redo
+        } else {
+            Class::Data
+        };
+    }
+    if extension == "ibu" || name.starts_with("undo_") || is_numbered(name, "undo") {
+        return Class::Undo;
+    }
+    // Their base name is free; numbers behind a point are theirs alone.
+    if numbered && !stem.contains("relay") && !stem.starts_with("aria_log") {
+        return Class::Binlog;
+    }
+    match extension {
+        "ibd" | "MYD" | "MYI" | "MAD" | "MAI" | "frm" => Class::Data,
+        _ if name.starts_with("ibdata") || name == "mysql.ibd" => Class::Data,
+        _ => Class::Other,
+    }
+}
+
+fn is_numbered(name: &str, beginning: &str) -> bool {
+    let rest = name.strip_prefix(beginning);
+    rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_their_classes() {
+        for (path, class) in [
+            ("db/t1.ibd", Class::Data),
+            ("ibdata1", Class::Data),
+            ("db/t.MAI", Class::Data),
+            ("ib_logfile0", Class::Redo),
+            ("#innodb_redo/#ib_redo7", Class::Redo),
+            ("undo_001", Class::Undo),
+            ("undo002", Class::Undo),
+            ("binlog.000001", Class::Binlog),
+            ("host-bin.000123", Class::Binlog),
+            ("host-relay-bin.000123", Class::Other),
+            ("aria_log.00000001", Class::Other),
+            ("ibtmp1", Class::Temp),
+            ("#innodb_temp/temp_1.ibt", Class::Temp),
+            ("#ib_16384_0.dblwr", Class::Other),
+            ("#rocksdb/000010.sst", Class::Data),
+            ("#rocksdb/000011.log", Class::Redo),
+        ] {
+            assert_eq!(class_of(Family::Mysql, path), class, "{path}");
+        }
+        for (path, class) in [
+            ("base/5/1249", Class::Data),
+            ("base/pgsql_tmp/pgsql_tmp7.0", Class::Temp),
+            ("pg_tblspc/16385/PG_15_202209061/5/16386", Class::Data),
+            ("pg_wal/000000010000000000000001", Class::Redo),
+            ("pg_xact/0000", Class::Other),
+        ] {
+            assert_eq!(class_of(Family::Postgres, path), class, "{path}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_summed_by_class() {
+        let folder = std::env::temp_dir().join(format!("dyno-data-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("db")).unwrap();
+        std::fs::write(folder.join("db/t.ibd"), vec![1; 10_000]).unwrap();
+        std::fs::write(folder.join("ib_logfile0"), vec![1; 20_000]).unwrap();
+        let sizes = walk(&folder, Family::Mysql).unwrap();
+        let on_disk = |path: &str| std::fs::metadata(folder.join(path)).unwrap().blocks() * 512;
+        assert_eq!(sizes[&Class::Data], on_disk("db/t.ibd"));
+        assert_eq!(sizes[&Class::Redo], on_disk("ib_logfile0"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

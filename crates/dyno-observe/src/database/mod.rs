@@ -1,0 +1,152 @@
+//! The database's own counters, asked for on a thread of their own: a server that hangs must not
+//! stop the samples of the host.
+
+mod mysql;
+mod postgres;
+mod secrets;
+mod sqlite;
+mod statistics;
+mod status;
+mod watch;
+
+use std::time::Duration;
+
+use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::record::Fact;
+use dyno_drivers::Control;
+
+use crate::process::Claim;
+use crate::sink::{Recorder, Sink, fact};
+pub(crate) use watch::{Watch, watch};
+
+/// What is asked of one kind of server.
+trait Collector: Send {
+    /// Facts, settings and gaps at the start or at the end of the observation.
+    ///
+    /// # Errors
+    /// The connection is lost. A refusal becomes a gap.
+    fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError>;
+
+    /// One sample; it begins the recorder's.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    fn sample(&mut self, asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError>;
+
+    /// What the server says of its process.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    fn claim(&mut self, asking: &mut Asking<'_>) -> Result<Claim, DbError>;
+
+    /// The server was another since: counters begin anew.
+    fn restart(&mut self);
+
+    /// Series that were 0 whenever they were read.
+    fn always_zero(&self) -> Vec<String>;
+}
+
+/// A connection with its patience, and where gaps are told.
+struct Asking<'a> {
+    control: &'a mut Control,
+    timeout: Duration,
+    sink: &'a Sink,
+}
+
+impl Asking<'_> {
+    /// The first field of the first row.
+    fn one(&mut self, sql: &str) -> Result<Option<String>, DbError> {
+        let rows = self.control.query(sql, self.timeout)?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next()?))
+    }
+
+    /// The rows, or a gap where the server refuses; only a lost connection is an error.
+    fn rows_or_gap(
+        &mut self,
+        what: &str,
+        sql: &str,
+        needed: &str,
+    ) -> Result<Vec<Vec<Option<String>>>, DbError> {
+        match self.control.query(sql, self.timeout) {
+            Ok(rows) => Ok(rows),
+            Err(error) if is_lost(&error) => Err(error),
+            Err(error) => {
+                self.sink.gap(what, refusal(&error, needed));
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn one_or_gap(
+        &mut self,
+        what: &str,
+        sql: &str,
+        needed: &str,
+    ) -> Result<Option<String>, DbError> {
+        let rows = self.rows_or_gap(what, sql, needed)?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next()?))
+    }
+
+    fn fact(&self, name: &str, value: Option<String>, source: &str) {
+        if let Some(value) = value {
+            self.sink.fact(fact(name, value, source));
+        }
+    }
+}
+
+/// Whether the connection is gone.
+fn is_lost(error: &DbError) -> bool {
+    matches!(error.class, ErrorClass::Lost | ErrorClass::Protocol)
+}
+
+fn refusal(error: &DbError, needed: &str) -> String {
+    match needed {
+        "" => format!("the server refuses: {error}"),
+        needed => format!("the server refuses: {error}; {needed}"),
+    }
+}
+
+/// The words for the end a value belongs to.
+fn end_of(at_end: bool) -> &'static str {
+    if at_end { "end" } else { "start" }
+}
+
+/// What is known of the server under this connection without a run: its version, its build, its
+/// place, what it was built and started with.
+///
+/// # Errors
+/// The connection is lost.
+pub fn server_facts(
+    control: &mut Control,
+    target: &dyno_core::Target,
+    timeout: Duration,
+) -> Result<(Vec<Fact>, Vec<dyno_core::record::NotObserved>), DbError> {
+    use crate::Observation;
+    let (sender, seen) = std::sync::mpsc::sync_channel(crate::OBSERVATIONS_MAX);
+    let sink = Sink::new(sender);
+    let mut collector = watch::collector(target, control);
+    let socket = control.fd();
+    let mut asking = Asking {
+        control,
+        timeout,
+        sink: &sink,
+    };
+    collector.tell(&mut asking, false)?;
+    let claim = collector.claim(&mut asking)?;
+    crate::process::locate(&claim, socket, &sink);
+    let (mut facts, mut gaps) = (Vec::new(), Vec::new());
+    for observation in seen.try_iter() {
+        match observation {
+            Observation::Fact(known) => facts.push(known),
+            Observation::NotObserved(gap) => gaps.push(gap),
+            _ => {}
+        }
+    }
+    Ok((facts, gaps))
+}

@@ -1,0 +1,255 @@
+//! PostgreSQL.
+
+use std::collections::HashSet;
+
+use dyno_core::Clock;
+use dyno_core::db::{DbError, Family};
+
+use super::statistics::{Part, parts};
+use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
+use crate::process::Claim;
+use crate::sink::{Gauge, Recorder};
+use crate::text::{fraction, whole};
+
+/// Sizes and sums over all tables are asked for once in so many samples.
+const SLOW: u64 = 10;
+const NEEDS_MONITOR: &str = "GRANT pg_monitor TO the user of the target";
+
+pub(super) struct Postgres {
+    fast: Vec<Part>,
+    slow: Vec<Part>,
+    /// One statement for all parts.
+    fast_sql: String,
+    slow_sql: String,
+    uptime: Gauge,
+    started_unix_s: Option<f64>,
+    data_directory: Option<String>,
+    samples: u64,
+    /// Whether pg_stat_statements is in this database.
+    counts_statements: bool,
+}
+
+impl Postgres {
+    pub(super) fn new() -> Self {
+        Self {
+            fast: Vec::new(),
+            slow: Vec::new(),
+            fast_sql: String::new(),
+            slow_sql: String::new(),
+            uptime: Gauge::new("db.uptime", "s", "pg_postmaster_start_time()"),
+            started_unix_s: None,
+            data_directory: None,
+            samples: 0,
+            counts_statements: false,
+        }
+    }
+
+    /// Finds out which statistics this server has and lets us read.
+    fn prepare(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+        let sql = "SELECT c.relname, a.attname FROM pg_catalog.pg_attribute a \
+                   JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
+                   WHERE c.relnamespace = 'pg_catalog'::regnamespace AND a.attnum > 0 \
+                   AND c.relname LIKE 'pg\\_stat\\_%'";
+        let rows = asking.rows_or_gap("db", sql, "")?;
+        let mut columns = HashSet::new();
+        for row in rows {
+            if let [Some(relation), Some(column)] = row.as_slice() {
+                columns.insert(format!("{relation}.{column}"));
+            }
+        }
+        let has = |column: &str| columns.contains(column);
+        for part in parts(&has) {
+            let sql = statement(std::slice::from_ref(&part));
+            match asking.control.query(&sql, asking.timeout) {
+                Ok(_) if part.is_slow => self.slow.push(part),
+                Ok(_) => self.fast.push(part),
+                Err(error) if is_lost(&error) => return Err(error),
+                Err(error) => asking.sink.gap(part.what, refusal(&error, NEEDS_MONITOR)),
+            }
+        }
+        self.fast_sql = statement(&self.fast);
+        self.slow_sql = statement(&self.slow);
+        Ok(())
+    }
+
+    fn settings(asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
+        let sql = "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings";
+        let rows = asking.rows_or_gap("settings", sql, NEEDS_MONITOR)?;
+        for row in rows {
+            let mut fields = row.into_iter().flatten();
+            if let (Some(name), Some(value)) = (fields.next(), fields.next()) {
+                asking.sink.send(crate::Observation::Setting {
+                    value: secrets::shown(&name, &value),
+                    name,
+                    at_end,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The server's own counts, at one end of the observation.
+    fn counts(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
+        let end = end_of(at_end);
+        if self.counts_statements {
+            let sql = "SELECT sum(calls)::bigint FROM pg_stat_statements";
+            let count = asking.one_or_gap("server.statements", sql, NEEDS_MONITOR)?;
+            let source = "sum(calls) of pg_stat_statements, all databases";
+            asking.fact(&format!("server.statements.{end}"), count, source);
+        }
+        let sql = "SELECT xact_commit FROM pg_catalog.pg_stat_database \
+                   WHERE datname = current_database()";
+        let commits = asking.one_or_gap("server.commits", sql, "")?;
+        let source = "pg_stat_database.xact_commit of this database";
+        asking.fact(&format!("server.commits.{end}"), commits, source);
+        let sql = "SELECT extract(epoch FROM now() - pg_postmaster_start_time())";
+        let uptime = asking.one_or_gap("server.uptime_s", sql, "")?;
+        let source = "pg_postmaster_start_time()";
+        asking.fact(&format!("server.uptime_s.{end}"), uptime, source);
+        Ok(())
+    }
+
+    fn introduce(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+        let version = asking.one("SHOW server_version")?;
+        asking.fact("server.version", version, "server_version");
+        let comment = asking.one("SELECT version()")?;
+        asking.fact("server.version_comment", comment, "version()");
+        let debug = asking.one_or_gap("server.build", "SHOW debug_assertions", "")?;
+        let build = match debug.as_deref() {
+            Some("off") => "release",
+            Some("on") => "debug",
+            _ => "unknown",
+        };
+        asking.fact("server.build", Some(build.to_owned()), "debug_assertions");
+        let sql = "SELECT current_setting('data_directory')";
+        let directory = asking.one_or_gap("server.data_directory", sql, NEEDS_MONITOR)?;
+        self.data_directory = directory.clone();
+        asking.fact("server.data_directory", directory, "data_directory");
+        let sql = "SELECT coalesce(nullif(concat_ws(' ', nullif(current_setting(\
+                   'shared_preload_libraries', true), ''), (SELECT string_agg(extname, ' ' ORDER \
+                   BY extname) FROM pg_extension)), ''), 'none')";
+        let plugins = asking.one_or_gap("server.plugins", sql, "")?;
+        asking.fact(
+            "server.plugins",
+            plugins,
+            "shared_preload_libraries, pg_extension",
+        );
+        let sql = "SELECT extract(epoch FROM pg_postmaster_start_time())";
+        let started = asking.one_or_gap("server.start_time", sql, "")?;
+        asking.fact("server.start_time", started, "pg_postmaster_start_time()");
+        let sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity \
+                   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        let others = asking.one_or_gap("server.threads_connected.start", sql, NEEDS_MONITOR)?;
+        asking.fact("server.threads_connected.start", others, "pg_stat_activity");
+        let sql = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
+        self.counts_statements = asking.one(sql)?.as_deref() == Some("1");
+        if !self.counts_statements {
+            let why = "PostgreSQL counts statements only with the extension pg_stat_statements in \
+                       the target's database";
+            asking.sink.gap("server.statements", why);
+        }
+        let sql = "SELECT pg_has_role(current_user, 'pg_monitor', 'USAGE')";
+        if asking.one_or_gap("db.privileges", sql, "")?.as_deref() == Some("f") {
+            let why = format!(
+                "the states of other users' sessions and some settings are hidden from the user \
+                 of the target: {NEEDS_MONITOR}"
+            );
+            asking.sink.gap("db.backends", why.clone());
+            asking.sink.gap("settings.hidden", why);
+        }
+        Ok(())
+    }
+}
+
+impl Collector for Postgres {
+    fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
+        if !at_end {
+            self.introduce(asking)?;
+        }
+        self.counts(asking, at_end)?;
+        Self::settings(asking, at_end)?;
+        if !at_end {
+            (self.fast, self.slow) = (Vec::new(), Vec::new());
+            self.prepare(asking)?;
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError> {
+        let asked_at = Clock.now();
+        asking.control.ask(&self.fast_sql, asking.timeout)?;
+        let answered_at = Clock.now();
+        recorder.begin(asked_at + (answered_at - asked_at) / 2);
+        let fast = &mut self.fast;
+        asking.control.take(asking.timeout, |row| {
+            put_all(fast, recorder, |index| row.field(index).and_then(fraction));
+        })?;
+        if let Some(started) = self.started_unix_s {
+            let now_s = dyno_core::clock::wall_time().as_secs_f64();
+            self.uptime.put(recorder, now_s - started);
+        }
+        if self.samples.is_multiple_of(SLOW) && !self.slow.is_empty() {
+            let slow = &mut self.slow;
+            asking.control.read(&self.slow_sql, asking.timeout, |row| {
+                put_all(slow, recorder, |index| row.field(index).and_then(fraction));
+            })?;
+        }
+        self.samples += 1;
+        Ok(())
+    }
+
+    fn claim(&mut self, asking: &mut Asking<'_>) -> Result<Claim, DbError> {
+        let sql = "SELECT pg_backend_pid(), extract(epoch FROM now() - pg_postmaster_start_time())";
+        let rows = asking.control.query(sql, asking.timeout)?;
+        let row = rows.into_iter().next().unwrap_or_default();
+        let field = |index: usize| row.get(index).and_then(Option::as_deref).map(str::as_bytes);
+        let age_s = field(1).and_then(fraction);
+        let now_s = dyno_core::clock::wall_time().as_secs_f64();
+        self.started_unix_s = age_s.map(|age_s| now_s - age_s);
+        Ok(Claim {
+            family: Family::Postgres,
+            backend: field(0).and_then(whole).and_then(|pid| pid.try_into().ok()),
+            age_s,
+            data_directory: self.data_directory.clone(),
+        })
+    }
+
+    fn restart(&mut self) {
+        for part in self.fast.iter_mut().chain(&mut self.slow) {
+            part.restart();
+        }
+    }
+
+    fn always_zero(&self) -> Vec<String> {
+        let parts = self.fast.iter().chain(&self.slow);
+        let mut names: Vec<String> = parts.flat_map(Part::always_zero).collect();
+        names.sort();
+        names
+    }
+}
+
+/// One row with the columns of all parts, one after another.
+fn statement(parts: &[Part]) -> String {
+    let mut columns = Vec::new();
+    let mut joins = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        columns.extend((0..part.columns.len()).map(|column| format!("p{index}.c{column}")));
+        joins.push_str(&format!(" LEFT JOIN ({}) p{index} ON true", part.sql()));
+    }
+    if columns.is_empty() {
+        columns.push("1".to_owned());
+    }
+    format!("SELECT {} FROM (SELECT 1) base{joins}", columns.join(", "))
+}
+
+fn put_all(parts: &mut [Part], recorder: &mut Recorder, field: impl Fn(usize) -> Option<f64>) {
+    let mut index = 0;
+    for part in parts {
+        for column in &mut part.columns {
+            if let Some(value) = field(index) {
+                column.put(recorder, value);
+            }
+            index += 1;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! SQLite: settings at both ends, and the files from outside. Its own counters belong to each
+//! connection alone, and a question would take locks of the database under test.
+
+use std::path::PathBuf;
+
+use dyno_core::Clock;
+use dyno_core::db::{DbError, Family};
+
+use super::watch::beside;
+use super::{Asking, Collector, secrets};
+use crate::process::Claim;
+use crate::sink::{Gauge, Recorder};
+
+/// Settings that decide how it works; those of a connection are the same for all that the target's
+/// URL makes.
+const PRAGMAS: [&str; 19] = [
+    "application_id",
+    "auto_vacuum",
+    "automatic_index",
+    "busy_timeout",
+    "cache_size",
+    "cache_spill",
+    "cell_size_check",
+    "encoding",
+    "foreign_keys",
+    "journal_mode",
+    "journal_size_limit",
+    "locking_mode",
+    "mmap_size",
+    "page_count",
+    "page_size",
+    "synchronous",
+    "temp_store",
+    "threads",
+    "wal_autocheckpoint",
+];
+
+pub(super) struct Sqlite {
+    file: PathBuf,
+    log: PathBuf,
+    file_size: Gauge,
+    log_size: Gauge,
+}
+
+impl Sqlite {
+    pub(super) fn new(file: PathBuf) -> Self {
+        let size = |name: &str| Gauge::new(name, "bytes", "stat");
+        Self {
+            log: beside(&file, "-wal"),
+            file,
+            file_size: size("db.file.size"),
+            log_size: size("db.wal.size"),
+        }
+    }
+}
+
+impl Collector for Sqlite {
+    fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
+        for name in PRAGMAS {
+            let value = asking.one_or_gap("settings", &format!("PRAGMA {name}"), "")?;
+            if let Some(value) = value {
+                asking.sink.send(crate::Observation::Setting {
+                    value: secrets::shown(name, &value),
+                    name: name.to_owned(),
+                    at_end,
+                });
+            }
+        }
+        if at_end {
+            return Ok(());
+        }
+        let version = asking.one("SELECT sqlite_version()")?;
+        asking.fact("server.version", version, "sqlite_version()");
+        let rows = asking.rows_or_gap("server.build", "PRAGMA compile_options", "")?;
+        let options: Vec<String> = rows.into_iter().flatten().flatten().collect();
+        let debug = options.iter().any(|option| option == "DEBUG");
+        let build = if debug { "debug" } else { "release" };
+        asking.fact(
+            "server.build",
+            Some(build.to_owned()),
+            "PRAGMA compile_options",
+        );
+        asking.fact(
+            "server.compile_options",
+            Some(options.join(" ")),
+            "PRAGMA compile_options",
+        );
+        asking.fact("server.same_host", Some("yes".to_owned()), "embedded");
+        let why = "SQLite counts hits, misses and spills for each connection, and only to itself";
+        asking.sink.gap("db.page_cache", why);
+        let why = "SQLite is a part of this process: see client.cpu and the like";
+        asking.sink.gap("server", why);
+        Ok(())
+    }
+
+    fn sample(&mut self, _asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError> {
+        recorder.begin(Clock.now());
+        let size = |path: &PathBuf| std::fs::metadata(path).ok().map(|data| data.len() as f64);
+        self.file_size.put_some(recorder, size(&self.file));
+        // No such file is as good as an empty one: no log.
+        self.log_size.put(recorder, size(&self.log).unwrap_or(0.0));
+        Ok(())
+    }
+
+    fn claim(&mut self, _asking: &mut Asking<'_>) -> Result<Claim, DbError> {
+        Ok(Claim {
+            family: Family::Sqlite,
+            backend: None,
+            age_s: None,
+            data_directory: None,
+        })
+    }
+
+    fn restart(&mut self) {}
+
+    fn always_zero(&self) -> Vec<String> {
+        self.log_size
+            .always_zero()
+            .map(str::to_owned)
+            .into_iter()
+            .collect()
+    }
+}

@@ -1,0 +1,399 @@
+//! PostgreSQL's statistics: which there are in which version, and what series they make.
+
+use crate::sink::{Gauge, Rate, Recorder};
+
+/// One subquery that gives one row.
+pub(super) struct Part {
+    /// The beginning of its series' names.
+    pub what: &'static str,
+    pub columns: Vec<Column>,
+    /// What follows the columns: `FROM …`.
+    from: &'static str,
+    /// Whether it costs too much for every sample.
+    pub is_slow: bool,
+}
+
+pub(super) struct Column {
+    expression: String,
+    series: Series,
+}
+
+enum Series {
+    Gauge(Gauge),
+    Rate(Rate),
+}
+
+impl Column {
+    pub(super) fn put(&mut self, recorder: &mut Recorder, value: f64) {
+        match &mut self.series {
+            Series::Gauge(gauge) => gauge.put(recorder, value),
+            Series::Rate(rate) => drop(rate.put(recorder, value)),
+        }
+    }
+}
+
+impl Part {
+    pub(super) fn sql(&self) -> String {
+        let columns = self.columns.iter().enumerate();
+        let columns = columns.map(|(index, column)| format!("{} AS c{index}", column.expression));
+        let columns: Vec<String> = columns.collect();
+        format!("SELECT {} {}", columns.join(", "), self.from)
+    }
+
+    pub(super) fn restart(&mut self) {
+        for column in &mut self.columns {
+            if let Series::Rate(rate) = &mut column.series {
+                rate.restart();
+            }
+        }
+    }
+
+    pub(super) fn always_zero(&self) -> impl Iterator<Item = String> {
+        self.columns.iter().filter_map(|column| {
+            let name = match &column.series {
+                Series::Gauge(gauge) => gauge.always_zero(),
+                Series::Rate(rate) => rate.always_zero(),
+            };
+            name.map(str::to_owned)
+        })
+    }
+}
+
+/// The parts that a server has whose views have these columns (`pg_stat_wal.wal_bytes`).
+pub(super) fn parts(has: &dyn Fn(&str) -> bool) -> Vec<Part> {
+    let mut parts = vec![database(), backends(), locks(), oldest(), size(), tables()];
+    parts.extend(checkpointer(has));
+    parts.extend(background_writer(has));
+    parts.extend(wal(has));
+    parts.extend(io(has));
+    parts
+}
+
+fn gauge(name: &str, unit: &str, source: &str, expression: &str) -> Column {
+    Column {
+        expression: expression.to_owned(),
+        series: Series::Gauge(Gauge::new(name, unit, source)),
+    }
+}
+
+fn rate(name: &str, unit: &str, source: &str, expression: &str) -> Column {
+    Column {
+        expression: expression.to_owned(),
+        series: Series::Rate(Rate::new(name, unit, source)),
+    }
+}
+
+fn database() -> Part {
+    let source = "pg_stat_database";
+    let counts = [
+        "xact_commit",
+        "xact_rollback",
+        "blks_read",
+        "blks_hit",
+        "tup_returned",
+        "tup_fetched",
+        "tup_inserted",
+        "tup_updated",
+        "tup_deleted",
+        "conflicts",
+        "temp_files",
+        "deadlocks",
+    ];
+    let count = |name: &&str| rate(&format!("db.database.{name}"), "count/s", source, name);
+    let mut columns: Vec<Column> = counts.iter().map(count).collect();
+    columns.push(rate(
+        "db.database.temp_bytes",
+        "bytes/s",
+        source,
+        "temp_bytes",
+    ));
+    columns.push(gauge("db.backends", "count", source, "numbackends"));
+    Part {
+        what: "db.database",
+        columns,
+        from: "FROM pg_catalog.pg_stat_database WHERE datname = current_database()",
+        is_slow: false,
+    }
+}
+
+fn backends() -> Part {
+    let count = |name: &str, filter: &str| {
+        let expression = format!("count(*) FILTER (WHERE {filter})");
+        gauge(
+            &format!("db.backends.{name}"),
+            "count",
+            "pg_stat_activity",
+            &expression,
+        )
+    };
+    Part {
+        what: "db.backends",
+        columns: vec![
+            count("active", "state = 'active'"),
+            count("waiting", "state = 'active' AND wait_event_type = 'Lock'"),
+            count("idle_in_transaction", "state LIKE 'idle in transaction%'"),
+        ],
+        from: "FROM pg_catalog.pg_stat_activity WHERE pid <> pg_backend_pid() \
+               AND backend_type IN ('client backend', 'parallel worker')",
+        is_slow: false,
+    }
+}
+
+fn locks() -> Part {
+    let count = |name: &str, filter: &str| {
+        let expression = format!("count(*) FILTER (WHERE {filter})");
+        gauge(
+            &format!("db.locks.{name}"),
+            "count",
+            "pg_locks",
+            &expression,
+        )
+    };
+    Part {
+        what: "db.locks",
+        columns: vec![count("granted", "granted"), count("waiting", "NOT granted")],
+        from: "FROM pg_catalog.pg_locks WHERE pid IS DISTINCT FROM pg_backend_pid()",
+        is_slow: false,
+    }
+}
+
+fn oldest() -> Part {
+    let age = "coalesce(max(age(backend_xmin)), 0)";
+    Part {
+        what: "db.oldest_xmin",
+        columns: vec![gauge(
+            "db.oldest_xmin.age",
+            "count",
+            "pg_stat_activity",
+            age,
+        )],
+        from: "FROM pg_catalog.pg_stat_activity WHERE pid <> pg_backend_pid()",
+        is_slow: false,
+    }
+}
+
+fn size() -> Part {
+    let source = "pg_database_size";
+    let expression = "pg_database_size(current_database())";
+    Part {
+        what: "db.database.size",
+        columns: vec![gauge("db.database.size", "bytes", source, expression)],
+        from: "",
+        is_slow: true,
+    }
+}
+
+fn tables() -> Part {
+    let source = "pg_stat_user_tables";
+    let sum = |column: &str| format!("coalesce(sum({column}), 0)");
+    let count = |name: &str, column: &str| gauge(name, "count", source, &sum(column));
+    let runs = sum("autovacuum_count");
+    Part {
+        what: "db.tables",
+        columns: vec![
+            count("db.tables.live_tuples", "n_live_tup"),
+            count("db.tables.dead_tuples", "n_dead_tup"),
+            rate("db.tables.autovacuums", "count/s", source, &runs),
+        ],
+        from: "FROM pg_catalog.pg_stat_user_tables",
+        is_slow: true,
+    }
+}
+
+/// Before PostgreSQL 17 the checkpointer's counters are the background writer's.
+fn checkpointer(has: &dyn Fn(&str) -> bool) -> Option<Part> {
+    let (source, from, names) = if has("pg_stat_checkpointer.num_timed") {
+        let names = [
+            "num_timed",
+            "num_requested",
+            "buffers_written",
+            "write_time",
+            "sync_time",
+        ];
+        (
+            "pg_stat_checkpointer",
+            "FROM pg_catalog.pg_stat_checkpointer",
+            names,
+        )
+    } else if has("pg_stat_bgwriter.checkpoints_timed") {
+        let names = [
+            "checkpoints_timed",
+            "checkpoints_req",
+            "buffers_checkpoint",
+            "checkpoint_write_time",
+            "checkpoint_sync_time",
+        ];
+        (
+            "pg_stat_bgwriter",
+            "FROM pg_catalog.pg_stat_bgwriter",
+            names,
+        )
+    } else {
+        return None;
+    };
+    let [timed, requested, buffers, write, sync] = names;
+    let count = |name: &str, column: &str| {
+        rate(
+            &format!("db.checkpointer.{name}"),
+            "count/s",
+            source,
+            column,
+        )
+    };
+    // Milliseconds, told as seconds per second.
+    let time = |name: &str, column: &str| {
+        let expression = format!("{column} / 1000");
+        rate(
+            &format!("db.checkpointer.{name}"),
+            "ratio",
+            source,
+            &expression,
+        )
+    };
+    Some(Part {
+        what: "db.checkpointer",
+        columns: vec![
+            count("timed", timed),
+            count("requested", requested),
+            count("buffers_written", buffers),
+            time("write_time", write),
+            time("sync_time", sync),
+        ],
+        from,
+        is_slow: false,
+    })
+}
+
+fn background_writer(has: &dyn Fn(&str) -> bool) -> Option<Part> {
+    let source = "pg_stat_bgwriter";
+    let names = [
+        "buffers_clean",
+        "maxwritten_clean",
+        "buffers_alloc",
+        // Until PostgreSQL 16.
+        "buffers_backend",
+        "buffers_backend_fsync",
+    ];
+    let known = names.iter().filter(|name| has(&format!("{source}.{name}")));
+    let columns = known.map(|name| rate(&format!("db.bgwriter.{name}"), "count/s", source, name));
+    let columns: Vec<Column> = columns.collect();
+    (!columns.is_empty()).then_some(Part {
+        what: "db.bgwriter",
+        columns,
+        from: "FROM pg_catalog.pg_stat_bgwriter",
+        is_slow: false,
+    })
+}
+
+/// Since PostgreSQL 14; from 18 on writes and syncs are in `pg_stat_io`.
+fn wal(has: &dyn Fn(&str) -> bool) -> Option<Part> {
+    let source = "pg_stat_wal";
+    let names = [
+        ("records", "wal_records", "count/s"),
+        ("fpi", "wal_fpi", "count/s"),
+        ("bytes", "wal_bytes", "bytes/s"),
+        ("buffers_full", "wal_buffers_full", "count/s"),
+        ("writes", "wal_write", "count/s"),
+        ("syncs", "wal_sync", "count/s"),
+    ];
+    let known = names
+        .iter()
+        .filter(|(_, column, _)| has(&format!("{source}.{column}")));
+    let columns =
+        known.map(|(name, column, unit)| rate(&format!("db.wal.{name}"), unit, source, column));
+    let columns: Vec<Column> = columns.collect();
+    (!columns.is_empty()).then_some(Part {
+        what: "db.wal",
+        columns,
+        from: "FROM pg_catalog.pg_stat_wal",
+        is_slow: false,
+    })
+}
+
+/// Since PostgreSQL 16. Bytes are counted from 18 on; before, operations had one size.
+fn io(has: &dyn Fn(&str) -> bool) -> Option<Part> {
+    let source = "pg_stat_io";
+    if !has("pg_stat_io.reads") {
+        return None;
+    }
+    let sum = |what: &str| format!("coalesce(sum({what}), 0)");
+    let names = [
+        "reads",
+        "writes",
+        "extends",
+        "hits",
+        "evictions",
+        "fsyncs",
+        "writebacks",
+    ];
+    let known = names.iter().filter(|name| has(&format!("{source}.{name}")));
+    let count = |name: &&str| rate(&format!("db.io.{name}"), "count/s", source, &sum(name));
+    let mut columns: Vec<Column> = known.map(count).collect();
+    for (name, bytes, count) in [
+        ("db.io.read_bytes", "read_bytes", "reads"),
+        ("db.io.write_bytes", "write_bytes", "writes"),
+        ("db.io.extend_bytes", "extend_bytes", "extends"),
+    ] {
+        let expression = match (
+            has(&format!("{source}.{bytes}")),
+            has("pg_stat_io.op_bytes"),
+        ) {
+            (true, _) => sum(bytes),
+            (false, true) => sum(&format!("{count} * op_bytes")),
+            (false, false) => continue,
+        };
+        columns.push(rate(name, "bytes/s", source, &expression));
+    }
+    Some(Part {
+        what: "db.io",
+        columns,
+        from: "FROM pg_catalog.pg_stat_io",
+        is_slow: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(columns: &[&str]) -> Vec<String> {
+        let has = |column: &str| columns.contains(&column);
+        parts(&has).iter().map(Part::sql).collect()
+    }
+
+    #[test]
+    fn versions_have_different_views() {
+        let old = texts(&["pg_stat_bgwriter.checkpoints_timed", "pg_stat_wal.wal_sync"]);
+        assert!(
+            old.iter()
+                .any(|sql| sql.starts_with("SELECT checkpoints_timed AS c0"))
+        );
+        assert!(
+            old.iter()
+                .any(|sql| sql == "SELECT wal_sync AS c0 FROM pg_catalog.pg_stat_wal")
+        );
+        assert!(old.iter().all(|sql| !sql.contains("pg_stat_io")));
+        let new = texts(&[
+            "pg_stat_checkpointer.num_timed",
+            "pg_stat_io.reads",
+            "pg_stat_io.read_bytes",
+        ]);
+        assert!(
+            new.iter()
+                .any(|sql| sql.starts_with("SELECT num_timed AS c0"))
+        );
+        let io = new.iter().find(|sql| sql.contains("pg_stat_io")).unwrap();
+        assert!(
+            io.contains("sum(reads)") && io.contains("sum(read_bytes)"),
+            "{io}"
+        );
+        // Nothing is asked for that this server does not have.
+        assert!(!io.contains("writes") && !io.contains("op_bytes"), "{io}");
+        let middle = texts(&["pg_stat_io.reads", "pg_stat_io.op_bytes"]);
+        assert!(
+            middle
+                .iter()
+                .any(|sql| sql.contains("sum(reads * op_bytes)"))
+        );
+    }
+}

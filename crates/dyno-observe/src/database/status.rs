@@ -1,0 +1,297 @@
+//! What the status variables of MySQL and MariaDB are: counters, states, or nothing for a series.
+
+/// How a variable is observed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Class {
+    /// Not at all: a setting, a version, the state of something that is observed otherwise.
+    Ignored,
+    /// A state, in this unit.
+    Gauge(&'static str),
+    /// A counter, as a rate of this unit, of which one count makes so much.
+    Rate(&'static str, f64),
+}
+
+/// Beginnings of names that are no series: what the observer's own session negotiated, settings,
+/// identities, features ever used, sizes of the privilege tables.
+const IGNORED: [&str; 16] = [
+    "acl_",
+    "caching_sha2_",
+    "current_tls_",
+    "deprecated_",
+    "feature_",
+    "innodb_have_",
+    "innodb_page_size",
+    "last_query_cost",
+    "option_tracker_",
+    "rsa_",
+    "ssl_",
+    "stack_usage",
+    "tc_log_page_size",
+    "telemetry_",
+    "uptime",
+    "innodb_redo_log_uuid",
+];
+
+/// Of what [`IGNORED`] covers, these do tell something.
+const KEPT: [&str; 3] = [
+    "ssl_accepts",
+    "ssl_finished_accepts",
+    "ssl_session_cache_hits",
+];
+
+/// States, lower case, without those that [`is_state`] knows by their words.
+const STATES: [&str; 57] = [
+    "aria_pagecache_blocks_not_flushed",
+    "aria_pagecache_blocks_unused",
+    "aria_pagecache_blocks_used",
+    "binlog_snapshot_position",
+    "delayed_insert_threads",
+    "error_log_buffered_bytes",
+    "error_log_buffered_events",
+    "error_log_latest_write",
+    "global_connection_memory",
+    "innodb_available_undo_logs",
+    "innodb_buffer_pool_bytes_data",
+    "innodb_buffer_pool_bytes_dirty",
+    "innodb_buffer_pool_pages_data",
+    "innodb_buffer_pool_pages_dirty",
+    "innodb_buffer_pool_pages_free",
+    "innodb_buffer_pool_pages_latched",
+    "innodb_buffer_pool_pages_misc",
+    "innodb_buffer_pool_pages_old",
+    "innodb_buffer_pool_pages_total",
+    "innodb_buffer_pool_resize_status_code",
+    "innodb_buffer_pool_resize_status_progress",
+    "innodb_checkpoint_age",
+    "innodb_checkpoint_max_age",
+    "innodb_encryption_rotation_estimated_iops",
+    "innodb_history_list_length",
+    "innodb_ibuf_free_list",
+    "innodb_ibuf_segment_size",
+    "innodb_ibuf_size",
+    "innodb_num_open_files",
+    "innodb_onlineddl_pct_progress",
+    "innodb_onlineddl_rowlog_pct_used",
+    "innodb_redo_log_capacity_resized",
+    "innodb_redo_log_logical_size",
+    "innodb_redo_log_physical_size",
+    "key_blocks_not_flushed",
+    "key_blocks_unused",
+    "key_blocks_used",
+    "key_blocks_warm",
+    "max_used_connections",
+    "not_flushed_delayed_rows",
+    "open_files",
+    "open_streams",
+    "open_table_definitions",
+    "open_tables",
+    "performance_schema_session_connect_attrs_longest_seen",
+    "prepared_stmt_count",
+    "qcache_free_blocks",
+    "qcache_queries_in_cache",
+    "qcache_total_blocks",
+    "replica_open_temp_tables",
+    "slave_heartbeat_period",
+    "slave_open_temp_tables",
+    "slaves_connected",
+    "slaves_running",
+    "table_open_cache_active_instances",
+    "tc_log_max_pages_used",
+    "threads_running",
+];
+
+/// Counters of bytes whose name does not say so, the positions in the redo log among them.
+const BYTES: [&str; 9] = [
+    "innodb_data_read",
+    "innodb_data_written",
+    "innodb_os_log_written",
+    "innodb_lsn_current",
+    "innodb_lsn_flushed",
+    "innodb_lsn_last_checkpoint",
+    "innodb_redo_log_checkpoint_lsn",
+    "innodb_redo_log_current_lsn",
+    "innodb_redo_log_flushed_to_disk_lsn",
+];
+
+/// The class of a status variable by its name in lower case.
+pub(super) fn class_of(name: &str) -> Class {
+    let ignored = IGNORED.iter().any(|beginning| name.starts_with(beginning));
+    if ignored && !KEPT.contains(&name) {
+        return Class::Ignored;
+    }
+    if is_state(name) {
+        let bytes = ["memory", "_mem_", "_bytes_", "_bytes", "log_logical_size"];
+        let bytes = bytes.iter().any(|part| name.contains(part));
+        let sizes = matches!(
+            name,
+            "innodb_checkpoint_age" | "innodb_checkpoint_max_age" | "innodb_redo_log_physical_size"
+        );
+        return match () {
+            () if bytes || sizes => Class::Gauge("bytes"),
+            () if name.starts_with("innodb_row_lock_time") => Class::Gauge("ms"),
+            () => Class::Gauge("count"),
+        };
+    }
+    match name {
+        // Seconds of all threads, and milliseconds, per second.
+        "busy_time" | "cpu_time" | "query_time" => Class::Rate("ratio", 1.0),
+        "innodb_row_lock_time" => Class::Rate("ratio", 1e-3),
+        _ if BYTES.contains(&name) || name.contains("bytes") => Class::Rate("bytes/s", 1.0),
+        _ => Class::Rate("count/s", 1.0),
+    }
+}
+
+fn is_state(name: &str) -> bool {
+    if STATES.binary_search(&name).is_ok() || name.starts_with("wsrep_") && !is_wsrep_count(name) {
+        return true;
+    }
+    let parts = [
+        "_pending_",
+        "_current_waits",
+        "_mem_",
+        "undo_tablespaces_",
+        "free_memory",
+    ];
+    let beginnings = ["threadpool_", "memory_used", "max_memory_used", "ongoing_"];
+    let threads = name.starts_with("threads_") && name != "threads_created";
+    let endings = ["_avg", "_max", "_usage"];
+    threads
+        || name.starts_with("rpl_semi_sync_") && is_semi_sync_state(name)
+        || parts.iter().any(|part| name.contains(part))
+        || endings.iter().any(|ending| name.ends_with(ending))
+        || beginnings
+            .iter()
+            .any(|beginning| name.starts_with(beginning))
+}
+
+fn is_semi_sync_state(name: &str) -> bool {
+    let endings = ["_clients", "_wait_sessions", "_avg_wait_time", "_status"];
+    endings.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Galera's counters; whatever else it tells is a state or an identity.
+fn is_wsrep_count(name: &str) -> bool {
+    let counts = [
+        "wsrep_replicated",
+        "wsrep_received",
+        "wsrep_local_commits",
+        "wsrep_local_cert_failures",
+        "wsrep_local_replays",
+        "wsrep_local_bf_aborts",
+        "wsrep_repl_",
+        "wsrep_flow_control_sent",
+        "wsrep_flow_control_recv",
+        "wsrep_last_committed",
+    ];
+    counts.iter().any(|count| name.starts_with(count))
+}
+
+/// MyRocks' variables, without `rocksdb_`.
+pub(super) fn rocksdb_class(name: &str) -> Class {
+    let states = [
+        "memtable_",
+        "block_cache_usage",
+        "pending",
+        "num_",
+        "estimate_",
+        "manual_compaction",
+    ];
+    let is_state = states.iter().any(|state| name.contains(state))
+        && !name.contains("memtable_hit")
+        && !name.contains("memtable_miss");
+    match (
+        is_state,
+        name.contains("bytes") || name.starts_with("memtable_"),
+    ) {
+        (true, true) => Class::Gauge("bytes"),
+        (true, false) => Class::Gauge("count"),
+        (false, true) if name.contains("bytes") => Class::Rate("bytes/s", 1.0),
+        (false, _) => Class::Rate("count/s", 1.0),
+    }
+}
+
+/// A metric of InnoDB by its name and its type in `information_schema.INNODB_METRICS`.
+pub(super) fn metric_class(name: &str, kind: &str) -> Class {
+    let bytes =
+        name.contains("bytes") || matches!(name, "buffer_data_reads" | "buffer_data_written");
+    match (kind, bytes) {
+        // MariaDB calls these counts values.
+        ("value", _) if matches!(name, "lock_deadlocks" | "lock_timeouts") => {
+            Class::Rate("count/s", 1.0)
+        }
+        ("value", true) => Class::Gauge("bytes"),
+        ("value", false) if name.contains("time_") => Class::Gauge("ms"),
+        ("value", false) if name.contains("page_size") => Class::Ignored,
+        ("value", false) => Class::Gauge("count"),
+        (_, true) => Class::Rate("bytes/s", 1.0),
+        // Some are states although the server calls them counters.
+        _ if name.contains("pending") || name.contains("current_waits") => Class::Gauge("count"),
+        _ if name == "ibuf_size" => Class::Gauge("count"),
+        _ if name == "lock_row_lock_time" => Class::Rate("ratio", 1e-3),
+        _ => Class::Rate("count/s", 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_in_order() {
+        assert!(STATES.is_sorted());
+    }
+
+    #[test]
+    fn counters_and_states_are_told_apart() {
+        let count = Class::Rate("count/s", 1.0);
+        let bytes = Class::Rate("bytes/s", 1.0);
+        for (name, expected) in [
+            ("questions", count),
+            ("com_select", count),
+            ("aborted_clients", count),
+            ("threads_created", count),
+            ("handler_read_rnd_next", count),
+            ("innodb_buffer_pool_read_requests", count),
+            ("innodb_buffer_pool_pages_flushed", count),
+            ("innodb_row_lock_waits", count),
+            ("innodb_lsn_current", bytes),
+            ("innodb_data_written", bytes),
+            ("bytes_sent", bytes),
+            ("binlog_bytes_written", bytes),
+            ("rpl_semi_sync_master_yes_tx", count),
+            ("wsrep_replicated_bytes", bytes),
+            ("ssl_accepts", count),
+            ("innodb_row_lock_time", Class::Rate("ratio", 1e-3)),
+            ("busy_time", Class::Rate("ratio", 1.0)),
+            ("threads_running", Class::Gauge("count")),
+            ("threads_connected", Class::Gauge("count")),
+            ("innodb_buffer_pool_pages_dirty", Class::Gauge("count")),
+            ("innodb_buffer_pool_bytes_dirty", Class::Gauge("bytes")),
+            ("innodb_row_lock_current_waits", Class::Gauge("count")),
+            ("innodb_row_lock_time_max", Class::Gauge("ms")),
+            ("innodb_checkpoint_age", Class::Gauge("bytes")),
+            ("innodb_data_pending_fsyncs", Class::Gauge("count")),
+            ("memory_used", Class::Gauge("bytes")),
+            ("qcache_free_memory", Class::Gauge("bytes")),
+            ("wsrep_cluster_size", Class::Gauge("count")),
+            ("rpl_semi_sync_master_clients", Class::Gauge("count")),
+            ("uptime", Class::Ignored),
+            ("ssl_verify_depth", Class::Ignored),
+            ("feature_json", Class::Ignored),
+        ] {
+            assert_eq!(class_of(name), expected, "{name}");
+        }
+        assert_eq!(rocksdb_class("bytes_written"), bytes);
+        assert_eq!(rocksdb_class("memtable_total"), Class::Gauge("bytes"));
+        assert_eq!(rocksdb_class("memtable_hit"), count);
+        assert_eq!(
+            metric_class("trx_rseg_history_len", "value"),
+            Class::Gauge("count")
+        );
+        assert_eq!(metric_class("lock_deadlocks", "counter"), count);
+        assert_eq!(
+            metric_class("os_log_bytes_written", "status_counter"),
+            bytes
+        );
+    }
+}

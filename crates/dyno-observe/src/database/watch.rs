@@ -1,0 +1,385 @@
+//! The thread that asks the database: its connection, its schedule, and what it does when the
+//! server is gone.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dyno_core::clock::{Nanos, thread_cpu};
+use dyno_core::db::{Connector, DbError, Family};
+use dyno_core::record::EventKind;
+use dyno_core::{Clock, Target};
+use dyno_drivers::Control;
+
+use super::mysql::Mysql;
+use super::postgres::Postgres;
+use super::sqlite::Sqlite;
+use super::{Asking, Collector};
+use crate::process::{Located, locate};
+use crate::sink::{Gauge, Recorder, Sink, fact};
+
+/// A server whose start moves by more than this between two connections is another one.
+const RESTART_S_MIN: f64 = 3.0;
+
+/// What the two threads know of each other.
+#[derive(Default)]
+pub(crate) struct Shared {
+    connected: AtomicBool,
+    /// When the question was asked that has no answer yet; 0 without one.
+    asked_at: AtomicU64,
+    cpu_ns: AtomicU64,
+    tid: AtomicI32,
+}
+
+impl Shared {
+    /// Whether the database answers: it is connected to, and no question waits for longer than
+    /// this.
+    pub(crate) fn is_up(&self, patience_ns: Nanos) -> bool {
+        let asked_at = self.asked_at.load(Ordering::Relaxed);
+        let waits = asked_at > 0 && Clock.now().saturating_sub(asked_at) > patience_ns;
+        self.connected.load(Ordering::Relaxed) && !waits
+    }
+
+    pub(crate) fn cpu_ns(&self) -> Nanos {
+        self.cpu_ns.load(Ordering::Relaxed)
+    }
+
+    /// The thread, once it runs.
+    pub(crate) fn tid(&self) -> Option<i32> {
+        Some(self.tid.load(Ordering::Relaxed)).filter(|tid| *tid > 0)
+    }
+}
+
+/// The thread as the others see it.
+pub(crate) struct Watch {
+    pub(crate) shared: Arc<Shared>,
+    /// The server's process, each time it was found.
+    pub(crate) found: Receiver<Located>,
+    stop: Sender<()>,
+    ended: Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Has it tell the state at the end; false when it did not come to that in time. A thread that
+    /// still waits for the server then is left to itself.
+    pub(crate) fn stop(mut self, patience: Duration) -> bool {
+        let _ = self.stop.send(());
+        match self.ended.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) => false,
+            // It ended, one way or another.
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                let joined = self.thread.take().map(JoinHandle::join);
+                joined.is_none_or(|result| result.is_ok())
+            }
+        }
+    }
+}
+
+/// Starts the thread.
+pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Option<Watch>> {
+    let (Some(target), Some(connector)) = (&config.target, &config.connector) else {
+        return Ok(None);
+    };
+    let shared = Arc::new(Shared::default());
+    let (stop, stopped) = channel();
+    let (ended, end) = sync_channel(1);
+    let (finder, found) = channel();
+    let watcher = Watcher {
+        target: target.clone(),
+        connector: Arc::clone(connector),
+        period: config.period,
+        answer_timeout: config.answer_timeout,
+        connect_timeout: config.connect_timeout,
+        shared: Arc::clone(&shared),
+        stopped,
+        finder,
+        sink: sink.clone(),
+        recorder: Recorder::new(sink.clone(), true),
+        round_trip: Gauge::new("db.round_trip", "ms", "SELECT 1"),
+        control: None,
+        collector: None,
+        started_s: None,
+        lost_at: None,
+        is_refused: false,
+    };
+    let thread = std::thread::Builder::new().name("dyno-observe-db".to_owned());
+    let thread = thread.spawn(move || watcher.work(ended))?;
+    Ok(Some(Watch {
+        shared,
+        found,
+        stop,
+        ended: end,
+        thread: Some(thread),
+    }))
+}
+
+/// The collector that speaks to this server.
+pub(super) fn collector(target: &Target, control: &Control) -> Box<dyn Collector> {
+    match target.family {
+        Family::Mysql => Box::new(Mysql::new(control.server())),
+        Family::Postgres => Box::new(Postgres::new()),
+        Family::Sqlite => Box::new(Sqlite::new(target.file.clone())),
+    }
+}
+
+struct Watcher {
+    target: Target,
+    connector: Arc<dyn Connector>,
+    period: Duration,
+    answer_timeout: Duration,
+    connect_timeout: Duration,
+    shared: Arc<Shared>,
+    stopped: Receiver<()>,
+    finder: Sender<Located>,
+    sink: Sink,
+    recorder: Recorder,
+    round_trip: Gauge,
+    control: Option<Control>,
+    /// There since the first connection.
+    collector: Option<Box<dyn Collector>>,
+    /// When the server started, in seconds of the monotonic clock.
+    started_s: Option<f64>,
+    lost_at: Option<Nanos>,
+    /// It was told that samples are refused.
+    is_refused: bool,
+}
+
+impl Watcher {
+    fn work(mut self, ended: SyncSender<()>) {
+        if !self.connector.blocks() {
+            // Workers take copies of the process's descriptors, and would keep this thread's
+            // connection open. Not with an embedded database, whose file locks belong to the table.
+            // SAFETY: a system call without pointers.
+            unsafe { libc::unshare(libc::CLONE_FILES) };
+        }
+        // SAFETY: a call without pointers.
+        let tid = unsafe { libc::gettid() };
+        self.shared.tid.store(tid, Ordering::Relaxed);
+        let period_ns = (self.period.as_nanos() as Nanos).max(1_000_000);
+        let mut due = Clock.now();
+        loop {
+            self.turn();
+            self.shared.cpu_ns.store(thread_cpu(), Ordering::Relaxed);
+            let now = Clock.now();
+            due += period_ns;
+            due += now.saturating_sub(due).div_ceil(period_ns) * period_ns;
+            let wait = Duration::from_nanos(due.saturating_sub(now));
+            if !matches!(
+                self.stopped.recv_timeout(wait),
+                Err(RecvTimeoutError::Timeout)
+            ) {
+                break;
+            }
+        }
+        self.finish();
+        self.shared.cpu_ns.store(thread_cpu(), Ordering::Relaxed);
+        // Who does not wait any more does not want to know.
+        let _ = ended.send(());
+    }
+
+    /// One period: connects if need be, and samples.
+    fn turn(&mut self) {
+        if self.control.is_none() && !self.connect() {
+            return;
+        }
+        if let Err(error) = self.sample() {
+            self.lose(&error);
+        }
+    }
+
+    fn connect(&mut self) -> bool {
+        // Without a place for its files an embedded database would be made by asking for it.
+        if self.target.family == Family::Sqlite && !self.target.file.exists() {
+            return false;
+        }
+        match Control::connect(self.connector.as_ref(), self.connect_timeout) {
+            Ok(control) => self.control = Some(control),
+            Err(error) => {
+                self.lose(&error);
+                return false;
+            }
+        }
+        self.shared.connected.store(true, Ordering::Relaxed);
+        if let Err(error) = self.greet() {
+            self.lose(&error);
+            return false;
+        }
+        if let Some(lost_at) = self.lost_at.take() {
+            let now = Clock.now();
+            let seconds = (now - lost_at) as f64 / 1e9;
+            let text = format!("the database answers its observer again, after {seconds:.1} s");
+            self.sink
+                .event(lost_at, Some(now), EventKind::Observer, text);
+        }
+        true
+    }
+
+    /// What follows a connection: facts the first time, and the server's process each time.
+    fn greet(&mut self) -> Result<(), DbError> {
+        let Some(control) = &mut self.control else {
+            return Ok(());
+        };
+        let first = self.collector.is_none();
+        let mut collector = match self.collector.take() {
+            Some(collector) => collector,
+            None => collector(&self.target, control),
+        };
+        let socket = control.fd();
+        let tls = control.server().tls.clone();
+        let mut asking = Asking {
+            control,
+            timeout: self.answer_timeout,
+            sink: &self.sink,
+        };
+        self.shared.asked_at.store(Clock.now(), Ordering::Relaxed);
+        let told = match first {
+            true => collector.tell(&mut asking, false),
+            false => Ok(()),
+        };
+        let claim = told.and_then(|()| collector.claim(&mut asking));
+        self.shared.asked_at.store(0, Ordering::Relaxed);
+        let claim = match claim {
+            Ok(claim) => claim,
+            Err(error) => {
+                // The facts are told again with the next connection.
+                self.collector = (!first).then_some(collector);
+                return Err(error);
+            }
+        };
+        if first {
+            let tls = tls.unwrap_or_else(|| "none".to_owned());
+            self.sink
+                .fact(fact("client.tls", tls, "the observer's connection"));
+            if self.connector.endpoints().len() > 1 {
+                let why = "the target has several endpoints: only the first one is observed";
+                self.sink.gap("db.endpoints", why);
+            }
+        }
+        let now_s = Clock.now() as f64 / 1e9;
+        let started_s = claim.age_s.map(|age_s| now_s - age_s);
+        let before = self.started_s;
+        self.started_s = started_s.or(before);
+        if let (Some(before), Some(started)) = (before, started_s)
+            && started - before > RESTART_S_MIN
+        {
+            collector.restart();
+            let age = claim.age_s.unwrap_or_default();
+            let text = format!("the server was restarted: it has been up for {age:.0} s");
+            self.sink.event(Clock.now(), None, EventKind::Restart, text);
+        }
+        self.collector = Some(collector);
+        if self.connector.blocks() {
+            // An embedded database's log is folded in when its last connection goes, which must
+            // not have to wait for this one.
+            control.close();
+        } else if let Some(located) = locate(&claim, socket, &self.sink) {
+            // Observers that end do not want to know.
+            let _ = self.finder.send(located);
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self) -> Result<(), DbError> {
+        let (Some(control), Some(collector)) = (&mut self.control, &mut self.collector) else {
+            return Ok(());
+        };
+        let asked_at = Clock.now();
+        self.shared.asked_at.store(asked_at, Ordering::Relaxed);
+        let answered = match self.connector.blocks() {
+            true => Ok(None),
+            false => control
+                .query("SELECT 1", self.answer_timeout)
+                .map(|_| Some(Clock.now())),
+        };
+        let mut asking = Asking {
+            control,
+            timeout: self.answer_timeout,
+            sink: &self.sink,
+        };
+        let sampled = answered.and_then(|answered_at| {
+            collector.sample(&mut asking, &mut self.recorder)?;
+            let round_trip_ms = answered_at.map(|at| (at - asked_at) as f64 / 1e6);
+            self.round_trip.put_some(&mut self.recorder, round_trip_ms);
+            self.recorder.finish();
+            Ok(())
+        });
+        self.shared.asked_at.store(0, Ordering::Relaxed);
+        match sampled {
+            Err(error) if !super::is_lost(&error) => {
+                if !std::mem::replace(&mut self.is_refused, true) {
+                    let text = format!("the database refused its observer a sample: {error}");
+                    self.sink
+                        .event(Clock.now(), None, EventKind::Observer, text);
+                }
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// The connection is gone, or there was none: once told, tried again every period.
+    fn lose(&mut self, error: &DbError) {
+        self.control = None;
+        self.shared.connected.store(false, Ordering::Relaxed);
+        self.shared.asked_at.store(0, Ordering::Relaxed);
+        if self.lost_at.is_none() {
+            let now = Clock.now();
+            self.lost_at = Some(now);
+            let text = format!(
+                "the database's observer has no connection and tries again every {:.0} s: {error}",
+                self.period.as_secs_f64().max(1.0)
+            );
+            self.sink.event(now, None, EventKind::Observer, text);
+        }
+    }
+
+    fn finish(&mut self) {
+        let Some(mut collector) = self.collector.take() else {
+            let why = "the observer never got a connection to the database; see the events";
+            self.sink.gap("db", why);
+            return;
+        };
+        if self.connector.blocks()
+            && let Some(control) = &mut self.control
+            && let Err(error) = control.reconnect(self.connector.as_ref(), self.connect_timeout)
+        {
+            self.sink.gap("settings.end", error.to_string());
+            self.control = None;
+        }
+        let told = match &mut self.control {
+            Some(control) => collector.tell(
+                &mut Asking {
+                    control,
+                    timeout: self.answer_timeout,
+                    sink: &self.sink,
+                },
+                true,
+            ),
+            None => {
+                let why = "the database did not answer at the end of the run";
+                self.sink.gap("settings.end", why);
+                Ok(())
+            }
+        };
+        if let Err(error) = told {
+            let why = format!("the database did not answer at the end of the run: {error}");
+            self.sink.gap("settings.end", why);
+        }
+        let zero = collector.always_zero();
+        if !zero.is_empty() {
+            let known = fact("observer.always_zero", zero.join(" "), "the observer");
+            self.sink.fact(known);
+        }
+    }
+}
+
+/// The path of a file beside an SQLite database.
+pub(super) fn beside(file: &std::path::Path, suffix: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}

@@ -1,0 +1,331 @@
+//! Which process is the server? Decided by evidence of the kernel's, or not at all.
+
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+
+use dyno_core::db::Family;
+
+use super::PidStat;
+use super::sockets::{Peer, owner_of, peer_of, row_of};
+use crate::host::ticks_per_s;
+use crate::sink::{Sink, fact};
+use crate::text::{fraction, names_in, of_process, small, whole, words};
+
+/// By how much the ages that the kernel and the server tell may differ.
+const AGE_S_MAX: f64 = 5.0;
+
+/// What a server says of its process.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    /// Of which kind it is.
+    pub family: Family,
+    /// PostgreSQL: the process of the observer's own connection.
+    pub backend: Option<i32>,
+    /// How long it has been up, in seconds.
+    pub age_s: Option<f64>,
+    /// Where its data lies, as it sees that.
+    pub data_directory: Option<String>,
+}
+
+/// The server's process on this host.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Located {
+    pub family: Family,
+    /// The one process, or the one whose children serve the connections.
+    pub pid: i32,
+    /// Where this process can see the data.
+    pub data: Option<PathBuf>,
+    /// What the server calls that.
+    pub data_directory: Option<String>,
+}
+
+/// Why no process was found.
+#[derive(Debug, PartialEq)]
+enum Unknown {
+    /// It runs elsewhere.
+    Elsewhere(String),
+    /// It cannot be decided.
+    Undecided(String),
+}
+
+/// Looks for the process at the other end of this socket, and tells what came of it.
+pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Option<Located> {
+    let (pid, evidence) = match find(claim, socket?) {
+        Ok(found) => found,
+        Err(unknown) => {
+            let (answer, why) = match unknown {
+                Unknown::Elsewhere(why) => ("no", why),
+                Unknown::Undecided(why) => ("unknown", why),
+            };
+            sink.fact(fact(
+                "server.same_host",
+                answer,
+                "the observer's connection",
+            ));
+            for what in [
+                "server.cpu",
+                "server.memory",
+                "server.io",
+                "server.threads",
+                "data",
+            ] {
+                sink.gap(what, why.clone());
+            }
+            return None;
+        }
+    };
+    sink.fact(fact("server.same_host", "yes", evidence));
+    sink.fact(fact("server.pid", pid.to_string(), evidence));
+    match std::fs::read_link(of_process(pid, "exe")) {
+        Ok(path) => {
+            let path = path.to_string_lossy().into_owned();
+            sink.fact(fact("server.executable", path, "/proc/PID/exe"));
+        }
+        Err(error) => sink.gap(
+            "server.executable",
+            format!("cannot read /proc/{pid}/exe: {error}; run as root or as the server's user"),
+        ),
+    }
+    let data = claim
+        .data_directory
+        .as_deref()
+        .and_then(|path| visible(pid, path));
+    Some(Located {
+        family: claim.family,
+        pid,
+        data,
+        data_directory: claim.data_directory.clone(),
+    })
+}
+
+fn find(claim: &Claim, socket: RawFd) -> Result<(i32, &'static str), Unknown> {
+    let peer = peer_of(socket)
+        .map_err(|error| Unknown::Undecided(format!("the connection cannot be asked: {error}")))?;
+    match peer {
+        Peer::Process(pid) => by_credentials(claim, pid),
+        Peer::Address { local, peer } if local.ip() != peer.ip() && !both_loopback(local, peer) => {
+            Err(Unknown::Elsewhere(format!(
+                "the server is at {}, which is not this host's own address: a server in a \
+                 container or behind a proxy counts as elsewhere",
+                peer.ip()
+            )))
+        }
+        Peer::Address { local, peer } => by_address(claim, local, peer),
+    }
+}
+
+fn both_loopback(local: SocketAddr, peer: SocketAddr) -> bool {
+    local.ip().is_loopback() && peer.ip().is_loopback()
+}
+
+/// A UNIX socket's other end, as the kernel knows it.
+fn by_credentials(claim: &Claim, pid: i32) -> Result<(i32, &'static str), Unknown> {
+    let how = "SO_PEERCRED of the observer's UNIX socket";
+    if pid == 0 {
+        let why = "the server behind the UNIX socket is in a process namespace that this process \
+                   cannot see; run Dyno beside the server or in the host's namespace";
+        return Err(Unknown::Undecided(why.to_owned()));
+    }
+    accept(claim, pid).map(|pid| (pid, how))
+}
+
+/// A TCP connection's other end: who owns the server's socket of it.
+fn by_address(
+    claim: &Claim,
+    local: SocketAddr,
+    peer: SocketAddr,
+) -> Result<(i32, &'static str), Unknown> {
+    let Some(row) = row_of(peer, local) else {
+        return Err(Unknown::Undecided(format!(
+            "no socket of this network namespace is the server's end of {local} to {peer}: the \
+             server is in a container or the connection is forwarded"
+        )));
+    };
+    if let Some(backend) = claim.backend {
+        let uid = uid_of(backend);
+        if uid.is_some() && uid == Some(row.uid) {
+            let how = "pg_backend_pid(), and the owner of the server's socket in /proc/net/tcp";
+            return accept(claim, backend).map(|pid| (pid, how));
+        }
+        return Err(Unknown::Undecided(format!(
+            "process {backend}, which the server says it is, is not the owner of the server's \
+             socket: the server is in a container or behind a proxy"
+        )));
+    }
+    if let Some(pid) = owner_of(row.inode) {
+        let how = "the owner of the server's socket, /proc/net/tcp and /proc/PID/fd";
+        return accept(claim, pid).map(|pid| (pid, how));
+    }
+    // Descriptors of others are hidden from an ordinary user, names and ages are not.
+    let mut fitting = processes().filter(|pid| uid_of(*pid) == Some(row.uid) && fits(claim, *pid));
+    match (fitting.next(), fitting.next()) {
+        (Some(pid), None) => Ok((
+            pid,
+            "the only process with the server's name, age and user, which owns its socket",
+        )),
+        _ => Err(Unknown::Undecided(
+            "the owner of the server's socket cannot be read: run Dyno as root or as the server's \
+             user, or connect by its UNIX socket"
+                .to_owned(),
+        )),
+    }
+}
+
+/// The server's process, given one that has to do with the connection.
+fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
+    let refuse = |why: String| Err(Unknown::Undecided(why));
+    let Some(stat) = stat_of(pid) else {
+        return refuse(format!(
+            "process {pid} at the other end is not visible in /proc"
+        ));
+    };
+    let pid = match claim.family {
+        Family::Postgres => match claim.backend {
+            // Of a TCP connection: the process of the session. Its parent takes connections.
+            Some(backend) if backend == pid => stat.parent,
+            Some(backend) if stat_of(backend).is_some_and(|stat| stat.parent == pid) => pid,
+            _ => {
+                return refuse(format!(
+                    "process {pid} ({}) at the other end is not the parent of the session's: a \
+                     pooler or proxy stands between",
+                    stat.name
+                ));
+            }
+        },
+        _ => pid,
+    };
+    if !has_name(claim.family, pid) {
+        return refuse(format!(
+            "process {pid} at the other end is no database server by its name: a proxy stands \
+             between"
+        ));
+    }
+    let age_s = age_s(pid);
+    if let (Some(theirs), Some(ours)) = (claim.age_s, age_s)
+        // A process is older than its service by the time that recovery took.
+        && theirs > ours + AGE_S_MAX
+    {
+        return refuse(format!(
+            "process {pid} at the other end has run for {ours:.0} s, but the server for \
+             {theirs:.0} s: a proxy stands between"
+        ));
+    }
+    Ok(pid)
+}
+
+/// Whether a process is this server by its name and its age.
+fn fits(claim: &Claim, pid: i32) -> bool {
+    let ages = claim.age_s.zip(age_s(pid));
+    let same_age = ages.is_some_and(|(theirs, ours)| (theirs - ours).abs() <= AGE_S_MAX);
+    same_age && has_name(claim.family, pid)
+}
+
+fn has_name(family: Family, pid: i32) -> bool {
+    let names: &[&str] = match family {
+        Family::Mysql => &["mysqld", "mariadbd"],
+        Family::Postgres => &["postgres", "postmaster"],
+        Family::Sqlite => &[],
+    };
+    let executable = std::fs::read_link(of_process(pid, "exe")).ok();
+    let executable = executable.as_deref().and_then(Path::file_name);
+    let executable = executable
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let comm = small(of_process(pid, "comm")).unwrap_or_default();
+    names
+        .iter()
+        .any(|name| comm.starts_with(name) || executable.starts_with(name))
+}
+
+pub(super) fn stat_of(pid: i32) -> Option<PidStat> {
+    PidStat::parse(&std::fs::read(of_process(pid, "stat")).ok()?)
+}
+
+/// How long a process has run.
+fn age_s(pid: i32) -> Option<f64> {
+    let uptime = std::fs::read("/proc/uptime").ok()?;
+    let uptime_s = words(&uptime).next().and_then(fraction)?;
+    Some(uptime_s - stat_of(pid)?.start_ticks as f64 / ticks_per_s())
+}
+
+fn uid_of(pid: i32) -> Option<u32> {
+    let status = std::fs::read(of_process(pid, "status")).ok()?;
+    let line = crate::text::lines(&status).find(|line| line.starts_with(b"Uid:"))?;
+    // Real, effective, saved, file system.
+    words(line).nth(2).and_then(whole)?.try_into().ok()
+}
+
+/// All processes.
+pub(super) fn processes() -> impl Iterator<Item = i32> {
+    let names = names_in("/proc").into_iter();
+    names.filter_map(|name| whole(name.as_bytes())?.try_into().ok())
+}
+
+/// A server's path as this process sees it, if it does.
+fn visible(pid: i32, path: &str) -> Option<PathBuf> {
+    let space = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
+    let path = Path::new(path);
+    if !path.is_absolute() {
+        return None;
+    }
+    let own = space("self");
+    let seen = match space(&pid.to_string()) {
+        theirs @ Some(_) if theirs == own => path.to_owned(),
+        // In a container: through the process's own root, which only root may enter.
+        _ => Path::new(&format!("/proc/{pid}/root")).join(path.strip_prefix("/").ok()?),
+    };
+    std::fs::read_dir(&seen).is_ok().then_some(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    fn claim(family: Family) -> Claim {
+        Claim {
+            family,
+            backend: None,
+            age_s: None,
+            data_directory: None,
+        }
+    }
+
+    #[test]
+    fn another_program_is_no_server() {
+        // This test's own process is at the other end, and it is called neither mysqld nor so.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_accepted, _) = listener.accept().unwrap();
+        let folder = std::env::temp_dir().join(format!("dyno-find-{}", std::process::id()));
+        let listener = UnixListener::bind(&folder).unwrap();
+        let unix = UnixStream::connect(&folder).unwrap();
+        for socket in [tcp.as_raw_fd(), unix.as_raw_fd()] {
+            let (sender, seen) = sync_channel(99);
+            let located = locate(&claim(Family::Mysql), Some(socket), &Sink::new(sender));
+            assert_eq!(located, None);
+            let text = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
+            assert!(
+                text.contains("\"unknown\"") && text.contains("a proxy stands"),
+                "{text}"
+            );
+        }
+        drop(listener);
+        std::fs::remove_file(&folder).unwrap();
+    }
+
+    #[test]
+    fn ages_are_those_of_processes() {
+        let own = age_s(std::process::id() as i32).unwrap();
+        assert!((-1.0..86_400.0).contains(&own), "{own}");
+        // SAFETY: a call without pointers.
+        let uid = unsafe { libc::geteuid() };
+        assert_eq!(uid_of(std::process::id() as i32), Some(uid));
+        assert!(processes().any(|pid| pid == std::process::id() as i32));
+    }
+}

@@ -1,0 +1,363 @@
+//! The server's process, or processes, on this host.
+
+use std::collections::HashMap;
+
+use dyno_core::db::Family;
+
+use super::find::{processes, stat_of};
+use super::own::open_files;
+use super::{Located, PidStat};
+use crate::host::ticks_per_s;
+use crate::sink::{Gauge, Mean, Rate, Recorder, Sink};
+use crate::text::{KeptFile, named_numbers, names_in, number, of_process, whole, words};
+
+/// Switches of threads, and descriptors where they must be counted one by one, once in so many
+/// samples.
+const SLOW: u64 = 5;
+/// Beyond so many threads their switches cost more than they tell.
+const THREADS_MAX: usize = 1_024;
+/// Processes are looked for where the kernel does not list children.
+const PROCESSES_MAX: usize = 20_000;
+
+pub(crate) struct Server {
+    located: Located,
+    /// Of the process itself, so that one that has its number later is not taken for it.
+    start_ticks: u64,
+    files: HashMap<i32, Files>,
+    page: f64,
+    samples: u64,
+    user: Rate,
+    system: Rate,
+    user_ticks_max: f64,
+    system_ticks_max: f64,
+    rss: Gauge,
+    threads: Gauge,
+    descriptors: Gauge,
+    processes: Gauge,
+    read_bytes: Rate,
+    write_bytes: Rate,
+    switches: Switches,
+    cores: Option<f64>,
+    io_hidden: bool,
+}
+
+/// Kept descriptors of one process.
+struct Files {
+    stat: KeptFile,
+    statm: Option<KeptFile>,
+    io: Option<KeptFile>,
+}
+
+/// Sums over the processes.
+#[derive(Default)]
+struct Sums {
+    user_ticks: f64,
+    system_ticks: f64,
+    anonymous_pages: f64,
+    shared_pages_max: f64,
+    threads: f64,
+    read_bytes: Option<f64>,
+    write_bytes: Option<f64>,
+}
+
+impl Server {
+    /// `None` if it is gone already.
+    pub(crate) fn new(located: Located, sink: &Sink) -> Option<Self> {
+        let start_ticks = stat_of(located.pid)?.start_ticks;
+        // SAFETY: a call without pointers.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as f64;
+        let ticks = 1.0 / ticks_per_s();
+        let cpu = |name: &str| Rate::scaled(name, "cores", "/proc/PID/stat", ticks);
+        let count = |name: &str, source: &str| Gauge::new(name, "count", source);
+        let io = |name: &str| Rate::new(name, "bytes/s", "/proc/PID/io");
+        let io_hidden = std::fs::read(of_process(located.pid, "io")).is_err();
+        if io_hidden {
+            let why = "the server's /proc/PID/io and /proc/PID/fd are for root and for the \
+                       server's user: run Dyno as one of them";
+            sink.gap("server.io", why);
+            sink.gap("server.descriptors", why);
+        }
+        Some(Self {
+            located,
+            start_ticks,
+            files: HashMap::new(),
+            page,
+            samples: 0,
+            user: cpu("server.cpu.user"),
+            system: cpu("server.cpu.system"),
+            user_ticks_max: 0.0,
+            system_ticks_max: 0.0,
+            rss: Gauge::new("server.memory.rss", "bytes", "/proc/PID/statm"),
+            threads: count("server.threads", "/proc/PID/stat"),
+            descriptors: count("server.descriptors", "/proc/PID/fd"),
+            processes: count("server.processes", "/proc"),
+            read_bytes: io("server.io.read_bytes"),
+            write_bytes: io("server.io.write_bytes"),
+            switches: Switches::new(),
+            cores: None,
+            io_hidden,
+        })
+    }
+
+    pub(crate) fn located(&self) -> &Located {
+        &self.located
+    }
+
+    /// CPU time per second since the sample before.
+    pub(crate) fn cores(&self) -> Option<f64> {
+        self.cores
+    }
+
+    /// False when the process is gone.
+    pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) -> bool {
+        let pids = self.pids();
+        self.files.retain(|pid, _| pids.contains(pid));
+        let mut sums = Sums::default();
+        // The parent last: what a child that ended meanwhile used has moved to it.
+        for pid in pids.iter().rev() {
+            let alive = self.add(*pid, &mut sums, buffer);
+            if !alive && *pid == self.located.pid {
+                return false;
+            }
+        }
+        // A child between its end and its parent's notice counts nowhere for a moment.
+        self.user_ticks_max = self.user_ticks_max.max(sums.user_ticks);
+        self.system_ticks_max = self.system_ticks_max.max(sums.system_ticks);
+        let user = self.user.put(recorder, self.user_ticks_max);
+        let system = self.system.put(recorder, self.system_ticks_max);
+        self.cores = user.zip(system).map(|(user, system)| user + system);
+        let pages = sums.anonymous_pages + sums.shared_pages_max;
+        self.rss.put(recorder, pages * self.page);
+        self.threads.put(recorder, sums.threads);
+        self.processes.put(recorder, pids.len() as f64);
+        self.read_bytes.put_some(recorder, sums.read_bytes);
+        self.write_bytes.put_some(recorder, sums.write_bytes);
+        if self.samples.is_multiple_of(SLOW) {
+            self.switches.sample(recorder, &pids, buffer);
+            if !self.io_hidden {
+                let counts = pids
+                    .iter()
+                    .filter_map(|pid| open_files(&format!("/proc/{pid}/fd"), true));
+                self.descriptors.put(recorder, counts.sum());
+            }
+        }
+        self.samples += 1;
+        true
+    }
+
+    /// The process first, then its children.
+    fn pids(&self) -> Vec<i32> {
+        let pid = self.located.pid;
+        let mut pids = vec![pid];
+        if self.located.family == Family::Postgres {
+            pids.extend(children(pid));
+        }
+        pids
+    }
+
+    fn add(&mut self, pid: i32, sums: &mut Sums, buffer: &mut Vec<u8>) -> bool {
+        let files = match self.files.entry(pid) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => match Files::open(pid) {
+                Some(files) => entry.insert(files),
+                None => return false,
+            },
+        };
+        let stat = files.stat.read(buffer).ok().and_then(PidStat::parse);
+        let Some(stat) = stat else {
+            return false;
+        };
+        let parent = pid == self.located.pid;
+        if parent && stat.start_ticks != self.start_ticks {
+            return false;
+        }
+        sums.user_ticks += stat.user_ticks;
+        sums.system_ticks += stat.system_ticks;
+        if self.located.family == Family::Postgres {
+            sums.user_ticks += stat.children_user_ticks;
+            sums.system_ticks += stat.children_system_ticks;
+        }
+        sums.threads += stat.threads;
+        if let Some((resident, shared)) = read(&files.statm, buffer).and_then(statm) {
+            sums.anonymous_pages += resident - shared;
+            sums.shared_pages_max = sums.shared_pages_max.max(shared);
+        }
+        if let Some(text) = read(&files.io, buffer) {
+            for (name, bytes) in named_numbers(text) {
+                match name {
+                    b"read_bytes" => *sums.read_bytes.get_or_insert(0.0) += bytes,
+                    b"write_bytes" => *sums.write_bytes.get_or_insert(0.0) += bytes,
+                    _ => {}
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Files {
+    fn open(pid: i32) -> Option<Self> {
+        Some(Self {
+            stat: KeptFile::open(of_process(pid, "stat")).ok()?,
+            statm: KeptFile::find(of_process(pid, "statm")),
+            io: KeptFile::find(of_process(pid, "io")),
+        })
+    }
+}
+
+fn read<'a>(file: &Option<KeptFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    file.as_ref()?.read(buffer).ok()
+}
+
+/// Resident pages, and those of them that are a file's or shared.
+fn statm(text: &[u8]) -> Option<(f64, f64)> {
+    let mut words = words(text).skip(1);
+    Some((
+        words.next().and_then(number)?,
+        words.next().and_then(number)?,
+    ))
+}
+
+/// The children of a process, as the kernel lists them or as they say themselves.
+fn children(pid: i32) -> Vec<i32> {
+    let number = |word: &[u8]| -> Option<i32> { whole(word)?.try_into().ok() };
+    if let Ok(list) = std::fs::read(format!("/proc/{pid}/task/{pid}/children")) {
+        let mut children: Vec<i32> = words(&list).filter_map(number).collect();
+        // The list is of one thread's children.
+        for tid in names_in(of_process(pid, "task")) {
+            if tid != pid.to_string()
+                && let Ok(list) = std::fs::read(format!("/proc/{pid}/task/{tid}/children"))
+            {
+                children.extend(words(&list).filter_map(number));
+            }
+        }
+        return children;
+    }
+    let all = processes().take(PROCESSES_MAX);
+    all.filter(|other| stat_of(*other).is_some_and(|stat| stat.parent == pid))
+        .collect()
+}
+
+/// Context switches of all threads; a process has no counter of its own for them.
+struct Switches {
+    /// Voluntary and involuntary switches of each thread.
+    threads: HashMap<i32, (f64, f64)>,
+    before_at: Option<u64>,
+    voluntary: Mean,
+    involuntary: Mean,
+}
+
+impl Switches {
+    fn new() -> Self {
+        let mean = |name: &str| Mean::new(name, "count/s", "/proc/PID/task/TID/status");
+        Self {
+            threads: HashMap::new(),
+            before_at: None,
+            voluntary: mean("server.context_switches.voluntary"),
+            involuntary: mean("server.context_switches.involuntary"),
+        }
+    }
+
+    fn sample(&mut self, recorder: &mut Recorder, pids: &[i32], buffer: &mut Vec<u8>) {
+        let mut threads = HashMap::new();
+        for pid in pids {
+            let folder = of_process(*pid, "task");
+            for name in names_in(&folder) {
+                if threads.len() == THREADS_MAX {
+                    self.before_at = None;
+                    return;
+                }
+                let file = KeptFile::open(folder.join(&name).join("status"));
+                let switches = file.ok().and_then(|file| switches(file.read(buffer).ok()?));
+                if let (Some(tid), Some(switches)) = (whole(name.as_bytes()), switches) {
+                    threads.insert(tid as i32, switches);
+                }
+            }
+        }
+        let at = recorder.at();
+        if let Some(before_at) = self.before_at.replace(at)
+            && at > before_at
+        {
+            let (mut voluntary, mut involuntary) = (0.0, 0.0);
+            for (tid, now) in &threads {
+                // One that was not there before has switched since.
+                let before = self.threads.get(tid).copied().unwrap_or_default();
+                voluntary += (now.0 - before.0).max(0.0);
+                involuntary += (now.1 - before.1).max(0.0);
+            }
+            let seconds = (at - before_at) as f64 / 1e9;
+            self.voluntary.put(recorder, voluntary / seconds);
+            self.involuntary.put(recorder, involuntary / seconds);
+        }
+        self.threads = threads;
+    }
+}
+
+fn switches(status: &[u8]) -> Option<(f64, f64)> {
+    let (mut voluntary, mut involuntary) = (None, None);
+    for (name, count) in named_numbers(status) {
+        match name {
+            b"voluntary_ctxt_switches" => voluntary = Some(count),
+            b"nonvoluntary_ctxt_switches" => involuntary = Some(count),
+            _ => {}
+        }
+    }
+    voluntary.zip(involuntary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::testing::{recorder, values};
+
+    #[test]
+    fn a_process_and_its_children_are_summed() {
+        let (mut recorder, seen) = recorder();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let located = Located {
+            family: Family::Postgres,
+            pid: std::process::id() as i32,
+            data: None,
+            data_directory: None,
+        };
+        let mut server = Server::new(located, recorder.sink()).unwrap();
+        for at in [1_000_000_000, 2_000_000_000] {
+            recorder.begin(at);
+            assert!(server.sample(&mut recorder, &mut Vec::new()));
+            recorder.finish();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let values = values(&seen);
+        assert!(values["server.processes"][0] >= 2.0, "{values:?}");
+        assert!(values["server.memory.rss"][0] > 0.0);
+        assert!(values["server.threads"][1] >= 2.0);
+        assert_eq!(values["server.cpu.user"].len(), 1);
+        assert!(values["server.descriptors"][0] >= 3.0);
+    }
+
+    #[test]
+    fn a_process_that_ended_is_gone() {
+        let (mut recorder, _seen) = recorder();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let located = Located {
+            family: Family::Mysql,
+            pid: child.id() as i32,
+            data: None,
+            data_directory: None,
+        };
+        let mut server = Server::new(located, recorder.sink()).unwrap();
+        recorder.begin(1);
+        assert!(server.sample(&mut recorder, &mut Vec::new()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        recorder.begin(2);
+        assert!(!server.sample(&mut recorder, &mut Vec::new()));
+    }
+}

@@ -1,0 +1,185 @@
+//! Sockets and who owns them.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+use super::find::processes;
+use crate::text::{lines, names_in, of_process, whole, words};
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Peer {
+    /// A process behind a UNIX socket; 0 where its namespace is not visible.
+    Process(i32),
+    Address {
+        local: SocketAddr,
+        peer: SocketAddr,
+    },
+}
+
+/// Who is at the other end of a connected socket.
+pub(super) fn peer_of(socket: RawFd) -> io::Result<Peer> {
+    // SAFETY: the descriptor is the caller's open connection, for as long as this call.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(socket) };
+    if domain(borrowed.as_raw_fd())? == libc::AF_UNIX {
+        return credentials(socket).map(Peer::Process);
+    }
+    let stream = TcpStream::from(borrowed.try_clone_to_owned()?);
+    Ok(Peer::Address {
+        local: plain(stream.local_addr()?),
+        peer: plain(stream.peer_addr()?),
+    })
+}
+
+fn domain(socket: RawFd) -> io::Result<libc::c_int> {
+    let mut domain: libc::c_int = 0;
+    option(socket, libc::SO_DOMAIN, &mut domain)?;
+    Ok(domain)
+}
+
+fn credentials(socket: RawFd) -> io::Result<i32> {
+    let mut credentials = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    option(socket, libc::SO_PEERCRED, &mut credentials)?;
+    Ok(credentials.pid)
+}
+
+/// Reads an option of a socket; `T` must be plain data that any bytes are a value of.
+fn option<T: Copy>(socket: RawFd, name: libc::c_int, value: &mut T) -> io::Result<()> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    let pointer = std::ptr::from_mut(value).cast();
+    // SAFETY: `value` is as large as `length` says, and the kernel writes no more than that.
+    let result =
+        unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, name, pointer, &raw mut length) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// An IPv4 address is one, even where it is written as IPv6.
+fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// An established connection as the kernel lists it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct SocketRow {
+    pub uid: u32,
+    pub inode: u64,
+}
+
+/// The socket of this network namespace with these ends.
+pub(super) fn row_of(local: SocketAddr, peer: SocketAddr) -> Option<SocketRow> {
+    ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|path| {
+        let text = std::fs::read(path).ok()?;
+        find_row(&text, plain(local), plain(peer))
+    })
+}
+
+fn find_row(text: &[u8], local: SocketAddr, peer: SocketAddr) -> Option<SocketRow> {
+    let mut lines = lines(text);
+    // Behind the addresses the header names two columns that are one word each in the rows:
+    // queues and timers. So columns are counted as proc_net_tcp.rst of the kernel gives them.
+    let header = lines.next()?;
+    if !words(header).any(|word| word == b"inode") {
+        return None;
+    }
+    lines.find_map(|line| {
+        let all: Vec<&[u8]> = words(line).collect();
+        let matches = address(all.get(1)?)? == local && address(all.get(2)?)? == peer;
+        if !matches {
+            return None;
+        }
+        Some(SocketRow {
+            uid: whole(all.get(7)?)?.try_into().ok()?,
+            inode: whole(all.get(9)?)?,
+        })
+    })
+}
+
+/// `0100007F:93BF`: words of 32 bits in the host's own order, then the port.
+fn address(word: &[u8]) -> Option<SocketAddr> {
+    let text = std::str::from_utf8(word).ok()?;
+    let (host, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let part = |index: usize| {
+        let digits = host.get(index * 8..index * 8 + 8)?;
+        u32::from_str_radix(digits, 16).ok().map(u32::to_ne_bytes)
+    };
+    let ip = match host.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(part(0)?)),
+        32 => {
+            let mut bytes = [0; 16];
+            for (index, chunk) in bytes.chunks_exact_mut(4).enumerate() {
+                chunk.copy_from_slice(&part(index)?);
+            }
+            IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+/// The process that has this socket open; `None` too where its descriptors may not be read.
+pub(super) fn owner_of(inode: u64) -> Option<i32> {
+    let wanted = format!("socket:[{inode}]");
+    processes().find(|pid| {
+        let folder = of_process(*pid, "fd");
+        names_in(&folder).iter().any(|name| {
+            std::fs::read_link(folder.join(name))
+                .is_ok_and(|link| link.as_os_str() == wanted.as_str())
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_of_this_process_is_found() {
+        for place in ["127.0.0.1:0", "[::1]:0"] {
+            // Not every host has IPv6.
+            let Ok(listener) = TcpListener::bind(place) else {
+                assert!(place.starts_with('['));
+                continue;
+            };
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (_accepted, _) = listener.accept().unwrap();
+            let Peer::Address { local, peer } = peer_of(stream.as_raw_fd()).unwrap() else {
+                panic!("no address");
+            };
+            let row = row_of(peer, local).unwrap();
+            assert_eq!(owner_of(row.inode), Some(std::process::id() as i32));
+        }
+    }
+
+    #[test]
+    fn addresses_are_in_words_of_the_host() {
+        let v4 = address(b"0100007F:0CEA").unwrap();
+        assert_eq!(v4, "127.0.0.1:3306".parse().unwrap());
+        let mapped = address(b"0000000000000000FFFF00000100007F:0CEA").unwrap();
+        assert_eq!(mapped, v4);
+        let v6 = address(b"00000000000000000000000001000000:0050").unwrap();
+        assert_eq!(v6, "[::1]:80".parse().unwrap());
+        assert_eq!(address(b"0100007F"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "[ 0-9A-F:a-z\n]{0,200}") {
+            let any: SocketAddr = "127.0.0.1:1".parse().unwrap();
+            let _ = find_row(text.as_bytes(), any, any);
+            let _ = address(text.as_bytes());
+        }
+    }
+}
