@@ -1,1 +1,214 @@
-//! Intervals by resampling.
+//! Intervals by resampling, for statistics that have no formula of their own.
+//!
+//! `resamples` of 1,000 to 2,000 serve a 95 % interval; fewer than 2 / (1 - confidence) give none.
+
+use crate::autocorrelation::autocorrelation_time;
+use crate::distributions::{normal_cdf, normal_quantile, student_two_sided_quantile};
+use crate::intervals::{Bounds, SERIES_MIN};
+use crate::quantiles::interpolated;
+use crate::random::Random;
+use crate::{all_finite, median, proper, sorted};
+
+/// The bias-corrected and accelerated interval of a statistic of independent values (Efron and
+/// Tibshirani, "An Introduction to the Bootstrap", chapter 14).
+///
+/// The acceleration comes from leaving out one value at a time, so that the statistic is taken
+/// `resamples` + n times. It sees its values in no particular order. None below three values, or
+/// when a value or a statistic is not finite.
+pub fn bca(
+    values: &[f64],
+    statistic: impl Fn(&[f64]) -> f64,
+    confidence: f64,
+    resamples: usize,
+    seed: u64,
+) -> Option<Bounds> {
+    if values.len() < 3 || !all_finite(values) || !enough(resamples, confidence) {
+        return None;
+    }
+    let mut random = Random::new(seed);
+    let mut resample = vec![0.0; values.len()];
+    let drawn: Vec<f64> = (0..resamples)
+        .map(|_| {
+            for slot in &mut resample {
+                *slot = values[random.below(values.len())];
+            }
+            statistic(&resample)
+        })
+        .collect();
+    let left_out: Vec<f64> = (0..values.len())
+        .map(|index| {
+            resample.clear();
+            resample.extend_from_slice(&values[..index]);
+            resample.extend_from_slice(&values[index + 1..]);
+            statistic(&resample)
+        })
+        .collect();
+    corrected(
+        statistic(values),
+        &drawn,
+        acceleration(&left_out)?,
+        confidence,
+    )
+}
+
+/// The bias-corrected interval of median(new) / median(base) of two independent samples of
+/// independent values. Medians are too coarse for an acceleration, which is taken as 0. None
+/// below five values a side, or when a median of `base` comes out as 0.
+pub fn ratio_of_medians(
+    new: &[f64],
+    base: &[f64],
+    confidence: f64,
+    resamples: usize,
+    seed: u64,
+) -> Option<Bounds> {
+    if new.len() < 5 || base.len() < 5 || !enough(resamples, confidence) {
+        return None;
+    }
+    let (new, base) = (sorted(new)?, sorted(base)?);
+    let mut random = Random::new(seed);
+    let mut counts = vec![0u32; new.len().max(base.len())];
+    let drawn: Vec<f64> = (0..resamples)
+        .map(|_| {
+            let above = resampled_median(&new, &mut counts, &mut random);
+            above / resampled_median(&base, &mut counts, &mut random)
+        })
+        .collect();
+    corrected(median(&new)? / median(&base)?, &drawn, 0.0, confidence)
+}
+
+/// The median of as many draws with replacement as the ascending sample has values. Draws are
+/// counted per rank, so that nothing needs sorting.
+fn resampled_median(sorted: &[f64], counts: &mut [u32], random: &mut Random) -> f64 {
+    let n = sorted.len();
+    counts[..n].fill(0);
+    for _ in 0..n {
+        counts[random.below(n)] += 1;
+    }
+    // The ranks (from 0) of the one or two values in the middle.
+    let (lower, upper) = ((n - 1) / 2, n / 2);
+    let mut seen = 0;
+    let mut low = None;
+    for (value, &count) in sorted.iter().zip(&counts[..n]) {
+        seen += count as usize;
+        if seen > lower && low.is_none() {
+            low = Some(*value);
+        }
+        if seen > upper {
+            return low.map_or(*value, |low| low + (value - low) / 2.0);
+        }
+    }
+    sorted[n - 1]
+}
+
+/// An interval for a statistic of a series from moving blocks laid on a circle (Politis and
+/// Romano, "A Circular Block-Resampling Procedure for Stationary Data").
+///
+/// `block` is the length of a block; without one it follows from the autocorrelation time. Few
+/// blocks understate the spread, so the percentiles are stretched about the estimate by Student's
+/// t of their number over the normal quantile. None below ten values, for a block that is not
+/// contained twice, or when a statistic is not finite.
+pub fn moving_block(
+    series: &[f64],
+    statistic: impl Fn(&[f64]) -> f64,
+    block: Option<usize>,
+    confidence: f64,
+    resamples: usize,
+    seed: u64,
+) -> Option<Bounds> {
+    let n = series.len();
+    if n < SERIES_MIN || !all_finite(series) || !enough(resamples, confidence) {
+        return None;
+    }
+    let block = block.unwrap_or_else(|| block_length(series));
+    if block == 0 || block > n / 2 {
+        return None;
+    }
+    let mut random = Random::new(seed);
+    let mut resample = Vec::with_capacity(n + block);
+    let mut drawn: Vec<f64> = (0..resamples)
+        .map(|_| {
+            resample.clear();
+            while resample.len() < n {
+                let start = random.below(n);
+                let whole = (start + block).min(n);
+                resample.extend_from_slice(&series[start..whole]);
+                resample.extend_from_slice(&series[..block - (whole - start)]);
+            }
+            statistic(&resample[..n])
+        })
+        .collect();
+    let estimate = statistic(series);
+    if !estimate.is_finite() || !all_finite(&drawn) {
+        return None;
+    }
+    drawn.sort_unstable_by(f64::total_cmp);
+    let blocks = n as f64 / block as f64;
+    let stretch = student_two_sided_quantile(confidence, blocks - 1.0)
+        / -normal_quantile((1.0 - confidence) / 2.0)
+        * (blocks / (blocks - 1.0)).sqrt();
+    let at = |p| estimate + stretch * (interpolated(&drawn, p) - estimate);
+    Some(Bounds {
+        low: at((1.0 - confidence) / 2.0),
+        high: at((1.0 + confidence) / 2.0),
+    })
+}
+
+/// The length of a block understates the variance by about the autocorrelation time over it; the
+/// number of blocks bounds how well that variance is known. Their best balance grows with the
+/// third root of n (Kunsch, "The Jackknife and the Bootstrap for General Stationary
+/// Observations"); the factor is what brings the coverage of 95 % intervals home.
+fn block_length(series: &[f64]) -> usize {
+    let n = series.len() as f64;
+    let time = autocorrelation_time(series).unwrap_or(1.0).max(1.0);
+    let coefficient = (time - 1.0) / (time + 1.0);
+    // The share by which blocks of length b understate the variance is this over b.
+    let bias = 2.0 * coefficient / (1.0 - coefficient * coefficient);
+    let block = (BLOCK_FACTOR * (bias * bias * n).cbrt()).ceil();
+    (block as usize).clamp(1, (series.len() / 10).max(1))
+}
+
+const BLOCK_FACTOR: f64 = 2.0;
+
+fn enough(resamples: usize, confidence: f64) -> bool {
+    proper(confidence) && resamples as f64 >= 2.0 / (1.0 - confidence)
+}
+
+/// The skewness of the influence of single values; 0 when they have none.
+fn acceleration(left_out: &[f64]) -> Option<f64> {
+    let mean = crate::mean(left_out)?;
+    let (mut squares, mut cubes) = (0.0, 0.0);
+    for value in left_out {
+        let influence = mean - value;
+        squares += influence * influence;
+        cubes += influence * influence * influence;
+    }
+    let acceleration = cubes / (6.0 * f64::powf(squares, 1.5));
+    Some(if acceleration.is_finite() {
+        acceleration
+    } else {
+        0.0
+    })
+}
+
+/// The percentiles of the drawn statistics that correct for bias and acceleration.
+fn corrected(estimate: f64, drawn: &[f64], acceleration: f64, confidence: f64) -> Option<Bounds> {
+    let sorted = sorted(drawn)?;
+    if !estimate.is_finite() {
+        return None;
+    }
+    let count = sorted.len() as f64;
+    // Draws equal to the estimate count half: statistics of few values tie.
+    let below = sorted.partition_point(|&value| value < estimate) as f64;
+    let upto = sorted.partition_point(|&value| value <= estimate) as f64;
+    let share = ((below + upto) / 2.0).clamp(0.5, count - 0.5) / count;
+    let bias = normal_quantile(share);
+    let at = |p: f64| {
+        let z = bias + normal_quantile(p);
+        let p = normal_cdf(bias + z / (1.0 - acceleration * z));
+        interpolated(&sorted, p.clamp(0.0, 1.0))
+    };
+    Some(Bounds {
+        low: at((1.0 - confidence) / 2.0),
+        high: at((1.0 + confidence) / 2.0),
+    })
+}

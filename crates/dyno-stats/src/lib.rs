@@ -7,16 +7,21 @@
 //! numbers takes its seed and replays.
 
 pub mod autocorrelation;
+pub mod bootstrap;
+mod change_points;
 mod distributions;
 pub mod intervals;
 pub mod laws;
 mod long_run;
+pub mod modes;
 pub mod multiple;
 pub mod quantiles;
+mod random;
 pub mod stalls;
 pub mod steady;
 pub mod tests;
 
+pub use change_points::{ChangePoint, ChangePoints, Exchange, change_points};
 pub use intervals::Bounds;
 pub use quantiles::{Description, describe, mean, median};
 pub use tests::Test;

@@ -1,9 +1,240 @@
 //! Whether a series has settled: warm-up, drift, steps.
 
+use std::fmt;
+
+use crate::change_points::{ChangePoint, ChangePoints, change_points};
 use crate::distributions::student_two_sided_quantile;
-use crate::intervals::Bounds;
+use crate::intervals::{Bounds, ratio_interval_correlated};
 use crate::long_run::{self, LongRun};
-use crate::mean;
+use crate::{all_finite, mean};
+
+/// The shortest series that is judged.
+pub const STEADY_MIN: usize = 20;
+
+/// A drift over the whole series, or a step, of a smaller share of the mean is not held against a
+/// run: repeated runs of the same benchmark on one host commonly differ by a few percent.
+pub const MATERIAL_SHARE: f64 = 0.05;
+
+/// The chance of a false alarm that each of the two tests of [`steady_state`], for drift and for
+/// steps, may have, so that both together stay within 5 %.
+const SIGNIFICANCE: f64 = 0.025;
+
+/// Whether a series is steady, and what speaks against it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steady {
+    /// Where the warm-up ends by [`warm_up_end`], an index.
+    pub warm_up_end: usize,
+    /// The trend of the whole series with a 97.5 % interval; none below ten values.
+    pub slope: Option<Slope>,
+    /// Where the series changes, at 2.5 %; small changes as well as material ones.
+    pub change_points: Vec<ChangePoint>,
+    /// Mean of the second half over that of the first; none when that is 0.
+    pub halves: Option<f64>,
+    /// The 95 % interval of `halves`, valid for correlated values.
+    pub halves_bounds: Option<Bounds>,
+    /// The judgement.
+    pub verdict: Steadiness,
+}
+
+/// The judgement on a series with its reason, which `Display` puts into words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Steadiness {
+    /// Neither drift nor step that is both significant and material.
+    Steady,
+    /// Steady from the value with this index on, not before: a warm-up was counted in.
+    SettlesLate {
+        /// First value of the steady part; at most in the middle of the series.
+        from: usize,
+    },
+    /// The series keeps rising or falling.
+    Drifts {
+        /// Change over the whole series as a share of its mean.
+        relative: f64,
+    },
+    /// The series changes its level beyond its middle, or more than once.
+    Steps {
+        /// First value after the largest step.
+        index: usize,
+        /// Mean after it over the mean before it; infinite when that is 0.
+        ratio: f64,
+    },
+    /// Too few values, or values that are not finite.
+    Unknown {
+        /// How many there are; [`STEADY_MIN`] are needed.
+        values: usize,
+    },
+}
+
+impl fmt::Display for Steadiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Steady => write!(f, "steady: no drift and no step of 5 % or more"),
+            Self::SettlesLate { from } => write!(f, "steady only after the first {from} values"),
+            Self::Drifts { relative } => {
+                write!(f, "drifts by {:+.1} % over its length", 100.0 * relative)
+            }
+            Self::Steps { index, ratio } => {
+                write!(
+                    f,
+                    "changes to {ratio:.2} times its level after {index} values"
+                )
+            }
+            Self::Unknown { values } => {
+                write!(
+                    f,
+                    "not judged: {values} values, {STEADY_MIN} finite ones are needed"
+                )
+            }
+        }
+    }
+}
+
+/// Judges a series.
+///
+/// Drift is [`slope_with`], steps are [`change_points`] with blocks of measured length; each must
+/// also reach [`MATERIAL_SHARE`]. When both speak, the one that explains more of the variance is
+/// named. A series whose changes all lie in its first half, and whose rest passes on its own,
+/// settles late.
+pub fn steady_state(series: &[f64]) -> Steady {
+    let slope = slope_with(series, 1.0 - SIGNIFICANCE);
+    let change_points = change_points(
+        series,
+        &ChangePoints {
+            significance: SIGNIFICANCE,
+            ..ChangePoints::default()
+        },
+    );
+    let (first, second) = series.split_at(series.len() / 2);
+    let halves = mean(first)
+        .zip(mean(second))
+        .and_then(|(first, second)| crate::laws::ratio(second, first));
+    let warm_up_end = warm_up_end(series);
+    let verdict = judge(series, slope.as_ref(), &change_points, warm_up_end);
+    Steady {
+        warm_up_end,
+        slope,
+        change_points,
+        halves,
+        halves_bounds: ratio_interval_correlated(second, first, 0.95),
+        verdict,
+    }
+}
+
+fn judge(
+    series: &[f64],
+    slope: Option<&Slope>,
+    change_points: &[ChangePoint],
+    warm_up_end: usize,
+) -> Steadiness {
+    let values = series.len();
+    if values < STEADY_MIN || !all_finite(series) {
+        return Steadiness::Unknown { values };
+    }
+    let drift = material_drift(slope);
+    let step = largest_step(change_points);
+    if drift.is_none() && step.is_none() {
+        return Steadiness::Steady;
+    }
+    if let Some(from) = settled_from(series, change_points, warm_up_end) {
+        return Steadiness::SettlesLate { from };
+    }
+    match (drift, step) {
+        (Some(relative), None) => Steadiness::Drifts { relative },
+        (Some(relative), Some(_)) if line_explains_more(series, change_points) => {
+            Steadiness::Drifts { relative }
+        }
+        (_, Some((index, ratio))) => Steadiness::Steps { index, ratio },
+        (None, None) => Steadiness::Steady,
+    }
+}
+
+fn material_drift(slope: Option<&Slope>) -> Option<f64> {
+    let slope = slope.filter(|slope| slope.significant())?;
+    slope.relative.filter(|share| share.abs() >= MATERIAL_SHARE)
+}
+
+/// The index and the ratio of the largest material step.
+fn largest_step(change_points: &[ChangePoint]) -> Option<(usize, f64)> {
+    let size = |change: &ChangePoint| {
+        let larger = change.before_mean.abs().max(change.after_mean.abs());
+        (change.after_mean - change.before_mean).abs() / larger.max(f64::MIN_POSITIVE)
+    };
+    change_points
+        .iter()
+        .filter(|change| size(change) >= MATERIAL_SHARE)
+        .max_by(|a, b| size(a).total_cmp(&size(b)))
+        .map(|change| (change.index, change.after_mean / change.before_mean))
+}
+
+/// Where the series is steady from, if that is after a start in its first half.
+fn settled_from(
+    series: &[f64],
+    change_points: &[ChangePoint],
+    warm_up_end: usize,
+) -> Option<usize> {
+    let last = change_points.last().map_or(0, |change| change.index);
+    let from = last.max(warm_up_end);
+    if from == 0 || from > series.len() / 2 || series.len() - from < STEADY_MIN {
+        return None;
+    }
+    let rest = slope_with(&series[from..], 1.0 - SIGNIFICANCE);
+    material_drift(rest.as_ref()).is_none().then_some(from)
+}
+
+/// Whether a straight line leaves less of the variance than the levels between change points.
+fn line_explains_more(series: &[f64], change_points: &[ChangePoint]) -> bool {
+    let Some(fitted) = slope(series) else {
+        return false;
+    };
+    let n = series.len() as f64;
+    let squares = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        values.iter().map(|x| (x - mean).powi(2)).sum::<f64>()
+    };
+    let by_line = fitted.per_step.powi(2) * n * (n * n - 1.0) / 12.0;
+    // A single level change: a ramp can always be cut into enough levels to look like steps.
+    let by_step = change_points
+        .iter()
+        .map(|change| {
+            let (before, after) = series.split_at(change.index.min(series.len()));
+            squares(series) - squares(before) - squares(after)
+        })
+        .fold(0.0, f64::max);
+    by_line > by_step
+}
+
+/// Values in a batch of [`warm_up_end`].
+const BATCH: usize = 5;
+
+/// Where the warm-up ends: the index, a multiple of five, from which the rest has the smallest
+/// standard error of its mean, reckoned from means of five (MSER-5: White, Cobb and Spratt, "A
+/// Comparison of Five Steady-State Truncation Heuristics for Simulation").
+///
+/// At most half of the series is taken for warm-up; an answer there means that it has not ended.
+/// On noise alone the answer is small but need not be 0. 0 for a series too short to tell.
+pub fn warm_up_end(series: &[f64]) -> usize {
+    if !all_finite(series) {
+        return 0;
+    }
+    let batches: Vec<f64> = series
+        .chunks_exact(BATCH)
+        .map(|batch| batch.iter().sum::<f64>() / BATCH as f64)
+        .collect();
+    // From the end backwards, so that sums grow by one batch at a time (Welford's recurrence).
+    let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    let mut best = (f64::INFINITY, 0);
+    for (start, batch) in batches.iter().enumerate().rev() {
+        n += 1.0;
+        let step = batch - mean;
+        mean += step / n;
+        squares += step * (batch - mean);
+        let error = squares / (n * n);
+        if start <= batches.len() / 2 && error <= best.0 {
+            best = (error, start);
+        }
+    }
+    best.1 * BATCH
+}
 
 /// The trend of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
