@@ -12,6 +12,7 @@ pub mod interval;
 pub mod plan;
 pub mod rand;
 pub mod record;
+pub mod redact;
 pub mod secret;
 pub mod session;
 pub mod summary;

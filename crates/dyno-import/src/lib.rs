@@ -1,1 +1,284 @@
-//! Other tools' logs as recorded runs.
+//! Other tools' logs as recorded runs: what sysbench and sysbench-tpcc print, with the logs of
+//! `vmstat` and `iostat` that people keep beside them.
+//!
+//! What a log does not say stays unknown: `None` or absent where the types allow it, else zero
+//! with an entry in [`RunRecord::not_observed`] that says so. Nothing is estimated. Percentiles are
+//! those that were printed. What can be read of a damaged log is read, and the rest is told as a
+//! [`Warning`] with its file and line.
+
+use std::fmt;
+
+use dyno_core::record::{NotObserved, Profile, RunRecord};
+
+mod align;
+mod civil;
+mod command;
+mod consistency;
+mod gaps;
+mod iostat;
+mod number;
+mod record;
+mod summary;
+mod sysbench;
+mod table;
+mod text;
+mod vmstat;
+
+use sysbench::model::Draft;
+
+/// One log: its text, and the name by which messages call it.
+#[derive(Clone, Copy, Debug)]
+pub struct Log<'a> {
+    /// E.g. the file's path.
+    pub name: &'a str,
+    /// All of it. Bytes that are not UTF-8 may have been replaced.
+    pub text: &'a str,
+}
+
+/// What logs do not say and the user may know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// When the measurement began, seconds since the Unix epoch; for a log without times. It is
+    /// the first run's.
+    pub started_unix_s: Option<f64>,
+    /// How far the logs' local times are ahead of UTC, in seconds, where they do not say it.
+    pub utc_offset_s: f64,
+    /// The delay that `vmstat` was given, in seconds, for a log without `-t`.
+    pub vmstat_interval_s: f64,
+    /// The same of `iostat`.
+    pub iostat_interval_s: f64,
+    /// Which percentile the latencies of CSV and JSON reports are, in percent.
+    pub percentile: Option<f64>,
+    /// Whether the workload was the correct one.
+    pub profile: Profile,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            started_unix_s: None,
+            utc_offset_s: 0.0,
+            vmstat_interval_s: 1.0,
+            iostat_interval_s: 1.0,
+            percentile: None,
+            profile: Profile::Standard,
+        }
+    }
+}
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The runs in the order of the logs. Their ids are 0.
+    pub runs: Vec<RunRecord>,
+    /// What could not be read, or contradicts itself. Those of a run that has a summary are in
+    /// that too.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something about a log that its reader should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The log's name.
+    pub file: String,
+    /// The line, from 1; `None` if it is about the whole log.
+    pub line: Option<usize>,
+    /// What, in words. Secrets are hidden.
+    pub text: String,
+}
+
+impl Warning {
+    fn new(file: &str, line: Option<usize>, text: String) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            text,
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.text),
+            None => write!(f, "{}: {}", self.file, self.text),
+        }
+    }
+}
+
+/// Why nothing was imported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// There was no log to read.
+    #[error("no log to import was named; name the file that holds sysbench's output")]
+    NoLogs,
+    /// A log without any figure of the tool it should be of.
+    #[error("cannot import {file}: {what}; {advice}")]
+    NotRecognised {
+        /// The log's name.
+        file: String,
+        /// What was looked for.
+        what: String,
+        /// What to try.
+        advice: String,
+    },
+}
+
+/// The runs that sysbench or sysbench-tpcc printed. A log may hold several, one behind the other,
+/// as a shell's loop leaves them. A log that is a histogram only (`value_ms,count`), or intervals
+/// only (CSV, JSON), belongs to the one run of the other logs if that has none of its own;
+/// otherwise it is a run by itself.
+///
+/// The logs of `vmstat` and `iostat` are aligned by their times if those and the run's are known,
+/// else as if they had begun with the measurement, which a warning tells.
+///
+/// # Errors
+/// No log, or one in which nothing of its tool is found. Damage is no error but a warning.
+pub fn sysbench(
+    logs: &[Log<'_>],
+    vmstat: Option<Log<'_>>,
+    iostat: Option<Log<'_>>,
+    options: &Options,
+) -> Result<Imported, ImportError> {
+    if logs.is_empty() {
+        return Err(ImportError::NoLogs);
+    }
+    let mut warnings = Vec::new();
+    let mut read = Vec::new();
+    for log in logs {
+        let found = sysbench::read(log);
+        if found.drafts.is_empty() {
+            return Err(not_sysbench(log, &found.warnings));
+        }
+        warnings.extend(found.warnings);
+        read.push(found.drafts);
+    }
+    let mut drafts = join(read);
+    let vmstat = vmstat.map(|log| vmstat::read(&log, options)).transpose()?;
+    let iostat = iostat.map(|log| iostat::read(&log, options)).transpose()?;
+    let host: Vec<align::HostLog> = vmstat.into_iter().chain(iostat).collect();
+    for log in &host {
+        warnings.extend(log.warnings.iter().cloned());
+    }
+    let mut runs: Vec<RunRecord> = Vec::with_capacity(drafts.len());
+    let alone = drafts.len() == 1;
+    for (index, draft) in drafts.iter_mut().enumerate() {
+        let first = Options {
+            started_unix_s: options.started_unix_s.filter(|_| index == 0),
+            ..options.clone()
+        };
+        let mut run = record::record(draft, &first);
+        let (found, facts) = consistency::check(draft);
+        run.facts.extend(facts);
+        draft.warnings.extend(found);
+        unfinished(draft, &run);
+        let start = record::started_unix_s(draft, &first);
+        let place = align::Place {
+            start,
+            alone,
+            index,
+            utc_offset_s: options.utc_offset_s,
+        };
+        align::join(&mut run, &host, &place, &mut draft.warnings);
+        let of_run = draft.warnings.drain(..);
+        let of_run: Vec<Warning> = of_run
+            .map(|(line, text)| Warning::new(&draft.file, line, text))
+            .collect();
+        if let Some(summary) = &mut run.summary {
+            summary.warnings = of_run.iter().map(sentence).collect();
+            summary.not_observed.clone_from(&run.not_observed);
+        }
+        warnings.extend(of_run);
+        keep(run, &mut runs, &mut warnings);
+    }
+    Ok(Imported { runs, warnings })
+}
+
+/// Keeps a run, unless it is there already: the name is made of what the log says.
+fn keep(run: RunRecord, runs: &mut Vec<RunRecord>, warnings: &mut Vec<Warning>) {
+    if runs.iter().any(|other| other.head.name == run.head.name) {
+        let place = run.fact("import.source").unwrap_or_default();
+        let text = "the same run is there twice; the second is left out".to_owned();
+        warnings.push(Warning::new(place, None, text));
+    } else {
+        runs.push(run);
+    }
+}
+
+/// A warning as a whole sentence.
+fn sentence(warning: &Warning) -> String {
+    let mut text = warning.to_string();
+    if !text.ends_with(['.', '!', '?']) {
+        text.push('.');
+    }
+    text
+}
+
+fn unfinished(draft: &mut Draft, run: &RunRecord) {
+    if run.summary.is_none() && draft.points_from == "report lines" {
+        let text = "the statistics at the end are missing or cut off, so there are no totals";
+        draft.warnings.push((Some(draft.line), text.to_owned()));
+    }
+}
+
+/// Gives histograms and intervals that stand in logs of their own to the run they belong to.
+fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {
+    let bare = |drafts: &Vec<Draft>| {
+        drafts.len() == 1
+            && drafts[0].report.is_none()
+            && !drafts[0].began
+            && drafts[0].version.is_none()
+    };
+    let runs = read.iter().filter(|drafts| !bare(drafts)).count();
+    let whole = read.iter().position(|drafts| !bare(drafts));
+    let Some(whole) = whole.filter(|&whole| runs == 1 && read[whole].len() == 1) else {
+        return read.into_iter().flatten().collect();
+    };
+    let mut run = read.remove(whole).remove(0);
+    let mut others = Vec::new();
+    for mut part in read.into_iter().flatten() {
+        let histogram = run.histogram.is_empty() && !part.histogram.is_empty();
+        let points = run.points.is_empty() && !part.points.is_empty();
+        if !histogram && !points {
+            others.push(part);
+            continue;
+        }
+        let from = part.file.clone();
+        if histogram {
+            run.histogram = std::mem::take(&mut part.histogram);
+        }
+        if points {
+            run.points = std::mem::take(&mut part.points);
+            run.points_from = part.points_from;
+            run.started = run.started.or(part.started);
+        }
+        let said = part.warnings.into_iter().map(|(line, text)| {
+            let place = line.map_or(from.clone(), |line| format!("{from}:{line}"));
+            (None, format!("{place}: {text}"))
+        });
+        run.warnings.extend(said);
+    }
+    let mut all = vec![run];
+    all.extend(others);
+    all
+}
+
+fn not_sysbench(log: &Log<'_>, warnings: &[Warning]) -> ImportError {
+    let what = match warnings.first() {
+        Some(warning) => format!("it holds no run with figures ({warning})"),
+        None if log.text.trim().is_empty() => "it is empty".to_owned(),
+        None => "nothing in it looks like sysbench's report lines, statistics, histogram, CSV or \
+                 JSON"
+            .to_owned(),
+    };
+    ImportError::NotRecognised {
+        file: log.name.to_owned(),
+        what,
+        advice: "give the text that sysbench printed on its standard output".to_owned(),
+    }
+}
+
+/// Removes what is observed after all from what is not.
+fn observed(not_observed: &mut Vec<NotObserved>, what: &str) {
+    not_observed.retain(|gap| gap.what != what);
+}

@@ -10,7 +10,6 @@ mod job;
 mod loading;
 mod options;
 mod output;
-mod redact;
 mod settings;
 mod signals;
 mod summary;
@@ -18,6 +17,7 @@ mod workloads;
 
 use std::process::ExitCode;
 
+use dyno_core::redact;
 use options::UsageError;
 
 /// Nothing went wrong.

@@ -1,6 +1,6 @@
-//! Secrets in text that the user typed, before it is shown or handed to scripts.
+//! Secrets in text that a user typed or a log holds, before it is shown, kept or handed to scripts.
 
-use dyno_core::plan::OptionValue;
+use crate::plan::OptionValue;
 
 /// What stands where a secret was.
 const HIDDEN: &str = "***";

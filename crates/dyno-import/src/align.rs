@@ -1,0 +1,177 @@
+//! The host's logs laid beside a run: from samples to seconds of the measurement.
+
+use dyno_core::record::{Fact, RunRecord, Series, SeriesKey};
+
+use crate::civil::Moment;
+use crate::gaps::gap;
+use crate::table::{Collected, Values};
+use crate::{Warning, observed};
+
+/// A log of `vmstat` or `iostat`. Its first sample is the mean since the machine started.
+#[derive(Debug)]
+pub(crate) struct HostLog {
+    pub(crate) file: String,
+    pub(crate) tool: &'static str,
+    /// The distance of samples, where they have no times.
+    pub(crate) interval_s: f64,
+    /// Each sample's time as printed.
+    pub(crate) moments: Vec<Option<Moment>>,
+    pub(crate) collected: Collected,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Where a run stands among those that were read together.
+pub(crate) struct Place {
+    /// When it began, seconds since the epoch.
+    pub(crate) start: Option<f64>,
+    /// Whether it is the only run.
+    pub(crate) alone: bool,
+    /// Its number, from 0.
+    pub(crate) index: usize,
+    /// How far local times are ahead of UTC, where they do not say it.
+    pub(crate) utc_offset_s: f64,
+}
+
+/// A warning about a run: its line, and what.
+type Said = Vec<(Option<usize>, String)>;
+
+/// Adds what the logs say of the time of the run.
+pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &mut Said) {
+    let end_s = end_s(run);
+    let warmup_s = run
+        .head
+        .drive
+        .as_ref()
+        .map_or(0.0, |drive| drive.warmup.as_secs_f64());
+    let disks_apart = logs.iter().any(|log| has_devices(&log.collected));
+    let mut found = false;
+    for log in logs {
+        let Some(times) = times(log, place, said) else {
+            let why = format!(
+                "the log of {} has no times, and several runs share it: give it -t, and times to \
+                 sysbench's lines",
+                log.tool
+            );
+            run.not_observed.push(gap("host.", &why));
+            continue;
+        };
+        let window = (
+            -warmup_s,
+            end_s.map_or(f64::INFINITY, |end| end + log.interval_s),
+        );
+        for values in &log.collected.all {
+            // All devices together would be counted twice beside each device.
+            let doubled = disks_apart && values.name.starts_with("host.disk[all]");
+            if doubled
+                || run
+                    .series
+                    .iter()
+                    .any(|series| series.key.name == values.name)
+            {
+                continue;
+            }
+            if let Some(series) = series(values, &times, window) {
+                run.series.push(series);
+                found = true;
+            }
+        }
+        for fact in &log.facts {
+            if run.fact(&fact.name).is_none() {
+                run.facts.push(fact.clone());
+            }
+        }
+    }
+    if found {
+        observed(&mut run.not_observed, "host");
+        let why = "vmstat and iostat do not print it";
+        for what in [
+            "host.pressure",
+            "host.network",
+            "host.tcp",
+            "host.cgroup",
+            "host.clock",
+        ] {
+            run.not_observed.push(gap(what, why));
+        }
+    } else if !logs.is_empty() {
+        let text = "no sample of the host's logs falls into the run: if their times are local and \
+                    the run's are not, say how far local time is ahead of UTC"
+            .to_owned();
+        said.push((None, text));
+    }
+}
+
+/// When the run ended, by the last thing that it tells.
+fn end_s(run: &RunRecord) -> Option<f64> {
+    run.summary
+        .as_ref()
+        .map(|summary| summary.elapsed_s)
+        .or(run.intervals.last().map(|interval| interval.at_s))
+        .or(run
+            .series
+            .first()
+            .and_then(|s| s.points.last())
+            .map(|point| point.0))
+}
+
+fn has_devices(collected: &Collected) -> bool {
+    let device = |values: &Values| {
+        values.name.starts_with("host.disk[") && !values.name.starts_with("host.disk[all]")
+    };
+    collected.all.iter().any(device)
+}
+
+/// Each sample's time in seconds of the measurement; `None` if nothing ties the log to this run.
+fn times(log: &HostLog, place: &Place, said: &mut Said) -> Option<Vec<f64>> {
+    let stamped: Option<Vec<Moment>> = log.moments.iter().copied().collect();
+    if let (Some(moments), Some(start)) = (&stamped, place.start) {
+        if moments.iter().any(|moment| moment.ambiguous) {
+            let file = &log.file;
+            let text = format!("{file}: day and month may be exchanged; month first was taken");
+            said.push((None, text));
+        }
+        let at_s = |moment: &Moment| moment.unix_s(place.utc_offset_s) - start;
+        return Some(moments.iter().map(at_s).collect());
+    }
+    // Only the first run can have begun with the log.
+    if !place.alone && place.index > 0 {
+        return None;
+    }
+    let from_first = |at: usize| match &stamped {
+        Some(moments) => moments[at].seconds - moments[0].seconds,
+        None => at as f64 * log.interval_s,
+    };
+    let every = match &stamped {
+        Some(_) => "by its own times".to_owned(),
+        None => format!("as one sample each {} s", log.interval_s),
+    };
+    let (file, tool) = (&log.file, log.tool);
+    said.push((
+        None,
+        format!(
+            "{file}: times do not tie it to the run: {tool} is taken to have begun with the \
+             measurement, {every}"
+        ),
+    ));
+    Some((0..log.moments.len()).map(from_first).collect())
+}
+
+/// The samples within the window, without the first of the log: it is since the machine started.
+fn series(values: &Values, times: &[f64], window: (f64, f64)) -> Option<Series> {
+    let points = values.values.iter().filter(|(sample, _)| *sample > 0);
+    let mut points: Vec<(f64, f64)> = points
+        .filter_map(|&(sample, value)| Some((*times.get(sample)?, value)))
+        .filter(|&(at, _)| at > window.0 && at <= window.1)
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    (!points.is_empty()).then(|| Series {
+        key: SeriesKey {
+            name: values.name.clone(),
+            unit: values.unit.to_owned(),
+            source: values.source.clone(),
+        },
+        kind: values.kind,
+        points,
+    })
+}

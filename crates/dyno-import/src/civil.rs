@@ -1,0 +1,349 @@
+//! Moments as logs print them: seconds since the epoch, ISO 8601, `date`, and what `iostat -t` and
+//! `vmstat -t` print under several locales.
+
+/// A moment as printed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Moment {
+    /// Seconds since the Unix epoch if `utc`, else what they would be if the printed local time
+    /// were UTC.
+    pub(crate) seconds: f64,
+    /// Whether the text told its offset from UTC, which then is in `seconds`.
+    pub(crate) utc: bool,
+    /// Whether day and month may be exchanged.
+    pub(crate) ambiguous: bool,
+}
+
+impl Moment {
+    /// Seconds since the Unix epoch, where local times are so much ahead of UTC.
+    pub(crate) fn unix_s(&self, local_offset_s: f64) -> f64 {
+        if self.utc {
+            self.seconds
+        } else {
+            self.seconds - local_offset_s
+        }
+    }
+}
+
+/// A whole text as a moment. A time without a date is none.
+pub(crate) fn moment(text: &str) -> Option<Moment> {
+    let text = text.trim().trim_matches(['[', ']', '(', ')']);
+    if let Some(seconds) = epoch(text) {
+        return Some(Moment {
+            seconds,
+            utc: true,
+            ambiguous: false,
+        });
+    }
+    let mut parts = Parts::default();
+    let split = |c: char| c.is_whitespace() || (c == 'T' && text.contains(':'));
+    // `T` divides date and time only between digits; elsewhere it begins a weekday or a zone.
+    let divided: String = text
+        .char_indices()
+        .map(|(at, c)| {
+            let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+            let between = digit(text[..at].chars().next_back())
+                && digit(text[at + c.len_utf8()..].chars().next());
+            if split(c) && (c != 'T' || between) {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect();
+    for word in divided.split_whitespace() {
+        parts.take(word)?;
+    }
+    parts.moment()
+}
+
+/// A moment at the beginning of a line, and the rest of the line.
+pub(crate) fn prefix(line: &str) -> Option<(Moment, &str)> {
+    let line = line.trim_start();
+    let bare = line.trim_start_matches('[');
+    if !bare.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    // A date and a time are two words, or one with a `T` between; the epoch is one.
+    let mut end = 0;
+    for _ in 0..2 {
+        let rest = &line[end..];
+        let word = rest.trim_start();
+        let length = word.find(char::is_whitespace)?;
+        end += rest.len() - word.len() + length;
+        let candidate = line[..end].trim_end_matches(':');
+        if let Some(moment) = moment(candidate) {
+            return Some((moment, line[end..].trim_start()));
+        }
+    }
+    None
+}
+
+/// Seconds since the epoch between 2001 and 2096, with or without a fraction.
+fn epoch(text: &str) -> Option<f64> {
+    let whole = text.split('.').next()?;
+    if whole.len() != 10 || !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return None;
+    }
+    let seconds: f64 = text.parse().ok()?;
+    (1e9..4e9).contains(&seconds).then_some(seconds)
+}
+
+/// What the words of a moment said so far.
+#[derive(Default)]
+struct Parts {
+    date: Option<(i64, u32, u32)>,
+    ambiguous: bool,
+    time: Option<f64>,
+    afternoon: Option<bool>,
+    offset_s: Option<f64>,
+    month: Option<u32>,
+    day: Option<u32>,
+    year: Option<i64>,
+}
+
+impl Parts {
+    /// Takes one word; `None` if it cannot belong to a moment.
+    fn take(&mut self, word: &str) -> Option<()> {
+        let word = word.trim_end_matches([',', '.']);
+        let lower = word.to_ascii_lowercase();
+        if offset(word).is_some() {
+            self.offset_s = offset(word);
+            return Some(());
+        }
+        if word.contains(':') {
+            return self.clock(word);
+        }
+        if let Some(date) = date(word) {
+            (self.date, self.ambiguous) = (Some(date.0), date.1);
+            return Some(());
+        }
+        if word.bytes().all(|b| b.is_ascii_digit()) {
+            let number: u32 = word.parse().ok()?;
+            match word.len() {
+                1 | 2 => self.day = Some(number),
+                4 => self.year = Some(i64::from(number)),
+                _ => return None,
+            }
+            return Some(());
+        }
+        match lower.as_str() {
+            "am" => self.afternoon = Some(false),
+            "pm" => self.afternoon = Some(true),
+            "utc" | "gmt" | "z" => self.offset_s = Some(0.0),
+            _ => {
+                if !word.chars().all(char::is_alphabetic) || word.chars().count() > 12 {
+                    return None;
+                }
+                let start = lower.get(..3).unwrap_or_default();
+                if let Some(month) = MONTHS.iter().position(|name| *name == start) {
+                    self.month = u32::try_from(month + 1).ok();
+                } else if !DAYS.contains(&start) && word.len() > 5 {
+                    return None; // neither a weekday nor the short name of a zone
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// `13:07:48`, `13:07:48.25`, `13:07:48+0200`.
+    fn clock(&mut self, word: &str) -> Option<()> {
+        let word = match word.strip_suffix('Z') {
+            Some(rest) => {
+                self.offset_s = Some(0.0);
+                rest
+            }
+            None => word,
+        };
+        let (clock, zone) = match word.find(['+', '-']) {
+            Some(at) => word.split_at(at),
+            None => (word, ""),
+        };
+        if !zone.is_empty() {
+            self.offset_s = Some(offset(zone)?);
+        }
+        let mut parts = clock.split(':');
+        let hours: u32 = parts.next()?.parse().ok()?;
+        let minutes: u32 = parts.next()?.parse().ok()?;
+        let seconds = crate::number::decimal(parts.next().unwrap_or("0"))?;
+        let sane = hours < 24 && minutes < 60 && (0.0..61.0).contains(&seconds);
+        if !sane || parts.next().is_some() {
+            return None;
+        }
+        self.time = Some(f64::from(hours * 3600 + minutes * 60) + seconds);
+        Some(())
+    }
+
+    fn moment(self) -> Option<Moment> {
+        let (year, month, day) = match self.date {
+            Some(date) => date,
+            None => (self.year?, self.month?, self.day?),
+        };
+        let mut time = self.time?;
+        match self.afternoon {
+            Some(true) if time < 43_200.0 => time += 43_200.0,
+            Some(false) if time >= 43_200.0 => time -= 43_200.0,
+            _ => {}
+        }
+        let days = days_from_epoch(year, month, day)?;
+        Some(Moment {
+            seconds: days as f64 * 86_400.0 + time - self.offset_s.unwrap_or(0.0),
+            utc: self.offset_s.is_some(),
+            ambiguous: self.ambiguous,
+        })
+    }
+}
+
+const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// `2026-11-21`, `21.11.2026`, `11/21/26`, `11/21/2026`, `21/11/26`; and whether day and month
+/// may be exchanged. With slashes the month comes first, unless it cannot be one.
+pub(crate) fn date(word: &str) -> Option<((i64, u32, u32), bool)> {
+    let separator = word.chars().find(|c| matches!(c, '-' | '/' | '.'))?;
+    let mut numbers = [0_u32; 3];
+    let mut words = word.split(separator);
+    let first_length = word.find(separator)?;
+    for number in &mut numbers {
+        let word = words.next()?;
+        if word.is_empty() || word.len() > 4 || !word.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        *number = word.parse().ok()?;
+    }
+    if words.next().is_some() {
+        return None;
+    }
+    let [a, b, c] = numbers;
+    let year = |y: u32| i64::from(if y < 100 { 2000 + y } else { y });
+    let (date, ambiguous) = if first_length == 4 {
+        ((year(a), b, c), false)
+    } else if separator == '.' || a > 12 {
+        ((year(c), b, a), false)
+    } else {
+        ((year(c), a, b), b <= 12 && a != b)
+    };
+    days_from_epoch(date.0, date.1, date.2)?;
+    Some((date, ambiguous))
+}
+
+/// `+0200`, `+02:00`, `-05`.
+fn offset(text: &str) -> Option<f64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, text.strip_prefix('+')?),
+    };
+    let digits: String = digits.chars().filter(|c| *c != ':').collect();
+    if !matches!(digits.len(), 2 | 4) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let hours: u32 = digits.get(..2)?.parse().ok()?;
+    let minutes: u32 = match digits.get(2..4) {
+        Some(minutes) => minutes.parse().ok()?,
+        None => 0,
+    };
+    (hours <= 14 && minutes < 60).then(|| sign * f64::from(hours * 3600 + minutes * 60))
+}
+
+/// Days since 1 January 1970 in the Gregorian calendar; `None` for what is no date.
+fn days_from_epoch(year: i64, month: u32, day: u32) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !(1..=length).contains(&day) || !(1970..10_000).contains(&year) {
+        return None;
+    }
+    // Years that begin in March put the leap day at their end.
+    let shifted = if month > 2 { year } else { year - 1 };
+    let (era, month) = (shifted.div_euclid(400), i64::from((month + 9) % 12));
+    let of_era = shifted.rem_euclid(400);
+    let of_year = (153 * month + 2) / 5 + i64::from(day) - 1;
+    let days = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    Some(era * 146_097 + days - 719_468)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_way_to_say_the_same_moment() {
+        let unix = 1_795_266_468.0;
+        for (text, utc) in [
+            ("1795266468", true),
+            ("2026-11-21 13:07:48", false),
+            ("2026-11-21T13:07:48", false),
+            ("2026-11-21T13:07:48Z", true),
+            ("2026-11-21T14:07:48+0100", true),
+            ("2026-11-21 08:07:48 -05:00", true),
+            ("11/21/26 13:07:48", false),
+            ("11/21/2026 01:07:48 PM", false),
+            ("21/11/26 13:07:48", false),
+            ("21.11.2026 13:07:48", false),
+            ("Sat Nov 21 13:07:48 UTC 2026", true),
+            ("Sat Nov 21 13:07:48 CET 2026", false),
+            ("Sat 21 Nov 2026 01:07:48 PM UTC", true),
+        ] {
+            let moment = moment(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((moment.seconds, moment.utc), (unix, utc), "{text}");
+            assert!(!moment.ambiguous, "{text}");
+        }
+        assert!(moment("03/04/26 00:00:00").unwrap().ambiguous);
+        assert_eq!(
+            moment("12/31/99 12:00:00 AM").unwrap().seconds,
+            4_102_358_400.0
+        );
+    }
+
+    #[test]
+    fn what_is_no_moment() {
+        for text in [
+            "",
+            "13:07:48",
+            "2026-11-21",
+            "2026-13-01 00:00:00",
+            "2026-02-29 00:00:00",
+            "some words",
+            "123456789",
+            "Threads started!",
+        ] {
+            assert_eq!(moment(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn stamps_before_lines() {
+        let (stamp, rest) = prefix("2026-11-21 13:07:48 [ 1s ] thds: 1").unwrap();
+        assert_eq!((stamp.seconds, rest), (1_795_266_468.0, "[ 1s ] thds: 1"));
+        let (stamp, rest) = prefix("1795266468.5 Threads started!").unwrap();
+        assert_eq!((stamp.seconds, rest), (1_795_266_468.5, "Threads started!"));
+        let (_, rest) = prefix("[2026-11-21T13:07:48Z] [ 1s ] thds: 1").unwrap();
+        assert_eq!(rest, "[ 1s ] thds: 1");
+        assert_eq!(prefix("[ 1s ] thds: 1 tps: 2"), None);
+        assert_eq!(prefix(" 1 0 0 1 2 3"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "\\PC*") {
+            let _ = (moment(&text), prefix(&text), date(&text));
+        }
+
+        #[test]
+        fn days_follow_each_other(
+            year in 1970i64..9999, month in 1u32..=12, day in 1u32..=31
+        ) {
+            if let (Some(today), Some(next)) =
+                (days_from_epoch(year, month, day), days_from_epoch(year, month, day + 1))
+            {
+                prop_assert_eq!(next, today + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What sysbench's output does not tell. Fields of these names hold zero or a default where their
+//! type leaves no choice.
+
+use dyno_core::record::NotObserved;
+use dyno_core::summary::IntervalSummary;
+
+use crate::sysbench::model::Draft;
+
+/// What a log without a host's log beside it leaves unknown.
+const ALWAYS: [(&str, &str); 10] = [
+    ("client", "sysbench does not print what it used itself"),
+    ("server", "sysbench prints nothing of the server"),
+    ("db", "sysbench prints nothing of the server's counters"),
+    ("data", "sysbench prints nothing of the data's size"),
+    ("observer", "nothing was observed while the run went on"),
+    (
+        "host",
+        "no log of vmstat or iostat was imported with the run",
+    ),
+    (
+        "errors.by_code",
+        "sysbench counts errors without their codes",
+    ),
+    (
+        "counters.rows",
+        "sysbench counts neither rows, bytes nor retries",
+    ),
+    (
+        "intervals.max_ms",
+        "report lines hold no longest latency; 0 stands for it",
+    ),
+    (
+        "service.stddev_ms",
+        "sysbench prints no standard deviation of latencies",
+    ),
+];
+
+/// What this run's output leaves unknown.
+pub(crate) fn gaps(
+    draft: &Draft,
+    intervals: &[IntervalSummary],
+    start_known: bool,
+) -> Vec<NotObserved> {
+    let mut gaps: Vec<NotObserved> = ALWAYS.iter().map(|(what, why)| gap(what, why)).collect();
+    let mut add = |missing: bool, what: &str, why: &str| {
+        if missing {
+            gaps.push(gap(what, why));
+        }
+    };
+    add(
+        !start_known,
+        "started_unix_s",
+        "the log has no time of day; 0 stands for it",
+    );
+    add(
+        draft.histogram.is_empty(),
+        "service.buckets",
+        "the distribution of latencies was not printed; sysbench's option --histogram prints it",
+    );
+    add(
+        intervals.is_empty(),
+        "intervals",
+        "no report lines with rates; sysbench's option --report-interval=1 prints them",
+    );
+    add(
+        draft.argv.is_empty(),
+        "drive",
+        "the log does not show the command line, so limits of time and events are not known",
+    );
+    add(
+        crate::command::rand(draft).is_none(),
+        "rand",
+        "the log does not tell the distribution of keys; a default stands for it",
+    );
+    let spread = draft
+        .report
+        .as_ref()
+        .and_then(|report| report.events_spread);
+    add(
+        !matches!(spread, Some((_, 0.0))),
+        "fairness.events_min",
+        "sysbench prints mean and deviation of events per thread, not the fewest and the most",
+    );
+    of_intervals(draft, &mut add);
+    gaps
+}
+
+/// What the report lines lack.
+fn of_intervals(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
+    let without = |pick: fn(&crate::sysbench::model::Point) -> bool| {
+        !draft.points.is_empty() && !draft.points.iter().any(pick)
+    };
+    add(
+        without(|point| point.errors.is_some()),
+        "intervals.errors",
+        "the intermediate reports hold no errors",
+    );
+    add(
+        without(|point| point.queries.is_some() || point.reads.is_some()),
+        "intervals.queries",
+        "the intermediate reports hold no statements",
+    );
+    add(
+        without(|point| point.threads.is_some()),
+        "intervals.sessions",
+        "the intermediate reports do not tell how many threads ran",
+    );
+    add(
+        without(|point| !point.latencies.is_empty()),
+        "intervals.percentiles",
+        "the intermediate reports hold no latency",
+    );
+}
+
+pub(crate) fn gap(what: &str, why: &str) -> NotObserved {
+    NotObserved {
+        what: what.to_owned(),
+        why: why.to_owned(),
+    }
+}

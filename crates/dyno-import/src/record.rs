@@ -1,0 +1,345 @@
+//! From what sysbench printed to a recorded run.
+
+use std::time::Duration;
+
+use dyno_core::interval::{Counters, latency_histogram};
+use dyno_core::plan::{Arrivals, Drive, OpenLoop};
+use dyno_core::record::*;
+use dyno_core::summary::IntervalSummary;
+use dyno_core::summary::Percentile;
+use sha2::Digest;
+
+use crate::sysbench::head;
+use crate::sysbench::model::{Draft, Point};
+use crate::{Options, command, gaps, summary};
+
+const NS_PER_MS: f64 = 1e6;
+
+/// The record of a run, its warnings not yet among them.
+pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
+    let started = started_unix_s(draft, options);
+    let intervals = intervals(draft, options);
+    let measured_s = summary::measured_s(draft);
+    let workload = command::workload(draft);
+    let drive = drive(draft);
+    let head = RunHead {
+        name: name(draft, &workload.name),
+        source: Source::Sysbench,
+        profile: options.profile,
+        tool: match &draft.version {
+            Some(version) => format!("sysbench {version}"),
+            None => "sysbench".to_owned(),
+        },
+        created_unix_s: started.unwrap_or(0.0),
+        argv: draft.argv.clone(),
+        workload,
+        script_sha256: String::new(),
+        target: command::target(&draft.argv),
+        // Without its command line a log does not tell how long the run was to be.
+        drive: (!draft.argv.is_empty() && draft.threads.is_some()).then(|| drive.clone()),
+        percentiles: percents(draft, options),
+        note: String::new(),
+    };
+    let operations = operations(draft, measured_s.unwrap_or_else(|| draft.last_s()));
+    let not_observed = gaps::gaps(draft, &intervals, started.is_some());
+    let summary = summary::summary(draft, &head, drive, started, &operations, &not_observed);
+    RunRecord {
+        id: 0,
+        state: RunState::Imported,
+        head,
+        summary,
+        intervals,
+        operations,
+        series: throughput(draft),
+        not_observed,
+        facts: facts(draft),
+        settings: Vec::new(),
+        events: events(draft),
+        sessions: Vec::new(),
+        findings: Vec::new(),
+        verdict: None,
+    }
+}
+
+/// When the measurement began, as far as the log or the caller says it.
+pub(crate) fn started_unix_s(draft: &Draft, options: &Options) -> Option<f64> {
+    let printed = draft.started.or(draft.moment_before);
+    printed
+        .map(|moment| moment.unix_s(options.utc_offset_s))
+        .or(options.started_unix_s)
+}
+
+/// Unique for ever, and the same whenever the same log is imported.
+fn name(draft: &Draft, workload: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let workload: String = workload.chars().map(plain).take(40).collect();
+    let digest = draft.digest.clone().finalize();
+    let digest: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+    format!("imported-{workload}-{digest}")
+}
+
+/// How the run was driven, as far as it is printed. A thread of sysbench is a session and a worker.
+fn drive(draft: &Draft) -> Drive {
+    let argv = &draft.argv;
+    let seconds = |text: &str| text.parse().ok().map(Duration::from_secs);
+    let time = head::option(argv, &["time", "max-time"]).and_then(seconds);
+    let events = head::option(argv, &["events", "max-requests"]).and_then(|n| n.parse().ok());
+    let shown = draft.points.iter().filter_map(|point| point.threads).max();
+    let threads = draft.threads.or(shown).unwrap_or(0);
+    let duration = |s: Option<f64>| {
+        s.and_then(|s| Duration::try_from_secs_f64(s).ok())
+            .unwrap_or_default()
+    };
+    // sysbench 1.0 stops after ten seconds and 0.4 and 0.5 after ten thousand events if nothing
+    // else is said.
+    let old = draft.version.as_ref().is_some_and(|v| v.starts_with("0."));
+    let said = !argv.is_empty();
+    Drive {
+        sessions: threads,
+        workers: threads,
+        time: match time {
+            None if said && !old => Some(Duration::from_secs(10)),
+            other => other.filter(|time| !time.is_zero()),
+        },
+        events: match events {
+            None if said && old => Some(10_000),
+            other => other.filter(|events| *events > 0),
+        },
+        warmup: duration(draft.warmup_s),
+        grace: Duration::ZERO,
+        ramp_up: Duration::ZERO,
+        open_loop: draft.rate_per_s.map(|per_second| OpenLoop {
+            per_second,
+            arrivals: Arrivals::Poisson,
+        }),
+        init_timeout: Duration::from_secs(30),
+        interval: duration(draft.report_interval_s.or_else(|| step(&draft.points))),
+        seed: draft.seed.unwrap_or(0),
+    }
+}
+
+/// The percentiles that are printed anywhere.
+fn percents(draft: &Draft, options: &Options) -> Vec<f64> {
+    let mut percents: Vec<f64> = draft
+        .report
+        .iter()
+        .flat_map(|report| report.percentiles.iter().map(|(percent, _)| *percent))
+        .chain(
+            draft
+                .points
+                .iter()
+                .flat_map(|point| &point.latencies)
+                .filter_map(|latency| latency.percent.or(unnamed_percent(draft, options))),
+        )
+        .collect();
+    percents.sort_by(f64::total_cmp);
+    percents.dedup();
+    percents
+}
+
+/// Which percentile a latency is that is printed without one: the one of the final report, of the
+/// command line, or the caller's.
+fn unnamed_percent(draft: &Draft, options: &Options) -> Option<f64> {
+    let printed = draft.report.as_ref().map(|report| &report.percentiles);
+    let only = printed.filter(|all| all.len() == 1).map(|all| all[0].0);
+    let typed = head::option(&draft.argv, &["percentile"]).and_then(crate::number::decimal);
+    only.or(typed).or(options.percentile)
+}
+
+/// The usual distance of reports; `None` of fewer than two.
+fn step(points: &[Point]) -> Option<f64> {
+    let mut steps: Vec<f64> = points.windows(2).map(|p| p[1].at_s - p[0].at_s).collect();
+    steps.sort_by(f64::total_cmp);
+    steps.get(steps.len() / 2).copied()
+}
+
+/// Counts are rates times the length of the interval, which sysbench prints in whole seconds only.
+fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
+    let length_s = draft.report_interval_s.or_else(|| step(&draft.points));
+    let unnamed = unnamed_percent(draft, options);
+    let mut before = 0.0;
+    let mut holes = 0;
+    let mut first_hole = None;
+    let mut nameless = false;
+    let mut out = Vec::with_capacity(draft.points.len());
+    for point in &draft.points {
+        let distance = point.at_s - before;
+        // Times are rounded to seconds, so that neighbours may be one apart more.
+        if length_s.is_some_and(|length| distance > length * 1.5 + 1.0) {
+            holes += 1;
+            first_hole.get_or_insert(point.line);
+        }
+        before = point.at_s;
+        let length = length_s.unwrap_or(distance).min(distance.max(0.0)).max(0.0);
+        let mut percentiles = Vec::new();
+        for latency in &point.latencies {
+            match latency.percent.or(unnamed) {
+                Some(percent) => percentiles.push(Percentile {
+                    percent,
+                    value_ms: Some(latency.ms),
+                }),
+                None => nameless = true,
+            }
+        }
+        out.push(interval(point, length, percentiles));
+    }
+    if holes > 0 {
+        let text = format!("{holes} gaps between report lines: seconds are missing, first here");
+        draft.warnings.push((first_hole, text));
+    }
+    if nameless {
+        let line = draft.points.first().map(|point| point.line);
+        let text = "nothing says which percentile the latencies are, so they are left out; \
+                    give it as an option"
+            .to_owned();
+        draft.warnings.push((line, text));
+    }
+    out
+}
+
+fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> IntervalSummary {
+    let most = crate::number::COUNT_MAX as f64;
+    let count = |rate: Option<f64>| (rate.unwrap_or(0.0) * length_s).round().min(most) as u64;
+    let told = [point.reads, point.writes, point.other];
+    let apart = told.iter().any(Option::is_some);
+    let known: f64 = told.iter().flatten().sum();
+    // Statements that are not told apart are other ones, so that the sum is right.
+    let other = match (point.other, point.queries) {
+        (Some(other), _) => Some(other),
+        (None, Some(queries)) if !apart => Some(queries),
+        (None, Some(queries)) => Some((queries - known).max(0.0)),
+        (None, None) => None,
+    };
+    let counters = Counters {
+        events: count(point.tps),
+        reads: count(point.reads),
+        writes: count(point.writes),
+        other: count(other),
+        errors: count(point.errors),
+        reconnects: count(point.reconnects),
+        ..Counters::default()
+    };
+    IntervalSummary {
+        at_s: point.at_s,
+        length_s,
+        sessions: point.threads.unwrap_or(0),
+        counters,
+        errors_seen: counters.errors,
+        percentiles,
+        max_ms: 0.0,
+        backlog: point.queue.unwrap_or(0),
+        concurrency: point.concurrency.unwrap_or(0),
+    }
+}
+
+/// The latencies as far as a histogram was printed.
+fn operations(draft: &Draft, to_s: f64) -> Vec<Operation> {
+    if draft.histogram.is_empty() {
+        return Vec::new();
+    }
+    let mut service = latency_histogram();
+    let ns = |ms: f64| (ms * NS_PER_MS).round().clamp(0.0, 1e18) as u64;
+    let mut sum = 0_u64;
+    for &(ms, count) in &draft.histogram {
+        service.saturating_record_n(ns(ms), count);
+        sum = sum.saturating_add(ns(ms).saturating_mul(count));
+    }
+    let report = draft.report.as_ref();
+    let exact = |value: Option<f64>| value.map(ns);
+    let first = draft.histogram.first().map_or(0, |row| ns(row.0));
+    let last = draft.histogram.last().map_or(0, |row| ns(row.0));
+    let total = Span {
+        from_s: 0.0,
+        to_s,
+        count: service.len(),
+        service_ns_sum: exact(report.and_then(|r| r.sum_ms)).unwrap_or(sum),
+        service_ns_min: exact(report.and_then(|r| r.min_ms)).unwrap_or(first),
+        service_ns_max: exact(report.and_then(|r| r.max_ms)).unwrap_or(last),
+        service,
+        response: latency_histogram(),
+    };
+    vec![Operation {
+        name: "event".to_owned(),
+        spans: Vec::new(),
+        total: Some(total),
+    }]
+}
+
+/// What fileio and memory report each second.
+fn throughput(draft: &Draft) -> Vec<Series> {
+    type Pick = fn(&crate::sysbench::model::Throughput) -> Option<f64>;
+    let kinds: [(&str, &str, &str, Pick); 4] = [
+        ("import.fileio.read_bytes", "bytes/s", "reads", |t| {
+            t.read_bytes
+        }),
+        ("import.fileio.write_bytes", "bytes/s", "writes", |t| {
+            t.write_bytes
+        }),
+        ("import.fileio.fsyncs", "count/s", "fsyncs", |t| t.fsyncs),
+        ("import.memory.bytes", "bytes/s", "MiB/sec", |t| {
+            t.memory_bytes
+        }),
+    ];
+    let series = |(name, unit, label, pick): (&str, &str, &str, Pick)| {
+        let points = draft.throughput.iter();
+        let points = points.filter_map(|t| pick(t).map(|value| (t.at_s, value)));
+        let points: Vec<(f64, f64)> = points.collect();
+        (!points.is_empty()).then(|| Series {
+            key: SeriesKey {
+                name: name.to_owned(),
+                unit: unit.to_owned(),
+                source: format!("sysbench, {label}"),
+            },
+            kind: SeriesKind::Rate,
+            points,
+        })
+    };
+    kinds.into_iter().filter_map(series).collect()
+}
+
+fn facts(draft: &Draft) -> Vec<Fact> {
+    let fact = |name: &str, value: String, source: &str| Fact {
+        name: name.to_owned(),
+        value,
+        source: source.to_owned(),
+    };
+    let mut facts = vec![fact(
+        "import.source",
+        format!("{}:{}", draft.file, draft.line),
+        "the imported log",
+    )];
+    if let Some(version) = &draft.version {
+        facts.push(fact("client.version", version.clone(), "sysbench's banner"));
+    }
+    for (name, value, label) in draft.report.iter().flat_map(|report| &report.figures) {
+        facts.push(fact(name, value.to_string(), &format!("sysbench, {label}")));
+    }
+    facts
+}
+
+fn events(draft: &Draft) -> Vec<Event> {
+    let event = |at_s, text| Event {
+        at_s,
+        until_s: None,
+        kind: EventKind::Note,
+        text,
+    };
+    let checkpoints = draft.checkpoints.iter().map(|(at_s, report)| {
+        let events = report.events().unwrap_or(0);
+        event(
+            *at_s,
+            format!("sysbench's checkpoint: {events} events since the last one"),
+        )
+    });
+    let complaints = draft.complaints.iter();
+    let complaints = complaints.map(|(at_s, text)| event(*at_s, format!("sysbench: {text}")));
+    let mut events: Vec<Event> = checkpoints.chain(complaints).collect();
+    events.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+    events
+}

@@ -1,0 +1,233 @@
+//! From the statistics at the end of a run to its summary.
+
+use dyno_core::interval::Counters;
+use dyno_core::plan::Drive;
+use dyno_core::record::{NotObserved, Operation, RunHead};
+use dyno_core::summary::*;
+
+use crate::command;
+use crate::sysbench::model::{Counted, Draft, Report};
+
+/// The length of the measurement: as printed, else as a count and its rate imply.
+pub(crate) fn measured_s(draft: &Draft) -> Option<f64> {
+    let report = draft.report.as_ref()?;
+    report
+        .total_time_s
+        .or_else(|| report.implied_time_s())
+        .filter(|seconds| *seconds > 0.0)
+}
+
+/// The summary, if the run's statistics are there: how many events in what time.
+pub(crate) fn summary(
+    draft: &Draft,
+    head: &RunHead,
+    drive: Drive,
+    started: Option<f64>,
+    operations: &[Operation],
+    not_observed: &[NotObserved],
+) -> Option<RunSummary> {
+    let measured_s = measured_s(draft)?;
+    let report = whole(draft)?;
+    let events = report.events()?;
+    let totals = totals(&report, events);
+    Some(RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: head.tool.clone(),
+        started_unix_s: started.unwrap_or(0.0),
+        end: RunEnd::Completed,
+        workload: head.workload.clone(),
+        target: head.target.clone(),
+        rand: command::rand(draft).unwrap_or_default(),
+        measured_s,
+        elapsed_s: measured_s,
+        rates: rates(&report, &totals, measured_s),
+        totals,
+        service: latency(&report, events, operations),
+        response: None,
+        open_loop: open_loop(draft, events as f64 / measured_s),
+        events_in_grace: 0,
+        events_unfinished: report.unfinished.unwrap_or(0),
+        errors: Default::default(),
+        fairness: fairness(&report),
+        endpoints: Vec::new(),
+        client: ClientCost::default(),
+        limits: Vec::new(),
+        warnings: Vec::new(),
+        verdict: None,
+        findings: Vec::new(),
+        costs: Vec::new(),
+        not_observed: not_observed.to_vec(),
+        recorded: None,
+        intervals: Vec::new(),
+        drive,
+    })
+}
+
+/// The statistics of the whole run. After a checkpoint sysbench prints only what came since, so
+/// that counts are added up; a percentile of parts is not one of the whole, and is left out.
+fn whole(draft: &Draft) -> Option<Report> {
+    let last = draft.report.clone()?;
+    if draft.checkpoints.is_empty() {
+        return Some(last);
+    }
+    let mut sum = Report {
+        total_time_s: last.total_time_s,
+        unfinished: last.unfinished,
+        figures: last.figures.clone(),
+        ..Report::default()
+    };
+    let mut parts: Vec<&Report> = draft.checkpoints.iter().map(|(_, report)| report).collect();
+    parts.push(&last);
+    for part in parts {
+        let add = |to: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *to = Some(to.unwrap_or(0).saturating_add(more));
+            }
+        };
+        add(&mut sum.reads, part.reads);
+        add(&mut sum.writes, part.writes);
+        add(&mut sum.other, part.other);
+        add(&mut sum.total, part.total);
+        add(&mut sum.events, part.events);
+        let add = |to: &mut Option<Counted>, more: Option<Counted>| {
+            if let Some(more) = more {
+                let sum = to.get_or_insert_default();
+                sum.count = sum.count.saturating_add(more.count);
+            }
+        };
+        add(&mut sum.transactions, part.transactions);
+        add(&mut sum.queries, part.queries);
+        add(&mut sum.errors, part.errors);
+        add(&mut sum.reconnects, part.reconnects);
+        let extreme = |to: &mut Option<f64>, other: Option<f64>, pick: fn(f64, f64) -> f64| {
+            if let Some(other) = other {
+                *to = Some(to.map_or(other, |value| pick(value, other)));
+            }
+        };
+        extreme(&mut sum.min_ms, part.min_ms, f64::min);
+        extreme(&mut sum.max_ms, part.max_ms, f64::max);
+        extreme(&mut sum.sum_ms, part.sum_ms, |a, b| a + b);
+    }
+    Some(sum)
+}
+
+fn totals(report: &Report, events: u64) -> Counters {
+    let count = |counted: Option<Counted>| counted.map_or(0, |counted| counted.count);
+    let (reads, writes) = (report.reads.unwrap_or(0), report.writes.unwrap_or(0));
+    let all = report.total.or(report.queries.map(|counted| counted.count));
+    // Statements that are not told apart are other ones, so that the sum is right.
+    let rest = all.map_or(0, |all| all.saturating_sub(reads.saturating_add(writes)));
+    Counters {
+        events,
+        reads,
+        writes,
+        other: report.other.unwrap_or(rest),
+        errors: count(report.errors),
+        reconnects: count(report.reconnects),
+        ..Counters::default()
+    }
+}
+
+/// Rates as printed, else counts over the length of the run.
+fn rates(report: &Report, totals: &Counters, measured_s: f64) -> Rates {
+    let printed = |counted: Option<Counted>| counted.and_then(|counted| counted.per_s);
+    let per_s = |count: u64| count as f64 / measured_s;
+    let or = |printed: Option<f64>, count: u64| printed.unwrap_or_else(|| per_s(count));
+    let queries = totals.reads + totals.writes + totals.other;
+    Rates {
+        events_per_s: or(report.events_per_s(), totals.events),
+        queries_per_s: or(printed(report.queries), queries),
+        errors_per_s: or(printed(report.errors), totals.errors),
+        reconnects_per_s: or(printed(report.reconnects), totals.reconnects),
+    }
+}
+
+fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySummary {
+    let sum_ms = report.sum_ms.unwrap_or(0.0);
+    let mean = (events > 0).then(|| sum_ms / events as f64);
+    LatencySummary {
+        count: events,
+        min_ms: report.min_ms.unwrap_or(0.0),
+        mean_ms: report.avg_ms.or(mean).unwrap_or(0.0),
+        max_ms: report.max_ms.unwrap_or(0.0),
+        sum_ms,
+        stddev_ms: 0.0,
+        percentiles: report
+            .percentiles
+            .iter()
+            .map(|&(percent, ms)| Percentile {
+                percent,
+                value_ms: Some(ms),
+            })
+            .collect(),
+        buckets: buckets(operations),
+        clipped: 0,
+    }
+}
+
+/// The printed distribution in the buckets that all summaries have: ten per factor of ten.
+fn buckets(operations: &[Operation]) -> Vec<Bucket> {
+    const PER_DECADE: f64 = 10.0;
+    const NS_PER_MS: f64 = 1e6;
+    let total = operations
+        .first()
+        .and_then(|operation| operation.total.as_ref());
+    let Some(total) = total else {
+        return Vec::new();
+    };
+    let mut counts = std::collections::BTreeMap::<i32, u64>::new();
+    for bin in total.service.iter_recorded() {
+        let ns = total
+            .service
+            .median_equivalent(bin.value_iterated_to())
+            .max(1);
+        let index = (PER_DECADE * (ns as f64).log10()).floor() as i32;
+        let count = counts.entry(index).or_default();
+        *count = count.saturating_add(bin.count_since_last_iteration());
+    }
+    let (Some((&first, _)), Some((&last, _))) = (counts.first_key_value(), counts.last_key_value())
+    else {
+        return Vec::new();
+    };
+    let bound_ms = |index: i32| 10f64.powf(f64::from(index) / PER_DECADE) / NS_PER_MS;
+    (first..=last)
+        .map(|index| Bucket {
+            from_ms: bound_ms(index),
+            to_ms: bound_ms(index + 1),
+            count: counts.get(&index).copied().unwrap_or(0),
+        })
+        .collect()
+}
+
+/// sysbench prints mean and deviation over threads; where nothing deviates, all are alike.
+fn fairness(report: &Report) -> Fairness {
+    // Without an event sysbench prints what was in its memory.
+    let told = report.events().is_some_and(|events| events > 0);
+    let spread = |pair: Option<(f64, f64)>| pair.filter(|_| told).unwrap_or((0.0, 0.0));
+    let (events_mean, events_stddev) = spread(report.events_spread);
+    let (time_mean_s, time_stddev_s) = spread(report.time_spread);
+    let same = if events_stddev == 0.0 && events_mean.fract() == 0.0 {
+        events_mean as u64
+    } else {
+        0
+    };
+    Fairness {
+        events_mean,
+        events_stddev,
+        time_mean_s,
+        time_stddev_s,
+        events_min: same,
+        events_max: same,
+    }
+}
+
+fn open_loop(draft: &Draft, achieved_per_s: f64) -> Option<OpenLoopSummary> {
+    let queues = || draft.points.iter().filter_map(|point| point.queue);
+    draft.rate_per_s.map(|offered_per_s| OpenLoopSummary {
+        offered_per_s,
+        achieved_per_s,
+        backlog: queues().next_back().unwrap_or(0),
+        backlog_max: queues().max().unwrap_or(0),
+        pacing_lag: LatencySummary::default(),
+    })
+}

@@ -1,0 +1,198 @@
+//! What sysbench prints before a run begins, and the command line that some logs show.
+
+use dyno_core::redact;
+
+use super::model::Draft;
+use crate::number;
+
+/// The version of a banner: `sysbench 1.0.20 (using system LuaJIT …)`,
+/// `sysbench 0.4.12:  multi-threaded system evaluation benchmark`.
+pub(crate) fn banner(line: &str) -> Option<&str> {
+    let rest = line.trim().strip_prefix("sysbench ")?;
+    let version = rest.split([' ', ':']).next()?;
+    let rest = &rest[version.len()..];
+    let digits = version.starts_with(|c: char| c.is_ascii_digit()) && version.contains('.');
+    let known = rest.starts_with(" (using") || rest.starts_with(':') || rest.trim().is_empty();
+    (digits && known).then_some(version)
+}
+
+/// Takes a line of the header; `false` if it is none.
+pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
+    let line = line.trim();
+    let value = |label: &str| {
+        let rest = line.strip_prefix(label)?;
+        number::leading(rest).map(|(value, _)| value)
+    };
+    let whole = |value: f64| (value >= 0.0 && value <= f64::from(u32::MAX)).then_some(value as u32);
+    if let Some(threads) = value("Number of threads:") {
+        draft.threads = whole(threads);
+    } else if let Some(seconds) = value("Report intermediate results every") {
+        draft.report_interval_s = (seconds > 0.0).then_some(seconds);
+    } else if let Some(seconds) = value("Warmup time:") {
+        draft.warmup_s = (seconds >= 0.0).then_some(seconds);
+    } else if let Some(per_s) = value("Target transaction rate:") {
+        draft.rate_per_s = (per_s > 0.0).then_some(per_s);
+    } else if let Some((_, seed)) = line.split_once("generator from seed (") {
+        draft.seed = number::leading_count(seed).map(|(seed, _)| seed);
+    } else if let Some(kind) = kind(line) {
+        draft.kind = Some(kind);
+    } else {
+        return false;
+    }
+    true
+}
+
+/// Which of the built-in tests prints this line.
+fn kind(line: &str) -> Option<&'static str> {
+    const SIGNS: [(&str, &str); 7] = [
+        ("Prime numbers limit:", "cpu"),
+        ("Running memory speed test", "memory"),
+        ("Extra file open flags:", "fileio"),
+        ("Doing CPU performance benchmark", "cpu"),
+        ("Doing thread subsystem performance test", "threads"),
+        ("Doing mutex performance test", "mutex"),
+        ("Doing OLTP test.", "oltp"),
+    ];
+    SIGNS
+        .iter()
+        .find(|(sign, _)| line.starts_with(sign))
+        .map(|(_, kind)| *kind)
+}
+
+/// The command line in a line that shows one (`+ sysbench … run`, `$ ./tpcc.lua --threads=8 run`),
+/// without its secrets.
+pub(crate) fn command(line: &str) -> Option<Vec<String>> {
+    let words = words(line.trim_start_matches(['+', '$', '#', '>', ' ']));
+    let is_program = |word: &String| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        name == "sysbench" || (name.ends_with(".lua") && !word.starts_with('-'))
+    };
+    // Variables and wrappers such as `time` and `numactl` may stand before it.
+    let at = words.iter().position(is_program)?;
+    let argv = &words[at..];
+    let options = argv.iter().filter(|word| word.starts_with("--")).count();
+    let runs = argv.iter().any(|word| word == "run");
+    if at > 8 || !runs || (options == 0 && argv.len() > 3) {
+        return None;
+    }
+    let end = argv
+        .iter()
+        .position(|word| matches!(word.as_str(), "|" | ">" | ">>" | "2>&1" | "&" | ";" | "&&"))
+        .unwrap_or(argv.len());
+    Some(redact::argv(&argv[..end]))
+}
+
+/// The value of an option of a command line, whichever of its names was used. The last one counts.
+pub(crate) fn option<'a>(argv: &'a [String], names: &[&str]) -> Option<&'a str> {
+    argv.iter().rev().find_map(|word| {
+        let (name, value) = word.strip_prefix("--")?.split_once('=')?;
+        let name = name.replace('_', "-");
+        names.contains(&name.as_str()).then_some(value)
+    })
+}
+
+/// What a command line runs: its first word that is no option and not the program.
+pub(crate) fn workload(argv: &[String]) -> Option<String> {
+    let script = option(argv, &["test"]).map(str::to_owned);
+    let first = argv.first()?;
+    let program = first.rsplit('/').next().unwrap_or(first);
+    let name = if program == "sysbench" {
+        let mut bare = argv[1..].iter().filter(|word| !word.starts_with('-'));
+        script.or_else(|| bare.find(|word| *word != "run").cloned())?
+    } else {
+        program.to_owned()
+    };
+    let base = name.rsplit('/').next().unwrap_or(&name);
+    Some(base.strip_suffix(".lua").unwrap_or(base).to_owned())
+}
+
+/// Splits as a shell does, quotes and backslashes at line ends regarded.
+fn words(line: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut started = false;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), c) => word.push(c),
+            (None, '\'' | '"') => (quote, started) = (Some(c), true),
+            (None, c) if c.is_whitespace() => {
+                if started || !word.is_empty() {
+                    out.push(std::mem::take(&mut word));
+                }
+                started = false;
+            }
+            (None, '\\') => {}
+            (None, c) => word.push(c),
+        }
+    }
+    if started || !word.is_empty() {
+        out.push(word);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn banners() {
+        for (line, version) in [
+            (
+                "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)",
+                Some("1.0.20"),
+            ),
+            (
+                "sysbench 0.4.12:  multi-threaded system evaluation benchmark",
+                Some("0.4.12"),
+            ),
+            (
+                "sysbench 1.1.0-3ceba0b (using bundled LuaJIT 2.1.0-beta3)",
+                Some("1.1.0-3ceba0b"),
+            ),
+            ("sysbench oltp_read_write run", None),
+            ("sysbench 1.0.20 was used for all tests", None),
+        ] {
+            assert_eq!(banner(line), version, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_shown_command_tells_what_ran_and_no_secret() {
+        let argv = command(
+            "+ sysbench --mysql-password=geheim --threads=16 --time=600 oltp_read_write \
+             --tables='10' run | tee log",
+        )
+        .unwrap();
+        assert_eq!(argv.last().unwrap(), "run");
+        assert!(!argv.join(" ").contains("geheim"));
+        assert_eq!(workload(&argv).as_deref(), Some("oltp_read_write"));
+        assert_eq!(option(&argv, &["time", "max-time"]), Some("600"));
+        assert_eq!(option(&argv, &["tables"]), Some("10"));
+        let tpcc = command("$ ./tpcc.lua --mysql-user=root --scale=100 run").unwrap();
+        assert_eq!(workload(&tpcc).as_deref(), Some("tpcc"));
+        let old = command("sysbench --test=/x/oltp.lua --max-time=60 run").unwrap();
+        assert_eq!(workload(&old).as_deref(), Some("oltp"));
+        for line in [
+            "we run sysbench in this run on several machines at once today",
+            "sysbench --version",
+            "",
+        ] {
+            assert_eq!(command(line), None, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_too_strange(line in "\\PC*") {
+            let _ = banner(&line);
+            let _ = command(&line);
+            let shown = command(&format!("sysbench {line} run")).unwrap_or_default();
+            let _ = (workload(&shown), option(&shown, &["time"]));
+            take(&mut Draft::default(), &line);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! sysbench's latency histogram: the table of `--histogram`, and the same as a CSV file.
+//!
+//! It has 1024 values from 0.001 to 100,000 ms, evenly spaced by their logarithm, each 1.8 % above
+//! the one before it. They are printed with three decimals, so that several of the smallest look
+//! alike; where all of those are there, they are told apart again.
+
+use sha2::Digest;
+
+use super::model::Draft;
+use crate::{Log, number, text};
+
+/// Values of the histogram.
+const VALUES: usize = 1024;
+/// The first and the last of them, in milliseconds.
+const FIRST_MS: f64 = 1e-3;
+const LAST_MS: f64 = 1e5;
+
+/// Whether the line is the table's title.
+pub(crate) fn is_title(line: &str) -> bool {
+    line.trim_start()
+        .starts_with("Latency histogram (values are in")
+}
+
+/// Whether the line is the table's heading.
+pub(crate) fn is_heading(line: &str) -> bool {
+    line.contains("distribution") && line.contains("count") && line.contains("----")
+}
+
+/// `       6.318 |*****                                    8`
+pub(crate) fn row(line: &str) -> Option<(f64, u64)> {
+    let (value, rest) = line.split_once('|')?;
+    let count = rest.trim_start_matches([' ', '*']);
+    entry(value, count)
+}
+
+/// A log that is a latency histogram as CSV and nothing else.
+pub(crate) fn file(log: &Log<'_>) -> Option<Draft> {
+    let lines = text::lines(log.text);
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    let (rows, bad) = csv(&texts)?;
+    let mut draft = Draft {
+        file: log.name.to_owned(),
+        line: 1,
+        histogram: resolve(rows),
+        ..Draft::default()
+    };
+    for text in texts {
+        draft.digest.update(text.as_bytes());
+        draft.digest.update(b"\n");
+    }
+    for number in bad {
+        let text = "not a latency and a count; the line is left out".to_owned();
+        draft.warnings.push((Some(number), text));
+    }
+    Some(draft)
+}
+
+/// Latencies in milliseconds with their counts.
+type Rows = Vec<(f64, u64)>;
+
+/// `value_ms,count` and rows of two numbers; and those lines, from 1, that are neither.
+fn csv(lines: &[&str]) -> Option<(Rows, Vec<usize>)> {
+    let mut rows = Vec::new();
+    let mut bad = Vec::new();
+    let mut heading = None;
+    for (index, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let separator = [';', '\t', ','].into_iter().find(|c| line.contains(*c));
+        let fields = separator.and_then(|separator| line.split_once(separator));
+        match fields {
+            Some((a, b)) if heading.is_none() => {
+                let name = a.trim().to_ascii_lowercase();
+                let known = matches!(name.as_str(), "value_ms" | "latency_ms" | "ms");
+                if !known || !b.trim().eq_ignore_ascii_case("count") {
+                    return None;
+                }
+                heading = Some(());
+            }
+            Some((value, count)) => match entry(value, count) {
+                Some(row) => rows.push(row),
+                None => bad.push(index + 1),
+            },
+            None if heading.is_none() => return None,
+            None => bad.push(index + 1),
+        }
+    }
+    heading.map(|()| (rows, bad))
+}
+
+fn entry(value: &str, count: &str) -> Option<(f64, u64)> {
+    let value = number::decimal(value)?;
+    let count = number::count(count)?;
+    (0.0..=1e9).contains(&value).then_some((value, count))
+}
+
+/// Rows with the values that sysbench meant, lowest first.
+pub(crate) fn resolve(mut rows: Rows) -> Rows {
+    // The sort is stable: rows that look alike stay in their order, which is that of the values.
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut out = Vec::with_capacity(rows.len());
+    for group in rows.chunk_by(|a, b| a.0 == b.0) {
+        let meant = printed_as(group[0].0);
+        if meant.len() == group.len() {
+            out.extend(meant.into_iter().zip(group.iter().map(|row| row.1)));
+        } else {
+            out.extend_from_slice(group);
+        }
+    }
+    out
+}
+
+/// The histogram's values that are printed as this one.
+fn printed_as(printed: f64) -> Vec<f64> {
+    // From half a step of the last decimal below to half a step above, and a little for rounding.
+    let index = |ms: f64| position(ms.max(FIRST_MS)).clamp(0.0, (VALUES - 1) as f64);
+    let from = index(printed - 0.000_6).floor() as usize;
+    let to = index(printed + 0.000_6).ceil() as usize;
+    let same = |ms: &f64| format!("{ms:.3}") == format!("{printed:.3}");
+    (from..=to).map(value).filter(same).collect()
+}
+
+fn value(index: usize) -> f64 {
+    FIRST_MS * (LAST_MS / FIRST_MS).powf(index as f64 / (VALUES - 1) as f64)
+}
+
+fn position(ms: f64) -> f64 {
+    (ms / FIRST_MS).ln() / (LAST_MS / FIRST_MS).ln() * (VALUES - 1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rows_of_the_table() {
+        let line = "       6.318 |*****                                    8";
+        assert_eq!(row(line), Some((6.318, 8)));
+        assert_eq!(row("       6,318 |* 12"), Some((6.318, 12)));
+        let full = format!("   0.069 |{} 36422", "*".repeat(40));
+        assert_eq!(row(&full), Some((0.069, 36_422)));
+        assert_eq!(row("  0.069 |****"), None);
+        assert_eq!(row("a | b"), None);
+    }
+
+    #[test]
+    fn csv_needs_its_heading() {
+        let (rows, bad) = csv(&["value_ms,count", "0.053,54", "0.053,79", "x", ""]).unwrap();
+        assert_eq!((rows.len(), bad), (2, vec![4]));
+        assert_eq!(csv(&["0.053,54"]), None);
+        assert_eq!(csv(&["time,tps", "1,2"]), None);
+        let (german, _) = csv(&["value_ms;count", "0,053;54"]).unwrap();
+        assert_eq!(german, [(0.053, 54)]);
+    }
+
+    #[test]
+    fn values_that_look_alike_are_told_apart_where_all_are_there() {
+        let twins = printed_as(0.053);
+        assert_eq!(twins.len(), 2, "{twins:?}");
+        let rows = resolve(vec![(0.053, 54), (0.053, 79), (6.318, 8)]);
+        assert_eq!(rows[0], (twins[0], 54));
+        assert_eq!(rows[1], (twins[1], 79));
+        assert!((rows[2].0 - 6.318).abs() < 0.0005 && rows[2].0 != 6.318);
+        assert_eq!(resolve(vec![(0.053, 54)]), [(0.053, 54)]);
+        assert_eq!(resolve(vec![(0.0, 1)])[0].1, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_printed_is_found(index in 0..VALUES) {
+            let meant = value(index);
+            let printed: f64 = format!("{meant:.3}").parse().unwrap();
+            let found = printed_as(printed);
+            prop_assert!(found.contains(&meant), "{meant} not in {found:?}");
+        }
+
+        #[test]
+        fn counts_are_kept(rows in prop::collection::vec((0.0..200_000.0f64, 0..1000u64), 0..50)) {
+            let sum: u64 = rows.iter().map(|row| row.1).sum();
+            let resolved = resolve(rows);
+            prop_assert!(resolved.is_sorted_by(|a, b| a.0 <= b.0));
+            prop_assert_eq!(resolved.iter().map(|row| row.1).sum::<u64>(), sum);
+        }
+
+        #[test]
+        fn no_text_is_too_strange(text in "\\PC*") {
+            let _ = row(&text);
+            let _ = csv(&["value_ms,count", &text]);
+        }
+    }
+}

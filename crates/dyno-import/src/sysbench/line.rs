@@ -1,0 +1,267 @@
+//! Intermediate reports: `[ 12s ] thds: 8 tps: 100.00 …`, as sysbench 0.5, 1.0 and 1.1 print them.
+//! Every figure is found by its label, so that a missing one is only missing.
+
+use super::model::{Point, PrintedPercentile, Throughput};
+use crate::number;
+
+const MIB: f64 = 1_048_576.0;
+const MB: f64 = 1_000_000.0;
+
+/// What a line in brackets says.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Reported {
+    /// Events and statements.
+    Point(Point),
+    /// Bytes.
+    Throughput(Throughput),
+    /// Open loop: (at_s, due and not begun, under way). It adds to the line before it.
+    Queue(f64, Option<u64>, Option<u32>),
+    /// Statistics follow that cover the time since the last checkpoint.
+    Checkpoint(f64),
+    /// A time, and nothing known behind it.
+    Unknown,
+}
+
+/// A line of that kind; `None` if it is not one.
+pub(crate) fn parse(line: &str, number: usize) -> Option<Reported> {
+    let (at_s, rest) = time(line)?;
+    if rest.to_ascii_lowercase().contains("checkpoint report") {
+        return Some(Reported::Checkpoint(at_s));
+    }
+    if let Some(point) = point(at_s, rest, number) {
+        return Some(Reported::Point(point));
+    }
+    if rest.contains("queue length:") {
+        let concurrency = after(rest, "concurrency:").map(|value| value as u32);
+        let queue = after(rest, "queue length:").map(|value| value as u64);
+        return Some(Reported::Queue(at_s, queue, concurrency));
+    }
+    if let Some(throughput) = throughput(at_s, rest) {
+        return Some(Reported::Throughput(throughput));
+    }
+    Some(Reported::Unknown)
+}
+
+/// `[ 12s ]`, and what follows.
+fn time(line: &str) -> Option<(f64, &str)> {
+    let inside = line.trim_start().strip_prefix('[')?;
+    let (at_s, rest) = number::leading(inside)?;
+    let rest = rest.trim_start().strip_prefix('s')?;
+    let rest = rest.trim_start().strip_prefix(']')?;
+    (0.0..1e9).contains(&at_s).then_some((at_s, rest))
+}
+
+fn point(at_s: f64, rest: &str, number: usize) -> Option<Point> {
+    // sysbench 0.5 wrote the first, before that the second.
+    let per_s = |names: [&str; 2]| after(rest, names[0]).or_else(|| after(rest, names[1]));
+    let tps = per_s(["tps:", "eps:"]);
+    let mut point = Point {
+        line: number,
+        at_s,
+        threads: per_s(["thds:", "threads:"]).and_then(whole),
+        tps,
+        queries: after(rest, "qps:"),
+        errors: per_s(["err/s:", "errors:"]).or_else(|| after(rest, "err/s")),
+        reconnects: per_s(["reconn/s:", "reconnects:"]),
+        latencies: latency(rest).into_iter().collect(),
+        ..Point::default()
+    };
+    if let Some(mix) = behind(rest, "(r/w/o:") {
+        let mut parts = mix.split(')').next().unwrap_or("").split('/');
+        let mut next = || parts.next().and_then(number::decimal);
+        (point.reads, point.writes, point.other) = (next(), next(), next());
+    } else if tps.is_some() {
+        point.reads = per_s(["reads:", "reads/s:"]);
+        point.writes = per_s(["writes:", "writes/s:"]);
+    }
+    let rates = [tps, point.queries, point.reads, point.writes];
+    let sane = rates.iter().flatten().all(|rate| *rate >= 0.0);
+    // A line without a rate is another kind of line, or a damaged one.
+    (sane && (tps.is_some() || point.queries.is_some())).then_some(point)
+}
+
+/// `lat (ms,95%): 8.28`, `response time: 8.28ms (95%)`, `latency (ms,95%): 0.009`.
+fn latency(rest: &str) -> Option<PrintedPercentile> {
+    if let Some(text) = behind(rest, "response time:") {
+        let (value, unit) = number::leading(text)?;
+        let ms = value * if unit.starts_with("ms") { 1.0 } else { 1000.0 };
+        let percent = behind(unit, "(").and_then(number::leading);
+        let percent = percent.map(|(percent, _)| percent);
+        return told(percent, ms);
+    }
+    let text = behind(rest, "lat (ms").or_else(|| behind(rest, "latency (ms"))?;
+    let (percent, value) = match text.strip_prefix(',') {
+        Some(text) => {
+            let (percent, rest) = number::leading(text)?;
+            (Some(percent), rest)
+        }
+        None => (None, text),
+    };
+    let value = value.trim_start_matches(['%', ')', ':']);
+    let (ms, _) = number::leading(value)?;
+    told(percent, ms)
+}
+
+/// A percentile of zero is how sysbench prints that none was asked for.
+fn told(percent: Option<f64>, ms: f64) -> Option<PrintedPercentile> {
+    let sane = percent.is_none_or(|percent| percent > 0.0 && percent <= 100.0);
+    (sane && ms >= 0.0).then_some(PrintedPercentile { percent, ms })
+}
+
+fn throughput(at_s: f64, rest: &str) -> Option<Throughput> {
+    let mut found = Throughput {
+        at_s,
+        read_bytes: bytes(rest, "reads:"),
+        write_bytes: bytes(rest, "writes:"),
+        fsyncs: after(rest, "fsyncs:"),
+        memory_bytes: None,
+    };
+    if found.read_bytes.is_none() && found.write_bytes.is_none() && found.fsyncs.is_none() {
+        found.memory_bytes = Some(scaled(rest)?);
+    }
+    Some(found)
+}
+
+fn bytes(rest: &str, label: &str) -> Option<f64> {
+    behind(rest, label).and_then(scaled)
+}
+
+/// `310.51 MiB/s`, `4309.42 MiB/sec`, `5.17 MB/s` as bytes per second.
+fn scaled(text: &str) -> Option<f64> {
+    let (value, unit) = number::leading(text)?;
+    let unit = unit.trim_start();
+    if unit.starts_with("MiB/s") {
+        Some(value * MIB)
+    } else if unit.starts_with("MB/s") {
+        Some(value * MB)
+    } else {
+        None
+    }
+}
+
+/// The number behind a label.
+fn after(text: &str, label: &str) -> Option<f64> {
+    behind(text, label)
+        .and_then(number::leading)
+        .map(|(value, _)| value)
+}
+
+/// The text behind a label that begins a word.
+fn behind<'a>(text: &'a str, label: &str) -> Option<&'a str> {
+    text.match_indices(label).find_map(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let begins = before.is_none_or(|c| !c.is_alphanumeric() && c != '/');
+        begins.then(|| &text[at + label.len()..])
+    })
+}
+
+fn whole(value: f64) -> Option<u32> {
+    (value >= 0.0 && value.fract() == 0.0 && value <= f64::from(u32::MAX)).then_some(value as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sql(line: &str) -> Point {
+        match parse(line, 1) {
+            Some(Reported::Point(point)) => point,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_age_of_sql_lines() {
+        let expected = Point {
+            line: 1,
+            at_s: 2.0,
+            threads: Some(4),
+            tps: Some(600.51),
+            queries: Some(11_995.21),
+            reads: Some(8398.15),
+            writes: Some(2396.04),
+            other: Some(1201.02),
+            latencies: vec![PrintedPercentile {
+                percent: Some(95.0),
+                ms: 14.21,
+            }],
+            errors: Some(1.0),
+            reconnects: Some(0.5),
+            ..Point::default()
+        };
+        let line = "[ 2s ] thds: 4 tps: 600.51 qps: 11995.21 (r/w/o: 8398.15/2396.04/1201.02) \
+                    lat (ms,95%): 14.21 err/s: 1.00 reconn/s: 0.50";
+        assert_eq!(sql(line), expected);
+        assert_eq!(sql(&line.replace("err/s:", "err/s")), expected);
+        let comma = line.replace('.', ",");
+        assert_eq!(sql(&comma), expected);
+        let old = sql(
+            "[   2s] threads: 4, tps: 600.51, reads: 8398.15, writes: 2396.04, \
+             response time: 14.21ms (95%), errors: 1.00, reconnects:  0.50",
+        );
+        assert_eq!(
+            old,
+            Point {
+                queries: None,
+                other: None,
+                ..expected.clone()
+            }
+        );
+        let older = sql(
+            "[  10s] threads: 1, tps: 13.70, reads/s: 194.90, writes/s: 54.80, \
+             response time: 135.07ms (99%)",
+        );
+        assert_eq!((older.reads, older.writes), (Some(194.9), Some(54.8)));
+        assert_eq!(older.errors, None);
+        assert_eq!(older.latencies[0].percent, Some(99.0));
+    }
+
+    #[test]
+    fn a_damaged_line_keeps_what_it_has() {
+        let point = sql("[ 2s ] thds: 4 tps: 600.51 qps: 119");
+        assert_eq!((point.tps, point.queries), (Some(600.51), Some(119.0)));
+        assert_eq!((point.reads, point.errors), (None, None));
+        assert_eq!(parse("[ 2s ] thds: 4", 1), Some(Reported::Unknown));
+        assert_eq!(parse("[ 2s ] tps: x", 1), Some(Reported::Unknown));
+        assert_eq!(parse("[ 2s ", 1), None);
+        assert_eq!(parse("[warn] tps: 3", 1), None);
+        let disabled = sql("[ 1s ] thds: 2 tps: 7.00 lat (ms,0%): 0.00");
+        assert!(disabled.latencies.is_empty());
+    }
+
+    #[test]
+    fn other_tests() {
+        let cpu = sql("[ 1s ] thds: 2 eps: 4626.04 lat (ms,95%): 0.51");
+        assert_eq!(cpu.tps, Some(4626.04));
+        let Some(Reported::Throughput(files)) = parse(
+            "[ 1s ] reads: 310.51 MiB/s writes: 207.00 MiB/s fsyncs: 1321.08/s \
+             latency (ms,95%): 0.009",
+            1,
+        ) else {
+            panic!("not read");
+        };
+        assert_eq!(files.read_bytes, Some(310.51 * MIB));
+        assert_eq!(files.fsyncs, Some(1321.08));
+        let Some(Reported::Throughput(memory)) = parse("[ 1s ] 4309.42 MiB/sec", 1) else {
+            panic!("not read");
+        };
+        assert_eq!(memory.memory_bytes, Some(4309.42 * MIB));
+        assert_eq!(
+            parse("[ 4s ] queue length: 1, concurrency: 2", 1),
+            Some(Reported::Queue(4.0, Some(1), Some(2)))
+        );
+        assert_eq!(
+            parse("[ 2s ] Checkpoint report:", 1),
+            Some(Reported::Checkpoint(2.0))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_too_strange(line in "\\PC*") {
+            let _ = parse(&line, 1);
+            let _ = parse(&format!("[ 1s ] tps: {line}"), 1);
+        }
+    }
+}

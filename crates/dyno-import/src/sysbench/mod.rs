@@ -1,0 +1,476 @@
+//! Reads sysbench's output, of one or of several runs one behind the other.
+
+use sha2::Digest;
+
+use crate::civil::{self, Moment};
+use crate::text::{self, Line};
+use crate::{Log, Warning};
+
+pub(crate) mod head;
+pub(crate) mod histogram;
+mod hooks;
+mod line;
+pub(crate) mod model;
+mod report;
+
+use line::Reported;
+use model::{Draft, Point, Report};
+
+/// Complaints that are kept of one run.
+const COMPLAINTS_MAX: usize = 20;
+
+/// What a log held.
+pub(crate) struct Read {
+    /// Runs with figures, in their order.
+    pub(crate) drafts: Vec<Draft>,
+    /// What could not be read and belongs to no run.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// All runs of a log. None is no error here: what that means is for the caller to say.
+pub(crate) fn read(log: &Log<'_>) -> Read {
+    if let Some(draft) = histogram::file(log) {
+        return Read {
+            drafts: vec![draft],
+            warnings: Vec::new(),
+        };
+    }
+    let mut reader = Reader::new(log.name);
+    for line in text::lines(log.text) {
+        reader.take(&line);
+    }
+    reader.finish()
+}
+
+/// Where lines of statistics go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sink {
+    /// No block of statistics is open.
+    Closed,
+    /// The run's own.
+    Final,
+    /// The last checkpoint's.
+    Checkpoint,
+}
+
+/// A block that goes over several lines.
+#[derive(Debug)]
+enum Block {
+    None,
+    Histogram,
+    /// The text so far, its first line, and brackets open.
+    Json(String, usize, i64),
+    /// The beginning of a command that goes on in the next line.
+    Command(String),
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    draft: Option<Draft>,
+    sink: Sink,
+    block: Block,
+    heading: Option<hooks::Heading>,
+    /// The last command and moment that stood by themselves.
+    command: Vec<String>,
+    moment: Option<Moment>,
+    read: Read,
+}
+
+impl<'a> Reader<'a> {
+    fn new(file: &'a str) -> Self {
+        Self {
+            file,
+            draft: None,
+            sink: Sink::Closed,
+            block: Block::None,
+            heading: None,
+            command: Vec::new(),
+            moment: None,
+            read: Read {
+                drafts: Vec::new(),
+                warnings: Vec::new(),
+            },
+        }
+    }
+
+    fn take(&mut self, line: &Line) {
+        if self.in_block(line) {
+            return;
+        }
+        if let Some(moment) = civil::moment(&line.text) {
+            self.moment = Some(moment);
+            return;
+        }
+        let (stamp, text) = line.unstamped();
+        let text = text.to_owned();
+        if self.begins(&text, line.number) || text.trim().is_empty() {
+            return;
+        }
+        if let Some(reported) = line::parse(&text, line.number) {
+            self.reported(reported, &text, stamp, line.number);
+        } else if !self.hook(&text, stamp, line.number) {
+            self.other(&text, stamp, line.number);
+        }
+        if let Some(draft) = &mut self.draft {
+            draft.digest.update(text.as_bytes());
+            draft.digest.update(b"\n");
+        }
+    }
+
+    /// Takes a line that begins a run or shows the command of one.
+    fn begins(&mut self, text: &str, number: usize) -> bool {
+        let trimmed = text.trim();
+        if text.ends_with('\\') && (trimmed.contains("sysbench") || trimmed.contains(".lua")) {
+            let part = text.trim_end_matches('\\').to_owned();
+            self.block = Block::Command(part);
+            return true;
+        }
+        if let Some(command) = head::command(trimmed) {
+            self.end_run();
+            self.command = command;
+            return true;
+        }
+        if let Some(version) = head::banner(trimmed) {
+            self.end_run();
+            self.begin(number).version = Some(version.to_owned());
+            return true;
+        }
+        if trimmed == "Running the test with following options:" {
+            let used = |draft: &Draft| draft.began || draft.has_figures();
+            if self.draft.as_ref().is_some_and(used) {
+                self.end_run();
+            }
+            self.draft_at(number);
+            return true;
+        }
+        false
+    }
+
+    /// Goes on with a block; `false` once the line belongs to none.
+    fn in_block(&mut self, line: &Line) -> bool {
+        match std::mem::replace(&mut self.block, Block::None) {
+            Block::None => false,
+            Block::Command(mut text) => {
+                text.push(' ');
+                text.push_str(line.text.trim_end_matches('\\'));
+                if line.text.ends_with('\\') {
+                    self.block = Block::Command(text);
+                } else if let Some(command) = head::command(&text) {
+                    self.end_run();
+                    self.command = command;
+                }
+                true
+            }
+            Block::Histogram => {
+                let (_, text) = line.unstamped();
+                if let Some(row) = histogram::row(text) {
+                    let draft = self.draft_at(line.number);
+                    draft.histogram.push(row);
+                    draft.digest.update(text.as_bytes());
+                    self.block = Block::Histogram;
+                    return true;
+                }
+                let goes_on = histogram::is_heading(text);
+                if goes_on {
+                    self.block = Block::Histogram;
+                } else if text.contains('|') && !text.trim().is_empty() {
+                    self.warn(line.number, "a damaged line of the histogram is left out");
+                    self.block = Block::Histogram;
+                    return true;
+                }
+                goes_on
+            }
+            Block::Json(mut text, first, depth) => {
+                let trimmed = line.text.trim_start();
+                if trimmed.starts_with(|c: char| c.is_alphabetic()) {
+                    // Cut off: this line belongs to something else.
+                    self.json(&text, first);
+                    return false;
+                }
+                text.push('\n');
+                text.push_str(&line.text);
+                self.json_goes_on(text, first, depth + hooks::nesting(&line.text));
+                true
+            }
+        }
+    }
+
+    fn json_goes_on(&mut self, text: String, first: usize, depth: i64) {
+        if depth > 0 {
+            self.block = Block::Json(text, first, depth);
+        } else {
+            self.json(&text, first);
+        }
+    }
+
+    fn json(&mut self, text: &str, first: usize) {
+        let (points, bad) = hooks::objects(text, first);
+        self.draft_at(first).digest.update(text.as_bytes());
+        for point in points {
+            self.point(point, None, "report_json");
+        }
+        for line in bad {
+            self.warn(
+                line,
+                "a JSON object that is damaged or no report; it is left out",
+            );
+        }
+    }
+
+    fn reported(&mut self, what: Reported, text: &str, stamp: Option<Moment>, number: usize) {
+        match what {
+            Reported::Point(point) => self.point(point, stamp, "report lines"),
+            Reported::Throughput(throughput) => {
+                if self.draft_at(number).last_s() > throughput.at_s {
+                    self.restarts(number);
+                }
+                self.draft_at(number).throughput.push(throughput);
+            }
+            Reported::Queue(at_s, queue, concurrency) => {
+                let point = self.draft_at(number).points.last_mut();
+                if let Some(point) = point.filter(|point| point.at_s == at_s) {
+                    (point.queue, point.concurrency) = (queue, concurrency);
+                } else {
+                    self.warn(number, "a queue length without a report line of its time");
+                }
+            }
+            Reported::Checkpoint(at_s) => {
+                let report = Report {
+                    line: number,
+                    ..Report::default()
+                };
+                self.draft_at(number).checkpoints.push((at_s, report));
+                self.sink = Sink::Checkpoint;
+            }
+            Reported::Unknown => {
+                let text = text::excerpt(text);
+                self.warn(number, &format!("a report line without a rate: '{text}'"));
+            }
+        }
+    }
+
+    fn point(&mut self, point: Point, stamp: Option<Moment>, from: &'static str) {
+        let (number, at_s) = (point.line, point.at_s);
+        match self.draft_at(number).points.last().map(|last| last.at_s) {
+            Some(last) if at_s < last => self.restarts(number),
+            Some(last) if at_s == last => {
+                self.warn(number, "a second report of the same moment is left out");
+                return;
+            }
+            _ => {}
+        }
+        let draft = self.draft_at(number);
+        draft.points_from = from;
+        if let (Some(stamp), None) = (stamp, draft.started) {
+            draft.started = Some(Moment {
+                seconds: stamp.seconds - at_s,
+                ..stamp
+            });
+        }
+        draft.points.push(point);
+    }
+
+    /// The times begin again: another run without its banner.
+    fn restarts(&mut self, number: usize) {
+        self.end_run();
+        self.begin(number);
+        self.warn(number, "the times begin again here: taken for another run");
+    }
+
+    /// Takes a line that a report hook printed.
+    fn hook(&mut self, text: &str, stamp: Option<Moment>, number: usize) -> bool {
+        if let Some(row) = self.heading.as_ref().and_then(|h| h.row(text, number)) {
+            match row {
+                Ok((point, absolute)) => self.csv_point(point, absolute),
+                Err(why) => self.warn(number, &format!("{why}; the line is left out")),
+            }
+            return true;
+        }
+        if let Some(heading) = hooks::heading(text) {
+            self.draft_at(number);
+            for name in &heading.unknown {
+                let name = text::excerpt(name);
+                self.warn(
+                    number,
+                    &format!("column '{name}' is not known and not read"),
+                );
+            }
+            self.heading = Some(heading);
+            return true;
+        }
+        if let Some(point) = hooks::bare_row(text, number) {
+            self.point(point, stamp, "report_csv");
+            return true;
+        }
+        let opens_json = text.trim() == "[" || text.trim_start().starts_with(['{']);
+        let opens_json = opens_json || text.trim_start().starts_with("[{");
+        if opens_json {
+            self.json_goes_on(text.to_owned(), number, hooks::nesting(text));
+        }
+        opens_json
+    }
+
+    /// A row of a CSV, whose times may be moments.
+    fn csv_point(&mut self, mut point: Point, absolute: bool) {
+        const EPOCH_S: f64 = 1e9;
+        if absolute || point.at_s >= EPOCH_S {
+            let draft = self.draft_at(point.line);
+            // The first row ends the first interval; how long that was shows with the second.
+            let start = *draft.started.get_or_insert(Moment {
+                seconds: point.at_s,
+                utc: !absolute,
+                ambiguous: false,
+            });
+            point.at_s -= start.seconds;
+        }
+        self.point(point, None, "CSV");
+    }
+
+    fn other(&mut self, text: &str, stamp: Option<Moment>, number: usize) {
+        let trimmed = text.trim();
+        let complaint = ["FATAL:", "ALERT:", "WARNING:", "(last message repeated"];
+        if complaint.iter().any(|start| trimmed.starts_with(start)) {
+            self.complaint(trimmed, number);
+        } else if trimmed == "Threads started!" {
+            let draft = self.draft_at(number);
+            draft.began = true;
+            draft.started = stamp.or(draft.started);
+        } else if histogram::is_title(trimmed) {
+            self.draft_at(number).histogram.clear();
+            self.block = Block::Histogram;
+        } else if report::opens(trimmed) {
+            self.opens(trimmed, number);
+            self.statistics(trimmed);
+        } else if self.sink != Sink::Closed && self.statistics(trimmed) {
+            if report::closes(trimmed) {
+                self.sink = Sink::Closed;
+            }
+        } else if let Some(draft) = &mut self.draft {
+            head::take(draft, trimmed);
+        }
+    }
+
+    fn complaint(&mut self, text: &str, number: usize) {
+        let Some(draft) = &mut self.draft else {
+            self.warn(number, &text::excerpt(text));
+            return;
+        };
+        if draft.complaints.len() < COMPLAINTS_MAX {
+            let text = dyno_core::redact::text(text);
+            draft.complaints.push((draft.last_s(), text));
+        }
+    }
+
+    /// A block of statistics begins.
+    fn opens(&mut self, title: &str, number: usize) {
+        if self.sink == Sink::Checkpoint {
+            return;
+        }
+        let told = |draft: &Draft| draft.report.as_ref().is_some_and(|r| r.events().is_some());
+        let again = report::opens_sql(title) && self.draft.as_ref().is_some_and(told);
+        if again {
+            self.end_run();
+            self.begin(number);
+            self.warn(number, "statistics begin again here: taken for another run");
+        }
+        let draft = self.draft_at(number);
+        draft.report.get_or_insert_with(|| Report {
+            line: number,
+            ..Report::default()
+        });
+        self.sink = Sink::Final;
+    }
+
+    /// Gives a line to the block of statistics that is open.
+    fn statistics(&mut self, text: &str) -> bool {
+        let Some(draft) = &mut self.draft else {
+            return false;
+        };
+        let report = match self.sink {
+            Sink::Closed => None,
+            Sink::Final => draft.report.as_mut(),
+            Sink::Checkpoint => draft.checkpoints.last_mut().map(|(_, report)| report),
+        };
+        report.is_some_and(|report| report::take(report, text))
+    }
+
+    /// The run that lines belong to, begun here if there is none.
+    fn draft_at(&mut self, number: usize) -> &mut Draft {
+        if self.draft.is_none() {
+            self.begin(number);
+        }
+        self.draft.get_or_insert_default()
+    }
+
+    fn begin(&mut self, number: usize) -> &mut Draft {
+        self.sink = Sink::Closed;
+        self.draft.insert(Draft {
+            file: self.file.to_owned(),
+            line: number,
+            argv: std::mem::take(&mut self.command),
+            moment_before: self.moment.take(),
+            ..Draft::default()
+        })
+    }
+
+    /// Keeps the run if it has figures, and tells of it if it should have had some.
+    fn end_run(&mut self) {
+        self.sink = Sink::Closed;
+        self.heading = None;
+        let Some(mut draft) = self.draft.take() else {
+            return;
+        };
+        if draft.has_figures() {
+            end_first_interval(&mut draft);
+            draft.histogram = histogram::resolve(std::mem::take(&mut draft.histogram));
+            self.read.drafts.push(draft);
+            return;
+        }
+        let complaint = draft.complaints.first();
+        if draft.began || complaint.is_some() {
+            let why = complaint.map_or("it ends there", |(_, text)| text.as_str());
+            let text = format!("a run without a figure: {why}");
+            self.read
+                .warnings
+                .push(Warning::new(self.file, Some(draft.line), text));
+        }
+        for (line, text) in draft.warnings {
+            self.read.warnings.push(Warning::new(self.file, line, text));
+        }
+    }
+
+    fn warn(&mut self, number: usize, text: &str) {
+        match &mut self.draft {
+            Some(draft) => draft.warnings.push((Some(number), text.to_owned())),
+            None => {
+                let warning = Warning::new(self.file, Some(number), text.to_owned());
+                self.read.warnings.push(warning);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Read {
+        if let Block::Json(text, first, _) = std::mem::replace(&mut self.block, Block::None) {
+            self.json(&text, first);
+        }
+        self.end_run();
+        self.read
+    }
+}
+
+/// Rows that tell moments begin at zero; the first of them ends an interval as long as the second.
+fn end_first_interval(draft: &mut Draft) {
+    let [first, second, ..] = draft.points.as_slice() else {
+        return;
+    };
+    if first.at_s != 0.0 {
+        return;
+    }
+    let length_s = second.at_s;
+    for point in &mut draft.points {
+        point.at_s += length_s;
+    }
+    if let Some(started) = &mut draft.started {
+        started.seconds -= length_s;
+    }
+}

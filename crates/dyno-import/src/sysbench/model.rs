@@ -1,0 +1,171 @@
+//! What one run of sysbench printed, before it becomes a record. `None` is what it did not print.
+
+use crate::civil::Moment;
+
+/// One run's output.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    /// The log's name and the first line that belongs to the run.
+    pub(crate) file: String,
+    pub(crate) line: usize,
+    /// `1.0.20`.
+    pub(crate) version: Option<String>,
+    /// The command that made it, if the log shows one, without secrets.
+    pub(crate) argv: Vec<String>,
+    pub(crate) threads: Option<u32>,
+    pub(crate) report_interval_s: Option<f64>,
+    pub(crate) warmup_s: Option<f64>,
+    pub(crate) rate_per_s: Option<f64>,
+    pub(crate) seed: Option<u64>,
+    /// What the output itself says to have run: `cpu`, `fileio`, `memory`, `oltp`.
+    pub(crate) kind: Option<&'static str>,
+    /// `Threads started!` was printed.
+    pub(crate) began: bool,
+    /// When the measurement began, by stamps on its lines.
+    pub(crate) started: Option<Moment>,
+    /// The last moment that the log tells before the run, e.g. the output of `date`.
+    pub(crate) moment_before: Option<Moment>,
+    pub(crate) points: Vec<Point>,
+    pub(crate) throughput: Vec<Throughput>,
+    /// The checkpoints' reports with their times; each begins where the one before it ended.
+    pub(crate) checkpoints: Vec<(f64, Report)>,
+    pub(crate) report: Option<Report>,
+    /// (milliseconds, count), lowest first.
+    pub(crate) histogram: Vec<(f64, u64)>,
+    /// Complaints of sysbench: (seconds, text).
+    pub(crate) complaints: Vec<(f64, String)>,
+    /// Where the intermediate figures come from, e.g. `report line`.
+    pub(crate) points_from: &'static str,
+    /// All of the run's lines, for its name.
+    pub(crate) digest: sha2::Sha256,
+    pub(crate) warnings: Vec<(Option<usize>, String)>,
+}
+
+/// One intermediate report. Rates are per second.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) line: usize,
+    /// Seconds from the start of the measurement.
+    pub(crate) at_s: f64,
+    pub(crate) threads: Option<u32>,
+    pub(crate) tps: Option<f64>,
+    pub(crate) reads: Option<f64>,
+    pub(crate) writes: Option<f64>,
+    pub(crate) other: Option<f64>,
+    /// All statements, where they are not told apart.
+    pub(crate) queries: Option<f64>,
+    pub(crate) latencies: Vec<PrintedPercentile>,
+    pub(crate) errors: Option<f64>,
+    pub(crate) reconnects: Option<f64>,
+    pub(crate) queue: Option<u64>,
+    pub(crate) concurrency: Option<u32>,
+}
+
+/// A latency percentile as printed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PrintedPercentile {
+    /// `None` where the log does not say which percentile it is.
+    pub(crate) percent: Option<f64>,
+    pub(crate) ms: f64,
+}
+
+/// One intermediate report of fileio or memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Throughput {
+    pub(crate) at_s: f64,
+    pub(crate) read_bytes: Option<f64>,
+    pub(crate) write_bytes: Option<f64>,
+    pub(crate) fsyncs: Option<f64>,
+    pub(crate) memory_bytes: Option<f64>,
+}
+
+/// A count with the rate printed beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Counted {
+    pub(crate) count: u64,
+    pub(crate) per_s: Option<f64>,
+}
+
+/// The statistics at the end of a run, or at a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Report {
+    pub(crate) line: usize,
+    pub(crate) reads: Option<u64>,
+    pub(crate) writes: Option<u64>,
+    pub(crate) other: Option<u64>,
+    pub(crate) total: Option<u64>,
+    pub(crate) transactions: Option<Counted>,
+    pub(crate) queries: Option<Counted>,
+    pub(crate) errors: Option<Counted>,
+    pub(crate) reconnects: Option<Counted>,
+    pub(crate) total_time_s: Option<f64>,
+    pub(crate) events: Option<u64>,
+    pub(crate) events_per_s: Option<f64>,
+    pub(crate) min_ms: Option<f64>,
+    pub(crate) avg_ms: Option<f64>,
+    pub(crate) max_ms: Option<f64>,
+    pub(crate) sum_ms: Option<f64>,
+    /// (percent, milliseconds).
+    pub(crate) percentiles: Vec<(f64, f64)>,
+    pub(crate) percentiles_disabled: bool,
+    /// Mean and population standard deviation over threads.
+    pub(crate) events_spread: Option<(f64, f64)>,
+    pub(crate) time_spread: Option<(f64, f64)>,
+    pub(crate) unfinished: Option<u64>,
+    /// Figures that only some tests print: (name of the fact, value, label in the log).
+    pub(crate) figures: Vec<(&'static str, f64, &'static str)>,
+}
+
+impl Report {
+    /// Events: transactions of SQL tests.
+    pub(crate) fn events(&self) -> Option<u64> {
+        self.events
+            .or(self.transactions.map(|counted| counted.count))
+    }
+
+    /// The rate of events as printed.
+    pub(crate) fn events_per_s(&self) -> Option<f64> {
+        let transactions = self.transactions.and_then(|counted| counted.per_s);
+        transactions.or(self.events_per_s)
+    }
+
+    /// The time that a count and the rate printed beside it imply, from the pair with the larger
+    /// count, which is the less rounded.
+    pub(crate) fn implied_time_s(&self) -> Option<f64> {
+        let eps = match (self.events, self.events_per_s) {
+            (Some(count), Some(per_s)) => Some(Counted {
+                count,
+                per_s: Some(per_s),
+            }),
+            _ => None,
+        };
+        [self.transactions, self.queries, eps]
+            .into_iter()
+            .flatten()
+            .filter_map(|counted| counted.per_s.map(|per_s| (counted.count, per_s)))
+            .filter(|&(count, per_s)| count > 0 && per_s > 0.0)
+            .max_by_key(|&(count, _)| count)
+            .map(|(count, per_s)| count as f64 / per_s)
+    }
+}
+
+impl Draft {
+    /// Whether there is any figure in it.
+    pub(crate) fn has_figures(&self) -> bool {
+        !self.points.is_empty()
+            || !self.throughput.is_empty()
+            || !self.histogram.is_empty()
+            || !self.checkpoints.is_empty()
+            || self
+                .report
+                .as_ref()
+                .is_some_and(|report| report.events().is_some() || report.total_time_s.is_some())
+    }
+
+    /// The time of the last thing it tells, seconds from the start of the measurement.
+    pub(crate) fn last_s(&self) -> f64 {
+        let point = self.points.last().map_or(0.0, |point| point.at_s);
+        let throughput = self.throughput.last().map_or(0.0, |point| point.at_s);
+        point.max(throughput)
+    }
+}

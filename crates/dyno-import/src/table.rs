@@ -1,0 +1,95 @@
+//! Tables as `vmstat` and `iostat` print them: columns are known by the name above them.
+
+/// A row that may come in several lines, because a terminal or an editor wrapped it.
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    words: Vec<String>,
+    line: usize,
+}
+
+/// What a line did to a row.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Filled {
+    /// The row is whole: its words and its first line.
+    Whole(Vec<String>, usize),
+    /// More must come.
+    Partly,
+    /// It has too many words: the line that began it, and how many there are.
+    TooMany(usize, usize),
+}
+
+impl Row {
+    /// Adds a line's words to a row of so many columns.
+    pub(crate) fn add(&mut self, words: &[&str], columns: usize, line: usize) -> Filled {
+        if self.words.is_empty() {
+            self.line = line;
+        }
+        self.words
+            .extend(words.iter().map(|word| (*word).to_owned()));
+        match self.words.len() {
+            n if n < columns => Filled::Partly,
+            n if n == columns => Filled::Whole(std::mem::take(&mut self.words), self.line),
+            n => {
+                self.words.clear();
+                Filled::TooMany(self.line, n)
+            }
+        }
+    }
+
+    /// Gives up what was begun: its first line and how many words it had.
+    pub(crate) fn drop_begun(&mut self) -> Option<(usize, usize)> {
+        let words = std::mem::take(&mut self.words).len();
+        (words > 0).then_some((self.line, words))
+    }
+}
+
+/// Values of one series as they are collected: (sample, value).
+#[derive(Debug)]
+pub(crate) struct Values {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) source: String,
+    pub(crate) kind: dyno_core::record::SeriesKind,
+    pub(crate) values: Vec<(usize, f64)>,
+}
+
+/// Series by name, in the order in which they first appeared.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) all: Vec<Values>,
+}
+
+impl Collected {
+    /// Adds a value.
+    pub(crate) fn add(&mut self, name: &str, column: &Meaning, source: String, at: (usize, f64)) {
+        let (sample, value) = (at.0, at.1 * column.scale);
+        match self.all.iter_mut().find(|values| values.name == name) {
+            Some(values) => values.values.push((sample, value)),
+            None => self.all.push(Values {
+                name: name.to_owned(),
+                unit: column.unit,
+                source,
+                kind: column.kind,
+                values: vec![(sample, value)],
+            }),
+        }
+    }
+}
+
+/// What a column becomes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meaning {
+    /// The column's name, lower case.
+    pub(crate) column: &'static str,
+    /// The series' name, or the end of it.
+    pub(crate) series: &'static str,
+    pub(crate) unit: &'static str,
+    /// From the column's unit to the series'.
+    pub(crate) scale: f64,
+    pub(crate) kind: dyno_core::record::SeriesKind,
+}
+
+/// The meaning of a column.
+pub(crate) fn meaning<'a>(table: &'a [Meaning], column: &str) -> Option<&'a Meaning> {
+    table.iter().find(|meaning| meaning.column == column)
+}

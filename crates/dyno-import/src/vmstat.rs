@@ -1,0 +1,366 @@
+//! The log of `vmstat DELAY`, with or without `-t` and `-w`, old and new columns, headings repeated
+//! or wrapped. The unit of memory is taken for KiB, which is what it is without `-S`.
+
+use dyno_core::record::SeriesKind::{Gauge, Rate};
+
+use crate::align::HostLog;
+use crate::civil::{self, Moment};
+use crate::number;
+use crate::table::{Collected, Filled, Meaning, Row, meaning};
+use crate::text::{self, Line};
+use crate::{ImportError, Log, Options, Warning};
+
+const KIB: f64 = 1024.0;
+
+const fn column(
+    column: &'static str,
+    series: &'static str,
+    unit: &'static str,
+    scale: f64,
+    kind: dyno_core::record::SeriesKind,
+) -> Meaning {
+    Meaning {
+        column,
+        series,
+        unit,
+        scale,
+        kind,
+    }
+}
+
+/// vmstat(8). `bi` and `bo` are KiB per second of all block devices together.
+const MEANINGS: [Meaning; 16] = [
+    column("r", "host.run_queue", "count", 1.0, Gauge),
+    column("b", "host.blocked", "count", 1.0, Gauge),
+    column("free", "host.memory.free", "bytes", KIB, Gauge),
+    column("buff", "host.memory.buffers", "bytes", KIB, Gauge),
+    column("cache", "host.memory.cached", "bytes", KIB, Gauge),
+    column("si", "host.swap.in", "bytes/s", KIB, Rate),
+    column("so", "host.swap.out", "bytes/s", KIB, Rate),
+    column("bi", "host.disk[all].read_bytes", "bytes/s", KIB, Rate),
+    column("bo", "host.disk[all].write_bytes", "bytes/s", KIB, Rate),
+    column("in", "host.interrupts", "count/s", 1.0, Rate),
+    column("cs", "host.context_switches", "count/s", 1.0, Rate),
+    column("us", "host.cpu.user", "percent", 1.0, Rate),
+    column("sy", "host.cpu.system", "percent", 1.0, Rate),
+    column("id", "host.cpu.idle", "percent", 1.0, Rate),
+    column("wa", "host.cpu.iowait", "percent", 1.0, Rate),
+    column("st", "host.cpu.steal", "percent", 1.0, Rate),
+];
+
+/// Columns that are known and become no series: swap in use, the two of `-a`, and the share of
+/// guests, which the other shares leave out.
+const OTHERS: [&str; 4] = ["swpd", "inact", "active", "gu"];
+
+/// Shares of the CPU, which make 100 % together; by how much rounding may miss it.
+const SHARES: [&str; 6] = ["us", "sy", "id", "wa", "st", "gu"];
+const SHARES_TOLERANCE: f64 = 2.0;
+
+/// Reads a log.
+///
+/// # Errors
+/// It has no heading of vmstat, or no row below it.
+pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportError> {
+    let mut reader = Reader {
+        file: log.name,
+        ..Reader::default()
+    };
+    for line in text::lines(log.text) {
+        reader.take(&line);
+    }
+    reader.end_of_row("the log ends within a row");
+    if reader.samples == 0 {
+        return Err(ImportError::NotRecognised {
+            file: log.name.to_owned(),
+            what: match reader.columns.is_empty() {
+                true => "it has no heading of vmstat (r b swpd free …)".to_owned(),
+                false => "it has vmstat's heading and no row of figures".to_owned(),
+            },
+            advice: "give the output of `vmstat 1` or `vmstat -t 1`".to_owned(),
+        });
+    }
+    Ok(reader.finish(options))
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    file: &'a str,
+    columns: Vec<String>,
+    /// A heading that goes on in the next line.
+    heading: Vec<String>,
+    /// Whether each line begins with a moment that vmstat did not print.
+    prefixed: bool,
+    utc: bool,
+    row: Row,
+    samples: usize,
+    moments: Vec<Option<Moment>>,
+    collected: Collected,
+    warnings: Vec<Warning>,
+    /// Rows whose shares do not make 100 %: how many, the first one's line, its sum.
+    odd: Option<(usize, usize, f64)>,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, line: &Line) {
+        let (stamp, bare) = line.unstamped();
+        let words: Vec<&str> = bare.split_whitespace().collect();
+        if words.is_empty() || bare.contains("--memory--") || bare.contains("-io-") {
+            return;
+        }
+        if self.takes_heading(&words, stamp.is_some(), line.number) || self.columns.is_empty() {
+            return;
+        }
+        if self.prefixed {
+            self.values(&words, stamp, line.number);
+            return;
+        }
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let (words, moment) = split_moment(&words);
+        self.values(words, moment, line.number);
+    }
+
+    fn takes_heading(&mut self, words: &[&str], stamped: bool, number: usize) -> bool {
+        let known = |word: &&str| is_column(word);
+        let names = words.iter().filter(|word| known(word)).count();
+        let begins = words.starts_with(&["r", "b"]);
+        let goes_on = !self.heading.is_empty() && names == words.len();
+        if !begins && !goes_on {
+            if !self.heading.is_empty() {
+                self.heading_ends(number);
+            }
+            return false;
+        }
+        if begins {
+            self.end_of_row("a row of too few figures");
+            self.heading.clear();
+        }
+        self.prefixed = stamped;
+        // The zone stands above the times of -t.
+        let zone = words.iter().filter(|word| !is_column(word));
+        self.utc |= zone.clone().any(|word| matches!(*word, "UTC" | "GMT"));
+        let last_is_zone = zone.count() <= 1 && words.last().is_some_and(|w| !is_column(w));
+        let columns = &words[..words.len() - usize::from(last_is_zone)];
+        self.heading
+            .extend(columns.iter().map(|word| (*word).to_owned()));
+        if self.heading.iter().any(|word| word == "id") {
+            self.heading_ends(number);
+        }
+        true
+    }
+
+    fn heading_ends(&mut self, number: usize) {
+        let heading = std::mem::take(&mut self.heading);
+        if self.columns.is_empty() {
+            for name in heading.iter().filter(|name| !is_column(name)) {
+                let name = text::excerpt(name);
+                self.warn(number, format!("column '{name}' is not known and not read"));
+            }
+            for share in ["us", "sy", "id"] {
+                if !heading.iter().any(|name| name == share) {
+                    self.warn(number, format!("column '{share}' is missing"));
+                }
+            }
+        }
+        self.columns = heading;
+    }
+
+    fn values(&mut self, words: &[&str], moment: Option<Moment>, number: usize) {
+        if words.iter().any(|word| number::decimal(word).is_none()) {
+            if words.iter().any(|word| number::decimal(word).is_some()) {
+                self.warn(
+                    number,
+                    "not a row of figures; the line is left out".to_owned(),
+                );
+            }
+            self.end_of_row("a row of too few figures");
+            return;
+        }
+        match self.row.add(words, self.columns.len(), number) {
+            Filled::Partly if moment.is_some() => self.end_of_row("a row of too few figures"),
+            Filled::Partly => {}
+            Filled::TooMany(line, has) => {
+                let wants = self.columns.len();
+                let text = format!("{has} figures below {wants} columns; the row is left out");
+                self.warn(line, text);
+            }
+            Filled::Whole(words, line) => self.sample(&words, moment, line),
+        }
+    }
+
+    fn sample(&mut self, words: &[String], moment: Option<Moment>, line: usize) {
+        let figures = words.iter().filter_map(|word| number::decimal(word));
+        let row: Vec<(String, f64)> = self.columns.iter().cloned().zip(figures).collect();
+        let shares = row
+            .iter()
+            .filter(|(name, _)| SHARES.contains(&name.as_str()));
+        let sum: f64 = shares.clone().map(|(_, value)| value).sum();
+        if shares.count() >= 4 && (sum - 100.0).abs() > SHARES_TOLERANCE {
+            let (rows, ..) = self.odd.get_or_insert((0, line, sum));
+            *rows += 1;
+        }
+        for (name, value) in &row {
+            if let Some(meaning) = meaning(&MEANINGS, name) {
+                let source = format!("vmstat, column {name}");
+                let at = (self.samples, *value);
+                self.collected.add(meaning.series, meaning, source, at);
+            }
+        }
+        self.moments.push(moment);
+        self.samples += 1;
+    }
+
+    fn end_of_row(&mut self, why: &str) {
+        if let Some((line, has)) = self.row.drop_begun() {
+            let wants = self.columns.len();
+            self.warn(line, format!("{why}: {has} of {wants}; it is left out"));
+        }
+    }
+
+    fn warn(&mut self, line: usize, text: String) {
+        self.warnings
+            .push(Warning::new(self.file, Some(line), text));
+    }
+
+    fn finish(mut self, options: &Options) -> HostLog {
+        if let Some((rows, line, sum)) = self.odd {
+            let text = format!(
+                "{rows} rows whose CPU shares do not make 100 % (the first makes {sum:.0} %): the \
+                 columns may be swapped or damaged"
+            );
+            self.warn(line, text);
+        }
+        let utc = self.utc;
+        let told = |moment: Moment| Moment {
+            utc: moment.utc || utc,
+            ..moment
+        };
+        HostLog {
+            file: self.file.to_owned(),
+            tool: "vmstat",
+            interval_s: options.vmstat_interval_s,
+            moments: self.moments.into_iter().map(|m| m.map(told)).collect(),
+            collected: self.collected,
+            facts: Vec::new(),
+            warnings: self.warnings,
+        }
+    }
+}
+
+fn is_column(word: &str) -> bool {
+    meaning(&MEANINGS, word).is_some() || OTHERS.contains(&word)
+}
+
+/// The date and the time that `-t` prints behind the figures.
+fn split_moment<'a, 'b>(words: &'a [&'b str]) -> (&'a [&'b str], Option<Moment>) {
+    let Some(at) = words.len().checked_sub(2) else {
+        return (words, None);
+    };
+    let (figures, stamp) = words.split_at(at);
+    match civil::moment(&stamp.join(" ")) {
+        Some(moment) => (figures, Some(moment)),
+        None => (words, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LOG: &str = "\
+procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
+ r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
+ 9  0      0 21359772  19700 2410296    0    0  1345  1148  253  389 24  3 70  1  2
+ 3  1      0 21359772  19700 2410296    0    0   700     4 1028 1562 78 18  3  1  0
+";
+
+    fn parse(text: &str) -> HostLog {
+        let log = Log {
+            name: "vmstat.log",
+            text,
+        };
+        read(&log, &Options::default()).unwrap()
+    }
+
+    fn value(log: &HostLog, name: &str, sample: usize) -> Option<f64> {
+        let series = log
+            .collected
+            .all
+            .iter()
+            .find(|values| values.name == name)?;
+        let found = series.values.iter().find(|(at, _)| *at == sample);
+        found.map(|(_, value)| *value)
+    }
+
+    #[test]
+    fn columns_go_by_their_names() {
+        let log = parse(LOG);
+        assert_eq!(value(&log, "host.cpu.user", 1), Some(78.0));
+        assert_eq!(value(&log, "host.cpu.iowait", 1), Some(1.0));
+        assert_eq!(value(&log, "host.disk[all].read_bytes", 1), Some(716_800.0));
+        assert_eq!(value(&log, "host.blocked", 1), Some(1.0));
+        // The two last columns exchanged, as a table in an article had them.
+        let swapped = LOG.replace("us sy id wa st", "us sy wa id st");
+        assert_eq!(value(&parse(&swapped), "host.cpu.iowait", 1), Some(3.0));
+        assert!(log.warnings.is_empty(), "{:?}", log.warnings);
+    }
+
+    #[test]
+    fn shares_that_do_not_add_up_are_told() {
+        let odd = LOG.replace("78 18  3", "78 18 33");
+        let warning = parse(&odd).warnings[0].to_string();
+        assert!(warning.starts_with("vmstat.log:4: 1 rows"), "{warning}");
+        assert!(warning.contains("130 %"), "{warning}");
+    }
+
+    #[test]
+    fn wrapped_repeated_and_cut_off() {
+        let wrapped = LOG
+            .replace("   in   cs us", "\n in cs us")
+            .replace(" 1028", "\n1028");
+        let wrapped = wrapped.replace("  253", "\n  253");
+        let log = parse(&format!("{wrapped}{LOG} 3 0 0 21359"));
+        assert_eq!(log.moments.len(), 4);
+        assert_eq!(value(&log, "host.interrupts", 1), Some(1028.0));
+        assert_eq!(log.warnings.len(), 1, "{:?}", log.warnings);
+        assert!(log.warnings[0].text.contains("the log ends within a row"));
+    }
+
+    #[test]
+    fn times_behind_and_before_rows() {
+        let wide = LOG.replace(" st\n", " st                 CET\n");
+        let wide = wide.replace(" 2\n", " 2 2026-11-21 13:07:48\n");
+        let log = parse(&wide);
+        let moment = log.moments[0].unwrap();
+        assert_eq!((moment.seconds, moment.utc), (1_795_266_468.0, false));
+        let stamped: String = LOG
+            .lines()
+            .map(|line| format!("1795266468 {line}\n"))
+            .collect();
+        let log = parse(&stamped);
+        assert_eq!(log.moments[1].unwrap().seconds, 1_795_266_468.0);
+        assert_eq!(value(&log, "host.cpu.idle", 1), Some(3.0));
+    }
+
+    #[test]
+    fn missing_and_new_columns_are_told() {
+        let without = "r b us sy cz id wa\n1 0 10 5 3 80 2\n1 0 10 5 3 80 2\n";
+        let log = parse(without);
+        assert_eq!(value(&log, "host.cpu.idle", 1), Some(80.0));
+        assert!(log.warnings[0].text.contains("'cz'"), "{:?}", log.warnings);
+        let error = |text| {
+            let log = Log { name: "x", text };
+            read(&log, &Options::default()).unwrap_err().to_string()
+        };
+        assert!(error("nothing").contains("no heading of vmstat"));
+        assert!(error("r b us sy id wa\n").contains("no row of figures"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "[ 0-9rbusyidwa.:\n-]*", tail in "\\PC*") {
+            let text = format!("{LOG}{text}\n{tail}");
+            let _ = read(&Log { name: "x", text: &text }, &Options::default());
+        }
+    }
+}
