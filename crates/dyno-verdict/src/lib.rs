@@ -1,3 +1,40 @@
-//! The validity checks: from a recorded run to findings and a verdict, and two runs compared.
+//! The validity checks: from a recorded run to findings, what one event cost, and two sides of
+//! runs compared. Nothing here reads a file or asks a server: the same record and the same context
+//! give the same findings for ever.
 
+mod check;
+mod conduct;
+mod context;
+mod costs;
+mod data;
+mod errors;
 pub mod fitness;
+mod generator;
+
+mod machine;
+mod registry;
+//#[cfg(any(test, feature = "samples"))]
+//pub mod samples;
+mod server;
+mod text;
+mod time;
+mod view;
+mod waive;
+
+use dyno_core::finding::Finding;
+use dyno_core::record::RunRecord;
+
+pub use check::{Check, Threshold};
+pub use context::{Calibration, Claim, Context, RequestedSetting, RowCount, SecretScan};
+pub use costs::costs;
+pub use registry::checks;
+pub use waive::{UnknownCheck, waive};
+
+use view::View;
+
+/// Every check of [`checks`] made on a run, in the order of their numbers. A check that cannot be
+/// made says so and why; none is left out.
+pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
+    let view = View::new(run, context);
+    checks().iter().map(|check| check.made(&view)).collect()
+}

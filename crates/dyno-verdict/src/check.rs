@@ -1,0 +1,148 @@
+//! What a check is, and what making one yields.
+
+use dyno_core::finding::{Finding, Number, Outcome};
+
+use crate::text;
+use crate::view::View;
+
+/// One validity check.
+pub struct Check {
+    /// Its number in `docs/validity.md`.
+    pub number: u8,
+    /// Its name, by which it is waived.
+    pub name: &'static str,
+    /// What it looks at.
+    pub title: &'static str,
+    /// Its rule: one whole sentence. `{0}`, `{1}` … stand for the values of the thresholds.
+    pub rule: &'static str,
+    /// The thresholds of the rule.
+    pub thresholds: &'static [Threshold],
+    pub(crate) make: fn(&View) -> Made,
+}
+
+/// A number that a rule compares with.
+pub struct Threshold {
+    /// What it bounds.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// The value's unit.
+    pub unit: &'static str,
+    /// Why it is as it is, or where it comes from.
+    pub why: &'static str,
+}
+
+/// What came of a check, before it is put into words for everybody.
+pub(crate) struct Made {
+    pub(crate) outcome: Outcome,
+    evidence: String,
+    numbers: Vec<Number>,
+    advice: String,
+}
+
+impl Check {
+    /// The rule with the thresholds in it.
+    pub fn rule_text(&self) -> String {
+        let mut rule = self.rule.to_owned();
+        for (index, threshold) in self.thresholds.iter().enumerate() {
+            rule = rule.replace(&format!("{{{index}}}"), &text::plain(threshold.value));
+        }
+        rule
+    }
+
+    pub(crate) fn made(&self, view: &View) -> Finding {
+        self.finding((self.make)(view))
+    }
+
+    pub(crate) fn finding(&self, made: Made) -> Finding {
+        let mut numbers = made.numbers;
+        if made.outcome != Outcome::NotChecked {
+            numbers.extend(self.thresholds.iter().map(|threshold| Number {
+                name: format!("threshold: {}", threshold.name),
+                value: Some(threshold.value),
+                unit: threshold.unit.to_owned(),
+            }));
+        }
+        Finding {
+            check: self.name.to_owned(),
+            number: self.number,
+            outcome: made.outcome,
+            evidence: made.evidence,
+            rule: self.rule_text(),
+            numbers,
+            advice: made.advice,
+            waived: None,
+        }
+    }
+}
+
+impl Made {
+    pub(crate) fn pass(evidence: impl Into<String>) -> Self {
+        Self::new(Outcome::Pass, evidence.into(), "")
+    }
+
+    pub(crate) fn not_checked(reason: impl Into<String>) -> Self {
+        Self::new(Outcome::NotChecked, reason.into(), "")
+    }
+
+    pub(crate) fn doubt(evidence: impl Into<String>, advice: &str) -> Self {
+        Self::new(Outcome::Doubt, evidence.into(), advice)
+    }
+
+    pub(crate) fn refuse(evidence: impl Into<String>, advice: &str) -> Self {
+        Self::new(Outcome::Refuse, evidence.into(), advice)
+    }
+
+    /// Of this outcome; the advice is dropped where the check passed.
+    pub(crate) fn of(outcome: Outcome, evidence: impl Into<String>, advice: &str) -> Self {
+        let advice = if outcome == Outcome::Pass { "" } else { advice };
+        Self::new(outcome, evidence.into(), advice)
+    }
+
+    fn new(outcome: Outcome, evidence: String, advice: &str) -> Self {
+        Self {
+            outcome,
+            evidence,
+            numbers: Vec::new(),
+            advice: advice.to_owned(),
+        }
+    }
+
+    /// With a number behind the evidence.
+    pub(crate) fn with(mut self, name: &str, value: f64, unit: &str) -> Self {
+        self.numbers.push(Number {
+            name: name.to_owned(),
+            value: value.is_finite().then_some(value),
+            unit: unit.to_owned(),
+        });
+        self
+    }
+
+    /// With a number where there is one.
+    pub(crate) fn with_some(self, name: &str, value: Option<f64>, unit: &str) -> Self {
+        match value {
+            Some(value) => self.with(name, value, unit),
+            None => self,
+        }
+    }
+}
+
+/// Doubt from one bound on, refusal from a higher one.
+pub(crate) fn graded(value: f64, doubt: &Threshold, refuse: &Threshold) -> Outcome {
+    if value >= refuse.value {
+        Outcome::Refuse
+    } else if value >= doubt.value {
+        Outcome::Doubt
+    } else {
+        Outcome::Pass
+    }
+}
+
+/// Doubt from a bound on.
+pub(crate) fn doubted(value: f64, doubt: &Threshold) -> Outcome {
+    if value >= doubt.value {
+        Outcome::Doubt
+    } else {
+        Outcome::Pass
+    }
+}

@@ -1,0 +1,245 @@
+//! Checks 51 to 54: how the run itself was conducted.
+
+#[cfg(test)]
+mod tests;
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::{EventKind, RunRecord};
+
+use crate::check::{Check, Made, Threshold, doubted};
+use crate::text;
+use crate::view::View;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        number: 51,
+        name: "agents",
+        title: "Agents lost or late",
+        rule: "Doubt if an agent was lost or late.",
+        thresholds: &[],
+        make: |_| Made::not_checked("The run had no agents on other hosts."),
+    },
+    Check {
+        number: 52,
+        name: "observer-cost",
+        title: "What the observers cost",
+        rule: "Doubt if they used {0} % of a core or more.",
+        thresholds: &[COST],
+        make: cost,
+    },
+    Check {
+        number: 52,
+        name: "observers",
+        title: "Observers that failed or were late",
+        rule: "Doubt if an observer failed within the measurement, if a sample was {0} ms late or \
+               more, or if {1} % of the samples or more are missing; needs {2} s.",
+        thresholds: &[LATE, MISSING, LENGTH],
+        make: observers,
+    },
+    Check {
+        number: 53,
+        name: "secrets",
+        title: "Secrets in arguments, environment, facts and settings",
+        rule: "Refusal if a password stands in what is recorded.",
+        thresholds: &[],
+        make: secrets,
+    },
+    Check {
+        number: 54,
+        name: "provenance",
+        title: "Version of the tool, hash of the script, seed",
+        rule: "Doubt if one of them is missing: the run cannot be repeated then.",
+        thresholds: &[],
+        make: provenance,
+    },
+];
+
+const COST: Threshold = Threshold {
+    name: "CPU of the observers",
+    value: 5.0,
+    unit: "percent of a core",
+    why: "five times what they are made to need, and a fortieth of a host with two cores",
+};
+const LATE: Threshold = Threshold {
+    name: "latest sample",
+    value: 1000.0,
+    unit: "ms",
+    why: "a whole period: the sample belongs to another second",
+};
+const MISSING: Threshold = Threshold {
+    name: "missing samples",
+    value: 10.0,
+    unit: "percent",
+    why: "what happened in a tenth of the time is then not known",
+};
+const LENGTH: Threshold = Threshold {
+    name: "length",
+    value: 5.0,
+    unit: "s",
+    why: "of fewer samples one is more than the share that may be missing",
+};
+
+fn cost(view: &View) -> Made {
+    let Some(cores) = view.mean("observer.cpu") else {
+        return Made::not_checked(format!("{}.", view.why_not("observer.cpu")));
+    };
+    let percent = cores * 100.0;
+    Made::of(
+        doubted(percent, &COST),
+        format!("The observers used {} % of a core.", text::plain(percent)),
+        "Observe less often, or fewer things: see docs/observers.md for what costs most.",
+    )
+    .with("CPU of the observers", percent, "percent of a core")
+}
+
+/// Series of which one at least is sampled every period, whatever the target is.
+const EVERY_SECOND: [&str; 3] = ["host.cpu.idle", "client.cpu.user", "observer.cpu"];
+
+fn observers(view: &View) -> Made {
+    let samples = EVERY_SECOND
+        .iter()
+        .filter_map(|name| view.run.series(name))
+        .max_by_key(|series| series.points.len());
+    let Some(series) = samples.filter(|_| !view.imported()) else {
+        return Made::not_checked(match view.imported() {
+            true => "The log's own observers are not known.".to_owned(),
+            false => format!("{}.", view.why_not("observer")),
+        });
+    };
+    let failures: Vec<String> = view
+        .events(EventKind::Observer)
+        .iter()
+        .map(|event| format!("{} at {}", event.text.trim_end_matches('.'), text::seconds(event.at_s)))
+        .collect();
+    let late = view.largest("observer.late");
+    let missing = missing(view, &within(view, &series.points));
+    let mut outcome = Outcome::Pass;
+    if !failures.is_empty() || late.is_some_and(|late| late >= LATE.value) {
+        outcome = Outcome::Doubt;
+    }
+    if missing.is_some_and(|missing| missing >= MISSING.value) {
+        outcome = Outcome::Doubt;
+    }
+    let failed = match failures.is_empty() {
+        true => "No observer failed".to_owned(),
+        false => format!("Observers failed: {}", text::few(&failures, 3)),
+    };
+    let late_by = late.map_or_else(String::new, |late| {
+        format!("; the latest sample was {} late", text::ms(late))
+    });
+    let gaps = missing.map_or_else(String::new, |missing| {
+        format!("; {} % of the samples are missing", text::plain(missing))
+    });
+    Made::of(
+        outcome,
+        format!("{failed}{late_by}{gaps}."),
+        "What was not observed cannot speak against the run: look at the other findings with that \
+         in mind, and at not_observed for the reasons.",
+    )
+    .with("failures", failures.len() as f64, "count")
+    .with_some("latest sample", late, "ms")
+    .with_some("missing samples", missing, "percent")
+}
+
+fn within(view: &View, points: &[(f64, f64)]) -> Vec<f64> {
+    let inside = points.iter().filter(|(at, _)| *at > 0.0 && *at <= view.length_s);
+    inside.map(|(at, _)| *at).collect()
+}
+
+/// The share of samples that are not there, by the usual time between those that are; in percent.
+fn missing(view: &View, times: &[f64]) -> Option<f64> {
+    if view.length_s < LENGTH.value {
+        return None;
+    }
+    let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let period = dyno_stats::median(&gaps).filter(|period| *period > 0.0);
+    let Some(period) = period else { return Some(100.0) };
+    // The first and the last sample lie anywhere within their periods.
+    let expected = (view.length_s / period - 1.0).max(1.0);
+    Some((1.0 - times.len() as f64 / expected).max(0.0) * 100.0)
+}
+
+fn secrets(view: &View) -> Made {
+    let mut found = exposed(view.run);
+    let mut places = vec!["arguments, URL, note, facts, settings".to_owned()];
+    if let Some(scan) = &view.context.secret_scan {
+        found.extend(scan.found.iter().cloned());
+        places.extend(scan.places.iter().cloned());
+    }
+    found.dedup();
+    let made = match found.is_empty() {
+        true => Made::pass(format!("No password stands in {}.", text::list(&places))),
+        false => Made::refuse(
+            format!("A password stands in {}.", text::few(&found, 5)),
+            "Change the password, remove the run from its results file, and give passwords by \
+             environment or file (see docs/targets.md).",
+        ),
+    };
+    made.with("places", found.len() as f64, "count")
+}
+
+/// Where a URL with a password stands; never the password.
+fn exposed(run: &RunRecord) -> Vec<String> {
+    let mut texts: Vec<(String, &str)> = Vec::new();
+    texts.extend(run.head.argv.iter().map(|arg| ("the arguments".to_owned(), arg.as_str())));
+    texts.push(("the target's URL".to_owned(), &run.head.target.url));
+    texts.push(("the note".to_owned(), &run.head.note));
+    let facts = run.facts.iter();
+    texts.extend(facts.map(|fact| (format!("the fact {}", fact.name), fact.value.as_str())));
+    for setting in &run.settings {
+        for value in [&setting.start, &setting.end].into_iter().flatten() {
+            texts.push((format!("the setting {}", setting.name), value));
+        }
+    }
+    let mut found: Vec<String> = texts
+        .into_iter()
+        .filter(|(_, text)| holds_password(text))
+        .map(|(place, _)| place)
+        .collect();
+    found.dedup();
+    found
+}
+
+/// Whether a text holds `scheme://user:password@`, with a password that is not hidden by stars.
+fn holds_password(text: &str) -> bool {
+    text.split("://").skip(1).any(|rest| {
+        let authority = rest
+            .split(|c: char| c == '/' || c == '?' || c == '#' || c.is_whitespace())
+            .next()
+            .unwrap_or_default();
+        let userinfo = authority.rsplit_once('@').map(|(userinfo, _)| userinfo);
+        userinfo
+            .and_then(|userinfo| userinfo.split_once(':'))
+            .is_some_and(|(_, password)| !password.chars().all(|c| c == '*'))
+    })
+}
+
+fn provenance(view: &View) -> Made {
+    if view.imported() {
+        return Made::not_checked("The log tells neither the script's text nor its seed.");
+    }
+    let head = &view.run.head;
+    let mut missing = Vec::new();
+    if head.tool.trim().is_empty() {
+        missing.push("the tool's version".to_owned());
+    }
+    if head.script_sha256.trim().is_empty() {
+        missing.push("the script's hash".to_owned());
+    }
+    if view.drive().is_none() {
+        missing.push("the seed".to_owned());
+    }
+    let seed = view.drive().map_or_else(String::new, |drive| drive.seed.to_string());
+    match missing.is_empty() {
+        true => Made::pass(format!(
+            "Made by {}; script {} with the hash {}; seed {seed}.",
+            head.tool,
+            head.workload.name,
+            head.script_sha256.get(..12).unwrap_or(&head.script_sha256)
+        )),
+        false => Made::doubt(
+            text::sentence(&format!("{} is not recorded", text::list(&missing))),
+            "Record the run with a tool that keeps them.",
+        ),
+    }
+}

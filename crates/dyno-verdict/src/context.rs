@@ -1,0 +1,79 @@
+//! What a record does not hold and a judge may want to know.
+
+/// What is known about a run beside its record. Everything may be left out; checks that need it
+/// then say that they could not be made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Context {
+    /// How fast the generator drives this script on this host with no server behind it.
+    pub calibration: Option<Calibration>,
+    /// What the user says of the caches.
+    pub claim: Option<Claim>,
+    /// What the workload's tables should hold and do, after loading.
+    pub row_counts: Vec<RowCount>,
+    /// Settings that the user wants the server to have.
+    pub requested_settings: Vec<RequestedSetting>,
+    /// What a search for the target's password in the run's texts found; `None` where none was
+    /// made.
+    pub secret_scan: Option<SecretScan>,
+}
+
+/// The same script on the same host against a target that answers at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// The most that so many workers can offer with a core each, events per second.
+    pub ceiling_per_s: f64,
+    /// What one event cost the workers then, CPU microseconds.
+    pub cpu_us_per_event: f64,
+    /// The 99.9th percentile of the service time then, milliseconds: all client and kernel.
+    pub p999_ms: f64,
+    /// The longest time that a worker was kept from its sockets then, milliseconds.
+    pub stall_ms_max: f64,
+    /// With so many sessions.
+    pub sessions: u32,
+    /// With so many workers.
+    pub workers: u32,
+    /// When, seconds since the Unix epoch.
+    pub when_unix_s: f64,
+}
+
+/// What the user says of the caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The data fits in the server's cache.
+    InMemory,
+    /// It does not, and reads go to the disk.
+    OnDisk,
+    /// The caches were empty at the start.
+    Cold,
+    /// They held at the start what they hold in the long run.
+    Warm,
+}
+
+/// Rows of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowCount {
+    /// The table.
+    pub table: String,
+    /// Rows that it should hold.
+    pub expected: u64,
+    /// Rows that it holds; `None` where it could not be read.
+    pub found: Option<u64>,
+}
+
+/// A setting that the user wants the server to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestedSetting {
+    /// As the server names it.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// What a search for the target's password found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecretScan {
+    /// Where it looked, e.g. `arguments`, `facts`, `settings`.
+    pub places: Vec<String>,
+    /// In which of them it was found. Never the secret itself.
+    pub found: Vec<String>,
+}

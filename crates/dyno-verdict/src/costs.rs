@@ -1,0 +1,192 @@
+//! What one event cost, over the measurement alone.
+
+use dyno_core::record::{Cost, RunRecord};
+
+use crate::context::Context;
+use crate::view::View;
+
+/// Bytes in a `kb`, as in vmstat's and iostat's columns.
+const KB: f64 = 1024.0;
+const US_PER_S: f64 = 1e6;
+
+/// What one event cost: CPU, context switches, storage and network traffic, and what the server
+/// counts itself. A cost that was not observed is there, without a value and with the reason.
+///
+/// A KB is 1,024 bytes. The figures of the host and of its disks hold whatever else ran there.
+pub fn costs(run: &RunRecord) -> Vec<Cost> {
+    let context = Context::default();
+    let view = View::new(run, &context);
+    let meter = Meter {
+        events_per_s: view.events_per_s(),
+        view: &view,
+    };
+    let mut costs = meter.processes();
+    costs.extend(meter.storage());
+    costs.extend(meter.network());
+    if view.mysql() {
+        costs.extend(MYSQL.iter().filter_map(|row| meter.counted(row)));
+    }
+    if view.postgres() {
+        costs.extend(POSTGRES.iter().filter_map(|row| meter.counted(row)));
+    }
+    costs
+}
+
+/// A cost that the server counts: its name, the series, what one of it is divided by, the unit.
+type Row = (&'static str, &'static str, f64, &'static str);
+
+const MYSQL: &[Row] = &[
+    ("page requests", "db.status.innodb_buffer_pool_read_requests", 1.0, "count"),
+    ("pages read", "db.status.innodb_pages_read", 1.0, "count"),
+    ("pages written", "db.status.innodb_pages_written", 1.0, "count"),
+    ("redo log", "db.status.innodb_os_log_written", KB, "kb"),
+    ("redo log syncs", "db.status.innodb_os_log_fsyncs", 1.0, "count"),
+    ("file syncs", "db.status.innodb_data_fsyncs", 1.0, "count"),
+    ("rows read", "db.status.innodb_rows_read", 1.0, "count"),
+    ("row lock waits", "db.status.innodb_row_lock_waits", 1.0, "count"),
+];
+
+const POSTGRES: &[Row] = &[
+    ("pages found", "db.database.blks_hit", 1.0, "count"),
+    ("pages read", "db.database.blks_read", 1.0, "count"),
+    ("write-ahead log", "db.wal.bytes", KB, "kb"),
+    ("full-page images", "db.wal.fpi", 1.0, "count"),
+    ("rows fetched", "db.database.tup_fetched", 1.0, "count"),
+    ("temporary files", "db.database.temp_bytes", KB, "kb"),
+];
+
+struct Meter<'a> {
+    view: &'a View<'a>,
+    events_per_s: Option<f64>,
+}
+
+impl Meter<'_> {
+    fn processes(&self) -> Vec<Cost> {
+        let view = self.view;
+        let host_cores = view
+            .host_busy()
+            .zip(view.cpus())
+            .map(|(busy, cpus)| busy / 100.0 * cpus);
+        vec![
+            self.summed(
+                "server CPU",
+                &["server.cpu.user", "server.cpu.system"],
+                1.0 / US_PER_S,
+                "us",
+            ),
+            self.client_cpu(),
+            self.cost("host CPU", host_cores, 1.0 / US_PER_S, "us", "host.cpu.idle"),
+            self.summed(
+                "server context switches",
+                &[
+                    "server.context_switches.voluntary",
+                    "server.context_switches.involuntary",
+                ],
+                1.0,
+                "count",
+            ),
+            self.summed("host context switches", &["host.context_switches"], 1.0, "count"),
+        ]
+    }
+
+    fn storage(&self) -> Vec<Cost> {
+        vec![
+            self.summed("read by the server", &["server.io.read_bytes"], KB, "kb"),
+            self.summed("written by the server", &["server.io.write_bytes"], KB, "kb"),
+            self.disks("read from disks", "].read_bytes", KB, "kb"),
+            self.disks("written to disks", "].write_bytes", KB, "kb"),
+            self.disks("disk reads", "].reads", 1.0, "count"),
+            self.disks("disk writes", "].writes", 1.0, "count"),
+        ]
+    }
+
+    fn network(&self) -> Vec<Cost> {
+        let counters = self.view.totals();
+        let direction = |name: &str, bytes: u64| {
+            // A log of another tool tells nothing of bytes, and an embedded database moves none.
+            let known = !self.view.imported() && !self.view.embedded();
+            let value = (known && counters.events > 0)
+                .then(|| bytes as f64 / counters.events as f64);
+            Cost {
+                name: name.to_owned(),
+                value,
+                unit: "bytes".to_owned(),
+                source: if value.is_some() {
+                    "the client's counters".to_owned()
+                } else if self.view.embedded() {
+                    "an embedded database has no network".to_owned()
+                } else if known {
+                    "no event ended".to_owned()
+                } else {
+                    "the log does not tell".to_owned()
+                },
+            }
+        };
+        vec![
+            direction("received from the server", counters.bytes_in),
+            direction("sent to the server", counters.bytes_out),
+        ]
+    }
+
+    /// The workers alone, as the client counted them; else its process.
+    fn client_cpu(&self) -> Cost {
+        let own = self.view.summary().map(|summary| summary.client.us_per_event);
+        match own.filter(|us| us.is_finite() && *us > 0.0) {
+            Some(us) => Cost {
+                name: "client CPU".to_owned(),
+                value: Some(us),
+                unit: "us".to_owned(),
+                source: "the workers' own CPU time".to_owned(),
+            },
+            None => self.summed(
+                "client CPU",
+                &["client.cpu.user", "client.cpu.system"],
+                1.0 / US_PER_S,
+                "us",
+            ),
+        }
+    }
+
+    fn counted(&self, &(name, series, unit_size, unit): &Row) -> Option<Cost> {
+        let mean = self.view.mean(series)?;
+        Some(self.cost(name, Some(mean), unit_size, unit, series))
+    }
+
+    fn summed(&self, name: &str, series: &[&str], unit_size: f64, unit: &str) -> Cost {
+        let mean = self.view.mean_sum(series);
+        self.cost(name, mean, unit_size, unit, &series.join(" + "))
+    }
+
+    fn disks(&self, name: &str, after: &str, unit_size: f64, unit: &str) -> Cost {
+        let mean = self.view.devices_mean("host.disk[", after);
+        self.cost(name, mean, unit_size, unit, &format!("host.disk[*{after}"))
+    }
+
+    fn cost(
+        &self,
+        name: &str,
+        per_s: Option<f64>,
+        unit_size: f64,
+        unit: &str,
+        source: &str,
+    ) -> Cost {
+        let per_s = per_s.filter(|per_s| per_s.is_finite());
+        let value = per_s
+            .zip(self.events_per_s)
+            .map(|(cost, events)| cost / unit_size / events);
+        let source = if value.is_some() {
+            source.to_owned()
+        } else if per_s.is_some() {
+            "no event ended".to_owned()
+        } else {
+            let first = source.split(" + ").next().unwrap_or(source);
+            self.view.why_not(&first.replace("[*]", ""))
+        };
+        Cost {
+            name: name.to_owned(),
+            value,
+            unit: unit.to_owned(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Checks 16 to 22: the data and the caches before it.
+
+mod cache;
+mod keys;
+
+#[cfg(test)]
+mod tests;
+
+use dyno_core::finding::Outcome;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(crate) const CHECKS: &[Check] = &[
+    cache::CACHE,
+    cache::COLD_OR_WARM,
+    keys::KEYS,
+    Check {
+        number: 19,
+        name: "misses",
+        title: "Statements that found nothing, and duplicate keys",
+        rule: "Doubt if keys that should be there are missed.",
+        thresholds: &[],
+        make: |_| {
+            Made::not_checked(
+                "The record does not tell which statements should have found a row; work-done \
+                 and errors hold what is known of rows and duplicate keys.",
+            )
+        },
+    },
+    Check {
+        number: 20,
+        name: "growth",
+        title: "Growth of the data during the run",
+        rule: "Doubt if the data outgrew the server's cache, or grew by {0} % or more and by {1} \
+               GiB or more, within the measurement.",
+        thresholds: &[GROWTH, GROWTH_GIB],
+        make: growth,
+    },
+    Check {
+        number: 21,
+        name: "statistics",
+        title: "Fresh statistics, and the same plans in both variants",
+        rule: "Doubt if the optimiser's statistics are older than the data.",
+        thresholds: &[],
+        make: |_| Made::not_checked("It needs the plans of the workload's statements."),
+    },
+    Check {
+        number: 22,
+        name: "row-counts",
+        title: "Rows of the workload's tables after loading",
+        rule: "Refusal if a table does not hold the rows that were to be loaded.",
+        thresholds: &[],
+        make: row_counts,
+    },
+];
+
+const GROWTH: Threshold = Threshold {
+    name: "growth",
+    value: 20.0,
+    unit: "percent",
+    why: "a fifth more data is a fifth less of it in the cache",
+};
+const GROWTH_GIB: Threshold = Threshold {
+    name: "growth in bytes",
+    value: 1.0,
+    unit: "GiB",
+    why: "small tables grow by leaps, for files grow by whole extents",
+};
+
+const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+
+/// The series that hold the size of the data, the most exact first.
+pub(super) const SIZES: [&str; 4] =
+    ["db.database.size", "data.data", "db.file.size", "data.total"];
+
+fn growth(view: &View) -> Made {
+    let found = SIZES
+        .iter()
+        .find_map(|name| Some((name, view.ends(name)?, view.values(name).len())));
+    let Some((name, (first, last), samples)) = found else {
+        return Made::not_checked(format!("{}.", view.why_not("data")));
+    };
+    if samples < 2 || first <= 0.0 {
+        return Made::not_checked("The data's size was sampled once: the run is too short.");
+    }
+    let grown = (last / first - 1.0) * 100.0;
+    let cache = cache::cache_bytes(view);
+    let outgrew = cache.is_some_and(|cache| first <= cache && last > cache);
+    let much = grown >= GROWTH.value && last - first >= GROWTH_GIB.value * GIB;
+    let outcome = if outgrew || much { Outcome::Doubt } else { Outcome::Pass };
+    let out_of_cache = match outgrew {
+        true => " and out of the server's cache",
+        false => "",
+    };
+    Made::of(
+        outcome,
+        format!(
+            "The data went from {} to {} ({} %){out_of_cache} ({name}).",
+            text::bytes(first),
+            text::bytes(last),
+            text::signed(grown)
+        ),
+        "Measure on data that is large to begin with, or for a shorter time, and start each run \
+         from the same data.",
+    )
+    .with("at the start", first, "bytes")
+    .with("at the end", last, "bytes")
+    .with("growth", grown, "percent")
+}
+
+fn row_counts(view: &View) -> Made {
+    let counts = &view.context.row_counts;
+    if counts.is_empty() {
+        return Made::not_checked("Nobody counted the rows of the workload's tables.");
+    }
+    let known = counts.iter().filter(|count| count.found.is_some()).count();
+    if known == 0 {
+        return Made::not_checked("The rows of the workload's tables could not be counted.");
+    }
+    let wrong: Vec<String> = counts
+        .iter()
+        .filter_map(|count| {
+            let found = count.found.filter(|found| *found != count.expected)?;
+            Some(format!(
+                "{} holds {} rows instead of {}",
+                count.table,
+                text::count(found),
+                text::count(count.expected)
+            ))
+        })
+        .collect();
+    let made = match wrong.is_empty() {
+        true => Made::pass(format!(
+            "{known} of {} tables were counted, and hold what was loaded.",
+            counts.len()
+        )),
+        false => Made::refuse(
+            text::sentence(&text::few(&wrong, 4)),
+            "Load the tables again with the options that the run has.",
+        ),
+    };
+    made.with("tables counted", known as f64, "count")
+        .with("tables that differ", wrong.len() as f64, "count")
+}

@@ -1,0 +1,205 @@
+//! Check 18: which keys the plan makes the workload ask for.
+
+use dyno_core::finding::Outcome;
+use dyno_core::plan::{OptionValue, RandKind, RandPlan};
+
+use crate::check::{Check, Made, Threshold};
+use crate::context::Claim;
+use crate::text;
+use crate::view::View;
+
+use super::{SIZES, cache};
+
+pub(super) const KEYS: Check = Check {
+    number: 18,
+    name: "key-distribution",
+    title: "The distribution of keys and its hot set, as planned",
+    rule: "Doubt if the data is claimed to be on disk and the part of it that gets {0} % of the \
+           draws fits in the server's cache.",
+    thresholds: &[HOT],
+    make: keys,
+};
+
+const HOT: Threshold = Threshold {
+    name: "draws that make a key hot",
+    value: 90.0,
+    unit: "percent",
+    why: "with nine of ten reads from the cache it is the cache that is measured",
+};
+
+fn keys(view: &View) -> Made {
+    let plan = match view.summary() {
+        Some(summary) if !view.imported() => &summary.rand,
+        _ => return Made::not_checked("How keys were drawn is not known."),
+    };
+    let range = match option(view, "table_size") {
+        Some(rows) => rows,
+        None if plan.kind == RandKind::Zipfian => {
+            return Made::not_checked("The range that keys are drawn from is not known.");
+        }
+        None => f64::INFINITY,
+    };
+    let Some(hot) = hot_share(plan, HOT.value / 100.0, range) else {
+        return Made::not_checked("The plan's distribution has no hot set that can be computed.");
+    };
+    let hot_bytes = SIZES
+        .iter()
+        .find_map(|name| view.mean(name))
+        .map(|size| size * hot);
+    let cached = hot_bytes
+        .zip(cache::cache_bytes(view))
+        .is_some_and(|(hot, cache)| hot <= cache);
+    let fault = cached && view.context.claim == Some(Claim::OnDisk);
+    let bytes = hot_bytes.map_or_else(String::new, |hot| {
+        format!(", about {} of the data", text::bytes(hot))
+    });
+    Made::of(
+        if fault { Outcome::Doubt } else { Outcome::Pass },
+        format!(
+            "By plan keys are drawn {}: {} % of the draws fall on {} of the keys{bytes}. What the \
+             script did with them is not measured.",
+            kind(plan),
+            text::plain(HOT.value),
+            text::percent(hot)
+        ),
+        "Draw keys more evenly (--rand-type uniform), or take more data or a smaller cache.",
+    )
+    .with("keys that are hot", hot * 100.0, "percent of the keys")
+    .with_some("hot data", hot_bytes, "bytes")
+}
+
+fn option(view: &View, name: &str) -> Option<f64> {
+    let options = &view.run.head.workload.options;
+    let options = view.summary().map_or(options, |summary| &summary.workload.options);
+    options.iter().find_map(|(key, value)| match value {
+        OptionValue::Number(number) if key.replace('-', "_") == name => {
+            (*number >= 1.0).then_some(*number)
+        }
+        _ => None,
+    })
+}
+
+fn kind(plan: &RandPlan) -> String {
+    match plan.kind {
+        RandKind::Uniform => "uniformly".to_owned(),
+        RandKind::Gaussian => format!("in a bell of {} draws", plan.spec_iter),
+        RandKind::Special => format!(
+            "with a hot {} % that gets {} %",
+            plan.spec_pct, plan.spec_res
+        ),
+        RandKind::Pareto => format!("by Pareto's law with h {}", text::plain(plan.pareto_h)),
+        RandKind::Zipfian => format!(
+            "by Zipf's law with exponent {}",
+            text::plain(plan.zipfian_exp)
+        ),
+    }
+}
+
+/// The smallest share of the keys that gets `draws` of the draws; `None` where the plan makes no
+/// sense.
+fn hot_share(plan: &RandPlan, draws: f64, range: f64) -> Option<f64> {
+    let share = match plan.kind {
+        RandKind::Uniform => draws,
+        RandKind::Gaussian => bell_width(plan.spec_iter, draws)?,
+        RandKind::Special => {
+            let (hot, gets) = (f64::from(plan.spec_pct) / 100.0, f64::from(plan.spec_res) / 100.0);
+            // The hot part alone, or all of it and as much of the bell around as is missing.
+            if draws <= gets {
+                hot * draws / gets
+            } else {
+                let rest = bell_width(plan.spec_iter, (draws - gets) / (1.0 - gets))?;
+                rest.max(hot)
+            }
+        }
+        // A share x of the range gets x^(log(1-h)/log(h)) of the draws: at x = h it is 1 - h.
+        RandKind::Pareto => {
+            let exponent = (1.0 - plan.pareto_h).ln() / plan.pareto_h.ln();
+            draws.powf(1.0 / exponent)
+        }
+        RandKind::Zipfian => zipf_rank(plan.zipfian_exp, draws, range)? / range,
+    };
+    (share.is_finite() && share > 0.0).then_some(share.min(1.0))
+}
+
+/// The width around the middle that gets `draws` of a mean of `uniforms` uniform draws. Chebyshev's
+/// inequality would be safe and says little; the bell is close to a normal one, of which 1.645
+/// standard deviations on either side hold 90 % and 1 holds 68 %. In between it is interpolated.
+fn bell_width(uniforms: u32, draws: f64) -> Option<f64> {
+    const NORMAL: [(f64, f64); 6] = [
+        (0.0, 0.0),
+        (0.383, 0.5),
+        (0.683, 1.0),
+        (0.9, 1.645),
+        (0.954, 2.0),
+        (0.997, 3.0),
+    ];
+    if uniforms == 0 {
+        return None;
+    }
+    if uniforms == 1 {
+        return Some(draws);
+    }
+    let deviation = 1.0 / (12.0 * f64::from(uniforms)).sqrt();
+    let pair = NORMAL.windows(2).find(|pair| draws <= pair[1].0)?;
+    let part = (draws - pair[0].0) / (pair[1].0 - pair[0].0);
+    let deviations = pair[0].1 + part * (pair[1].1 - pair[0].1);
+    Some((2.0 * deviations * deviation).min(1.0))
+}
+
+/// The rank up to which Zipf's law of this exponent gives `draws` of the draws out of `range` keys,
+/// by the integral in the sum's place.
+fn zipf_rank(exponent: f64, draws: f64, range: f64) -> Option<f64> {
+    if !exponent.is_finite() || exponent < 0.0 || !range.is_finite() {
+        return None;
+    }
+    let rest = 1.0 - exponent;
+    // From 0.5 to n + 0.5 the integral of x^-s is close to the sum from 1 to n.
+    let (low, high) = (0.5_f64, range + 0.5);
+    let rank = if rest.abs() < 1e-9 {
+        low * (high / low).powf(draws)
+    } else {
+        let (from, to) = (low.powf(rest), high.powf(rest));
+        (from + draws * (to - from)).powf(1.0 / rest)
+    };
+    Some(rank.clamp(1.0, range))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hot_sets_follow_their_laws() {
+        let plan = |kind| RandPlan {
+            kind,
+            ..RandPlan::default()
+        };
+        let close = |found: Option<f64>, expected: f64| {
+            let found = found.unwrap();
+            assert!((found / expected - 1.0).abs() < 0.03, "{found} for {expected}");
+        };
+        close(hot_share(&plan(RandKind::Uniform), 0.9, 1e6), 0.9);
+        // By definition of h a fifth of the range gets four fifths of the draws.
+        close(hot_share(&plan(RandKind::Pareto), 0.8, 1e6), 0.2);
+        close(hot_share(&plan(RandKind::Special), 0.75, 1e6), 0.01);
+        // Twelve uniform draws: a standard deviation of a twelfth.
+        close(hot_share(&plan(RandKind::Gaussian), 0.683, 1e6), 2.0 / 12.0);
+    }
+
+    #[test]
+    fn zipfs_integral_is_close_to_the_sum() {
+        for exponent in [0.5, 0.8, 1.0, 1.2] {
+            let weight = |rank: u32| f64::from(rank).powf(-exponent);
+            let all: f64 = (1..=100_000).map(weight).sum();
+            let mut sum = 0.0;
+            let rank = (1..=100_000).find(|rank| {
+                sum += weight(*rank);
+                sum >= 0.9 * all
+            });
+            let rank = f64::from(rank.unwrap());
+            let found = zipf_rank(exponent, 0.9, 100_000.0).unwrap();
+            assert!((found / rank - 1.0).abs() < 0.1, "{found} for {rank} at {exponent}");
+        }
+        assert_eq!(zipf_rank(f64::NAN, 0.9, 10.0), None);
+    }
+}

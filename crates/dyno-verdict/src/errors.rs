@@ -1,0 +1,148 @@
+//! Checks 11 to 15: errors and answers.
+
+#[cfg(test)]
+mod tests;
+mod work;
+
+use dyno_core::finding::Outcome;
+use dyno_core::interval::ErrorsByCode;
+use dyno_core::record::RunState;
+use dyno_core::summary::RunEnd;
+
+use crate::check::{Check, Made, Threshold, graded};
+use crate::text;
+use crate::view::View;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        number: 11,
+        name: "errors",
+        title: "Errors and retries by class, and sessions that failed",
+        rule: "Doubt if {0} % or more of all attempts ended in an error, refusal from {1} % on, or \
+               if the run failed.",
+        thresholds: &[ERRORS_DOUBT, ERRORS_REFUSE],
+        make: errors,
+    },
+    work::WORK,
+    Check {
+        number: 13,
+        name: "consistency",
+        title: "Consistency conditions and the ledger after the run",
+        rule: "Refusal if what the server acknowledged is not in the database.",
+        thresholds: &[],
+        make: |_| {
+            Made::not_checked(
+                "It needs the workload's own check after the run, which is no part of the record.",
+            )
+        },
+    },
+    work::SERVER_WARNINGS,
+    work::SERVER_COUNTERS,
+];
+
+const ERRORS_DOUBT: Threshold = Threshold {
+    name: "errors, doubt",
+    value: 1.0,
+    unit: "percent of all attempts",
+    why: "an error is quicker or slower than a success, and at one in a hundred it reaches the \
+          99th percentile",
+};
+const ERRORS_REFUSE: Threshold = Threshold {
+    name: "errors, refusal",
+    value: 10.0,
+    unit: "percent of all attempts",
+    why: "the run measures failing as much as working",
+};
+
+fn errors(view: &View) -> Made {
+    let totals = view.totals();
+    let codes = view.summary().map(|summary| &summary.errors);
+    let seen: u64 = codes.map_or(0, |codes| {
+        codes.values().fold(0, |sum, error| error.count.saturating_add(sum))
+    });
+    let errors = totals.errors.max(seen);
+    let attempts = totals.events.saturating_add(errors);
+    if let Some(why) = failure(view) {
+        return Made::refuse(
+            format!("The run failed: {}.", why.trim_end_matches('.')),
+            "The figures cover what ran before; find the cause and run again.",
+        )
+        .with("errors", errors as f64, "count");
+    }
+    if attempts == 0 {
+        return Made::not_checked("Nothing was attempted.");
+    }
+    let share = errors as f64 / attempts as f64 * 100.0;
+    let outcome = graded(share, &ERRORS_DOUBT, &ERRORS_REFUSE);
+    let classes = codes.map_or_else(Vec::new, classes);
+    let named = match classes.is_empty() {
+        true => String::new(),
+        false => format!(": {}", text::few(&classes, 4)),
+    };
+    Made::of(
+        outcome,
+        format!(
+            "{} error{} in {} attempts ({} %), {} retries, {} reconnects{named}.",
+            text::count(errors),
+            text::plural(errors),
+            text::count(attempts),
+            text::plain(share),
+            text::count(totals.retries),
+            text::count(totals.reconnects)
+        ),
+        "Look at the errors' own words in the summary, and remove their cause or offer less.",
+    )
+    .with("errors", errors as f64, "count")
+    .with("errors, share", share, "percent of all attempts")
+    .with("retries", totals.retries as f64, "count")
+    .with("reconnects", totals.reconnects as f64, "count")
+}
+
+fn failure<'a>(view: &View<'a>) -> Option<&'a str> {
+    match view.summary().map(|summary| &summary.end) {
+        Some(RunEnd::Failed(why)) => Some(why),
+        _ if view.run.state == RunState::Failed => Some("its record does not tell why"),
+        _ => None,
+    }
+}
+
+/// What kinds of errors there were, the most frequent first.
+fn classes(codes: &ErrorsByCode) -> Vec<String> {
+    let mut sums: Vec<(&str, u64, Vec<&str>)> = Vec::new();
+    for (code, error) in codes {
+        let class = class(code);
+        match sums.iter_mut().find(|(name, ..)| *name == class) {
+            Some((_, sum, codes)) => {
+                *sum = sum.saturating_add(error.count);
+                codes.push(code);
+            }
+            None => sums.push((class, error.count, vec![code])),
+        }
+    }
+    sums.sort_by_key(|(_, sum, _)| std::cmp::Reverse(*sum));
+    sums.iter()
+        .map(|(class, sum, codes)| format!("{} {class} ({})", text::count(*sum), codes.join(", ")))
+        .collect()
+}
+
+/// The class of an error code: MySQL's numbers, SQLSTATE's classes, SQLite's primary codes.
+fn class(code: &str) -> &'static str {
+    match code {
+        "1213" | "1205" | "1020" | "3572" | "40001" | "40P01" | "55P03" | "5" | "6" => "conflicts",
+        "1062" | "1586" | "23505" | "19" => "duplicate keys",
+        "2002" | "2003" | "2006" | "2013" | "1053" | "1927" | "4031" | "57P01" | "57P02"
+        | "57P03" => "lost connections",
+        "1040" | "1203" | "1226" | "53300" => "refused connections",
+        "3024" | "1969" | "1317" | "57014" => "cancelled statements",
+        "1114" | "1021" | "28" | "53100" | "13" => "full disks or tables",
+        _ if code.starts_with("08") => "lost connections",
+        _ if code.starts_with("23") => "broken constraints",
+        _ if code.starts_with("42") => "bad statements",
+        _ => "other errors",
+    }
+}
+
+/// Whether an outcome speaks against a run.
+pub(crate) fn worse(one: Outcome, bad: bool) -> Outcome {
+    if bad { one.max(Outcome::Doubt) } else { one }
+}

@@ -1,0 +1,316 @@
+//! Checks 12, 14 and 15: whether work was done, what the server warns of, and whether it counted
+//! the same work as the client.
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::EventKind;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const WORK: Check = Check {
+    number: 12,
+    name: "work-done",
+    title: "Zero work, and figures too good to be true",
+    rule: "Refusal if no event ended, or if a database was to be used and got no statement; doubt \
+           if fewer than {0} rows per statement were found or changed, if a statement took less \
+           than {1} us over a connection, if rate times latency exceeds the sessions by {2} %, or \
+           if a log's stated time differs by {3} % from its count over its rate.",
+    thresholds: &[ROWS, STATEMENT_US, LITTLE, STATED_TIME],
+    make: work_done,
+};
+
+pub(super) const SERVER_WARNINGS: Check = Check {
+    number: 14,
+    name: "server-warnings",
+    title: "Deadlocks, lock waits and temporary files as the server counts them",
+    rule: "Doubt if the server counts {0} deadlocks or more per 100 events, or {1} temporary \
+           tables or files on disk or more per 100 events.",
+    thresholds: &[DEADLOCKS, ON_DISK],
+    make: server_warnings,
+};
+
+pub(super) const SERVER_COUNTERS: Check = Check {
+    number: 15,
+    name: "server-counters",
+    title: "The server's own counters of statements or transactions against the client's",
+    rule: "Doubt if they differ by more than {0} % and by more than {1} per second; needs {2} s.",
+    thresholds: &[COUNTERS_DIFFER, COUNTERS_ROOM, COUNTERS_LENGTH],
+    make: server_counters,
+};
+
+const ROWS: Threshold = Threshold {
+    name: "rows per statement",
+    value: 0.05,
+    unit: "ratio",
+    why: "a workload whose statements find nothing in nineteen of twenty cases runs on the wrong \
+          data",
+};
+const STATEMENT_US: Threshold = Threshold {
+    name: "mean time of a statement",
+    value: 5.0,
+    unit: "us",
+    why: "two system calls and two wake-ups on either side take longer on any machine",
+};
+const LITTLE: Threshold = Threshold {
+    name: "rate times latency above the sessions",
+    value: 5.0,
+    unit: "percent",
+    why: "Little's law: in a closed loop it cannot exceed them; the rest is rounding",
+};
+const STATED_TIME: Threshold = Threshold {
+    name: "stated time against count over rate",
+    value: 2.0,
+    unit: "percent",
+    why: "both are printed with more digits than that",
+};
+const DEADLOCKS: Threshold = Threshold {
+    name: "deadlocks",
+    value: 1.0,
+    unit: "per 100 events",
+    why: "as for errors: one in a hundred reaches the 99th percentile",
+};
+const ON_DISK: Threshold = Threshold {
+    name: "temporary tables or files on disk",
+    value: 10.0,
+    unit: "per 100 events",
+    why: "memory settings too small for the statements decide then over what is measured",
+};
+const COUNTERS_DIFFER: Threshold = Threshold {
+    name: "difference of the counters",
+    value: 10.0,
+    unit: "percent",
+    why: "the server's counters are read once a second, so that either end of a ten-second \
+          measurement is vague",
+};
+const COUNTERS_ROOM: Threshold = Threshold {
+    name: "difference always allowed",
+    value: 50.0,
+    unit: "per second",
+    why: "observers and monitoring ask statements of their own",
+};
+const COUNTERS_LENGTH: Threshold = Threshold {
+    name: "length",
+    value: 5.0,
+    unit: "s",
+    why: "in less, the vague seconds at either end are most of it",
+};
+
+fn work_done(view: &View) -> Made {
+    let totals = view.totals();
+    if totals.events == 0 {
+        return Made::refuse(
+            "No event ended within the measurement: nothing was measured.",
+            "Look at the errors, and whether the target answers at all; measure longer than one \
+             event takes.",
+        );
+    }
+    let queries = totals.queries();
+    if queries == 0 && !view.url().is_empty() && !view.imported() {
+        return Made::refuse(
+            format!(
+                "{} events ended and not one statement reached the database.",
+                text::count(totals.events)
+            ),
+            "Look at the script: its events do nothing.",
+        );
+    }
+    let signs = [
+        empty_results(view),
+        too_fast(view),
+        against_little(view),
+        stated_time(view),
+    ];
+    let faults: Vec<String> = signs.into_iter().flatten().collect();
+    let mut done = format!(
+        "{} events ended with {} statements",
+        text::count(totals.events),
+        text::count(queries)
+    );
+    if !view.imported() {
+        done += &format!(
+            ", {} rows and {} received",
+            text::count(totals.rows),
+            text::bytes(totals.bytes_in as f64)
+        );
+    }
+    let made = match faults.is_empty() {
+        true => Made::pass(done + "."),
+        false => Made::doubt(
+            format!("{} {done}.", text::sentence(&text::list(&faults))),
+            "Look at what the statements return: whether the tables hold what the workload \
+             expects, and whether something answers in the database's place.",
+        ),
+    };
+    made.with("events", totals.events as f64, "count")
+        .with("statements", queries as f64, "count")
+        .with("rows", totals.rows as f64, "count")
+}
+
+fn empty_results(view: &View) -> Option<String> {
+    let totals = view.totals();
+    let statements = totals.reads.saturating_add(totals.writes);
+    // Logs of other tools do not count rows.
+    let known = !view.imported() && statements > 0;
+    let rows = totals.rows as f64 / statements.max(1) as f64;
+    (known && rows < ROWS.value).then(|| {
+        format!(
+            "statements found or changed {} rows on average",
+            text::plain(rows)
+        )
+    })
+}
+
+fn too_fast(view: &View) -> Option<String> {
+    if view.embedded() || view.url().is_empty() {
+        return None;
+    }
+    let totals = view.totals();
+    let service = &view.summary()?.service;
+    let each_us = service.sum_ms * 1e3 / totals.queries() as f64;
+    (service.count > 0 && totals.queries() > 0 && each_us > 0.0 && each_us < STATEMENT_US.value)
+        .then(|| format!("a statement took {} us on average", text::plain(each_us)))
+}
+
+fn against_little(view: &View) -> Option<String> {
+    let summary = view.summary()?;
+    let drive = view.drive().filter(|drive| drive.open_loop.is_none())?;
+    let sessions = f64::from(drive.sessions);
+    let inside = summary.service.mean_ms / 1e3 * view.events_per_s()?;
+    // Of each session one event may have begun in the warm-up and one ended in the grace.
+    let rounds = summary.totals.events as f64 / sessions;
+    let bound = sessions * (1.0 + LITTLE.value / 100.0 + 2.0 / rounds.max(1.0));
+    (inside > bound).then(|| {
+        format!(
+            "rate times latency is {}, more than {sessions} sessions can make",
+            text::plain(inside)
+        )
+    })
+}
+
+/// What an importer found out about the time that a log states.
+fn stated_time(view: &View) -> Option<String> {
+    let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
+    let stated = number("import.stated_time_s")?;
+    let implied = number("import.implied_time_s").filter(|implied| *implied > 0.0)?;
+    let differ = (stated / implied - 1.0).abs() * 100.0;
+    (differ >= STATED_TIME.value).then(|| {
+        format!(
+            "the log states {}, but its count over its rate is {}",
+            text::seconds(stated),
+            text::seconds(implied)
+        )
+    })
+}
+
+fn server_warnings(view: &View) -> Made {
+    let Some(events_per_s) = view.events_per_s() else {
+        return Made::not_checked("No event ended.");
+    };
+    let per_100 = |names: &[&str]| {
+        let rate = names.iter().find_map(|name| view.mean(name))?;
+        Some(rate / events_per_s * 100.0)
+    };
+    let deadlocks = per_100(&[
+        "db.status.innodb_deadlocks",
+        "db.innodb.lock_deadlocks",
+        "db.database.deadlocks",
+    ]);
+    let on_disk = per_100(&["db.status.created_tmp_disk_tables", "db.database.temp_files"]);
+    let waits = per_100(&["db.status.innodb_row_lock_waits"]);
+    let counted = [
+        ("deadlocks", deadlocks, &DEADLOCKS),
+        ("temporary tables or files on disk", on_disk, &ON_DISK),
+    ];
+    if counted.iter().all(|(_, value, _)| value.is_none()) {
+        return Made::not_checked(
+            "The server's counters of deadlocks and temporary files were not observed.",
+        );
+    }
+    let mut seen = Vec::new();
+    let mut outcome = Outcome::Pass;
+    for (what, value, bound) in counted {
+        let Some(value) = value else { continue };
+        seen.push(format!("{} {what}", text::plain(value)));
+        if value >= bound.value {
+            outcome = Outcome::Doubt;
+        }
+    }
+    if let Some(waits) = waits {
+        seen.push(format!("{} row lock waits", text::plain(waits)));
+    }
+    Made::of(
+        outcome,
+        format!("The server counted {} per 100 events.", text::list(&seen)),
+        "Look at the server's report of its latest deadlock, at the order in which transactions \
+         lock, and at its memory for sorting and temporary tables.",
+    )
+    .with_some("deadlocks", deadlocks, "per 100 events")
+    .with_some("temporary tables or files on disk", on_disk, "per 100 events")
+    .with_some("row lock waits", waits, "per 100 events")
+}
+
+fn server_counters(view: &View) -> Made {
+    if view.embedded() {
+        return Made::not_checked("An embedded database counts no statements of its own.");
+    }
+    let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
+    if endpoints > 1 {
+        return Made::not_checked(format!(
+            "The statements went to {endpoints} endpoints, and the counters are those of one.",
+        ));
+    }
+    if !view.events(EventKind::Restart).is_empty() {
+        return Made::not_checked("The server was restarted, and its counters with it.");
+    }
+    let (client, covered_s) = view.covered();
+    if covered_s < COUNTERS_LENGTH.value {
+        return Made::not_checked(format!(
+            "{} are too short to compare counters that are read once a second.",
+            text::seconds(covered_s)
+        ));
+    }
+    let statements = client.queries() as f64 / covered_s;
+    if let Some(server) = view.mean("db.status.questions") {
+        return compared("statements", server, statements, statements);
+    }
+    let transactions = view.mean_sum(&["db.database.xact_commit", "db.database.xact_rollback"]);
+    if let Some(server) = transactions {
+        // A transaction is one statement where nothing else is said, and at most an event where
+        // the script has one transaction or more in each.
+        let fewest = client.events.min(client.queries()) as f64 / covered_s;
+        return compared("transactions", server, fewest, statements);
+    }
+    Made::not_checked(format!("{}.", view.why_not("db.status.questions")))
+}
+
+/// The server's rate against the range in which the client says it must be.
+fn compared(what: &str, server: f64, from: f64, to: f64) -> Made {
+    let room = |rate: f64| (rate * COUNTERS_DIFFER.value / 100.0).max(COUNTERS_ROOM.value);
+    let range = match from == to {
+        true => text::rate(from),
+        false => format!("{} to {}", text::rate(from), text::rate(to)),
+    };
+    let evidence = format!(
+        "The server counted {} {what} per second; the client's count gives {range}.",
+        text::rate(server)
+    );
+    let made = if server < from - room(from) {
+        Made::doubt(
+            evidence,
+            "Work that the client counted did not reach this server: look for a proxy, a cache, \
+             or another server behind the same name.",
+        )
+    } else if server > to + room(to) {
+        Made::doubt(
+            evidence,
+            "Other clients use this server: look at its connections, and keep it to the \
+             benchmark.",
+        )
+    } else {
+        Made::pass(evidence)
+    };
+    made.with("server", server, &format!("{what} per second"))
+        .with("client, fewest", from, &format!("{what} per second"))
+        .with("client, most", to, &format!("{what} per second"))
+}

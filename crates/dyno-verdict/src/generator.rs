@@ -1,0 +1,218 @@
+//! Checks 1 to 10: whether the load generator itself bent the figures.
+
+mod open_loop;
+mod samples;
+mod workers;
+
+#[cfg(test)]
+mod tests;
+
+use dyno_core::finding::Outcome;
+
+use crate::check::{Check, Made, Threshold, doubted, graded};
+use crate::text;
+use crate::view::View;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        number: 1,
+        name: "generator-ceiling",
+        title: "The rate against what the generator reaches with this script and no server",
+        rule: "Doubt from {0} % of the generator's own ceiling on, refusal from {1} % on.",
+        thresholds: &[CEILING_DOUBT, CEILING_REFUSE],
+        make: ceiling,
+    },
+    workers::CLIENT_CPU,
+    open_loop::SCHEDULE_LAG,
+    open_loop::OFFERED_RATE,
+    open_loop::ARRIVALS,
+    Check {
+        number: 6,
+        name: "clock",
+        title: "Source and resolution of the clock that latencies are taken with",
+        rule: "Doubt if the kernel reads its clock from a slow or coarse device, or if a tick is \
+               {0} % of the shortest percentile shown or more.",
+        thresholds: &[CLOCK_TICK],
+        make: clock,
+    },
+    workers::FAIRNESS,
+    samples::UNSERVED,
+    samples::SAMPLES,
+    Check {
+        number: 10,
+        name: "same-host",
+        title: "Whether the generator shares the server's machine, and what each took of it",
+        rule: "Always said; doubt only if the machine's CPUs were {0} % busy or more and the \
+               generator took more than {1} % of that.",
+        thresholds: &[SHARED_BUSY, SHARED_CLIENT],
+        make: same_host,
+    },
+];
+
+const CEILING_DOUBT: Threshold = Threshold {
+    name: "share of the ceiling, doubt",
+    value: 70.0,
+    unit: "percent",
+    why: "queueing theory: above 70 % of its own capacity a generator's queue lengthens every \
+          latency noticeably",
+};
+const CEILING_REFUSE: Threshold = Threshold {
+    name: "share of the ceiling, refusal",
+    value: 90.0,
+    unit: "percent",
+    why: "the figure is the generator's own",
+};
+const CLOCK_TICK: Threshold = Threshold {
+    name: "tick of the clock",
+    value: 1.0,
+    unit: "percent of the shortest percentile",
+    why: "half of the two digits in which latencies are compared",
+};
+const SHARED_BUSY: Threshold = Threshold {
+    name: "busy CPU of the host",
+    value: 95.0,
+    unit: "percent",
+    why: "a closed loop on one machine uses what is there, so that this alone is no fault",
+};
+const SHARED_CLIENT: Threshold = Threshold {
+    name: "the generator's part of the busy CPU",
+    value: 50.0,
+    unit: "percent",
+    why: "from there on the machine was busier with asking than with answering",
+};
+
+fn ceiling(view: &View) -> Made {
+    if view.embedded() {
+        return Made::not_checked(
+            "An embedded database works inside of the generator: there is no server to take \
+             away, and no ceiling of the generator alone.",
+        );
+    }
+    let Some(calibration) = &view.context.calibration else {
+        return Made::not_checked(
+            "No calibration of this script against a null target on this host was at hand.",
+        );
+    };
+    let (Some(rate), true) = (view.events_per_s(), calibration.ceiling_per_s > 0.0) else {
+        return Made::not_checked("No event ended, or the calibration is empty.");
+    };
+    let share = rate / calibration.ceiling_per_s * 100.0;
+    let outcome = graded(share, &CEILING_DOUBT, &CEILING_REFUSE);
+    let other = match view.drive() {
+        Some(drive) if drive.workers != calibration.workers => format!(
+            ", which was measured with {} worker{} instead of {}",
+            calibration.workers,
+            text::plural(calibration.workers.into()),
+            drive.workers
+        ),
+        _ => String::new(),
+    };
+    Made::of(
+        outcome,
+        format!(
+            "The run reached {} events per second, {} % of the {} that the generator can offer \
+             with no server behind it{other}.",
+            text::rate(rate),
+            text::plain(share),
+            text::rate(calibration.ceiling_per_s)
+        ),
+        "Give the generator more --workers on a host with more cores, or a cheaper script, and \
+         calibrate again.",
+    )
+    .with("events", rate, "per second")
+    .with("ceiling", calibration.ceiling_per_s, "per second")
+    .with("share of the ceiling", share, "percent")
+    .with("client CPU of the calibration", calibration.cpu_us_per_event, "us per event")
+    .with("99.9th percentile of the calibration", calibration.p999_ms, "ms")
+}
+
+/// Clock sources that cost a trip to a device, or that tick coarsely (Linux kernel documentation,
+/// "Clock sources, Clock events, sched_clock() and delay timers").
+const SLOW_CLOCKS: [&str; 4] = ["acpi_pm", "hpet", "jiffies", "pit"];
+
+fn clock(view: &View) -> Made {
+    let Some(source) = view.run.fact("host.clock.source") else {
+        return Made::not_checked(format!("{}.", view.why_not("host.clock.source")));
+    };
+    let resolution: Option<f64> = view
+        .run
+        .fact("host.clock.resolution_ns")
+        .and_then(|ns| ns.trim().parse().ok());
+    let shortest_ms = view
+        .latency()
+        .into_iter()
+        .flat_map(|latency| &latency.percentiles)
+        .filter_map(|percentile| percentile.value_ms)
+        .filter(|ms| *ms > 0.0)
+        .reduce(f64::min);
+    let tick = resolution
+        .zip(shortest_ms)
+        .map(|(ns, ms)| ns / 1e6 / ms * 100.0);
+    let slow = SLOW_CLOCKS.contains(&source.trim());
+    let coarse = tick.is_some_and(|tick| tick >= CLOCK_TICK.value);
+    let outcome = if slow || coarse { Outcome::Doubt } else { Outcome::Pass };
+    let ticks = resolution.map_or_else(String::new, |ns| {
+        format!(", with a resolution of {} ns", text::plain(ns))
+    });
+    Made::of(
+        outcome,
+        format!("The clock source is {}{ticks}.", source.trim()),
+        "Let the kernel use the CPU's own counter: see \
+         /sys/devices/system/clocksource/clocksource0/available_clocksource.",
+    )
+    .with_some("resolution", resolution, "ns")
+    .with_some("tick", tick, "percent of the shortest percentile")
+}
+
+fn same_host(view: &View) -> Made {
+    if view.embedded() {
+        return Made::pass("The database is embedded: generator and database are one process.");
+    }
+    if view.url().is_empty() && !view.imported() {
+        return Made::not_checked("The script used no database.");
+    }
+    match view.same_host() {
+        None => Made::not_checked(match view.run.fact("server.same_host") {
+            Some(_) => "Whether the server works on this host could not be found out.".to_owned(),
+            None => format!("{}.", view.why_not("server.same_host")),
+        }),
+        Some(false) => Made::pass("The server works on another host than the generator."),
+        Some(true) => shared(view),
+    }
+}
+
+fn shared(view: &View) -> Made {
+    let client = view.mean_sum(&["client.cpu.user", "client.cpu.system"]);
+    let server = view.mean_sum(&["server.cpu.user", "server.cpu.system"]);
+    let busy = view.host_busy();
+    let (Some(client), Some(busy), Some(cpus)) = (client, busy, view.cpus()) else {
+        return Made::pass(
+            "The generator works on the server's host; how much of its CPUs each took was not \
+             observed.",
+        );
+    };
+    let busy_cores = busy / 100.0 * cpus;
+    let part = if busy_cores > 0.0 { client / busy_cores * 100.0 } else { 0.0 };
+    let outcome = match busy >= SHARED_BUSY.value {
+        true => doubted(part, &SHARED_CLIENT),
+        false => Outcome::Pass,
+    };
+    let servers = server.map_or_else(String::new, |server| {
+        format!(", the server {}", text::plain(server))
+    });
+    Made::of(
+        outcome,
+        format!(
+            "The generator works on the server's host: of its {} CPUs {} % were busy; the \
+             generator took {} cores{servers}.",
+            text::plain(cpus),
+            text::plain(busy),
+            text::plain(client)
+        ),
+        "Run the generator on a host of its own.",
+    )
+    .with("busy CPU of the host", busy, "percent")
+    .with("generator", client, "cores")
+    .with_some("server", server, "cores")
+    .with("generator's part of the busy CPU", part, "percent")
+}

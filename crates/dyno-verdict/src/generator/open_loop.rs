@@ -1,0 +1,359 @@
+//! Checks 3 to 5: an open loop's schedule, its backlog and its arrivals. A closed loop has none of
+//! them.
+
+use dyno_core::finding::Outcome;
+use dyno_core::plan::{Arrivals, OpenLoop};
+use dyno_core::summary::{LatencySummary, OpenLoopSummary};
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const SCHEDULE_LAG: Check = Check {
+    number: 3,
+    name: "schedule-lag",
+    title: "How late the generator itself began events, and its share of the response times",
+    rule: "Doubt if the generator's own lag is {0} % of the mean response time or more and {1} ms \
+           or more, or {2} % of a percentile up to the 99th and {3} ms or more; refusal if it is \
+           {4} % of the mean and {1} ms or more.",
+    thresholds: &[LAG_MEAN, LAG_MS, LAG_PERCENTILE, LAG_TAIL_MS, LAG_REFUSE],
+    make: schedule_lag,
+};
+
+pub(super) const OFFERED_RATE: Check = Check {
+    number: 4,
+    name: "offered-rate",
+    title: "Achieved against offered rate, and the backlog's growth",
+    rule: "Doubt if less than {0} % of the offered rate was achieved, beyond what chance explains, \
+           or if the backlog grew by {1} % of the arrivals or more from the first to the last \
+           third of the measurement: response times then depend on the run's length.",
+    thresholds: &[ACHIEVED, BACKLOG_GROWTH],
+    make: offered_rate,
+};
+
+pub(super) const ARRIVALS: Check = Check {
+    number: 5,
+    name: "arrivals",
+    title: "Arrivals against the declared law",
+    rule: "Doubt if the arrivals per second are not Poisson's, or not constant, where the plan \
+           declares it: significance {0}, beyond {1} ms of disorder between intervals; needs {2} \
+           whole intervals with {3} arrivals each.",
+    thresholds: &[SIGNIFICANCE, DISORDER_MS, INTERVALS, ARRIVALS_FEW],
+    make: arrivals,
+};
+
+const LAG_MEAN: Threshold = Threshold {
+    name: "lag in the mean response time",
+    value: 10.0,
+    unit: "percent",
+    why: "a tenth is what two figures must usually differ by to be told apart",
+};
+const LAG_PERCENTILE: Threshold = Threshold {
+    name: "lag's percentile against the response time's",
+    value: 50.0,
+    unit: "percent",
+    why: "the slowest events are not those that began latest, so that this is an upper bound",
+};
+const LAG_MS: Threshold = Threshold {
+    name: "lag that matters",
+    value: 1.0,
+    unit: "ms",
+    why: "below it are a timer's slack and the wake-up of a thread on a host that is busy",
+};
+const LAG_TAIL_MS: Threshold = Threshold {
+    name: "lag of a percentile that matters",
+    value: 5.0,
+    unit: "ms",
+    why: "a time slice of the scheduler, which a thread waits for on a host that has no CPU free",
+};
+const LAG_REFUSE: Threshold = Threshold {
+    name: "lag in the mean response time, refusal",
+    value: 50.0,
+    unit: "percent",
+    why: "the response times are the generator's own",
+};
+const ACHIEVED: Threshold = Threshold {
+    name: "achieved of offered",
+    value: 98.0,
+    unit: "percent",
+    why: "what was in flight at the end explains a percent of a short run, no more",
+};
+const BACKLOG_GROWTH: Threshold = Threshold {
+    name: "growth of the backlog",
+    value: 1.0,
+    unit: "percent of the arrivals",
+    why: "a queue that is served in time has no trend",
+};
+const SIGNIFICANCE: Threshold = Threshold {
+    name: "significance",
+    value: 0.001,
+    unit: "probability",
+    why: "one run in a thousand is doubted wrongly",
+};
+const DISORDER_MS: Threshold = Threshold {
+    name: "disorder between intervals",
+    value: 10.0,
+    unit: "ms",
+    why: "workers end their intervals one after the other, on a busy host milliseconds apart",
+};
+const INTERVALS: Threshold = Threshold {
+    name: "intervals",
+    value: 10.0,
+    unit: "count",
+    why: "the variance of fewer says nothing",
+};
+const ARRIVALS_FEW: Threshold = Threshold {
+    name: "arrivals per interval",
+    value: 5.0,
+    unit: "count",
+    why: "below it the chi-square approximation does not hold",
+};
+
+const CLOSED: &str = "In a closed loop nothing is scheduled: the next event begins when the last \
+                      one has ended.";
+const UNFINISHED: &str = "A run that never finished has no figures of its schedule.";
+
+/// The open loop's figures, or why there are none.
+fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, Made> {
+    if !view.open_loop() {
+        return Err(Made::not_checked(match view.drive() {
+            Some(_) => CLOSED,
+            None => "How the run was driven is not known.",
+        }));
+    }
+    let open = view.summary().and_then(|summary| summary.open_loop.as_ref());
+    open.ok_or_else(|| Made::not_checked(UNFINISHED))
+}
+
+fn schedule_lag(view: &View) -> Made {
+    let open = match figures(view) {
+        Ok(open) => open,
+        Err(made) => return made,
+    };
+    let lag = &open.pacing_lag;
+    let response = view.summary().and_then(|summary| summary.response.as_ref());
+    let Some(response) = response.filter(|r| r.count > 0 && lag.count > 0 && r.mean_ms > 0.0) else {
+        return Made::not_checked("No lag or no response time was recorded.");
+    };
+    // Only events that found a session free have a lag of their own; the others waited for one.
+    let mean_share = lag.sum_ms / response.sum_ms * 100.0;
+    let worst = worst_percentile(lag, response);
+    let long = lag.mean_ms >= LAG_MS.value;
+    let tail = worst.is_some_and(|(_, lag_ms, share)| {
+        share >= LAG_PERCENTILE.value && lag_ms >= LAG_TAIL_MS.value
+    });
+    let outcome = if long && mean_share >= LAG_REFUSE.value {
+        Outcome::Refuse
+    } else if (long && mean_share >= LAG_MEAN.value) || tail {
+        Outcome::Doubt
+    } else {
+        Outcome::Pass
+    };
+    let percentile = worst.map_or_else(String::new, |(percent, ms, share)| {
+        format!(
+            "; its p{percent} is {}, {} % of the response time's",
+            text::ms(ms),
+            text::plain(share)
+        )
+    });
+    Made::of(
+        outcome,
+        format!(
+            "The generator began events {} late on average, {} % of the mean response time{percentile}.",
+            text::ms(lag.mean_ms),
+            text::plain(mean_share)
+        ),
+        "Give the generator CPUs of its own, or more --workers; look at the waits for a CPU in \
+         client-cpu.",
+    )
+    .with("mean lag", lag.mean_ms, "ms")
+    .with("lag in the mean response time", mean_share, "percent")
+    .with_some("worst share of a percentile", worst.map(|(.., share)| share), "percent")
+}
+
+/// The percentile whose lag is the largest part of its response time: which, lag, share. Beyond
+/// the 99th a handful of wake-ups decides.
+fn worst_percentile(lag: &LatencySummary, response: &LatencySummary) -> Option<(f64, f64, f64)> {
+    let common = response.percentiles.iter().filter(|p| p.percent <= 99.0);
+    let shares = common.filter_map(|of_response| {
+        let of_lag = lag.percentiles.iter().find(|p| p.percent == of_response.percent)?;
+        let (lag_ms, response_ms) = (of_lag.value_ms?, of_response.value_ms?);
+        (response_ms > 0.0).then(|| {
+            (of_response.percent, lag_ms, lag_ms / response_ms * 100.0)
+        })
+    });
+    shares.max_by(|one, other| one.2.total_cmp(&other.2))
+}
+
+fn offered_rate(view: &View) -> Made {
+    let open = match figures(view) {
+        Ok(open) => open,
+        Err(made) => return made,
+    };
+    let arrivals = open.offered_per_s * view.length_s;
+    if arrivals.is_nan() || arrivals < 1.0 {
+        return Made::not_checked("Not one event was to arrive within the measurement.");
+    }
+    let achieved = open.achieved_per_s / open.offered_per_s * 100.0;
+    // Three standard deviations of a Poisson count of so many arrivals; a constant rate is one
+    // arrival off at most.
+    let chance = match view.drive().and_then(|drive| drive.open_loop) {
+        Some(OpenLoop { arrivals: Arrivals::Constant, .. }) => 100.0 / arrivals,
+        _ => 300.0 / arrivals.sqrt(),
+    };
+    let growth = backlog_growth(view).map(|growth| growth / arrivals * 100.0);
+    let short = achieved < ACHIEVED.value - chance;
+    let growing = growth.is_some_and(|growth| growth >= BACKLOG_GROWTH.value);
+    let outcome = if short || growing { Outcome::Doubt } else { Outcome::Pass };
+    let trend = match growing {
+        true => ", growing from second to second",
+        false => "",
+    };
+    Made::of(
+        outcome,
+        format!(
+            "{} of {} events per second offered were achieved ({} %); {} were waiting at the \
+             end, {} at most{trend}.",
+            text::rate(open.achieved_per_s),
+            text::rate(open.offered_per_s),
+            text::plain(achieved),
+            text::count(open.backlog),
+            text::count(open.backlog_max)
+        ),
+        "The target, or so many sessions, cannot take this rate: the achieved rate is its \
+         capacity, and response times measure the queue. Offer less, or give it more sessions.",
+    )
+    .with("offered", open.offered_per_s, "per second")
+    .with("achieved", open.achieved_per_s, "per second")
+    .with("achieved of offered", achieved, "percent")
+    .with("explained by chance", chance, "percent")
+    .with("backlog at the end", open.backlog as f64, "count")
+    .with_some("growth of the backlog", growth, "percent of the arrivals")
+}
+
+/// By how many events the backlog's last third is longer than its first, if it is in between in
+/// the middle: a queue that a short stall left behind and that is served again is no growth.
+fn backlog_growth(view: &View) -> Option<f64> {
+    let backlog: Vec<f64> = view.course.iter().map(|bin| bin.backlog as f64).collect();
+    let third = backlog.len() / 3;
+    if third == 0 {
+        return None;
+    }
+    let [first, middle, last] = [
+        &backlog[..third],
+        &backlog[third..backlog.len() - third],
+        &backlog[backlog.len() - third..],
+    ]
+    .map(|part| part.iter().sum::<f64>() / part.len() as f64);
+    Some(if first <= middle && middle <= last { last - first } else { 0.0 })
+}
+
+fn arrivals(view: &View) -> Made {
+    let open = match view.drive().and_then(|drive| drive.open_loop) {
+        Some(open) => open,
+        None => {
+            return Made::not_checked(match view.drive() {
+                Some(_) => CLOSED,
+                None => "How the run was driven is not known.",
+            });
+        }
+    };
+    let errors: u64 = view.course.iter().map(|bin| bin.counters.errors).sum();
+    if errors > 0 {
+        return Made::not_checked(
+            "Events with errors are begun again, so that ends do not tell of arrivals.",
+        );
+    }
+    let counts = arrivals_per_bin(view);
+    let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
+    if (counts.len() as f64) < INTERVALS.value || mean < ARRIVALS_FEW.value {
+        return Made::not_checked(format!(
+            "{} whole intervals with {} arrivals each are too few.",
+            counts.len(),
+            text::plain(mean)
+        ));
+    }
+    match open.arrivals {
+        Arrivals::Poisson => poisson(&counts, mean),
+        Arrivals::Constant => constant(&counts, mean),
+    }
+}
+
+/// Arrivals of each bin but the first: what ended, and how much more was waiting or under way at
+/// its end than at its beginning. Bins of unusual length are left out, for a count must mean the
+/// same everywhere.
+fn arrivals_per_bin(view: &View) -> Vec<u64> {
+    let lengths: Vec<f64> = view.course.iter().map(|bin| bin.length_s).collect();
+    let usual = dyno_stats::median(&lengths).unwrap_or(1.0);
+    view.course
+        .windows(2)
+        .filter(|pair| (pair[1].length_s / usual - 1.0).abs() < 0.02)
+        .map(|pair| {
+            let inside = |bin: &crate::view::Bin| bin.backlog.saturating_add(bin.concurrency.into());
+            (pair[1].counters.events)
+                .saturating_add(inside(&pair[1]))
+                .saturating_sub(inside(&pair[0]))
+        })
+        .collect()
+}
+
+fn poisson(counts: &[u64], mean: f64) -> Made {
+    let Some(test) = dyno_stats::tests::poisson_dispersion(counts) else {
+        return Made::not_checked("The arrivals have no dispersion to test.");
+    };
+    let index = test.statistic / (counts.len() - 1) as f64;
+    // An interval that ends late by this much takes as many arrivals from the next one.
+    let disorder = 2.0 * mean * (DISORDER_MS.value / 1e3).powi(2);
+    let outcome = match test.p < SIGNIFICANCE.value && (index < 1.0 || index > 1.0 + disorder) {
+        true => Outcome::Doubt,
+        false => Outcome::Pass,
+    };
+    Made::of(
+        outcome,
+        format!(
+            "The arrivals per interval have {} times the variance of a Poisson process (p = {}).",
+            text::plain(index),
+            text::plain(test.p)
+        ),
+        ARRIVALS_ADVICE,
+    )
+    .with("index of dispersion", index, "ratio")
+    .with("p", test.p, "probability")
+    .with("allowed for disorder", 1.0 + disorder, "ratio")
+}
+
+fn constant(counts: &[u64], mean: f64) -> Made {
+    // One arrival off at either end, and what late ends of intervals move.
+    let room = 2.0 + 3.0 * mean * DISORDER_MS.value / 1e3;
+    let off = counts
+        .iter()
+        .map(|count| (*count as f64 - mean).abs())
+        .fold(0.0, f64::max);
+    let beyond = counts
+        .iter()
+        .filter(|count| (**count as f64 - mean).abs() > room)
+        .count();
+    // A single late interval disturbs itself and the next one.
+    let outcome = match beyond > 2 + counts.len() / 20 {
+        true => Outcome::Doubt,
+        false => Outcome::Pass,
+    };
+    Made::of(
+        outcome,
+        format!(
+            "{} arrivals per interval on average, at most {} off, {beyond} of {} intervals \
+             beyond {}.",
+            text::plain(mean),
+            text::plain(off),
+            counts.len(),
+            text::plain(room)
+        ),
+        ARRIVALS_ADVICE,
+    )
+    .with("mean", mean, "arrivals per interval")
+    .with("largest difference", off, "arrivals")
+    .with("allowed", room, "arrivals")
+}
+
+const ARRIVALS_ADVICE: &str = "The generator did not keep its schedule: look at client-cpu and \
+                               schedule-lag.";

@@ -1,0 +1,176 @@
+//! Checks 8 and 9: what was not served or not recorded, and how many samples percentiles rest on.
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::RunState;
+use dyno_core::summary::LatencySummary;
+
+use crate::check::{Check, Made, Threshold, graded};
+use crate::text;
+use crate::view::View;
+
+pub(super) const UNSERVED: Check = Check {
+    number: 8,
+    name: "unserved",
+    title: "Events late, dropped, unserved or in flight at the end",
+    rule: "Doubt if {0} % or more of the events were due or begun and never ended, for their \
+           latencies are missing, or if the run never finished.",
+    thresholds: &[MISSING],
+    make: unserved,
+};
+
+pub(super) const SAMPLES: Check = Check {
+    number: 9,
+    name: "samples",
+    title: "Latencies beyond the histogram, and samples behind each percentile",
+    rule: "Doubt if a latency lies beyond the histogram's bound, refusal from {0} % on; doubt if \
+           the run has fewer than {1} events, or shows a percentile with fewer than {2} samples \
+           on either side of it.",
+    thresholds: &[CLIPPED, EVENTS_FEW, BEYOND],
+    make: samples,
+};
+
+const MISSING: Threshold = Threshold {
+    name: "events without an end",
+    value: 0.1,
+    unit: "percent",
+    why: "from a thousandth on they would change the 99.9th percentile, and they are the \
+          slowest of all",
+};
+const CLIPPED: Threshold = Threshold {
+    name: "latencies beyond the bound",
+    value: 1.0,
+    unit: "percent",
+    why: "the 99th percentile is then the bound and no measurement",
+};
+const EVENTS_FEW: Threshold = Threshold {
+    name: "events",
+    value: 100.0,
+    unit: "count",
+    why: "with fewer the 95th percentile has less than five samples beyond it",
+};
+const BEYOND: Threshold = Threshold {
+    name: "samples on either side of a percentile",
+    value: 5.0,
+    unit: "count",
+    why: "the normal approximation of a binomial needs five on either side",
+};
+
+fn unserved(view: &View) -> Made {
+    let Some(summary) = view.summary() else {
+        return Made::doubt(
+            "The run never finished: what was in flight when it ended is not known.",
+            "Find out why the process ended; the figures cover what was saved before.",
+        );
+    };
+    if view.imported() {
+        return Made::not_checked("The log does not tell what was in flight or dropped.");
+    }
+    let backlog = summary.open_loop.as_ref().map_or(0, |open| open.backlog);
+    let missing = backlog.saturating_add(summary.events_unfinished);
+    let events = summary.totals.events;
+    let all = events.saturating_add(missing);
+    if all == 0 {
+        return Made::not_checked("No event was begun.");
+    }
+    let share = missing as f64 / all as f64 * 100.0;
+    // Whoever ends a run by hand takes the last events away, and knows it.
+    let stopped = view.run.state == RunState::Interrupted;
+    let outcome = match share >= MISSING.value && !stopped {
+        true => Outcome::Doubt,
+        false => Outcome::Pass,
+    };
+    let by_hand = if stopped { "; the user ended the run" } else { "" };
+    Made::of(
+        outcome,
+        format!(
+            "{} events ended, {} of them after the time limit; {} were begun and did not end, \
+             and {} were due and not begun{by_hand}.",
+            text::count(events),
+            text::count(summary.events_in_grace),
+            text::count(summary.events_unfinished),
+            text::count(backlog)
+        ),
+        "Let events in flight end with a longer --grace, or offer less.",
+    )
+    .with("ended in the grace", summary.events_in_grace as f64, "count")
+    .with("begun and not ended", summary.events_unfinished as f64, "count")
+    .with("due and not begun", backlog as f64, "count")
+    .with("without an end", share, "percent")
+}
+
+fn samples(view: &View) -> Made {
+    let Some(latency) = view.latency() else {
+        return Made::not_checked("A run that never finished has no distribution as a whole.");
+    };
+    let service = view.summary().map(|summary| &summary.service);
+    let clipped = service
+        .into_iter()
+        .chain([latency])
+        .map(|latency| latency.clipped)
+        .max()
+        .unwrap_or(0);
+    if latency.count == 0 {
+        return Made::not_checked("No latency was recorded.");
+    }
+    let share = clipped as f64 / latency.count as f64 * 100.0;
+    let thin = thin(latency);
+    let few = (latency.count as f64) < EVENTS_FEW.value;
+    let mut outcome = graded(share, &ANY_CLIPPED, &CLIPPED);
+    if few || !thin.is_empty() {
+        outcome = outcome.max(Outcome::Doubt);
+    }
+    Made::of(
+        outcome,
+        evidence(latency, clipped, &thin),
+        "Measure longer, or show lower percentiles; latencies of an hour and more are not for \
+         this histogram.",
+    )
+    .with("samples", latency.count as f64, "count")
+    .with("beyond the bound", clipped as f64, "count")
+    .with("beyond the bound, share", share, "percent")
+}
+
+/// One is enough to doubt.
+const ANY_CLIPPED: Threshold = Threshold {
+    name: "any latency beyond the bound",
+    value: f64::MIN_POSITIVE,
+    unit: "percent",
+    why: "the mean and the maximum are wrong",
+};
+
+fn evidence(latency: &LatencySummary, clipped: u64, thin: &[String]) -> String {
+    let withheld: Vec<String> = latency
+        .percentiles
+        .iter()
+        .filter(|percentile| percentile.value_ms.is_none())
+        .map(|percentile| percentile.percent.to_string())
+        .collect();
+    let mut evidence = format!("{} latencies were recorded", text::count(latency.count));
+    if clipped > 0 {
+        evidence += &format!(", {} beyond the histogram's bound", text::count(clipped));
+    }
+    if !thin.is_empty() {
+        evidence += &format!(", too few for p{} which is shown", thin.join(" and p"));
+    }
+    if !withheld.is_empty() {
+        evidence += &format!(", too few for p{}, withheld", withheld.join(" and p"));
+    }
+    evidence + "."
+}
+
+/// Percentiles that are shown with too few samples beyond them.
+fn thin(latency: &LatencySummary) -> Vec<String> {
+    latency
+        .percentiles
+        .iter()
+        .filter(|percentile| percentile.value_ms.is_some())
+        .filter(|percentile| percentile.percent > 0.0 && percentile.percent < 100.0)
+        .filter(|percentile| {
+            let above = latency.count as f64 * (1.0 - percentile.percent / 100.0);
+            let below = latency.count as f64 * percentile.percent / 100.0;
+            // A hair less is rounding: 5,000 samples carry p99.9.
+            above.min(below) < BEYOND.value - 1e-6
+        })
+        .map(|percentile| percentile.percent.to_string())
+        .collect()
+}

@@ -1,0 +1,279 @@
+//! Checks 29 to 35: the machine under the server and the generator.
+
+mod disk;
+mod resources;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use resources::THROTTLED;
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::EventKind;
+
+use crate::check::{Check, Made, Threshold, doubted};
+use crate::text;
+use crate::view::View;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        number: 29,
+        name: "cpu-frequency",
+        title: "Governor, turbo and the course of the CPU's frequency",
+        rule: "Doubt if the fastest CPU's frequency fell by {0} % or more from the first to the \
+               last third of the measurement; needs {1} samples. Governor and turbo are said.",
+        thresholds: &[SLOWED, SAMPLES],
+        make: frequency,
+    },
+    resources::RESOURCES,
+    disk::DISK,
+    Check {
+        number: 32,
+        name: "network",
+        title: "Round trip, retransmitted segments and dropped packets",
+        rule: "Doubt if {0} % of the TCP segments or more were sent again, or {1} packets per \
+               second or more were dropped.",
+        thresholds: &[RETRANSMITS, DROPS],
+        make: network,
+    },
+    Check {
+        number: 33,
+        name: "kernel-log",
+        title: "The kernel's log: out of memory, I/O errors, machine checks, hung tasks",
+        rule: "Doubt if the kernel complained during the measurement.",
+        thresholds: &[],
+        make: kernel_log,
+    },
+    Check {
+        number: 34,
+        name: "other-processes",
+        title: "CPU of processes that are neither the generator nor the server",
+        rule: "Doubt if they used {0} % of the host's CPUs or more over the measurement.",
+        thresholds: &[OTHERS],
+        make: other_processes,
+    },
+    Check {
+        number: 35,
+        name: "clock-steps",
+        title: "Steps of the wall clock against the monotonic clock",
+        rule: "Doubt if the wall clock was set by {0} ms or more within a second.",
+        thresholds: &[STEP],
+        make: clock_steps,
+    },
+];
+
+const SLOWED: Threshold = Threshold {
+    name: "fall of the frequency",
+    value: 10.0,
+    unit: "percent",
+    why: "a turbo that runs out of its thermal budget costs 10 to 30 %",
+};
+const SAMPLES: Threshold = Threshold {
+    name: "samples",
+    value: 9.0,
+    unit: "count",
+    why: "three in each third",
+};
+const RETRANSMITS: Threshold = Threshold {
+    name: "segments sent again",
+    value: 1.0,
+    unit: "percent",
+    why: "each costs 200 ms at least (RFC 6298 and its Linux minimum), which the 99th percentile \
+          then shows",
+};
+const DROPS: Threshold = Threshold {
+    name: "packets dropped",
+    value: 10.0,
+    unit: "per second",
+    why: "single drops are stray broadcasts",
+};
+/// Also the bound of what may pass as other load for a while, see `time::other_load`.
+pub(crate) const OTHERS: Threshold = Threshold {
+    name: "CPU of other processes",
+    value: 15.0,
+    unit: "percent of the host",
+    why: "monitoring, logging and the kernel's own threads stay below a tenth; a compilation or \
+          a backup does not",
+};
+const STEP: Threshold = Threshold {
+    name: "step of the wall clock",
+    value: 50.0,
+    unit: "ms",
+    why: "time services slew by 0.5 ms a second at most; between two readings of the clocks a \
+          busy host may lie ten milliseconds",
+};
+
+fn frequency(view: &View) -> Made {
+    let facts = [
+        ("governor", view.run.fact("host.cpu.governor")),
+        ("turbo", view.run.fact("host.cpu.turbo")),
+    ];
+    let said: Vec<String> = facts
+        .iter()
+        .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)))
+        .collect();
+    let values = view.values("host.cpu_frequency.max");
+    if (values.len() as f64) < SAMPLES.value {
+        return match said.is_empty() {
+            true => Made::not_checked(format!("{}.", view.why_not("host.cpu_frequency"))),
+            false => Made::not_checked(format!(
+                "The frequency's course is not known, only the {}.",
+                text::list(&said)
+            )),
+        };
+    }
+    let third = values.len() / 3;
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (first, last) = (mean(&values[..third]), mean(&values[values.len() - third..]));
+    let fall = if first > 0.0 { (1.0 - last / first) * 100.0 } else { 0.0 };
+    let named = match said.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", said.join(", ")),
+    };
+    Made::of(
+        doubted(fall, &SLOWED),
+        format!(
+            "The fastest CPU ran at {} MHz in the first third and {} MHz in the last{named}.",
+            text::plain(first),
+            text::plain(last)
+        ),
+        "Let the machine cool down, fix the frequency (governor performance, turbo off), and run \
+         again.",
+    )
+    .with("first third", first, "mhz")
+    .with("last third", last, "mhz")
+    .with("fall", fall, "percent")
+}
+
+fn network(view: &View) -> Made {
+    if view.embedded() {
+        return Made::not_checked("An embedded database has no network.");
+    }
+    let segments = view
+        .mean("host.tcp.retransmits")
+        .zip(view.mean("host.tcp.out_segments"));
+    let dropped = ["].rx_drops", "].tx_drops"]
+        .iter()
+        .filter_map(|after| view.devices_mean("host.network[", after))
+        .reduce(|one, other| one + other);
+    let trip = dyno_stats::median(&view.values("db.round_trip"));
+    let again = segments.map(|(again, all)| if all > 0.0 { again / all * 100.0 } else { 0.0 });
+    let (None, None) = (again, dropped) else {
+        return network_seen(again, dropped, trip);
+    };
+    Made::not_checked(format!("{}.", view.why_not("host.tcp")))
+}
+
+fn network_seen(again: Option<f64>, dropped: Option<f64>, trip: Option<f64>) -> Made {
+    let mut outcome = Outcome::Pass;
+    let mut seen = Vec::new();
+    if let Some(again) = again {
+        outcome = outcome.max(doubted(again, &RETRANSMITS));
+        seen.push(format!("{} % of the segments were sent again", text::plain(again)));
+    }
+    if let Some(dropped) = dropped {
+        outcome = outcome.max(doubted(dropped, &DROPS));
+        seen.push(format!("{} packets were dropped a second", text::plain(dropped)));
+    }
+    if let Some(trip) = trip {
+        seen.push(format!("a round trip took the observer {}", text::ms(trip)));
+    }
+    Made::of(
+        outcome,
+        text::sentence(&text::list(&seen)),
+        "Look at the interface's own counters (ip -s link, ethtool -S) and at what else uses the \
+         path.",
+    )
+    .with_some("segments sent again", again, "percent")
+    .with_some("packets dropped", dropped, "per second")
+    .with_some("round trip, median", trip, "ms")
+}
+
+fn kernel_log(view: &View) -> Made {
+    let lines: Vec<String> = view
+        .events(EventKind::Note)
+        .iter()
+        .filter_map(|event| event.text.strip_prefix("kernel: "))
+        .map(str::to_owned)
+        .collect();
+    let kills = view
+        .ends("host.oom_kills")
+        .map_or(0.0, |(first, last)| last - first);
+    if !lines.is_empty() || kills > 0.0 {
+        let killed = match kills > 0.0 {
+            true => format!("The kernel killed {} processes for memory. ", text::plain(kills)),
+            false => String::new(),
+        };
+        let said = match lines.is_empty() {
+            true => String::new(),
+            false => format!("The kernel's log says: {}.", text::few(&lines, 3)),
+        };
+        return Made::doubt(
+            format!("{killed}{said}").trim().to_owned(),
+            "See the kernel's log (dmesg -T) around the run.",
+        )
+        .with("lines that matter", lines.len() as f64, "count")
+        .with("processes killed for memory", kills, "count");
+    }
+    match view.run.fact("host.kernel_log.readable") {
+        Some("yes") => Made::pass("The kernel's log holds nothing that matters from this time.")
+            .with("lines that matter", 0.0, "count"),
+        Some(_) => Made::not_checked("The kernel's log is not readable for this user."),
+        None => Made::not_checked(format!("{}.", view.why_not("host.kernel_log"))),
+    }
+}
+
+fn other_processes(view: &View) -> Made {
+    let (Some(cores), Some(cpus)) = (view.mean("host.others.cpu"), view.cpus()) else {
+        return Made::not_checked(format!("{}.", view.why_not("host.others")));
+    };
+    let share = cores / cpus * 100.0;
+    let top = view
+        .run
+        .fact("host.others.top")
+        .filter(|top| !top.trim().is_empty())
+        .map_or_else(String::new, |top| format!(": {}", top.trim().trim_end_matches('.')));
+    Made::of(
+        doubted(share, &OTHERS),
+        format!(
+            "Other processes used {} cores, {} % of the host's CPUs{top}.",
+            text::plain(cores),
+            text::plain(share)
+        ),
+        "End what else runs on this host, or take a host of its own.",
+    )
+    .with("other processes", cores, "cores")
+    .with("other processes, share", share, "percent of the host")
+}
+
+fn clock_steps(view: &View) -> Made {
+    let offsets = view.points("host.clock.step");
+    if offsets.len() < 2 {
+        return Made::not_checked(format!("{}.", view.why_not("host.clock.step")));
+    }
+    let largest = offsets
+        .windows(2)
+        .map(|pair| (pair[1].0, pair[1].1 - pair[0].1))
+        .max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))
+        .unwrap_or_default();
+    let step = largest.1.abs();
+    let outcome = doubted(step, &STEP);
+    let evidence = match outcome {
+        Outcome::Pass => format!(
+            "The wall clock kept to the monotonic clock within {} a second.",
+            text::ms(step)
+        ),
+        _ => format!(
+            "The wall clock was set by {} at {}.",
+            text::ms(largest.1),
+            text::seconds(largest.0)
+        ),
+    };
+    Made::of(
+        outcome,
+        evidence,
+        "Latencies are taken with the monotonic clock and stand; times of day do not fit other \
+         logs. Let the time service settle before a run.",
+    )
+    .with("largest step", largest.1, "ms")
+}

@@ -1,0 +1,155 @@
+//! Check 31: the disks.
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::Series;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const DISK: Check = Check {
+    number: 31,
+    name: "disk",
+    title: "Free space, and a burst of the disk that ended",
+    rule: "Doubt if less than {0} % of the file system or less than {1} GiB is free, or if a disk \
+           that was busy {2} % of the time or more fell for good by {3} % or more of its bytes \
+           per second while its waits grew by as much; needs {4} samples.",
+    thresholds: &[FREE_SHARE, FREE_GIB, DISK_BUSY, STEP, SAMPLES],
+    make: disk,
+};
+
+const FREE_SHARE: Threshold = Threshold {
+    name: "free space, share",
+    value: 5.0,
+    unit: "percent",
+    why: "file systems fragment and solid-state disks slow down when they are nearly full",
+};
+const FREE_GIB: Threshold = Threshold {
+    name: "free space",
+    value: 1.0,
+    unit: "GiB",
+    why: "logs, temporary files and growth of some minutes need as much",
+};
+const DISK_BUSY: Threshold = Threshold {
+    name: "utilisation",
+    value: 50.0,
+    unit: "percent of the time",
+    why: "a disk that has little to do has no burst to lose",
+};
+const STEP: Threshold = Threshold {
+    name: "step down",
+    value: 30.0,
+    unit: "percent",
+    why: "volumes with burst credits fall to a third or less when these are used up, write \
+          caches of disks to half",
+};
+const SAMPLES: Threshold = Threshold {
+    name: "samples",
+    value: 30.0,
+    unit: "count",
+    why: "a plateau and a lower one must both be longer than a checkpoint",
+};
+
+const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+
+fn disk(view: &View) -> Made {
+    let free = space(view);
+    let steps: Vec<(String, f64, f64, f64)> = view
+        .devices("host.disk[", "].utilisation")
+        .into_iter()
+        .filter_map(|(device, busy)| step(view, device, busy))
+        .collect();
+    let watched = view.devices("host.disk[", "].utilisation");
+    let enough = watched
+        .iter()
+        .any(|(_, series)| view.within(series).len() as f64 >= SAMPLES.value);
+    if free.is_none() && !enough {
+        return Made::not_checked(match watched.is_empty() {
+            true => format!("{}.", view.why_not("host.disk")),
+            false => "The samples are too few to tell a burst from what follows it, and the free \
+                      space is not known."
+                .to_owned(),
+        });
+    }
+    let mut outcome = Outcome::Pass;
+    let mut seen = Vec::new();
+    if let Some((free, size)) = free {
+        let share = free / size * 100.0;
+        if share < FREE_SHARE.value || free < FREE_GIB.value * GIB {
+            outcome = Outcome::Doubt;
+        }
+        let (free, share) = (text::bytes(free), text::plain(share));
+        seen.push(format!("{free} of the file system ({share} %) are free at the end"));
+    }
+    for (device, at_s, before, after) in &steps {
+        outcome = Outcome::Doubt;
+        seen.push(format!(
+            "{device} fell from {} to {} per second at {} and waited longer",
+            text::bytes(*before),
+            text::bytes(*after),
+            text::seconds(*at_s)
+        ));
+    }
+    if steps.is_empty() && enough {
+        seen.push("no disk fell for good".to_owned());
+    }
+    seen.extend(schedulers(view));
+    Made::of(
+        outcome,
+        text::sentence(&text::list(&seen)),
+        "Free some space, and measure longer than the disk's burst lasts or on a volume without \
+         one.",
+    )
+    .with_some("free", free.map(|(free, _)| free / GIB), "GiB")
+    .with_some("free, share", free.map(|(free, size)| free / size * 100.0), "percent")
+    .with("disks that fell", steps.len() as f64, "count")
+}
+
+fn space(view: &View) -> Option<(f64, f64)> {
+    let (_, free) = view.ends("host.filesystem.free")?;
+    let size = view.largest("host.filesystem.size")?;
+    (size > 0.0).then_some((free, size))
+}
+
+/// When a busy disk's throughput fell for good, and from what to what.
+fn step(view: &View, device: &str, busy: &Series) -> Option<(String, f64, f64, f64)> {
+    if view.mean_of(busy)? < DISK_BUSY.value {
+        return None;
+    }
+    let series = |what: &str| view.points(&format!("host.disk[{device}].{what}"));
+    let mut bytes = series("read_bytes");
+    let writes = series("write_bytes");
+    if bytes.len() == writes.len() {
+        for (sum, write) in bytes.iter_mut().zip(&writes) {
+            sum.1 += write.1;
+        }
+    } else if bytes.is_empty() {
+        bytes = writes;
+    }
+    if (bytes.len() as f64) < SAMPLES.value {
+        return None;
+    }
+    let values: Vec<f64> = bytes.iter().map(|(_, value)| *value).collect();
+    let change = *crate::time::changes(&values).last()?;
+    let (before, after) = (change.before_mean, change.after_mean);
+    let at_s = bytes.get(change.index)?.0;
+    let fell = after <= before * (1.0 - STEP.value / 100.0);
+    let waits = |from: f64, to: f64| -> Option<f64> {
+        let means = ["read_await", "write_await"].iter().filter_map(|what| {
+            let name = format!("host.disk[{device}].{what}");
+            view.run.series(&name)?.mean(from, to)
+        });
+        means.reduce(f64::max)
+    };
+    let longer = waits(at_s, view.length_s)? >= waits(0.0, at_s)? * (1.0 + STEP.value / 100.0);
+    (fell && longer).then(|| (device.to_owned(), at_s, before, after))
+}
+
+fn schedulers(view: &View) -> Vec<String> {
+    let facts = view.run.facts.iter().filter_map(|fact| {
+        let rest = fact.name.strip_prefix("host.disk[")?;
+        let device = rest.strip_suffix("].scheduler")?;
+        Some(format!("{device} has the scheduler {}", fact.value.trim()))
+    });
+    facts.take(3).collect()
+}

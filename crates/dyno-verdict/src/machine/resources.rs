@@ -1,0 +1,101 @@
+//! Check 30: CPU time, memory and what the host or its keeper withheld of them.
+
+use dyno_core::finding::Outcome;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const RESOURCES: Check = Check {
+    number: 30,
+    name: "host-resources",
+    title: "Steal, cgroup throttling, memory limit and pressure, swap, NUMA, huge pages",
+    rule: "Doubt if a hypervisor took {0} % of the CPU time or more, a cgroup throttled {1} % of \
+           the time or more, tasks stood still for memory {2} % of the time or more, or {3} MiB \
+           per second or more went to or came from swap.",
+    thresholds: &[STEAL, THROTTLED, MEMORY_PRESSURE, SWAP],
+    make: resources,
+};
+
+const STEAL: Threshold = Threshold {
+    name: "steal",
+    value: 10.0,
+    unit: "percent",
+    why: "a busy virtual machine on a shared host loses some percent at any time; a tenth is as \
+          much as the differences that are looked for",
+};
+pub(crate) const THROTTLED: Threshold = Threshold {
+    name: "throttled by the cgroup",
+    value: 5.0,
+    unit: "percent of the time",
+    why: "each period of throttling is tens of milliseconds, which the percentiles show",
+};
+const MEMORY_PRESSURE: Threshold = Threshold {
+    name: "pressure on memory",
+    value: 10.0,
+    unit: "percent of the time",
+    why: "a host that has the memory it needs shows none (Linux kernel documentation, \"PSI: \
+          Pressure Stall Information\")",
+};
+const SWAP: Threshold = Threshold {
+    name: "swap",
+    value: 1.0,
+    unit: "MiB per second",
+    why: "idle pages leave now and then; what works keeps its pages",
+};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+fn resources(view: &View) -> Made {
+    let steal = view.mean("host.cpu.steal");
+    let throttled = view.mean("host.cgroup.cpu_throttled");
+    let pressure = view.mean("host.pressure.memory.some");
+    let swap = view.mean_sum(&["host.swap.in", "host.swap.out"]).map(|bytes| bytes / MIB);
+    let measured = [
+        ("steal", steal, "% of the CPU time", &STEAL),
+        ("throttled by the cgroup", throttled, "% of the time", &THROTTLED),
+        ("pressure on memory", pressure, "% of the time", &MEMORY_PRESSURE),
+        ("swap", swap, "MiB per second", &SWAP),
+    ];
+    if measured.iter().all(|(_, value, ..)| value.is_none()) {
+        return Made::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
+    }
+    let mut outcome = Outcome::Pass;
+    let mut seen = Vec::new();
+    for (name, value, unit, bound) in measured {
+        let Some(value) = value else { continue };
+        seen.push(format!("{name} {} {unit}", text::plain(value)));
+        if value >= bound.value {
+            outcome = Outcome::Doubt;
+        }
+    }
+    seen.extend(said(view));
+    Made::of(
+        outcome,
+        text::sentence(&text::list(&seen)),
+        "Take a machine or limits that give what the run needs: a host of its own, a larger CPU \
+         quota, more memory, or a smaller cache of the server.",
+    )
+    .with_some("steal", steal, "percent")
+    .with_some("throttled by the cgroup", throttled, "percent of the time")
+    .with_some("pressure on memory", pressure, "percent of the time")
+    .with_some("swap", swap, "MiB per second")
+}
+
+/// What a reader wants to know and no rule judges.
+fn said(view: &View) -> Vec<String> {
+    let mut said = Vec::new();
+    for (name, fact) in [("CPU quota", "host.cgroup.cpu_max"), ("huge pages", "host.thp")] {
+        if let Some(value) = view.run.fact(fact).filter(|value| !value.trim().is_empty()) {
+            said.push(format!("{name} {}", value.trim()));
+        }
+    }
+    let nodes = view.run.fact("host.numa.nodes").map(str::trim);
+    if let Some(nodes) = nodes.filter(|nodes| !matches!(*nodes, "" | "0" | "1")) {
+        said.push(format!("{nodes} NUMA nodes"));
+    }
+    if let Some(limit) = view.largest("host.cgroup.memory_limit").filter(|limit| *limit > 0.0) {
+        said.push(format!("memory limit {}", text::bytes(limit)));
+    }
+    said
+}

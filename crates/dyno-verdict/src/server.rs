@@ -1,0 +1,255 @@
+//! Checks 36 to 41: the server and its configuration.
+
+mod durability;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::EventKind;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        number: 36,
+        name: "server-build",
+        title: "The server's version and kind of build",
+        rule: "Refusal of a debug build and of one with a sanitizer.",
+        thresholds: &[],
+        make: build,
+    },
+    settings::REQUESTED,
+    durability::DURABILITY,
+    Check {
+        number: 39,
+        name: "connection",
+        title: "TLS as declared, and prepared statements really used",
+        rule: "Doubt if the URL demands TLS and the connection has none or the reverse, or if \
+               statements were declared as prepared and less than {0} % of the server's were \
+               executions of such, or the reverse.",
+        thresholds: &[PREPARED],
+        make: connection,
+    },
+    Check {
+        number: 40,
+        name: "restarts",
+        title: "Restart, fail-over, and connections lost or made during the run",
+        rule: "Refusal if the server was restarted within the measurement; doubt if that was \
+               declared as a disturbance, if {0} % of the events or more cost a reconnect, or if \
+               the server did not answer its observer {1} times or more.",
+        thresholds: &[RECONNECTS, SILENT],
+        make: restarts,
+    },
+    settings::MOVED,
+];
+
+const PREPARED: Threshold = Threshold {
+    name: "executions of prepared statements",
+    value: 10.0,
+    unit: "percent of the statements",
+    why: "transactions begin and end in plain text, so that no workload has them all prepared",
+};
+const RECONNECTS: Threshold = Threshold {
+    name: "reconnects",
+    value: 0.1,
+    unit: "percent of the events",
+    why: "a connection costs a hundred statements, which one in a thousand brings to a tenth",
+};
+const SILENT: Threshold = Threshold {
+    name: "seconds without an answer",
+    value: 2.0,
+    unit: "count",
+    why: "a single one may be the observer's own deadline on a busy host",
+};
+
+fn build(view: &View) -> Made {
+    if view.url().is_empty() {
+        return Made::not_checked(match view.imported() {
+            true => "The log does not tell which server it was.",
+            false => "The script used no database.",
+        });
+    }
+    let fact = view.run.fact("server.version").unwrap_or_default();
+    let stated = view.summary().map_or("", |summary| summary.target.version.as_str());
+    let version = if fact.is_empty() { stated } else { fact };
+    let comment = view.run.fact("server.version_comment").unwrap_or_default();
+    let said = view.run.fact("server.build").unwrap_or("unknown");
+    let marks = format!("{said} {version} {comment}").to_ascii_lowercase();
+    let kind = if ["debug", "assert"].iter().any(|mark| marks.contains(mark))
+        || view.run.setting("debug_assertions") == Some("on")
+    {
+        Some("a debug build")
+    } else if ["sanitizer", "-asan", "-ubsan", "-tsan", "valgrind"]
+        .iter()
+        .any(|mark| marks.contains(mark))
+    {
+        Some("a build with a sanitizer")
+    } else {
+        None
+    };
+    let name = [view.product(), version]
+        .iter()
+        .filter(|part| !part.is_empty())
+        .copied()
+        .collect::<Vec<_>>()
+        .join(" ");
+    match kind {
+        Some(kind) => Made::refuse(
+            format!("{name} is {kind}."),
+            "Measure the build that users get.",
+        ),
+        None if said == "release" => Made::pass(format!("{name} is a release build.")),
+        None if name.is_empty() => Made::not_checked(format!("{}.", view.why_not("server.version"))),
+        None => Made::not_checked(format!(
+            "{name} does not tell what kind of build it is; nothing points to a debug build."
+        )),
+    }
+}
+
+fn connection(view: &View) -> Made {
+    if view.imported() || view.embedded() || view.url().is_empty() {
+        return Made::not_checked("There was no connection that could be declared otherwise.");
+    }
+    let url = view.url().to_ascii_lowercase();
+    let tls = view.summary().and_then(|summary| summary.target.tls.as_deref());
+    let demanded = ["sslmode=require", "sslmode=verify"]
+        .iter()
+        .any(|mode| url.contains(mode));
+    let refused = url.contains("sslmode=disable");
+    let mut faults = Vec::new();
+    if view.summary().is_some() && demanded && tls.is_none() {
+        faults.push("the URL demands TLS and the connection is in the clear".to_owned());
+    }
+    if refused && tls.is_some() {
+        faults.push("the URL forbids TLS and the connection has it".to_owned());
+    }
+    let prepared = prepared_share(view);
+    let declared = declared_prepared(view);
+    match (declared, prepared) {
+        (Some(true), Some(share)) if share < PREPARED.value => {
+            faults.push("statements are declared as prepared and are not".to_owned());
+        }
+        (Some(false), Some(share)) if share >= PREPARED.value => {
+            faults.push("statements are declared as plain text and are prepared".to_owned());
+        }
+        _ => {}
+    }
+    let protected = match (tls, view.summary()) {
+        (Some(tls), _) => format!("the connection is protected by {tls}"),
+        (None, Some(_)) => "the connection is in the clear".to_owned(),
+        (None, None) => "how the connection was protected is not known".to_owned(),
+    };
+    let executions = prepared.map_or_else(String::new, |share| {
+        format!(
+            "; {} % of the server's statements were executions of prepared ones",
+            text::plain(share)
+        )
+    });
+    let facts = text::sentence(&format!("{protected}{executions}"));
+    let evidence = match faults.is_empty() {
+        true => facts,
+        false => format!("{} {facts}", text::sentence(&text::list(&faults))),
+    };
+    Made::of(
+        if faults.is_empty() { Outcome::Pass } else { Outcome::Doubt },
+        evidence,
+        "Look at what stands between client and server: a proxy may end TLS or unpack prepared \
+         statements.",
+    )
+    .with_some("prepared", prepared, "percent of the statements")
+}
+
+/// Executions of prepared statements, in percent of the server's statements.
+fn prepared_share(view: &View) -> Option<f64> {
+    let statements = view.mean("db.status.questions").filter(|all| *all > 0.0)?;
+    Some(view.mean("db.status.com_stmt_execute")? / statements * 100.0)
+}
+
+/// Whether the command line says that statements are prepared; the built-in scripts of the OLTP
+/// family prepare theirs unless told otherwise.
+fn declared_prepared(view: &View) -> Option<bool> {
+    let argv = &view.run.head.argv;
+    let disabled = argv.iter().enumerate().any(|(index, arg)| {
+        let next = argv.get(index + 1).map_or("", String::as_str);
+        let (name, value) = arg.split_once('=').unwrap_or((arg, next));
+        let name = name.trim_start_matches('-').replace('_', "-");
+        matches!(name.as_str(), "ps-mode" | "db-ps-mode") && value == "disable"
+    });
+    let name = &view.run.head.workload.name;
+    let family = name.starts_with("oltp_") && name != "oltp_insert" && !name.ends_with(".lua");
+    match (disabled, family) {
+        (true, _) => Some(false),
+        (false, true) => Some(true),
+        (false, false) => None,
+    }
+}
+
+fn restarts(view: &View) -> Made {
+    if view.embedded() || view.url().is_empty() {
+        return Made::not_checked("There is no server that could be restarted.");
+    }
+    let totals = view.totals();
+    let events = totals.events.saturating_add(totals.errors).max(1) as f64;
+    let share = totals.reconnects as f64 / events * 100.0;
+    let silent = view.values("db.up").iter().filter(|up| **up == 0.0).count() as f64;
+    let restart = restarted(view);
+    let observed = view.run.series("db.up").is_some()
+        || view.run.series("db.uptime").is_some()
+        || view.run.fact("server.uptime_s.end").is_some();
+    let reconnects = format!("{} reconnects", text::count(totals.reconnects));
+    let advice = "See the server's log for why it ended or hung, and run again.";
+    let made = if let Some(how) = &restart {
+        let declared = !view.events(EventKind::Disturbance).is_empty();
+        let outcome = if declared { Outcome::Doubt } else { Outcome::Refuse };
+        let disturbed = if declared { ", while it was disturbed on purpose" } else { "" };
+        Made::of(outcome, format!("{how}{disturbed}; {reconnects}."), advice)
+    } else if share >= RECONNECTS.value || silent >= SILENT.value {
+        Made::doubt(
+            format!(
+                "{reconnects}, and {} seconds in which the server did not answer its observer.",
+                text::plain(silent)
+            ),
+            advice,
+        )
+    } else if observed || totals.reconnects > 0 {
+        Made::pass(format!("The server was up from the start to the end; {reconnects}."))
+    } else {
+        return Made::not_checked(format!("{}.", view.why_not("db.uptime")));
+    };
+    made.with("reconnects", totals.reconnects as f64, "count")
+        .with("reconnects, share", share, "percent of the events")
+        .with("seconds without an answer", silent, "count")
+}
+
+fn restarted(view: &View) -> Option<String> {
+    if let Some(event) = view.events(EventKind::Restart).first() {
+        return Some(format!(
+            "The server was restarted at {}: {}",
+            text::seconds(event.at_s),
+            event.text.trim_end_matches('.')
+        ));
+    }
+    let uptimes = view.points("db.uptime");
+    let fell = uptimes.windows(2).find(|pair| pair[1].1 + 1.0 < pair[0].1);
+    if let Some(pair) = fell {
+        return Some(format!(
+            "The server's uptime fell from {} to {} at {}",
+            text::seconds(pair[0].1),
+            text::seconds(pair[1].1),
+            text::seconds(pair[1].0)
+        ));
+    }
+    let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
+    let (start, end) = (number("server.uptime_s.start")?, number("server.uptime_s.end")?);
+    (end + 1.0 < start).then(|| {
+        format!(
+            "The server had been up for {} at the start and for {} at the end",
+            text::seconds(start),
+            text::seconds(end)
+        )
+    })
+}

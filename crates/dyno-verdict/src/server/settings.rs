@@ -1,0 +1,153 @@
+//! Checks 37 and 41: the effective configuration, and whether it moved.
+
+use dyno_core::finding::Outcome;
+
+use crate::check::{Check, Made};
+use crate::text;
+use crate::view::View;
+
+pub(super) const REQUESTED: Check = Check {
+    number: 37,
+    name: "requested-settings",
+    title: "The effective configuration against the requested one",
+    rule: "Doubt if a requested setting has another value or does not exist.",
+    thresholds: &[],
+    make: requested,
+};
+
+pub(super) const MOVED: Check = Check {
+    number: 41,
+    name: "moved-settings",
+    title: "Settings that moved between the start and the end of the run",
+    rule: "Doubt if a setting moved that is no counter or position of the server's own.",
+    thresholds: &[],
+    make: moved,
+};
+
+fn requested(view: &View) -> Made {
+    let requested = &view.context.requested_settings;
+    if requested.is_empty() {
+        return Made::not_checked("No settings were requested.");
+    }
+    if view.run.settings.is_empty() {
+        return Made::not_checked(format!("{}.", view.why_not("settings")));
+    }
+    let wrong: Vec<String> = requested
+        .iter()
+        .filter_map(|wanted| match view.run.setting(&wanted.name) {
+            None => Some(format!("{} does not exist", wanted.name)),
+            Some(value) if same(value, &wanted.value) => None,
+            Some(value) => Some(format!("{} is {value} instead of {}", wanted.name, wanted.value)),
+        })
+        .collect();
+    let made = match wrong.is_empty() {
+        true => Made::pass(format!(
+            "All {} requested settings are in effect.",
+            requested.len()
+        )),
+        false => Made::doubt(
+            text::sentence(&text::few(&wrong, 5)),
+            "Servers round sizes and ignore files they do not read: see where the setting comes \
+             from, and restart the server if it needs that.",
+        ),
+    };
+    made.with("requested", requested.len() as f64, "count")
+        .with("different", wrong.len() as f64, "count")
+}
+
+/// Whether two spellings mean the same value.
+pub(crate) fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.trim(), other.trim());
+    if one.eq_ignore_ascii_case(other) {
+        return true;
+    }
+    let flag = |text: &str| match text.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" | "yes" => Some(true),
+        "off" | "0" | "false" | "no" => Some(false),
+        _ => None,
+    };
+    if let (Some(one), Some(other)) = (flag(one), flag(other)) {
+        return one == other;
+    }
+    match (text::parse_bytes(one, 1.0), text::parse_bytes(other, 1.0)) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// What servers list among their settings and move by themselves: positions in logs, clocks,
+/// and what belongs to the asking session.
+const OWN: [&str; 19] = [
+    "gtid_",
+    "timestamp",
+    "last_insert_id",
+    "insert_id",
+    "identity",
+    "rand_seed",
+    "pseudo_",
+    "error_count",
+    "warning_count",
+    "in_transaction",
+    "last_gtid",
+    "server_audit_current",
+    "external_user",
+    "proxy_user",
+    "transaction_timestamp",
+    "in_hot_standby",
+    "session_authorization",
+    "wsrep_last",
+    "rocksdb_last",
+];
+
+fn moved(view: &View) -> Made {
+    let both = || {
+        let pairs = view.run.settings.iter();
+        pairs.filter_map(|setting| {
+            Some((&setting.name, setting.start.as_ref()?, setting.end.as_ref()?))
+        })
+    };
+    let compared = both().count();
+    if compared == 0 {
+        return Made::not_checked(match view.run.settings.is_empty() {
+            true => format!("{}.", view.why_not("settings")),
+            false => "The settings were not read again at the end.".to_owned(),
+        });
+    }
+    let moved: Vec<String> = both()
+        .filter(|(_, start, end)| start != end)
+        .filter(|(name, ..)| !OWN.iter().any(|own| name.to_ascii_lowercase().starts_with(own)))
+        .map(|(name, start, end)| format!("{name} went from {start} to {end}"))
+        .collect();
+    Made::of(
+        if moved.is_empty() { Outcome::Pass } else { Outcome::Doubt },
+        match moved.is_empty() {
+            true => format!("None of {} settings moved.", text::count(compared as u64)),
+            false => text::sentence(&text::few(&moved, 5)),
+        },
+        "Somebody or something set them during the run: find out who, and run again.",
+    )
+    .with("compared", compared as f64, "count")
+    .with("moved", moved.len() as f64, "count")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same;
+
+    #[test]
+    fn spellings_of_one_value_are_the_same() {
+        for (one, other) in [
+            ("ON", "on"),
+            ("1", "ON"),
+            ("off", "0"),
+            ("1G", "1073741824"),
+            ("128MB", "131072kB"),
+            ("O_DIRECT", "o_direct"),
+        ] {
+            assert!(same(one, other), "{one} {other}");
+        }
+        for (one, other) in [("ON", "OFF"), ("2", "1"), ("1G", "2G"), ("fsync", "O_DIRECT")] {
+            assert!(!same(one, other), "{one} {other}");
+        }
+    }
+}

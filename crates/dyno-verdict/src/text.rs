@@ -1,0 +1,170 @@
+//! Numbers as evidence shows them: few digits, units that fit.
+
+/// Without digits that say nothing: 0.02, 1.5, 12, 12000.
+pub(crate) fn plain(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v == 0.0 || v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 1.0 => 2,
+        v if v >= 0.01 => 3,
+        _ => 5,
+    };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') {
+        let short = text.trim_end_matches('0').trim_end_matches('.');
+        return short.to_owned();
+    }
+    text
+}
+
+/// With its sign.
+pub(crate) fn signed(value: f64) -> String {
+    let sign = if value >= 0.0 { "+" } else { "" };
+    format!("{sign}{}", plain(value))
+}
+
+/// A share of 0 to 1 as percent.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", plain(share * 100.0))
+}
+
+/// A number of things with thousands apart: 1,234,567.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A rate per second.
+pub(crate) fn rate(per_s: f64) -> String {
+    if per_s >= 1000.0 && per_s < 1e15 {
+        count(per_s.round() as u64)
+    } else {
+        plain(per_s)
+    }
+}
+
+/// Bytes in the unit that keeps them short.
+pub(crate) fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value.abs() >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", plain(value), UNITS[unit])
+}
+
+/// A size as settings give it: `134217728`, `128MB`, `1G`, `16kB`. Without a unit it is counted
+/// in `unit_size` bytes.
+pub(crate) fn parse_bytes(text: &str, unit_size: f64) -> Option<f64> {
+    let text = text.trim();
+    let digits_end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..digits_end].parse().ok()?;
+    let unit = text[digits_end..].trim().to_ascii_lowercase();
+    let factor = match unit.trim_end_matches("ib").trim_end_matches('b') {
+        "" if unit.is_empty() => unit_size,
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => 1024.0 * 1024.0,
+        "g" => 1024.0 * 1024.0 * 1024.0,
+        "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some(number * factor)
+}
+
+/// Milliseconds.
+pub(crate) fn ms(ms: f64) -> String {
+    format!("{} ms", plain(ms))
+}
+
+/// Seconds.
+pub(crate) fn seconds(s: f64) -> String {
+    format!("{} s", plain(s))
+}
+
+/// `a, b and c`.
+pub(crate) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// The first few of many, and how many more there are.
+pub(crate) fn few(items: &[String], most: usize) -> String {
+    if items.len() <= most {
+        return list(items);
+    }
+    format!(
+        "{} and {} more",
+        items[..most].join(", "),
+        items.len() - most
+    )
+}
+
+/// With a capital at the beginning and a full stop at the end.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        None => String::new(),
+        Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
+    }
+}
+
+/// `s` where there is not exactly one.
+pub(crate) fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        for (value, shown) in [
+            (0.0, "0"),
+            (0.000_04, "0.00004"),
+            (0.05, "0.05"),
+            (1.0, "1"),
+            (1.256, "1.26"),
+            (12.34, "12.3"),
+            (12000.4, "12000"),
+            (-3.5, "-3.5"),
+        ] {
+            assert_eq!(plain(value), shown);
+        }
+        assert_eq!(signed(3.0), "+3");
+        assert_eq!(percent(0.7), "70 %");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(12), "12");
+        assert_eq!(rate(1234.5), "1,235");
+        assert_eq!(bytes(1536.0), "1.5 KiB");
+        assert_eq!(bytes(12.0), "12 bytes");
+        for (text, size) in [
+            ("134217728", 134_217_728.0),
+            ("128MB", 134_217_728.0),
+            ("1G", 1_073_741_824.0),
+            ("16 kB", 16_384.0),
+            ("2 GiB", 2_147_483_648.0),
+        ] {
+            assert_eq!(parse_bytes(text, 1.0), Some(size), "{text}");
+        }
+        assert_eq!(parse_bytes("16384", 8192.0), Some(134_217_728.0));
+        assert_eq!(parse_bytes("off", 1.0), None);
+        assert_eq!(few(&["a".into(), "b".into(), "c".into()], 2), "a, b and 1 more");
+        assert_eq!(list(&["a".into(), "b".into()]), "a and b");
+    }
+}

@@ -1,0 +1,184 @@
+//! Checks 23 to 28: whether the measurement shows a steady state, and nothing else.
+
+mod course;
+mod stalls;
+
+#[cfg(test)]
+mod tests;
+
+use dyno_core::finding::Outcome;
+use dyno_stats::{ChangePoint, ChangePoints};
+
+use crate::check::{Check, Made, Threshold, doubted};
+use crate::text;
+use crate::view::View;
+
+pub(crate) const CHECKS: &[Check] = &[
+    course::WARM_UP,
+    course::STEADY_STATE,
+    Check {
+        number: 25,
+        name: "whole-cycles",
+        title: "Whole cycles of checkpoint, vacuum, purge and compaction within the measurement",
+        rule: "Doubt if a cycle that costs throughput was cut.",
+        thresholds: &[],
+        make: |_| {
+            Made::not_checked(
+                "How long this server's checkpoints, vacuum, purge or compaction take from one \
+                 to the next is not known.",
+            )
+        },
+    },
+    stalls::STALLS,
+    Check {
+        number: 27,
+        name: "length",
+        title: "The measurement's length against how fast its rate forgets itself",
+        rule: "Doubt if the mean rate is known to no better than {0} % either way with 95 % \
+               confidence, autocorrelation included; needs {1} whole seconds.",
+        thresholds: &[PRECISION, LENGTH_BINS],
+        make: length,
+    },
+    Check {
+        number: 28,
+        name: "other-load",
+        title: "Something else that worked on the host for a part of the measurement",
+        rule: "Doubt if other processes used {0} % of the host's CPUs or more in {1} samples in a \
+               row, or in a tenth of all.",
+        thresholds: &[OTHER_LOAD, OTHER_SAMPLES],
+        make: other_load,
+    },
+];
+
+const PRECISION: Threshold = Threshold {
+    name: "half of the mean's 95 % interval",
+    value: 25.0,
+    unit: "percent of the mean",
+    why: "with less two runs of the same could differ by half, and no comparison is worth making",
+};
+const LENGTH_BINS: Threshold = Threshold {
+    name: "whole seconds",
+    value: 8.0,
+    unit: "count",
+    why: "an autocorrelation of fewer is chance",
+};
+const OTHER_LOAD: Threshold = Threshold {
+    name: "CPU of other processes",
+    value: 25.0,
+    unit: "percent of the host",
+    why: "half a core of two: the second that holds it shows in the rate",
+};
+const OTHER_SAMPLES: Threshold = Threshold {
+    name: "samples in a row",
+    value: 3.0,
+    unit: "count",
+    why: "a single one is a timer's job: a log rotated, a cache tidied",
+};
+
+/// No more points than so many are searched for changes: its cost grows with their square.
+const SEARCHED: usize = 1200;
+/// No part between two changes is shorter.
+const SEGMENT: usize = 5;
+
+/// Where the level of a series changed, at the one-percent level and whatever its autocorrelation.
+/// Long series are searched in means of several points.
+pub(crate) fn changes(values: &[f64]) -> Vec<ChangePoint> {
+    let step = values.len().div_ceil(SEARCHED).max(1);
+    let means: Vec<f64> = values
+        .chunks_exact(step)
+        .map(|chunk| chunk.iter().sum::<f64>() / step as f64)
+        .collect();
+    let how = ChangePoints {
+        min_segment: SEGMENT,
+        significance: 0.01,
+        ..ChangePoints::default()
+    };
+    let mut found = dyno_stats::change_points(&means, &how);
+    for change in &mut found {
+        change.index *= step;
+    }
+    found
+}
+
+fn length(view: &View) -> Made {
+    let rates = view.rates();
+    if (rates.len() as f64) < LENGTH_BINS.value {
+        return Made::not_checked(format!(
+            "{} whole second{} are too few.",
+            rates.len(),
+            text::plural(rates.len() as u64)
+        ));
+    }
+    let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0);
+    let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, 0.95);
+    let (Some(mean), Some(bounds)) = (mean, bounds) else {
+        return Made::not_checked("The rate has no mean and interval to speak of.");
+    };
+    let half = (bounds.high - bounds.low) / 2.0 / mean * 100.0;
+    let memory = dyno_stats::autocorrelation::autocorrelation_time(&rates);
+    let effective = dyno_stats::autocorrelation::effective_sample_size(&rates);
+    Made::of(
+        doubted(half, &PRECISION),
+        format!(
+            "In {} the mean rate is {} per second, known to {} % either way{}.",
+            text::seconds(view.length_s),
+            text::rate(mean),
+            text::plain(half),
+            effective.map_or_else(String::new, |n| format!(
+                "; its {} seconds are worth {} independent ones",
+                rates.len(),
+                text::plain(n)
+            ))
+        ),
+        "Measure longer, or remove what makes the rate swing.",
+    )
+    .with("mean rate", mean, "per second")
+    .with("95 % interval, low", bounds.low, "per second")
+    .with("95 % interval, high", bounds.high, "per second")
+    .with("half of the interval", half, "percent of the mean")
+    .with_some("autocorrelation time", memory, "s")
+}
+
+fn other_load(view: &View) -> Made {
+    let (points, Some(cpus)) = (view.points("host.others.cpu"), view.cpus()) else {
+        return Made::not_checked(format!("{}.", view.why_not("host.others")));
+    };
+    if points.is_empty() {
+        return Made::not_checked(format!("{}.", view.why_not("host.others")));
+    }
+    let shares: Vec<f64> = points.iter().map(|(_, cores)| cores / cpus * 100.0).collect();
+    let mut longest = (0_usize, 0_usize);
+    let mut row = 0;
+    for (index, share) in shares.iter().enumerate() {
+        row = if *share >= OTHER_LOAD.value { row + 1 } else { 0 };
+        if row > longest.0 {
+            longest = (row, index + 1 - row);
+        }
+    }
+    let loaded = shares.iter().filter(|share| **share >= OTHER_LOAD.value).count();
+    let largest = shares.iter().copied().fold(0.0, f64::max);
+    let bad = longest.0 as f64 >= OTHER_SAMPLES.value
+        || (loaded as f64 >= OTHER_SAMPLES.value && loaded * 10 >= shares.len());
+    let when = match bad {
+        true => format!(
+            ", {} in a row from {}",
+            longest.0,
+            text::seconds(points[longest.1].0)
+        ),
+        false => String::new(),
+    };
+    Made::of(
+        if bad { Outcome::Doubt } else { Outcome::Pass },
+        format!(
+            "Other processes used at most {} % of the host's CPUs; in {loaded} of {} samples \
+             {} % or more{when}.",
+            text::plain(largest),
+            shares.len(),
+            text::plain(OTHER_LOAD.value)
+        ),
+        "See host.others.top for who it was, end it, and run again.",
+    )
+    .with("largest share", largest, "percent of the host")
+    .with("samples with other load", loaded as f64, "count")
+    .with("most in a row", longest.0 as f64, "count")
+}

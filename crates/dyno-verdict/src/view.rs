@@ -1,0 +1,361 @@
+//! A record as the checks see it: the measurement alone, in whole seconds, without what is not a
+//! number.
+
+use dyno_core::interval::Counters;
+use dyno_core::plan::Drive;
+use dyno_core::record::{Event, EventKind, RunRecord, Series, SeriesKind, Source};
+use dyno_core::summary::{LatencySummary, RunSummary};
+
+use crate::context::Context;
+
+/// An interval counts as whole from this share of the usual length.
+const WHOLE: f64 = 0.9;
+/// Times are compared with this much room: they were rounded on their way.
+const ROOM_S: f64 = 1e-3;
+
+/// A run and what is known beside it.
+pub(crate) struct View<'a> {
+    pub(crate) run: &'a RunRecord,
+    pub(crate) context: &'a Context,
+    /// The length of the measurement.
+    pub(crate) length_s: f64,
+    /// The measurement in whole bins of at least a second.
+    pub(crate) course: Vec<Bin>,
+}
+
+/// One interval of the measurement, or several short ones that make a second together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bin {
+    /// Its end.
+    pub(crate) at_s: f64,
+    pub(crate) length_s: f64,
+    /// The fewest sessions that ran within it.
+    pub(crate) sessions: u32,
+    pub(crate) counters: Counters,
+    pub(crate) backlog: u64,
+    pub(crate) concurrency: u32,
+    /// The lowest percentile asked for; the worst of those that are put together.
+    pub(crate) latency_ms: Option<f64>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(run: &'a RunRecord, context: &'a Context) -> Self {
+        let length_s = length_s(run);
+        Self {
+            run,
+            context,
+            length_s,
+            course: course(run, length_s),
+        }
+    }
+
+    pub(crate) fn imported(&self) -> bool {
+        self.run.head.source != Source::Dyno
+    }
+
+    pub(crate) fn summary(&self) -> Option<&'a RunSummary> {
+        self.run.summary.as_ref()
+    }
+
+    pub(crate) fn drive(&self) -> Option<&'a Drive> {
+        let run = self.run;
+        run.head
+            .drive
+            .as_ref()
+            .or_else(|| run.summary.as_ref().map(|summary| &summary.drive))
+    }
+
+    pub(crate) fn open_loop(&self) -> bool {
+        self.drive().is_some_and(|drive| drive.open_loop.is_some())
+    }
+
+    /// The target's URL, empty where the script used no database.
+    pub(crate) fn url(&self) -> &'a str {
+        let run = self.run;
+        run.summary
+            .as_ref()
+            .map_or(run.head.target.url.as_str(), |summary| {
+                summary.target.url.as_str()
+            })
+    }
+
+    /// Whether the database works inside of the client's own threads.
+    pub(crate) fn embedded(&self) -> bool {
+        self.url().starts_with("sqlite:") || self.product().eq_ignore_ascii_case("sqlite")
+    }
+
+    pub(crate) fn product(&self) -> &'a str {
+        let run = self.run;
+        let of_summary = run.summary.as_ref().map(|summary| &summary.target);
+        match of_summary {
+            Some(target) if !target.product.is_empty() => &target.product,
+            _ => &run.head.target.product,
+        }
+    }
+
+    pub(crate) fn postgres(&self) -> bool {
+        self.url().starts_with("postgres")
+            || self.product().to_ascii_lowercase().contains("postgres")
+    }
+
+    pub(crate) fn mysql(&self) -> bool {
+        let product = self.product().to_ascii_lowercase();
+        ["mysql", "mariadb", "percona"]
+            .iter()
+            .any(|name| self.url().starts_with(name) || product.contains(name))
+    }
+
+    /// Whether the server works on the client's machine, as far as that is known.
+    pub(crate) fn same_host(&self) -> Option<bool> {
+        match self.run.fact("server.same_host") {
+            Some("yes") => Some(true),
+            Some("no") => Some(false),
+            _ if self.embedded() => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Sums over the measurement: of the summary, or of the intervals where there is none.
+    pub(crate) fn totals(&self) -> Counters {
+        if let Some(summary) = self.summary() {
+            return summary.totals;
+        }
+        let mut sums = Counters::default();
+        for interval in &self.run.intervals {
+            if interval.at_s > ROOM_S {
+                sums.merge(&interval.counters);
+            }
+        }
+        sums
+    }
+
+    /// Sums over the whole bins of the course and the time that they cover.
+    pub(crate) fn covered(&self) -> (Counters, f64) {
+        let mut sums = Counters::default();
+        let mut length_s = 0.0;
+        for bin in &self.course {
+            sums.merge(&bin.counters);
+            length_s += bin.length_s;
+        }
+        (sums, length_s)
+    }
+
+    /// Events per second within the measurement.
+    pub(crate) fn events_per_s(&self) -> Option<f64> {
+        let stated = self.summary().map(|summary| summary.rates.events_per_s);
+        let counted = || {
+            let (sums, length_s) = self.covered();
+            (length_s > 0.0).then(|| sums.events as f64 / length_s)
+        };
+        stated
+            .filter(|rate| rate.is_finite() && *rate > 0.0)
+            .or_else(counted)
+            .filter(|rate| *rate > 0.0)
+    }
+
+    /// Events per second, bin by bin.
+    pub(crate) fn rates(&self) -> Vec<f64> {
+        self.course.iter().map(Bin::events_per_s).collect()
+    }
+
+    /// The latencies that count: response times in an open loop, else service times.
+    pub(crate) fn latency(&self) -> Option<&'a LatencySummary> {
+        let summary = self.summary()?;
+        Some(summary.response.as_ref().unwrap_or(&summary.service))
+    }
+
+    /// The finite values of a series within the measurement.
+    pub(crate) fn values(&self, name: &str) -> Vec<f64> {
+        self.points(name).into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// The finite points of a series within the measurement. A rate's value covers the time
+    /// before it, so one at the very start tells of the warm-up.
+    pub(crate) fn points(&self, name: &str) -> Vec<(f64, f64)> {
+        self.run
+            .series(name)
+            .map_or_else(Vec::new, |series| self.within(series))
+    }
+
+    pub(crate) fn within(&self, series: &Series) -> Vec<(f64, f64)> {
+        let from_s = match series.kind {
+            SeriesKind::Gauge => -ROOM_S,
+            SeriesKind::Rate => ROOM_S,
+        };
+        let held = |(at, value): &(f64, f64)| {
+            *at >= from_s && *at <= self.length_s + ROOM_S && value.is_finite()
+        };
+        series.points.iter().copied().filter(held).collect()
+    }
+
+    /// The mean of a series over the measurement: a rate's values weigh as much as the time that
+    /// they cover of it.
+    pub(crate) fn mean(&self, name: &str) -> Option<f64> {
+        let series = self.run.series(name)?;
+        self.mean_of(series)
+    }
+
+    pub(crate) fn mean_of(&self, series: &Series) -> Option<f64> {
+        if series.kind == SeriesKind::Rate {
+            let (sum, covered_s) = self.integral(series);
+            return (covered_s > 0.0).then(|| sum / covered_s);
+        }
+        let values = self.within(series);
+        let sum: f64 = values.iter().map(|(_, value)| value).sum();
+        (!values.is_empty()).then(|| sum / values.len() as f64)
+    }
+
+    /// The sum of several series' means; `None` where none of them is there.
+    pub(crate) fn mean_sum(&self, names: &[&str]) -> Option<f64> {
+        let means: Vec<f64> = names.iter().filter_map(|name| self.mean(name)).collect();
+        (!means.is_empty()).then(|| means.iter().sum())
+    }
+
+    /// What a rate sums up to over the measurement, and how much of that it covers.
+    pub(crate) fn integral(&self, series: &Series) -> (f64, f64) {
+        let (mut sum, mut covered_s) = (0.0, 0.0);
+        let mut before: Option<f64> = None;
+        for &(at, value) in &series.points {
+            // The first value covers about as much time as the others do.
+            let from = before.unwrap_or(at - period_s(series)).max(0.0);
+            before = Some(at);
+            let overlap = at.min(self.length_s) - from;
+            if overlap > 0.0 && value.is_finite() {
+                sum += value * overlap;
+                covered_s += overlap;
+            }
+        }
+        (sum, covered_s)
+    }
+
+    pub(crate) fn largest(&self, name: &str) -> Option<f64> {
+        self.values(name).into_iter().reduce(f64::max)
+    }
+
+    /// The first and the last value within the measurement.
+    pub(crate) fn ends(&self, name: &str) -> Option<(f64, f64)> {
+        let values = self.values(name);
+        Some((*values.first()?, *values.last()?))
+    }
+
+    /// The series of all devices: `host.disk[` and `].read_bytes` give the device and the series.
+    /// Where one stands for all of them, it alone.
+    pub(crate) fn devices(&self, before: &str, after: &str) -> Vec<(&'a str, &'a Series)> {
+        let all = self.run.series.iter().filter_map(|series| {
+            let rest = series.key.name.strip_prefix(before)?;
+            Some((rest.strip_suffix(after)?, series))
+        });
+        let found: Vec<_> = all.collect();
+        match found.iter().find(|(device, _)| *device == "all") {
+            Some(whole) => vec![*whole],
+            None => found,
+        }
+    }
+
+    /// The mean of all devices' sum.
+    pub(crate) fn devices_mean(&self, before: &str, after: &str) -> Option<f64> {
+        let found = self.devices(before, after);
+        let means: Vec<f64> = found
+            .iter()
+            .filter_map(|(_, series)| self.mean_of(series))
+            .collect();
+        (!means.is_empty()).then(|| means.iter().sum())
+    }
+
+    /// Events of this kind that touch the measurement.
+    pub(crate) fn events(&self, kind: EventKind) -> Vec<&'a Event> {
+        let run = self.run;
+        let touches = |event: &&Event| {
+            event.kind == kind
+                && event.at_s <= self.length_s
+                && event.until_s.unwrap_or(event.at_s) >= 0.0
+        };
+        run.events.iter().filter(touches).collect()
+    }
+
+    /// CPUs of this host.
+    pub(crate) fn cpus(&self) -> Option<f64> {
+        let threads = self.run.fact("host.cpu.threads")?;
+        threads.trim().parse().ok().filter(|cpus| *cpus > 0.0)
+    }
+
+    /// Busy CPU of the host in percent of all, as a mean.
+    pub(crate) fn host_busy(&self) -> Option<f64> {
+        let idle = self.mean("host.cpu.idle")?;
+        Some((100.0 - idle - self.mean("host.cpu.iowait").unwrap_or(0.0)).clamp(0.0, 100.0))
+    }
+
+    /// Why something is not there, in words that end a sentence.
+    pub(crate) fn why_not(&self, what: &str) -> String {
+        match self.run.not_observed(what) {
+            Some(why) => format!("{what} was not observed: {}", why.trim_end_matches('.')),
+            None => format!("{what} was not observed"),
+        }
+    }
+}
+
+impl Bin {
+    pub(crate) fn events_per_s(&self) -> f64 {
+        self.counters.events as f64 / self.length_s
+    }
+}
+
+fn length_s(run: &RunRecord) -> f64 {
+    let stated = run.summary.as_ref().map(|summary| summary.measured_s);
+    let last = || run.intervals.iter().map(|interval| interval.at_s);
+    stated
+        .filter(|length| length.is_finite() && *length > 0.0)
+        .or_else(|| last().filter(|at| at.is_finite()).reduce(f64::max))
+        .unwrap_or(0.0)
+        .max(0.0)
+}
+
+/// The usual time between two points.
+fn period_s(series: &Series) -> f64 {
+    match series.points.as_slice() {
+        [(first, _), (second, _), ..] if second > first => second - first,
+        _ => 1.0,
+    }
+}
+
+fn course(run: &RunRecord, length_s: f64) -> Vec<Bin> {
+    let mut bins: Vec<Bin> = Vec::new();
+    let mut open: Option<Bin> = None;
+    for interval in &run.intervals {
+        let fits = interval.length_s.is_finite()
+            && interval.length_s > 0.0
+            && interval.at_s - interval.length_s >= -ROOM_S
+            && interval.at_s <= length_s + ROOM_S;
+        if !fits {
+            continue;
+        }
+        let bin = open.get_or_insert_with(|| Bin {
+            sessions: u32::MAX,
+            ..Bin::default()
+        });
+        bin.at_s = interval.at_s;
+        bin.length_s += interval.length_s;
+        bin.sessions = bin.sessions.min(interval.sessions);
+        bin.counters.merge(&interval.counters);
+        bin.backlog = interval.backlog;
+        bin.concurrency = interval.concurrency;
+        let lowest = interval.percentiles.first().and_then(|p| p.value_ms);
+        bin.latency_ms = match (bin.latency_ms, lowest.filter(|ms| ms.is_finite())) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
+        if bin.length_s >= WHOLE {
+            bins.extend(open.take());
+        }
+    }
+    whole(bins)
+}
+
+/// Without bins that were cut short.
+fn whole(mut bins: Vec<Bin>) -> Vec<Bin> {
+    let lengths: Vec<f64> = bins.iter().map(|bin| bin.length_s).collect();
+    if let Some(usual) = dyno_stats::median(&lengths) {
+        bins.retain(|bin| bin.length_s >= usual * WHOLE);
+    }
+    bins
+}

@@ -1,0 +1,56 @@
+//! Findings that the user does not want to count.
+
+use dyno_core::finding::{Finding, Waiver};
+
+use crate::registry::checks;
+
+/// A waiver names a check that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "cannot waive '{name}': there is no such check{}",
+    meant.map_or_else(
+        || "; docs/validity.md lists them".to_owned(),
+        |meant| format!("; did you mean '{meant}'?")
+    )
+)]
+pub struct UnknownCheck {
+    /// As the user wrote it.
+    pub name: String,
+    /// The check with the nearest name.
+    pub meant: Option<&'static str>,
+}
+
+/// Gives findings the reasons why they do not count. Waiving a check that passed is no error: a
+/// script that waives it once waives it always.
+///
+/// # Errors
+/// [`UnknownCheck`] for a name that no check has; no finding is changed then.
+pub fn waive(findings: &mut [Finding], waivers: &[Waiver]) -> Result<(), UnknownCheck> {
+    for waiver in waivers {
+        known(&waiver.check)?;
+    }
+    for waiver in waivers {
+        for finding in findings.iter_mut() {
+            if finding.check == waiver.check {
+                finding.waived = Some(waiver.reason.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn known(name: &str) -> Result<(), UnknownCheck> {
+    // So far apart may a name be that was misspelt.
+    const DISTANCE_MAX: usize = 3;
+    if checks().iter().any(|check| check.name == name) {
+        return Ok(());
+    }
+    let nearest = checks()
+        .iter()
+        .map(|check| (strsim::osa_distance(check.name, name), check.name))
+        .min();
+    Err(UnknownCheck {
+        name: name.to_owned(),
+        meant: nearest.and_then(|(distance, name)| (distance <= DISTANCE_MAX).then_some(name)),
+    })
+}
