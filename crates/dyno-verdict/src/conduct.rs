@@ -1,8 +1,5 @@
 //! Checks 51 to 54: how the run itself was conducted.
 
-#[cfg(test)]
-mod tests;
-
 use dyno_core::finding::Outcome;
 use dyno_core::record::{EventKind, RunRecord};
 
@@ -109,7 +106,13 @@ fn observers(view: &View) -> Made {
     let failures: Vec<String> = view
         .events(EventKind::Observer)
         .iter()
-        .map(|event| format!("{} at {}", event.text.trim_end_matches('.'), text::seconds(event.at_s)))
+        .map(|event| {
+            format!(
+                "{} at {}",
+                event.text.trim_end_matches('.'),
+                text::seconds(event.at_s)
+            )
+        })
         .collect();
     let late = view.largest("observer.late");
     let missing = missing(view, &within(view, &series.points));
@@ -142,7 +145,9 @@ fn observers(view: &View) -> Made {
 }
 
 fn within(view: &View, points: &[(f64, f64)]) -> Vec<f64> {
-    let inside = points.iter().filter(|(at, _)| *at > 0.0 && *at <= view.length_s);
+    let inside = points
+        .iter()
+        .filter(|(at, _)| *at > 0.0 && *at <= view.length_s);
     inside.map(|(at, _)| *at).collect()
 }
 
@@ -153,7 +158,9 @@ fn missing(view: &View, times: &[f64]) -> Option<f64> {
     }
     let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let period = dyno_stats::median(&gaps).filter(|period| *period > 0.0);
-    let Some(period) = period else { return Some(100.0) };
+    let Some(period) = period else {
+        return Some(100.0);
+    };
     // The first and the last sample lie anywhere within their periods.
     let expected = (view.length_s / period - 1.0).max(1.0);
     Some((1.0 - times.len() as f64 / expected).max(0.0) * 100.0)
@@ -181,7 +188,12 @@ fn secrets(view: &View) -> Made {
 /// Where a URL with a password stands; never the password.
 fn exposed(run: &RunRecord) -> Vec<String> {
     let mut texts: Vec<(String, &str)> = Vec::new();
-    texts.extend(run.head.argv.iter().map(|arg| ("the arguments".to_owned(), arg.as_str())));
+    texts.extend(
+        run.head
+            .argv
+            .iter()
+            .map(|arg| ("the arguments".to_owned(), arg.as_str())),
+    );
     texts.push(("the target's URL".to_owned(), &run.head.target.url));
     texts.push(("the note".to_owned(), &run.head.note));
     let facts = run.facts.iter();
@@ -229,7 +241,9 @@ fn provenance(view: &View) -> Made {
     if view.drive().is_none() {
         missing.push("the seed".to_owned());
     }
-    let seed = view.drive().map_or_else(String::new, |drive| drive.seed.to_string());
+    let seed = view
+        .drive()
+        .map_or_else(String::new, |drive| drive.seed.to_string());
     match missing.is_empty() {
         true => Made::pass(format!(
             "Made by {}; script {} with the hash {}; seed {seed}.",

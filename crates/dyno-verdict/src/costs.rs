@@ -36,14 +36,34 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
 type Row = (&'static str, &'static str, f64, &'static str);
 
 const MYSQL: &[Row] = &[
-    ("page requests", "db.status.innodb_buffer_pool_read_requests", 1.0, "count"),
+    (
+        "page requests",
+        "db.status.innodb_buffer_pool_read_requests",
+        1.0,
+        "count",
+    ),
     ("pages read", "db.status.innodb_pages_read", 1.0, "count"),
-    ("pages written", "db.status.innodb_pages_written", 1.0, "count"),
+    (
+        "pages written",
+        "db.status.innodb_pages_written",
+        1.0,
+        "count",
+    ),
     ("redo log", "db.status.innodb_os_log_written", KB, "kb"),
-    ("redo log syncs", "db.status.innodb_os_log_fsyncs", 1.0, "count"),
+    (
+        "redo log syncs",
+        "db.status.innodb_os_log_fsyncs",
+        1.0,
+        "count",
+    ),
     ("file syncs", "db.status.innodb_data_fsyncs", 1.0, "count"),
     ("rows read", "db.status.innodb_rows_read", 1.0, "count"),
-    ("row lock waits", "db.status.innodb_row_lock_waits", 1.0, "count"),
+    (
+        "row lock waits",
+        "db.status.innodb_row_lock_waits",
+        1.0,
+        "count",
+    ),
 ];
 
 const POSTGRES: &[Row] = &[
@@ -75,7 +95,13 @@ impl Meter<'_> {
                 "us",
             ),
             self.client_cpu(),
-            self.cost("host CPU", host_cores, 1.0 / US_PER_S, "us", "host.cpu.idle"),
+            self.cost(
+                "host CPU",
+                host_cores,
+                1.0 / US_PER_S,
+                "us",
+                "host.cpu.idle",
+            ),
             self.summed(
                 "server context switches",
                 &[
@@ -85,14 +111,24 @@ impl Meter<'_> {
                 1.0,
                 "count",
             ),
-            self.summed("host context switches", &["host.context_switches"], 1.0, "count"),
+            self.summed(
+                "host context switches",
+                &["host.context_switches"],
+                1.0,
+                "count",
+            ),
         ]
     }
 
     fn storage(&self) -> Vec<Cost> {
         vec![
             self.summed("read by the server", &["server.io.read_bytes"], KB, "kb"),
-            self.summed("written by the server", &["server.io.write_bytes"], KB, "kb"),
+            self.summed(
+                "written by the server",
+                &["server.io.write_bytes"],
+                KB,
+                "kb",
+            ),
             self.disks("read from disks", "].read_bytes", KB, "kb"),
             self.disks("written to disks", "].write_bytes", KB, "kb"),
             self.disks("disk reads", "].reads", 1.0, "count"),
@@ -105,8 +141,8 @@ impl Meter<'_> {
         let direction = |name: &str, bytes: u64| {
             // A log of another tool tells nothing of bytes, and an embedded database moves none.
             let known = !self.view.imported() && !self.view.embedded();
-            let value = (known && counters.events > 0)
-                .then(|| bytes as f64 / counters.events as f64);
+            let value =
+                (known && counters.events > 0).then(|| bytes as f64 / counters.events as f64);
             Cost {
                 name: name.to_owned(),
                 value,
@@ -130,7 +166,10 @@ impl Meter<'_> {
 
     /// The workers alone, as the client counted them; else its process.
     fn client_cpu(&self) -> Cost {
-        let own = self.view.summary().map(|summary| summary.client.us_per_event);
+        let own = self
+            .view
+            .summary()
+            .map(|summary| summary.client.us_per_event);
         match own.filter(|us| us.is_finite() && *us > 0.0) {
             Some(us) => Cost {
                 name: "client CPU".to_owned(),

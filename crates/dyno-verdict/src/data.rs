@@ -3,9 +3,6 @@
 mod cache;
 mod keys;
 
-#[cfg(test)]
-mod tests;
-
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, Made, Threshold};
@@ -72,8 +69,12 @@ const GROWTH_GIB: Threshold = Threshold {
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
 /// The series that hold the size of the data, the most exact first.
-pub(super) const SIZES: [&str; 4] =
-    ["db.database.size", "data.data", "db.file.size", "data.total"];
+pub(super) const SIZES: [&str; 4] = [
+    "db.database.size",
+    "data.data",
+    "db.file.size",
+    "data.total",
+];
 
 fn growth(view: &View) -> Made {
     let found = SIZES
@@ -89,7 +90,11 @@ fn growth(view: &View) -> Made {
     let cache = cache::cache_bytes(view);
     let outgrew = cache.is_some_and(|cache| first <= cache && last > cache);
     let much = grown >= GROWTH.value && last - first >= GROWTH_GIB.value * GIB;
-    let outcome = if outgrew || much { Outcome::Doubt } else { Outcome::Pass };
+    let outcome = if outgrew || much {
+        Outcome::Doubt
+    } else {
+        Outcome::Pass
+    };
     let out_of_cache = match outgrew {
         true => " and out of the server's cache",
         false => "",
@@ -141,6 +146,9 @@ fn row_counts(view: &View) -> Made {
             "Load the tables again with the options that the run has.",
         ),
     };
-    made.with("tables counted", known as f64, "count")
-        .with("tables that differ", wrong.len() as f64, "count")
+    made.with("tables counted", known as f64, "count").with(
+        "tables that differ",
+        wrong.len() as f64,
+        "count",
+    )
 }

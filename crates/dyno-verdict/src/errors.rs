@@ -1,10 +1,7 @@
 //! Checks 11 to 15: errors and answers.
 
-#[cfg(test)]
-mod tests;
 mod work;
 
-use dyno_core::finding::Outcome;
 use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
@@ -58,7 +55,9 @@ fn errors(view: &View) -> Made {
     let totals = view.totals();
     let codes = view.summary().map(|summary| &summary.errors);
     let seen: u64 = codes.map_or(0, |codes| {
-        codes.values().fold(0, |sum, error| error.count.saturating_add(sum))
+        codes
+            .values()
+            .fold(0, |sum, error| error.count.saturating_add(sum))
     });
     let errors = totals.errors.max(seen);
     let attempts = totals.events.saturating_add(errors);
@@ -140,9 +139,4 @@ fn class(code: &str) -> &'static str {
         _ if code.starts_with("42") => "bad statements",
         _ => "other errors",
     }
-}
-
-/// Whether an outcome speaks against a run.
-pub(crate) fn worse(one: Outcome, bad: bool) -> Outcome {
-    if bad { one.max(Outcome::Doubt) } else { one }
 }

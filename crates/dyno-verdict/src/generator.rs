@@ -4,9 +4,6 @@ mod open_loop;
 mod samples;
 mod workers;
 
-#[cfg(test)]
-mod tests;
-
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, Made, Threshold, doubted, graded};
@@ -122,8 +119,16 @@ fn ceiling(view: &View) -> Made {
     .with("events", rate, "per second")
     .with("ceiling", calibration.ceiling_per_s, "per second")
     .with("share of the ceiling", share, "percent")
-    .with("client CPU of the calibration", calibration.cpu_us_per_event, "us per event")
-    .with("99.9th percentile of the calibration", calibration.p999_ms, "ms")
+    .with(
+        "client CPU of the calibration",
+        calibration.cpu_us_per_event,
+        "us per event",
+    )
+    .with(
+        "99.9th percentile of the calibration",
+        calibration.p999_ms,
+        "ms",
+    )
 }
 
 /// Clock sources that cost a trip to a device, or that tick coarsely (Linux kernel documentation,
@@ -150,7 +155,11 @@ fn clock(view: &View) -> Made {
         .map(|(ns, ms)| ns / 1e6 / ms * 100.0);
     let slow = SLOW_CLOCKS.contains(&source.trim());
     let coarse = tick.is_some_and(|tick| tick >= CLOCK_TICK.value);
-    let outcome = if slow || coarse { Outcome::Doubt } else { Outcome::Pass };
+    let outcome = if slow || coarse {
+        Outcome::Doubt
+    } else {
+        Outcome::Pass
+    };
     let ticks = resolution.map_or_else(String::new, |ns| {
         format!(", with a resolution of {} ns", text::plain(ns))
     });
@@ -192,7 +201,11 @@ fn shared(view: &View) -> Made {
         );
     };
     let busy_cores = busy / 100.0 * cpus;
-    let part = if busy_cores > 0.0 { client / busy_cores * 100.0 } else { 0.0 };
+    let part = if busy_cores > 0.0 {
+        client / busy_cores * 100.0
+    } else {
+        0.0
+    };
     let outcome = match busy >= SHARED_BUSY.value {
         true => doubted(part, &SHARED_CLIENT),
         false => Outcome::Pass,

@@ -3,6 +3,7 @@
 //! give the same findings for ever.
 
 mod check;
+mod compare;
 mod conduct;
 mod context;
 mod costs;
@@ -10,11 +11,10 @@ mod data;
 mod errors;
 pub mod fitness;
 mod generator;
-
 mod machine;
 mod registry;
-//#[cfg(any(test, feature = "samples"))]
-//pub mod samples;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
 mod server;
 mod text;
 mod time;
@@ -25,6 +25,10 @@ use dyno_core::finding::Finding;
 use dyno_core::record::RunRecord;
 
 pub use check::{Check, Threshold};
+pub use compare::{
+    Basis, Better, CompareError, CompareOptions, Comparison, Difference, Metric, RunLabel,
+    RunToRun, Side, compare,
+};
 pub use context::{Calibration, Claim, Context, RequestedSetting, RowCount, SecretScan};
 pub use costs::costs;
 pub use registry::checks;
@@ -38,3 +42,6 @@ pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
     let view = View::new(run, context);
     checks().iter().map(|check| check.made(&view)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,6 @@
 mod disk;
 mod resources;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use resources::THROTTLED;
 
 use dyno_core::finding::Outcome;
@@ -124,8 +121,15 @@ fn frequency(view: &View) -> Made {
     }
     let third = values.len() / 3;
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let (first, last) = (mean(&values[..third]), mean(&values[values.len() - third..]));
-    let fall = if first > 0.0 { (1.0 - last / first) * 100.0 } else { 0.0 };
+    let (first, last) = (
+        mean(&values[..third]),
+        mean(&values[values.len() - third..]),
+    );
+    let fall = if first > 0.0 {
+        (1.0 - last / first) * 100.0
+    } else {
+        0.0
+    };
     let named = match said.is_empty() {
         true => String::new(),
         false => format!(" ({})", said.join(", ")),
@@ -169,11 +173,17 @@ fn network_seen(again: Option<f64>, dropped: Option<f64>, trip: Option<f64>) -> 
     let mut seen = Vec::new();
     if let Some(again) = again {
         outcome = outcome.max(doubted(again, &RETRANSMITS));
-        seen.push(format!("{} % of the segments were sent again", text::plain(again)));
+        seen.push(format!(
+            "{} % of the segments were sent again",
+            text::plain(again)
+        ));
     }
     if let Some(dropped) = dropped {
         outcome = outcome.max(doubted(dropped, &DROPS));
-        seen.push(format!("{} packets were dropped a second", text::plain(dropped)));
+        seen.push(format!(
+            "{} packets were dropped a second",
+            text::plain(dropped)
+        ));
     }
     if let Some(trip) = trip {
         seen.push(format!("a round trip took the observer {}", text::ms(trip)));
@@ -201,7 +211,10 @@ fn kernel_log(view: &View) -> Made {
         .map_or(0.0, |(first, last)| last - first);
     if !lines.is_empty() || kills > 0.0 {
         let killed = match kills > 0.0 {
-            true => format!("The kernel killed {} processes for memory. ", text::plain(kills)),
+            true => format!(
+                "The kernel killed {} processes for memory. ",
+                text::plain(kills)
+            ),
             false => String::new(),
         };
         let said = match lines.is_empty() {
@@ -232,7 +245,9 @@ fn other_processes(view: &View) -> Made {
         .run
         .fact("host.others.top")
         .filter(|top| !top.trim().is_empty())
-        .map_or_else(String::new, |top| format!(": {}", top.trim().trim_end_matches('.')));
+        .map_or_else(String::new, |top| {
+            format!(": {}", top.trim().trim_end_matches('.'))
+        });
     Made::of(
         doubted(share, &OTHERS),
         format!(

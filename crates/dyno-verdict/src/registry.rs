@@ -85,12 +85,7 @@ pub(crate) const COMPARISON: &[Check] = &[
     ),
 ];
 
-const fn pair(
-    number: u8,
-    name: &'static str,
-    title: &'static str,
-    rule: &'static str,
-) -> Check {
+const fn pair(number: u8, name: &'static str, title: &'static str, rule: &'static str) -> Check {
     Check {
         number,
         name,

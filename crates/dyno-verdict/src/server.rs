@@ -3,8 +3,7 @@
 mod durability;
 mod settings;
 
-#[cfg(test)]
-mod tests;
+pub(crate) use settings::is_servers_own;
 
 use dyno_core::finding::Outcome;
 use dyno_core::record::EventKind;
@@ -74,7 +73,9 @@ fn build(view: &View) -> Made {
         });
     }
     let fact = view.run.fact("server.version").unwrap_or_default();
-    let stated = view.summary().map_or("", |summary| summary.target.version.as_str());
+    let stated = view
+        .summary()
+        .map_or("", |summary| summary.target.version.as_str());
     let version = if fact.is_empty() { stated } else { fact };
     let comment = view.run.fact("server.version_comment").unwrap_or_default();
     let said = view.run.fact("server.build").unwrap_or("unknown");
@@ -103,7 +104,9 @@ fn build(view: &View) -> Made {
             "Measure the build that users get.",
         ),
         None if said == "release" => Made::pass(format!("{name} is a release build.")),
-        None if name.is_empty() => Made::not_checked(format!("{}.", view.why_not("server.version"))),
+        None if name.is_empty() => {
+            Made::not_checked(format!("{}.", view.why_not("server.version")))
+        }
         None => Made::not_checked(format!(
             "{name} does not tell what kind of build it is; nothing points to a debug build."
         )),
@@ -115,7 +118,9 @@ fn connection(view: &View) -> Made {
         return Made::not_checked("There was no connection that could be declared otherwise.");
     }
     let url = view.url().to_ascii_lowercase();
-    let tls = view.summary().and_then(|summary| summary.target.tls.as_deref());
+    let tls = view
+        .summary()
+        .and_then(|summary| summary.target.tls.as_deref());
     let demanded = ["sslmode=require", "sslmode=verify"]
         .iter()
         .any(|mode| url.contains(mode));
@@ -155,7 +160,11 @@ fn connection(view: &View) -> Made {
         false => format!("{} {facts}", text::sentence(&text::list(&faults))),
     };
     Made::of(
-        if faults.is_empty() { Outcome::Pass } else { Outcome::Doubt },
+        if faults.is_empty() {
+            Outcome::Pass
+        } else {
+            Outcome::Doubt
+        },
         evidence,
         "Look at what stands between client and server: a proxy may end TLS or unpack prepared \
          statements.",
@@ -204,8 +213,16 @@ fn restarts(view: &View) -> Made {
     let advice = "See the server's log for why it ended or hung, and run again.";
     let made = if let Some(how) = &restart {
         let declared = !view.events(EventKind::Disturbance).is_empty();
-        let outcome = if declared { Outcome::Doubt } else { Outcome::Refuse };
-        let disturbed = if declared { ", while it was disturbed on purpose" } else { "" };
+        let outcome = if declared {
+            Outcome::Doubt
+        } else {
+            Outcome::Refuse
+        };
+        let disturbed = if declared {
+            ", while it was disturbed on purpose"
+        } else {
+            ""
+        };
         Made::of(outcome, format!("{how}{disturbed}; {reconnects}."), advice)
     } else if share >= RECONNECTS.value || silent >= SILENT.value {
         Made::doubt(
@@ -216,7 +233,9 @@ fn restarts(view: &View) -> Made {
             advice,
         )
     } else if observed || totals.reconnects > 0 {
-        Made::pass(format!("The server was up from the start to the end; {reconnects}."))
+        Made::pass(format!(
+            "The server was up from the start to the end; {reconnects}."
+        ))
     } else {
         return Made::not_checked(format!("{}.", view.why_not("db.uptime")));
     };
@@ -244,7 +263,10 @@ fn restarted(view: &View) -> Option<String> {
         ));
     }
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
-    let (start, end) = (number("server.uptime_s.start")?, number("server.uptime_s.end")?);
+    let (start, end) = (
+        number("server.uptime_s.start")?,
+        number("server.uptime_s.end")?,
+    );
     (end + 1.0 < start).then(|| {
         format!(
             "The server had been up for {} at the start and for {} at the end",

@@ -33,7 +33,7 @@ pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -43,7 +43,7 @@ pub(crate) fn count(value: u64) -> String {
 
 /// A rate per second.
 pub(crate) fn rate(per_s: f64) -> String {
-    if per_s >= 1000.0 && per_s < 1e15 {
+    if (1000.0..1e15).contains(&per_s) {
         count(per_s.round() as u64)
     } else {
         plain(per_s)
@@ -164,7 +164,10 @@ mod tests {
         }
         assert_eq!(parse_bytes("16384", 8192.0), Some(134_217_728.0));
         assert_eq!(parse_bytes("off", 1.0), None);
-        assert_eq!(few(&["a".into(), "b".into(), "c".into()], 2), "a, b and 1 more");
+        assert_eq!(
+            few(&["a".into(), "b".into(), "c".into()], 2),
+            "a, b and 1 more"
+        );
         assert_eq!(list(&["a".into(), "b".into()]), "a and b");
     }
 }

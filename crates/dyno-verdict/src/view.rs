@@ -166,7 +166,10 @@ impl<'a> View<'a> {
 
     /// The finite values of a series within the measurement.
     pub(crate) fn values(&self, name: &str) -> Vec<f64> {
-        self.points(name).into_iter().map(|(_, value)| value).collect()
+        self.points(name)
+            .into_iter()
+            .map(|(_, value)| value)
+            .collect()
     }
 
     /// The finite points of a series within the measurement. A rate's value covers the time

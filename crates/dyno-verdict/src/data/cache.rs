@@ -99,7 +99,10 @@ fn cache(view: &View) -> Made {
         seen.push(format!("the data has {}{cache}{memory}", text::bytes(size)));
     }
     if let Some(misses) = misses {
-        seen.push(format!("{} % of the page requests missed the cache", text::plain(misses)));
+        seen.push(format!(
+            "{} % of the page requests missed the cache",
+            text::plain(misses)
+        ));
     }
     let claimed = match claim {
         Some(Claim::InMemory) => "the data is claimed to be in memory; ",
@@ -133,7 +136,11 @@ fn cold_or_warm(view: &View) -> Made {
         let (misses, requests) = part
             .iter()
             .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        if requests > 0.0 { misses / requests * 100.0 } else { 0.0 }
+        if requests > 0.0 {
+            misses / requests * 100.0
+        } else {
+            0.0
+        }
     };
     let first = ratio(&course[..quarter]);
     let last = ratio(&course[course.len() - quarter..]);

@@ -70,7 +70,9 @@ fn keys(view: &View) -> Made {
 
 fn option(view: &View, name: &str) -> Option<f64> {
     let options = &view.run.head.workload.options;
-    let options = view.summary().map_or(options, |summary| &summary.workload.options);
+    let options = view
+        .summary()
+        .map_or(options, |summary| &summary.workload.options);
     options.iter().find_map(|(key, value)| match value {
         OptionValue::Number(number) if key.replace('-', "_") == name => {
             (*number >= 1.0).then_some(*number)
@@ -102,7 +104,10 @@ fn hot_share(plan: &RandPlan, draws: f64, range: f64) -> Option<f64> {
         RandKind::Uniform => draws,
         RandKind::Gaussian => bell_width(plan.spec_iter, draws)?,
         RandKind::Special => {
-            let (hot, gets) = (f64::from(plan.spec_pct) / 100.0, f64::from(plan.spec_res) / 100.0);
+            let (hot, gets) = (
+                f64::from(plan.spec_pct) / 100.0,
+                f64::from(plan.spec_res) / 100.0,
+            );
             // The hot part alone, or all of it and as much of the bell around as is missing.
             if draws <= gets {
                 hot * draws / gets
@@ -176,7 +181,10 @@ mod tests {
         };
         let close = |found: Option<f64>, expected: f64| {
             let found = found.unwrap();
-            assert!((found / expected - 1.0).abs() < 0.03, "{found} for {expected}");
+            assert!(
+                (found / expected - 1.0).abs() < 0.03,
+                "{found} for {expected}"
+            );
         };
         close(hot_share(&plan(RandKind::Uniform), 0.9, 1e6), 0.9);
         // By definition of h a fifth of the range gets four fifths of the draws.
@@ -198,7 +206,10 @@ mod tests {
             });
             let rank = f64::from(rank.unwrap());
             let found = zipf_rank(exponent, 0.9, 100_000.0).unwrap();
-            assert!((found / rank - 1.0).abs() < 0.1, "{found} for {rank} at {exponent}");
+            assert!(
+                (found / rank - 1.0).abs() < 0.1,
+                "{found} for {rank} at {exponent}"
+            );
         }
         assert_eq!(zipf_rank(f64::NAN, 0.9, 10.0), None);
     }

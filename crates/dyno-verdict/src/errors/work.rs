@@ -216,7 +216,10 @@ fn server_warnings(view: &View) -> Made {
         "db.innodb.lock_deadlocks",
         "db.database.deadlocks",
     ]);
-    let on_disk = per_100(&["db.status.created_tmp_disk_tables", "db.database.temp_files"]);
+    let on_disk = per_100(&[
+        "db.status.created_tmp_disk_tables",
+        "db.database.temp_files",
+    ]);
     let waits = per_100(&["db.status.innodb_row_lock_waits"]);
     let counted = [
         ("deadlocks", deadlocks, &DEADLOCKS),
@@ -246,7 +249,11 @@ fn server_warnings(view: &View) -> Made {
          lock, and at its memory for sorting and temporary tables.",
     )
     .with_some("deadlocks", deadlocks, "per 100 events")
-    .with_some("temporary tables or files on disk", on_disk, "per 100 events")
+    .with_some(
+        "temporary tables or files on disk",
+        on_disk,
+        "per 100 events",
+    )
     .with_some("row lock waits", waits, "per 100 events")
 }
 

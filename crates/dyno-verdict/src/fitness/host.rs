@@ -203,7 +203,7 @@ fn swap(known: &Known<'_>) -> Finding {
         known.number("host.swappiness"),
     );
     match (total, swappiness) {
-        (Some(total), _) if total == 0.0 => rule.pass("There is no swap.".to_owned()),
+        (Some(0.0), _) => rule.pass("There is no swap.".to_owned()),
         (_, Some(value)) if value <= SWAPPINESS_MAX => {
             rule.pass(format!("vm.swappiness is {value:.0}."))
         }

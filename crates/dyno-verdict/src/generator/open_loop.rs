@@ -121,7 +121,9 @@ fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, Made> {
             None => "How the run was driven is not known.",
         }));
     }
-    let open = view.summary().and_then(|summary| summary.open_loop.as_ref());
+    let open = view
+        .summary()
+        .and_then(|summary| summary.open_loop.as_ref());
     open.ok_or_else(|| Made::not_checked(UNFINISHED))
 }
 
@@ -132,7 +134,8 @@ fn schedule_lag(view: &View) -> Made {
     };
     let lag = &open.pacing_lag;
     let response = view.summary().and_then(|summary| summary.response.as_ref());
-    let Some(response) = response.filter(|r| r.count > 0 && lag.count > 0 && r.mean_ms > 0.0) else {
+    let Some(response) = response.filter(|r| r.count > 0 && lag.count > 0 && r.mean_ms > 0.0)
+    else {
         return Made::not_checked("No lag or no response time was recorded.");
     };
     // Only events that found a session free have a lag of their own; the others waited for one.
@@ -159,7 +162,8 @@ fn schedule_lag(view: &View) -> Made {
     Made::of(
         outcome,
         format!(
-            "The generator began events {} late on average, {} % of the mean response time{percentile}.",
+            "The generator began events {} late on average, {} % of the mean response \
+             time{percentile}.",
             text::ms(lag.mean_ms),
             text::plain(mean_share)
         ),
@@ -168,7 +172,11 @@ fn schedule_lag(view: &View) -> Made {
     )
     .with("mean lag", lag.mean_ms, "ms")
     .with("lag in the mean response time", mean_share, "percent")
-    .with_some("worst share of a percentile", worst.map(|(.., share)| share), "percent")
+    .with_some(
+        "worst share of a percentile",
+        worst.map(|(.., share)| share),
+        "percent",
+    )
 }
 
 /// The percentile whose lag is the largest part of its response time: which, lag, share. Beyond
@@ -176,11 +184,12 @@ fn schedule_lag(view: &View) -> Made {
 fn worst_percentile(lag: &LatencySummary, response: &LatencySummary) -> Option<(f64, f64, f64)> {
     let common = response.percentiles.iter().filter(|p| p.percent <= 99.0);
     let shares = common.filter_map(|of_response| {
-        let of_lag = lag.percentiles.iter().find(|p| p.percent == of_response.percent)?;
+        let of_lag = lag
+            .percentiles
+            .iter()
+            .find(|p| p.percent == of_response.percent)?;
         let (lag_ms, response_ms) = (of_lag.value_ms?, of_response.value_ms?);
-        (response_ms > 0.0).then(|| {
-            (of_response.percent, lag_ms, lag_ms / response_ms * 100.0)
-        })
+        (response_ms > 0.0).then(|| (of_response.percent, lag_ms, lag_ms / response_ms * 100.0))
     });
     shares.max_by(|one, other| one.2.total_cmp(&other.2))
 }
@@ -198,13 +207,20 @@ fn offered_rate(view: &View) -> Made {
     // Three standard deviations of a Poisson count of so many arrivals; a constant rate is one
     // arrival off at most.
     let chance = match view.drive().and_then(|drive| drive.open_loop) {
-        Some(OpenLoop { arrivals: Arrivals::Constant, .. }) => 100.0 / arrivals,
+        Some(OpenLoop {
+            arrivals: Arrivals::Constant,
+            ..
+        }) => 100.0 / arrivals,
         _ => 300.0 / arrivals.sqrt(),
     };
     let growth = backlog_growth(view).map(|growth| growth / arrivals * 100.0);
     let short = achieved < ACHIEVED.value - chance;
     let growing = growth.is_some_and(|growth| growth >= BACKLOG_GROWTH.value);
-    let outcome = if short || growing { Outcome::Doubt } else { Outcome::Pass };
+    let outcome = if short || growing {
+        Outcome::Doubt
+    } else {
+        Outcome::Pass
+    };
     let trend = match growing {
         true => ", growing from second to second",
         false => "",
@@ -245,7 +261,11 @@ fn backlog_growth(view: &View) -> Option<f64> {
         &backlog[backlog.len() - third..],
     ]
     .map(|part| part.iter().sum::<f64>() / part.len() as f64);
-    Some(if first <= middle && middle <= last { last - first } else { 0.0 })
+    Some(if first <= middle && middle <= last {
+        last - first
+    } else {
+        0.0
+    })
 }
 
 fn arrivals(view: &View) -> Made {
@@ -289,7 +309,8 @@ fn arrivals_per_bin(view: &View) -> Vec<u64> {
         .windows(2)
         .filter(|pair| (pair[1].length_s / usual - 1.0).abs() < 0.02)
         .map(|pair| {
-            let inside = |bin: &crate::view::Bin| bin.backlog.saturating_add(bin.concurrency.into());
+            let inside =
+                |bin: &crate::view::Bin| bin.backlog.saturating_add(bin.concurrency.into());
             (pair[1].counters.events)
                 .saturating_add(inside(&pair[1]))
                 .saturating_sub(inside(&pair[0]))

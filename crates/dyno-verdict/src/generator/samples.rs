@@ -79,7 +79,11 @@ fn unserved(view: &View) -> Made {
         true => Outcome::Doubt,
         false => Outcome::Pass,
     };
-    let by_hand = if stopped { "; the user ended the run" } else { "" };
+    let by_hand = if stopped {
+        "; the user ended the run"
+    } else {
+        ""
+    };
     Made::of(
         outcome,
         format!(
@@ -92,8 +96,16 @@ fn unserved(view: &View) -> Made {
         ),
         "Let events in flight end with a longer --grace, or offer less.",
     )
-    .with("ended in the grace", summary.events_in_grace as f64, "count")
-    .with("begun and not ended", summary.events_unfinished as f64, "count")
+    .with(
+        "ended in the grace",
+        summary.events_in_grace as f64,
+        "count",
+    )
+    .with(
+        "begun and not ended",
+        summary.events_unfinished as f64,
+        "count",
+    )
     .with("due and not begun", backlog as f64, "count")
     .with("without an end", share, "percent")
 }

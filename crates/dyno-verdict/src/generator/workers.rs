@@ -91,7 +91,11 @@ fn client_cpu(view: &View) -> Made {
         });
     }
     let faults = own.faults(view);
-    let outcome = if faults.is_empty() { Outcome::Pass } else { Outcome::Doubt };
+    let outcome = if faults.is_empty() {
+        Outcome::Pass
+    } else {
+        Outcome::Doubt
+    };
     let evidence = if faults.is_empty() {
         own.summary()
     } else {
@@ -156,8 +160,11 @@ impl Workers {
         // An embedded database works in the worker, and a script without a database is all that
         // is measured: both may use what there is.
         let alone = !view.embedded() && !view.url().is_empty();
-        let shared = view.drive().is_some_and(|drive| drive.sessions > drive.workers);
-        let reaches = |value: Option<f64>, bound: &Threshold| value.is_some_and(|v| v >= bound.value);
+        let shared = view
+            .drive()
+            .is_some_and(|drive| drive.sessions > drive.workers);
+        let reaches =
+            |value: Option<f64>, bound: &Threshold| value.is_some_and(|v| v >= bound.value);
         let mut faults = Vec::new();
         if alone && reaches(self.busiest, &BUSY) {
             faults.push("the busiest worker had no CPU time to spare".to_owned());
@@ -180,19 +187,31 @@ impl Workers {
     fn summary(&self) -> String {
         let mut parts = Vec::new();
         if let Some(busiest) = self.busiest {
-            parts.push(format!("the busiest worker used {} % of a core", text::plain(busiest)));
+            parts.push(format!(
+                "the busiest worker used {} % of a core",
+                text::plain(busiest)
+            ));
         }
         if let Some(waiting) = self.waiting {
-            parts.push(format!("waits for a CPU took up to {} % of a worker's time", text::plain(waiting)));
+            parts.push(format!(
+                "waits for a CPU took up to {} % of a worker's time",
+                text::plain(waiting)
+            ));
         }
         if let Some(switches) = self.switches {
-            parts.push(format!("up to {} involuntary switches a second", text::plain(switches)));
+            parts.push(format!(
+                "up to {} involuntary switches a second",
+                text::plain(switches)
+            ));
         }
         if let Some(stall) = self.stall_ms {
             parts.push(format!("at most {} away from the sockets", text::ms(stall)));
         }
         if let Some(major) = self.major_faults.filter(|rate| *rate > 0.0) {
-            parts.push(format!("{} pages read from disk a second", text::plain(major)));
+            parts.push(format!(
+                "{} pages read from disk a second",
+                text::plain(major)
+            ));
         }
         if let Some(open) = self.descriptors {
             parts.push(format!("{} % of the descriptors open", text::plain(open)));
@@ -240,7 +259,10 @@ fn fairness(view: &View) -> Made {
     if let Some((name, share)) = &endpoint
         && *share < ENDPOINT_SHARE.value
     {
-        faults.push(format!("{name} got {} % of its fair share", text::plain(*share)));
+        faults.push(format!(
+            "{name} got {} % of its fair share",
+            text::plain(*share)
+        ));
     }
     let facts = format!(
         "{} sessions did {} to {} events, {} on average; Jain's index is {}.",
@@ -250,7 +272,11 @@ fn fairness(view: &View) -> Made {
         text::plain(spread.mean),
         text::plain(spread.index)
     );
-    let outcome = if faults.is_empty() { Outcome::Pass } else { Outcome::Doubt };
+    let outcome = if faults.is_empty() {
+        Outcome::Pass
+    } else {
+        Outcome::Doubt
+    };
     let evidence = match faults.is_empty() {
         true => facts,
         false => format!("{} {facts}", text::sentence(&text::list(&faults))),
@@ -304,8 +330,16 @@ impl Spread {
         Some(Self {
             sessions: view.drive().map_or(1, |drive| drive.sessions) as usize,
             mean: fairness.events_mean,
-            fewest: if known { fairness.events_min } else { fairness.events_mean as u64 },
-            most: if known { fairness.events_max } else { fairness.events_mean as u64 },
+            fewest: if known {
+                fairness.events_min
+            } else {
+                fairness.events_mean as u64
+            },
+            most: if known {
+                fairness.events_max
+            } else {
+                fairness.events_mean as u64
+            },
             index: 1.0 / (1.0 + variation * variation),
         })
     }
@@ -315,7 +349,10 @@ impl Spread {
 fn worker_index(view: &View) -> Option<f64> {
     let mut workers: Vec<(u32, f64, f64)> = Vec::new();
     for session in &view.run.sessions {
-        match workers.iter_mut().find(|(worker, ..)| *worker == session.worker) {
+        match workers
+            .iter_mut()
+            .find(|(worker, ..)| *worker == session.worker)
+        {
             Some((_, events, sessions)) => {
                 *events += session.events as f64;
                 *sessions += 1.0;
@@ -342,5 +379,5 @@ fn weakest_endpoint(view: &View) -> Option<(String, f64)> {
 }
 
 fn jain(values: &[f64]) -> Option<f64> {
-    dyno_stats::laws::fairness(values).map(|fairness| fairness.jain)
+    dyno_stats::laws::fairness(values).and_then(|fairness| fairness.jain)
 }

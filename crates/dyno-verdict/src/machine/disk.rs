@@ -79,7 +79,9 @@ fn disk(view: &View) -> Made {
             outcome = Outcome::Doubt;
         }
         let (free, share) = (text::bytes(free), text::plain(share));
-        seen.push(format!("{free} of the file system ({share} %) are free at the end"));
+        seen.push(format!(
+            "{free} of the file system ({share} %) are free at the end"
+        ));
     }
     for (device, at_s, before, after) in &steps {
         outcome = Outcome::Doubt;
@@ -101,7 +103,11 @@ fn disk(view: &View) -> Made {
          one.",
     )
     .with_some("free", free.map(|(free, _)| free / GIB), "GiB")
-    .with_some("free, share", free.map(|(free, size)| free / size * 100.0), "percent")
+    .with_some(
+        "free, share",
+        free.map(|(free, size)| free / size * 100.0),
+        "percent",
+    )
     .with("disks that fell", steps.len() as f64, "count")
 }
 

@@ -50,11 +50,23 @@ fn resources(view: &View) -> Made {
     let steal = view.mean("host.cpu.steal");
     let throttled = view.mean("host.cgroup.cpu_throttled");
     let pressure = view.mean("host.pressure.memory.some");
-    let swap = view.mean_sum(&["host.swap.in", "host.swap.out"]).map(|bytes| bytes / MIB);
+    let swap = view
+        .mean_sum(&["host.swap.in", "host.swap.out"])
+        .map(|bytes| bytes / MIB);
     let measured = [
         ("steal", steal, "% of the CPU time", &STEAL),
-        ("throttled by the cgroup", throttled, "% of the time", &THROTTLED),
-        ("pressure on memory", pressure, "% of the time", &MEMORY_PRESSURE),
+        (
+            "throttled by the cgroup",
+            throttled,
+            "% of the time",
+            &THROTTLED,
+        ),
+        (
+            "pressure on memory",
+            pressure,
+            "% of the time",
+            &MEMORY_PRESSURE,
+        ),
         ("swap", swap, "MiB per second", &SWAP),
     ];
     if measured.iter().all(|(_, value, ..)| value.is_none()) {
@@ -85,7 +97,10 @@ fn resources(view: &View) -> Made {
 /// What a reader wants to know and no rule judges.
 fn said(view: &View) -> Vec<String> {
     let mut said = Vec::new();
-    for (name, fact) in [("CPU quota", "host.cgroup.cpu_max"), ("huge pages", "host.thp")] {
+    for (name, fact) in [
+        ("CPU quota", "host.cgroup.cpu_max"),
+        ("huge pages", "host.thp"),
+    ] {
         if let Some(value) = view.run.fact(fact).filter(|value| !value.trim().is_empty()) {
             said.push(format!("{name} {}", value.trim()));
         }
@@ -94,7 +109,10 @@ fn said(view: &View) -> Vec<String> {
     if let Some(nodes) = nodes.filter(|nodes| !matches!(*nodes, "" | "0" | "1")) {
         said.push(format!("{nodes} NUMA nodes"));
     }
-    if let Some(limit) = view.largest("host.cgroup.memory_limit").filter(|limit| *limit > 0.0) {
+    if let Some(limit) = view
+        .largest("host.cgroup.memory_limit")
+        .filter(|limit| *limit > 0.0)
+    {
         said.push(format!("memory limit {}", text::bytes(limit)));
     }
     said

@@ -21,15 +21,23 @@ pub(super) const DURABILITY: Check = Check {
 };
 
 /// A setting, the values that relax durability, and those that endanger the data; in lower case.
-type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
+type Row = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+);
 
 const SETTINGS: &[Row] = &[
     ("innodb_flush_log_at_trx_commit", &["0", "2", "3"], &[]),
     ("sync_binlog", &["0"], &[]),
     ("innodb_doublewrite", &[], &["off", "0", "detect_only"]),
-    ("innodb_flush_method", &["o_direct_no_fsync"], &["nosync", "littlesync"]),
+    (
+        "innodb_flush_method",
+        &["o_direct_no_fsync"],
+        &["nosync", "littlesync"],
+    ),
     ("rocksdb_flush_log_at_trx_commit", &["0", "2"], &[]),
-    ("synchronous_commit", &["off", "local"], &[]),
+    ("synchronous_commit", &["off"], &[]),
     ("fsync", &[], &["off"]),
     ("full_page_writes", &[], &["off"]),
     ("synchronous", &["1", "normal"], &["0", "off"]),
@@ -40,7 +48,9 @@ fn durability(view: &View) -> Made {
     let mut said = Vec::new();
     let (mut relaxed, mut unsafe_ones) = (Vec::new(), Vec::new());
     for (name, relaxing, endangering) in SETTINGS {
-        let Some(value) = view.run.setting(name) else { continue };
+        let Some(value) = view.run.setting(name) else {
+            continue;
+        };
         // Without a binary log there is nothing to sync.
         if *name == "sync_binlog" && off(view.run.setting("log_bin")) {
             continue;
@@ -66,7 +76,10 @@ fn durability(view: &View) -> Made {
         );
         (Outcome::Doubt, evidence)
     } else if relaxed.is_empty() {
-        let evidence = format!("Every commit is on disk when it is answered: {}.", said.join(", "));
+        let evidence = format!(
+            "Every commit is on disk when it is answered: {}.",
+            said.join(", ")
+        );
         (Outcome::Pass, evidence)
     } else {
         let evidence = format!(

@@ -37,7 +37,10 @@ fn requested(view: &View) -> Made {
         .filter_map(|wanted| match view.run.setting(&wanted.name) {
             None => Some(format!("{} does not exist", wanted.name)),
             Some(value) if same(value, &wanted.value) => None,
-            Some(value) => Some(format!("{} is {value} instead of {}", wanted.name, wanted.value)),
+            Some(value) => Some(format!(
+                "{} is {value} instead of {}",
+                wanted.name, wanted.value
+            )),
         })
         .collect();
     let made = match wrong.is_empty() {
@@ -99,11 +102,20 @@ const OWN: [&str; 19] = [
     "rocksdb_last",
 ];
 
+/// Whether a setting moves by itself; `name` in lower case.
+pub(crate) fn is_servers_own(name: &str) -> bool {
+    OWN.iter().any(|own| name.starts_with(own))
+}
+
 fn moved(view: &View) -> Made {
     let both = || {
         let pairs = view.run.settings.iter();
         pairs.filter_map(|setting| {
-            Some((&setting.name, setting.start.as_ref()?, setting.end.as_ref()?))
+            Some((
+                &setting.name,
+                setting.start.as_ref()?,
+                setting.end.as_ref()?,
+            ))
         })
     };
     let compared = both().count();
@@ -115,11 +127,15 @@ fn moved(view: &View) -> Made {
     }
     let moved: Vec<String> = both()
         .filter(|(_, start, end)| start != end)
-        .filter(|(name, ..)| !OWN.iter().any(|own| name.to_ascii_lowercase().starts_with(own)))
+        .filter(|(name, ..)| !is_servers_own(&name.to_ascii_lowercase()))
         .map(|(name, start, end)| format!("{name} went from {start} to {end}"))
         .collect();
     Made::of(
-        if moved.is_empty() { Outcome::Pass } else { Outcome::Doubt },
+        if moved.is_empty() {
+            Outcome::Pass
+        } else {
+            Outcome::Doubt
+        },
         match moved.is_empty() {
             true => format!("None of {} settings moved.", text::count(compared as u64)),
             false => text::sentence(&text::few(&moved, 5)),
@@ -146,7 +162,12 @@ mod tests {
         ] {
             assert!(same(one, other), "{one} {other}");
         }
-        for (one, other) in [("ON", "OFF"), ("2", "1"), ("1G", "2G"), ("fsync", "O_DIRECT")] {
+        for (one, other) in [
+            ("ON", "OFF"),
+            ("2", "1"),
+            ("1G", "2G"),
+            ("fsync", "O_DIRECT"),
+        ] {
             assert!(!same(one, other), "{one} {other}");
         }
     }

@@ -180,27 +180,18 @@ fn steady_state(view: &View) -> Made {
         return Made::not_checked("The rate has no trend to compute.");
     };
     let times: Vec<f64> = match view.open_loop() {
-        true => view.course.iter().filter_map(|bin| bin.latency_ms).collect(),
+        true => view
+            .course
+            .iter()
+            .filter_map(|bin| bin.latency_ms)
+            .collect(),
         false => Vec::new(),
     };
     let latency = match (times.len() as f64) < BINS.value {
         true => None,
         false => Trend::of(&times),
     };
-    let mut faults = Vec::new();
-    if rate.drifts(DRIFT.value) {
-        faults.push("the rate drifts".to_owned());
-    }
-    if let Some((index, change)) = rate.change.filter(|(_, by)| by.abs() >= DRIFT.value) {
-        faults.push(format!(
-            "its level changes by {} % at {}",
-            text::signed(change),
-            text::seconds(view.course[index].at_s - view.course[index].length_s)
-        ));
-    }
-    if latency.as_ref().is_some_and(|trend| trend.drifts(LATENCY_DRIFT.value)) {
-        faults.push("the latency drifts".to_owned());
-    }
+    let faults = unsteady(view, &rate, latency.as_ref());
     let halves = rates.split_at(rates.len() / 2);
     let ratio = dyno_stats::mean(halves.1)
         .zip(dyno_stats::mean(halves.0).filter(|mean| *mean > 0.0))
@@ -217,7 +208,11 @@ fn steady_state(view: &View) -> Made {
         false => format!("{} {facts}", text::sentence(&faults.join("; "))),
     };
     Made::of(
-        if faults.is_empty() { Outcome::Pass } else { Outcome::Doubt },
+        if faults.is_empty() {
+            Outcome::Pass
+        } else {
+            Outcome::Doubt
+        },
         evidence,
         "Measure longer and warm up longer; look at what changed in the server's series then \
          (dirty pages, log, growth of the data).",
@@ -225,9 +220,36 @@ fn steady_state(view: &View) -> Made {
     .with("drift", rate.drift, "percent of the mean")
     .with("drift, low", rate.low, "percent of the mean")
     .with("drift, high", rate.high, "percent of the mean")
-    .with_some("largest change of level", rate.change.map(|(_, by)| by), "percent")
+    .with_some(
+        "largest change of level",
+        rate.change.map(|(_, by)| by),
+        "percent",
+    )
     .with_some("second half over first", ratio, "ratio")
-    .with_some("drift of the latency", latency.map(|trend| trend.drift), "percent of the mean")
+    .with_some(
+        "drift of the latency",
+        latency.map(|trend| trend.drift),
+        "percent of the mean",
+    )
+}
+
+/// What speaks against a steady state.
+fn unsteady(view: &View, rate: &Trend, latency: Option<&Trend>) -> Vec<String> {
+    let mut faults = Vec::new();
+    if rate.drifts(DRIFT.value) {
+        faults.push("the rate drifts".to_owned());
+    }
+    if let Some((index, change)) = rate.change.filter(|(_, by)| by.abs() >= DRIFT.value) {
+        faults.push(format!(
+            "its level changes by {} % at {}",
+            text::signed(change),
+            text::seconds(view.course[index].at_s - view.course[index].length_s)
+        ));
+    }
+    if latency.is_some_and(|trend| trend.drifts(LATENCY_DRIFT.value)) {
+        faults.push("the latency drifts".to_owned());
+    }
+    faults
 }
 
 /// How a series goes, in percent of its mean from its first value to its last.

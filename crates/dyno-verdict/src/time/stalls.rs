@@ -51,7 +51,11 @@ const EVENTS: Threshold = Threshold {
 };
 
 fn stalls(view: &View) -> Made {
-    let events: Vec<f64> = view.course.iter().map(|bin| bin.counters.events as f64).collect();
+    let events: Vec<f64> = view
+        .course
+        .iter()
+        .map(|bin| bin.counters.events as f64)
+        .collect();
     if (events.len() as f64) < BINS.value {
         return Made::not_checked(format!("{} whole seconds are too few.", events.len()));
     }
@@ -108,7 +112,9 @@ fn stalls(view: &View) -> Made {
 }
 
 fn span(view: &View, run: &Run) -> (f64, f64) {
-    let last = (run.start + run.length).min(view.course.len()).saturating_sub(1);
+    let last = (run.start + run.length)
+        .min(view.course.len())
+        .saturating_sub(1);
     let (first, last) = (&view.course[run.start.min(last)], &view.course[last]);
     (first.at_s - first.length_s, last.at_s)
 }
@@ -132,12 +138,37 @@ fn one(view: &View, (from, to): (f64, f64)) -> String {
 const SIGNS: [(&str, f64, f64, &str); 9] = [
     ("host.cpu.iowait", 10.0, 2.0, "the CPUs waited for the disk"),
     ("host.cpu.steal", 10.0, 2.0, "the hypervisor took the CPUs"),
-    ("host.pressure.memory.full", 10.0, 2.0, "tasks waited for memory"),
+    (
+        "host.pressure.memory.full",
+        10.0,
+        2.0,
+        "tasks waited for memory",
+    ),
     ("host.swap.in", 1e6, 3.0, "pages came from swap"),
-    ("db.status.innodb_buffer_pool_pages_flushed", 50.0, 3.0, "pages were flushed"),
-    ("db.status.innodb_data_fsyncs", 50.0, 3.0, "files were synced"),
-    ("db.status.innodb_buffer_pool_wait_free", 1.0, 3.0, "pages had to be freed first"),
-    ("db.checkpointer.requested", 0.01, 3.0, "a checkpoint was requested"),
+    (
+        "db.status.innodb_buffer_pool_pages_flushed",
+        50.0,
+        3.0,
+        "pages were flushed",
+    ),
+    (
+        "db.status.innodb_data_fsyncs",
+        50.0,
+        3.0,
+        "files were synced",
+    ),
+    (
+        "db.status.innodb_buffer_pool_wait_free",
+        1.0,
+        3.0,
+        "pages had to be freed first",
+    ),
+    (
+        "db.checkpointer.requested",
+        0.01,
+        3.0,
+        "a checkpoint was requested",
+    ),
     ("db.checkpointer.timed", 0.01, 3.0, "a checkpoint was due"),
 ];
 
@@ -193,6 +224,9 @@ fn signs(view: &View, from: f64, to: f64) -> Vec<String> {
 /// The values of a stall's seconds: what a sample says of the time before it.
 fn within(series: &Series, from: f64, to: f64) -> Vec<f64> {
     let inside = |at: f64| at > from && at <= to + 1.0;
-    let points = series.points.iter().filter(|(at, value)| inside(*at) && value.is_finite());
+    let points = series
+        .points
+        .iter()
+        .filter(|(at, value)| inside(*at) && value.is_finite());
     points.map(|(_, value)| *value).collect()
 }

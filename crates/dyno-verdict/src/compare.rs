@@ -1,0 +1,239 @@
+//! Two sides of runs compared: what changed, by how much, how surely, and what else differed.
+
+mod differences;
+mod estimate;
+mod judged;
+mod metrics;
+mod refusal;
+
+use dyno_core::finding::{Finding, Verdict};
+use dyno_core::record::{RunRecord, RunState};
+
+use crate::context::Context;
+use crate::text;
+use crate::view::View;
+
+pub use refusal::CompareError;
+
+/// How to compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompareOptions {
+    /// The confidence of intervals, and what is missing to 1 of the significance; in (0, 1).
+    pub confidence: f64,
+    /// What differs on purpose, by the names of [`Difference::what`] or their last words, e.g.
+    /// `sessions`, `setting innodb_flush_log_at_trx_commit`, `server.version`.
+    pub intended: Vec<String>,
+    /// Compare different workloads all the same.
+    pub other_workload: bool,
+    /// What two runs of the same differ by on this host, where that was measured.
+    pub run_to_run: Option<RunToRun>,
+}
+
+/// How much runs of the same differ (an A/A comparison).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunToRun {
+    /// Standard deviation of the rate from run to run over its mean, 0 to 1.
+    pub deviation: f64,
+    /// From so many runs.
+    pub runs: u32,
+    /// When it was measured, seconds since the Unix epoch.
+    pub when_unix_s: f64,
+}
+
+impl Default for CompareOptions {
+    fn default() -> Self {
+        Self {
+            confidence: 0.95,
+            intended: Vec::new(),
+            other_workload: false,
+            run_to_run: None,
+        }
+    }
+}
+
+/// Two sides compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What is compared with.
+    pub base: Side,
+    /// What is compared.
+    pub new: Side,
+    /// Metric by metric.
+    pub metrics: Vec<Metric>,
+    /// What the intervals and tests rest on.
+    pub basis: Basis,
+    /// In what the sides differ beside the figures.
+    pub differences: Vec<Difference>,
+    /// Checks 42 to 50.
+    pub findings: Vec<Finding>,
+}
+
+/// What intervals and tests rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// On how much runs of one side differ from each other: three or more a side.
+    BetweenRuns,
+    /// On how much the seconds within the runs differ: what differs from run to run is not in it.
+    WithinRuns,
+}
+
+/// One side: its runs, and mean, median and stalls side by side, for each hides something.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// Its runs.
+    pub runs: Vec<RunLabel>,
+    /// Mean events per second over all its seconds.
+    pub mean_per_s: Option<f64>,
+    /// The median second's events.
+    pub median_per_s: Option<f64>,
+    /// Seconds at 5 % of the median or below.
+    pub stalled_s: Option<f64>,
+    /// So many stalls.
+    pub stalls: Option<u64>,
+}
+
+/// A run that takes part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunLabel {
+    /// Its number.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+    /// How far it came.
+    pub state: RunState,
+    /// Its verdict, where it was judged.
+    pub verdict: Option<Verdict>,
+    /// When it began, seconds since the Unix epoch.
+    pub started_unix_s: f64,
+}
+
+/// Which direction is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better: rates.
+    Higher,
+    /// Less is better: latencies, costs, errors.
+    Lower,
+}
+
+/// One metric of both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// E.g. `events`, `latency p95`.
+    pub name: String,
+    /// Of the values, e.g. `per second`, `ms`.
+    pub unit: String,
+    /// Which direction is good.
+    pub better: Better,
+    /// The base's value, over all its runs.
+    pub base: Option<f64>,
+    /// The new side's.
+    pub new: Option<f64>,
+    /// new / base; `None` where one is missing or the base is 0.
+    pub ratio: Option<f64>,
+    /// Lower bound of the ratio at [`CompareOptions::confidence`].
+    pub low: Option<f64>,
+    /// Upper bound of the ratio.
+    pub high: Option<f64>,
+    /// 1 − new/base of a rate: the share of throughput that was lost. A ratio base/new of 1.30 is
+    /// a penalty of 0.23.
+    pub penalty: Option<f64>,
+    /// The chance of such a difference if there were none.
+    pub p: Option<f64>,
+    /// The same, corrected for the number of metrics (Holm).
+    pub p_corrected: Option<f64>,
+    /// Whether the corrected chance is below the significance, and the difference above what runs
+    /// of the same differ by, where that is known.
+    pub significant: bool,
+    /// Why something is missing, or how the value is to be read; empty where there is nothing to
+    /// say.
+    pub remark: String,
+}
+
+/// Something that is not the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What, e.g. `sessions`, `option table_size`, `setting sync_binlog`, `host.cpu.model`.
+    pub what: String,
+    /// The base's.
+    pub base: String,
+    /// The new side's.
+    pub new: String,
+    /// Whether it differs on purpose.
+    pub intended: bool,
+}
+
+/// Compares the runs of two sides. All runs of a side count as repetitions of the same.
+///
+/// # Errors
+/// [`CompareError`] where the figures do not mean the same: no runs, runs without events, other
+/// profiles, workloads, operations or kinds of loop.
+pub fn compare(
+    base: &[&RunRecord],
+    new: &[&RunRecord],
+    options: &CompareOptions,
+) -> Result<Comparison, CompareError> {
+    let context = Context::default();
+    compared(&views(base, &context), &views(new, &context), options)
+}
+
+fn views<'a>(runs: &[&'a RunRecord], context: &'a Context) -> Vec<View<'a>> {
+    runs.iter().map(|run| View::new(run, context)).collect()
+}
+
+fn compared(
+    base: &[View],
+    new: &[View],
+    options: &CompareOptions,
+) -> Result<Comparison, CompareError> {
+    refusal::check(base, new, options)?;
+    let basis = match base.len().min(new.len()) >= estimate::RUNS_MIN {
+        true => Basis::BetweenRuns,
+        false => Basis::WithinRuns,
+    };
+    let mut comparison = Comparison {
+        base: side(base),
+        new: side(new),
+        metrics: metrics::metrics(base, new, basis, options),
+        basis,
+        differences: differences::differences(base, new, options),
+        findings: Vec::new(),
+    };
+    comparison.findings = judged::findings(&comparison, options);
+    Ok(comparison)
+}
+
+fn side(views: &[View]) -> Side {
+    let rates: Vec<f64> = views.iter().flat_map(View::rates).collect();
+    let stalls: Vec<_> = views
+        .iter()
+        .filter_map(|view| dyno_stats::stalls::stalls(&view.rates(), 0.05))
+        .collect();
+    let whole = !stalls.is_empty() && stalls.len() == views.len();
+    Side {
+        runs: views.iter().map(label).collect(),
+        mean_per_s: metrics::pooled_rate(views, |counters| counters.events),
+        median_per_s: dyno_stats::median(&rates),
+        stalled_s: whole.then(|| stalls.iter().map(|found| found.seconds as f64).sum()),
+        stalls: whole.then(|| stalls.iter().map(|found| found.runs.len() as u64).sum()),
+    }
+}
+
+fn label(view: &View) -> RunLabel {
+    let run = view.run;
+    let started = run.summary.as_ref().map(|summary| summary.started_unix_s);
+    RunLabel {
+        id: run.id,
+        name: run.head.name.clone(),
+        state: run.state,
+        verdict: run.verdict,
+        started_unix_s: started.unwrap_or(run.head.created_unix_s),
+    }
+}
+
+impl Side {
+    fn names(&self) -> String {
+        let names: Vec<String> = self.runs.iter().map(|run| run.name.clone()).collect();
+        text::few(&names, 3)
+    }
+}

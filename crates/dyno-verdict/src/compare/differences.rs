@@ -1,0 +1,214 @@
+//! What two sides differ in beside their figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_core::plan::OptionValue;
+
+use crate::compare::{CompareOptions, Difference};
+use crate::server::is_servers_own;
+use crate::text;
+use crate::view::View;
+
+/// Everything that describes one run: what, and its value.
+type Description = BTreeMap<String, String>;
+
+pub(super) fn differences(
+    base: &[View],
+    new: &[View],
+    options: &CompareOptions,
+) -> Vec<Difference> {
+    let (base, new) = (side(base), side(new));
+    let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
+    let absent = BTreeSet::new();
+    let mut found = Vec::new();
+    for what in names {
+        let values = (
+            base.get(what).unwrap_or(&absent),
+            new.get(what).unwrap_or(&absent),
+        );
+        // What a side knows nothing of cannot be said to differ: a log tells little.
+        let observed = !values.0.is_empty() && !values.1.is_empty();
+        if values.0 != values.1 && (observed || told_by_absence(what)) {
+            found.push(Difference {
+                intended: intended(what, options),
+                what: what.clone(),
+                base: joined(values.0),
+                new: joined(values.1),
+            });
+        }
+    }
+    found
+}
+
+/// The values of all runs of a side.
+fn side(views: &[View]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for view in views {
+        for (what, value) in describe(view) {
+            all.entry(what).or_default().insert(value);
+        }
+    }
+    all
+}
+
+fn joined(values: &BTreeSet<String>) -> String {
+    match values.is_empty() {
+        true => "(not there)".to_owned(),
+        false => values.iter().cloned().collect::<Vec<_>>().join(" | "),
+    }
+}
+
+/// Options that are not given are not there, which differs from those that are.
+fn told_by_absence(what: &str) -> bool {
+    what.starts_with("option ")
+}
+
+fn intended(what: &str, options: &CompareOptions) -> bool {
+    let last = what.rsplit(' ').next().unwrap_or(what);
+    let names = options.intended.iter().map(|name| name.trim());
+    names
+        .filter(|name| !name.is_empty())
+        .any(|name| name.eq_ignore_ascii_case(what) || name.eq_ignore_ascii_case(last))
+}
+
+fn describe(view: &View) -> Description {
+    let mut seen = Description::new();
+    let run = view.run;
+    let mut say = |what: &str, value: String| {
+        if !value.is_empty() {
+            seen.insert(what.to_owned(), value);
+        }
+    };
+    say("tool", run.head.tool.clone());
+    say("script", run.head.script_sha256.clone());
+    say("workload", run.head.workload.name.clone());
+    let target = view
+        .summary()
+        .map_or(&run.head.target, |summary| &summary.target);
+    say("target", target.url.clone());
+    say(
+        "server",
+        format!("{} {}", target.product, target.version)
+            .trim()
+            .to_owned(),
+    );
+    if !view.imported() {
+        let tls = target.tls.clone();
+        say("tls", tls.unwrap_or_else(|| "none".to_owned()));
+    }
+    for (name, value) in &run.head.workload.options {
+        say(&format!("option {name}"), option(value));
+    }
+    drive(view, &mut say);
+    for fact in &run.facts {
+        if !MOVING_FACTS
+            .iter()
+            .any(|moving| fact.name.starts_with(moving))
+        {
+            say(&fact.name, fact.value.clone());
+        }
+    }
+    for setting in &run.settings {
+        let name = setting.name.to_ascii_lowercase();
+        let kept = !is_servers_own(&name) && !PLACES.contains(&name.as_str());
+        if let Some(value) = setting.start.as_ref().filter(|_| kept) {
+            say(&format!("setting {}", setting.name), value.clone());
+        }
+    }
+    seen
+}
+
+fn drive(view: &View, say: &mut impl FnMut(&str, String)) {
+    let Some(drive) = view.drive() else { return };
+    say("sessions", drive.sessions.to_string());
+    if view.imported() {
+        return;
+    }
+    let seconds = |time: std::time::Duration| text::seconds(time.as_secs_f64());
+    say("workers", drive.workers.to_string());
+    say(
+        "time",
+        drive
+            .time
+            .map_or_else(|| "without limit".to_owned(), seconds),
+    );
+    let events = drive.events.map(|events| events.to_string());
+    say(
+        "events",
+        events.unwrap_or_else(|| "without limit".to_owned()),
+    );
+    say("warm-up", seconds(drive.warmup));
+    say("ramp-up", seconds(drive.ramp_up));
+    if let Some(open) = drive.open_loop {
+        say("rate", text::plain(open.per_second));
+        say(
+            "arrivals",
+            format!("{:?}", open.arrivals).to_ascii_lowercase(),
+        );
+    }
+    if let Some(summary) = view.summary() {
+        let rand = &summary.rand;
+        say(
+            "key distribution",
+            format!("{:?}", rand.kind).to_ascii_lowercase(),
+        );
+        say("pareto h", rand.pareto_h.to_string());
+        say("zipfian exponent", rand.zipfian_exp.to_string());
+        say(
+            "special hot part",
+            format!("{} % gets {} %", rand.spec_pct, rand.spec_res),
+        );
+    }
+}
+
+fn option(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Bool(on) => on.to_string(),
+        OptionValue::Number(number) => number.to_string(),
+        OptionValue::Text(text) => text.clone(),
+        OptionValue::List(items) => items.join(","),
+    }
+}
+
+/// Facts that are another with every run.
+const MOVING_FACTS: [&str; 13] = [
+    "host.others.top",
+    "host.boot_id",
+    "client.pid",
+    "client.observer.cpus",
+    "client.version",
+    "server.pid",
+    "server.uptime_s",
+    "server.statements",
+    "server.commits",
+    "server.start_time",
+    "server.threads_connected",
+    "import.",
+    "client.tls",
+];
+
+/// Settings that say where a server lives, not what it does.
+const PLACES: [&str; 22] = [
+    "hostname",
+    "port",
+    "socket",
+    "pid_file",
+    "datadir",
+    "data_directory",
+    "tmpdir",
+    "slave_load_tmpdir",
+    "replica_load_tmpdir",
+    "basedir",
+    "config_file",
+    "hba_file",
+    "ident_file",
+    "external_pid_file",
+    "unix_socket_directories",
+    "server_id",
+    "server_uuid",
+    "server_uid",
+    "general_log_file",
+    "slow_query_log_file",
+    "log_error",
+    "mysqlx_socket",
+];

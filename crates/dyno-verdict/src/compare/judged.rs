@@ -1,0 +1,271 @@
+//! Checks 42 to 50: how far a comparison can be believed.
+
+use dyno_core::finding::{Finding, Outcome, Verdict};
+use dyno_core::record::RunState;
+
+use crate::check::Made;
+use crate::compare::{Basis, CompareOptions, Comparison, Metric, RunLabel, Side};
+use crate::registry::COMPARISON;
+use crate::text;
+
+pub(super) fn findings(comparison: &Comparison, options: &CompareOptions) -> Vec<Finding> {
+    let made = [
+        environments(comparison),
+        order(comparison),
+        run_to_run(comparison, options),
+        autocorrelation(comparison),
+        many(comparison),
+        intervals(comparison),
+        percentiles(comparison),
+        statistic(comparison),
+        listed(comparison),
+    ];
+    COMPARISON
+        .iter()
+        .zip(made)
+        .map(|(check, made)| check.finding(made))
+        .collect()
+}
+
+fn environments(comparison: &Comparison) -> Made {
+    let all = &comparison.differences;
+    let (intended, other): (Vec<_>, Vec<_>) =
+        all.iter().partition(|difference| difference.intended);
+    let named = |differences: &[&crate::compare::Difference]| -> Vec<String> {
+        let one =
+            |d: &&crate::compare::Difference| format!("{} ({} against {})", d.what, d.base, d.new);
+        differences.iter().map(one).collect()
+    };
+    let on_purpose = match intended.is_empty() {
+        true => String::new(),
+        false => format!(", and on purpose in {}", text::few(&named(&intended), 3)),
+    };
+    // A single difference that nobody declared is the factor, or else there would be none.
+    let factor = intended.is_empty() && other.len() == 1;
+    let outcome = match other.is_empty() || factor {
+        true => Outcome::Pass,
+        false => Outcome::Doubt,
+    };
+    let evidence = if all.is_empty() {
+        "The sides differ in nothing that was recorded.".to_owned()
+    } else if other.is_empty() {
+        format!(
+            "The sides differ only on purpose, in {}.",
+            text::few(&named(&intended), 3)
+        )
+    } else if factor {
+        format!(
+            "The sides differ in one thing alone, {}.",
+            text::list(&named(&other))
+        )
+    } else {
+        format!(
+            "The sides differ in {} things that were not declared: {}{on_purpose}.",
+            other.len(),
+            text::few(&named(&other), 5)
+        )
+    };
+    Made::of(
+        outcome,
+        evidence,
+        "Say what differs on purpose, and make the rest the same.",
+    )
+    .with("differences on purpose", intended.len() as f64, "count")
+    .with("other differences", other.len() as f64, "count")
+}
+
+fn order(comparison: &Comparison) -> Made {
+    let (base, new) = (&comparison.base.runs, &comparison.new.runs);
+    if base.len().max(new.len()) < 2 {
+        return Made::not_checked(
+            "With one run a side there is no order to interleave: whatever changed on the host in \
+             between is in the difference.",
+        );
+    }
+    let mut all: Vec<(f64, bool)> = base.iter().map(|run| (run.started_unix_s, false)).collect();
+    all.extend(new.iter().map(|run| (run.started_unix_s, true)));
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let switches = all.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+    let outcome = if switches > 1 {
+        Outcome::Pass
+    } else {
+        Outcome::Doubt
+    };
+    let how = match outcome {
+        Outcome::Pass => "interleaved",
+        _ => "one side after the other",
+    };
+    let order: String = all
+        .iter()
+        .map(|(_, new)| if *new { 'B' } else { 'A' })
+        .collect();
+    Made::of(
+        outcome,
+        format!("The runs were {how}: {order} (A base, B new)."),
+        "Run the sides in turn (A B B A …), so that what changes slowly on the host meets both.",
+    )
+    .with("changes of side", switches as f64, "count")
+}
+
+fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
+    let counts = format!(
+        "{} and {} runs",
+        comparison.base.runs.len(),
+        comparison.new.runs.len()
+    );
+    if comparison.basis == Basis::BetweenRuns {
+        return Made::pass(format!(
+            "Intervals and tests rest on how much the {counts} of the sides differ among \
+             themselves."
+        ));
+    }
+    if let Some(known) = options.run_to_run {
+        return Made::pass(format!(
+            "Runs of the same differ by {} on this host (standard deviation of {} runs); a \
+             difference below {} is not called an effect.",
+            text::percent(known.deviation),
+            known.runs,
+            text::percent(2.0 * std::f64::consts::SQRT_2 * known.deviation)
+        ))
+        .with(
+            "standard deviation from run to run",
+            known.deviation,
+            "ratio",
+        );
+    }
+    Made::doubt(
+        format!(
+            "With {counts} the variance from run to run is not known: the intervals hold what \
+             varies within runs alone, and are too narrow by as much."
+        ),
+        "Make three runs a side or more, in turn.",
+    )
+}
+
+fn autocorrelation(comparison: &Comparison) -> Made {
+    if comparison.basis == Basis::BetweenRuns {
+        return Made::pass(
+            "Each run counts as one value, so that correlation within runs does not matter.",
+        );
+    }
+    if comparison.metrics.iter().all(|metric| metric.p.is_none()) {
+        return Made::not_checked("No metric has a course in time.");
+    }
+    Made::pass("Intervals and tests use the long-run variance of the seconds, not their own.")
+}
+
+fn many(comparison: &Comparison) -> Made {
+    let tested = comparison
+        .metrics
+        .iter()
+        .filter(|metric| metric.p.is_some());
+    let count = tested.count();
+    if count == 0 {
+        return Made::not_checked("No metric was tested.");
+    }
+    Made::pass(format!(
+        "{count} metrics were tested; their p-values are corrected by Holm's method."
+    ))
+    .with("metrics tested", count as f64, "count")
+}
+
+fn intervals(comparison: &Comparison) -> Made {
+    let ratios = || {
+        comparison
+            .metrics
+            .iter()
+            .filter(|metric| metric.ratio.is_some())
+    };
+    let bare: Vec<String> = ratios()
+        .filter(|metric| metric.low.is_none() || metric.high.is_none())
+        .filter(|metric| !extreme(metric))
+        .map(|metric| metric.name.clone())
+        .collect();
+    let all = ratios().count();
+    if all == 0 {
+        return Made::not_checked("No ratio could be computed.");
+    }
+    // The median has its interval from three runs on, which run-to-run asks for anyway.
+    let serious = bare.iter().any(|name| !name.contains("median"));
+    let evidence = match bare.is_empty() {
+        true => format!("Each of {all} ratios has its interval, but that of maxima."),
+        false => format!(
+            "Of {all} ratios these have no interval: {}.",
+            text::list(&bare)
+        ),
+    };
+    Made::of(
+        if serious {
+            Outcome::Doubt
+        } else {
+            Outcome::Pass
+        },
+        evidence,
+        "Record whole distributions and seconds of both sides, and enough of them.",
+    )
+    .with("ratios without interval", bare.len() as f64, "count")
+}
+
+fn extreme(metric: &Metric) -> bool {
+    metric.name.ends_with("maximum")
+}
+
+fn percentiles(comparison: &Comparison) -> Made {
+    let left_out = comparison
+        .metrics
+        .iter()
+        .any(|metric| metric.remark.contains("never averaged"));
+    Made::pass(match left_out {
+        true => "Percentiles that only averaging would give are left out.",
+        false => {
+            "Each side's percentiles are those of its merged distribution, or of its only \
+                  run."
+        }
+    })
+}
+
+fn statistic(comparison: &Comparison) -> Made {
+    Made::pass(format!(
+        "Both sides show their values over all of their runs, {} and {}; none is a best of \
+         several.",
+        comparison.base.runs.len(),
+        comparison.new.runs.len()
+    ))
+}
+
+fn listed(comparison: &Comparison) -> Made {
+    let bad: Vec<String> = [&comparison.base, &comparison.new]
+        .into_iter()
+        .flat_map(|side| &side.runs)
+        .filter_map(unfit)
+        .collect();
+    let runs = |side: &Side| side.names();
+    let listed = format!(
+        "Base: {}; new: {}. Runs that were deleted are not known.",
+        runs(&comparison.base),
+        runs(&comparison.new)
+    );
+    Made::of(
+        if bad.is_empty() {
+            Outcome::Pass
+        } else {
+            Outcome::Doubt
+        },
+        match bad.is_empty() {
+            true => listed,
+            false => format!("{} {listed}", text::sentence(&text::few(&bad, 4))),
+        },
+        "Leave runs out that must not be used, and say so.",
+    )
+    .with("unfit runs", bad.len() as f64, "count")
+}
+
+fn unfit(run: &RunLabel) -> Option<String> {
+    let why = match (run.state, run.verdict) {
+        (RunState::Failed, _) => "failed",
+        (RunState::Running, _) => "never finished",
+        (_, Some(Verdict::Refused)) => "was refused",
+        _ => return None,
+    };
+    Some(format!("{} {why}", run.name))
+}

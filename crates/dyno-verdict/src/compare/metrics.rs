@@ -1,0 +1,345 @@
+//! The metrics that are compared, each side's estimate of them, and their ratios.
+
+mod latencies;
+
+use dyno_core::interval::Counters;
+use dyno_core::record::RunRecord;
+
+use crate::compare::estimate::{Estimate, Ratio, Within, ratio};
+use crate::compare::{Basis, Better, CompareOptions, Metric};
+use crate::costs::costs;
+use crate::view::{Bin, View};
+
+/// A metric before it is compared.
+struct Row {
+    name: String,
+    unit: &'static str,
+    better: Better,
+    base: Option<Estimate>,
+    new: Option<Estimate>,
+    remark: String,
+}
+
+pub(super) fn metrics(
+    base: &[View],
+    new: &[View],
+    basis: Basis,
+    options: &CompareOptions,
+) -> Vec<Metric> {
+    let mut rows = vec![
+        rate_row("events", base, new, |counters| counters.events),
+        median_row(base, new),
+        rate_row("statements", base, new, Counters::queries),
+    ];
+    rows.extend(latencies::rows(base, new));
+    rows.push(errors_row(base, new));
+    rows.extend(COSTS.iter().map(|cost| cost_row(cost, base, new)));
+    let mut metrics: Vec<Metric> = rows
+        .into_iter()
+        .map(|row| compared(row, basis, options.confidence))
+        .collect();
+    decide(&mut metrics, options);
+    metrics
+}
+
+/// The rate over all whole seconds of all runs; as stated where a log gives no seconds.
+pub(super) fn pooled_rate(views: &[View], count: impl Fn(&Counters) -> u64) -> Option<f64> {
+    let (mut sum, mut seconds) = (0.0, 0.0);
+    for view in views {
+        let (counters, covered_s) = view.covered();
+        if covered_s > 0.0 {
+            sum += count(&counters) as f64;
+            seconds += covered_s;
+        } else if view.length_s > 0.0 {
+            sum += count(&view.totals()) as f64;
+            seconds += view.length_s;
+        }
+    }
+    (seconds > 0.0).then(|| sum / seconds)
+}
+
+fn rate_row(
+    name: &str,
+    base: &[View],
+    new: &[View],
+    count: impl Fn(&Counters) -> u64 + Copy,
+) -> Row {
+    let estimate = |views: &[View]| {
+        let seconds = |bin: &Bin| count(&bin.counters) as f64 / bin.length_s;
+        Some(Estimate {
+            value: pooled_rate(views, count)?,
+            runs: views
+                .iter()
+                .filter_map(|view| pooled_rate(std::slice::from_ref(view), count))
+                .collect(),
+            within: series(
+                views
+                    .iter()
+                    .flat_map(|view| view.course.iter().map(seconds)),
+            ),
+        })
+    };
+    Row {
+        name: name.to_owned(),
+        unit: "per second",
+        better: Better::Higher,
+        base: estimate(base),
+        new: estimate(new),
+        remark: String::new(),
+    }
+}
+
+/// The median second beside the mean: it does not see stalls.
+fn median_row(base: &[View], new: &[View]) -> Row {
+    let estimate = |views: &[View]| {
+        let rates: Vec<f64> = views.iter().flat_map(View::rates).collect();
+        let value = dyno_stats::median(&rates)?;
+        Some(Estimate {
+            value,
+            runs: views
+                .iter()
+                .filter_map(|view| dyno_stats::median(&view.rates()))
+                .collect(),
+            within: Within::Nothing,
+        })
+    };
+    Row {
+        name: "events, median second".to_owned(),
+        unit: "per second",
+        better: Better::Higher,
+        base: estimate(base),
+        new: estimate(new),
+        remark: "the median does not see stalls; it has an interval from three runs a side on"
+            .to_owned(),
+    }
+}
+
+fn errors_row(base: &[View], new: &[View]) -> Row {
+    let estimate = |views: &[View]| {
+        let share = |counters: Counters| {
+            let all = counters.events.saturating_add(counters.errors);
+            (all > 0).then(|| counters.errors as f64 / all as f64 * 100.0)
+        };
+        let mut sums = Counters::default();
+        for view in views {
+            sums.merge(&view.totals());
+        }
+        Some(Estimate {
+            value: share(sums)?,
+            runs: views
+                .iter()
+                .filter_map(|view| share(view.totals()))
+                .collect(),
+            within: series(
+                views
+                    .iter()
+                    .flat_map(|view| view.course.iter())
+                    .map(|bin| share(bin.counters).unwrap_or(0.0)),
+            ),
+        })
+    };
+    Row {
+        name: "errors".to_owned(),
+        unit: "per 100 attempts",
+        better: Better::Lower,
+        base: estimate(base),
+        new: estimate(new),
+        remark: String::new(),
+    }
+}
+
+/// A cost that is compared: its name in the table of costs, the series that it is made of, what
+/// one of these is worth in the cost's unit, and that unit.
+type CostRow = (&'static str, &'static [&'static str], f64, &'static str);
+
+const COSTS: &[CostRow] = &[
+    (
+        "server CPU",
+        &["server.cpu.user", "server.cpu.system"],
+        1e6,
+        "us per event",
+    ),
+    (
+        "client CPU",
+        &["client.cpu.user", "client.cpu.system"],
+        1e6,
+        "us per event",
+    ),
+    (
+        "read by the server",
+        &["server.io.read_bytes"],
+        1.0 / 1024.0,
+        "KB per event",
+    ),
+    (
+        "written by the server",
+        &["server.io.write_bytes"],
+        1.0 / 1024.0,
+        "KB per event",
+    ),
+];
+
+fn cost_row(&(name, names, worth, unit): &CostRow, base: &[View], new: &[View]) -> Row {
+    let estimate = |views: &[View]| {
+        let runs: Vec<f64> = views
+            .iter()
+            .filter_map(|view| stated_cost(view.run, name))
+            .collect();
+        // A side of which one run was not observed is not the same side.
+        if runs.len() != views.len() {
+            return None;
+        }
+        let weights: Vec<f64> = views
+            .iter()
+            .map(|view| view.totals().events as f64)
+            .collect();
+        let all: f64 = weights.iter().sum();
+        let value = runs
+            .iter()
+            .zip(&weights)
+            .map(|(run, weight)| run * weight / all)
+            .sum();
+        Some(Estimate {
+            value,
+            runs,
+            within: cost_series(views, names, worth),
+        })
+    };
+    let (base, new) = (estimate(base), estimate(new));
+    let missing = base.is_none() || new.is_none();
+    Row {
+        name: name.to_owned(),
+        unit,
+        better: Better::Lower,
+        remark: match missing {
+            true => "not observed in every run".to_owned(),
+            false => String::new(),
+        },
+        base,
+        new,
+    }
+}
+
+fn stated_cost(run: &RunRecord, name: &str) -> Option<f64> {
+    costs(run).into_iter().find(|cost| cost.name == name)?.value
+}
+
+/// A ratio of two sums in time as a series whose mean it is: r + (cost − r·events) / mean events
+/// (linearisation, see Cochran, "Sampling Techniques", on the ratio estimator).
+fn cost_series(views: &[View], names: &[&str], worth: f64) -> Within {
+    let mut pairs: Vec<(f64, f64)> = Vec::new();
+    for view in views {
+        let mut sums = vec![0.0; view.course.len()];
+        for name in names {
+            let points = view.points(name);
+            for (sum, bin) in sums.iter_mut().zip(&view.course) {
+                // The sample nearest to the second's end covers most of it.
+                let nearest = points
+                    .iter()
+                    .min_by(|one, other| {
+                        (one.0 - bin.at_s)
+                            .abs()
+                            .total_cmp(&(other.0 - bin.at_s).abs())
+                    })
+                    .filter(|(at, _)| (at - bin.at_s).abs() <= bin.length_s);
+                *sum += nearest.map_or(f64::NAN, |(_, value)| *value);
+            }
+        }
+        let rates = view.course.iter().map(Bin::events_per_s);
+        pairs.extend(
+            sums.into_iter()
+                .zip(rates)
+                .filter(|(sum, _)| sum.is_finite()),
+        );
+    }
+    let costs: f64 = pairs.iter().map(|(cost, _)| cost).sum();
+    let events: f64 = pairs.iter().map(|(_, events)| events).sum();
+    if events <= 0.0 {
+        return Within::Nothing;
+    }
+    let (ratio, mean) = (costs / events, events / pairs.len() as f64);
+    series(
+        pairs
+            .iter()
+            .map(|(cost, events)| (ratio + (cost - ratio * events) / mean) * worth),
+    )
+}
+
+pub(super) fn series(values: impl Iterator<Item = f64>) -> Within {
+    let values: Vec<f64> = values.collect();
+    match values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+        true => Within::Nothing,
+        false => Within::Series(values),
+    }
+}
+
+fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
+    let (base, new) = (row.base.as_ref(), row.new.as_ref());
+    let value =
+        |estimate: Option<&Estimate>| estimate.map(|e| e.value).filter(|value| value.is_finite());
+    let (base_value, new_value) = (value(base), value(new));
+    let shown = base_value
+        .zip(new_value)
+        .filter(|(base, _)| *base != 0.0)
+        .map(|(base, new)| new / base);
+    let found = match base.zip(new) {
+        Some((base, new)) => ratio(base, new, basis, confidence),
+        None => Ratio::default(),
+    };
+    let bounds = found.bounds.filter(|_| shown.is_some());
+    let mut remark = row.remark;
+    if remark.is_empty() && shown.is_some() && bounds.is_none() {
+        remark = "too few data for an interval".to_owned();
+    }
+    if remark.is_empty() && base_value == Some(0.0) && new_value.is_some_and(|new| new > 0.0) {
+        remark = "there were none on the base side, so that there is no ratio".to_owned();
+    }
+    if bounds.is_some() && row.name.contains("median") {
+        remark = "the median does not see stalls".to_owned();
+    }
+    Metric {
+        penalty: shown
+            .filter(|_| row.better == Better::Higher)
+            .map(|ratio| 1.0 - ratio),
+        name: row.name,
+        unit: row.unit.to_owned(),
+        better: row.better,
+        base: base_value,
+        new: new_value,
+        ratio: shown,
+        low: bounds
+            .map(|bounds| bounds.low)
+            .filter(|low| low.is_finite()),
+        high: bounds
+            .map(|bounds| bounds.high)
+            .filter(|high| high.is_finite()),
+        p: found.p.filter(|p| p.is_finite()),
+        p_corrected: None,
+        significant: false,
+        remark,
+    }
+}
+
+/// Corrects for the number of metrics, and says what is an effect.
+fn decide(metrics: &mut [Metric], options: &CompareOptions) {
+    let tested: Vec<f64> = metrics.iter().filter_map(|metric| metric.p).collect();
+    let mut corrected = dyno_stats::multiple::holm(&tested).into_iter();
+    // Two runs of the same differ by root two deviations, and twice as much in one case of twenty.
+    let room = options.run_to_run.map_or(0.0, |known| {
+        2.0 * std::f64::consts::SQRT_2 * known.deviation
+    });
+    for metric in metrics {
+        if metric.p.is_none() {
+            continue;
+        }
+        metric.p_corrected = corrected.next();
+        let small = metric.ratio.is_some_and(|ratio| (ratio - 1.0).abs() < room);
+        let sure = metric
+            .p_corrected
+            .is_some_and(|p| p < 1.0 - options.confidence);
+        metric.significant = sure && !small;
+        if sure && small {
+            metric.remark = "below what runs of the same differ by on this host".to_owned();
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Latencies of both sides: percentiles from merged distributions, never from percentiles.
+
+use dyno_core::record::{Operation, Span};
+use dyno_core::summary::LatencySummary;
+use hdrhistogram::Histogram;
+
+use super::{Row, series};
+use crate::compare::Better;
+use crate::compare::estimate::{Estimate, Within};
+use crate::view::View;
+
+/// Percentiles that are compared.
+const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
+/// A percentile needs so many latencies on either side of it, as in each run's own summary.
+const BEYOND: f64 = 5.0;
+
+pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
+    let kind = match base.first().is_some_and(View::open_loop) {
+        true => "response time",
+        false => "latency",
+    };
+    let mut rows = vec![row(
+        format!("{kind}, mean"),
+        mean(base),
+        mean(new),
+        String::new(),
+    )];
+    let known = |views: &[View]| views.iter().all(|view| distribution(view).is_some());
+    for percent in PERCENTS {
+        let name = format!("{kind}, p{percent}");
+        if known(base) && known(new) {
+            rows.push(row(
+                name,
+                percentile(base, percent),
+                percentile(new, percent),
+                String::new(),
+            ));
+        } else {
+            let remark = match base.len().max(new.len()) > 1 {
+                true => {
+                    "not every run has its whole distribution, and percentiles are never averaged"
+                }
+                false => "as printed: without the whole distribution there is no interval",
+            };
+            rows.push(row(
+                name,
+                printed(base, percent),
+                printed(new, percent),
+                remark.to_owned(),
+            ));
+        }
+    }
+    rows.push(row(
+        format!("{kind}, maximum"),
+        maximum(base),
+        maximum(new),
+        "a maximum is one event, which has no interval".to_owned(),
+    ));
+    rows
+}
+
+fn row(name: String, base: Option<Estimate>, new: Option<Estimate>, remark: String) -> Row {
+    Row {
+        name,
+        unit: "ms",
+        better: Better::Lower,
+        base,
+        new,
+        remark,
+    }
+}
+
+/// The distribution of a run's events as a whole, and its spans within the measurement.
+fn distribution<'a>(view: &View<'a>) -> Option<(Histogram<u64>, Vec<&'a Histogram<u64>>)> {
+    let events = event(view)?;
+    let open = view.open_loop();
+    let of = move |span: &'a Span| if open { &span.response } else { &span.service };
+    let spans: Vec<&Histogram<u64>> = events
+        .spans
+        .iter()
+        .filter(|span| span.from_s >= -1e-3 && span.to_s <= view.length_s + 1e-3)
+        .map(of)
+        .collect();
+    let whole = match &events.total {
+        Some(total) => of(total).clone(),
+        None => merged(spans.iter().copied())?,
+    };
+    (!whole.is_empty()).then_some((whole, spans))
+}
+
+fn event<'a>(view: &View<'a>) -> Option<&'a Operation> {
+    let operations = &view.run.operations;
+    let named = operations
+        .iter()
+        .find(|operation| operation.name == "event");
+    named.or_else(|| operations.first())
+}
+
+fn merged<'a>(parts: impl Iterator<Item = &'a Histogram<u64>>) -> Option<Histogram<u64>> {
+    let mut sum: Option<Histogram<u64>> = None;
+    for part in parts {
+        match &mut sum {
+            Some(sum) => sum.add(part).ok()?,
+            None => sum = Some(part.clone()),
+        }
+    }
+    sum
+}
+
+fn percentile(views: &[View], percent: f64) -> Option<Estimate> {
+    let runs: Vec<_> = views.iter().filter_map(distribution).collect();
+    let whole = merged(runs.iter().map(|(whole, _)| whole))?;
+    let beyond = whole.len() as f64 * (1.0 - percent / 100.0).min(percent / 100.0);
+    if beyond < BEYOND {
+        return None;
+    }
+    let at = whole.value_at_quantile(percent / 100.0);
+    let shares = shares(
+        runs.iter().flat_map(|(_, spans)| spans.iter().copied()),
+        at,
+        percent,
+    );
+    Some(Estimate {
+        value: at as f64 / 1e6,
+        runs: runs
+            .iter()
+            .map(|(run, _)| run.value_at_quantile(percent / 100.0) as f64 / 1e6)
+            .collect(),
+        within: match shares {
+            Some(shares) => Within::Shares(shares, Box::new(whole)),
+            None => Within::Nothing,
+        },
+    })
+}
+
+/// The share of each span's latencies at or below a value, as a series whose mean is the share of
+/// all: p + (below − p·count) / mean count. A slow second with few events weighs as little in it
+/// as in the distribution.
+fn shares<'a>(
+    spans: impl Iterator<Item = &'a Histogram<u64>>,
+    at: u64,
+    percent: f64,
+) -> Option<Vec<f64>> {
+    let counts: Vec<(f64, f64)> = spans
+        .map(|span| (span.count_between(0, at) as f64, span.len() as f64))
+        .collect();
+    let mean = counts.iter().map(|(_, count)| count).sum::<f64>() / counts.len() as f64;
+    let p = percent / 100.0;
+    (mean > 0.0).then(|| {
+        counts
+            .iter()
+            .map(|(below, count)| p + (below - p * count) / mean)
+            .collect()
+    })
+}
+
+/// The mean latency: sum over count, of all runs together.
+fn mean(views: &[View]) -> Option<Estimate> {
+    let summaries: Vec<&LatencySummary> = views
+        .iter()
+        .filter_map(View::latency)
+        .filter(|latency| latency.count > 0)
+        .collect();
+    if summaries.len() != views.len() {
+        return None;
+    }
+    let sum: f64 = summaries.iter().map(|latency| latency.sum_ms).sum();
+    let count: f64 = summaries.iter().map(|latency| latency.count as f64).sum();
+    let per_second = views.iter().flat_map(|view| {
+        distribution(view).map_or_else(Vec::new, |(_, spans)| {
+            spans.iter().map(|span| span_mean(span)).collect()
+        })
+    });
+    let per_second: Vec<(f64, f64)> = per_second.collect();
+    let counts: f64 = per_second.iter().map(|(_, count)| count).sum();
+    let sums: f64 = per_second.iter().map(|(sum, _)| sum).sum();
+    let (ratio, usual) = (sums / counts, counts / per_second.len() as f64);
+    Some(Estimate {
+        value: sum / count,
+        runs: summaries.iter().map(|latency| latency.mean_ms).collect(),
+        within: series(
+            per_second
+                .iter()
+                .map(|(sum, count)| ratio + (sum - ratio * count) / usual),
+        ),
+    })
+}
+
+/// The sum of a span's latencies in milliseconds, from its histogram, and their number.
+fn span_mean(span: &Histogram<u64>) -> (f64, f64) {
+    let count = span.len() as f64;
+    let mean = if span.is_empty() {
+        0.0
+    } else {
+        span.mean() / 1e6
+    };
+    (mean * count, count)
+}
+
+/// What a single run's report printed.
+fn printed(views: &[View], percent: f64) -> Option<Estimate> {
+    let [view] = views else { return None };
+    let percentiles = &view.latency()?.percentiles;
+    let found = percentiles.iter().find(|p| p.percent == percent)?;
+    single(found.value_ms?)
+}
+
+fn maximum(views: &[View]) -> Option<Estimate> {
+    let all = views.iter().filter_map(View::latency);
+    single(all.map(|latency| latency.max_ms).reduce(f64::max)?)
+}
+
+fn single(value: f64) -> Option<Estimate> {
+    Some(Estimate {
+        value,
+        runs: Vec::new(),
+        within: Within::Nothing,
+    })
+}

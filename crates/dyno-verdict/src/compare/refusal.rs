@@ -1,0 +1,153 @@
+//! When two sides must not be compared.
+
+use dyno_core::record::Profile;
+
+use crate::compare::CompareOptions;
+use crate::text;
+use crate::view::View;
+
+/// Why runs cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// A side has no runs.
+    #[error("cannot compare: the {0} side has no runs")]
+    NoRuns(&'static str),
+    /// A run has nothing to compare.
+    #[error(
+        "cannot compare {0}: no event ended in it, so that there is no figure; compare a run that \
+         got as far as measuring"
+    )]
+    NoEvents(String),
+    /// The correct workload and one that reproduces another tool's errors.
+    #[error(
+        "cannot compare {one} with {other}: one ran in the standard profile, the other in the \
+         reference profile, which do not do the same work"
+    )]
+    Profiles {
+        /// A run of one profile.
+        one: String,
+        /// A run of the other.
+        other: String,
+    },
+    /// Other workloads.
+    #[error(
+        "cannot compare {one} with {other}: the workloads are {one_workload} and \
+         {other_workload}; compare runs of one workload, or insist on it if their events mean the \
+         same to you"
+    )]
+    Workloads {
+        /// A run.
+        one: String,
+        /// Its workload.
+        one_workload: String,
+        /// Another run.
+        other: String,
+        /// Its workload.
+        other_workload: String,
+    },
+    /// Other operations of the same workload.
+    #[error(
+        "cannot compare {one} with {other}: the operations that were timed are {one_operations} \
+         and {other_operations}"
+    )]
+    Operations {
+        /// A run.
+        one: String,
+        /// Its operations.
+        one_operations: String,
+        /// Another run.
+        other: String,
+        /// Its operations.
+        other_operations: String,
+    },
+    /// A closed and an open loop.
+    #[error(
+        "cannot compare {one} with {other}: one is a closed loop, whose latencies begin when a \
+         session is free, and one an open loop, whose latencies begin when an event is due"
+    )]
+    Loops {
+        /// A run of one kind.
+        one: String,
+        /// A run of the other.
+        other: String,
+    },
+}
+
+pub(super) fn check(
+    base: &[View],
+    new: &[View],
+    options: &CompareOptions,
+) -> Result<(), CompareError> {
+    for (side, views) in [("base", base), ("new", new)] {
+        if views.is_empty() {
+            return Err(CompareError::NoRuns(side));
+        }
+    }
+    let Some((first, others)) = base.split_first() else {
+        return Err(CompareError::NoRuns("base"));
+    };
+    for view in base.iter().chain(new) {
+        if view.totals().events == 0 {
+            return Err(CompareError::NoEvents(name(view)));
+        }
+    }
+    for view in others.iter().chain(new) {
+        pair(first, view, options)?;
+    }
+    Ok(())
+}
+
+fn pair(one: &View, other: &View, options: &CompareOptions) -> Result<(), CompareError> {
+    let names = (name(one), name(other));
+    let (one_head, other_head) = (&one.run.head, &other.run.head);
+    if one_head.profile != other_head.profile {
+        let standard = one_head.profile == Profile::Standard;
+        let (one, other) = if standard { names } else { (names.1, names.0) };
+        return Err(CompareError::Profiles { one, other });
+    }
+    // A log that does not tell how it was driven is a closed loop: sysbench knows no other.
+    if one.open_loop() != other.open_loop() {
+        return Err(CompareError::Loops {
+            one: names.0,
+            other: names.1,
+        });
+    }
+    if options.other_workload {
+        return Ok(());
+    }
+    let workload = |view: &View| base_name(&view.run.head.workload.name);
+    if workload(one) != workload(other) {
+        return Err(CompareError::Workloads {
+            one: names.0,
+            one_workload: workload(one),
+            other: names.1,
+            other_workload: workload(other),
+        });
+    }
+    let (ones, others) = (operations(one), operations(other));
+    if ones != others && !one.imported() && !other.imported() {
+        return Err(CompareError::Operations {
+            one: names.0,
+            one_operations: text::list(&ones),
+            other: names.1,
+            other_operations: text::list(&others),
+        });
+    }
+    Ok(())
+}
+
+fn name(view: &View) -> String {
+    view.run.head.name.clone()
+}
+
+/// A workload's name without the folder and ending of its file.
+fn base_name(name: &str) -> String {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    file.strip_suffix(".lua").unwrap_or(file).to_owned()
+}
+
+fn operations(view: &View) -> Vec<String> {
+    let mut names: Vec<String> = view.run.operations.iter().map(|o| o.name.clone()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,442 @@
+//! Recorded runs that might have been, for tests. They agree with themselves: counters, latencies
+//! and series tell of the same rates. Each begins as a run that nothing speaks against; whoever
+//! wants a fault puts it in.
+
+mod observed;
+
+use std::time::Duration;
+
+use dyno_core::interval::Counters;
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
+use dyno_core::rand::Stream;
+use dyno_core::record::*;
+use dyno_core::summary::*;
+use hdrhistogram::Histogram;
+
+pub use observed::{drop_fact, drop_series, fact, series, setting};
+
+const SESSIONS: u32 = 16;
+const WORKERS: u32 = 2;
+const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
+/// Statements of an event: half of them read, the others write or frame the transaction.
+const STATEMENTS: u64 = 20;
+/// Where the latencies of a second lie, as multiples of its mean, and how often.
+const SHAPE: [(f64, f64); 6] = [
+    (0.6, 0.3),
+    (0.9, 0.4),
+    (1.4, 0.2),
+    (2.0, 0.07),
+    (3.0, 0.025),
+    (5.0, 0.005),
+];
+
+/// Which database a run used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// MariaDB over TCP on the same host.
+    Mysql,
+    /// PostgreSQL over TCP on the same host.
+    Postgres,
+    /// SQLite within the client.
+    Sqlite,
+}
+
+/// A good run of half a minute.
+pub fn good() -> RunRecord {
+    closed(&noisy(30, 1000.0, 0.04, 1), Product::Mysql)
+}
+
+/// Rates of so many seconds around a mean with this much relative noise.
+pub fn noisy(seconds: usize, mean: f64, noise: f64, seed: u64) -> Vec<f64> {
+    let mut stream = Stream::new(seed, 0);
+    let mut normal = || (0..12).map(|_| stream.next_f64()).sum::<f64>() - 6.0;
+    (0..seconds)
+        .map(|_| (mean * (1.0 + noise * normal())).max(0.0))
+        .collect()
+}
+
+/// A closed loop whose seconds have these rates.
+pub fn closed(rates: &[f64], product: Product) -> RunRecord {
+    let drive = Drive {
+        sessions: SESSIONS,
+        workers: WORKERS,
+        time: Some(Duration::from_secs(rates.len() as u64)),
+        warmup: Duration::from_secs(2),
+        seed: 42,
+        ..Drive::default()
+    };
+    recorded(rates, product, drive)
+}
+
+/// An open loop that is offered Poisson arrivals at this rate and serves them at once.
+pub fn open_loop(seconds: usize, offered: f64, seed: u64) -> RunRecord {
+    let mut stream = Stream::new(seed, 1);
+    let mut gap = || -(1.0 - stream.next_f64()).ln() / offered;
+    let mut counts = vec![0.0; seconds];
+    let mut at = gap();
+    while at < seconds as f64 {
+        counts[at as usize] += 1.0;
+        at += gap();
+    }
+    let drive = Drive {
+        sessions: SESSIONS,
+        workers: WORKERS,
+        time: Some(Duration::from_secs(seconds as u64)),
+        warmup: Duration::from_secs(2),
+        open_loop: Some(OpenLoop {
+            per_second: offered,
+            arrivals: Arrivals::Poisson,
+        }),
+        seed,
+        ..Drive::default()
+    };
+    let mut run = recorded(&counts, Product::Mysql, drive);
+    let achieved = run.summary.as_ref().map_or(0.0, |s| s.rates.events_per_s);
+    if let Some(summary) = &mut run.summary {
+        let mut response = summary.service.clone();
+        response.count = summary.totals.events;
+        let mut lag = response.clone();
+        scale(&mut lag, 0.01);
+        summary.response = Some(response);
+        summary.open_loop = Some(OpenLoopSummary {
+            offered_per_s: offered,
+            achieved_per_s: achieved,
+            backlog: 0,
+            backlog_max: 2,
+            pacing_lag: lag,
+        });
+    }
+    run
+}
+
+/// What sysbench's printed report and its lines once a second tell, and nothing else.
+pub fn imported() -> RunRecord {
+    let mut run = good();
+    run.state = RunState::Imported;
+    run.head.source = Source::Sysbench;
+    run.head.drive = None;
+    run.head.script_sha256 = String::new();
+    run.head.tool = "sysbench 1.0.20".to_owned();
+    run.head.target.url = String::new();
+    run.series.clear();
+    run.facts.clear();
+    run.settings.clear();
+    run.sessions.clear();
+    for operation in &mut run.operations {
+        operation.spans.clear();
+        operation.total = None;
+    }
+    run.not_observed = vec![NotObserved {
+        what: "client.cpu".to_owned(),
+        why: "sysbench does not print it".to_owned(),
+    }];
+    if let Some(summary) = &mut run.summary {
+        summary.client = ClientCost::default();
+        summary.target.url = String::new();
+        summary.totals.rows = 0;
+        summary.totals.bytes_in = 0;
+        summary.totals.bytes_out = 0;
+        summary.service.percentiles.retain(|p| p.percent == 95.0);
+        summary.service.buckets.clear();
+    }
+    run
+}
+
+/// Changes every duration of a distribution.
+pub fn scale(latency: &mut LatencySummary, factor: f64) {
+    for ms in [
+        &mut latency.min_ms,
+        &mut latency.mean_ms,
+        &mut latency.max_ms,
+        &mut latency.sum_ms,
+        &mut latency.stddev_ms,
+    ] {
+        *ms *= factor;
+    }
+    for percentile in &mut latency.percentiles {
+        percentile.value_ms = percentile.value_ms.map(|ms| ms * factor);
+    }
+}
+
+fn recorded(rates: &[f64], product: Product, drive: Drive) -> RunRecord {
+    let seconds = rates.len() as f64;
+    let spans: Vec<Span> = rates
+        .iter()
+        .enumerate()
+        .map(|(second, rate)| span(second as f64, *rate, &drive))
+        .collect();
+    let total = whole(&spans, seconds);
+    let intervals: Vec<IntervalSummary> = spans.iter().map(|span| interval(span, &drive)).collect();
+    let mut totals = Counters::default();
+    for interval in &intervals {
+        totals.merge(&interval.counters);
+    }
+    let sessions = shares(totals.events, total.service_ns_sum);
+    let target = target(product);
+    let workload = workload();
+    let summary = summary(&drive, &total, totals, seconds, &workload, &target);
+    let mut run = RunRecord {
+        id: 1,
+        state: RunState::Completed,
+        head: head(drive, workload, target),
+        summary: Some(summary),
+        intervals,
+        operations: vec![Operation {
+            name: "event".to_owned(),
+            spans,
+            total: Some(total),
+        }],
+        series: Vec::new(),
+        not_observed: Vec::new(),
+        facts: Vec::new(),
+        settings: Vec::new(),
+        events: Vec::new(),
+        sessions,
+        findings: Vec::new(),
+        verdict: None,
+    };
+    observed::healthy(&mut run, rates, product);
+    run
+}
+
+fn histogram() -> Histogram<u64> {
+    #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
+    Histogram::new_with_bounds(1, dyno_core::interval::LATENCY_NS_MAX, 3).expect("constant bounds")
+}
+
+/// A second whose latencies follow from Little's law in a closed loop, and are short in an open
+/// one.
+fn span(second: f64, rate: f64, drive: &Drive) -> Span {
+    let mean_ns = match drive.open_loop {
+        Some(_) => 2e6,
+        None => f64::from(drive.sessions) / rate.max(1.0) * 1e9,
+    };
+    let weights: f64 = SHAPE.iter().map(|(at, share)| at * share).sum();
+    let mut service = histogram();
+    let mut sum = 0_u64;
+    for (at, share) in SHAPE {
+        let count = (rate * share).round() as u64;
+        let ns = (mean_ns * at / weights) as u64;
+        sum += ns * count;
+        service.saturating_record_n(ns.max(1), count);
+    }
+    let response = match drive.open_loop {
+        Some(_) => service.clone(),
+        None => histogram(),
+    };
+    Span {
+        from_s: second,
+        to_s: second + 1.0,
+        count: service.len(),
+        service_ns_sum: sum,
+        service_ns_min: service.min(),
+        service_ns_max: service.max(),
+        service,
+        response,
+    }
+}
+
+fn whole(spans: &[Span], seconds: f64) -> Span {
+    let mut service = histogram();
+    let mut response = histogram();
+    for span in spans {
+        // Both have the same bounds.
+        let _ = service.add(&span.service);
+        let _ = response.add(&span.response);
+    }
+    Span {
+        from_s: 0.0,
+        to_s: seconds,
+        count: service.len(),
+        service_ns_sum: spans.iter().map(|span| span.service_ns_sum).sum(),
+        service_ns_min: service.min(),
+        service_ns_max: service.max(),
+        service,
+        response,
+    }
+}
+
+fn percentiles(histogram: &Histogram<u64>) -> Vec<Percentile> {
+    let value = |percent: f64| {
+        let beyond = histogram.len() as f64 * (1.0 - percent / 100.0);
+        (beyond >= 5.0).then(|| histogram.value_at_quantile(percent / 100.0) as f64 / 1e6)
+    };
+    PERCENTS
+        .iter()
+        .map(|&percent| Percentile {
+            percent,
+            value_ms: value(percent),
+        })
+        .collect()
+}
+
+fn interval(span: &Span, drive: &Drive) -> IntervalSummary {
+    let statements = span.count * STATEMENTS;
+    IntervalSummary {
+        at_s: span.to_s,
+        length_s: 1.0,
+        sessions: drive.sessions,
+        counters: Counters {
+            events: span.count,
+            reads: statements * 7 / 10,
+            writes: statements / 5,
+            other: statements / 10,
+            rows: statements * 2,
+            bytes_in: statements * 400,
+            bytes_out: statements * 60,
+            ..Counters::default()
+        },
+        errors_seen: 0,
+        percentiles: percentiles(&span.service),
+        max_ms: span.service_ns_max as f64 / 1e6,
+        backlog: 0,
+        concurrency: if drive.open_loop.is_some() {
+            2
+        } else {
+            drive.sessions
+        },
+    }
+}
+
+fn shares(events: u64, busy_ns: u64) -> Vec<SessionShare> {
+    (0..SESSIONS)
+        .map(|session| SessionShare {
+            session,
+            worker: session % WORKERS,
+            events: events / u64::from(SESSIONS) + u64::from(session % 3),
+            busy_s: busy_ns as f64 / 1e9 / f64::from(SESSIONS),
+        })
+        .collect()
+}
+
+fn target(product: Product) -> TargetSummary {
+    let (url, name, version) = match product {
+        Product::Mysql => ("mysql://bench@127.0.0.1:3306/bench", "MariaDB", "10.11.6"),
+        Product::Postgres => (
+            "postgres://bench@127.0.0.1:5432/bench",
+            "PostgreSQL",
+            "15.5",
+        ),
+        Product::Sqlite => ("sqlite:/tmp/bench.db", "SQLite", "3.46.0"),
+    };
+    TargetSummary {
+        url: url.to_owned(),
+        product: name.to_owned(),
+        version: version.to_owned(),
+        tls: None,
+    }
+}
+
+fn workload() -> WorkloadSummary {
+    WorkloadSummary {
+        name: "oltp_read_write".to_owned(),
+        command: "run".to_owned(),
+        options: vec![
+            ("tables".to_owned(), OptionValue::Number(4.0)),
+            ("table_size".to_owned(), OptionValue::Number(100_000.0)),
+        ],
+        changed: vec!["table_size".to_owned()],
+    }
+}
+
+fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHead {
+    RunHead {
+        name: "20261121-124512-oltp_read_write-3f9a".to_owned(),
+        source: Source::Dyno,
+        profile: Profile::Standard,
+        tool: "dyno 0.1.0".to_owned(),
+        created_unix_s: 1_795_265_112.0,
+        argv: vec![
+            "dyno".to_owned(),
+            "run".to_owned(),
+            "oltp_read_write".to_owned(),
+        ],
+        workload,
+        script_sha256: "c0ffee".repeat(10) + "c0ff",
+        target,
+        drive: Some(drive),
+        percentiles: PERCENTS.to_vec(),
+        note: String::new(),
+    }
+}
+
+fn summary(
+    drive: &Drive,
+    total: &Span,
+    totals: Counters,
+    measured_s: f64,
+    workload: &WorkloadSummary,
+    target: &TargetSummary,
+) -> RunSummary {
+    let rate = |count: u64| count as f64 / measured_s.max(1.0);
+    let events = totals.events as f64 / f64::from(SESSIONS);
+    let latency = latency(total);
+    RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: "dyno 0.1.0".to_owned(),
+        started_unix_s: 1_795_265_114.0,
+        end: RunEnd::Completed,
+        workload: workload.clone(),
+        target: target.clone(),
+        drive: drive.clone(),
+        rand: RandPlan::default(),
+        measured_s,
+        elapsed_s: measured_s,
+        totals,
+        rates: Rates {
+            events_per_s: rate(totals.events),
+            queries_per_s: rate(totals.queries()),
+            errors_per_s: 0.0,
+            reconnects_per_s: 0.0,
+        },
+        service: latency,
+        response: None,
+        open_loop: None,
+        events_in_grace: 5,
+        events_unfinished: 0,
+        errors: Default::default(),
+        fairness: Fairness {
+            events_mean: events,
+            events_stddev: 1.0,
+            time_mean_s: measured_s,
+            time_stddev_s: 0.01,
+            events_min: events as u64,
+            events_max: events as u64 + 2,
+        },
+        endpoints: vec![EndpointSummary {
+            name: "127.0.0.1:3306".to_owned(),
+            queries: totals.queries(),
+        }],
+        client: ClientCost {
+            user_s: 3.0,
+            system_s: 4.0,
+            us_per_event: 120.0,
+            us_per_query: Some(6.0),
+            worker_busy: vec![0.14, 0.15],
+            stall_max_ms: 8.0,
+            rss_max_bytes: 30_000_000,
+        },
+        limits: Vec::new(),
+        warnings: Vec::new(),
+        verdict: None,
+        findings: Vec::new(),
+        costs: Vec::new(),
+        not_observed: Vec::new(),
+        recorded: None,
+        intervals: Vec::new(),
+    }
+}
+
+fn latency(total: &Span) -> LatencySummary {
+    LatencySummary {
+        count: total.count,
+        min_ms: total.service_ns_min as f64 / 1e6,
+        mean_ms: total.service_ns_sum as f64 / 1e6 / (total.count as f64).max(1.0),
+        max_ms: total.service_ns_max as f64 / 1e6,
+        sum_ms: total.service_ns_sum as f64 / 1e6,
+        stddev_ms: total.service.stdev() / 1e6,
+        percentiles: percentiles(&total.service),
+        buckets: Vec::new(),
+        clipped: 0,
+    }
+}
