@@ -95,6 +95,8 @@ impl Tool {
     /// A sysbench script, without its command word. For Dyno and sysbench only.
     pub fn script(self, bench: &Bench, script: &str, sessions: usize, limit: Limit) -> Command {
         let mut command = Command::new(bench.path(self));
+        // What recording costs is a section of its own.
+        command.env("DYNO_RESULTS", "none");
         if self == Tool::Dyno {
             command.args(["sysbench", "--workers=1"]);
         }

@@ -41,7 +41,7 @@ pub struct Calibration {
     pub stall_ms_max: f64,
     /// 99.9th percentile of the service time, which is all client and kernel.
     pub p999_ms: f64,
-    /// Sessions and workers.
+    /// Sessions.
     pub sessions: u32,
     /// Threads that drove them.
     pub workers: u32,
@@ -209,7 +209,7 @@ fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
         machine,
         env!("CARGO_PKG_VERSION").to_owned(),
         job.source.text.clone(),
-        format!("{options:?} {:?}", job.rand),
+        format!("{:?} {:?}", lasting(options), job.rand),
         format!("{family:?} {by_socket} {}", job.emulate_prepared),
         format!("{} {}", drive.sessions, drive.workers),
     ];
@@ -221,6 +221,20 @@ fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
+}
+
+/// The options but for those that change how long or how fast a run goes, not what an event does.
+fn lasting(options: &[(String, OptionValue)]) -> Vec<&(String, OptionValue)> {
+    const PASSING: [&str; 6] = [
+        "time",
+        "events",
+        "warmup_time",
+        "rate",
+        "rand_seed",
+        "report_interval",
+    ];
+    let lasts = |(name, _): &&(String, OptionValue)| !PASSING.contains(&name.as_str());
+    options.iter().filter(lasts).collect()
 }
 
 fn cache_file() -> Option<PathBuf> {

@@ -1,15 +1,16 @@
 //! Dyno, a dynamometer for databases: puts a load on a database server, measures what the server
 //! does, and says how far the figures can be believed.
 
-#[allow(dead_code)]
 mod calibration;
 mod commands;
 mod console;
 mod definitions;
 mod job;
+mod kept;
 mod loading;
 mod options;
 mod output;
+mod recording;
 mod settings;
 mod signals;
 mod summary;
@@ -24,6 +25,8 @@ use options::UsageError;
 const STATUS_DONE: u8 = 0;
 /// The run failed, or a check found a mismatch.
 const STATUS_FAILED: u8 = 1;
+/// The verdict is a refusal, and the user asked to see it here.
+const STATUS_REFUSED: u8 = 3;
 /// The command line makes no sense.
 const STATUS_USAGE: u8 = 2;
 

@@ -56,6 +56,12 @@ impl Parsed {
             .find(|(own, _)| *own == name)
             .and_then(|(_, v)| v.as_deref())
     }
+
+    /// All values given, in order.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let given = self.own.iter().filter(move |(own, _)| *own == name);
+        given.filter_map(|(_, value)| value.as_deref())
+    }
 }
 
 /// How options are written.

@@ -1,6 +1,6 @@
 //! The workloads that come with the binary.
 
-use dyno_script::Builtins;
+use dyno_script::{Builtins, Source};
 
 macro_rules! workloads {
     ($($name:literal: $about:literal),* $(,)?) => {
@@ -25,6 +25,11 @@ workloads! {
     "select_random_points": "rows by a list of random keys",
     "select_random_ranges": "counts over a list of random key ranges",
     "oltp_common": "",
+}
+
+/// Whether the script is one of these, unchanged.
+pub fn is_builtin(source: &Source) -> bool {
+    SCRIPTS.iter().any(|(_, text)| *text == source.text)
 }
 
 #[cfg(test)]

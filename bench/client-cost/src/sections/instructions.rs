@@ -48,6 +48,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
 fn instructions(bench: &Bench, tool: Tool, place: Place, events: u64) -> Result<u64> {
     let bare = tool.point_select(bench, place, SESSIONS, Limit::Events(events));
     let mut command = Command::new("valgrind");
+    command.env("DYNO_RESULTS", "none");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg(bare.get_program()).args(bare.get_args());
     let outcome = bench.measure(command)?;

@@ -24,6 +24,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     let mut lags_us = Vec::new();
     for round in 0..bench.options.rounds {
         let mut command = Command::new(bench.path(Tool::Dyno));
+        command.env("DYNO_RESULTS", "none");
         command.args(["run", "oltp_point_select", "--target", &target]);
         command.args(["-c", "16", "--workers", "1", "--table-size", "1000000"]);
         command.args(["--rate", "20000/s", "--percentiles", "50,99,99.9", "--json"]);

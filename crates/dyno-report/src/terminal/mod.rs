@@ -1,17 +1,22 @@
 //! What a person reads in a terminal.
 
+mod findings;
 mod latency;
 mod live;
 mod look;
 mod page;
 mod progress;
+mod runs;
 mod sections;
 mod spark;
+mod table;
 mod verdict;
 
+pub use findings::findings;
 pub use live::live_line;
 pub use look::Look;
 pub use progress::{Progress, progress_line};
+pub use runs::{RunRow, runs};
 
 use dyno_core::summary::{RunEnd, RunSummary};
 

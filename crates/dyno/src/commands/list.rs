@@ -1,4 +1,4 @@
-//! `dyno list`: the workloads that come with the binary.
+//! `dyno list`: the workloads that come with the binary, and the runs of a results file.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, LIST, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::out(&format!(
-            "Usage: dyno list [workloads] [--show NAME]\n{}",
+            "Usage: dyno list [workloads|runs] [--show NAME]\n{}",
             help(LIST, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -37,9 +37,10 @@ pub fn main(args: &[String]) -> Result<u8> {
     match parsed.words.as_slice() {
         [] => {}
         [word] if word == "workloads" => {}
+        [word] if word == "runs" => return super::runs::main(&parsed),
         [word, ..] => {
             return Err(settings::usage(format!(
-                "cannot list '{word}'; there are: workloads"
+                "cannot list '{word}'; there are: workloads, runs"
             )));
         }
     }

@@ -1,8 +1,15 @@
 //! One file per command.
 
+mod calibrate;
+mod doctor;
+mod hints;
 mod list;
 mod run;
+mod runs;
+mod show;
 pub mod sysbench;
+mod target;
+mod waive;
 
 use anyhow::Result;
 
@@ -18,10 +25,21 @@ Usage: dyno <command> …
   prepare WORKLOAD    make and fill the workload's tables
   check WORKLOAD      the workload's check of what a run has left, if it has one
   cleanup WORKLOAD    drop the workload's tables
-  list                the workloads that come with Dyno; --show NAME prints one
+  calibrate WORKLOAD  how much the client could do if the server cost nothing
+
+  show [RUN]          a run's summary again, from the results file; --findings has all checks
+  list [runs]         the workloads that come with Dyno; the runs of the results file
+  report [RUN…]       runs as one offline HTML file
+  compare BASE NEW…   ratios with intervals, and what differs besides
+  export [RUN]        a run as JSON, CSV or HdrHistogram's log
+  import sysbench F…  what sysbench printed years ago, judged by the same rules
+  waive RUN CHECK=WHY a finding that is not to count, and why
+  doctor              is this host, is this server fit to be measured?
+
   sysbench …          exactly sysbench's command line and report
 
 A workload is a name from `dyno list`, or the path of a Lua script written for sysbench or Dyno.
+A RUN is `last`, a number or the beginning of a name; runs are kept in dyno.db.
 Start with:  dyno run oltp_read_write            (a temporary SQLite database, nothing to set up)
 Then:        dyno prepare oltp_read_write --target mysql://user@host/db --tables 8
              dyno run oltp_read_write --target mysql://user@host/db --tables 8 --sessions 64
@@ -39,7 +57,12 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
         return Ok(STATUS_USAGE);
     };
     match command {
-        "run" | "prepare" | "check" | "cleanup" | "warmup" | "prewarm" => run::main(args, command),
+        "run" | "prepare" | "check" | "cleanup" | "warmup" | "prewarm" | "calibrate" => {
+            run::main(args, command)
+        }
+        "show" => show::main(&args[2..]),
+        "waive" => waive::main(&args[2..]),
+        "doctor" => doctor::main(&args[2..]),
         "list" => list::main(&args[2..]),
         "sysbench" => sysbench::main(&args[1..]),
         "help" | "-h" | "--help" => {
@@ -52,7 +75,22 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
         }
         other => {
             let commands = [
-                "run", "prepare", "check", "cleanup", "warmup", "list", "sysbench", "help",
+                "run",
+                "prepare",
+                "check",
+                "cleanup",
+                "warmup",
+                "calibrate",
+                "show",
+                "report",
+                "compare",
+                "export",
+                "import",
+                "waive",
+                "doctor",
+                "list",
+                "sysbench",
+                "help",
             ];
             let nearest = commands
                 .iter()

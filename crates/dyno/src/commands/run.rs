@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
 use dyno_core::db::Family;
+use dyno_core::finding::Verdict;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
 use dyno_core::summary::{IntervalSummary, RunEnd};
 use dyno_core::units;
@@ -13,13 +14,19 @@ use dyno_report::summarize;
 use dyno_report::terminal::{Look, live_line};
 use dyno_script::{Description, Source};
 
+use super::hints::{hint, with_hint};
+use super::target::target;
 use crate::definitions::RUN;
 use crate::job::{Job, Loaded, Ready, default_ignored_errors};
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
+use crate::recording::{Recording, Wanted};
 use crate::settings::{self, usage};
 use crate::summary::{Asked, Start, summarise};
-use crate::{STATUS_DONE, STATUS_FAILED, console, loading, redact, signals, workloads};
+use dyno_core::redact;
+use crate::{
+    STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console, loading, signals, workloads,
+};
 
 /// How long `dyno run` warms up unless told otherwise.
 const WARMUP: Duration = Duration::from_secs(2);
@@ -92,6 +99,10 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         console::out(&plan(&loaded.job, &own)?);
         return Ok(STATUS_DONE);
     }
+    if command == "calibrate" {
+        let options = options_of(&loaded.job.drive, &own);
+        return super::calibrate::main(&loaded.job, &options, &parsed);
+    }
     request.execute(loaded, &parsed, own)
 }
 
@@ -136,7 +147,8 @@ impl<'a> Request<'a> {
         Ok(Job {
             source,
             argv: redact::argv(self.args),
-            command: Some(self.command.to_owned()),
+            // A calibration runs what a run would.
+            command: Some(self.command.replace("calibrate", "run")),
             options: Vec::new(),
             target: Some(self.target.clone()),
             drive: drive(first)?,
@@ -168,9 +180,8 @@ impl<'a> Request<'a> {
     ) -> Result<u8> {
         let stop = signals::install()?;
         let output = Output::of(parsed)?;
-        let mut options = engine_options(&loaded.job.drive);
-        options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
-        options.extend(own.iter().cloned());
+        let wanted = Wanted::of(parsed)?;
+        let options = options_of(&loaded.job.drive, &own);
         let mut ready = loaded.ready(options, stop)?;
         let timeout_ms = self.target.connect_timeout_ms;
         let server = match &ready.connector {
@@ -212,12 +223,18 @@ impl<'a> Request<'a> {
             percentiles: self.percentiles,
             server,
         };
-        measure(&mut ready, &asked, parsed, output)
+        measure(&mut ready, &asked, parsed, output, wanted)
     }
 }
 
 /// Runs the workload and reports.
-fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, output: Output) -> Result<u8> {
+fn measure(
+    ready: &mut Ready,
+    asked: &Asked,
+    parsed: &Parsed,
+    output: Output,
+    wanted: Wanted,
+) -> Result<u8> {
     let quiet = parsed.has("quiet");
     let look = Look {
         columns: console::width(),
@@ -225,7 +242,12 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, output: Output) ->
         ascii: false,
     };
     let open = ready.job.drive.open_loop.is_some();
-    ready.call("init").context("init() failed")?;
+    let gate = wanted.gate;
+    let recording = Recording::start(wanted, ready, asked, quiet)?;
+    if let Err(error) = ready.call("init").context("init() failed") {
+        recording.abandon(&format!("{error:#}"));
+        return Err(error);
+    }
     let mut start = Start::at(0);
     let mut origin = 0;
     let mut intervals: Vec<IntervalSummary> = Vec::new();
@@ -245,21 +267,34 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, output: Output) ->
         Progress::Started { measured } => {
             start = Start::at(measured);
             origin = measured;
+            recording.begins(measured);
         }
         Progress::Interval(interval) => {
-            let interval = summarize::interval(interval, origin, &asked.percentiles);
+            let told = summarize::interval(interval, origin, &asked.percentiles);
+            recording.interval(interval, &told);
             if !quiet {
-                console::note(&live_line(&interval, open, &look));
+                console::note(&live_line(&told, open, &look));
             }
-            intervals.push(interval);
+            intervals.push(told);
         }
     });
-    let outcome = outcome.map_err(|error| with_hint(error, ready, &asked.workload))?;
-    let summary = summarise(ready, &outcome, &start, asked, intervals);
-    if outcome.end == RunEnd::Completed {
-        ready.call("done").context("done() failed")?;
-    }
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let error = with_hint(error, ready, &asked.workload);
+            recording.abandon(&format!("{error:#}"));
+            return Err(error);
+        }
+    };
+    let mut summary = summarise(ready, &outcome, &start, asked, intervals);
+    let recorded = recording.finish(&mut summary, &outcome);
+    let done = match outcome.end {
+        RunEnd::Completed => ready.call("done").context("done() failed"),
+        _ => Ok(()),
+    };
     output.write(&summary, &look)?;
+    recorded.context("the figures above are right, but the run is not kept as it should be")?;
+    done?;
     if let RunEnd::Failed(why) = &outcome.end
         && let Some(hint) = hint(why, ready, &asked.workload)
     {
@@ -268,80 +303,11 @@ fn measure(ready: &mut Ready, asked: &Asked, parsed: &Parsed, output: Output) ->
     let worthless = matches!(outcome.end, RunEnd::Failed(_)) || summary.totals.events == 0;
     Ok(if worthless {
         STATUS_FAILED
+    } else if gate && summary.verdict == Some(Verdict::Refused) {
+        STATUS_REFUSED
     } else {
         STATUS_DONE
     })
-}
-
-fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
-    match hint(&format!("{error:#}"), ready, workload) {
-        Some(hint) => error.context(hint),
-        None => error,
-    }
-}
-
-/// What to try. A missing table most often means that the workload was not prepared, one that is
-/// there that it was.
-fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
-    let tells = |codes: &[&str]| codes.iter().any(|code| why.contains(code));
-    let label = ready.job.target.as_ref().map(Target::label);
-    let target = label.unwrap_or_default();
-    let full = [
-        "Too many connections",
-        "too many clients",
-        "connection slots are reserved",
-    ];
-    if tells(&full) {
-        let sessions = ready.job.drive.sessions;
-        return Some(format!(
-            "the server does not take {sessions} sessions: raise its max_connections, or use \
-             fewer --sessions"
-        ));
-    }
-    if tells(&["1146", "42P01", "42S02", "no such table"]) {
-        return Some(format!(
-            "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
-             with the same options first"
-        ));
-    }
-    tells(&["1050", "42P07", "42S01", "already exists"]).then(|| {
-        format!(
-            "the workload's tables are there already: `dyno cleanup {workload} --target \
-             '{target}'` with the same options drops them"
-        )
-    })
-}
-
-fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<tempfile::TempDir>)> {
-    let given = parsed.value("target").map(str::to_owned).or_else(|| {
-        std::env::var("DYNO_TARGET")
-            .ok()
-            .filter(|url| !url.is_empty())
-    });
-    let Some(url) = given else {
-        if command != "run" && !parsed.has("help") && !parsed.has("plan") {
-            return Err(usage(format!("dyno {command} needs a --target URL")));
-        }
-        let folder = tempfile::Builder::new()
-            .prefix("dyno-")
-            .tempdir()
-            .context("cannot make a folder for a temporary database")?;
-        let url = format!("sqlite:{}", folder.path().join("temporary.db").display());
-        return Ok((
-            Target::parse(&url).map_err(|error| usage(error.to_string()))?,
-            Some(folder),
-        ));
-    };
-    let mut target = Target::parse(&url).map_err(|error| usage(error.to_string()))?;
-    for warning in dyno_drivers::credentials::complete(&mut target)? {
-        console::note(&format!("warning: {warning}"));
-    }
-    if parsed.has("ask-password") {
-        let prompt = format!("Password for {}: ", target.label());
-        let password = rpassword::prompt_password(prompt).context("cannot ask for the password")?;
-        target.password = Some(dyno_core::Secret::new(password));
-    }
-    Ok((target, None))
 }
 
 fn drive(parsed: &Parsed) -> Result<Drive> {
@@ -399,7 +365,14 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
     })
 }
 
-/// What scripts find in `sysbench.opt` beside their own options.
+/// What scripts find in `sysbench.opt`: their own options, and the engine's by sysbench's names.
+fn options_of(drive: &Drive, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
+    let mut options = engine_options(drive);
+    options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
+    options.extend(own.iter().cloned());
+    options
+}
+
 fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
     let number = |name: &str, value: f64| (name.to_owned(), OptionValue::Number(value));
     vec![

@@ -1,7 +1,9 @@
 //! Dyno's own options, each defined once.
 
+mod results;
 mod sysbench;
 
+pub use results::{DOCTOR, LIST, SHOW, WAIVE};
 pub use sysbench::{DYNO, SYSBENCH};
 
 use crate::options::Opt;
@@ -42,6 +44,7 @@ const LOAD: &str = "Load";
 const TARGET: &str = "Target";
 const ERRORS: &str = "Errors";
 const RANDOM: &str = "Random numbers";
+const RECORD: &str = "Record and verdict";
 const OUTPUT: &str = "Output";
 
 /// The options of `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
@@ -203,6 +206,55 @@ pub const RUN: &[Opt] = &[
         "percent of draws that special sends there [75]",
     ),
     opt(
+        RECORD,
+        "results",
+        Some("FILE"),
+        "the results file that keeps the run, or none; also $DYNO_RESULTS [dyno.db]",
+    ),
+    opt(
+        RECORD,
+        "note",
+        Some("TEXT"),
+        "what to remember of the run; kept with it",
+    ),
+    opt(
+        RECORD,
+        "observe",
+        Some("WHAT"),
+        "on: host, processes and database, once a second; off: nothing but the load [on]",
+    ),
+    opt(
+        RECORD,
+        "claim",
+        Some("CACHE"),
+        "what is said of the caches, to be checked: in-memory, on-disk, cold or warm",
+    ),
+    opt(
+        RECORD,
+        "expect",
+        Some("NAME=VALUE"),
+        "a setting that the server must have; may be repeated",
+    ),
+    opt(
+        RECORD,
+        "calibrate",
+        Some("WHEN"),
+        "measure what the client alone could do, in 2 s before the run: auto (workloads that come \
+         with Dyno, unless it is known already), always, never [auto]",
+    ),
+    opt(
+        RECORD,
+        "waive",
+        Some("CHECK=WHY"),
+        "a finding that is not to count, with the reason, which is printed; may be repeated",
+    ),
+    opt(
+        RECORD,
+        "gate",
+        None,
+        "exit with status 3 if the verdict is refused",
+    ),
+    opt(
         OUTPUT,
         "percentiles",
         Some("LIST"),
@@ -245,17 +297,6 @@ pub const RUN: &[Opt] = &[
             "this text; after a workload's name, with its options",
         ),
     ),
-];
-
-/// The options of `dyno list`.
-pub const LIST: &[Opt] = &[
-    opt(
-        "Options",
-        "show",
-        Some("NAME"),
-        "print the script of a workload, to read or to copy",
-    ),
-    short('h', opt("Options", "help", None, "this text")),
 ];
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use dyno_report::sysbench::{self as text, Stage, Stat};
 use dyno_script::Host;
 
 use super::args::Settings;
+use super::record::Record;
 use super::{STATUS_FORCED, banner_line, output};
 use crate::job::Ready;
 use crate::{STATUS_DONE, STATUS_FAILED, settings};
@@ -23,6 +24,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     ready
         .call("init")
         .map_err(|error| anyhow!("`init' function failed: {error:#}"))?;
+    let mut record = Record::begin(settings, ready);
     output::notice(&text::stage(Stage::Initializing));
     let hooked = |name: &str| ready.description.hooks.iter().any(|hook| hook == name);
     let reporter = (hooked("report_intermediate")
@@ -41,15 +43,20 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     };
     let result = {
         let ready = &*ready;
-        ready.run(|progress| match progress {
-            Progress::Started { .. } => {
-                output::notice(&text::stage(Stage::Started));
-                let warmup_s = settings.drive.warmup.as_secs();
-                if warmup_s > 0 {
-                    output::notice(&text::stage(Stage::WarmingUp(warmup_s)));
-                }
+        ready.run(|progress| {
+            if let Some(record) = &mut record {
+                record.progress(&progress);
             }
-            Progress::Interval(interval) => reports.interval(interval, ready.driver_used()),
+            match progress {
+                Progress::Started { .. } => {
+                    output::notice(&text::stage(Stage::Started));
+                    let warmup_s = settings.drive.warmup.as_secs();
+                    if warmup_s > 0 {
+                        output::notice(&text::stage(Stage::WarmingUp(warmup_s)));
+                    }
+                }
+                Progress::Interval(interval) => reports.interval(interval, ready.driver_used()),
+            }
         })
     };
     if let Some(reporter) = &reports.reporter {
@@ -57,9 +64,18 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     }
     let outcome = match result {
         Ok(outcome) => outcome,
-        Err(error) => return Ok(not_started(&error)),
+        Err(error) => {
+            if let Some(record) = record {
+                record.abandon(&format!("{error:#}"));
+            }
+            return Ok(not_started(&error));
+        }
     };
-    conclude(ready, &reports, &outcome)
+    let status = conclude(ready, &reports, &outcome);
+    if let Some(record) = record {
+        record.finish(ready, &outcome);
+    }
+    status
 }
 
 fn announce(settings: &Settings) {

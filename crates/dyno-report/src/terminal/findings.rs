@@ -1,0 +1,67 @@
+//! Findings in full: each with its evidence, its rule and what to do.
+
+use dyno_core::finding::{Finding, Outcome};
+
+use super::look::{Ink, Look};
+use super::page::Page;
+
+/// All findings under a title, worst first; those that were not made last, in short.
+pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
+    let mut page = Page::new(*look);
+    page.title(title);
+    let mut made: Vec<&Finding> = findings
+        .iter()
+        .filter(|finding| finding.outcome != Outcome::NotChecked)
+        .collect();
+    made.sort_by_key(|finding| match (finding.outcome, &finding.waived) {
+        (Outcome::Pass | Outcome::NotChecked, _) => 3,
+        (_, Some(_)) => 2,
+        (Outcome::Doubt, None) => 1,
+        (Outcome::Refuse, None) => 0,
+    });
+    for finding in made {
+        let (label, ink) = match (finding.outcome, &finding.waived) {
+            (Outcome::Pass, _) => ("pass", Ink::Good),
+            (_, Some(_)) => ("waived", Ink::Faint),
+            (Outcome::Refuse, None) => ("refused", Ink::Error),
+            (_, None) => ("doubt", Ink::Warning),
+        };
+        page.row(
+            label,
+            ink,
+            &format!("{}: {}", finding.check, finding.evidence),
+        );
+        if finding.outcome != Outcome::Pass {
+            page.row("", Ink::Plain, &format!("Rule: {}", finding.rule));
+            if let Some(reason) = &finding.waived {
+                page.row("", Ink::Plain, &format!("Waived: {reason}"));
+            } else if !finding.advice.is_empty() {
+                page.row("", Ink::Plain, &format!("Try: {}", finding.advice));
+            }
+        }
+    }
+    let not_made: Vec<String> = findings
+        .iter()
+        .filter(|finding| finding.outcome == Outcome::NotChecked)
+        .map(|finding| format!("{}: {}", finding.check, finding.evidence))
+        .collect();
+    let mut label = "not checked";
+    for line in not_made {
+        page.row(label, Ink::Faint, &line);
+        label = "";
+    }
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn findings_come_worst_first_with_what_to_do() {
+        let mut all = samples::overloaded().findings;
+        all.extend(samples::good().findings);
+        insta::assert_snapshot!(findings("Findings", &all, &Look::default()));
+    }
+}

@@ -1,0 +1,108 @@
+//! The list of the runs that a results file holds.
+
+use dyno_core::finding::Verdict;
+
+use super::look::{Ink, Look};
+use super::table::{Align, Table};
+use crate::number::{latency, rate};
+
+/// A run in one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Its number in the file.
+    pub id: i64,
+    /// When it began, in local or civil time as text.
+    pub when: String,
+    /// What ran.
+    pub workload: String,
+    /// On what, as product and version.
+    pub server: String,
+    /// Simulated users; `None` where it is not known.
+    pub sessions: Option<u32>,
+    /// Events per second; `None` where nothing was measured.
+    pub events_per_s: Option<f64>,
+    /// 95th percentile, milliseconds; `None` where the samples do not carry it.
+    pub p95_ms: Option<f64>,
+    /// `None` before it was judged.
+    pub verdict: Option<Verdict>,
+    /// How far it came, where it did not end by its limits: `unfinished`, `interrupted` …
+    pub state: String,
+    /// The user's note.
+    pub note: String,
+}
+
+/// The runs, one line each under a head.
+pub fn runs(rows: &[RunRow], look: &Look) -> String {
+    let mut table = Table::new(&[
+        ("run", Align::Right),
+        ("begun (UTC)", Align::Left),
+        ("workload", Align::Left),
+        ("server", Align::Left),
+        ("sessions", Align::Right),
+        ("tx/s", Align::Right),
+        ("p95", Align::Right),
+        ("verdict", Align::Left),
+        ("note", Align::Left),
+    ]);
+    for row in rows {
+        let number = |text: Option<String>| (Ink::Plain, text.unwrap_or_else(|| "–".to_owned()));
+        let (ink, word) = match row.verdict {
+            Some(Verdict::Valid) => (Ink::Good, "valid"),
+            Some(Verdict::Doubtful) => (Ink::Warning, "doubtful"),
+            Some(Verdict::Refused) => (Ink::Error, "refused"),
+            None => (Ink::Faint, "–"),
+        };
+        let note = match (row.state.as_str(), row.note.as_str()) {
+            ("", note) => note.to_owned(),
+            (state, "") => format!("({state})"),
+            (state, note) => format!("({state}) {note}"),
+        };
+        table.row(vec![
+            (Ink::Strong, row.id.to_string()),
+            (Ink::Plain, row.when.clone()),
+            (Ink::Plain, row.workload.clone()),
+            (Ink::Plain, row.server.clone()),
+            number(row.sessions.map(|sessions| sessions.to_string())),
+            number(row.events_per_s.map(rate)),
+            number(row.p95_ms.map(latency)),
+            (ink, word.to_owned()),
+            (Ink::Faint, note),
+        ]);
+    }
+    table.finish(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_stand_in_columns() {
+        let row = RunRow {
+            id: 3,
+            when: "2026-11-21 12:45".into(),
+            workload: "oltp_read_write".into(),
+            server: "MariaDB 10.11.6".into(),
+            sessions: Some(16),
+            events_per_s: Some(1228.4),
+            p95_ms: Some(2.18),
+            verdict: Some(Verdict::Valid),
+            state: String::new(),
+            note: "base".into(),
+        };
+        let unfinished = RunRow {
+            id: 14,
+            events_per_s: None,
+            p95_ms: None,
+            verdict: None,
+            state: "unfinished".into(),
+            note: String::new(),
+            ..row.clone()
+        };
+        let look = Look {
+            columns: 120,
+            ..Look::default()
+        };
+        insta::assert_snapshot!(runs(&[row, unfinished], &look));
+    }
+}

@@ -1,0 +1,134 @@
+//! Tables that fit the terminal.
+
+use super::look::{Ink, Look, columns, cut};
+
+/// How a column stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Align {
+    Left,
+    Right,
+}
+
+/// A table under construction.
+pub(super) struct Table {
+    head: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<(Ink, String)>>,
+}
+
+/// Blanks between columns.
+const GAP: usize = 2;
+/// A text column is not cut below this.
+const WIDTH_MIN: usize = 8;
+
+impl Table {
+    pub(super) fn new(head: &[(&'static str, Align)]) -> Self {
+        Self {
+            head: head.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// A row of as many cells as there are columns.
+    pub(super) fn row(&mut self, cells: Vec<(Ink, String)>) {
+        self.rows.push(cells);
+    }
+
+    /// The lines, each with its end. Where the table is too wide, its widest text columns are cut.
+    pub(super) fn finish(self, look: &Look) -> String {
+        let rows: Vec<Vec<(Ink, String)>> = self
+            .rows
+            .into_iter()
+            .map(|row| {
+                row.into_iter()
+                    .map(|(ink, text)| (ink, look.clean(&text)))
+                    .collect()
+            })
+            .collect();
+        let widths = widths(&self.head, &rows, look.width());
+        let mut out = String::new();
+        let head: Vec<(Ink, String)> = self
+            .head
+            .iter()
+            .map(|(name, _)| (Ink::Faint, (*name).to_owned()))
+            .collect();
+        for row in std::iter::once(&head).chain(&rows) {
+            let mut line = String::new();
+            let cells = row.iter().zip(&self.head).zip(&widths);
+            for (index, (((ink, text), (_, align)), width)) in cells.enumerate() {
+                let text = cut(text, *width);
+                let pad = " ".repeat(width.saturating_sub(columns(&text)));
+                if index > 0 {
+                    line.push_str(&" ".repeat(GAP));
+                }
+                let painted = look.paint(*ink, &text);
+                match align {
+                    Align::Left => line.extend([painted, pad]),
+                    Align::Right => line.extend([pad, painted]),
+                }
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+fn widths(head: &[(&str, Align)], rows: &[Vec<(Ink, String)>], limit: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = head.iter().map(|(name, _)| columns(name)).collect();
+    for row in rows {
+        for (width, (_, text)) in widths.iter_mut().zip(row) {
+            *width = (*width).max(columns(text));
+        }
+    }
+    let gaps = GAP * widths.len().saturating_sub(1);
+    loop {
+        let total = widths.iter().sum::<usize>() + gaps;
+        let widest = widths
+            .iter()
+            .enumerate()
+            .filter(|(index, width)| {
+                **width > WIDTH_MIN && head.get(*index).is_some_and(|(_, a)| *a == Align::Left)
+            })
+            .max_by_key(|(_, width)| **width)
+            .map(|(index, _)| index);
+        match widest {
+            Some(index) if total > limit => widths[index] -= 1,
+            _ => return widths,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_right_and_long_texts_are_cut() {
+        let mut table = Table::new(&[
+            ("run", Align::Right),
+            ("workload", Align::Left),
+            ("p95", Align::Right),
+        ]);
+        table.row(vec![
+            (Ink::Plain, "7".into()),
+            (Ink::Plain, "a".repeat(60)),
+            (Ink::Plain, "1.5 ms".into()),
+        ]);
+        table.row(vec![
+            (Ink::Plain, "12".into()),
+            (Ink::Plain, "oltp\n\x1b[2J".into()),
+            (Ink::Plain, String::new()),
+        ]);
+        let look = Look {
+            columns: 40,
+            ..Look::default()
+        };
+        let text = table.finish(&look);
+        for line in text.lines() {
+            assert!(columns(line) <= 40, "{line}");
+        }
+        assert!(text.contains("  7  aaaaaaa"), "{text}");
+        assert!(text.contains(" 12  oltp  [2J"), "{text}");
+        assert!(text.contains("…  1.5 ms"), "{text}");
+    }
+}

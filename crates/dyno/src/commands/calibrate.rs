@@ -1,0 +1,49 @@
+//! `dyno calibrate`: how much the client could do alone.
+
+use anyhow::Result;
+use dyno_core::plan::OptionValue;
+use dyno_core::units;
+
+use crate::calibration::{self, Calibration};
+use crate::job::Job;
+use crate::options::Parsed;
+use crate::{STATUS_DONE, console, signals};
+
+/// Makes a calibration of the job, keeps it for the runs to come, and prints it.
+///
+/// # Errors
+/// A script or target that cannot be calibrated.
+pub fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Result<u8> {
+    let stop = signals::install()?;
+    let made = calibration::make(job, options, &stop)?;
+    if parsed.has("json") {
+        console::out(&(serde_json::to_string_pretty(&made)? + "\n"));
+    } else {
+        console::out(&text(&made));
+    }
+    Ok(STATUS_DONE)
+}
+
+fn text(made: &Calibration) -> String {
+    let rate = |per_s: f64| units::human_count(per_s.round() as u64);
+    format!(
+        "ceiling       {} events/s: what {} could offer with a core each, over {}\n\
+         client CPU    {:.2} µs per event\n\
+         seen          {} events/s with {}, while the null server took its share of this host\n\
+         jitter        p99.9 {:.3} ms; a worker was kept from its sockets for {:.2} ms at most\n\
+         A run is doubted above 70 % of the ceiling. Kept for the same script, options, sessions \
+         and workers on this host.\n",
+        rate(made.events_per_s_max),
+        counted(made.workers, "worker"),
+        made.transport,
+        made.cpu_us_per_event,
+        rate(made.events_per_s),
+        counted(made.sessions, "session"),
+        made.p999_ms,
+        made.stall_ms_max,
+    )
+}
+
+fn counted(count: u32, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,132 @@
+//! `dyno compare`: runs against a base.
+
+use anyhow::Result;
+use dyno_core::finding::{Verdict, verdict};
+use dyno_core::record::RunRecord;
+use dyno_report::terminal::{Look, comparison};
+use dyno_results::Scope;
+use dyno_verdict::{CompareOptions, Comparison, compare};
+use serde_json::{Value, json};
+
+use crate::definitions::COMPARE;
+use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::settings::usage;
+use crate::{STATUS_DONE, STATUS_REFUSED, console, kept};
+
+/// Compares.
+///
+/// # Errors
+/// Runs that there are not, or that must not share a table.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, COMPARE, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&format!(
+            "Usage: dyno compare BASE NEW…\n\n\
+             Each is `last`, a run's number or the beginning of its name; FILE:RUN is a run of \
+             another results file. Runs with commas between them are repetitions of the same: \
+             `dyno compare 1,2,3 4,5,6`.\n{}",
+            help(COMPARE, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    let [base, new @ ..] = parsed.words.as_slice() else {
+        return Err(usage("dyno compare needs a BASE and at least one NEW run"));
+    };
+    if new.is_empty() {
+        return Err(usage("dyno compare needs a NEW run to set against the base"));
+    }
+    let options = CompareOptions {
+        intended: parsed.values("factor").map(str::to_owned).collect(),
+        other_workload: parsed.has("force"),
+        ..CompareOptions::default()
+    };
+    let base = side(&parsed, base)?;
+    let mut compared = Vec::new();
+    for word in new {
+        let new = side(&parsed, word)?;
+        let (base, new): (Vec<_>, Vec<_>) = (base.iter().collect(), new.iter().collect());
+        compared.push(compare(&base, &new, &options)?);
+    }
+    if parsed.has("json") {
+        let all: Vec<Value> = compared.iter().map(as_json).collect();
+        let text = serde_json::to_string_pretty(&all)? + "\n";
+        match parsed.value("json") {
+            None | Some("" | "-") => console::out(&text),
+            Some(path) => crate::output::write(path, &text)?,
+        }
+    } else {
+        let look = Look {
+            columns: console::width(),
+            colour: console::colors(parsed.has("no-color")),
+            ascii: false,
+        };
+        for compared in &compared {
+            console::out(&comparison(compared, &look));
+        }
+    }
+    let refused = |compared: &Comparison| verdict(&compared.findings) == Verdict::Refused;
+    Ok(if parsed.has("gate") && compared.iter().any(refused) {
+        STATUS_REFUSED
+    } else {
+        STATUS_DONE
+    })
+}
+
+/// The runs of one side.
+fn side(parsed: &Parsed, word: &str) -> Result<Vec<RunRecord>> {
+    word.split(',')
+        .map(str::trim)
+        .filter(|run| !run.is_empty())
+        .map(|run| Ok(kept::load(parsed, run, &Scope::whole())?.1))
+        .collect()
+}
+
+fn as_json(compared: &Comparison) -> Value {
+    let side = |side: &dyno_verdict::Side| {
+        let runs: Vec<Value> = side
+            .runs
+            .iter()
+            .map(|run| json!({"id": run.id, "name": run.name, "verdict": run.verdict}))
+            .collect();
+        json!({
+            "runs": runs,
+            "mean_per_s": side.mean_per_s,
+            "median_per_s": side.median_per_s,
+            "stalls": side.stalls,
+            "stalled_s": side.stalled_s,
+        })
+    };
+    let metrics: Vec<Value> = compared
+        .metrics
+        .iter()
+        .map(|metric| {
+            json!({
+                "name": metric.name,
+                "unit": metric.unit,
+                "base": metric.base,
+                "new": metric.new,
+                "ratio": metric.ratio,
+                "low": metric.low,
+                "high": metric.high,
+                "penalty": metric.penalty,
+                "p": metric.p,
+                "p_corrected": metric.p_corrected,
+                "significant": metric.significant,
+                "remark": metric.remark,
+            })
+        })
+        .collect();
+    let differences: Vec<Value> = compared
+        .differences
+        .iter()
+        .map(|d| json!({"what": d.what, "base": d.base, "new": d.new, "intended": d.intended}))
+        .collect();
+    json!({
+        "base": side(&compared.base),
+        "new": side(&compared.new),
+        "basis": format!("{:?}", compared.basis),
+        "metrics": metrics,
+        "differences": differences,
+        "findings": compared.findings,
+    })
+}

@@ -1,0 +1,182 @@
+//! `dyno doctor`: is this host, is this server fit to be measured?
+
+mod noise;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dyno_core::Target;
+use dyno_core::db::Connector;
+use dyno_core::finding::{Finding, Outcome, Verdict, verdict};
+use dyno_core::record::{Fact, NotObserved, Setting};
+use dyno_observe::{Config, Observation, Observers};
+use dyno_report::terminal::{Look, findings};
+use dyno_verdict::fitness::{self, Known};
+use serde::Serialize;
+
+use super::target::target;
+use crate::definitions::DOCTOR;
+use crate::options::{Grammar, Script, help, parse};
+use crate::{STATUS_DONE, STATUS_REFUSED, console, settings};
+
+/// How long to listen for noise unless told otherwise.
+const LISTEN: Duration = Duration::from_secs(3);
+
+/// What was found, as JSON.
+#[derive(Serialize)]
+struct Fitness<'a> {
+    verdict: Verdict,
+    findings: &'a [Finding],
+    facts: &'a [Fact],
+    settings: &'a [Setting],
+    not_observed: &'a [NotObserved],
+}
+
+/// Looks at the host and, if there is a target, at the server.
+///
+/// # Errors
+/// A target that cannot be reached.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, DOCTOR, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&format!(
+            "Usage: dyno doctor [--target URL]\n\n\
+             Looks at what makes figures of this host, and of this server, hard to believe, and \
+             says what to do.\n{}",
+            help(DOCTOR, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    if let Some(word) = parsed.words.first() {
+        return Err(settings::usage(format!(
+            "'{word}' is one word too many; a server is named by --target URL"
+        )));
+    }
+    let time = settings::duration(&parsed, "time", LISTEN)?;
+    let server = match super::target::named(&parsed) {
+        None => None,
+        Some(_) => {
+            let (target, _) = target(&parsed, "doctor")?;
+            let connector = dyno_drivers::connector(&target)?;
+            dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms)
+                .with_context(|| format!("cannot use the target {target}"))?;
+            Some((target, connector))
+        }
+    };
+    let seen = Seen::look(server.clone(), time)?;
+    let known = Known {
+        facts: &seen.facts,
+        settings: &seen.settings,
+        not_observed: &seen.not_observed,
+    };
+    let mut all = fitness::host(&known);
+    all.push(fitness::noise(&seen.noise));
+    if server.is_some() {
+        all.extend(fitness::server(&known));
+    }
+    let verdict = verdict(&all);
+    let fitness = Fitness {
+        verdict,
+        findings: &all,
+        facts: &seen.facts,
+        settings: &seen.settings,
+        not_observed: &seen.not_observed,
+    };
+    if parsed.has("json") {
+        console::out(&(serde_json::to_string_pretty(&fitness)? + "\n"));
+    } else {
+        let look = Look {
+            columns: console::width(),
+            colour: console::colors(parsed.has("no-color")),
+            ascii: false,
+        };
+        console::out(&findings(&title(&seen, &all, server.as_ref()), &all, &look));
+    }
+    let refused = verdict == Verdict::Refused && parsed.has("gate");
+    Ok(if refused { STATUS_REFUSED } else { STATUS_DONE })
+}
+
+fn title(seen: &Seen, all: &[Finding], server: Option<&(Target, Arc<dyn Connector>)>) -> String {
+    let fact = |name: &str| {
+        let fact = seen.facts.iter().find(|fact| fact.name == name);
+        fact.map_or("?", |fact| fact.value.as_str())
+    };
+    let against = |outcome| {
+        all.iter()
+            .filter(|finding| finding.outcome == outcome)
+            .count()
+    };
+    let (doubts, refusals) = (against(Outcome::Doubt), against(Outcome::Refuse));
+    let fit = match (doubts, refusals) {
+        (0, 0) => "fit to be measured".to_owned(),
+        (doubts, refusals) => format!("{} to mend before figures are compared", doubts + refusals),
+    };
+    let on = server.map_or_else(String::new, |(target, _)| {
+        format!(", and {}", target.label())
+    });
+    format!(
+        "{}: {} × {}, Linux {}{on}: {fit}",
+        fact("host.name"),
+        fact("host.cpu.threads"),
+        fact("host.cpu.model"),
+        fact("host.kernel"),
+    )
+}
+
+/// What observers and the noise probe saw.
+#[derive(Default)]
+struct Seen {
+    facts: Vec<Fact>,
+    settings: Vec<Setting>,
+    not_observed: Vec<NotObserved>,
+    noise: fitness::Noise,
+}
+
+impl Seen {
+    fn look(server: Option<(Target, Arc<dyn Connector>)>, time: Duration) -> Result<Self> {
+        let (target, connector) = server.unzip();
+        let config = Config {
+            target,
+            connector,
+            ..Config::default()
+        };
+        let (observers, observations) = Observers::start(config)?;
+        // The queue is emptied while this thread listens.
+        let taker = std::thread::Builder::new()
+            .name("dyno-observed".to_owned())
+            .spawn(move || {
+                let mut seen = Self::default();
+                for observation in observations {
+                    seen.take(observation);
+                }
+                seen
+            })
+            .context("cannot start the thread that takes the observations")?;
+        let noise = noise::listen(time);
+        observers.stop();
+        let mut seen = taker.join().unwrap_or_default();
+        seen.noise = noise;
+        Ok(seen)
+    }
+
+    fn take(&mut self, observation: Observation) {
+        match observation {
+            Observation::Fact(fact) => {
+                self.facts.retain(|known| known.name != fact.name);
+                self.facts.push(fact);
+            }
+            Observation::Setting {
+                name,
+                value,
+                at_end: false,
+            } => self.settings.push(Setting {
+                name,
+                start: Some(value),
+                end: None,
+            }),
+            Observation::NotObserved(gap) => self.not_observed.push(gap),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What to try when a run fails.
+
+use dyno_core::Target;
+
+use crate::job::Ready;
+
+/// The error with what to try on top of it, where that is known.
+pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
+    match hint(&format!("{error:#}"), ready, workload) {
+        Some(hint) => error.context(hint),
+        None => error,
+    }
+}
+
+/// What to try. A missing table most often means that the workload was not prepared, one that is
+/// there that it was.
+pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
+    let tells = |codes: &[&str]| codes.iter().any(|code| why.contains(code));
+    let label = ready.job.target.as_ref().map(Target::label);
+    let target = label.unwrap_or_default();
+    let full = [
+        "Too many connections",
+        "too many clients",
+        "connection slots are reserved",
+    ];
+    if tells(&full) {
+        let sessions = ready.job.drive.sessions;
+        return Some(format!(
+            "the server does not take {sessions} sessions: raise its max_connections, or use \
+             fewer --sessions"
+        ));
+    }
+    if tells(&["1146", "42P01", "42S02", "no such table"]) {
+        return Some(format!(
+            "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
+             with the same options first"
+        ));
+    }
+    tells(&["1050", "42P07", "42S01", "already exists"]).then(|| {
+        format!(
+            "the workload's tables are there already: `dyno cleanup {workload} --target \
+             '{target}'` with the same options drops them"
+        )
+    })
+}

@@ -1,0 +1,130 @@
+//! `dyno list runs`: the runs that a results file holds.
+
+use anyhow::Result;
+use dyno_core::clock::wall_time;
+use dyno_core::finding::Verdict;
+use dyno_core::units;
+use dyno_report::terminal::{Look, RunRow, runs};
+use dyno_results::{Filter, Results, RunLine, Stage};
+use serde_json::{Value, json};
+
+use crate::options::Parsed;
+use crate::recording::civil;
+use crate::settings::{count, usage};
+use crate::{STATUS_DONE, console, kept};
+
+/// So many of the latest runs unless told otherwise.
+const LIMIT: u64 = 50;
+
+/// Lists runs.
+///
+/// # Errors
+/// A filter without sense, a file that is no results file.
+pub fn main(parsed: &Parsed) -> Result<u8> {
+    let path = kept::required(parsed)?;
+    let mut lines = Results::open_read(&path)?.runs(&filter(parsed)?)?;
+    if let Some(workload) = parsed.value("workload") {
+        lines.retain(|line| line.workload.contains(workload));
+    }
+    if parsed.has("json") {
+        let lines: Vec<_> = lines.iter().map(as_json).collect();
+        console::out(&(serde_json::to_string_pretty(&lines)? + "\n"));
+        return Ok(STATUS_DONE);
+    }
+    if lines.is_empty() {
+        console::note(&format!("No run in {} is like that.", path.display()));
+        return Ok(STATUS_DONE);
+    }
+    let rows: Vec<RunRow> = lines.iter().map(row).collect();
+    let look = Look {
+        columns: console::width(),
+        colour: console::colors(false),
+        ascii: false,
+    };
+    console::out(&runs(&rows, &look));
+    Ok(STATUS_DONE)
+}
+
+fn filter(parsed: &Parsed) -> Result<Filter> {
+    let text = |name: &str| parsed.value(name).map(str::to_owned);
+    let verdict = match parsed.value("verdict") {
+        None => None,
+        Some("valid") => Some(Verdict::Valid),
+        Some("doubtful") => Some(Verdict::Doubtful),
+        Some("refused") => Some(Verdict::Refused),
+        Some(other) => {
+            return Err(usage(format!(
+                "--verdict: '{other}' is none of valid, doubtful, refused"
+            )));
+        }
+    };
+    let since_unix_s = match parsed.value("since") {
+        None => None,
+        Some(text) => {
+            let ago =
+                units::parse_duration(text).map_err(|error| usage(format!("--since: {error}")))?;
+            Some((wall_time().saturating_sub(ago)).as_secs_f64())
+        }
+    };
+    let limit = count(parsed, "limit", LIMIT)?;
+    Ok(Filter {
+        target: text("target"),
+        note: text("note"),
+        verdict,
+        since_unix_s,
+        limit: (limit > 0).then_some(limit as usize),
+        ..Filter::default()
+    })
+}
+
+fn row(line: &RunLine) -> RunRow {
+    let state = match line.stage {
+        Stage::Completed => "",
+        other => other.word(),
+    };
+    RunRow {
+        id: line.id,
+        when: civil(line.started_unix_s, "%Y-%m-%d %H:%M"),
+        workload: line.workload.clone(),
+        server: format!("{} {}", line.product, short(&line.server_version))
+            .trim()
+            .to_owned(),
+        sessions: line.sessions,
+        events_per_s: line.events_per_s,
+        p95_ms: line.p95_ms,
+        verdict: line.verdict,
+        state: state.to_owned(),
+        note: line.note.clone(),
+    }
+}
+
+/// A version without its packager's tail: `10.11.6` of `10.11.6-MariaDB-0+deb12u1`.
+fn short(version: &str) -> &str {
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
+    end.filter(|end| *end > 0)
+        .map_or(version, |end| &version[..end])
+}
+
+fn as_json(line: &RunLine) -> Value {
+    json!({
+        "id": line.id,
+        "name": line.name,
+        "state": line.stage.word(),
+        "verdict": line.verdict,
+        "source": line.source,
+        "started_unix_s": line.started_unix_s,
+        "workload": line.workload,
+        "command": line.command,
+        "target": line.target,
+        "product": line.product,
+        "server_version": line.server_version,
+        "sessions": line.sessions,
+        "offered_per_s": line.offered_per_s,
+        "events_per_s": line.events_per_s,
+        "queries_per_s": line.queries_per_s,
+        "p95_ms": line.p95_ms,
+        "p99_ms": line.p99_ms,
+        "errors": line.errors,
+        "note": line.note,
+    })
+}

@@ -1,0 +1,72 @@
+//! `dyno show`: a run's summary again, from the results file.
+
+use anyhow::Result;
+use dyno_core::record::RunRecord;
+use dyno_core::summary::{Recorded, RunSummary};
+use dyno_report::terminal::{Look, findings};
+use dyno_results::Scope;
+
+use crate::definitions::SHOW;
+use crate::options::{Grammar, Script, help, parse};
+use crate::output::Output;
+use crate::settings::usage;
+use crate::{STATUS_DONE, console, kept};
+
+/// Shows runs.
+///
+/// # Errors
+/// A run that there is not.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&format!(
+            "Usage: dyno show [RUN…] [--findings]\n\n\
+             RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
+             another results file.\n{}",
+            help(SHOW, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    let look = Look {
+        columns: console::width(),
+        colour: console::colors(parsed.has("no-color")),
+        ascii: false,
+    };
+    let last = ["last".to_owned()];
+    let words = match parsed.words.as_slice() {
+        [] => last.as_slice(),
+        words => words,
+    };
+    if words.len() > 1 && parsed.has("json") {
+        return Err(usage("--json is for one run at a time"));
+    }
+    for word in words {
+        let (file, record) = kept::load(&parsed, word, &Scope::summary())?;
+        let summary = summary(&record, &file.display().to_string());
+        Output::of(&parsed)?.write(&summary, &look)?;
+        if parsed.has("findings") {
+            console::out("\n");
+            console::out(&findings("Findings", &summary.findings, &look));
+        }
+    }
+    Ok(STATUS_DONE)
+}
+
+/// The summary of a recorded run with what has tables of its own; rebuilt from its intervals where
+/// the run never finished.
+pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
+    let mut summary = match &record.summary {
+        Some(summary) => summary.clone(),
+        None => anyhow::bail!("run {} never finished", record.id),
+    };
+    summary.intervals.clone_from(&record.intervals);
+    summary.findings.clone_from(&record.findings);
+    summary.not_observed.clone_from(&record.not_observed);
+    summary.verdict = record.verdict;
+    summary.recorded = Some(Recorded {
+        file: file.to_owned(),
+        id: record.id,
+        name: record.head.name.clone(),
+    });
+    summary
+}

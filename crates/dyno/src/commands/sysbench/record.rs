@@ -1,0 +1,164 @@
+//! The record of a run that sysbench's command line asked for. It shows nowhere in sysbench's
+//! report: one line on standard error says where it is kept and what the verdict is.
+
+use anyhow::Result;
+use dyno_core::finding::{Outcome, Verdict};
+use dyno_core::summary::{IntervalSummary, RunSummary};
+use dyno_load::{Progress, RunOutcome};
+use dyno_report::summarize;
+
+use super::args::Settings;
+use crate::job::Ready;
+use crate::recording::{Calibrate, Recording, Wanted};
+use crate::summary::{Asked, Start, summarise};
+use dyno_core::redact;
+use crate::{console, kept, settings};
+
+/// Percentiles in the record, beside the one that sysbench's option asks for.
+const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+
+/// A run's record under way.
+pub struct Record {
+    recording: Recording,
+    asked: Asked,
+    start: Start,
+    origin: u64,
+    intervals: Vec<IntervalSummary>,
+}
+
+impl Record {
+    /// Begins to record, where a record is wanted: `dyno sysbench` keeps one in `dyno.db`, a binary
+    /// called `sysbench` only where `$DYNO_RESULTS` names a file. What is in its way costs the
+    /// record, not the run.
+    pub fn begin(settings: &Settings, ready: &Ready) -> Option<Self> {
+        let otherwise = (!called_sysbench()).then_some("dyno.db");
+        let file = kept::named(None, otherwise)?;
+        let wanted = Wanted {
+            file: Some(file),
+            observe: true,
+            note: String::new(),
+            claim: None,
+            expected: Vec::new(),
+            waivers: Vec::new(),
+            // It would put seconds before a run that others have timed.
+            calibrate: Calibrate::Never,
+            gate: false,
+        };
+        let begun = asked(settings, ready).and_then(|asked| {
+            let recording = Recording::start(wanted, ready, &asked, true)?;
+            Ok(Self {
+                recording,
+                asked,
+                start: Start::at(0),
+                origin: 0,
+                intervals: Vec::new(),
+            })
+        });
+        begun
+            .inspect_err(|error| {
+                let why = redact::text(&format!("{error:#}"));
+                console::note(&format!("dyno: this run is not recorded: {why}"));
+            })
+            .ok()
+    }
+
+    /// Takes the run's course.
+    pub fn progress(&mut self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Started { measured } => {
+                self.start = Start::at(*measured);
+                self.origin = *measured;
+                self.recording.begins(*measured);
+            }
+            Progress::Interval(interval) => {
+                let percentiles = &self.asked.percentiles;
+                let told = summarize::interval(interval, self.origin, percentiles);
+                self.recording.interval(interval, &told);
+                self.intervals.push(told);
+            }
+        }
+    }
+
+    /// The run did not begin.
+    pub fn abandon(self, why: &str) {
+        self.recording.abandon(why);
+    }
+
+    /// The run has ended: judges it and says so on standard error.
+    pub fn finish(self, ready: &Ready, outcome: &RunOutcome) {
+        let mut summary = summarise(ready, outcome, &self.start, &self.asked, self.intervals);
+        match self.recording.finish(&mut summary, outcome) {
+            Ok(()) => console::note(&line(&summary)),
+            Err(error) => {
+                let why = redact::text(&format!("{error:#}"));
+                console::note(&format!(
+                    "dyno: the record of this run is incomplete: {why}"
+                ));
+            }
+        }
+    }
+}
+
+/// `dyno: run 3 in dyno.db is doubtful (stalls, steady-state); dyno show 3 tells why`
+fn line(summary: &RunSummary) -> String {
+    let Some(kept) = &summary.recorded else {
+        return String::new();
+    };
+    let verdict = summary.verdict.unwrap_or(Verdict::Valid);
+    let against: Vec<&str> = summary
+        .findings
+        .iter()
+        .filter(|finding| matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse))
+        .map(|finding| finding.check.as_str())
+        .collect();
+    let why = match against.as_slice() {
+        [] => String::new(),
+        against => format!(" ({})", against.join(", ")),
+    };
+    format!(
+        "dyno: run {} in {} is {}{why}; `dyno show {}` and `dyno report {}` tell more",
+        kept.id,
+        kept.file,
+        verdict.word(),
+        kept.id,
+        kept.id
+    )
+}
+
+fn called_sysbench() -> bool {
+    let program = std::env::args_os().next().unwrap_or_default();
+    std::path::Path::new(&program)
+        .file_name()
+        .is_some_and(|name| name == "sysbench")
+}
+
+fn asked(sysbench: &Settings, ready: &Ready) -> Result<Asked> {
+    let mut percentiles = PERCENTILES.to_vec();
+    if sysbench.percentile > 0 {
+        percentiles.push(f64::from(sysbench.percentile));
+    }
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
+    let server = match (&ready.connector, &ready.job.target) {
+        (Some(connector), Some(target)) => {
+            dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms)?
+        }
+        _ => Default::default(),
+    };
+    let declared = ready.description.options.clone().unwrap_or_default();
+    let own: Vec<_> = ready
+        .job
+        .options
+        .iter()
+        .filter(|(name, _)| declared.iter().any(|option| option.key() == *name))
+        .cloned()
+        .collect();
+    let source = &ready.job.source;
+    Ok(Asked {
+        workload: source.name.clone().unwrap_or_else(|| source.path.clone()),
+        changed: settings::changed(&declared, &own),
+        options: redact::options(&own),
+        percentiles,
+        server,
+    })
+}

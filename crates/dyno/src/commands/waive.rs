@@ -1,0 +1,66 @@
+//! `dyno waive`: a finding of a recorded run that is not to count, with the reason.
+
+use anyhow::Result;
+use dyno_core::finding::Outcome;
+use dyno_results::{Results, Scope};
+
+use crate::definitions::WAIVE;
+use crate::options::{Grammar, Script, help, parse};
+use crate::recording::waiver;
+use crate::settings::usage;
+use dyno_core::redact;
+use crate::{STATUS_DONE, console, kept};
+
+/// Waives.
+///
+/// # Errors
+/// No such run or check, or a file that cannot be written to.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, WAIVE, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&format!(
+            "Usage: dyno waive RUN CHECK=REASON…\n\n\
+             The reason is printed with the result wherever it is shown.\n{}",
+            help(WAIVE, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    let [run, pairs @ ..] = parsed.words.as_slice() else {
+        return Err(usage("dyno waive needs a RUN and CHECK=REASON"));
+    };
+    if pairs.is_empty() {
+        return Err(usage("dyno waive needs CHECK=REASON after the run"));
+    }
+    let mut waivers = Vec::new();
+    for pair in pairs {
+        match pair.split_once('=') {
+            Some((check, reason)) if !reason.trim().is_empty() => {
+                waivers.push(waiver(check.to_owned(), redact::text(reason.trim()))?);
+            }
+            _ => return Err(usage(format!("'{pair}' is no CHECK=REASON"))),
+        }
+    }
+    let (path, run) = kept::place(&parsed, run)?;
+    let mut results = Results::open(&path)?;
+    let id = results.find(&run)?;
+    let record = results.load(id, &Scope::summary())?;
+    for waiver in &waivers {
+        let against = record.findings.iter().any(|finding| {
+            finding.check == waiver.check
+                && matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
+        });
+        if !against {
+            return Err(usage(format!(
+                "'{}' does not speak against run {id}, so there is nothing to waive",
+                waiver.check
+            )));
+        }
+    }
+    let mut verdict = record.verdict;
+    for waiver in &waivers {
+        verdict = results.waive(id, waiver)?;
+    }
+    let word = verdict.map_or("not judged", |verdict| verdict.word());
+    console::out(&format!("run {id} is {word}\n"));
+    Ok(STATUS_DONE)
+}

@@ -1,0 +1,221 @@
+//! The options of the commands that read and write results files.
+
+use super::{bare, opt, short};
+use crate::options::Opt;
+
+const GROUP: &str = "Options";
+
+const RESULTS: Opt = opt(
+    GROUP,
+    "results",
+    Some("FILE"),
+    "the results file; also $DYNO_RESULTS [dyno.db]",
+);
+const JSON: Opt = bare(opt(
+    GROUP,
+    "json",
+    Some("FILE"),
+    "print JSON instead, or write it to FILE beside the text",
+));
+const NO_COLOR: Opt = opt(
+    GROUP,
+    "no-color",
+    None,
+    "no colours (also $NO_COLOR, or output that is no terminal)",
+);
+const HELP: Opt = short('h', opt(GROUP, "help", None, "this text"));
+
+/// The options of `dyno show`.
+pub const SHOW: &[Opt] = &[
+    opt(
+        GROUP,
+        "findings",
+        None,
+        "all checks with their evidence, rules and advice",
+    ),
+    RESULTS,
+    JSON,
+    NO_COLOR,
+    HELP,
+];
+
+/// The options of `dyno list`.
+pub const LIST: &[Opt] = &[
+    opt(
+        GROUP,
+        "show",
+        Some("NAME"),
+        "print the script of a workload, to read or to copy",
+    ),
+    RESULTS,
+    opt(
+        GROUP,
+        "workload",
+        Some("TEXT"),
+        "runs whose workload contains the text",
+    ),
+    opt(
+        GROUP,
+        "target",
+        Some("TEXT"),
+        "runs whose target or server contains the text",
+    ),
+    opt(
+        GROUP,
+        "note",
+        Some("TEXT"),
+        "runs whose note contains the text",
+    ),
+    opt(
+        GROUP,
+        "verdict",
+        Some("WORD"),
+        "runs that are valid, doubtful or refused",
+    ),
+    opt(
+        GROUP,
+        "since",
+        Some("TIME"),
+        "runs begun within so long, e.g. 7d, 12h",
+    ),
+    opt(
+        GROUP,
+        "limit",
+        Some("N"),
+        "so many runs at most, the latest; 0 for all [50]",
+    ),
+    JSON,
+    HELP,
+];
+
+/// The options of `dyno report`.
+pub const REPORT: &[Opt] = &[
+    short(
+        'o',
+        opt(
+            GROUP,
+            "output",
+            Some("FILE"),
+            "the HTML file to write, - for standard output [the run's name with .html]",
+        ),
+    ),
+    opt(
+        GROUP,
+        "title",
+        Some("TEXT"),
+        "the page's title [the workload and the server]",
+    ),
+    RESULTS,
+    HELP,
+];
+
+/// The options of `dyno compare`.
+pub const COMPARE: &[Opt] = &[
+    opt(
+        GROUP,
+        "factor",
+        Some("NAME"),
+        "what was meant to differ: an option, a setting or a fact by its name, or the beginning \
+         of names; may be repeated",
+    ),
+    opt(
+        GROUP,
+        "force",
+        None,
+        "compare runs of different workloads all the same, and say so",
+    ),
+    opt(
+        GROUP,
+        "gate",
+        None,
+        "exit with status 3 if the comparison is refused",
+    ),
+    RESULTS,
+    JSON,
+    NO_COLOR,
+    HELP,
+];
+
+/// The options of `dyno export`.
+pub const EXPORT: &[Opt] = &[
+    opt(
+        GROUP,
+        "format",
+        Some("FORMAT"),
+        "json (by docs/schema/export.json), csv (a line per interval), series (CSV of what was \
+         observed) or hlog (HdrHistogram's interval log) [json]",
+    ),
+    short(
+        'o',
+        opt(
+            GROUP,
+            "output",
+            Some("FILE"),
+            "where to write, never over a file that is there [standard output]",
+        ),
+    ),
+    RESULTS,
+    HELP,
+];
+
+/// The options of `dyno import`.
+pub const IMPORT: &[Opt] = &[
+    opt(
+        GROUP,
+        "vmstat",
+        Some("FILE"),
+        "what vmstat printed meanwhile",
+    ),
+    opt(
+        GROUP,
+        "iostat",
+        Some("FILE"),
+        "what iostat -x printed meanwhile",
+    ),
+    opt(
+        GROUP,
+        "note",
+        Some("TEXT"),
+        "what to remember of the runs; kept with them",
+    ),
+    RESULTS,
+    NO_COLOR,
+    HELP,
+];
+
+/// The options of `dyno doctor`.
+pub const DOCTOR: &[Opt] = &[
+    short(
+        'T',
+        opt(
+            GROUP,
+            "target",
+            Some("URL"),
+            "a server to look at as well; also $DYNO_TARGET",
+        ),
+    ),
+    opt(
+        GROUP,
+        "ask-password",
+        None,
+        "ask for the password on the terminal",
+    ),
+    opt(
+        GROUP,
+        "time",
+        Some("TIME"),
+        "how long to listen for noise [3s]",
+    ),
+    opt(
+        GROUP,
+        "gate",
+        None,
+        "exit with status 3 if the host or the server is not fit to be measured",
+    ),
+    JSON,
+    NO_COLOR,
+    HELP,
+];
+
+/// The options of `dyno waive`.
+pub const WAIVE: &[Opt] = &[RESULTS, NO_COLOR, HELP];

@@ -1,0 +1,194 @@
+//! What the verdict rests on besides the record: kept as facts, so that it can be made again from
+//! the results file alone.
+
+use dyno_core::Secret;
+use dyno_core::record::{Fact, RunRecord};
+use dyno_verdict::{Calibration, Claim, Context, RequestedSetting, RowCount, SecretScan};
+
+use crate::calibration::Calibration as Made;
+
+const EXPECTED: &str = "run.expected.";
+const ROWS: &str = "run.rows.";
+/// Shorter passwords are found in any text.
+const SECRET_CHARS_MIN: usize = 4;
+
+/// A calibration as the verdict takes it.
+pub fn of(made: &Made) -> Calibration {
+    Calibration {
+        ceiling_per_s: made.events_per_s_max,
+        cpu_us_per_event: made.cpu_us_per_event,
+        sessions: made.sessions,
+        workers: made.workers,
+        when_unix_s: made.made_unix_s,
+        p999_ms: made.p999_ms,
+        stall_ms_max: made.stall_ms_max,
+    }
+}
+
+/// The context as facts.
+pub fn facts(context: &Context) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut tell = |name: &str, value: String, source: &str| {
+        facts.push(Fact {
+            name: name.to_owned(),
+            value,
+            source: source.to_owned(),
+        });
+    };
+    if let Some(made) = &context.calibration {
+        let source = "a calibration against the null server";
+        tell(
+            "calibration.ceiling_per_s",
+            format!("{:.1}", made.ceiling_per_s),
+            source,
+        );
+        tell(
+            "calibration.cpu_us_per_event",
+            format!("{:.4}", made.cpu_us_per_event),
+            source,
+        );
+        tell("calibration.sessions", made.sessions.to_string(), source);
+        tell("calibration.workers", made.workers.to_string(), source);
+        tell(
+            "calibration.when_unix_s",
+            format!("{:.0}", made.when_unix_s),
+            source,
+        );
+        tell("calibration.p999_ms", format!("{:.5}", made.p999_ms), source);
+        tell("calibration.stall_ms_max", format!("{:.5}", made.stall_ms_max), source);
+    }
+    if let Some(claim) = context.claim {
+        tell("run.claim", word(claim).to_owned(), "--claim");
+    }
+    for setting in &context.requested_settings {
+        tell(
+            &format!("{EXPECTED}{}", setting.name),
+            setting.value.clone(),
+            "--expect",
+        );
+    }
+    for rows in &context.row_counts {
+        let found = rows
+            .found
+            .map_or_else(|| "unknown".to_owned(), |found| found.to_string());
+        let value = format!("{found} of {}", rows.expected);
+        tell(
+            &format!("{ROWS}{}", rows.table),
+            value,
+            "SELECT count(*) before the run",
+        );
+    }
+    facts
+}
+
+/// The context back from the facts of a record.
+pub fn restored(record: &RunRecord) -> Context {
+    let number = |name: &str| record.fact(name).and_then(|text| text.parse::<f64>().ok());
+    let calibration = number("calibration.ceiling_per_s").map(|ceiling_per_s| Calibration {
+        ceiling_per_s,
+        cpu_us_per_event: number("calibration.cpu_us_per_event").unwrap_or_default(),
+        sessions: number("calibration.sessions").unwrap_or_default() as u32,
+        workers: number("calibration.workers").unwrap_or_default() as u32,
+        when_unix_s: number("calibration.when_unix_s").unwrap_or_default(),
+        p999_ms: number("calibration.p999_ms").unwrap_or_default(),
+        stall_ms_max: number("calibration.stall_ms_max").unwrap_or_default(),
+    });
+    let expected = record.facts.iter().filter_map(|fact| {
+        Some(RequestedSetting {
+            name: fact.name.strip_prefix(EXPECTED)?.to_owned(),
+            value: fact.value.clone(),
+        })
+    });
+    let rows = record.facts.iter().filter_map(|fact| {
+        let (found, expected) = fact.value.split_once(" of ")?;
+        Some(RowCount {
+            table: fact.name.strip_prefix(ROWS)?.to_owned(),
+            expected: expected.parse().ok()?,
+            found: found.parse().ok(),
+        })
+    });
+    Context {
+        calibration,
+        claim: record.fact("run.claim").and_then(claim),
+        row_counts: rows.collect(),
+        requested_settings: expected.collect(),
+        secret_scan: None,
+    }
+}
+
+/// The claim's word on the command line.
+pub fn word(claim: Claim) -> &'static str {
+    match claim {
+        Claim::InMemory => "in-memory",
+        Claim::OnDisk => "on-disk",
+        Claim::Cold => "cold",
+        Claim::Warm => "warm",
+    }
+}
+
+/// The claim of a word.
+pub fn claim(word: &str) -> Option<Claim> {
+    match word {
+        "in-memory" => Some(Claim::InMemory),
+        "on-disk" => Some(Claim::OnDisk),
+        "cold" => Some(Claim::Cold),
+        "warm" => Some(Claim::Warm),
+        _ => None,
+    }
+}
+
+/// Looks for the target's password in what was recorded.
+pub fn scan(record: &RunRecord, password: Option<&Secret>) -> Option<SecretScan> {
+    let password = password.map(Secret::expose)?;
+    if password.chars().count() < SECRET_CHARS_MIN {
+        return None;
+    }
+    let texts = [
+        ("arguments", record.head.argv.clone()),
+        (
+            "target",
+            vec![record.head.target.url.clone(), record.head.note.clone()],
+        ),
+        (
+            "options",
+            vec![format!("{:?}", record.head.workload.options)],
+        ),
+        (
+            "facts",
+            record.facts.iter().map(|fact| fact.value.clone()).collect(),
+        ),
+        (
+            "settings",
+            record
+                .settings
+                .iter()
+                .map(|setting| format!("{setting:?}"))
+                .collect(),
+        ),
+        (
+            "events",
+            record
+                .events
+                .iter()
+                .map(|event| event.text.clone())
+                .collect(),
+        ),
+        (
+            "errors",
+            record
+                .summary
+                .iter()
+                .flat_map(|summary| summary.errors.values().map(|error| error.sample.clone()))
+                .collect(),
+        ),
+    ];
+    let holds = |texts: &Vec<String>| texts.iter().any(|text| text.contains(password));
+    Some(SecretScan {
+        places: texts.iter().map(|(place, _)| (*place).to_owned()).collect(),
+        found: texts
+            .iter()
+            .filter(|(_, texts)| holds(texts))
+            .map(|(place, _)| (*place).to_owned())
+            .collect(),
+    })
+}

@@ -1,0 +1,92 @@
+//! What is known of a run before it begins.
+
+use std::path::Path;
+
+use dyno_core::clock::wall_time;
+use dyno_core::record::{Profile, RunHead, Source};
+use dyno_core::summary::{TargetSummary, WorkloadSummary};
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+
+use crate::job::Job;
+use dyno_core::redact;
+use crate::summary::Asked;
+
+/// The head of a run that is about to begin.
+pub fn head(job: &Job, asked: &Asked, note: &str) -> RunHead {
+    let created_unix_s = wall_time().as_secs_f64();
+    let label = job.target.as_ref().map(dyno_core::Target::label);
+    RunHead {
+        name: name(&asked.workload, created_unix_s),
+        source: Source::Dyno,
+        profile: Profile::Standard,
+        tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
+        created_unix_s,
+        argv: job.argv.clone(),
+        workload: WorkloadSummary {
+            name: asked.workload.clone(),
+            command: "run".to_owned(),
+            options: asked.options.clone(),
+            changed: asked.changed.clone(),
+        },
+        script_sha256: hex(&Sha256::digest(job.source.text.as_bytes())),
+        target: TargetSummary {
+            url: label.unwrap_or_default(),
+            product: asked.server.product.clone(),
+            version: asked.server.version.clone(),
+            tls: asked.server.tls.clone(),
+        },
+        drive: Some(job.drive.clone()),
+        percentiles: asked.percentiles.clone(),
+        note: redact::text(note),
+    }
+}
+
+/// `20261121-124512-oltp_read_write-3f9a`: sorts by time, says what it was, and is unique.
+fn name(workload: &str, unix_s: f64) -> String {
+    let stem = Path::new(workload).file_stem().map_or_else(
+        || "run".to_owned(),
+        |stem| stem.to_string_lossy().into_owned(),
+    );
+    let plain: String = stem
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .take(40)
+        .collect();
+    let mut unique = Sha256::new();
+    unique.update(wall_time().as_nanos().to_le_bytes());
+    unique.update(std::process::id().to_le_bytes());
+    let unique = hex(&unique.finalize());
+    let unique = unique.get(..4).unwrap_or("0000");
+    format!("{}-{plain}-{unique}", civil(unix_s, "%Y%m%d-%H%M%S"))
+}
+
+/// Civil time, UTC.
+pub fn civil(unix_s: f64, format: &str) -> String {
+    let time = Timestamp::from_millisecond((unix_s * 1e3) as i64).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.strftime(format).to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_by_time_and_are_unique() {
+        let one = name("./my scripts/Ünusual-name.lua", 1_795_265_112.0);
+        let (head, unique) = one.rsplit_once('-').unwrap();
+        assert_eq!(head, "20261121-124512-_nusual_name");
+        assert_eq!(unique.len(), 4);
+        assert_ne!(one, name("./my scripts/Ünusual-name.lua", 1_795_265_112.0));
+    }
+}

@@ -1,0 +1,260 @@
+//! Where what is recorded goes: a results file, or memory where the user wants no file.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result};
+use dyno_core::interval::Latencies;
+use dyno_core::record::{
+    Event, Fact, NotObserved, Operation, RunHead, RunRecord, RunState, Series, SeriesKey,
+    SeriesKind, SessionShare, Setting, Span,
+};
+use dyno_core::summary::{IntervalSummary, RunSummary};
+use dyno_results::{Feed, Recorder, Results, Scope, SeriesId};
+
+/// The operation that every script has.
+const EVENT: &str = "event";
+
+/// Takes records from several threads.
+pub enum Keeper {
+    /// Into a results file.
+    File(Recorder, Feed),
+    /// For the verdict of this run alone.
+    Memory(Box<Mutex<RunRecord>>),
+}
+
+/// Names a series of a keeper.
+#[derive(Clone, Copy)]
+pub enum Handle {
+    File(SeriesId),
+    Memory(usize),
+}
+
+/// A run that has ended, as it was recorded.
+pub struct Kept {
+    /// The record, whole.
+    pub record: RunRecord,
+    /// What of it was lost on the way to the file.
+    pub lost: Option<String>,
+}
+
+impl Keeper {
+    /// Begins to record into the file, or in memory.
+    ///
+    /// # Errors
+    /// A file that is no results file, or cannot be written to.
+    pub fn new(path: Option<&Path>, head: &RunHead) -> Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self::Memory(Box::new(Mutex::new(empty(head)))));
+        };
+        let recorder = Recorder::start(path, head).context(
+            "the run could not be kept, so it was not begun; --results FILE names another file, \
+             --results none keeps no record",
+        )?;
+        let feed = recorder.feed();
+        Ok(Self::File(recorder, feed))
+    }
+
+    /// The measurement begins, seconds since the Unix epoch.
+    pub fn started(&self, unix_s: f64) {
+        if let Self::File(_, feed) = self {
+            feed.started(unix_s);
+        }
+    }
+
+    /// An interval.
+    pub fn interval(&self, summary: &IntervalSummary, latencies: &Latencies) {
+        match self {
+            Self::File(_, feed) => feed.interval(summary, &[(EVENT, latencies)]),
+            Self::Memory(memory) => lock(memory).intervals.push(summary.clone()),
+        }
+    }
+
+    /// A new series.
+    pub fn series(&self, key: SeriesKey, kind: SeriesKind) -> Handle {
+        match self {
+            Self::File(_, feed) => Handle::File(feed.series(&key, kind)),
+            Self::Memory(memory) => {
+                let mut record = lock(memory);
+                let points = Vec::new();
+                record.series.push(Series { key, kind, points });
+                Handle::Memory(record.series.len() - 1)
+            }
+        }
+    }
+
+    /// Values of one moment.
+    pub fn samples(&self, at_s: f64, values: &[(Handle, f64)]) {
+        match self {
+            Self::File(_, feed) => {
+                let values: Vec<_> = values
+                    .iter()
+                    .filter_map(|(handle, value)| match handle {
+                        Handle::File(id) => Some((*id, *value)),
+                        Handle::Memory(_) => None,
+                    })
+                    .collect();
+                feed.sample(at_s, &values);
+            }
+            Self::Memory(memory) => {
+                let mut record = lock(memory);
+                for (handle, value) in values {
+                    if let Handle::Memory(index) = handle
+                        && let Some(series) = record.series.get_mut(*index)
+                    {
+                        series.points.push((at_s, *value));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Facts. One of the same name replaces an earlier one.
+    pub fn facts(&self, facts: Vec<Fact>) {
+        match self {
+            Self::File(_, feed) => feed.facts(facts),
+            Self::Memory(memory) => {
+                let mut record = lock(memory);
+                for fact in facts {
+                    record.facts.retain(|known| known.name != fact.name);
+                    record.facts.push(fact);
+                }
+            }
+        }
+    }
+
+    /// Settings of the server, by name.
+    pub fn settings(&self, values: Vec<(String, String)>, at_end: bool) {
+        match self {
+            Self::File(_, feed) => feed.settings(values, at_end),
+            Self::Memory(memory) => {
+                let mut record = lock(memory);
+                for (name, value) in values {
+                    set(&mut record.settings, name, value, at_end);
+                }
+            }
+        }
+    }
+
+    /// What happened.
+    pub fn event(&self, event: Event) {
+        match self {
+            Self::File(_, feed) => feed.event(event),
+            Self::Memory(memory) => lock(memory).events.push(event),
+        }
+    }
+
+    /// What could not be observed.
+    pub fn not_observed(&self, gap: NotObserved) {
+        match self {
+            Self::File(_, feed) => feed.not_observed(gap),
+            Self::Memory(memory) => lock(memory).not_observed.push(gap),
+        }
+    }
+
+    /// The run has ended. What comes back was read from where it was kept, so that the verdict is
+    /// of what others will see.
+    ///
+    /// # Errors
+    /// The record cannot be read back.
+    pub fn finish(
+        self,
+        summary: &RunSummary,
+        state: RunState,
+        total: &Latencies,
+        sessions: &[SessionShare],
+    ) -> Result<Kept> {
+        match self {
+            Self::File(recorder, _) => {
+                let receipt = recorder.finish(summary, state, &[(EVENT, total)], sessions)?;
+                let results = Results::open_read(&receipt.path)?;
+                let record = results.load(receipt.run_id, &Scope::whole())?;
+                let lost = receipt.warning();
+                Ok(Kept { record, lost })
+            }
+            Self::Memory(memory) => {
+                let mut record = memory.into_inner().unwrap_or_else(PoisonError::into_inner);
+                record.state = state;
+                record.summary = Some(summary.clone());
+                record.sessions = sessions.to_vec();
+                record.operations = vec![Operation {
+                    name: EVENT.to_owned(),
+                    spans: Vec::new(),
+                    total: Some(whole(total, summary.elapsed_s)),
+                }];
+                for series in &mut record.series {
+                    series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                }
+                Ok(Kept { record, lost: None })
+            }
+        }
+    }
+
+    /// The run ended before there was anything to sum up.
+    pub fn abandon(self, why: &str) {
+        if let Self::File(recorder, _) = self {
+            // The error that ended the run is the one to tell.
+            let _ = recorder.abandon(why);
+        }
+    }
+}
+
+fn lock(memory: &Mutex<RunRecord>) -> MutexGuard<'_, RunRecord> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn set(settings: &mut Vec<Setting>, name: String, value: String, at_end: bool) {
+    let known = settings.iter_mut().find(|setting| setting.name == name);
+    let setting = match known {
+        Some(setting) => setting,
+        None => {
+            settings.push(Setting {
+                name,
+                start: None,
+                end: None,
+            });
+            let Some(last) = settings.last_mut() else {
+                return;
+            };
+            last
+        }
+    };
+    if at_end {
+        setting.end = Some(value);
+    } else {
+        setting.start = Some(value);
+    }
+}
+
+fn whole(total: &Latencies, elapsed_s: f64) -> Span {
+    let count = total.service.len();
+    Span {
+        from_s: 0.0,
+        to_s: elapsed_s,
+        count,
+        service_ns_sum: total.service_ns_sum,
+        service_ns_min: if count == 0 { 0 } else { total.service_ns_min },
+        service_ns_max: total.service_ns_max,
+        service: total.service.clone(),
+        response: total.response.clone(),
+    }
+}
+
+fn empty(head: &RunHead) -> RunRecord {
+    RunRecord {
+        id: 0,
+        state: RunState::Running,
+        head: head.clone(),
+        summary: None,
+        intervals: Vec::new(),
+        operations: Vec::new(),
+        series: Vec::new(),
+        not_observed: Vec::new(),
+        facts: Vec::new(),
+        settings: Vec::new(),
+        events: Vec::new(),
+        sessions: Vec::new(),
+        findings: Vec::new(),
+        verdict: None,
+    }
+}

@@ -1,0 +1,265 @@
+//! The record of a run while it goes on, and the verdict at its end.
+
+mod context;
+mod head;
+mod keeper;
+mod observing;
+mod rows;
+mod wanted;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dyno_core::Clock;
+use dyno_core::clock::{Nanos, wall_time};
+use dyno_core::finding::{Outcome, verdict};
+use dyno_core::interval::Interval;
+use dyno_core::record::{Fact, RunRecord, RunState, SessionShare};
+use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
+use dyno_load::RunOutcome;
+use dyno_observe::{Config, Cost, Observers};
+use dyno_results::Results;
+use dyno_verdict::Context;
+
+pub use context::restored;
+pub use head::civil;
+pub use wanted::{Calibrate, Wanted, waiver};
+
+use crate::calibration::{self, Calibration};
+use crate::job::Ready;
+use crate::summary::Asked;
+use dyno_core::redact;
+use crate::{console};
+use keeper::Keeper;
+
+/// How often observers look.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// A run that is being recorded and observed.
+pub struct Recording {
+    wanted: Wanted,
+    keeper: Arc<Keeper>,
+    origin: observing::Origin,
+    observers: Option<(Observers, JoinHandle<()>)>,
+    context: Context,
+    password: Option<dyno_core::Secret>,
+}
+
+impl Recording {
+    /// Opens the record and starts the observers. What is to be known before the load begins is
+    /// looked up here: the calibration, the rows of the tables.
+    ///
+    /// # Errors
+    /// A results file that cannot be written to.
+    pub fn start(wanted: Wanted, ready: &Ready, asked: &Asked, quiet: bool) -> Result<Self> {
+        let head = head::head(&ready.job, asked, &wanted.note);
+        let keeper = Arc::new(Keeper::new(wanted.file.as_deref(), &head)?);
+        let origin = Arc::new(AtomicU64::new(0));
+        let observers = if wanted.observe {
+            let observers = observe(&wanted, ready, &keeper, &origin);
+            observers
+                .inspect_err(|error| console::note(&format!("warning: {error:#}")))
+                .ok()
+        } else {
+            None
+        };
+        let mut context = Context {
+            claim: wanted.claim,
+            requested_settings: wanted.expected.clone(),
+            ..Context::default()
+        };
+        context.calibration = calibrated(&wanted, ready, quiet).map(|made| context::of(&made));
+        context.row_counts = rows::count(ready, asked, wanted.claim);
+        let target = ready.job.target.as_ref();
+        Ok(Self {
+            wanted,
+            keeper,
+            origin,
+            observers,
+            context,
+            password: target.and_then(|target| target.password.clone()),
+        })
+    }
+
+    /// The measurement begins at this instant, which may lie ahead.
+    pub fn begins(&self, measured: Nanos) {
+        let ahead_s = (measured as f64 - Clock.now() as f64) / 1e9;
+        self.keeper.started(wall_time().as_secs_f64() + ahead_s);
+        self.origin.store(measured.max(1), Ordering::Release);
+    }
+
+    /// An interval is over.
+    pub fn interval(&self, interval: &Interval, summary: &IntervalSummary) {
+        self.keeper.interval(summary, &interval.latencies);
+    }
+
+    /// The run ended before there was anything to sum up.
+    pub fn abandon(mut self, why: &str) {
+        self.still();
+        if let Some(keeper) = Arc::into_inner(self.keeper) {
+            keeper.abandon(&redact::text(why));
+        }
+    }
+
+    /// The run has ended: completes the record, judges it, and says in the summary what came of it.
+    ///
+    /// # Errors
+    /// The record cannot be completed or read back. The summary stays as it was.
+    pub fn finish(mut self, summary: &mut RunSummary, outcome: &RunOutcome) -> Result<()> {
+        if let Some(cost) = self.still() {
+            self.tell(&cost, summary.measured_s);
+        }
+        self.tell_context();
+        let keeper = Arc::into_inner(self.keeper).context("the record is still being written")?;
+        let state = match summary.end {
+            RunEnd::Completed => RunState::Completed,
+            RunEnd::Interrupted => RunState::Interrupted,
+            RunEnd::Failed(_) => RunState::Failed,
+        };
+        let shares = shares(outcome);
+        let kept = keeper.finish(summary, state, &outcome.totals.latencies, &shares)?;
+        if let Some(lost) = &kept.lost {
+            console::note(&format!("warning: {lost}"));
+        }
+        let mut record = kept.record;
+        self.context.secret_scan = context::scan(&record, self.password.as_ref());
+        judge(&mut record, &self.context, &self.wanted, summary)?;
+        if let Some(file) = &self.wanted.file {
+            summary.recorded = Some(Recorded {
+                file: file.display().to_string(),
+                id: record.id,
+                name: record.head.name.clone(),
+            });
+            let mut results = Results::open(file)?;
+            let verdict = verdict(&summary.findings);
+            results.judge(record.id, &summary.findings, verdict, &self.wanted.waivers)?;
+            results.set_summary(record.id, summary)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the observers.
+    fn still(&mut self) -> Option<Cost> {
+        let (observers, forwarder) = self.observers.take()?;
+        let cost = observers.stop();
+        // A forwarder that broke down has handed over what it could.
+        let _ = forwarder.join();
+        Some(cost)
+    }
+
+    /// What observing cost, as facts beside the series.
+    fn tell(&self, cost: &Cost, measured_s: f64) {
+        let source = "the observers themselves";
+        let facts = [
+            ("observer.cpu_s", format!("{:.4}", cost.cpu_s)),
+            ("observer.samples", cost.samples.to_string()),
+            ("observer.late_ms_max", format!("{:.3}", cost.late_ms_max)),
+            ("observer.missed", cost.missed.to_string()),
+            ("observer.measured_s", format!("{measured_s:.3}")),
+        ];
+        let fact = |(name, value): (&str, String)| Fact {
+            name: name.to_owned(),
+            value,
+            source: source.to_owned(),
+        };
+        self.keeper.facts(facts.map(fact).to_vec());
+    }
+
+    /// What the verdict rests on besides the record, as facts, so that it can be made again.
+    fn tell_context(&self) {
+        self.keeper.facts(context::facts(&self.context));
+    }
+}
+
+fn observe(
+    wanted: &Wanted,
+    ready: &Ready,
+    keeper: &Arc<Keeper>,
+    origin: &observing::Origin,
+) -> Result<(Observers, JoinHandle<()>)> {
+    let folder = wanted.file.as_deref().and_then(std::path::Path::parent);
+    let folder = folder.map(|folder| match folder.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => folder.to_owned(),
+    });
+    let config = Config {
+        target: ready.job.target.clone(),
+        connector: ready.connector.clone(),
+        period: PERIOD,
+        results_directory: folder,
+        ..Config::default()
+    };
+    let (observers, observations) = Observers::start(config)?;
+    let forwarder = observing::forward(observations, Arc::clone(keeper), Arc::clone(origin))
+        .context("cannot start the thread that takes the observations")?;
+    Ok((observers, forwarder))
+}
+
+fn calibrated(wanted: &Wanted, ready: &Ready, quiet: bool) -> Option<Calibration> {
+    let job = &ready.job;
+    if wanted.calibrate == Calibrate::Never || calibration::obstacle(job.target.as_ref()).is_some()
+    {
+        return None;
+    }
+    if wanted.calibrate == Calibrate::Auto {
+        if let Some(kept) = calibration::kept(job, &job.options) {
+            return Some(kept);
+        }
+        // A script of the user's own may do what must not be done twice.
+        if !crate::workloads::is_builtin(&job.source) {
+            return None;
+        }
+    }
+    if !quiet {
+        console::note("Calibrating: the same load on a server that answers at once, for 2 s.");
+    }
+    match calibration::make(job, &job.options, &ready.stop) {
+        Ok(made) => Some(made),
+        Err(error) => {
+            let error = redact::text(&format!("{error:#}"));
+            console::note(&format!("warning: no calibration: {error}"));
+            None
+        }
+    }
+}
+
+/// Findings, waivers, costs and verdict, into the summary.
+fn judge(
+    record: &mut RunRecord,
+    context: &Context,
+    wanted: &Wanted,
+    summary: &mut RunSummary,
+) -> Result<()> {
+    let mut findings = dyno_verdict::judge(record, context);
+    dyno_verdict::waive(&mut findings, &wanted.waivers)?;
+    findings.sort_by_key(|finding| {
+        let rank = match finding.outcome {
+            Outcome::Refuse => 0,
+            Outcome::Doubt => 1,
+            Outcome::Pass => 2,
+            Outcome::NotChecked => 3,
+        };
+        (rank, finding.number)
+    });
+    summary.verdict = Some(verdict(&findings));
+    summary.findings = findings;
+    summary.costs = dyno_verdict::costs(record);
+    summary.not_observed = record.not_observed.clone();
+    Ok(())
+}
+
+fn shares(outcome: &RunOutcome) -> Vec<SessionShare> {
+    let workers = outcome.workers.len().max(1) as u32;
+    let share = |session: &dyno_load::SessionTotals| SessionShare {
+        session: session.tid,
+        // Sessions are dealt to workers in turn.
+        worker: session.tid % workers,
+        events: session.events,
+        busy_s: session.busy_ns as f64 / 1e9,
+    };
+    outcome.sessions.iter().map(share).collect()
+}

@@ -1,0 +1,132 @@
+//! From what observers see to what is recorded: their clock becomes the run's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+
+use dyno_core::clock::Nanos;
+use dyno_core::record::Event;
+use dyno_observe::Observation;
+
+use super::keeper::{Handle, Keeper};
+
+/// When the measurement begins, on the monotonic clock; 0 while that is not known.
+pub type Origin = Arc<AtomicU64>;
+
+/// Hands observations over on a thread of its own until their source ends.
+///
+/// # Errors
+/// There is no room for a thread.
+pub fn forward(
+    observations: Receiver<Observation>,
+    keeper: Arc<Keeper>,
+    origin: Origin,
+) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name("dyno-observed".to_owned())
+        .spawn(move || {
+            let mut forwarder = Forwarder {
+                keeper,
+                origin,
+                handles: HashMap::new(),
+                early: Vec::new(),
+            };
+            while let Ok(first) = observations.recv() {
+                // What comes together goes on together: a server has hundreds of settings.
+                let batch = std::iter::once(first)
+                    .chain(observations.try_iter())
+                    .collect();
+                forwarder.take(batch);
+            }
+            forwarder.let_out();
+        })
+}
+
+struct Forwarder {
+    keeper: Arc<Keeper>,
+    origin: Origin,
+    handles: HashMap<u32, Handle>,
+    /// What has a time, while nobody knows when the measurement begins. Sessions have a limited
+    /// time to connect in, and a sample comes once a second, so that these are few.
+    early: Vec<Observation>,
+}
+
+impl Forwarder {
+    fn take(&mut self, batch: Vec<Observation>) {
+        let mut facts = Vec::new();
+        let mut settings = [Vec::new(), Vec::new()];
+        for observation in batch {
+            match observation {
+                Observation::Series { id, key, kind } => {
+                    let handle = self.keeper.series(key, kind);
+                    self.handles.insert(id, handle);
+                }
+                Observation::Fact(fact) => facts.push(fact),
+                Observation::Setting {
+                    name,
+                    value,
+                    at_end,
+                } => settings[usize::from(at_end)].push((name, value)),
+                Observation::NotObserved(gap) => self.keeper.not_observed(gap),
+                timed if self.origin.load(Ordering::Acquire) == 0 => self.early.push(timed),
+                timed => {
+                    self.let_out();
+                    self.timed(timed);
+                }
+            }
+        }
+        if !facts.is_empty() {
+            self.keeper.facts(facts);
+        }
+        for (values, at_end) in settings.into_iter().zip([false, true]) {
+            if !values.is_empty() {
+                self.keeper.settings(values, at_end);
+            }
+        }
+    }
+
+    fn let_out(&mut self) {
+        for observation in std::mem::take(&mut self.early) {
+            self.timed(observation);
+        }
+    }
+
+    fn timed(&self, observation: Observation) {
+        let origin = self.origin.load(Ordering::Acquire);
+        if origin == 0 {
+            // The run never began, so there is no time to put it at.
+            return;
+        }
+        let at_s = |at: Nanos| (at as f64 - origin as f64) / 1e9;
+        match observation {
+            Observation::Sample { at, values } => {
+                let values: Vec<(Handle, f64)> = values
+                    .iter()
+                    .filter_map(|(id, value)| Some((*self.handles.get(id)?, *value)))
+                    .collect();
+                self.keeper.samples(at_s(at), &values);
+            }
+            Observation::Zeros { id, at } => {
+                if let Some(handle) = self.handles.get(&id) {
+                    for at in at {
+                        self.keeper.samples(at_s(at), &[(*handle, 0.0)]);
+                    }
+                }
+            }
+            Observation::Event {
+                at,
+                until,
+                kind,
+                text,
+            } => self.keeper.event(Event {
+                at_s: at_s(at),
+                until_s: until.map(at_s),
+                kind,
+                text,
+            }),
+            _ => {}
+        }
+    }
+}
