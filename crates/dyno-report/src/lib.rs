@@ -5,8 +5,11 @@
 
 pub mod json;
 mod number;
+mod rebuild;
 #[cfg(test)]
 mod samples;
 pub mod summarize;
 pub mod sysbench;
 pub mod terminal;
+
+pub use rebuild::rebuild;

@@ -63,3 +63,11 @@ impl Output {
         Ok(())
     }
 }
+
+/// Writes a text to a file.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(path: &str, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {path}"))
+}

@@ -27,6 +27,13 @@ pub fn comparison(comparison: &Comparison, look: &Look) -> String {
     out.push_str(&metrics(&comparison.metrics, look));
     let mut page = Page::new(*look);
     page.blank();
+    rests(comparison, &mut page);
+    out.push_str(&page.finish());
+    out
+}
+
+/// What the figures rest on, what differs, and what speaks against the comparison.
+fn rests(comparison: &Comparison, page: &mut Page) {
     page.row(
         "basis",
         Ink::Faint,
@@ -40,10 +47,17 @@ pub fn comparison(comparison: &Comparison, look: &Look) -> String {
             }
         },
     );
-    let (meant, unmeant): (Vec<_>, Vec<_>) =
-        comparison.differences.iter().partition(|difference| difference.intended);
+    let (meant, unmeant): (Vec<_>, Vec<_>) = comparison
+        .differences
+        .iter()
+        .partition(|difference| difference.intended);
     let told = |difference: &&dyno_verdict::Difference| {
-        format!("{}: {} → {}", difference.what, or_dash(&difference.base), or_dash(&difference.new))
+        format!(
+            "{}: {} → {}",
+            difference.what,
+            or_dash(&difference.base),
+            or_dash(&difference.new)
+        )
     };
     for (label, ink, differences) in [
         ("meant to differ", Ink::Plain, meant),
@@ -61,13 +75,15 @@ pub fn comparison(comparison: &Comparison, look: &Look) -> String {
             Outcome::Doubt => ("doubt", Ink::Warning),
             Outcome::Pass | Outcome::NotChecked => continue,
         };
-        page.row(label, ink, &format!("{}: {}", finding.check, finding.evidence));
+        page.row(
+            label,
+            ink,
+            &format!("{}: {}", finding.check, finding.evidence),
+        );
         if !finding.advice.is_empty() {
             page.row("", Ink::Plain, &finding.advice);
         }
     }
-    out.push_str(&page.finish());
-    out
 }
 
 fn or_dash(text: &str) -> &str {
@@ -81,12 +97,20 @@ fn names(side: &Side) -> String {
 }
 
 fn described(side: &Side) -> String {
-    let mut parts: Vec<String> = side.runs.iter().map(|run| {
-        let verdict = run.verdict.map_or("not judged", |verdict| verdict.word());
-        format!("{} ({verdict})", run.name)
-    }).collect();
+    let mut parts: Vec<String> = side
+        .runs
+        .iter()
+        .map(|run| {
+            let verdict = run.verdict.map_or("not judged", |verdict| verdict.word());
+            format!("{} ({verdict})", run.name)
+        })
+        .collect();
     if let (Some(mean), Some(median)) = (side.mean_per_s, side.median_per_s) {
-        parts.push(format!("mean {} /s, median second {} /s", digits(mean), digits(median)));
+        parts.push(format!(
+            "mean {} /s, median second {} /s",
+            digits(mean),
+            digits(median)
+        ));
     }
     if let (Some(stalls), Some(stalled_s)) = (side.stalls, side.stalled_s) {
         let each = if stalls == 1 { "stall" } else { "stalls" };
@@ -117,11 +141,20 @@ fn metrics(metrics: &[Metric], look: &Look) -> String {
             (Ink::Plain, number(metric.base)),
             (Ink::Plain, number(metric.new)),
             (
-                if metric.significant { Ink::Strong } else { Ink::Plain },
-                metric.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.3}")),
+                if metric.significant {
+                    Ink::Strong
+                } else {
+                    Ink::Plain
+                },
+                metric
+                    .ratio
+                    .map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.3}")),
             ),
             (Ink::Plain, interval),
-            (Ink::Faint, metric.p_corrected.map_or_else(|| "–".to_owned(), chance)),
+            (
+                Ink::Faint,
+                metric.p_corrected.map_or_else(|| "–".to_owned(), chance),
+            ),
             (ink, said),
         ]);
     }
@@ -137,7 +170,11 @@ fn said(metric: &Metric) -> (Ink, String) {
         Better::Higher => ratio > 1.0,
         Better::Lower => ratio < 1.0,
     };
-    let (ink, word) = if better { (Ink::Good, "better") } else { (Ink::Error, "worse") };
+    let (ink, word) = if better {
+        (Ink::Good, "better")
+    } else {
+        (Ink::Error, "worse")
+    };
     let penalty = match metric.penalty {
         Some(penalty) if penalty > 0.0 => format!(", penalty {:.1} %", penalty * 100.0),
         _ => String::new(),
@@ -150,7 +187,11 @@ fn said(metric: &Metric) -> (Ink, String) {
 }
 
 fn chance(p: f64) -> String {
-    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
+    if p < 0.001 {
+        "<0.001".to_owned()
+    } else {
+        format!("{p:.3}")
+    }
 }
 
 /// Four digits, as the intervals carry no more.

@@ -1,5 +1,6 @@
 //! What a person reads in a terminal.
 
+mod compare;
 mod findings;
 mod latency;
 mod live;
@@ -12,6 +13,7 @@ mod spark;
 mod table;
 mod verdict;
 
+pub use compare::comparison;
 pub use findings::findings;
 pub use live::live_line;
 pub use look::Look;

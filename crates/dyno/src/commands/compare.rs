@@ -33,7 +33,9 @@ pub fn main(args: &[String]) -> Result<u8> {
         return Err(usage("dyno compare needs a BASE and at least one NEW run"));
     };
     if new.is_empty() {
-        return Err(usage("dyno compare needs a NEW run to set against the base"));
+        return Err(usage(
+            "dyno compare needs a NEW run to set against the base",
+        ));
     }
     let options = CompareOptions {
         intended: parsed.values("factor").map(str::to_owned).collect(),

@@ -1,8 +1,10 @@
 //! One file per command.
 
 mod calibrate;
+mod compare;
 mod doctor;
 mod hints;
+mod import;
 mod list;
 mod run;
 mod runs;
@@ -61,6 +63,8 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
             run::main(args, command)
         }
         "show" => show::main(&args[2..]),
+        "compare" => compare::main(&args[2..]),
+        "import" => import::main(args),
         "waive" => waive::main(&args[2..]),
         "doctor" => doctor::main(&args[2..]),
         "list" => list::main(&args[2..]),

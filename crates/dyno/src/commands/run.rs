@@ -23,10 +23,8 @@ use crate::output::Output;
 use crate::recording::{Recording, Wanted};
 use crate::settings::{self, usage};
 use crate::summary::{Asked, Start, summarise};
+use crate::{STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console, loading, signals, workloads};
 use dyno_core::redact;
-use crate::{
-    STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console, loading, signals, workloads,
-};
 
 /// How long `dyno run` warms up unless told otherwise.
 const WARMUP: Duration = Duration::from_secs(2);
@@ -241,43 +239,26 @@ fn measure(
         colour: console::colors(parsed.has("no-color")),
         ascii: false,
     };
-    let open = ready.job.drive.open_loop.is_some();
     let gate = wanted.gate;
     let recording = Recording::start(wanted, ready, asked, quiet)?;
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&format!("{error:#}"));
         return Err(error);
     }
-    let mut start = Start::at(0);
-    let mut origin = 0;
-    let mut intervals: Vec<IntervalSummary> = Vec::new();
     if !quiet {
-        let warmup = ready.job.drive.warmup;
-        let about = if warmup.is_zero() {
-            String::new()
-        } else {
-            format!(", {} of warm-up first", units::format_duration(warmup))
-        };
-        console::note(&format!(
-            "Connecting {} session(s){about}.",
-            ready.job.drive.sessions
-        ));
+        announce(&ready.job.drive);
     }
-    let outcome = ready.run(|progress| match progress {
-        Progress::Started { measured } => {
-            start = Start::at(measured);
-            origin = measured;
-            recording.begins(measured);
-        }
-        Progress::Interval(interval) => {
-            let told = summarize::interval(interval, origin, &asked.percentiles);
-            recording.interval(interval, &told);
-            if !quiet {
-                console::note(&live_line(&told, open, &look));
-            }
-            intervals.push(told);
-        }
-    });
+    let mut course = Course {
+        asked,
+        recording: &recording,
+        look: (!quiet).then_some(&look),
+        open: ready.job.drive.open_loop.is_some(),
+        start: Start::at(0),
+        origin: 0,
+        intervals: Vec::new(),
+    };
+    let outcome = ready.run(|progress| course.take(&progress));
+    let (start, intervals) = (course.start, course.intervals);
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -308,6 +289,48 @@ fn measure(
     } else {
         STATUS_DONE
     })
+}
+
+fn announce(drive: &Drive) {
+    let about = match drive.warmup.is_zero() {
+        true => String::new(),
+        false => format!(
+            ", {} of warm-up first",
+            units::format_duration(drive.warmup)
+        ),
+    };
+    console::note(&format!("Connecting {} session(s){about}.", drive.sessions));
+}
+
+/// What becomes of a run's progress: a live line where there is a look, the record, the summary.
+struct Course<'a> {
+    asked: &'a Asked,
+    recording: &'a Recording,
+    look: Option<&'a Look>,
+    open: bool,
+    start: Start,
+    origin: u64,
+    intervals: Vec<IntervalSummary>,
+}
+
+impl Course<'_> {
+    fn take(&mut self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Started { measured } => {
+                self.start = Start::at(*measured);
+                self.origin = *measured;
+                self.recording.begins(*measured);
+            }
+            Progress::Interval(interval) => {
+                let told = summarize::interval(interval, self.origin, &self.asked.percentiles);
+                self.recording.interval(interval, &told);
+                if let Some(look) = self.look {
+                    console::note(&live_line(&told, self.open, look));
+                }
+                self.intervals.push(told);
+            }
+        }
+    }
 }
 
 fn drive(parsed: &Parsed) -> Result<Drive> {

@@ -1,5 +1,7 @@
 //! `dyno show`: a run's summary again, from the results file.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{Recorded, RunSummary};
@@ -7,7 +9,7 @@ use dyno_report::terminal::{Look, findings};
 use dyno_results::Scope;
 
 use crate::definitions::SHOW;
-use crate::options::{Grammar, Script, help, parse};
+use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, kept};
@@ -41,7 +43,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         return Err(usage("--json is for one run at a time"));
     }
     for word in words {
-        let (file, record) = kept::load(&parsed, word, &Scope::summary())?;
+        let (file, record) = load(&parsed, word)?;
         let summary = summary(&record, &file.display().to_string());
         Output::of(&parsed)?.write(&summary, &look)?;
         if parsed.has("findings") {
@@ -52,12 +54,21 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
+/// A run without an end has its latencies in its spans only.
+fn load(parsed: &Parsed, word: &str) -> Result<(PathBuf, RunRecord)> {
+    let (file, record) = kept::load(parsed, word, &Scope::summary())?;
+    if record.summary.is_some() {
+        return Ok((file, record));
+    }
+    kept::load(parsed, word, &Scope::whole())
+}
+
 /// The summary of a recorded run with what has tables of its own; rebuilt from its intervals where
 /// the run never finished.
 pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     let mut summary = match &record.summary {
         Some(summary) => summary.clone(),
-        None => anyhow::bail!("run {} never finished", record.id),
+        None => dyno_report::rebuild(record),
     };
     summary.intervals.clone_from(&record.intervals);
     summary.findings.clone_from(&record.findings);

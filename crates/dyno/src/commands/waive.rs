@@ -8,8 +8,8 @@ use crate::definitions::WAIVE;
 use crate::options::{Grammar, Script, help, parse};
 use crate::recording::waiver;
 use crate::settings::usage;
-use dyno_core::redact;
 use crate::{STATUS_DONE, console, kept};
+use dyno_core::redact;
 
 /// Waives.
 ///

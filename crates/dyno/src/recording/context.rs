@@ -1,9 +1,9 @@
-//! What the verdict rests on besides the record: kept as facts, so that it can be made again from
-//! the results file alone.
+//! What the verdict rests on besides the record: kept as facts, so that the reader of a results
+//! file sees it too.
 
 use dyno_core::Secret;
 use dyno_core::record::{Fact, RunRecord};
-use dyno_verdict::{Calibration, Claim, Context, RequestedSetting, RowCount, SecretScan};
+use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
 use crate::calibration::Calibration as Made;
 
@@ -54,8 +54,16 @@ pub fn facts(context: &Context) -> Vec<Fact> {
             format!("{:.0}", made.when_unix_s),
             source,
         );
-        tell("calibration.p999_ms", format!("{:.5}", made.p999_ms), source);
-        tell("calibration.stall_ms_max", format!("{:.5}", made.stall_ms_max), source);
+        tell(
+            "calibration.p999_ms",
+            format!("{:.5}", made.p999_ms),
+            source,
+        );
+        tell(
+            "calibration.stall_ms_max",
+            format!("{:.5}", made.stall_ms_max),
+            source,
+        );
     }
     if let Some(claim) = context.claim {
         tell("run.claim", word(claim).to_owned(), "--claim");
@@ -79,41 +87,6 @@ pub fn facts(context: &Context) -> Vec<Fact> {
         );
     }
     facts
-}
-
-/// The context back from the facts of a record.
-pub fn restored(record: &RunRecord) -> Context {
-    let number = |name: &str| record.fact(name).and_then(|text| text.parse::<f64>().ok());
-    let calibration = number("calibration.ceiling_per_s").map(|ceiling_per_s| Calibration {
-        ceiling_per_s,
-        cpu_us_per_event: number("calibration.cpu_us_per_event").unwrap_or_default(),
-        sessions: number("calibration.sessions").unwrap_or_default() as u32,
-        workers: number("calibration.workers").unwrap_or_default() as u32,
-        when_unix_s: number("calibration.when_unix_s").unwrap_or_default(),
-        p999_ms: number("calibration.p999_ms").unwrap_or_default(),
-        stall_ms_max: number("calibration.stall_ms_max").unwrap_or_default(),
-    });
-    let expected = record.facts.iter().filter_map(|fact| {
-        Some(RequestedSetting {
-            name: fact.name.strip_prefix(EXPECTED)?.to_owned(),
-            value: fact.value.clone(),
-        })
-    });
-    let rows = record.facts.iter().filter_map(|fact| {
-        let (found, expected) = fact.value.split_once(" of ")?;
-        Some(RowCount {
-            table: fact.name.strip_prefix(ROWS)?.to_owned(),
-            expected: expected.parse().ok()?,
-            found: found.parse().ok(),
-        })
-    });
-    Context {
-        calibration,
-        claim: record.fact("run.claim").and_then(claim),
-        row_counts: rows.collect(),
-        requested_settings: expected.collect(),
-        secret_scan: None,
-    }
 }
 
 /// The claim's word on the command line.

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::job::Job;
-use dyno_core::redact;
 use crate::summary::Asked;
+use dyno_core::redact;
 
 /// The head of a run that is about to begin.
 pub fn head(job: &Job, asked: &Asked, note: &str) -> RunHead {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
-use dyno_core::finding::{Outcome, verdict};
+use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::interval::Interval;
 use dyno_core::record::{Fact, RunRecord, RunState, SessionShare};
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
@@ -25,15 +25,14 @@ use dyno_observe::{Config, Cost, Observers};
 use dyno_results::Results;
 use dyno_verdict::Context;
 
-pub use context::restored;
 pub use head::civil;
 pub use wanted::{Calibrate, Wanted, waiver};
 
 use crate::calibration::{self, Calibration};
+use crate::console;
 use crate::job::Ready;
 use crate::summary::Asked;
 use dyno_core::redact;
-use crate::{console};
 use keeper::Keeper;
 
 /// How often observers look.
@@ -236,6 +235,16 @@ fn judge(
 ) -> Result<()> {
     let mut findings = dyno_verdict::judge(record, context);
     dyno_verdict::waive(&mut findings, &wanted.waivers)?;
+    let findings = sorted(findings);
+    summary.verdict = Some(verdict(&findings));
+    summary.findings = findings;
+    summary.costs = dyno_verdict::costs(record);
+    summary.not_observed = record.not_observed.clone();
+    Ok(())
+}
+
+/// Findings, the worst first, by their numbers.
+pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_key(|finding| {
         let rank = match finding.outcome {
             Outcome::Refuse => 0,
@@ -245,11 +254,7 @@ fn judge(
         };
         (rank, finding.number)
     });
-    summary.verdict = Some(verdict(&findings));
-    summary.findings = findings;
-    summary.costs = dyno_verdict::costs(record);
-    summary.not_observed = record.not_observed.clone();
-    Ok(())
+    findings
 }
 
 fn shares(outcome: &RunOutcome) -> Vec<SessionShare> {

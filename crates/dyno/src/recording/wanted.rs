@@ -99,7 +99,10 @@ pub fn waivers(parsed: &Parsed) -> Result<Vec<Waiver>> {
 /// # Errors
 /// There is no such check; the nearest is named.
 pub fn waiver(check: String, reason: String) -> Result<Waiver> {
-    let known: Vec<&str> = dyno_verdict::checks().iter().map(|known| known.name).collect();
+    let known: Vec<&str> = dyno_verdict::checks()
+        .iter()
+        .map(|known| known.name)
+        .collect();
     if !known.contains(&check.as_str()) {
         let nearest = known
             .iter()

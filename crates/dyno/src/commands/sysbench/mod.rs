@@ -17,8 +17,8 @@ use self::args::{BANNER, Settings};
 use crate::definitions::SYSBENCH;
 use crate::job::Loaded;
 use crate::options::{Grammar, Parsed, Script, UsageError, help, parse};
-use dyno_core::redact;
 use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals, workloads};
+use dyno_core::redact;
 
 /// sysbench's exit status after a forced shutdown.
 const STATUS_FORCED: u8 = 2;

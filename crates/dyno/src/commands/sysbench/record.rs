@@ -11,8 +11,8 @@ use super::args::Settings;
 use crate::job::Ready;
 use crate::recording::{Calibrate, Recording, Wanted};
 use crate::summary::{Asked, Start, summarise};
-use dyno_core::redact;
 use crate::{console, kept, settings};
+use dyno_core::redact;
 
 /// Percentiles in the record, beside the one that sysbench's option asks for.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];

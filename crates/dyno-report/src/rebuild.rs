@@ -1,0 +1,156 @@
+//! The summary of a run that never finished, from what was saved of it.
+
+use dyno_core::interval::{Counters, Latencies};
+use dyno_core::record::RunRecord;
+use dyno_core::summary::{OpenLoopSummary, RunEnd, RunSummary, SCHEMA_VERSION};
+
+use crate::summarize;
+
+/// What can be told of a run that has intervals, and perhaps latencies, but no end: its process
+/// died, or it is still going on. Client cost, errors by code and the spread over sessions are
+/// only known at the end; they are nil here, and a warning says so.
+pub fn rebuild(run: &RunRecord) -> RunSummary {
+    let head = &run.head;
+    let drive = head.drive.clone().unwrap_or_default();
+    let mut totals = Counters::default();
+    for interval in &run.intervals {
+        totals.merge(&interval.counters);
+    }
+    let measured_s = run.intervals.last().map_or(0.0, |interval| interval.at_s);
+    let rates = summarize::rates(&totals, measured_s);
+    let latencies = merged(run);
+    let open = drive.open_loop;
+    let last = run.intervals.last();
+    RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: head.tool.clone(),
+        started_unix_s: head.created_unix_s,
+        end: RunEnd::Failed(
+            "The run was not finished: its process died, or it is still going on.".to_owned(),
+        ),
+        workload: head.workload.clone(),
+        target: head.target.clone(),
+        rand: Default::default(),
+        measured_s,
+        elapsed_s: measured_s,
+        totals,
+        rates,
+        service: summarize::service(&latencies, &head.percentiles),
+        response: open.map(|_| summarize::response(&latencies, &head.percentiles)),
+        open_loop: open.map(|open| OpenLoopSummary {
+            offered_per_s: open.per_second,
+            achieved_per_s: rates.events_per_s,
+            backlog: last.map_or(0, |interval| interval.backlog),
+            backlog_max: run.intervals.iter().map(|i| i.backlog).max().unwrap_or(0),
+            pacing_lag: Default::default(),
+        }),
+        events_in_grace: 0,
+        events_unfinished: 0,
+        errors: Default::default(),
+        fairness: Default::default(),
+        endpoints: Vec::new(),
+        client: Default::default(),
+        limits: Vec::new(),
+        warnings: vec![
+            "What is only known at a run's end is missing: the client's cost, errors by code, the \
+             spread over sessions."
+                .to_owned(),
+        ],
+        verdict: run.verdict,
+        findings: run.findings.clone(),
+        costs: Vec::new(),
+        not_observed: run.not_observed.clone(),
+        recorded: None,
+        intervals: run.intervals.clone(),
+        drive,
+    }
+}
+
+/// All spans of events as one.
+fn merged(run: &RunRecord) -> Latencies {
+    let mut all = Latencies::default();
+    let event = run.operations.first();
+    for span in event.iter().flat_map(|operation| &operation.spans) {
+        if span.count == 0 {
+            continue;
+        }
+        // What a span holds was measured within the same bounds, so that adding cannot fail.
+        let _ = all.service.add(&span.service);
+        let _ = all.response.add(&span.response);
+        all.service_ns_sum += span.service_ns_sum;
+        all.service_ns_min = all.service_ns_min.min(span.service_ns_min);
+        all.service_ns_max = all.service_ns_max.max(span.service_ns_max);
+    }
+    if !all.response.is_empty() {
+        // Exact extremes are kept of service times only; the histogram's are within its digits.
+        (all.response_ns_min, all.response_ns_max) = (all.response.min(), all.response.max());
+        all.response_ns_sum = (all.response.mean() * all.response.len() as f64) as u64;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+    use dyno_core::record::{Operation, Profile, RunHead, RunState, Source, Span};
+
+    #[test]
+    fn a_run_without_an_end_is_told_by_its_intervals() {
+        let good = samples::good();
+        let mut latencies = Latencies::default();
+        for i in 0..1000 {
+            latencies.record_service(1_000_000 + i * 1000);
+        }
+        let span = Span {
+            from_s: 0.0,
+            to_s: 1.0,
+            count: 1000,
+            service_ns_sum: latencies.service_ns_sum,
+            service_ns_min: latencies.service_ns_min,
+            service_ns_max: latencies.service_ns_max,
+            service: latencies.service.clone(),
+            response: latencies.response.clone(),
+        };
+        let run = RunRecord {
+            id: 1,
+            state: RunState::Running,
+            head: RunHead {
+                name: "x".into(),
+                source: Source::Dyno,
+                profile: Profile::Standard,
+                tool: good.tool.clone(),
+                created_unix_s: 1.0,
+                argv: Vec::new(),
+                workload: good.workload.clone(),
+                script_sha256: String::new(),
+                target: good.target.clone(),
+                drive: Some(good.drive.clone()),
+                percentiles: vec![50.0],
+                note: String::new(),
+            },
+            summary: None,
+            intervals: good.intervals.clone(),
+            operations: vec![Operation {
+                name: "event".into(),
+                spans: vec![span],
+                total: None,
+            }],
+            series: Vec::new(),
+            not_observed: Vec::new(),
+            facts: Vec::new(),
+            settings: Vec::new(),
+            events: Vec::new(),
+            sessions: Vec::new(),
+            findings: Vec::new(),
+            verdict: None,
+        };
+        let rebuilt = rebuild(&run);
+        assert_eq!(rebuilt.totals.events, good.totals.events);
+        assert_eq!(rebuilt.measured_s, 30.0);
+        assert!((rebuilt.rates.events_per_s - good.rates.events_per_s).abs() < 1e-9);
+        assert_eq!(rebuilt.service.count, 1000);
+        assert_eq!(rebuilt.service.min_ms, 1.0);
+        assert!(matches!(rebuilt.end, RunEnd::Failed(_)));
+    }
+}

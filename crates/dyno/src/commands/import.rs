@@ -1,0 +1,114 @@
+//! `dyno import sysbench`: what sysbench printed, as runs that can be judged.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use dyno_core::finding::verdict;
+use dyno_core::record::RunRecord;
+use dyno_core::redact;
+use dyno_import::{Log, Options};
+use dyno_report::terminal::Look;
+use dyno_results::{Results, Scope};
+use dyno_verdict::Context;
+
+use super::show;
+use crate::definitions::IMPORT;
+use crate::options::{Grammar, Script, help, parse};
+use crate::output::Output;
+use crate::settings::usage;
+use crate::{STATUS_DONE, console, kept};
+
+const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iostat FILE]";
+
+/// Imports logs.
+///
+/// # Errors
+/// A log that cannot be read, or holds nothing of sysbench's; a results file that cannot be
+/// written to. What was imported before an error stays.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(&args[2..], IMPORT, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&format!(
+            "{USAGE}\n\n\
+             Reads what sysbench and sysbench-tpcc print: reports, interval lines, histograms and \
+             CSV; several runs in one file become several runs. Columns of vmstat and iostat are \
+             found by their names.\n{}",
+            help(IMPORT, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    let files = match parsed.words.as_slice() {
+        [tool, files @ ..] if tool == "sysbench" && !files.is_empty() => files,
+        [tool] if tool == "sysbench" => {
+            return Err(usage(format!("no file to import. {USAGE}")));
+        }
+        _ => return Err(usage(format!("what is to be imported? {USAGE}"))),
+    };
+    let texts: Vec<Text> = files
+        .iter()
+        .map(|file| Text::read(file))
+        .collect::<Result<_>>()?;
+    let beside = |name: &str| parsed.value(name).map(Text::read).transpose();
+    let (vmstat, iostat) = (beside("vmstat")?, beside("iostat")?);
+    let logs: Vec<Log<'_>> = texts.iter().map(Text::log).collect();
+    let imported = dyno_import::sysbench(
+        &logs,
+        vmstat.as_ref().map(Text::log),
+        iostat.as_ref().map(Text::log),
+        &Options::default(),
+    )?;
+    for warning in &imported.warnings {
+        console::note(&format!("warning: {warning}"));
+    }
+    let path = kept::required(&parsed)?;
+    let mut results = Results::open(&path)?;
+    let look = Look {
+        columns: console::width(),
+        colour: console::colors(parsed.has("no-color")),
+        ascii: false,
+    };
+    for mut run in imported.runs {
+        run.head.note = redact::text(parsed.value("note").unwrap_or_default());
+        let record = judged(&mut results, &run)?;
+        let summary = show::summary(&record, &path.display().to_string());
+        Output::of(&parsed)?.write(&summary, &look)?;
+    }
+    Ok(STATUS_DONE)
+}
+
+/// Keeps a run, judges it as it is kept, and gives it back as it can be read.
+fn judged(results: &mut Results, run: &RunRecord) -> Result<RunRecord> {
+    let id = results.import(run)?;
+    let record = results.load(id, &Scope::whole())?;
+    let findings = crate::recording::sorted(dyno_verdict::judge(&record, &Context::default()));
+    results.judge(id, &findings, verdict(&findings), &[])?;
+    if let Some(mut summary) = record.summary.clone() {
+        summary.costs = dyno_verdict::costs(&record);
+        results.set_summary(id, &summary)?;
+    }
+    Ok(results.load(id, &Scope::summary())?)
+}
+
+/// A log.
+struct Text {
+    name: String,
+    text: String,
+}
+
+impl Text {
+    /// Bytes that are no UTF-8 are replaced: figures are ASCII.
+    fn read(file: impl AsRef<str>) -> Result<Self> {
+        let name = file.as_ref().to_owned();
+        let bytes =
+            std::fs::read(Path::new(&name)).with_context(|| format!("cannot read {name}"))?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Self { name, text })
+    }
+
+    fn log(&self) -> Log<'_> {
+        Log {
+            name: &self.name,
+            text: &self.text,
+        }
+    }
+}
