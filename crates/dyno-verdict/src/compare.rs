@@ -6,6 +6,9 @@ mod judged;
 mod metrics;
 mod refusal;
 
+#[cfg(test)]
+mod tests;
+
 use dyno_core::finding::{Finding, Verdict};
 use dyno_core::record::{RunRecord, RunState};
 

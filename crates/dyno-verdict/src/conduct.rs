@@ -1,5 +1,8 @@
 //! Checks 51 to 54: how the run itself was conducted.
 
+#[cfg(test)]
+mod tests;
+
 use dyno_core::finding::Outcome;
 use dyno_core::record::{EventKind, RunRecord};
 

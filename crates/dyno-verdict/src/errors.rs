@@ -2,6 +2,9 @@
 
 mod work;
 
+#[cfg(test)]
+mod tests;
+
 use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;

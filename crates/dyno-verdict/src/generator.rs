@@ -4,6 +4,9 @@ mod open_loop;
 mod samples;
 mod workers;
 
+#[cfg(test)]
+mod tests;
+
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, Made, Threshold, doubted, graded};

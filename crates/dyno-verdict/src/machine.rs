@@ -3,6 +3,9 @@
 mod disk;
 mod resources;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use resources::THROTTLED;
 
 use dyno_core::finding::Outcome;

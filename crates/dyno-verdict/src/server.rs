@@ -3,6 +3,9 @@
 mod durability;
 mod settings;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use settings::is_servers_own;
 
 use dyno_core::finding::Outcome;

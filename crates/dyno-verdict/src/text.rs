@@ -114,11 +114,13 @@ pub(crate) fn few(items: &[String], most: usize) -> String {
     )
 }
 
-/// With a capital at the beginning and a full stop at the end.
+/// With a capital at the beginning and a full stop at the end; a name of something stays as it is.
 pub(crate) fn sentence(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default();
     let mut chars = text.chars();
     match chars.next() {
         None => String::new(),
+        Some(_) if first.contains(['_', '.', '[', '/']) => format!("{text}."),
         Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
     }
 }
@@ -146,6 +148,8 @@ mod tests {
         ] {
             assert_eq!(plain(value), shown);
         }
+        assert_eq!(sentence("it is"), "It is.");
+        assert_eq!(sentence("max_connections is"), "max_connections is.");
         assert_eq!(signed(3.0), "+3");
         assert_eq!(percent(0.7), "70 %");
         assert_eq!(count(1_234_567), "1,234,567");

@@ -3,6 +3,9 @@
 mod course;
 mod stalls;
 
+#[cfg(test)]
+mod tests;
+
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, Made, Threshold, doubted};

@@ -1,0 +1,295 @@
+//! Comparisons of runs whose difference is known.
+
+use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
+use dyno_core::finding::Verdict;
+use dyno_core::record::{Profile, RunRecord};
+
+use crate::compare::{
+    Basis, Better, CompareError, CompareOptions, Comparison, Metric, RunToRun, compare,
+};
+use crate::samples::{self, Product, closed, fact, noisy, open_loop, setting};
+
+fn run(mean: f64, seed: u64) -> RunRecord {
+    let mut run = closed(&noisy(60, mean, 0.05, seed), Product::Mysql);
+    run.head.name = format!("run-{mean}-{seed}");
+    started(&mut run, seed as f64);
+    run
+}
+
+fn started(run: &mut RunRecord, at: f64) {
+    run.summary.as_mut().unwrap().started_unix_s = 1_795_000_000.0 + at;
+}
+
+fn sides(base: &[RunRecord], new: &[RunRecord]) -> Comparison {
+    sides_with(base, new, &CompareOptions::default())
+}
+
+fn sides_with(base: &[RunRecord], new: &[RunRecord], options: &CompareOptions) -> Comparison {
+    compared(base, new, options).unwrap()
+}
+
+fn compared(
+    base: &[RunRecord],
+    new: &[RunRecord],
+    options: &CompareOptions,
+) -> Result<Comparison, CompareError> {
+    let base: Vec<&RunRecord> = base.iter().collect();
+    let new: Vec<&RunRecord> = new.iter().collect();
+    compare(&base, &new, options)
+}
+
+fn metric<'a>(comparison: &'a Comparison, name: &str) -> &'a Metric {
+    let found = comparison.metrics.iter().find(|metric| metric.name == name);
+    found.unwrap_or_else(|| panic!("no metric {name}"))
+}
+
+fn outcome(comparison: &Comparison, number: u8) -> Outcome {
+    let found = comparison
+        .findings
+        .iter()
+        .find(|finding| finding.number == number);
+    found.unwrap().outcome
+}
+
+#[test]
+fn a_loss_of_a_fifth_is_found_with_its_interval() {
+    let comparison = sides(&[run(1000.0, 1)], &[run(800.0, 2)]);
+    let events = metric(&comparison, "events");
+    let (low, high) = (events.low.unwrap(), events.high.unwrap());
+    assert!((events.ratio.unwrap() - 0.8).abs() < 0.03, "{events:?}");
+    assert!(low < 0.8 && 0.8 < high && high - low < 0.08, "{events:?}");
+    assert!((events.penalty.unwrap() - 0.2).abs() < 0.03, "{events:?}");
+    assert!(events.significant && events.p.unwrap() < 1e-6);
+    assert_eq!(events.better, Better::Higher);
+    // In a closed loop a quarter less work is a quarter longer latencies.
+    for name in [
+        "latency, mean",
+        "latency, p50",
+        "latency, p95",
+        "latency, p99",
+    ] {
+        let latency = metric(&comparison, name);
+        assert!((latency.ratio.unwrap() - 1.25).abs() < 0.06, "{latency:?}");
+        assert!(
+            latency.low.unwrap() > 1.1 && latency.high.unwrap() < 1.4,
+            "{latency:?}"
+        );
+        assert!(
+            latency.significant && latency.penalty.is_none(),
+            "{latency:?}"
+        );
+    }
+    let cpu = metric(&comparison, "server CPU");
+    assert!((cpu.ratio.unwrap() - 1.25).abs() < 0.03, "{cpu:?}");
+    assert!(cpu.low.is_some() && cpu.significant, "{cpu:?}");
+    let longest = metric(&comparison, "latency, maximum");
+    assert!(longest.low.is_none() && longest.remark.contains("no interval"));
+    assert_eq!(comparison.basis, Basis::WithinRuns);
+}
+
+#[test]
+fn runs_of_the_same_show_no_effect() {
+    let mut wrong = 0;
+    for seed in 0..30 {
+        let comparison = sides(&[run(1000.0, 2 * seed)], &[run(1000.0, 2 * seed + 1)]);
+        wrong += usize::from(comparison.metrics.iter().any(|metric| metric.significant));
+    }
+    // One in twenty is what the significance allows; a dozen correlated metrics share it.
+    assert!(wrong <= 4, "{wrong}");
+}
+
+#[test]
+fn several_runs_a_side_bring_their_own_variance() {
+    let base: Vec<_> = (0..4)
+        .map(|i| run(1000.0 + 60.0 * i as f64, 2 * i))
+        .collect();
+    let new: Vec<_> = (0..4)
+        .map(|i| run(1040.0 + 60.0 * i as f64, 2 * i + 1))
+        .collect();
+    let comparison = sides(&base, &new);
+    assert_eq!(comparison.basis, Basis::BetweenRuns);
+    let events = metric(&comparison, "events");
+    // The runs of one side differ by more than the sides do.
+    assert!(!events.significant, "{events:?}");
+    assert!(
+        events.high.unwrap() - events.low.unwrap() > 0.15,
+        "{events:?}"
+    );
+    assert_eq!(outcome(&comparison, 44), Pass);
+    assert_eq!(outcome(&comparison, 43), Pass);
+    assert_eq!(outcome(&comparison, 47), Pass);
+    let within = sides(&base[..1], &new[..1]);
+    assert_eq!(outcome(&within, 44), Doubt);
+    assert_eq!(outcome(&within, 43), NotChecked);
+}
+
+#[test]
+fn one_side_after_the_other_is_said() {
+    let base: Vec<_> = (0..3).map(|i| run(1000.0, i)).collect();
+    let new: Vec<_> = (3..6).map(|i| run(1000.0, i)).collect();
+    assert_eq!(outcome(&sides(&base, &new), 43), Doubt);
+}
+
+#[test]
+fn an_effect_below_the_hosts_own_variance_is_none() {
+    let options = CompareOptions {
+        run_to_run: Some(RunToRun {
+            deviation: 0.08,
+            runs: 10,
+            when_unix_s: 1_795_000_000.0,
+        }),
+        ..CompareOptions::default()
+    };
+    let comparison = sides_with(&[run(1000.0, 1)], &[run(900.0, 2)], &options);
+    let events = metric(&comparison, "events");
+    assert!(
+        !events.significant && events.remark.starts_with("below"),
+        "{events:?}"
+    );
+    assert_eq!(outcome(&comparison, 44), Pass);
+    let large = sides_with(&[run(1000.0, 1)], &[run(600.0, 2)], &options);
+    assert!(metric(&large, "events").significant);
+}
+
+#[test]
+fn percentiles_come_from_merged_distributions() {
+    // A side of a fast and a slow run: the mean of their medians is nobody's median.
+    let base = [run(2000.0, 1), run(500.0, 2)];
+    let comparison = sides(&base, &[run(1000.0, 3)]);
+    let median = metric(&comparison, "latency, p50").base.unwrap();
+    let own = |run: &RunRecord| run.summary.as_ref().unwrap().service.percentiles[0].value_ms;
+    let (fast, slow) = (own(&base[0]).unwrap(), own(&base[1]).unwrap());
+    assert!(
+        median >= fast && median < f64::midpoint(fast, slow) * 0.7,
+        "{median} {fast} {slow}"
+    );
+    assert_eq!(outcome(&comparison, 48), Pass);
+}
+
+#[test]
+fn stalls_stand_beside_mean_and_median() {
+    let mut rates = noisy(60, 1000.0, 0.03, 4);
+    rates[20..26].fill(0.0);
+    let stalled = closed(&rates, Product::Mysql);
+    let side = sides(&[run(1000.0, 1)], &[stalled]).new;
+    assert_eq!((side.stalled_s, side.stalls), (Some(6.0), Some(1)));
+    assert!(side.mean_per_s.unwrap() < side.median_per_s.unwrap() * 0.95);
+}
+
+#[test]
+fn what_differs_is_listed_and_one_thing_is_the_factor() {
+    let mut new = run(900.0, 2);
+    setting(&mut new, "sync_binlog", "0");
+    setting(&mut new, "gtid_binlog_pos", "0-1-999");
+    setting(&mut new, "port", "3307");
+    fact(&mut new, "host.others.top", "cc1 (9) 0.2 cores");
+    let comparison = sides(&[run(1000.0, 1)], std::slice::from_ref(&new));
+    let names: Vec<_> = comparison
+        .differences
+        .iter()
+        .map(|d| d.what.as_str())
+        .collect();
+    assert_eq!(names, ["setting sync_binlog"]);
+    assert_eq!(outcome(&comparison, 42), Pass);
+    fact(&mut new, "host.kernel", "6.2.0");
+    new.head.drive.as_mut().unwrap().sessions = 32;
+    let both = sides(&[run(1000.0, 1)], std::slice::from_ref(&new));
+    assert_eq!(outcome(&both, 42), Doubt);
+    let options = CompareOptions {
+        intended: ["sync_binlog", "host.kernel", "Sessions"]
+            .map(str::to_owned)
+            .into(),
+        ..CompareOptions::default()
+    };
+    let declared = sides_with(&[run(1000.0, 1)], &[new], &options);
+    assert!(
+        declared
+            .differences
+            .iter()
+            .all(|difference| difference.intended)
+    );
+    assert_eq!(declared.differences.len(), 3);
+    assert_eq!(outcome(&declared, 42), Pass);
+}
+
+#[test]
+fn figures_of_another_meaning_are_refused() {
+    let base = [run(1000.0, 1)];
+    let options = CompareOptions::default();
+    let refused = |new: RunRecord| compared(&base, &[new], &options).unwrap_err();
+    let mut reference = run(1000.0, 2);
+    reference.head.profile = Profile::Reference;
+    assert!(matches!(refused(reference), CompareError::Profiles { .. }));
+    let mut other = run(1000.0, 2);
+    other.head.workload.name = "tpcc.lua".to_owned();
+    let error = refused(other.clone());
+    assert!(
+        error.to_string().contains("oltp_read_write and tpcc"),
+        "{error}"
+    );
+    let insist = CompareOptions {
+        other_workload: true,
+        ..CompareOptions::default()
+    };
+    assert!(compared(&base, &[other], &insist).is_ok());
+    let mut renamed = run(1000.0, 2);
+    renamed.operations[0].name = "NEW_ORDER".to_owned();
+    assert!(matches!(refused(renamed), CompareError::Operations { .. }));
+    assert!(matches!(
+        refused(open_loop(30, 500.0, 1)),
+        CompareError::Loops { .. }
+    ));
+    let mut empty = run(1000.0, 2);
+    empty.summary.as_mut().unwrap().totals.events = 0;
+    assert!(matches!(refused(empty), CompareError::NoEvents(_)));
+    let none = compared(&base, &[], &options).unwrap_err();
+    assert_eq!(none, CompareError::NoRuns("new"));
+}
+
+#[test]
+fn logs_are_compared_by_what_they_print() {
+    let comparison = sides(&[samples::imported()], &[samples::imported()]);
+    let printed = metric(&comparison, "latency, p95");
+    assert_eq!(printed.ratio, Some(1.0));
+    assert!(
+        printed.low.is_none() && printed.remark.contains("printed"),
+        "{printed:?}"
+    );
+    assert!(metric(&comparison, "latency, p99").base.is_none());
+    assert!(metric(&comparison, "events").low.is_some());
+    assert!(metric(&comparison, "server CPU").base.is_none());
+    let two = sides(
+        &[samples::imported(), samples::imported()],
+        &[samples::imported()],
+    );
+    assert!(metric(&two, "latency, p95").base.is_none());
+}
+
+#[test]
+fn runs_that_were_refused_are_named() {
+    let mut refused = run(900.0, 2);
+    refused.verdict = Some(Verdict::Refused);
+    let comparison = sides(&[run(1000.0, 1)], &[refused]);
+    assert_eq!(outcome(&comparison, 50), Doubt);
+    assert_eq!(
+        outcome(&sides(&[run(1000.0, 1)], &[run(900.0, 3)]), 50),
+        Pass
+    );
+    assert_eq!(comparison.findings.len(), 9);
+}
+
+#[test]
+fn errors_on_one_side_alone_have_no_ratio() {
+    let mut failing = run(1000.0, 2);
+    for interval in &mut failing.intervals {
+        interval.counters.errors = 12;
+    }
+    failing.summary.as_mut().unwrap().totals.errors = 720;
+    let comparison = sides(&[run(1000.0, 1)], &[failing]);
+    let errors = metric(&comparison, "errors");
+    assert_eq!((errors.base, errors.ratio), (Some(0.0), None));
+    assert!(
+        errors.remark.contains("none on the base side"),
+        "{errors:?}"
+    );
+}

@@ -1,0 +1,90 @@
+//! Each check of conduct: a run that passes, one that does not, one that cannot tell.
+
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
+use dyno_core::record::{Event, EventKind};
+
+use crate::context::{Context, SecretScan};
+use crate::samples::{self, drop_series, fact, series, setting};
+use crate::tests::{expect, expect_with, made};
+
+#[test]
+fn there_are_no_agents() {
+    expect("agents", NotChecked, |_| {});
+}
+
+#[test]
+fn observers_that_cost_too_much_are_noticed() {
+    expect("observer-cost", Pass, |_| {});
+    expect("observer-cost", Doubt, |run| {
+        series(run, "observer.cpu", &[0.2; 30])
+    });
+    expect("observer-cost", NotChecked, |run| {
+        drop_series(run, "observer.")
+    });
+}
+
+#[test]
+fn observers_that_fail_are_noticed() {
+    expect("observers", Pass, |_| {});
+    expect("observers", Doubt, |run| {
+        run.events.push(Event {
+            at_s: 9.0,
+            until_s: None,
+            kind: EventKind::Observer,
+            text: "the database's observer lost its connection".to_owned(),
+        });
+    });
+    let mut late = vec![2.0; 30];
+    late[9] = 3100.0;
+    expect("observers", Doubt, |run| {
+        series(run, "observer.late", &late)
+    });
+    expect("observers", Doubt, |run| {
+        for series in &mut run.series {
+            series.points.retain(|(at, _)| *at < 8.0 || *at > 17.0);
+        }
+    });
+    expect("observers", NotChecked, |run| run.series.clear());
+}
+
+#[test]
+fn passwords_are_found_and_never_shown() {
+    const URL: &str = "mysql://root:hunter2@db:3306/x";
+    expect("secrets", Pass, |_| {});
+    expect("secrets", Pass, |run| {
+        run.head.argv.push("mysql://root:***@db/x".to_owned())
+    });
+    let shown = [
+        expect("secrets", Refuse, |run| {
+            run.head.argv.push(format!("--target={URL}"))
+        }),
+        expect("secrets", Refuse, |run| {
+            run.head.note = format!("see {URL}")
+        }),
+        expect("secrets", Refuse, |run| fact(run, "server.upstream", URL)),
+        expect("secrets", Refuse, |run| {
+            setting(run, "primary_conninfo", URL)
+        }),
+        expect_with("secrets", Refuse, |_, context| {
+            context.secret_scan = Some(SecretScan {
+                places: vec!["the server's settings".to_owned()],
+                found: vec!["the setting wsrep_sst_auth".to_owned()],
+            });
+        }),
+    ];
+    for finding in shown {
+        assert!(!format!("{finding:?}").contains("hunter2"));
+    }
+}
+
+#[test]
+fn a_run_can_be_repeated() {
+    expect("provenance", Pass, |_| {});
+    expect("provenance", Doubt, |run| run.head.script_sha256.clear());
+    expect("provenance", Doubt, |run| {
+        run.head.drive = None;
+        run.summary = None;
+    });
+    let log = made(&samples::imported(), &Context::default(), "provenance");
+    assert_eq!(log.outcome, NotChecked);
+}

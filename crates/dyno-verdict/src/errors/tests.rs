@@ -1,0 +1,150 @@
+//! Each check of errors and answers: a run that passes, one that does not, one that cannot tell.
+
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
+use dyno_core::interval::ErrorCount;
+use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::summary::{EndpointSummary, RunEnd};
+
+use crate::context::Context;
+use crate::samples::{self, Product, closed, drop_series, fact, series};
+use crate::tests::{expect, made, summary};
+
+fn failing(run: &mut RunRecord, code: &str, count: u64) {
+    let summary = summary(run);
+    summary.totals.errors += count;
+    let error = ErrorCount {
+        count,
+        sample: "the server's words".to_owned(),
+    };
+    summary.errors.insert(code.to_owned(), error);
+}
+
+#[test]
+fn errors_are_few_and_named_by_class() {
+    expect("errors", Pass, |_| {});
+    let doubt = expect("errors", Doubt, |run| {
+        failing(run, "1213", 500);
+        failing(run, "23505", 100);
+    });
+    let classes = "500 conflicts (1213) and 100 duplicate keys (23505)";
+    assert!(doubt.evidence.contains(classes), "{}", doubt.evidence);
+    expect("errors", Refuse, |run| failing(run, "2013", 20_000));
+    expect("errors", Refuse, |run| {
+        summary(run).end = RunEnd::Failed("session 3: gone away".to_owned());
+    });
+    expect("errors", NotChecked, |run| {
+        summary(run).totals = Default::default()
+    });
+}
+
+#[test]
+fn work_was_done_and_not_too_fast() {
+    expect("work-done", Pass, |_| {});
+    expect("work-done", Refuse, |run| summary(run).totals.events = 0);
+    expect("work-done", Refuse, |run| {
+        let totals = &mut summary(run).totals;
+        (totals.reads, totals.writes, totals.other) = (0, 0, 0);
+    });
+    expect("work-done", Doubt, |run| summary(run).totals.rows = 10);
+    expect("work-done", Doubt, |run| {
+        samples::scale(&mut summary(run).service, 1e-3)
+    });
+    let little = expect("work-done", Doubt, |run| {
+        samples::scale(&mut summary(run).service, 1.5)
+    });
+    assert!(
+        little.evidence.contains("more than 16 sessions"),
+        "{}",
+        little.evidence
+    );
+    // An embedded database answers without a connection.
+    let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);
+    samples::scale(&mut summary(&mut sqlite).service, 1e-3);
+    let finding = made(&sqlite, &Context::default(), "work-done");
+    assert_eq!(finding.outcome, Pass, "{}", finding.evidence);
+}
+
+#[test]
+fn a_log_agrees_with_itself() {
+    let mut run = samples::imported();
+    fact(&mut run, "import.stated_time_s", "600");
+    fact(&mut run, "import.implied_time_s", "599.2");
+    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    fact(&mut run, "import.implied_time_s", "120.0");
+    let finding = made(&run, &Context::default(), "work-done");
+    assert_eq!(finding.outcome, Doubt);
+    assert!(
+        finding.evidence.contains("states 600 s"),
+        "{}",
+        finding.evidence
+    );
+}
+
+#[test]
+fn consistency_needs_the_workloads_own_check() {
+    expect("consistency", NotChecked, |_| {});
+}
+
+#[test]
+fn the_servers_warnings_are_heard() {
+    expect("server-warnings", Pass, |_| {});
+    expect("server-warnings", Doubt, |run| {
+        series(run, "db.status.innodb_deadlocks", &[40.0; 30]);
+    });
+    expect("server-warnings", Doubt, |run| {
+        series(run, "db.status.created_tmp_disk_tables", &[400.0; 30]);
+    });
+    expect("server-warnings", NotChecked, |run| drop_series(run, "db."));
+    let mut postgres = closed(&[1000.0; 20], Product::Postgres);
+    let context = Context::default();
+    assert_eq!(made(&postgres, &context, "server-warnings").outcome, Pass);
+    series(&mut postgres, "db.database.deadlocks", &[40.0; 20]);
+    assert_eq!(made(&postgres, &context, "server-warnings").outcome, Doubt);
+}
+
+#[test]
+fn the_server_counts_what_the_client_counts() {
+    expect("server-counters", Pass, |_| {});
+    let missing = expect("server-counters", Doubt, |run| {
+        series(run, "db.status.questions", &[12_000.0; 30]);
+    });
+    assert!(missing.advice.contains("did not reach this server"));
+    let others = expect("server-counters", Doubt, |run| {
+        series(run, "db.status.questions", &[30_000.0; 30]);
+    });
+    assert!(others.advice.contains("Other clients"));
+    expect("server-counters", NotChecked, |run| drop_series(run, "db."));
+    expect("server-counters", NotChecked, |run| {
+        let endpoint = summary(run).endpoints[0].clone();
+        summary(run).endpoints.push(EndpointSummary {
+            name: "other:3306".to_owned(),
+            ..endpoint
+        });
+    });
+    expect("server-counters", NotChecked, |run| {
+        run.events.push(Event {
+            at_s: 5.0,
+            until_s: None,
+            kind: EventKind::Restart,
+            text: "a new server answered".to_owned(),
+        });
+    });
+    let short = closed(&[1000.0; 3], Product::Mysql);
+    let context = Context::default();
+    assert_eq!(
+        made(&short, &context, "server-counters").outcome,
+        NotChecked
+    );
+}
+
+#[test]
+fn transactions_lie_between_events_and_statements() {
+    let mut run = closed(&[1000.0; 20], Product::Postgres);
+    let context = Context::default();
+    let outcome = |run: &RunRecord| made(run, &context, "server-counters").outcome;
+    assert_eq!(outcome(&run), Pass);
+    for (commits, expected) in [(20_000.0, Pass), (500.0, Doubt), (40_000.0, Doubt)] {
+        series(&mut run, "db.database.xact_commit", &[commits; 20]);
+        assert_eq!(outcome(&run), expected, "{commits}");
+    }
+}

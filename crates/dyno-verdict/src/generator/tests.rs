@@ -1,0 +1,266 @@
+//! Each check of the generator: a run that passes, one that does not, one that cannot tell.
+
+use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass, Refuse};
+use dyno_core::plan::Arrivals;
+use dyno_core::record::RunRecord;
+use dyno_core::summary::EndpointSummary;
+
+use crate::context::{Calibration, Context};
+use crate::samples::{self, drop_fact, drop_series, fact, open_loop, scale, series};
+use crate::tests::{expect, expect_with, made, summary};
+
+fn calibrated(ceiling_per_s: f64) -> Option<Calibration> {
+    Some(Calibration {
+        ceiling_per_s,
+        cpu_us_per_event: 90.0,
+        p999_ms: 0.4,
+        stall_ms_max: 3.0,
+        sessions: 16,
+        workers: 2,
+        when_unix_s: 1_795_000_000.0,
+    })
+}
+
+fn of(run: &RunRecord, check: &str) -> (Outcome, String) {
+    let finding = made(run, &Context::default(), check);
+    (finding.outcome, finding.evidence)
+}
+
+#[test]
+fn the_rate_stays_below_the_generators_ceiling() {
+    for (ceiling, outcome) in [(5000.0, Pass), (1300.0, Doubt), (1050.0, Refuse)] {
+        expect_with("generator-ceiling", outcome, |_, context| {
+            context.calibration = calibrated(ceiling);
+        });
+    }
+    expect("generator-ceiling", NotChecked, |_| {});
+    let sqlite = samples::closed(&[1000.0; 10], samples::Product::Sqlite);
+    let context = Context {
+        calibration: calibrated(1000.0),
+        ..Context::default()
+    };
+    let finding = made(&sqlite, &context, "generator-ceiling");
+    assert_eq!(finding.outcome, NotChecked);
+}
+
+#[test]
+fn workers_have_time_to_spare() {
+    expect("client-cpu", Pass, |_| {});
+    expect("client-cpu", Doubt, |run| {
+        summary(run).client.worker_busy = vec![0.4, 0.97]
+    });
+    expect("client-cpu", Doubt, |run| {
+        summary(run).client.stall_max_ms = 2500.0
+    });
+    expect("client-cpu", Doubt, |run| {
+        series(run, "client.page_faults.major", &[50.0; 30]);
+    });
+    expect("client-cpu", Doubt, |run| {
+        series(run, "client.descriptors", &[1000.0; 30])
+    });
+    expect("client-cpu", NotChecked, |run| {
+        drop_series(run, "client.");
+        summary(run).client.worker_busy.clear();
+    });
+}
+
+#[test]
+fn a_starved_worker_is_told_from_one_that_shares_with_its_server() {
+    let waiting = |run: &mut RunRecord| {
+        series(run, "client.worker[0].run_queue_wait", &[0.9; 30]);
+    };
+    expect("client-cpu", Pass, waiting);
+    expect("client-cpu", Doubt, |run| {
+        waiting(run);
+        series(run, "host.others.cpu", &[0.8; 30]);
+    });
+    expect("client-cpu", Doubt, |run| {
+        waiting(run);
+        fact(run, "server.same_host", "no");
+    });
+    expect("client-cpu", Doubt, |run| {
+        waiting(run);
+        series(run, "host.cgroup.cpu_throttled", &[40.0; 30]);
+    });
+}
+
+#[test]
+fn the_schedules_lag_is_a_small_part_of_the_response_times() {
+    let mut run = open_loop(30, 500.0, 3);
+    assert_eq!(of(&run, "schedule-lag").0, Pass);
+    let lag = |run: &mut RunRecord, factor: f64| {
+        let open = summary(run).open_loop.as_mut().unwrap();
+        scale(&mut open.pacing_lag, factor);
+    };
+    scale(summary(&mut run).response.as_mut().unwrap(), 10.0);
+    lag(&mut run, 300.0);
+    assert_eq!(of(&run, "schedule-lag").0, Doubt);
+    lag(&mut run, 3.0);
+    assert_eq!(of(&run, "schedule-lag").0, Refuse);
+    expect("schedule-lag", NotChecked, |_| {});
+}
+
+#[test]
+fn what_is_offered_is_achieved() {
+    let mut run = open_loop(30, 500.0, 4);
+    assert_eq!(of(&run, "offered-rate").0, Pass);
+    let open = summary(&mut run).open_loop.as_mut().unwrap();
+    open.achieved_per_s = 400.0;
+    open.backlog = 3000;
+    assert_eq!(of(&run, "offered-rate").0, Doubt);
+    let mut growing = open_loop(30, 500.0, 4);
+    for (second, interval) in growing.intervals.iter_mut().enumerate() {
+        interval.backlog = 10 * second as u64;
+    }
+    assert_eq!(of(&growing, "offered-rate").0, Doubt);
+    // A stall's queue that is served again is no overload.
+    let mut stalled = open_loop(30, 500.0, 4);
+    for second in 12..15 {
+        stalled.intervals[second].backlog = 900;
+    }
+    assert_eq!(of(&stalled, "offered-rate").0, Pass);
+    expect("offered-rate", NotChecked, |_| {});
+}
+
+#[test]
+fn arrivals_follow_the_declared_law() {
+    for seed in 0..20 {
+        assert_eq!(
+            of(&open_loop(30, 500.0, seed), "arrivals").0,
+            Pass,
+            "{seed}"
+        );
+    }
+    let declared = |run: &mut RunRecord, arrivals| {
+        let drive = run.head.drive.as_mut().unwrap();
+        drive.open_loop.as_mut().unwrap().arrivals = arrivals;
+    };
+    // Poisson arrivals are not constant, and bursts are not Poisson's.
+    let mut run = open_loop(60, 500.0, 1);
+    declared(&mut run, Arrivals::Constant);
+    assert_eq!(of(&run, "arrivals").0, Doubt);
+    let mut bursts = open_loop(60, 500.0, 1);
+    for (second, interval) in bursts.intervals.iter_mut().enumerate() {
+        interval.counters.events = if second % 4 == 0 { 1700 } else { 100 };
+    }
+    assert_eq!(of(&bursts, "arrivals").0, Doubt);
+    for interval in &mut bursts.intervals {
+        interval.counters.events = 500;
+    }
+    declared(&mut bursts, Arrivals::Constant);
+    assert_eq!(of(&bursts, "arrivals").0, Pass);
+    // A queue and events under way are no missing arrivals.
+    let mut queued = open_loop(30, 500.0, 2);
+    let moved = queued.intervals[10].counters.events;
+    queued.intervals[10].counters.events = 0;
+    queued.intervals[10].backlog = moved;
+    queued.intervals[11].counters.events += moved;
+    assert_eq!(of(&queued, "arrivals").0, Pass);
+    assert_eq!(of(&open_loop(5, 500.0, 1), "arrivals").0, NotChecked);
+}
+
+#[test]
+fn the_clock_is_fast_and_fine() {
+    expect("clock", Pass, |_| {});
+    expect("clock", Doubt, |run| fact(run, "host.clock.source", "hpet"));
+    expect("clock", Doubt, |run| {
+        fact(run, "host.clock.resolution_ns", "4000000")
+    });
+    expect("clock", NotChecked, |run| {
+        drop_fact(run, "host.clock.source")
+    });
+}
+
+#[test]
+fn sessions_workers_and_endpoints_are_served_alike() {
+    expect("fairness", Pass, |_| {});
+    expect("fairness", Doubt, |run| {
+        for session in &mut run.sessions {
+            session.events = if session.session % 2 == 0 { 3800 } else { 100 };
+        }
+    });
+    expect("fairness", Doubt, |run| run.sessions[7].events = 0);
+    expect("fairness", Doubt, |run| {
+        for session in run.sessions.iter_mut().filter(|s| s.worker == 1) {
+            session.events = session.events * 2 / 5;
+        }
+    });
+    expect("fairness", Doubt, |run| {
+        let endpoint = |name: &str, queries| EndpointSummary {
+            name: name.to_owned(),
+            queries,
+        };
+        summary(run).endpoints = vec![endpoint("a:1", 90_000), endpoint("b:1", 20_000)];
+    });
+    expect("fairness", NotChecked, |run| {
+        for session in &mut run.sessions {
+            session.events = 3;
+        }
+    });
+    expect("fairness", NotChecked, |run| run.sessions.truncate(1));
+}
+
+#[test]
+fn logs_tell_of_fairness_by_mean_and_deviation() {
+    let mut run = samples::imported();
+    summary(&mut run).fairness.events_stddev = 10.0;
+    assert_eq!(of(&run, "fairness").0, Pass);
+    let fairness = &mut summary(&mut run).fairness;
+    fairness.events_stddev = fairness.events_mean;
+    assert_eq!(of(&run, "fairness").0, Doubt);
+}
+
+#[test]
+fn every_event_is_accounted_for() {
+    expect("unserved", Pass, |_| {});
+    expect("unserved", Doubt, |run| {
+        summary(run).events_unfinished = 600
+    });
+    expect("unserved", Doubt, |run| run.summary = None);
+    expect("unserved", Pass, |run| {
+        summary(run).events_unfinished = 600;
+        run.state = dyno_core::record::RunState::Interrupted;
+    });
+    assert_eq!(of(&samples::imported(), "unserved").0, NotChecked);
+}
+
+#[test]
+fn percentiles_rest_on_enough_latencies_within_the_histogram() {
+    expect("samples", Pass, |_| {});
+    expect("samples", Doubt, |run| summary(run).service.clipped = 1);
+    expect("samples", Refuse, |run| summary(run).service.clipped = 5000);
+    expect("samples", Doubt, |run| summary(run).service.count = 80);
+    // A percentile that is withheld misleads nobody.
+    expect("samples", Pass, |run| {
+        let service = &mut summary(run).service;
+        service.count = 400;
+        service.percentiles[2].value_ms = None;
+    });
+    let shown = expect("samples", Doubt, |run| summary(run).service.count = 400);
+    assert!(shown.evidence.contains("p99"), "{}", shown.evidence);
+    expect("samples", NotChecked, |run| run.summary = None);
+}
+
+#[test]
+fn one_host_for_both_is_said_and_no_fault_in_itself() {
+    let said = expect("same-host", Pass, |_| {});
+    assert!(
+        said.evidence.contains("the generator took 0.3 cores"),
+        "{}",
+        said.evidence
+    );
+    expect("same-host", Pass, |run| fact(run, "server.same_host", "no"));
+    // A saturated host is what a closed loop makes of it.
+    expect("same-host", Pass, |run| {
+        series(run, "host.cpu.idle", &[0.0; 30]);
+        series(run, "host.cpu.iowait", &[0.0; 30]);
+    });
+    expect("same-host", Doubt, |run| {
+        series(run, "host.cpu.idle", &[0.0; 30]);
+        series(run, "host.cpu.iowait", &[0.0; 30]);
+        series(run, "client.cpu.user", &[1.2; 30]);
+    });
+    expect("same-host", NotChecked, |run| {
+        drop_fact(run, "server.same_host")
+    });
+}

@@ -1,0 +1,161 @@
+//! Each check of the machine: a run that passes, one that does not, one that cannot tell.
+
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
+use dyno_core::record::{Event, EventKind};
+
+use crate::context::Context;
+use crate::samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
+use crate::tests::{expect, made};
+
+#[test]
+fn a_cpu_that_slows_down_is_noticed() {
+    let said = expect("cpu-frequency", Pass, |_| {});
+    assert!(
+        said.evidence.contains("governor performance"),
+        "{}",
+        said.evidence
+    );
+    let falling: Vec<f64> = (0..30).map(|s| 3000.0 - 30.0 * f64::from(s)).collect();
+    expect("cpu-frequency", Doubt, |run| {
+        series(run, "host.cpu_frequency.max", &falling)
+    });
+    expect("cpu-frequency", NotChecked, |run| {
+        drop_series(run, "host.cpu_frequency")
+    });
+}
+
+#[test]
+fn what_the_host_withheld_is_noticed() {
+    expect("host-resources", Pass, |_| {});
+    for (name, value) in [
+        ("host.cpu.steal", 25.0),
+        ("host.cgroup.cpu_throttled", 30.0),
+        ("host.pressure.memory.some", 40.0),
+        ("host.swap.out", 5e6),
+    ] {
+        expect("host-resources", Doubt, |run| {
+            series(run, name, &[value; 30])
+        });
+    }
+    expect("host-resources", NotChecked, |run| {
+        for name in [
+            "host.cpu.steal",
+            "host.cgroup",
+            "host.pressure",
+            "host.swap",
+        ] {
+            drop_series(run, name);
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_and_a_burst_that_ends_are_noticed() {
+    expect("disk", Pass, |_| {});
+    expect("disk", Doubt, |run| {
+        series(run, "host.filesystem.free", &[2e9; 30])
+    });
+    let step = |high: f64, low: f64| -> Vec<f64> {
+        let noise = noisy(60, 1.0, 0.05, 4);
+        let level = |s: usize| if s < 30 { high } else { low };
+        (0..60).map(|s| level(s) * noise[s]).collect()
+    };
+    let mut run = closed(&step(1000.0, 400.0), Product::Mysql);
+    series(&mut run, "host.disk[vda].utilisation", &[98.0; 60]);
+    series(&mut run, "host.disk[vda].write_bytes", &step(2e8, 7e7));
+    series(&mut run, "host.disk[vda].write_await", &step(1.0, 5.0));
+    let finding = made(&run, &Context::default(), "disk");
+    assert_eq!(finding.outcome, Doubt, "{}", finding.evidence);
+    assert!(
+        finding.evidence.contains("vda fell from"),
+        "{}",
+        finding.evidence
+    );
+    // A disk that is asked for less does not wait longer.
+    series(&mut run, "host.disk[vda].write_await", &step(1.0, 0.5));
+    assert_eq!(made(&run, &Context::default(), "disk").outcome, Pass);
+    expect("disk", NotChecked, |run| {
+        drop_series(run, "host.disk");
+        drop_series(run, "host.filesystem");
+    });
+}
+
+#[test]
+fn a_network_that_loses_is_noticed() {
+    let seen = expect("network", Pass, |_| {});
+    assert!(seen.evidence.contains("a round trip"), "{}", seen.evidence);
+    expect("network", Doubt, |run| {
+        series(run, "host.tcp.retransmits", &[2000.0; 30])
+    });
+    expect("network", Doubt, |run| {
+        series(run, "host.network[lo].rx_drops", &[50.0; 30])
+    });
+    expect("network", NotChecked, |run| {
+        drop_series(run, "host.tcp");
+        drop_series(run, "host.network");
+    });
+}
+
+#[test]
+fn the_kernels_complaints_are_heard() {
+    let event = |at_s, text: &str| Event {
+        at_s,
+        until_s: None,
+        kind: EventKind::Note,
+        text: text.to_owned(),
+    };
+    expect("kernel-log", Pass, |_| {});
+    expect("kernel-log", Doubt, |run| {
+        run.events
+            .push(event(4.0, "kernel: I/O error, dev vda, sector 8"));
+    });
+    // A note of the user's own, and a complaint from before, are none of it.
+    expect("kernel-log", Pass, |run| {
+        run.events.push(event(4.0, "index built"));
+        run.events
+            .push(event(-60.0, "kernel: I/O error, dev vda, sector 8"));
+    });
+    let mut kills = vec![3.0; 30];
+    kills[20..].fill(4.0);
+    expect("kernel-log", Doubt, |run| {
+        series(run, "host.oom_kills", &kills)
+    });
+    expect("kernel-log", NotChecked, |run| {
+        fact(run, "host.kernel_log.readable", "no")
+    });
+    expect("kernel-log", NotChecked, |run| {
+        drop_fact(run, "host.kernel_log.readable")
+    });
+}
+
+#[test]
+fn other_processes_are_named() {
+    expect("other-processes", Pass, |_| {});
+    let seen = expect("other-processes", Doubt, |run| {
+        series(run, "host.others.cpu", &[0.9; 30]);
+        fact(run, "host.others.top", "rustc (77) 0.8 cores");
+    });
+    assert!(seen.evidence.contains("rustc (77)"), "{}", seen.evidence);
+    expect("other-processes", NotChecked, |run| {
+        drop_series(run, "host.others")
+    });
+}
+
+#[test]
+fn a_wall_clock_that_is_set_is_noticed() {
+    expect("clock-steps", Pass, |_| {});
+    let mut offsets = vec![0.1; 30];
+    offsets[17..].fill(3600.0);
+    let set = expect("clock-steps", Doubt, |run| {
+        series(run, "host.clock.step", &offsets)
+    });
+    assert!(set.evidence.contains("at 18 s"), "{}", set.evidence);
+    // A slew of a tenth of a millisecond a second goes far and is no step.
+    let slewing: Vec<f64> = (0..30).map(|s| f64::from(s) * 0.5).collect();
+    expect("clock-steps", Pass, |run| {
+        series(run, "host.clock.step", &slewing)
+    });
+    expect("clock-steps", NotChecked, |run| {
+        drop_series(run, "host.clock")
+    });
+}

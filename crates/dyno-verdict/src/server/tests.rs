@@ -1,0 +1,201 @@
+//! Each check of the server: a run that passes, one that does not, one that cannot tell.
+
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
+use dyno_core::record::{Event, EventKind, RunRecord};
+
+use crate::context::{Context, RequestedSetting};
+use crate::samples::{Product, closed, drop_fact, drop_series, fact, series, setting};
+use crate::tests::{expect, expect_with, made, summary};
+
+fn event(kind: EventKind, text: &str) -> Event {
+    Event {
+        at_s: 7.0,
+        until_s: None,
+        kind,
+        text: text.to_owned(),
+    }
+}
+
+#[test]
+fn debug_builds_are_refused() {
+    expect("server-build", Pass, |_| {});
+    expect("server-build", Refuse, |run| {
+        fact(run, "server.build", "debug")
+    });
+    expect("server-build", Refuse, |run| {
+        fact(run, "server.build", "sanitizer")
+    });
+    expect("server-build", Refuse, |run| {
+        fact(run, "server.version", "9.7.0-debug")
+    });
+    expect("server-build", Refuse, |run| {
+        setting(run, "debug_assertions", "on")
+    });
+    expect("server-build", NotChecked, |run| {
+        drop_fact(run, "server.build")
+    });
+}
+
+#[test]
+fn requested_settings_are_in_effect() {
+    let wanted = |name: &str, value: &str| RequestedSetting {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    };
+    expect_with("requested-settings", Pass, |_, context| {
+        context.requested_settings = vec![
+            wanted("innodb_buffer_pool_size", "1G"),
+            wanted("innodb_doublewrite", "1"),
+        ];
+    });
+    let wrong = expect_with("requested-settings", Doubt, |_, context| {
+        context.requested_settings = vec![
+            wanted("innodb_buffer_pool_size", "4G"),
+            wanted("innodb_flush_neighbours", "0"),
+        ];
+    });
+    let told = "innodb_flush_neighbours does not exist";
+    assert!(wrong.evidence.contains(told), "{}", wrong.evidence);
+    expect("requested-settings", NotChecked, |_| {});
+    expect_with("requested-settings", NotChecked, |run, context| {
+        context.requested_settings = vec![wanted("a", "1")];
+        run.settings.clear();
+    });
+}
+
+#[test]
+fn relaxed_durability_is_said_and_danger_is_doubted() {
+    expect("durability", Pass, |_| {});
+    let relaxed = expect("durability", Pass, |run| {
+        setting(run, "innodb_flush_log_at_trx_commit", "2");
+    });
+    assert!(
+        relaxed.evidence.contains("is relaxed"),
+        "{}",
+        relaxed.evidence
+    );
+    for (name, value) in [
+        ("innodb_doublewrite", "OFF"),
+        ("innodb_flush_method", "nosync"),
+    ] {
+        expect("durability", Doubt, |run| setting(run, name, value));
+    }
+    // Without a binary log there is nothing to sync.
+    let unlogged = expect("durability", Pass, |run| {
+        setting(run, "log_bin", "OFF");
+        setting(run, "sync_binlog", "0");
+    });
+    assert!(
+        unlogged.evidence.starts_with("Every commit"),
+        "{}",
+        unlogged.evidence
+    );
+    expect("durability", NotChecked, |run| run.settings.clear());
+    let context = Context::default();
+    let mut postgres = closed(&[1000.0; 20], Product::Postgres);
+    for (name, value, outcome) in [
+        ("synchronous_commit", "off", Pass),
+        ("full_page_writes", "off", Doubt),
+        ("fsync", "off", Doubt),
+    ] {
+        setting(&mut postgres, name, value);
+        assert_eq!(
+            made(&postgres, &context, "durability").outcome,
+            outcome,
+            "{name}"
+        );
+    }
+    let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);
+    assert_eq!(made(&sqlite, &context, "durability").outcome, Pass);
+    setting(&mut sqlite, "synchronous", "0");
+    assert_eq!(made(&sqlite, &context, "durability").outcome, Doubt);
+}
+
+#[test]
+fn connections_are_as_declared() {
+    expect("connection", Pass, |_| {});
+    let url = |run: &mut RunRecord, query: &str| {
+        let target = &mut summary(run).target;
+        target.url = format!("mysql://bench@db:3306/bench?{query}");
+    };
+    expect("connection", Doubt, |run| url(run, "sslmode=verify-full"));
+    expect("connection", Pass, |run| {
+        url(run, "sslmode=verify-full");
+        summary(run).target.tls = Some("TLSv1.3".to_owned());
+    });
+    expect("connection", Doubt, |run| {
+        url(run, "sslmode=disable");
+        summary(run).target.tls = Some("TLSv1.3".to_owned());
+    });
+    expect("connection", Doubt, |run| {
+        series(run, "db.status.com_stmt_execute", &[0.0; 30]);
+    });
+    expect("connection", Doubt, |run| {
+        run.head.argv.push("--ps-mode=disable".to_owned())
+    });
+    expect("connection", Pass, |run| {
+        run.head
+            .argv
+            .extend(["--ps-mode".to_owned(), "disable".to_owned()]);
+        series(run, "db.status.com_stmt_execute", &[0.0; 30]);
+    });
+    let sqlite = closed(&[1000.0; 20], Product::Sqlite);
+    let finding = made(&sqlite, &Context::default(), "connection");
+    assert_eq!(finding.outcome, NotChecked);
+}
+
+#[test]
+fn a_restarted_server_is_refused() {
+    expect("restarts", Pass, |_| {});
+    expect("restarts", Refuse, |run| {
+        run.events
+            .push(event(EventKind::Restart, "a new server answered"));
+    });
+    let mut uptimes: Vec<f64> = (0..30).map(|s| 900.0 + f64::from(s)).collect();
+    for (second, uptime) in uptimes.iter_mut().enumerate().skip(15) {
+        *uptime = second as f64 - 15.0;
+    }
+    expect("restarts", Refuse, |run| series(run, "db.uptime", &uptimes));
+    expect("restarts", Refuse, |run| {
+        fact(run, "server.uptime_s.end", "12")
+    });
+    expect("restarts", Doubt, |run| {
+        run.events.push(event(EventKind::Disturbance, "kill -9"));
+        run.events
+            .push(event(EventKind::Restart, "a new server answered"));
+    });
+    expect("restarts", Doubt, |run| {
+        summary(run).totals.reconnects = 500
+    });
+    let mut up = vec![1.0; 30];
+    up[3..6].fill(0.0);
+    expect("restarts", Doubt, |run| series(run, "db.up", &up));
+    expect("restarts", NotChecked, |run| {
+        drop_series(run, "db.");
+        drop_fact(run, "server.uptime_s.end");
+    });
+}
+
+#[test]
+fn settings_stay_where_they_were() {
+    let moved = |run: &mut RunRecord, name: &str, end: Option<&str>| {
+        let found = run.settings.iter_mut().find(|setting| setting.name == name);
+        found.unwrap().end = end.map(str::to_owned);
+    };
+    expect("moved-settings", Pass, |_| {});
+    expect("moved-settings", Pass, |run| {
+        moved(run, "gtid_binlog_pos", Some("0-1-900"))
+    });
+    let told = expect("moved-settings", Doubt, |run| {
+        moved(run, "max_connections", Some("500"));
+    });
+    assert!(
+        told.evidence
+            .contains("max_connections went from 151 to 500")
+    );
+    expect("moved-settings", NotChecked, |run| {
+        for setting in &mut run.settings {
+            setting.end = None;
+        }
+    });
+}

@@ -1,0 +1,177 @@
+//! Each check of time: a run that passes, one that does not, one that cannot tell.
+
+use dyno_core::finding::Finding;
+use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
+use dyno_core::record::{Event, EventKind, RunRecord};
+
+use crate::context::Context;
+use crate::samples::{Product, closed, drop_series, noisy, open_loop, series};
+use crate::tests::{expect, made};
+
+fn rated(rates: &[f64]) -> RunRecord {
+    closed(rates, Product::Mysql)
+}
+
+#[track_caller]
+fn check(run: &RunRecord, check: &str, outcome: Outcome) -> Finding {
+    let finding = made(run, &Context::default(), check);
+    assert_eq!(finding.outcome, outcome, "{}", finding.evidence);
+    finding
+}
+
+#[test]
+fn a_warm_up_that_is_too_short_shows() {
+    expect("warm-up", Pass, |_| {});
+    for seconds in [12, 30, 120] {
+        let mut rates = noisy(seconds, 1000.0, 0.04, 5);
+        rates[0] *= 0.4;
+        rates[1] *= 0.6;
+        rates[2] *= 0.8;
+        check(&rated(&rates), "warm-up", Doubt);
+    }
+    check(&rated(&[1000.0; 6]), "warm-up", NotChecked);
+    check(&rated(&[1000.0; 20]), "warm-up", Pass);
+}
+
+#[test]
+fn sessions_that_still_start_are_a_ramp() {
+    let ramp = expect("warm-up", Doubt, |run| run.intervals[0].sessions = 9);
+    assert!(ramp.evidence.contains("9 ran"), "{}", ramp.evidence);
+    // Sessions that end early at the end are not.
+    expect("warm-up", Pass, |run| run.intervals[29].sessions = 3);
+}
+
+#[test]
+fn an_endless_ramp_is_not_steady() {
+    expect("steady-state", Pass, |_| {});
+    let noise = noisy(30, 1.0, 0.05, 8);
+    let ramp: Vec<f64> = (0..30)
+        .map(|s| (600.0 + 30.0 * f64::from(s)) * noise[s as usize])
+        .collect();
+    let drifting = check(&rated(&ramp), "steady-state", Doubt);
+    assert!(
+        drifting.evidence.contains("drifts"),
+        "{}",
+        drifting.evidence
+    );
+    check(&rated(&[1000.0; 8]), "steady-state", NotChecked);
+}
+
+#[test]
+fn a_change_of_level_is_found() {
+    let mut rates = noisy(60, 1000.0, 0.04, 9);
+    for rate in &mut rates[30..] {
+        *rate *= 0.6;
+    }
+    let stepped = check(&rated(&rates), "steady-state", Doubt);
+    assert!(
+        stepped.evidence.contains("level changes by -4"),
+        "{}",
+        stepped.evidence
+    );
+    assert!(stepped.evidence.contains("at 30 s"), "{}", stepped.evidence);
+}
+
+#[test]
+fn the_latency_of_an_open_loop_must_not_drift() {
+    let mut run = open_loop(30, 500.0, 1);
+    check(&run, "steady-state", Pass);
+    for (second, interval) in run.intervals.iter_mut().enumerate() {
+        interval.percentiles[0].value_ms = Some(2.0 + second as f64);
+    }
+    let drifting = check(&run, "steady-state", Doubt);
+    assert!(
+        drifting.evidence.contains("latency drifts"),
+        "{}",
+        drifting.evidence
+    );
+}
+
+#[test]
+fn stalls_are_listed_with_what_the_server_did() {
+    expect("stalls", Pass, |_| {});
+    let mut rates = noisy(30, 1000.0, 0.05, 2);
+    rates[12..15].fill(0.0);
+    let mut run = rated(&rates);
+    let mut up = vec![1.0; 30];
+    up[12..15].fill(0.0);
+    series(&mut run, "db.up", &up);
+    let mut cpu = vec![1.1; 30];
+    cpu[12..16].fill(0.0);
+    series(&mut run, "server.cpu.user", &cpu);
+    series(&mut run, "server.cpu.system", &cpu);
+    run.events.push(Event {
+        at_s: 12.0,
+        until_s: Some(15.0),
+        kind: EventKind::Disturbance,
+        text: "the server was stopped".to_owned(),
+    });
+    let stall = check(&run, "stalls", Doubt);
+    for part in [
+        "1 stall of 3 s",
+        "from 12 s",
+        "was stopped",
+        "did not answer",
+        "no CPU",
+    ] {
+        assert!(stall.evidence.contains(part), "{part}: {}", stall.evidence);
+    }
+}
+
+#[test]
+fn recurring_stalls_have_a_period() {
+    let mut rates = noisy(2400, 1000.0, 0.05, 3);
+    for second in (40..2400).step_by(400) {
+        rates[second] = 0.0;
+    }
+    // Six single seconds are 0.25 % of the time: only their period speaks against the run.
+    let stall = check(&rated(&rates), "stalls", Doubt);
+    assert!(stall.evidence.contains("every 400 s"), "{}", stall.evidence);
+    let mut once = noisy(2400, 1000.0, 0.05, 3);
+    once[700] = 0.0;
+    check(&rated(&once), "stalls", Pass);
+}
+
+#[test]
+fn quiet_seconds_of_rare_events_are_no_stalls() {
+    check(&rated(&[3.0; 30]), "stalls", NotChecked);
+    check(&rated(&[1000.0; 4]), "stalls", NotChecked);
+}
+
+#[test]
+fn a_run_is_long_enough_for_its_mean() {
+    expect("length", Pass, |_| {});
+    let swinging: Vec<f64> = (0..24)
+        .map(|s| if s < 9 { 1700.0 } else { 300.0 })
+        .collect();
+    check(&rated(&swinging), "length", Doubt);
+    check(&rated(&[1000.0; 5]), "length", NotChecked);
+}
+
+#[test]
+fn other_load_for_a_while_is_noticed() {
+    expect("other-load", Pass, |_| {});
+    let mut others = vec![0.05; 30];
+    others[20..24].fill(0.9);
+    let seen = expect("other-load", Doubt, |run| {
+        series(run, "host.others.cpu", &others)
+    });
+    assert!(
+        seen.evidence.contains("4 in a row from 21 s"),
+        "{}",
+        seen.evidence
+    );
+    let mut moment = vec![0.05; 30];
+    moment[20] = 0.9;
+    expect("other-load", Pass, |run| {
+        series(run, "host.others.cpu", &moment)
+    });
+    expect("other-load", NotChecked, |run| {
+        drop_series(run, "host.others")
+    });
+}
+
+#[test]
+fn cycles_of_the_server_are_not_known() {
+    expect("whole-cycles", NotChecked, |_| {});
+}
