@@ -7,6 +7,7 @@ mod stalls;
 mod tests;
 
 use dyno_core::finding::Outcome;
+use dyno_stats::{ChangePoint, ChangePoints};
 
 use crate::check::{Check, Made, Threshold, doubted};
 use crate::text;
@@ -74,29 +75,29 @@ const OTHER_SAMPLES: Threshold = Threshold {
     why: "a single one is a timer's job: a log rotated, a cache tidied",
 };
 
-/// A change of level.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Change {
-    pub(crate) index: usize,
-    pub(crate) before_mean: f64,
-    pub(crate) after_mean: f64,
-}
+/// No more points than so many are searched for changes: its cost grows with their square.
+const SEARCHED: usize = 1200;
+/// No part between two changes is shorter.
+const SEGMENT: usize = 5;
 
-/// Whether the level of the second half differs from that of the first, at the one-percent level
-/// and whatever the autocorrelation.
-pub(crate) fn changes(values: &[f64]) -> Vec<Change> {
-    let (before, after) = values.split_at(values.len() / 2);
-    let differ = dyno_stats::tests::welch_correlated(before, after).is_some_and(|t| t.p < 0.01);
-    let means = dyno_stats::mean(before).zip(dyno_stats::mean(after));
-    means
-        .filter(|_| differ)
-        .map(|(before_mean, after_mean)| Change {
-            index: before.len(),
-            before_mean,
-            after_mean,
-        })
-        .into_iter()
-        .collect()
+/// Where the level of a series changed, at the one-percent level and whatever its autocorrelation.
+/// Long series are searched in means of several points.
+pub(crate) fn changes(values: &[f64]) -> Vec<ChangePoint> {
+    let step = values.len().div_ceil(SEARCHED).max(1);
+    let means: Vec<f64> = values
+        .chunks_exact(step)
+        .map(|chunk| chunk.iter().sum::<f64>() / step as f64)
+        .collect();
+    let how = ChangePoints {
+        min_segment: SEGMENT,
+        significance: 0.01,
+        ..ChangePoints::default()
+    };
+    let mut found = dyno_stats::change_points(&means, &how);
+    for change in &mut found {
+        change.index *= step;
+    }
+    found
 }
 
 fn length(view: &View) -> Made {
