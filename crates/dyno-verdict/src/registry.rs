@@ -95,3 +95,74 @@ const fn pair(number: u8, name: &'static str, title: &'static str, rule: &'stati
         make: |_| Made::not_checked("It needs a comparison with another run."),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::checks;
+    use crate::check::Check;
+    use crate::text;
+
+    const GUIDE: &str = include_str!("../../../docs/validity.md");
+
+    /// The guide's row of a check.
+    fn row(check: &Check) -> String {
+        let reasons: Vec<String> = check
+            .thresholds
+            .iter()
+            .map(|t| format!("{} {} {}: {}", t.name, text::plain(t.value), t.unit, t.why))
+            .collect();
+        format!(
+            "| {} | `{}` | {} | {} | {} |",
+            check.number,
+            check.name,
+            check.title,
+            check.rule_text(),
+            if reasons.is_empty() {
+                "–".to_owned()
+            } else {
+                reasons.join("; ")
+            }
+        )
+    }
+
+    #[test]
+    fn the_guide_tells_of_every_check_and_of_no_other() {
+        let rows: Vec<&str> = GUIDE
+            .lines()
+            .filter(|line| line.starts_with("| ") && line.contains(" | `"))
+            .collect();
+        let expected: Vec<String> = checks().iter().map(|check| row(check)).collect();
+        for row in &expected {
+            assert!(
+                rows.contains(&row.as_str()),
+                "docs/validity.md lacks this row:\n{row}"
+            );
+        }
+        assert_eq!(
+            rows.len(),
+            expected.len(),
+            "docs/validity.md has rows of checks too many"
+        );
+    }
+
+    #[test]
+    fn every_number_has_a_check_and_every_check_a_name_of_its_own() {
+        let numbers: Vec<u8> = checks().iter().map(|check| check.number).collect();
+        assert!(numbers.is_sorted());
+        assert!((1..=54).all(|number| numbers.contains(&number)));
+        for check in checks() {
+            let same = checks().iter().filter(|other| other.name == check.name);
+            assert_eq!(same.count(), 1, "{}", check.name);
+            assert!(
+                check
+                    .name
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c == '-')
+            );
+            assert!(!check.rule_text().contains('{'), "{}", check.rule_text());
+            for threshold in check.thresholds {
+                assert!(!threshold.why.is_empty() && !threshold.unit.is_empty());
+            }
+        }
+    }
+}
