@@ -191,11 +191,20 @@ impl<'a> View<'a> {
         series.points.iter().copied().filter(held).collect()
     }
 
+    /// Whether a series was observed and was 0 all the time.
+    pub(crate) fn always_zero(&self, name: &str) -> bool {
+        let names = self.run.fact("observer.always_zero").unwrap_or_default();
+        names.split_whitespace().any(|zero| zero == name)
+    }
+
     /// The mean of a series over the measurement: a rate's values weigh as much as the time that
     /// they cover of it.
     pub(crate) fn mean(&self, name: &str) -> Option<f64> {
-        let series = self.run.series(name)?;
-        self.mean_of(series)
+        match self.run.series(name) {
+            Some(series) => self.mean_of(series),
+            // A counter that never moved is kept by its name alone.
+            None => self.always_zero(name).then_some(0.0),
+        }
     }
 
     pub(crate) fn mean_of(&self, series: &Series) -> Option<f64> {

@@ -34,6 +34,7 @@ pub fn comparison(comparison: &Comparison, look: &Look) -> String {
 
 /// What the figures rest on, what differs, and what speaks against the comparison.
 fn rests(comparison: &Comparison, page: &mut Page) {
+    remarks(&comparison.metrics, page);
     page.row(
         "basis",
         Ink::Faint,
@@ -86,6 +87,26 @@ fn rests(comparison: &Comparison, page: &mut Page) {
     }
 }
 
+/// Remarks, each with the metrics that it is about.
+fn remarks(metrics: &[Metric], page: &mut Page) {
+    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    for metric in metrics.iter().filter(|metric| !metric.remark.is_empty()) {
+        match told.iter_mut().find(|(remark, _)| *remark == metric.remark) {
+            Some((_, names)) => names.push(&metric.name),
+            None => told.push((&metric.remark, vec![&metric.name])),
+        }
+    }
+    let mut label = "remarks";
+    for (remark, names) in told {
+        page.row(
+            label,
+            Ink::Faint,
+            &format!("{}: {remark}", names.join("; ")),
+        );
+        label = "";
+    }
+}
+
 fn or_dash(text: &str) -> &str {
     if text.is_empty() { "–" } else { text }
 }
@@ -121,7 +142,7 @@ fn described(side: &Side) -> String {
 
 fn metrics(metrics: &[Metric], look: &Look) -> String {
     let mut table = Table::new(&[
-        ("", Align::Left),
+        ("", Align::Whole),
         ("base", Align::Right),
         ("new", Align::Right),
         ("new/base", Align::Right),
@@ -164,7 +185,7 @@ fn metrics(metrics: &[Metric], look: &Look) -> String {
 /// What the ratio means in words, and in which colour.
 fn said(metric: &Metric) -> (Ink, String) {
     let Some(ratio) = metric.ratio.filter(|_| metric.significant) else {
-        return (Ink::Faint, metric.remark.clone());
+        return (Ink::Faint, String::new());
     };
     let better = match metric.better {
         Better::Higher => ratio > 1.0,
@@ -179,11 +200,7 @@ fn said(metric: &Metric) -> (Ink, String) {
         Some(penalty) if penalty > 0.0 => format!(", penalty {:.1} %", penalty * 100.0),
         _ => String::new(),
     };
-    let remark = match metric.remark.as_str() {
-        "" => String::new(),
-        remark => format!("; {remark}"),
-    };
-    (ink, format!("{word}{penalty}{remark}"))
+    (ink, format!("{word}{penalty}"))
 }
 
 fn chance(p: f64) -> String {

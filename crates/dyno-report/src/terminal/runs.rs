@@ -35,13 +35,13 @@ pub struct RunRow {
 pub fn runs(rows: &[RunRow], look: &Look) -> String {
     let mut table = Table::new(&[
         ("run", Align::Right),
-        ("begun (UTC)", Align::Left),
-        ("workload", Align::Left),
+        ("begun (UTC)", Align::Whole),
+        ("workload", Align::Whole),
         ("server", Align::Left),
-        ("sessions", Align::Right),
+        ("users", Align::Right),
         ("tx/s", Align::Right),
         ("p95", Align::Right),
-        ("verdict", Align::Left),
+        ("verdict", Align::Whole),
         ("note", Align::Left),
     ]);
     for row in rows {

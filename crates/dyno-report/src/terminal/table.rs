@@ -5,7 +5,10 @@ use super::look::{Ink, Look, columns, cut};
 /// How a column stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
+    /// Text that may be cut.
     Left,
+    /// Text that must not.
+    Whole,
     Right,
 }
 
@@ -62,7 +65,7 @@ impl Table {
                 }
                 let painted = look.paint(*ink, &text);
                 match align {
-                    Align::Left => line.extend([painted, pad]),
+                    Align::Left | Align::Whole => line.extend([painted, pad]),
                     Align::Right => line.extend([pad, painted]),
                 }
             }
