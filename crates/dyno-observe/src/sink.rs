@@ -84,6 +84,7 @@ pub(crate) struct Recorder {
     /// When samples were taken, for those who keep zeros back.
     times: Vec<Nanos>,
     keeps_zeros: bool,
+    is_finished: bool,
 }
 
 impl Recorder {
@@ -95,6 +96,7 @@ impl Recorder {
             values: Vec::new(),
             times: Vec::new(),
             keeps_zeros,
+            is_finished: true,
         }
     }
 
@@ -112,12 +114,18 @@ impl Recorder {
         self.at = at;
         self.values.clear();
         if self.keeps_zeros {
+            // One that was given up told nothing.
+            if !self.is_finished {
+                self.times.pop();
+            }
             self.times.push(at);
         }
+        self.is_finished = false;
     }
 
     /// Hands the sample over.
     pub(crate) fn finish(&mut self) {
+        self.is_finished = true;
         if self.values.is_empty() {
             return;
         }
@@ -134,7 +142,7 @@ impl Recorder {
             return;
         }
         if self.keeps_zeros && !slot.is_loud {
-            let since = self.times.len() - 1;
+            let since = self.times.len().saturating_sub(1);
             if value == 0.0 {
                 slot.zeros_from.get_or_insert(since);
                 return;
@@ -205,6 +213,12 @@ impl Gauge {
         Self(Slot::new(name, unit, source, SeriesKind::Gauge))
     }
 
+    /// The same for a state that is not read in every sample: its zeros are not kept back.
+    pub(crate) fn seldom(mut self) -> Self {
+        self.0.is_loud = true;
+        self
+    }
+
     pub(crate) fn put(&mut self, recorder: &mut Recorder, value: f64) {
         recorder.put(&mut self.0, value);
     }
@@ -241,6 +255,12 @@ impl Rate {
             scale,
             before: None,
         }
+    }
+
+    /// The same for a counter that is not read in every sample: its zeros are not kept back.
+    pub(crate) fn seldom(mut self) -> Self {
+        self.slot.is_loud = true;
+        self
     }
 
     /// The counter as it stands. One that went back was reset: it begins anew.

@@ -59,7 +59,7 @@ impl Mysql {
             metrics: Some(Table::default()),
             history: Gauge::new("db.innodb.history_list_length", "count", STATUS),
             has_binlog: false,
-            binlog: Gauge::new("db.binlog.size", "bytes", "SHOW BINARY LOGS"),
+            binlog: Gauge::new("db.binlog.size", "bytes", "SHOW BINARY LOGS").seldom(),
             data_directory: None,
             age_s: None,
             uptime: Gauge::new("db.uptime", "s", STATUS),

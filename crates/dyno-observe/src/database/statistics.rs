@@ -24,6 +24,14 @@ enum Series {
 }
 
 impl Column {
+    fn seldom(mut self) -> Self {
+        self.series = match self.series {
+            Series::Gauge(gauge) => Series::Gauge(gauge.seldom()),
+            Series::Rate(rate) => Series::Rate(rate.seldom()),
+        };
+        self
+    }
+
     pub(super) fn put(&mut self, recorder: &mut Recorder, value: f64) {
         match &mut self.series {
             Series::Gauge(gauge) => gauge.put(recorder, value),
@@ -177,7 +185,7 @@ fn size() -> Part {
     let expression = "pg_database_size(current_database())";
     Part {
         what: "db.database.size",
-        columns: vec![gauge("db.database.size", "bytes", source, expression)],
+        columns: vec![gauge("db.database.size", "bytes", source, expression).seldom()],
         from: "",
         is_slow: true,
     }
@@ -186,14 +194,14 @@ fn size() -> Part {
 fn tables() -> Part {
     let source = "pg_stat_user_tables";
     let sum = |column: &str| format!("coalesce(sum({column}), 0)");
-    let count = |name: &str, column: &str| gauge(name, "count", source, &sum(column));
+    let count = |name: &str, column: &str| gauge(name, "count", source, &sum(column)).seldom();
     let runs = sum("autovacuum_count");
     Part {
         what: "db.tables",
         columns: vec![
             count("db.tables.live_tuples", "n_live_tup"),
             count("db.tables.dead_tuples", "n_dead_tup"),
-            rate("db.tables.autovacuums", "count/s", source, &runs),
+            rate("db.tables.autovacuums", "count/s", source, &runs).seldom(),
         ],
         from: "FROM pg_catalog.pg_stat_user_tables",
         is_slow: true,

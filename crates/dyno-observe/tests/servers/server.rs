@@ -1,0 +1,118 @@
+//! The servers that the environment names, and throw-away ones that may be hurt.
+
+use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use dyno_core::Target;
+use dyno_drivers::Control;
+use tempfile::TempDir;
+use xtask::servers::{Kind, Options, Server as Process, initialize};
+
+/// How long an answer may take on a busy machine before a test fails.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that takes its administrator without a password, on 127.0.0.1.
+#[derive(Clone, Copy)]
+pub struct Server {
+    pub kind: Kind,
+    pub port: u16,
+}
+
+impl Server {
+    /// The one that the environment names.
+    pub fn of(kind: Kind) -> Self {
+        let name = format!("DYNO_TEST_{}_TCP", kind.tag().to_uppercase());
+        let place = std::env::var(&name).unwrap_or_else(|_| panic!("set {name}"));
+        let (_, port) = place.rsplit_once(':').expect("127.0.0.1:PORT");
+        let port = port.parse().expect("a port");
+        Self { kind, port }
+    }
+
+    /// Its administrator.
+    pub fn user(self) -> &'static str {
+        match self.kind {
+            Kind::Mariadb | Kind::Mysql => "root",
+            Kind::Postgres => "postgres",
+        }
+    }
+
+    /// The administrator's URL, by TCP.
+    pub fn url(self) -> String {
+        self.url_of(self.user(), "")
+    }
+
+    /// A user's URL, by TCP, with parameters.
+    pub fn url_of(self, user: &str, parameters: &str) -> String {
+        let (scheme, database) = match self.kind {
+            Kind::Mariadb | Kind::Mysql => ("mysql", ""),
+            Kind::Postgres => ("postgres", "postgres"),
+        };
+        let port = self.port;
+        format!("{scheme}://{user}@127.0.0.1:{port}/{database}{parameters}")
+    }
+
+    /// The administrator's connection.
+    pub fn control(self) -> Control {
+        let target = Target::parse(&self.url()).unwrap();
+        let connector = dyno_drivers::connector(&target).unwrap();
+        Control::connect(connector.as_ref(), PATIENCE).unwrap()
+    }
+
+    /// Runs a statement as the administrator: the first field of its first row.
+    pub fn execute(self, sql: &str) -> Option<String> {
+        let rows = self.control().query(sql, PATIENCE);
+        let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        rows.into_iter().next()?.into_iter().next()?
+    }
+}
+
+/// A server of a test's own, discarded with its files at the test's end.
+pub struct PrivateServer {
+    process: Process,
+    // Dropped after the server, which works in it.
+    _files: TempDir,
+}
+
+impl PrivateServer {
+    /// Starts one with these arguments.
+    pub fn start(kind: Kind, arguments: &[&str]) -> Self {
+        let mut builder = tempfile::Builder::new();
+        // The server's user must be able to enter; the name must leave room for a socket's path.
+        let open_to_all = std::fs::Permissions::from_mode(0o755);
+        builder.prefix("dyno-").permissions(open_to_all);
+        let files = builder.tempdir().expect("a temporary folder");
+        let options = Options {
+            arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
+            dies_with_thread: true,
+        };
+        let process = initialize(kind, &files.path().join(kind.tag()))
+            .and_then(|ready| ready.launch(options))
+            .unwrap_or_else(|error| panic!("no private {kind}: {error:#}"));
+        Self {
+            process,
+            _files: files,
+        }
+    }
+
+    pub fn server(&self) -> Server {
+        Server {
+            kind: self.kind(),
+            port: self.port(),
+        }
+    }
+}
+
+impl Deref for PrivateServer {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl DerefMut for PrivateServer {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
+}

@@ -1,0 +1,241 @@
+//! What there is to be seen of each database.
+
+use xtask::servers::Kind;
+
+use crate::seen::Seen;
+use crate::server::{PrivateServer, Server};
+
+/// Of every server on this host, whatever it is.
+const EVERYWHERE: [&str; 8] = [
+    "db.up",
+    "db.round_trip",
+    "db.uptime",
+    "server.cpu.user",
+    "server.memory.rss",
+    "server.io.write_bytes",
+    "server.context_switches.voluntary",
+    "data.total",
+];
+
+fn of_kind(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Mariadb => &[
+            "db.status.threads_connected",
+            "db.status.questions",
+            "db.innodb.buffer_pool_pages_total",
+            "data.redo",
+        ],
+        Kind::Mysql => &[
+            "db.status.threads_connected",
+            "db.status.bytes_sent",
+            "db.innodb.buffer_pool_pages_total",
+            "db.binlog.size",
+            "data.undo",
+        ],
+        Kind::Postgres => &[
+            "db.backends",
+            "db.database.xact_commit",
+            "db.database.size",
+            "data.redo",
+        ],
+    }
+}
+
+#[test]
+fn each_server_is_seen_whole_and_no_secret_is_told() {
+    for kind in Kind::ALL {
+        let secret = match kind {
+            Kind::Postgres => "primary_conninfo=host=nowhere password=sesame",
+            _ => "--report-password=sesame",
+        };
+        let arguments: &[&str] = match kind {
+            Kind::Postgres => &["-c", secret],
+            _ => &[secret],
+        };
+        let private = PrivateServer::start(kind, arguments);
+        let server = private.server();
+        let mut seen = Seen::start(&server.url());
+        let wanted: Vec<&str> = [&EVERYWHERE, of_kind(kind)].concat();
+        seen.until(&format!("{kind}: {wanted:?}"), |seen| {
+            wanted.iter().all(|name| seen.values.contains_key(*name))
+        });
+        // The kernel's evidence leads to the very process that the test started.
+        assert_eq!(
+            seen.facts["server.same_host"],
+            "yes",
+            "{kind}: {}",
+            seen.told()
+        );
+        assert_eq!(
+            seen.facts["server.pid"],
+            private.pid().to_string(),
+            "{kind}"
+        );
+        assert_eq!(seen.facts["server.build"], "release", "{kind}");
+        assert!(seen.last("server.memory.rss").unwrap() > 1e6, "{kind}");
+        assert_eq!(seen.last("db.up"), Some(1.0), "{kind}");
+        assert_eq!(seen.facts["server.threads_connected.start"], "0", "{kind}");
+        let cost = seen.stop();
+        assert_eq!(cost.missed, 0, "{kind}: {cost:?}");
+        // Both ends.
+        for name in [
+            "server.uptime_s.start",
+            "server.uptime_s.end",
+            "server.commits.end",
+        ] {
+            assert!(
+                seen.facts.contains_key(name),
+                "{kind} {name}: {}",
+                seen.told()
+            );
+        }
+        let setting = ("max_connections".to_owned(), true);
+        assert!(seen.settings.contains_key(&setting), "{kind}");
+        assert_eq!(
+            seen.facts.get("server.version"),
+            version(server).as_ref(),
+            "{kind}"
+        );
+        let hidden = match kind {
+            Kind::Postgres => "primary_conninfo",
+            _ => "report_password",
+        };
+        assert_eq!(
+            seen.settings[&(hidden.to_owned(), false)],
+            "(hidden)",
+            "{kind}"
+        );
+        let everything = format!("{}{:?}", seen.told(), seen.settings);
+        assert!(!everything.contains("sesame"), "{kind}");
+    }
+}
+
+fn version(server: Server) -> Option<String> {
+    let sql = match server.kind {
+        Kind::Postgres => "SHOW server_version",
+        _ => "SELECT @@version",
+    };
+    server.execute(sql)
+}
+
+#[test]
+fn rates_are_those_of_the_server() {
+    for kind in Kind::ALL {
+        let server = Server::of(kind);
+        let mut seen = Seen::start(&server.url());
+        let (name, commits) = match kind {
+            Kind::Postgres => ("db.database.tup_returned", 1),
+            _ => ("db.status.com_do", 40),
+        };
+        seen.until("the first samples", |seen| seen.count("db.up") > 2);
+        for _ in 0..commits {
+            match kind {
+                Kind::Postgres => {
+                    server.execute("SELECT count(*) FROM generate_series(1, 3), pg_class");
+                }
+                _ => drop(server.execute("DO 1")),
+            }
+        }
+        seen.until(name, |seen| seen.last(name).is_some());
+        // Rates times the time between are what was done: zeros before it included.
+        if kind != Kind::Postgres {
+            seen.until("40 statements", |seen| {
+                let values = &seen.values[name];
+                let done: f64 = values
+                    .windows(2)
+                    .map(|pair| pair[1].1 * (pair[1].0 - pair[0].0) as f64 / 1e9)
+                    .sum();
+                (39.0..45.0).contains(&done)
+            });
+        }
+        seen.stop();
+    }
+}
+
+#[test]
+fn a_user_with_few_rights_sees_less_and_is_told_what_is_missing() {
+    for kind in Kind::ALL {
+        let server = Server::of(kind);
+        let user = format!("few_{}", std::process::id());
+        let (create, drop) = match kind {
+            Kind::Postgres => (
+                format!("CREATE ROLE {user} LOGIN"),
+                format!("DROP ROLE {user}"),
+            ),
+            _ => (
+                format!("CREATE USER '{user}'@'127.0.0.1' IDENTIFIED BY ''"),
+                format!("DROP USER '{user}'@'127.0.0.1'"),
+            ),
+        };
+        server.execute(&create);
+        let mut seen = Seen::start(&server.url_of(&user, ""));
+        seen.until("samples", |seen| {
+            seen.count("db.up") > 3 && seen.count("db.round_trip") > 3
+        });
+        seen.stop();
+        server.execute(&drop);
+        assert_eq!(seen.last("db.up"), Some(1.0), "{kind}: {}", seen.told());
+        let (gap, needed) = match kind {
+            Kind::Postgres => ("db.backends", "GRANT pg_monitor"),
+            _ => ("db.innodb", "GRANT PROCESS"),
+        };
+        let why = seen.gaps.get(gap);
+        assert!(
+            why.is_some_and(|why| why.contains(needed)),
+            "{kind}: {}",
+            seen.told()
+        );
+        let still = match kind {
+            Kind::Postgres => "db.backends",
+            _ => "db.status.threads_connected",
+        };
+        assert!(seen.count(still) > 2, "{kind}: {}", seen.told());
+    }
+}
+
+#[test]
+fn tls_is_told_and_used() {
+    for kind in Kind::ALL {
+        let server = Server::of(kind);
+        let ca = std::env::var("DYNO_TEST_TLS_CA").expect("set DYNO_TEST_TLS_CA");
+        let parameters = format!("?sslmode=verify-full&sslrootcert={ca}");
+        let mut seen = Seen::start(&server.url_of(server.user(), &parameters));
+        seen.until("samples", |seen| seen.count("db.round_trip") > 2);
+        seen.stop();
+        let tls = &seen.facts["client.tls"];
+        assert!(tls.starts_with("TLSv1"), "{kind}: {tls}");
+        assert_eq!(seen.facts["server.same_host"], "yes", "{kind}");
+    }
+}
+
+#[test]
+fn an_sqlite_file_is_seen_from_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("seen.db");
+    let url = format!("sqlite:{}", file.display());
+    let target = dyno_core::Target::parse(&url).unwrap();
+    let connector = dyno_drivers::connector(&target).unwrap();
+    let patience = std::time::Duration::from_secs(30);
+    let mut control = dyno_drivers::Control::connect(connector.as_ref(), patience).unwrap();
+    control
+        .query("CREATE TABLE t (a INTEGER)", patience)
+        .unwrap();
+    control.query("INSERT INTO t VALUES (1)", patience).unwrap();
+    let mut seen = Seen::start(&url);
+    seen.until("sizes", |seen| seen.count("db.file.size") > 2);
+    seen.stop();
+    assert!(
+        seen.last("db.file.size").unwrap() >= 4_096.0,
+        "{}",
+        seen.told()
+    );
+    for at_end in [false, true] {
+        let setting = ("journal_mode".to_owned(), at_end);
+        assert!(seen.settings.contains_key(&setting), "{}", seen.told());
+    }
+    assert!(seen.gaps.contains_key("db.page_cache"));
+    assert!(
+        !seen.values.contains_key("db.up"),
+        "an embedded database is not up or down"
+    );
+}
