@@ -1,0 +1,195 @@
+//! What a chart shows, as the page's script reads it. How it looks is for the script to say.
+
+use serde::{Serialize, Serializer};
+
+/// A chart.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Chart {
+    /// Lines in time.
+    Time(Time),
+    /// Latencies in time as shades.
+    Heat(Choice<Heat>),
+    /// A histogram.
+    Distribution(Choice<Distribution>),
+    /// Box plots, one per run.
+    Boxes(Boxes),
+    /// Every sample as a dot, one column per run.
+    Jitter(Jitter),
+}
+
+/// One of several that the reader picks from, the first at first.
+#[derive(Serialize)]
+pub(super) struct Choice<T> {
+    /// With their names.
+    pub(super) of: Vec<(String, T)>,
+}
+
+/// Lines in time, over the whole run.
+#[derive(Default, Serialize)]
+pub(super) struct Time {
+    /// Which run's marks and extent it has.
+    pub(super) run: usize,
+    /// The left and perhaps the right axis.
+    pub(super) axes: Vec<Axis>,
+    /// The lines.
+    pub(super) lines: Vec<Line>,
+    /// Whether it has a slider to choose a part of the time.
+    pub(super) slider: bool,
+}
+
+/// A value axis.
+#[derive(Serialize)]
+pub(super) struct Axis {
+    /// What it measures.
+    pub(super) name: String,
+    /// In which unit, as in `SeriesKey::unit`.
+    pub(super) unit: String,
+    /// Where it ends, if that is known.
+    pub(super) max: Option<f64>,
+    /// Whether it is logarithmic.
+    pub(super) log: bool,
+}
+
+impl Axis {
+    pub(super) fn new(name: &str, unit: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            max: None,
+            log: false,
+        }
+    }
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Look {
+    Line,
+    Area,
+    Stack,
+}
+
+/// One line.
+#[derive(Serialize)]
+pub(super) struct Line {
+    /// In the legend.
+    pub(super) name: String,
+    /// The number of its axis.
+    pub(super) axis: usize,
+    /// The number of its times in the page's pool.
+    pub(super) x: usize,
+    /// Its values.
+    pub(super) y: Vec<Compact>,
+    /// How it is drawn.
+    pub(super) look: Look,
+    /// The number of its colour in the palette.
+    pub(super) colour: usize,
+}
+
+/// Latencies in time: how many fell into which row in which column.
+#[derive(Serialize)]
+pub(super) struct Heat {
+    /// Which run.
+    pub(super) run: usize,
+    /// The bounds of columns: start and end of each, in seconds.
+    pub(super) columns: Vec<(Compact, Compact)>,
+    /// The bounds of rows in milliseconds, one more than rows.
+    pub(super) rows: Vec<Compact>,
+    /// Column, row, operations per second; and again.
+    pub(super) cells: Vec<Compact>,
+}
+
+/// A histogram over logarithmic and one over linear buckets.
+#[derive(Serialize)]
+pub(super) struct Distribution {
+    /// From, to (ms), count; and again.
+    pub(super) logarithmic: Vec<Compact>,
+    /// From, to (ms), count; and again. Ends where few are left.
+    pub(super) linear: Vec<Compact>,
+    /// The modes.
+    pub(super) modes: Vec<Mode>,
+    /// Percentiles: name and milliseconds.
+    pub(super) percentiles: Vec<(String, Compact)>,
+}
+
+/// A hump of a distribution.
+#[derive(Serialize)]
+pub(super) struct Mode {
+    pub(super) name: String,
+    pub(super) at_ms: Compact,
+    pub(super) from_ms: Compact,
+    pub(super) to_ms: Compact,
+}
+
+/// Box plots.
+#[derive(Serialize)]
+pub(super) struct Boxes {
+    pub(super) axis: Axis,
+    /// Per run: lower whisker, lower quartile, median, upper quartile, upper whisker.
+    pub(super) boxes: Vec<[Compact; 5]>,
+    /// Per run: what lies beyond the whiskers.
+    pub(super) outliers: Vec<Vec<Compact>>,
+}
+
+/// Dots.
+#[derive(Serialize)]
+pub(super) struct Jitter {
+    pub(super) axis: Axis,
+    /// Per run.
+    pub(super) samples: Vec<Vec<Compact>>,
+}
+
+/// A number with five significant digits, written as short as JSON allows; no number is `null`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Compact(pub(super) f64);
+
+impl Serialize for Compact {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        const WHOLE_MAX: f64 = 9_007_199_254_740_992.0; // 2^53
+        if !self.0.is_finite() {
+            return to.serialize_none();
+        }
+        let value = rounded(self.0);
+        if value.fract() == 0.0 && value.abs() < WHOLE_MAX {
+            to.serialize_i64(value as i64)
+        } else {
+            to.serialize_f64(value)
+        }
+    }
+}
+
+/// Five significant digits, but never fewer than all before the point of a number below a million.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    let decimals = (4 - magnitude).max(if magnitude < 6 { 0 } else { -15 });
+    if decimals >= 0 {
+        let factor = 10_f64.powi(decimals.min(15));
+        (value * factor).round() / factor
+    } else {
+        let factor = 10_f64.powi(-decimals);
+        (value / factor).round() * factor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let text = |value| serde_json::to_string(&Compact(value)).unwrap();
+        assert_eq!(text(0.0), "0");
+        assert_eq!(text(1.0), "1");
+        assert_eq!(text(0.000_123_456_78), "0.00012346");
+        assert_eq!(text(12.345_678), "12.346");
+        assert_eq!(text(-654_321.7), "-654322");
+        assert_eq!(text(12_345_678_901.0), "12346000000");
+        assert_eq!(text(f64::NAN), "null");
+        assert_eq!(text(f64::INFINITY), "null");
+    }
+}

@@ -1,0 +1,271 @@
+//! The database's own counters, and the size of its data.
+
+use std::collections::BTreeMap;
+
+use dyno_core::record::Series;
+use dyno_stats::describe;
+
+use super::chart::{Chart, Time};
+use super::figures;
+use super::markup::{Text, slug};
+use super::observed::{Plot, plot};
+use super::page::{Caption, Counter, CounterSet, Page, put};
+use super::run::View;
+use super::thin::{Keep, thin};
+
+/// Points of all counters together: some servers have five hundred.
+const POINTS_ALL_MAX: usize = 150_000;
+
+/// Drawn at first, those of them that are there.
+const PICKED: [&str; 6] = [
+    "db.status.innodb_row_lock_waits",
+    "db.status.innodb_buffer_pool_reads",
+    "db.status.innodb_buffer_pool_pages_dirty",
+    "db.database.blks_read",
+    "db.backends.waiting",
+    "db.wal.size",
+];
+
+/// Writes the sections on counters and on size.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    counters(page, view);
+    size(page, view);
+}
+
+fn counters(page: &mut Page, view: &View<'_>) {
+    page.section(view, "database", "Database counters");
+    let all: Vec<&Series> = (view.run.series.iter())
+        .filter(|series| series.key.name.starts_with("db."))
+        .collect();
+    if all.is_empty() {
+        page.nothing(&view.why_not("db."));
+        page.end_section();
+        return;
+    }
+    let moving = |series: &&&Series| series.points.iter().any(|(_, value)| *value != 0.0);
+    let moved: Vec<&Series> = all.iter().filter(moving).copied().collect();
+    let still: Vec<&str> = all
+        .iter()
+        .filter(|s| !moving(s))
+        .map(|s| s.key.name.as_str())
+        .collect();
+    let box_id = view.id("counters");
+    put!(
+        page,
+        "<div class=\"counters\" id=\"{box_id}\" data-counters=\"{}\" data-chart-id=\"{}\">",
+        view.index,
+        view.id("picked")
+    );
+    let caption = Caption {
+        id: "picked",
+        title: "Counters picked below",
+        about: "Press a counter's name below to draw it; eight at most, of two units at most.",
+        source: "the server's own counters, each by its name; lowest and highest of each part \
+            where there are too many samples to draw",
+        size: "",
+    };
+    page.figure(
+        view,
+        &caption,
+        Chart::Time(Time {
+            run: view.index,
+            ..Time::default()
+        }),
+    );
+    families(page, view, &box_id, &moved);
+    put!(page, "</div>");
+    if !still.is_empty() {
+        put!(
+            page,
+            "<details class=\"panel\"><summary>{} counters stayed at zero</summary><p \
+                class=\"mono source\">{}</p></details>",
+            still.len(),
+            Text(still.join(", "))
+        );
+    }
+    page.end_section();
+}
+
+fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
+    let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (number, series) in moved.iter().enumerate() {
+        families
+            .entry(family(&series.key.name))
+            .or_default()
+            .push(number);
+    }
+    let mut set = CounterSet {
+        run: view.index,
+        series: Vec::new(),
+    };
+    let points_max = (POINTS_ALL_MAX / moved.len().max(1)).clamp(120, 480);
+    for series in moved {
+        let thin = thin(&series.points, points_max, Keep::Extremes);
+        set.series.push(Counter {
+            name: short(&series.key.name).to_owned(),
+            unit: series.key.unit.clone(),
+            x: page.times(&thin),
+            y: thin.values(),
+        });
+    }
+    page.add_counters(set);
+    put!(
+        page,
+        "<div class=\"panel\"><div class=\"filter\" data-filter=\"{box_id}\"><label>Filter <input \
+            type=\"search\" placeholder=\"words of a name\"></label><output></output></div>"
+    );
+    for (name, members) in families {
+        let open = members
+            .iter()
+            .any(|&number| PICKED.contains(&moved[number].key.name.as_str()));
+        put!(
+            page,
+            "<details class=\"family\" id=\"{box_id}-{}\"{}><summary>{} \
+                <small>{}</small></summary>",
+            slug(&name),
+            if open { " open" } else { "" },
+            Text(&name),
+            members.len()
+        );
+        put!(page, "");
+        page.table(&[
+            "counter", "course", "#mean", "#median", "#min", "#max", "source",
+        ]);
+        for number in members {
+            row(page, number, moved[number]);
+        }
+        put!(page, "</tbody></table></div></details>");
+    }
+    put!(
+        page,
+        "<p class=\"source\">Over the measurement, without the warm-up. Counters are rates, \
+            states are as they were at each sample.</p></div>\n"
+    );
+}
+
+fn row(page: &mut Page, number: usize, series: &Series) {
+    let name = &series.key.name;
+    let pressed = PICKED.contains(&name.as_str());
+    let measured: Vec<f64> = (series.points.iter())
+        .filter(|(at_s, value)| *at_s > 0.0 && value.is_finite())
+        .map(|(_, value)| *value)
+        .collect();
+    let described = describe(&measured);
+    let cell = |value: Option<f64>| Text(figures::maybe(value, &series.key.unit));
+    put!(
+        page,
+        "<tr><td><button type=\"button\" class=\"pick\" data-series=\"{number}\" \
+            aria-pressed=\"{pressed}\">{}</button></td><td class=\"spark\" \
+            data-series=\"{number}\"></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
+            class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"why\">{}</td></tr>",
+        Text(short(name)),
+        cell(described.map(|d| d.mean)),
+        cell(described.map(|d| d.median)),
+        cell(described.map(|d| d.min)),
+        cell(described.map(|d| d.max)),
+        Text(&series.key.source)
+    );
+}
+
+/// A counter's name without what all of them have.
+fn short(name: &str) -> &str {
+    let name = name.strip_prefix("db.").unwrap_or(name);
+    name.strip_prefix("status.").unwrap_or(name)
+}
+
+/// The family of a counter: `com`, `innodb_buffer_pool`, `wal`.
+fn family(name: &str) -> String {
+    let (status, name) = (name.starts_with("db.status."), short(name));
+    if !status {
+        let family = name.split_once('.').map_or("server", |(family, _)| family);
+        return family.to_owned();
+    }
+    let mut parts = name.split('_');
+    let first = parts.next().unwrap_or(name);
+    let second = parts.next().unwrap_or_default();
+    let third = parts.next();
+    match (first, second, third) {
+        ("innodb", "buffer", Some(_)) => "innodb_buffer_pool".to_owned(),
+        ("innodb" | "performance" | "table" | "aria" | "rocksdb", second, Some(_)) => {
+            format!("{first}_{second}")
+        }
+        _ => first.to_owned(),
+    }
+}
+
+/// Bytes on disk by class.
+fn size(page: &mut Page, view: &View<'_>) {
+    page.section(view, "size", "Size of the data");
+    let files = Plot {
+        id: "data-size",
+        title: "Allocated bytes by class",
+        about: "What the files of the data directory take on disk, every ten seconds.",
+        axis: "allocated",
+        lines: &[
+            ("data.data", "data", 0),
+            ("data.redo", "redo log, WAL", 1),
+            ("data.binlog", "binary log", 3),
+            ("data.undo", "undo", 5),
+            ("data.temp", "temporary", 4),
+            ("data.other", "other", 6),
+        ],
+        stacked: true,
+        max: None,
+        size: "",
+    };
+    if plot(page, view, &files) {
+        growth(page, view);
+    }
+    page.end_section();
+}
+
+fn growth(page: &mut Page, view: &View<'_>) {
+    let Some(total) = view.run.series("data.total") else {
+        return;
+    };
+    let (Some(first), Some(last)) = (total.points.first(), total.points.last()) else {
+        return;
+    };
+    let most = total
+        .points
+        .iter()
+        .map(|(_, bytes)| *bytes)
+        .fold(0.0, f64::max);
+    let ratio = (first.1 > 0.0).then(|| most / first.1);
+    let events: u64 = view
+        .run
+        .intervals
+        .iter()
+        .map(|interval| interval.counters.events)
+        .sum();
+    let per_million = (events > 0).then(|| (last.1 - first.1) / events as f64 * 1e6);
+    put!(
+        page,
+        "<div class=\"panel\"><dl class=\"facts\"><dt>First, last, largest</dt><dd>{}, {}, \
+            {}</dd><dt>Largest / first</dt><dd>{}</dd><dt>Growth per million \
+            events</dt><dd>{}</dd></dl><p class=\"source\">Source: data.total, events of all \
+            intervals, the warm-up included.</p></div>\n",
+        figures::value(first.1, "bytes"),
+        figures::value(last.1, "bytes"),
+        figures::value(most, "bytes"),
+        figures::maybe(ratio, "ratio"),
+        figures::maybe(per_million, "bytes")
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::family;
+
+    #[test]
+    fn families_hold_together() {
+        assert_eq!(family("db.status.com_select"), "com");
+        assert_eq!(
+            family("db.status.innodb_buffer_pool_reads"),
+            "innodb_buffer_pool"
+        );
+        assert_eq!(family("db.status.innodb_row_lock_waits"), "innodb_row");
+        assert_eq!(family("db.wal.bytes"), "wal");
+        assert_eq!(family("db.up"), "server");
+    }
+}

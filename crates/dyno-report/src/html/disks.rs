@@ -1,0 +1,103 @@
+//! The disks that were observed.
+
+use super::markup::slug;
+use super::observed::{PLAIN, Plot, devices, plot};
+use super::page::{Page, put};
+use super::run::View;
+
+/// A chart of one disk.
+struct Chart {
+    id: &'static str,
+    title: &'static str,
+    about: &'static str,
+    axis: &'static str,
+    /// The end of a series' name, its name in the legend, the number of its colour.
+    lines: &'static [(&'static str, &'static str, usize)],
+    max: Option<f64>,
+}
+
+const CHARTS: [Chart; 4] = [
+    Chart {
+        id: "bytes",
+        title: "bytes",
+        about: "Bytes read and written.",
+        axis: "bytes",
+        lines: &[("read_bytes", "read", 0), ("write_bytes", "written", 1)],
+        max: None,
+    },
+    Chart {
+        id: "requests",
+        title: "requests",
+        about: "Requests completed.",
+        axis: "requests",
+        lines: &[("reads", "reads", 0), ("writes", "writes", 1)],
+        max: None,
+    },
+    Chart {
+        id: "await",
+        title: "time per request",
+        about: "Mean time of a request, its wait in the queue included.",
+        axis: "time",
+        lines: &[("read_await", "read", 0), ("write_await", "write", 1)],
+        max: None,
+    },
+    Chart {
+        id: "queue",
+        title: "queue",
+        about: "Requests in the queue or under way, on average.",
+        axis: "requests",
+        lines: &[("queue", "queue", 5)],
+        max: None,
+    },
+];
+
+const UTILISATION: Chart = Chart {
+    id: "utilisation",
+    title: "utilisation",
+    about: "Share of the time with a request under way. A disk that serves many at once is not \
+            full at 100 %.",
+    axis: "share of the time",
+    lines: &[("utilisation", "utilisation", 3)],
+    max: Some(100.0),
+};
+
+/// Writes the section on disks.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    page.section(view, "disks", "Disks");
+    let disks = devices(view, "host.disk");
+    if disks.is_empty() {
+        let why = view.why_not("host.disk");
+        page.nothing(&format!("No disk did anything that was seen. {why}"));
+    }
+    for disk in disks {
+        for two in CHARTS.chunks(2) {
+            put!(page, "<div class=\"pair\">");
+            for chart in two {
+                draw(page, view, &disk, chart);
+            }
+            put!(page, "</div>");
+        }
+        draw(page, view, &disk, &UTILISATION);
+    }
+    page.end_section();
+}
+
+fn draw(page: &mut Page, view: &View<'_>, disk: &str, chart: &Chart) {
+    let name = |end: &str| format!("host.disk[{disk}].{end}");
+    let names: Vec<String> = chart.lines.iter().map(|(end, ..)| name(end)).collect();
+    let named = names.iter().zip(chart.lines);
+    let lines: Vec<(&str, &str, usize)> = named
+        .map(|(name, (_, legend, colour))| (name.as_str(), *legend, *colour))
+        .collect();
+    let wanted = Plot {
+        id: &format!("disk-{}-{}", slug(disk), chart.id),
+        title: &format!("{disk}: {}", chart.title),
+        about: chart.about,
+        axis: chart.axis,
+        lines: &lines,
+        max: chart.max,
+        size: "short",
+        ..PLAIN
+    };
+    plot(page, view, &wanted);
+}

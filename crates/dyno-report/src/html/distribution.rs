@@ -1,0 +1,226 @@
+//! The distribution of latencies with its modes.
+
+use dyno_core::summary::LatencySummary;
+use dyno_stats::modes::{Modes, modes, regrid};
+use hdrhistogram::Histogram;
+
+use super::chart::{Chart, Choice, Compact, Distribution, Mode};
+use super::figures;
+use super::latency::whole;
+use super::markup::Text;
+use super::page::{Caption, Page, put};
+use super::run::View;
+use crate::number;
+
+/// Logarithmic buckets per factor of ten.
+const PER_DECADE: f64 = 32.0;
+/// Linear buckets.
+const LINEAR: usize = 120;
+/// Linear buckets end where this share lies beyond.
+const LINEAR_SHARE: f64 = 0.998;
+const NS_PER_MS: f64 = 1e6;
+/// A smaller hump is in the table only.
+const MARKED_SHARE: f64 = 0.01;
+
+/// A bucket in milliseconds.
+type Bucket = dyno_stats::modes::Bucket;
+
+/// A distribution and the humps in it.
+struct Shape {
+    name: String,
+    chart: Distribution,
+    modes: Vec<dyno_stats::modes::Mode>,
+}
+
+/// Writes the section on the distribution.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    page.section(view, "distribution", "Distribution of latency");
+    let shapes = shapes(view);
+    if shapes.is_empty() {
+        page.nothing("There is no distribution: no event ended, or none was recorded.");
+        page.end_section();
+        return;
+    }
+    let caption = Caption {
+        id: "distribution",
+        title: if view.is_open() {
+            "Response times of the whole run"
+        } else {
+            "Latencies of the whole run"
+        },
+        about: "How many events took how long. Dashed: percentiles. Solid: humps, each a way to \
+            be served, with its share of the events (those below 1 % are in the table only).",
+        source: "the run's total histogram; humps after smoothing by 1.5 buckets of 1.8 %",
+        size: "tall",
+    };
+    let mut choices = Vec::new();
+    let mut humps = Vec::new();
+    for shape in shapes {
+        choices.push((shape.name.clone(), shape.chart));
+        humps.push((shape.name, shape.modes));
+    }
+    page.figure(view, &caption, Chart::Distribution(Choice { of: choices }));
+    table(page, &humps);
+    page.end_section();
+}
+
+fn shapes(view: &View<'_>) -> Vec<Shape> {
+    let mut shapes: Vec<Shape> = (view.run.operations.iter())
+        .filter_map(|operation| of_histogram(&operation.name, &whole(operation)?))
+        .collect();
+    if shapes.is_empty() {
+        shapes.extend(view.latency().and_then(of_summary));
+    }
+    shapes
+}
+
+fn of_histogram(name: &str, histogram: &Histogram<u64>) -> Option<Shape> {
+    if histogram.is_empty() {
+        return None;
+    }
+    let fine: Vec<Bucket> = (histogram.iter_recorded())
+        .map(|value| {
+            let high = value.value_iterated_to();
+            Bucket {
+                low: histogram.lowest_equivalent(high) as f64 / NS_PER_MS,
+                high: histogram.next_non_equivalent(high) as f64 / NS_PER_MS,
+                count: value.count_since_last_iteration(),
+            }
+        })
+        .collect();
+    let ms = |share: f64| histogram.value_at_quantile(share) as f64 / NS_PER_MS;
+    let high = ms(LINEAR_SHARE).max(histogram.min() as f64 / NS_PER_MS) * 1.02;
+    let step = (high / LINEAR as f64).max(1e-6);
+    let percentiles = [50.0, 95.0, 99.0].map(|p| (format!("p{p}"), Compact(ms(p / 100.0))));
+    let modes = modes(&regrid(&fine), &Modes::default());
+    let chart = Distribution {
+        logarithmic: rebin(
+            &fine,
+            |ms| (ms.max(1e-6).log10() * PER_DECADE).floor(),
+            |n| 10_f64.powf(n / PER_DECADE),
+        ),
+        linear: rebin(
+            &fine,
+            |ms| (ms / step).floor().min(LINEAR as f64),
+            |n| n * step,
+        ),
+        modes: modes
+            .iter()
+            .filter(|mode| mode.share >= MARKED_SHARE)
+            .map(marked)
+            .collect(),
+        percentiles: percentiles.to_vec(),
+    };
+    Some(Shape {
+        name: name.to_owned(),
+        chart,
+        modes,
+    })
+}
+
+/// What an imported log has: buckets of its own, which stay as they are.
+fn of_summary(latency: &LatencySummary) -> Option<Shape> {
+    if latency.buckets.is_empty() {
+        return None;
+    }
+    let fine: Vec<Bucket> = (latency.buckets.iter())
+        .map(|bucket| Bucket {
+            low: bucket.from_ms,
+            high: bucket.to_ms,
+            count: bucket.count,
+        })
+        .collect();
+    let flat = fine.iter().flat_map(|bucket| {
+        [
+            Compact(bucket.low),
+            Compact(bucket.high),
+            Compact(bucket.count as f64),
+        ]
+    });
+    let modes = modes(&regrid(&fine), &Modes::default());
+    let known = latency
+        .percentiles
+        .iter()
+        .filter_map(|p| Some((p.percent, p.value_ms?)));
+    let chart = Distribution {
+        logarithmic: flat.clone().collect(),
+        linear: flat.collect(),
+        modes: modes
+            .iter()
+            .filter(|mode| mode.share >= MARKED_SHARE)
+            .map(marked)
+            .collect(),
+        percentiles: known
+            .map(|(p, ms)| (format!("p{}", number::plain(p)), Compact(ms)))
+            .collect(),
+    };
+    Some(Shape {
+        name: "event".to_owned(),
+        chart,
+        modes,
+    })
+}
+
+/// Counts in coarser buckets: from, to, count; and again. What lies beyond the last linear bucket
+/// is left out.
+fn rebin(fine: &[Bucket], number: impl Fn(f64) -> f64, bound: impl Fn(f64) -> f64) -> Vec<Compact> {
+    let mut sums: std::collections::BTreeMap<i64, u64> = std::collections::BTreeMap::new();
+    for bucket in fine {
+        let middle = f64::midpoint(bucket.low, bucket.high);
+        *sums.entry(number(middle) as i64).or_default() += bucket.count;
+    }
+    sums.iter()
+        .flat_map(|(n, count)| {
+            let n = *n as f64;
+            [bound(n), bound(n + 1.0), *count as f64].map(Compact)
+        })
+        .collect()
+}
+
+fn marked(mode: &dyno_stats::modes::Mode) -> Mode {
+    Mode {
+        name: format!(
+            "{} · {}",
+            number::latency(mode.at),
+            figures::percent(mode.share)
+        ),
+        at_ms: Compact(mode.at),
+        from_ms: Compact(mode.from),
+        to_ms: Compact(mode.to),
+    }
+}
+
+fn table(page: &mut Page, humps: &[(String, Vec<dyno_stats::modes::Mode>)]) {
+    put!(page, "<div class=\"panel\"><h3>Humps</h3>");
+    page.table(&["operation", "#peak", "#from", "#to", "#events", "#share"]);
+    for (name, modes) in humps {
+        if modes.is_empty() {
+            put!(
+                page,
+                "<tr><td>{}</td><td class=\"why\" colspan=\"5\">no hump of at least 50 \
+                    events</td></tr>",
+                Text(name)
+            );
+        }
+        for mode in modes {
+            put!(
+                page,
+                "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
+                    class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+                Text(name),
+                number::latency(mode.at),
+                number::latency(mode.from),
+                number::latency(mode.to),
+                number::thousands(mode.count),
+                figures::percent(mode.share)
+            );
+        }
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">A hump stands 0.15 decades above the valleys \
+            beside it. Several humps often mean several ways to be served: from a cache, from \
+            memory, from a disk, after a lock. Source: total histograms of the \
+            operations.</p></div>\n"
+    );
+}

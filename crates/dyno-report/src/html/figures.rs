@@ -1,0 +1,128 @@
+//! Numbers with their units.
+
+use crate::number;
+
+/// A value in a unit of `SeriesKey::unit`, as a person reads it.
+pub(super) fn value(value: f64, unit: &str) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    match unit {
+        "bytes" => signed(value, bytes),
+        "bytes/s" => signed(value, bytes) + "/s",
+        "kb" => signed(value * 1e3, si_bytes),
+        "percent" => format!("{} %", significant(value)),
+        "ms" => signed(value, number::latency),
+        "us" => signed(value / 1e3, number::latency),
+        "s" => format!("{} s", significant(value)),
+        "count" => significant(value),
+        "count/s" => significant(value) + "/s",
+        "ratio" => significant(value),
+        "mhz" => format!("{} MHz", significant(value)),
+        other => format!("{} {other}", significant(value)),
+    }
+}
+
+/// Perhaps a value.
+pub(super) fn maybe(number: Option<f64>, unit: &str) -> String {
+    number.map_or_else(|| "–".to_owned(), |number| value(number, unit))
+}
+
+/// Four significant digits at most, thousands apart.
+pub(super) fn significant(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let text = if size >= 999.5 {
+        return if size < 1e15 {
+            let sign = if value < 0.0 { "−" } else { "" };
+            format!("{sign}{}", number::thousands(size.round() as u64))
+        } else {
+            format!("{value:.3e}")
+        };
+    } else if size >= 99.95 {
+        format!("{size:.1}")
+    } else if size >= 0.9995 {
+        format!("{size:.2}")
+    } else if size >= 0.000_995 {
+        format!("{size:.4}")
+    } else {
+        format!("{size:.2e}")
+    };
+    let short = match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    let sign = if value < 0.0 { "−" } else { "" };
+    format!("{sign}{short}")
+}
+
+/// A share of one in percent.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.001 {
+        return "< 0.001 %".to_owned();
+    }
+    let decimals = match percent {
+        _ if percent >= 99.95 => 0,
+        _ if percent >= 9.995 => 1,
+        _ if percent >= 0.0995 => 2,
+        _ => 3,
+    };
+    let text = format!("{percent:.decimals$}");
+    let short = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{short} %")
+}
+
+fn signed(value: f64, format: impl Fn(f64) -> String) -> String {
+    if value < 0.0 {
+        format!("−{}", format(-value))
+    } else {
+        format(value)
+    }
+}
+
+fn bytes(size: f64) -> String {
+    number::bytes(size.round() as u64)
+}
+
+/// In steps of a thousand, for what is given in kilobytes.
+fn si_bytes(size: f64) -> String {
+    match size {
+        _ if size < 1e3 => format!("{} B", significant(size)),
+        _ if size < 1e6 => format!("{} kB", significant(size / 1e3)),
+        _ if size < 1e9 => format!("{} MB", significant(size / 1e6)),
+        _ => format!("{} GB", significant(size / 1e9)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_units() {
+        assert_eq!(value(1536.0, "bytes"), "1.50 KiB");
+        assert_eq!(value(1536.0, "bytes/s"), "1.50 KiB/s");
+        assert_eq!(value(-3.0, "ms"), "−3.00 ms");
+        assert_eq!(value(12.0, "percent"), "12 %");
+        assert_eq!(value(288.0, "kb"), "288 kB");
+        assert_eq!(value(145.6, "us"), "146 µs");
+        assert_eq!(value(0.5, "cores"), "0.5 cores");
+        assert_eq!(value(f64::NAN, "cores"), "–");
+    }
+
+    #[test]
+    fn digits_are_few() {
+        assert_eq!(significant(1_234_567.8), "1,234,568");
+        assert_eq!(significant(-1234.0), "−1,234");
+        assert_eq!(significant(123.45), "123.5");
+        assert_eq!(significant(100.0), "100");
+        assert_eq!(significant(0.012_34), "0.0123");
+        assert_eq!(significant(0.000_012), "1.20e-5");
+    }
+}

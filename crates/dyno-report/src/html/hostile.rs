@@ -1,0 +1,127 @@
+//! Runs in which every text is an attack.
+
+use dyno_core::interval::ErrorCount;
+use dyno_core::record::{Cost, Event, EventKind, RunRecord};
+
+use super::Comparison;
+use super::samples;
+use super::tests::several;
+
+/// Ends scripts, comments, attributes and lines.
+pub(super) const HOSTILE: &str =
+    "</script><script>alert(1)</script><img src=x onerror=\"alert(2)\">'--><!--\u{2028}{{";
+
+/// Hostile text wherever a server, a script or a user could put it.
+pub(super) fn hostile(text: &str) -> (Vec<RunRecord>, Comparison) {
+    let (mut runs, mut comparison) = several();
+    for run in &mut runs {
+        head(run, text);
+        series(run, text);
+        facts(run, text);
+        said(run, text);
+    }
+    comparison.notes.push(text.into());
+    comparison.rows[0].metric = text.into();
+    comparison.rows[0].unit = text.into();
+    comparison.rows[0].remark = text.into();
+    comparison.differences[0].what = text.into();
+    comparison.differences[0].base = text.into();
+    comparison.differences[0].new = text.into();
+    (runs, comparison)
+}
+
+fn head(run: &mut RunRecord, text: &str) {
+    run.head.name = text.into();
+    run.head.note = text.into();
+    run.head.tool = text.into();
+    run.head.argv.push(text.into());
+    run.head.script_sha256 = text.into();
+    run.head.workload.name = text.into();
+    run.head
+        .workload
+        .options
+        .push((text.into(), samples::text_option(text)));
+    run.head.target.url = text.into();
+    run.head.target.product = text.into();
+    run.head.target.version = text.into();
+    run.head.target.tls = Some(text.into());
+    run.operations
+        .iter_mut()
+        .for_each(|operation| operation.name = text.into());
+}
+
+fn series(run: &mut RunRecord, text: &str) {
+    for series in &mut run.series {
+        series.key.name += text;
+        series.key.source = text.into();
+        series.key.unit = text.into();
+    }
+    // A series that a chart names, with the rest hostile.
+    let mut state = run.series[0].clone();
+    state.key.name = "host.cpu.user".into();
+    let mut disk = run.series[0].clone();
+    disk.key.name = format!("host.disk[{text}].read_bytes");
+    run.series.extend([state, disk]);
+}
+
+fn facts(run: &mut RunRecord, text: &str) {
+    run.facts.iter_mut().for_each(|fact| {
+        fact.name += text;
+        fact.value = text.into();
+        fact.source = text.into();
+    });
+    run.settings
+        .iter_mut()
+        .for_each(|setting| setting.end = Some(text.into()));
+    run.not_observed.iter_mut().for_each(|gap| {
+        gap.what += text;
+        gap.why = text.into();
+    });
+    run.events.push(Event {
+        at_s: 3.0,
+        until_s: None,
+        kind: EventKind::Note,
+        text: text.into(),
+    });
+}
+
+fn said(run: &mut RunRecord, text: &str) {
+    for finding in &mut run.findings {
+        finding.check = format!("{}{text}", finding.number);
+        finding.evidence = text.into();
+        finding.rule = text.into();
+        finding.advice = text.into();
+        finding
+            .numbers
+            .iter_mut()
+            .for_each(|number| number.name = text.into());
+        finding
+            .numbers
+            .iter_mut()
+            .for_each(|number| number.unit = text.into());
+    }
+    if let Some(summary) = &mut run.summary {
+        let error = summary.errors.values().next().unwrap().clone();
+        summary.errors.insert(
+            text.into(),
+            ErrorCount {
+                sample: text.into(),
+                ..error
+            },
+        );
+        summary.endpoints[0].name = text.into();
+        summary.warnings.push(text.into());
+        summary.limits.push(text.into());
+    }
+}
+
+/// Costs, of which the report looks for one by its name.
+pub(super) fn hostile_costs(text: &str) -> Vec<Cost> {
+    let cost = |name: &str| Cost {
+        name: name.into(),
+        value: Some(1.0),
+        unit: text.into(),
+        source: text.into(),
+    };
+    vec![cost("server CPU"), cost(text)]
+}

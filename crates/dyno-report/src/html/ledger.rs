@@ -1,0 +1,159 @@
+//! What events cost, how they were spread, what went wrong.
+
+use super::figures;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::run::View;
+use crate::number;
+
+/// Writes the sections on cost, on shares and on errors.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    costs(page, view);
+    shares(page, view);
+    errors(page, view);
+}
+
+fn costs(page: &mut Page, view: &View<'_>) {
+    page.section(view, "costs", "Cost of an event");
+    let client = view.run.summary.as_ref().map(|summary| &summary.client);
+    if view.costs.is_empty() && client.is_none() {
+        page.nothing("No cost is known: the run has neither totals nor observed series.");
+        page.end_section();
+        return;
+    }
+    put!(page, "<div class=\"panel\">");
+    page.table(&["what", "#per event", "source"]);
+    for cost in view.costs {
+        put!(
+            page,
+            "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"why\">{}</td></tr>",
+            Text(&cost.name),
+            Text(figures::maybe(cost.value, &cost.unit)),
+            Text(&cost.source)
+        );
+    }
+    if let Some(client) = client {
+        let figure = |us: f64| {
+            if us > 0.0 {
+                figures::value(us, "us")
+            } else {
+                "–".to_owned()
+            }
+        };
+        put!(
+            page,
+            "<tr><th scope=\"row\">Dyno's own CPU</th><td class=\"n\">{}</td><td \
+                class=\"why\">user and system time of the process / events</td></tr>",
+            figure(client.us_per_event)
+        );
+        put!(
+            page,
+            "<tr><th scope=\"row\">Dyno's own CPU, per statement</th><td class=\"n\">{}</td><td \
+                class=\"why\">the same / statements</td></tr>",
+            figure(client.us_per_query.unwrap_or(0.0))
+        );
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">1 kB is 1,000 bytes, 1 KiB 1,024. What a \
+            host's counter counts belongs to all that ran on it.</p></div>\n"
+    );
+    page.end_section();
+}
+
+fn shares(page: &mut Page, view: &View<'_>) {
+    page.section(view, "shares", "Spread of the work");
+    let Some(summary) = &view.run.summary else {
+        page.nothing(
+            "The spread over sessions is told at the end of a run, which this one has not.",
+        );
+        page.end_section();
+        return;
+    };
+    let fair = &summary.fairness;
+    put!(
+        page,
+        "<div class=\"panel\"><dl class=\"facts\"><dt>Events per session</dt><dd>mean {}, \
+            standard deviation {}, fewest {}, most {}</dd><dt>Time in events per \
+            session</dt><dd>mean {}, standard deviation {}</dd>",
+        figures::significant(fair.events_mean),
+        figures::significant(fair.events_stddev),
+        number::thousands(fair.events_min),
+        number::thousands(fair.events_max),
+        number::length(fair.time_mean_s),
+        number::length(fair.time_stddev_s)
+    );
+    for endpoint in &summary.endpoints {
+        put!(
+            page,
+            "<dt>Statements to {}</dt><dd>{}</dd>",
+            Text(&endpoint.name),
+            number::thousands(endpoint.queries)
+        );
+    }
+    for (worker, events) in by_worker(view) {
+        put!(
+            page,
+            "<dt>Events of worker {worker}</dt><dd>{}</dd>",
+            number::thousands(events)
+        );
+    }
+    put!(
+        page,
+        "</dl><p class=\"source\">Source: summary; shares of sessions.</p></div>\n"
+    );
+    page.end_section();
+}
+
+fn by_worker(view: &View<'_>) -> std::collections::BTreeMap<u32, u64> {
+    let mut workers = std::collections::BTreeMap::new();
+    for share in &view.run.sessions {
+        *workers.entry(share.worker).or_default() += share.events;
+    }
+    workers
+}
+
+fn errors(page: &mut Page, view: &View<'_>) {
+    page.section(view, "errors", "Errors by code");
+    let Some(summary) = &view.run.summary else {
+        page.nothing(
+            "Errors by code are told at the end of a run, which this one has not; see \
+            Throughput for their course.",
+        );
+        page.end_section();
+        return;
+    };
+    if summary.errors.is_empty() {
+        let totals = &summary.totals;
+        page.nothing(&format!(
+            "No error by code is on record. Ignored errors: {}, reconnects: {}.",
+            number::thousands(totals.errors),
+            number::thousands(totals.reconnects)
+        ));
+        page.end_section();
+        return;
+    }
+    let mut errors: Vec<_> = summary.errors.iter().collect();
+    errors.sort_by_key(|(_, error)| std::cmp::Reverse(error.count));
+    put!(page, "<div class=\"panel\">");
+    page.table(&["code", "#count", "first message"]);
+    for (code, error) in errors {
+        put!(
+            page,
+            "<tr><th scope=\"row\" class=\"mono\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>",
+            Text(code),
+            number::thousands(error.count),
+            Text(&error.sample)
+        );
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Errors of all codes, ignored or not, over the \
+            measurement and its grace. Ignored: {}; events repeated: {}; reconnects: {}. Source: \
+            summary.</p></div>\n",
+        number::thousands(summary.totals.errors),
+        number::thousands(summary.totals.retries),
+        number::thousands(summary.totals.reconnects)
+    );
+    page.end_section();
+}

@@ -1,0 +1,163 @@
+//! What users waited for, apart: the server's time, the queue's, the generator's.
+
+use dyno_core::summary::LatencySummary;
+
+use super::chart::{Axis, Chart, Look, Time};
+use super::figures;
+use super::markup::Text;
+use super::page::{Caption, Page, put, source_note};
+use super::run::{View, middle_s};
+use super::thin::{Keep, thin};
+use super::throughput::POINTS_MAX;
+use crate::number;
+
+/// Writes the section on service, response and lag.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    page.section(view, "times", "Service and response time");
+    let Some(summary) = &view.run.summary else {
+        page.nothing("There are no totals: the run never finished.");
+        page.end_section();
+        return;
+    };
+    let mut rows: Vec<(&str, &str, &LatencySummary)> = Vec::new();
+    rows.push(("service time", "start to end", &summary.service));
+    if let Some(response) = &summary.response {
+        rows.push(("response time", "scheduled to end", response));
+    }
+    if let Some(open) = &summary.open_loop {
+        rows.push((
+            "pacing lag",
+            "scheduled to start although a session was free: Dyno's own",
+            &open.pacing_lag,
+        ));
+    }
+    table(page, &rows);
+    if view.is_open() {
+        backlog(page, view);
+    } else {
+        page.nothing(
+            "A closed loop: each session begins its next event when the last has ended, so \
+                nothing waits in a queue and response time is service time. When the server \
+                stalls, so does the load. An open loop (--rate) shows what users would wait.",
+        );
+    }
+    page.end_section();
+}
+
+fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
+    put!(
+        page,
+        "<div class=\"panel\"><div class=\"scroll\"><table class=\"grid\"><thead><tr><th \
+            scope=\"col\">time</th><th scope=\"col\">measured</th><th scope=\"col\" \
+            class=\"n\">events</th><th scope=\"col\" class=\"n\">min</th><th scope=\"col\" \
+            class=\"n\">mean</th>"
+    );
+    let percents = rows
+        .first()
+        .map_or(&[][..], |(_, _, latency)| &latency.percentiles);
+    for p in percents {
+        put!(
+            page,
+            "<th scope=\"col\" class=\"n\">p{}</th>",
+            number::plain(p.percent)
+        );
+    }
+    put!(
+        page,
+        "<th scope=\"col\" class=\"n\">max</th><th scope=\"col\" class=\"n\">std. \
+            deviation</th></tr></thead><tbody>"
+    );
+    for (name, measured, latency) in rows {
+        put!(
+            page,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td \
+                class=\"n\">{}</td><td class=\"n\">{}</td>",
+            Text(name),
+            Text(measured),
+            number::thousands(latency.count),
+            number::latency(latency.min_ms),
+            number::latency(latency.mean_ms)
+        );
+        for wanted in percents {
+            let found = latency
+                .percentiles
+                .iter()
+                .find(|p| p.percent == wanted.percent);
+            let value = found
+                .and_then(|p| p.value_ms)
+                .map_or("too few".to_owned(), number::latency);
+            put!(page, "<td class=\"n\">{value}</td>");
+        }
+        put!(
+            page,
+            "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            number::latency(latency.max_ms),
+            number::latency(latency.stddev_ms)
+        );
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Source: the run's total histograms, exact sums \
+            and extremes.</p></div>\n"
+    );
+}
+
+fn backlog(page: &mut Page, view: &View<'_>) {
+    if let Some(open) = view
+        .run
+        .summary
+        .as_ref()
+        .and_then(|summary| summary.open_loop.as_ref())
+    {
+        put!(
+            page,
+            "<div class=\"panel\"><dl \
+                class=\"facts\"><dt>Offered</dt><dd>{}</dd><dt>Achieved</dt><dd>{}</dd><dt>Due \
+                and not begun at the end</dt><dd>{}</dd><dt>The most due at \
+                once</dt><dd>{}</dd></dl></div>",
+            figures::value(open.offered_per_s, "count/s"),
+            figures::value(open.achieved_per_s, "count/s"),
+            number::thousands(open.backlog),
+            number::thousands(open.backlog_max)
+        );
+    }
+    if view.run.intervals.is_empty() {
+        page.nothing(
+            "The run has no intervals on record, so the course of its queue is not known.",
+        );
+        return;
+    }
+    let intervals = || view.run.intervals.iter();
+    let waiting: Vec<_> = intervals()
+        .map(|i| (middle_s(i), i.backlog as f64))
+        .collect();
+    let under_way: Vec<_> = intervals()
+        .map(|i| (middle_s(i), f64::from(i.concurrency)))
+        .collect();
+    let waiting = thin(&waiting, POINTS_MAX, Keep::Extremes);
+    let under_way = thin(&under_way, POINTS_MAX, Keep::Extremes);
+    let lines = vec![
+        page.line("due, not begun", 0, &waiting, Look::Area, 1),
+        page.line("under way", 0, &under_way, Look::Line, 0),
+    ];
+    let caption = Caption {
+        id: "backlog",
+        title: "Queue of the open loop",
+        about: "Events due and not begun, and events under way, at the end of each interval. A \
+            queue that only grows means that the server does not keep up.",
+        source: &source_note("intervals of the run", &waiting, Keep::Extremes),
+        size: "short",
+    };
+    let axes = vec![Axis::new("events", "count")];
+    let run = view.index;
+    page.figure(
+        view,
+        &caption,
+        Chart::Time(Time {
+            run,
+            axes,
+            lines,
+            slider: false,
+        }),
+    );
+}

@@ -1,0 +1,94 @@
+//! HTML and JSON that cannot be broken out of: whatever servers, scripts and users wrote is text.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Text within HTML, in an element or in a double-quoted attribute.
+pub(super) struct Text<T>(pub(super) T);
+
+impl<T: fmt::Display> fmt::Display for Text<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        write!(Escape(f), "{}", self.0)
+    }
+}
+
+struct Escape<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl fmt::Write for Escape<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some(at) = rest.find(['&', '<', '>', '"', '\'', '\0']) {
+            self.0.write_str(&rest[..at])?;
+            self.0.write_str(match rest.as_bytes()[at] {
+                b'&' => "&amp;",
+                b'<' => "&lt;",
+                b'>' => "&gt;",
+                b'"' => "&quot;",
+                b'\'' => "&#39;",
+                _ => "\u{fffd}",
+            })?;
+            rest = &rest[at + 1..];
+        }
+        self.0.write_str(rest)
+    }
+}
+
+/// JSON for within a `<script>` element: no character in it can end the element, begin a comment or
+/// end a line of JavaScript.
+///
+/// # Errors
+/// A value that JSON cannot hold.
+pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string(value)?;
+    // Outside of strings JSON has none of these characters, and inside an escape means the same.
+    let special = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(special) {
+        out.push_str(&rest[..at]);
+        let mut tail = rest[at..].chars();
+        if let Some(c) = tail.next() {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        }
+        rest = tail.as_str();
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// The name of something as a part of an `id`: letters, digits and hyphens.
+pub(super) fn slug(name: &str) -> String {
+    let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    name.chars().map(clean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        let hostile = "a</td><img src=x onerror=\"alert('1')\">&amp;\0";
+        let text = Text(hostile).to_string();
+        assert_eq!(
+            text,
+            "a&lt;/td&gt;&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn json_reads_back_and_holds_no_markup() {
+        let hostile = "</script><!--<script>alert(1)//\u{2028}\u{2029}&\"\\";
+        let text = json(&[hostile]).unwrap();
+        assert!(!text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+        let back: Vec<String> = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, [hostile]);
+    }
+
+    #[test]
+    fn slugs_fit_an_id() {
+        assert_eq!(slug("host.disk[vda] \"<"), "host-disk-vda----");
+    }
+}

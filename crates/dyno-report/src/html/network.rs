@@ -1,0 +1,59 @@
+//! The network that was observed.
+
+use super::markup::slug;
+use super::observed::{PLAIN, Plot, devices, pair, plot};
+use super::page::Page;
+use super::run::View;
+
+/// Writes the section on the network.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    page.section(view, "network", "Network");
+    let interfaces = devices(view, "host.network");
+    if interfaces.is_empty() {
+        let why = view.why_not("host.network");
+        page.nothing(&format!("No interface did anything that was seen. {why}"));
+    }
+    for interface in interfaces {
+        let name = |what: &str| format!("host.network[{interface}].{what}");
+        let slug = slug(&interface);
+        let (rx, tx) = (name("rx_bytes"), name("tx_bytes"));
+        let (rx_packets, tx_packets) = (name("rx_packets"), name("tx_packets"));
+        pair(
+            page,
+            view,
+            &Plot {
+                id: &format!("net-{slug}-bytes"),
+                title: &format!("{interface}: bytes"),
+                about: "Bytes received and sent.",
+                axis: "bytes",
+                lines: &[(&rx, "received", 0), (&tx, "sent", 1)],
+                size: "short",
+                ..PLAIN
+            },
+            &Plot {
+                id: &format!("net-{slug}-packets"),
+                title: &format!("{interface}: packets"),
+                about: "Packets received and sent.",
+                axis: "packets",
+                lines: &[(&rx_packets, "received", 0), (&tx_packets, "sent", 1)],
+                size: "short",
+                ..PLAIN
+            },
+        );
+    }
+    let tcp = Plot {
+        id: "tcp",
+        title: "TCP retransmissions",
+        about: "Segments sent again, and connections refused because the queue for them was full, \
+            of the whole host.",
+        axis: "segments",
+        lines: &[
+            ("host.tcp.retransmits", "sent again", 1),
+            ("host.tcp.listen_overflows", "listen overflows", 5),
+        ],
+        size: "short",
+        ..PLAIN
+    };
+    plot(page, view, &tcp);
+    page.end_section();
+}

@@ -1,0 +1,142 @@
+//! Charts of observed series, declared rather than written one by one.
+
+use dyno_core::record::Series;
+
+use super::chart::{Axis, Chart, Line, Look, Time};
+use super::page::{Caption, Page, put, source_note};
+use super::run::View;
+use super::thin::{Keep, Thin, thin};
+
+/// Points of one observed line.
+const POINTS_MAX: usize = 720;
+
+/// A chart of named series.
+pub(super) struct Plot<'a> {
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    pub(super) about: &'a str,
+    /// The axis's name; its unit is the first series'.
+    pub(super) axis: &'a str,
+    /// Name of the series, name in the legend, number of the colour.
+    pub(super) lines: &'a [(&'a str, &'a str, usize)],
+    /// Whether they add up to a whole.
+    pub(super) stacked: bool,
+    /// Where the axis ends.
+    pub(super) max: Option<f64>,
+    pub(super) size: &'a str,
+}
+
+/// One without anything in it.
+pub(super) const PLAIN: Plot<'_> = Plot {
+    id: "",
+    title: "",
+    about: "",
+    axis: "",
+    lines: &[],
+    stacked: false,
+    max: None,
+    size: "",
+};
+
+/// Two charts beside each other where there is room.
+pub(super) fn pair(page: &mut Page, view: &View<'_>, left: &Plot<'_>, right: &Plot<'_>) {
+    put!(page, "<div class=\"pair\">");
+    plot(page, view, left);
+    plot(page, view, right);
+    put!(page, "</div>");
+}
+
+/// Draws those of the series that are there, or says why none is. Whether there was one.
+pub(super) fn plot(page: &mut Page, view: &View<'_>, plot: &Plot<'_>) -> bool {
+    let found: Vec<(&Series, &str, usize)> = (plot.lines.iter())
+        .filter_map(|(name, legend, colour)| {
+            let series = view
+                .run
+                .series(name)
+                .filter(|series| !series.points.is_empty())?;
+            Some((series, *legend, *colour))
+        })
+        .collect();
+    let Some((first, ..)) = found.first() else {
+        let what = plot.lines.first().map_or("", |(name, ..)| name);
+        page.nothing(&format!("{}. {}", plot.title, view.why_not(what)));
+        return false;
+    };
+    let keep = if plot.stacked {
+        Keep::Mean
+    } else {
+        Keep::Extremes
+    };
+    let look = if plot.stacked {
+        Look::Stack
+    } else {
+        Look::Line
+    };
+    let mut axis = Axis::new(plot.axis, &first.key.unit);
+    axis.max = plot.max;
+    let mut note = None;
+    let mut lines = Vec::new();
+    for (series, legend, colour) in &found {
+        let (thin, line) = line(page, series, (legend, *colour), look, keep);
+        lines.push(line);
+        note.get_or_insert(thin);
+    }
+    let mut sources: Vec<String> = Vec::new();
+    for (series, ..) in &found {
+        let source = format!("({})", series.key.source);
+        match sources.last_mut() {
+            Some(last) if last.ends_with(&source) => {
+                let at = last.len() - source.len() - 1;
+                last.insert_str(at, &format!(", {}", series.key.name));
+            }
+            _ => sources.push(format!("{} {source}", series.key.name)),
+        }
+    }
+    let sources = sources.join("; ");
+    let source = note.map_or(sources.clone(), |thin| source_note(&sources, &thin, keep));
+    let caption = Caption {
+        id: plot.id,
+        title: plot.title,
+        about: plot.about,
+        source: &source,
+        size: plot.size,
+    };
+    let time = Time {
+        run: view.index,
+        axes: vec![axis],
+        lines,
+        slider: false,
+    };
+    page.figure(view, &caption, Chart::Time(time));
+    true
+}
+
+fn line(
+    page: &mut Page,
+    series: &Series,
+    (legend, colour): (&str, usize),
+    look: Look,
+    keep: Keep,
+) -> (Thin, Line) {
+    let thin = thin(&series.points, POINTS_MAX, keep);
+    let line = page.line(legend, 0, &thin, look, colour);
+    (thin, line)
+}
+
+/// The names of the devices that have series `prefix[DEVICE].…`, in their order, without those that
+/// never did anything.
+pub(super) fn devices(view: &View<'_>, prefix: &str) -> Vec<String> {
+    let mut devices: Vec<String> = Vec::new();
+    for series in &view.run.series {
+        let rest = series.key.name.strip_prefix(prefix);
+        let device = rest.and_then(|rest| rest.strip_prefix('['));
+        let Some((device, _)) = device.and_then(|device| device.split_once(']')) else {
+            continue;
+        };
+        let busy = series.points.iter().any(|(_, value)| *value != 0.0);
+        if busy && !devices.iter().any(|known| known == device) {
+            devices.push(device.to_owned());
+        }
+    }
+    devices
+}

@@ -1,0 +1,283 @@
+//! The first screen: what ran on what, whether to believe it, the figures that matter, the course.
+
+use dyno_core::finding::{Finding, Outcome, Verdict};
+use dyno_core::record::{RunState, Source};
+use dyno_core::summary::RunEnd;
+
+use super::figures;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::readouts::{self, count};
+use super::run::View;
+use super::throughput;
+use super::time::{self, utc};
+use crate::number;
+
+/// Writes the first screen of a run.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    let id = view.id("overview");
+    put!(
+        page,
+        "<section class=\"overview\" id=\"{id}\" aria-labelledby=\"{id}-h\">"
+    );
+    page.entry(
+        &id,
+        &match view.label.as_str() {
+            "" => "Overview".to_owned(),
+            label => format!("Run {label}: {}", view.title()),
+        },
+    );
+    headline(page, view, &id);
+    state(page, view);
+    verdict(page, view);
+    readouts::write(page, view);
+    throughput::course(page, view);
+    happened(page, view);
+    remarks(page, view);
+    page.end_section();
+}
+
+fn headline(page: &mut Page, view: &View<'_>, id: &str) {
+    let head = &view.run.head;
+    let started = view
+        .run
+        .summary
+        .as_ref()
+        .map_or(head.created_unix_s, |s| s.started_unix_s);
+    let level = if view.label.is_empty() { "h1" } else { "h2" };
+    put!(
+        page,
+        "<p class=\"eyebrow\">{}{} · run {} · {}</p>",
+        view.badge(),
+        Text(&head.name),
+        view.run.id,
+        utc(started)
+    );
+    put!(
+        page,
+        "<{level} id=\"{id}-h\">{}</{level}>",
+        Text(view.title())
+    );
+    put!(page, "<p class=\"lead\">{}</p>", Text(lead(view)));
+    if !head.note.is_empty() {
+        put!(
+            page,
+            "<blockquote class=\"note\">{}</blockquote>",
+            Text(&head.note)
+        );
+    }
+}
+
+/// How it was driven and where, in one line.
+fn lead(view: &View<'_>) -> String {
+    let head = &view.run.head;
+    let mut parts = vec![head.target.url.clone()];
+    if let Some(drive) = &head.drive {
+        let (sessions, workers) = (u64::from(drive.sessions), u64::from(drive.workers));
+        parts.push(format!(
+            "{} on {}",
+            count(sessions, "session"),
+            count(workers, "worker")
+        ));
+        parts.push(match &drive.open_loop {
+            None => "closed loop".to_owned(),
+            Some(open) => format!("open loop, {}/s", figures::significant(open.per_second)),
+        });
+        if !drive.warmup.is_zero() {
+            parts.push(format!(
+                "{} warm-up",
+                number::length(drive.warmup.as_secs_f64())
+            ));
+        }
+    }
+    if let Some(summary) = &view.run.summary {
+        parts.push(format!("{} measured", number::length(summary.measured_s)));
+    }
+    if let Some(model) = view.run.fact("host.cpu.model") {
+        let threads = view.run.fact("host.cpu.threads");
+        parts.push(threads.map_or(model.to_owned(), |n| format!("{n} × {model}")));
+    }
+    if head.source == Source::Sysbench {
+        parts.push("imported from sysbench's output".to_owned());
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join(" · ")
+}
+
+/// What keeps a run from being a whole one.
+fn state(page: &mut Page, view: &View<'_>) {
+    let end = view.run.summary.as_ref().map(|summary| &summary.end);
+    let said = match (view.run.state, end) {
+        (RunState::Running, _) => "This run has no end on record: it is still going on, or its \
+            process died. The figures cover what was recorded until then."
+            .to_owned(),
+        (RunState::Interrupted, _) | (_, Some(RunEnd::Interrupted)) => {
+            "This run was stopped by its user before its end.".to_owned()
+        }
+        (_, Some(RunEnd::Failed(why))) => format!("This run failed: {why}"),
+        (RunState::Failed, _) => "This run failed; the figures cover what ran before.".to_owned(),
+        (RunState::Imported, _) => "This run was read from another tool's log, which holds less \
+            than a run of Dyno."
+            .to_owned(),
+        (RunState::Completed, _) => return,
+    };
+    put!(page, "<p class=\"banner\">{}</p>", Text(said));
+}
+
+fn verdict(page: &mut Page, view: &View<'_>) {
+    let (class, word) = match view.run.verdict {
+        None => ("unjudged", "not judged"),
+        Some(Verdict::Valid) => ("valid", "valid"),
+        Some(Verdict::Doubtful) => ("doubtful", "doubtful"),
+        Some(Verdict::Refused) => ("refused", "refused"),
+    };
+    put!(
+        page,
+        "<div class=\"verdict {class}\"><div \
+            class=\"seal\">{}<div><strong>{word}</strong><span>{}</span></div></div>",
+        icon(view.run.verdict),
+        Text(tally(&view.run.findings))
+    );
+    let mut against: Vec<&Finding> = view
+        .run
+        .findings
+        .iter()
+        .filter(|f| speaks_against(f))
+        .collect();
+    against.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
+    if against.is_empty() {
+        let said = match view.run.verdict {
+            None => "Nobody has judged this run yet.",
+            Some(_) => "No finding speaks against these figures.",
+        };
+        put!(page, "<p class=\"against\">{said}</p></div>");
+        return;
+    }
+    put!(page, "<ul class=\"against\">");
+    for finding in against {
+        let (class, word) = outcome(finding.outcome);
+        put!(
+            page,
+            "<li><span class=\"chip {class}\">{word}</span> <a href=\"#{}-{}\">{}</a> {}</li>",
+            view.id("finding"),
+            super::markup::slug(&finding.check),
+            Text(&finding.check),
+            Text(&finding.evidence)
+        );
+    }
+    put!(page, "</ul></div>");
+}
+
+fn speaks_against(finding: &Finding) -> bool {
+    finding.waived.is_none() && matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
+}
+
+/// The class and the word of an outcome.
+pub(super) fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Pass => ("pass", "pass"),
+        Outcome::NotChecked => ("not-checked", "not checked"),
+        Outcome::Doubt => ("doubt", "doubt"),
+        Outcome::Refuse => ("refuse", "refuse"),
+    }
+}
+
+/// `2 doubts, 31 passed, 3 not checked, 1 waived`.
+pub(super) fn tally(findings: &[Finding]) -> String {
+    let of = |outcome| {
+        let counted = findings
+            .iter()
+            .filter(|f| f.waived.is_none() && f.outcome == outcome);
+        counted.count()
+    };
+    let waived = findings
+        .iter()
+        .filter(|finding| finding.waived.is_some())
+        .count();
+    let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let parts = [
+        (of(Outcome::Refuse), plural(of(Outcome::Refuse), "refusal")),
+        (of(Outcome::Doubt), plural(of(Outcome::Doubt), "doubt")),
+        (of(Outcome::Pass), format!("{} passed", of(Outcome::Pass))),
+        (
+            of(Outcome::NotChecked),
+            format!("{} not checked", of(Outcome::NotChecked)),
+        ),
+        (waived, format!("{waived} waived")),
+    ];
+    let told: Vec<String> = parts
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(_, text)| text)
+        .collect();
+    if told.is_empty() {
+        "no findings".to_owned()
+    } else {
+        told.join(", ")
+    }
+}
+
+/// A shape of its own for each verdict: colour alone tells nobody who cannot see it.
+fn icon(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        Some(Verdict::Valid) => {
+            "<svg viewBox=\"0 0 40 40\" aria-hidden=\"true\"><circle cx=\"20\" cy=\"20\" \
+                r=\"18\"/><path d=\"M12 21l6 6 11-13\"/></svg>"
+        }
+        Some(Verdict::Doubtful) => {
+            "<svg viewBox=\"0 0 40 40\" aria-hidden=\"true\"><path class=\"body\" d=\"M20 3L38 \
+                35H2Z\"/><path d=\"M20 15v9M20 29.5v.5\"/></svg>"
+        }
+        Some(Verdict::Refused) => {
+            "<svg viewBox=\"0 0 40 40\" aria-hidden=\"true\"><path class=\"body\" d=\"M12.5 \
+                2h15L38 12.500v15L27.500 38h-15L2 27.500v-15Z\"/><path d=\"M13.500 13.500l13 \
+                13M26.500 13.500l-13 13\"/></svg>"
+        }
+        None => {
+            "<svg viewBox=\"0 0 40 40\" aria-hidden=\"true\"><rect x=\"3\" y=\"3\" width=\"34\" \
+                height=\"34\" rx=\"6\"/><path d=\"M12 20h16\"/></svg>"
+        }
+    }
+}
+
+/// The events that the charts mark by number.
+fn happened(page: &mut Page, view: &View<'_>) {
+    if view.run.events.is_empty() {
+        return;
+    }
+    put!(page, "<ul class=\"happened\">");
+    for (n, (kind, event)) in view.events().enumerate() {
+        let until = event
+            .until_s
+            .map(|at_s| format!(" to {}", time::clock(at_s)));
+        put!(
+            page,
+            "<li><b>E{}</b>{}{} {kind}: {}</li>",
+            n + 1,
+            time::clock(event.at_s),
+            until.unwrap_or_default(),
+            Text(&event.text)
+        );
+    }
+    put!(page, "</ul>");
+}
+
+fn remarks(page: &mut Page, view: &View<'_>) {
+    let Some(summary) = &view.run.summary else {
+        return;
+    };
+    if summary.limits.is_empty() && summary.warnings.is_empty() {
+        return;
+    }
+    put!(page, "<ul class=\"remarks\">");
+    for (class, texts) in [("warning", &summary.warnings), ("limit", &summary.limits)] {
+        for text in texts {
+            put!(
+                page,
+                "<li class=\"{class}\"><b>{class}</b> {}</li>",
+                Text(text)
+            );
+        }
+    }
+    put!(page, "</ul>");
+}

@@ -1,0 +1,346 @@
+//! The page that sections write to, and the file that it becomes.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::chart::{Chart, Compact, Line, Look};
+use super::markup::{Text, json};
+use super::run::View;
+use super::thin::{Keep, Pool, Thin};
+use super::time::utc;
+
+const CSS: &str = concat!(
+    include_str!("../../assets/report.css"),
+    include_str!("../../assets/print.css"),
+);
+const ECHARTS: &str = include_str!("../../assets/echarts.min.js");
+const SCRIPT: &str = concat!(
+    "'use strict';\n(() => {\n",
+    include_str!("../../assets/format.js"),
+    include_str!("../../assets/charts.js"),
+    include_str!("../../assets/shapes.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/report.js"),
+    "})();\n",
+);
+
+/// Writes formatted HTML to a page. Whatever is not markup goes through [`Text`].
+macro_rules! put {
+    ($page:expr, $($arguments:tt)*) => { $page.put(format_args!($($arguments)*)) };
+}
+pub(super) use put;
+
+/// A report on its way.
+#[derive(Default)]
+pub(super) struct Page {
+    html: String,
+    sections: Vec<Entry>,
+    data: Data,
+    pool: Pool,
+}
+
+/// An entry of the navigation.
+struct Entry {
+    id: String,
+    title: String,
+    level: u8,
+}
+
+/// What the script reads.
+#[derive(Default, Serialize)]
+struct Data {
+    runs: Vec<RunData>,
+    times: Vec<Vec<i64>>,
+    charts: std::collections::BTreeMap<String, Chart>,
+    counters: Vec<CounterSet>,
+}
+
+/// What all charts of a run share.
+#[derive(Serialize)]
+struct RunData {
+    label: String,
+    name: String,
+    from: Compact,
+    to: Compact,
+    warmup: Option<(Compact, Compact)>,
+    stalls: Vec<(Compact, Compact)>,
+    events: Vec<EventData>,
+}
+
+#[derive(Serialize)]
+struct EventData {
+    at: Compact,
+    until: Option<Compact>,
+    kind: &'static str,
+    text: String,
+}
+
+/// The counters of a run from which the reader picks those to draw.
+#[derive(Serialize)]
+pub(super) struct CounterSet {
+    pub(super) run: usize,
+    pub(super) series: Vec<Counter>,
+}
+
+/// One of them.
+#[derive(Serialize)]
+pub(super) struct Counter {
+    pub(super) name: String,
+    pub(super) unit: String,
+    pub(super) x: usize,
+    pub(super) y: Vec<Compact>,
+}
+
+/// Words around a chart.
+pub(super) struct Caption<'a> {
+    /// Unique within the run.
+    pub(super) id: &'a str,
+    /// Above it.
+    pub(super) title: &'a str,
+    /// What it shows, for who does not see it and for who wants to know.
+    pub(super) about: &'a str,
+    /// Where its figures are from.
+    pub(super) source: &'a str,
+    /// `tall`, `short` or nothing.
+    pub(super) size: &'a str,
+}
+
+impl Page {
+    /// Writes HTML.
+    pub(super) fn put(&mut self, arguments: fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = fmt::Write::write_fmt(&mut self.html, arguments);
+    }
+
+    /// Makes a run known to its charts.
+    pub(super) fn add_run(&mut self, view: &View<'_>) {
+        let pair = |(from, to)| (Compact(from), Compact(to));
+        self.data.runs.push(RunData {
+            label: view.label.clone(),
+            name: view.run.head.name.clone(),
+            from: Compact(view.extent_s.0),
+            to: Compact(view.extent_s.1),
+            warmup: view.warmup_s().map(pair),
+            stalls: view.stalls.spans_s.iter().copied().map(pair).collect(),
+            events: view
+                .events()
+                .map(|(kind, event)| EventData {
+                    at: Compact(event.at_s),
+                    until: event.until_s.map(Compact),
+                    kind,
+                    text: event.text.clone(),
+                })
+                .collect(),
+        });
+    }
+
+    /// Begins a section, which stands in the navigation.
+    pub(super) fn section(&mut self, view: &View<'_>, id: &str, title: &str) {
+        let id = view.id(id);
+        put!(
+            self,
+            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}",
+            Text(title)
+        );
+        if !view.label.is_empty() {
+            put!(
+                self,
+                " <span class=\"run-label\">{}</span>",
+                Text(&view.label)
+            );
+        }
+        put!(self, "</h2>");
+        let title = title.to_owned();
+        self.sections.push(Entry {
+            id,
+            title,
+            level: u8::from(!view.label.is_empty()),
+        });
+    }
+
+    /// An entry of the navigation for something that is not a section of a run.
+    pub(super) fn entry(&mut self, id: &str, title: &str) {
+        let (id, title) = (id.to_owned(), title.to_owned());
+        self.sections.push(Entry {
+            id,
+            title,
+            level: 0,
+        });
+    }
+
+    /// Ends a section.
+    pub(super) fn end_section(&mut self) {
+        put!(self, "</section>\n");
+    }
+
+    /// Says why there is nothing to see.
+    pub(super) fn nothing(&mut self, why: &str) {
+        put!(self, "<p class=\"nothing\">{}</p>", Text(why));
+    }
+
+    /// Begins a table; a column whose name begins with `#` holds numbers.
+    pub(super) fn table(&mut self, columns: &[&str]) {
+        put!(
+            self,
+            "<div class=\"scroll\"><table class=\"grid\"><thead><tr>"
+        );
+        for column in columns {
+            match column.strip_prefix('#') {
+                Some(name) => put!(self, "<th scope=\"col\" class=\"n\">{}</th>", Text(name)),
+                None => put!(self, "<th scope=\"col\">{}</th>", Text(column)),
+            }
+        }
+        put!(self, "</tr></thead><tbody>");
+    }
+
+    /// A chart with its caption and the place for its data as a table.
+    pub(super) fn figure(&mut self, view: &View<'_>, caption: &Caption<'_>, chart: Chart) {
+        let id = view.id(caption.id);
+        self.figure_with_id(id, caption, chart);
+    }
+
+    /// A chart of no single run.
+    pub(super) fn figure_with_id(&mut self, id: String, caption: &Caption<'_>, chart: Chart) {
+        put!(
+            self,
+            "<figure class=\"chart\"><figcaption><h3 id=\"{id}-t\">{}</h3><div class=\"controls\" \
+                data-controls=\"{id}\"></div></figcaption><div class=\"plot {}\" \
+                data-chart=\"{id}\" role=\"img\" aria-label=\"{}: {}\"></div><p \
+                class=\"source\">{} <span>Source: {}.</span></p><details class=\"data\" \
+                data-table=\"{id}\"><summary>Data</summary></details></figure>\n",
+            Text(caption.title),
+            caption.size,
+            Text(caption.title),
+            Text(caption.about),
+            Text(caption.about),
+            Text(caption.source),
+        );
+        self.data.charts.insert(id, chart);
+    }
+
+    /// A line of a chart.
+    pub(super) fn line(
+        &mut self,
+        name: &str,
+        axis: usize,
+        thin: &Thin,
+        look: Look,
+        colour: usize,
+    ) -> Line {
+        Line {
+            name: name.to_owned(),
+            axis,
+            x: self.times(thin),
+            y: thin.values(),
+            look,
+            colour,
+        }
+    }
+
+    /// The number of these times.
+    pub(super) fn times(&mut self, thin: &Thin) -> usize {
+        self.pool.number(&thin.x)
+    }
+
+    /// The counters that a reader picks from.
+    pub(super) fn add_counters(&mut self, set: CounterSet) {
+        self.data.counters.push(set);
+    }
+
+    /// The whole file.
+    pub(super) fn finish(mut self, title: &str, generated_unix_s: f64) -> String {
+        self.data.times = std::mem::take(&mut self.pool.times);
+        // Compact numbers and strings: there is nothing in it that JSON cannot hold.
+        let data = json(&self.data).unwrap_or_else(|_| "null".to_owned());
+        let policy = format!(
+            "default-src 'none'; script-src {} {}; style-src {}; base-uri 'none'; form-action \
+                'none'",
+            hash(ECHARTS),
+            hash(SCRIPT),
+            hash(CSS)
+        );
+        let title = Text(title);
+        let mut out = String::with_capacity(self.html.len() + data.len() + (1 << 20));
+        out.push_str(&format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+                http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<meta \
+                name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
+                name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" \
+                content=\"no-referrer\">\n<title>{title} – \
+                Dyno</title>\n<style>{CSS}</style>\n</head>\n<body>\n<a class=\"skip\" \
+                href=\"#main\">Skip to the report</a>\n<header class=\"bar\"><span class=\"mark\" \
+                aria-label=\"Dyno\">{MARK}Dyno</span><span class=\"what\">{title}</span><span \
+                class=\"tools\"><button type=\"button\" id=\"reset-zoom\" hidden>Whole \
+                time</button><button type=\"button\" \
+                id=\"theme\">Dark</button></span></header>\n<div class=\"layout\">\n"
+        ));
+        out.push_str(&self.navigation());
+        out.push_str(
+            "<main id=\"main\" tabindex=\"-1\">\n<noscript><p class=\"banner\">Charts are drawn \
+                by the script in this file, which your browser does not run. All text and tables \
+                are here.</p></noscript>\n",
+        );
+        out.push_str(&self.html);
+        out.push_str(&format!(
+            "<footer>Made {} by dyno {}. Charts drawn by Apache ECharts. Every sample is in the \
+                results file; this page loads nothing.</footer>\n</main>\n</div>\n<script \
+                type=\"application/json\" id=\"data\">",
+            utc(generated_unix_s),
+            env!("CARGO_PKG_VERSION"),
+        ));
+        for part in [
+            &data,
+            "</script>\n<script>",
+            ECHARTS,
+            "</script>\n<script>",
+            SCRIPT,
+        ] {
+            out.push_str(part);
+        }
+        out.push_str("</script>\n</body>\n</html>\n");
+        out
+    }
+
+    fn navigation(&self) -> String {
+        let mut out = "<nav aria-label=\"Sections\"><details open \
+            id=\"contents\"><summary>Contents</summary><ol>"
+            .to_owned();
+        for entry in &self.sections {
+            out.push_str(&format!(
+                "<li class=\"level-{}\"><a href=\"#{}\">{}</a></li>",
+                entry.level,
+                entry.id,
+                Text(&entry.title)
+            ));
+        }
+        out.push_str("</ol></details></nav>\n");
+        out
+    }
+}
+
+/// A dial, for the corner.
+const MARK: &str = "<svg viewBox=\"0 0 24 24\" width=\"20\" height=\"20\" \
+    aria-hidden=\"true\"><path d=\"M3.5 17a9 9 0 1 1 17 0\" fill=\"none\" stroke=\"currentColor\" \
+    stroke-width=\"2\" stroke-linecap=\"round\"/><path d=\"M12 14l5-6\" stroke=\"currentColor\" \
+    stroke-width=\"2\" stroke-linecap=\"round\"/><circle cx=\"12\" cy=\"14\" r=\"1.8\" \
+    fill=\"currentColor\"/></svg>";
+
+/// An element's content as the Content-Security-Policy names it.
+fn hash(content: &str) -> String {
+    format!(
+        "'sha256-{}'",
+        BASE64_STANDARD.encode(Sha256::digest(content))
+    )
+}
+
+/// The sources of a chart, and what was left out in drawing it.
+pub(super) fn source_note(source: &str, thin: &Thin, keep: Keep) -> String {
+    match thin.note(keep) {
+        Some(note) => format!("{source}; {note}"),
+        None => source.to_owned(),
+    }
+}

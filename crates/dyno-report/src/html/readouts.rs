@@ -1,0 +1,299 @@
+//! The five figures that matter.
+
+use dyno_core::summary::{LatencySummary, Percentile};
+
+use super::figures;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::run::View;
+use crate::number;
+
+/// Writes the five figures.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    put!(page, "<div class=\"readouts\">");
+    rate(page, view);
+    latency(page, view);
+    errors(page, view);
+    cpu(page, view);
+    stalls(page, view);
+    put!(page, "</div>");
+}
+
+/// `1 session`, `64 sessions`.
+pub(super) fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", number::thousands(number))
+}
+
+/// One of the figures that matter.
+struct Readout<'a> {
+    name: &'a str,
+    value: String,
+    unit: &'a str,
+    detail: String,
+    source: &'a str,
+    alarm: bool,
+}
+
+fn readout(page: &mut Page, readout: &Readout<'_>) {
+    let alarm = if readout.alarm { " alarm" } else { "" };
+    put!(
+        page,
+        "<div class=\"readout{alarm}\"><h3>{}</h3><p class=\"value\">{}<small>{}</small></p><p \
+            class=\"detail\">{}</p><p class=\"source\">{}</p></div>",
+        Text(readout.name),
+        Text(&readout.value),
+        Text(readout.unit),
+        Text(&readout.detail),
+        Text(readout.source)
+    );
+}
+
+fn rate(page: &mut Page, view: &View<'_>) {
+    let (name, source) = (
+        "Throughput",
+        "summary: events that ended in the measurement / its length",
+    );
+    let value = view
+        .rate_per_s()
+        .map_or("–".to_owned(), figures::significant);
+    let mut detail = Vec::new();
+    if let Some(median) = view.stalls.median_per_s {
+        detail.push(format!(
+            "median of seconds {}",
+            figures::significant(median)
+        ));
+    }
+    if let Some(summary) = &view.run.summary {
+        detail.push(format!(
+            "{} queries/s",
+            figures::significant(summary.rates.queries_per_s)
+        ));
+        if let Some(open) = &summary.open_loop {
+            detail.push(format!(
+                "offered {}/s",
+                figures::significant(open.offered_per_s)
+            ));
+        }
+    }
+    let detail = detail.join(" · ");
+    readout(
+        page,
+        &Readout {
+            name,
+            value,
+            unit: "events/s",
+            detail,
+            source,
+            alarm: false,
+        },
+    );
+}
+
+fn latency(page: &mut Page, view: &View<'_>) {
+    let name = if view.is_open() {
+        "Response time"
+    } else {
+        "Latency"
+    };
+    let source = if view.is_open() {
+        "scheduled to end"
+    } else {
+        "start to end of each event"
+    };
+    let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
+        let detail = "no event ended".to_owned();
+        readout(
+            page,
+            &Readout {
+                name,
+                value: "–".into(),
+                unit: "",
+                detail,
+                source,
+                alarm: false,
+            },
+        );
+        return;
+    };
+    // The largest percentile up to the headline's that there are enough samples for.
+    let carried = |p: &&Percentile| p.value_ms.is_some();
+    let headline = view.headline_percent().unwrap_or(99.0);
+    let best = latency
+        .percentiles
+        .iter()
+        .filter(carried)
+        .filter(|p| p.percent <= headline);
+    let best = best.max_by(|a, b| a.percent.total_cmp(&b.percent));
+    let (unit, ms) = match best {
+        Some(p) => (
+            format!("p{}", number::plain(p.percent)),
+            p.value_ms.unwrap_or(f64::NAN),
+        ),
+        None => ("mean".to_owned(), latency.mean_ms),
+    };
+    let value = number::latency(ms);
+    let detail = spread(latency, best.map(|p| p.percent));
+    readout(
+        page,
+        &Readout {
+            name,
+            value,
+            unit: &unit,
+            detail,
+            source,
+            alarm: false,
+        },
+    );
+}
+
+fn spread(latency: &LatencySummary, but: Option<f64>) -> String {
+    let mut parts: Vec<String> = (latency.percentiles.iter())
+        .filter(|p| Some(p.percent) != but)
+        .map(|p| {
+            let value = p
+                .value_ms
+                .map_or("too few samples".to_owned(), number::latency);
+            format!("p{} {value}", number::plain(p.percent))
+        })
+        .collect();
+    parts.push(format!("max {}", number::latency(latency.max_ms)));
+    parts.join(" · ")
+}
+
+fn errors(page: &mut Page, view: &View<'_>) {
+    let (name, source) = ("Errors", "summary: errors by code; counters");
+    let Some(summary) = &view.run.summary else {
+        let seen: u64 = view.measured().map(|interval| interval.errors_seen).sum();
+        let detail = "of all codes, so far".to_owned();
+        let value = number::thousands(seen);
+        let source = "intervals";
+        readout(
+            page,
+            &Readout {
+                name,
+                value,
+                unit: "",
+                detail,
+                source,
+                alarm: seen > 0,
+            },
+        );
+        return;
+    };
+    let seen: u64 = summary.errors.values().map(|error| error.count).sum();
+    let seen = seen.max(summary.totals.errors);
+    let attempts = summary.totals.events + summary.totals.errors;
+    let mut detail = vec![match summary.errors.len() {
+        0 if seen == 0 => "none".to_owned(),
+        codes => count(codes as u64, "code"),
+    }];
+    if summary.totals.errors > 0 && attempts > 0 {
+        let share = summary.totals.errors as f64 / attempts as f64;
+        detail.push(format!("ignored: {} of events", figures::percent(share)));
+    }
+    if summary.totals.reconnects > 0 {
+        detail.push(count(summary.totals.reconnects, "reconnect"));
+    }
+    let (value, detail) = (number::thousands(seen), detail.join(" · "));
+    readout(
+        page,
+        &Readout {
+            name,
+            value,
+            unit: "",
+            detail,
+            source,
+            alarm: seen > 0,
+        },
+    );
+}
+
+fn cpu(page: &mut Page, view: &View<'_>) {
+    let name = "CPU per event";
+    let server = view.costs.iter().find(|cost| cost.name == "server CPU");
+    let client = view
+        .run
+        .summary
+        .as_ref()
+        .map(|summary| summary.client.us_per_event);
+    let client = match client {
+        Some(us) if us > 0.0 => format!("Dyno itself {}", figures::value(us, "us")),
+        _ => "Dyno itself not known".to_owned(),
+    };
+    match server.map(|cost| (cost, cost.value)) {
+        Some((cost, Some(value))) => {
+            let value = figures::value(value, &cost.unit);
+            let source = cost.source.as_str();
+            readout(
+                page,
+                &Readout {
+                    name,
+                    value,
+                    unit: "of the server",
+                    detail: client,
+                    source,
+                    alarm: false,
+                },
+            );
+        }
+        other => {
+            let why = other.map_or("the server's CPU was not observed", |(cost, _)| {
+                &cost.source
+            });
+            readout(
+                page,
+                &Readout {
+                    name,
+                    value: "–".into(),
+                    unit: "of the server",
+                    detail: client,
+                    source: why,
+                    alarm: false,
+                },
+            );
+        }
+    }
+}
+
+fn stalls(page: &mut Page, view: &View<'_>) {
+    let name = "Stalls";
+    let source = "intervals: seconds at ≤ 5 % of the median rate";
+    let stalls = &view.stalls;
+    let (value, unit, detail) = match stalls.median_per_s {
+        None => ("–".to_owned(), "", "no intervals".to_owned()),
+        Some(0.0) => (
+            "–".to_owned(),
+            "",
+            "the median second has no event".to_owned(),
+        ),
+        Some(_) if stalls.spans_s.is_empty() => ("0".to_owned(), "", "none".to_owned()),
+        Some(_) => {
+            let longest = stalls
+                .spans_s
+                .iter()
+                .map(|(from, to)| to - from)
+                .fold(0.0, f64::max);
+            let measured_s: f64 = view.measured().map(|interval| interval.length_s).sum();
+            let detail = format!(
+                "{} in all, {} of the time · longest {}",
+                number::length(stalls.total_s),
+                figures::percent(stalls.total_s / measured_s),
+                number::length(longest)
+            );
+            (number::thousands(stalls.spans_s.len() as u64), "", detail)
+        }
+    };
+    let alarm = !stalls.spans_s.is_empty();
+    readout(
+        page,
+        &Readout {
+            name,
+            value,
+            unit,
+            detail,
+            source,
+            alarm,
+        },
+    );
+}

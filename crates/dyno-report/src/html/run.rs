@@ -1,0 +1,266 @@
+//! A run with what several sections derive from it.
+
+use dyno_core::record::{Cost, Event, EventKind, RunRecord};
+use dyno_core::summary::{IntervalSummary, LatencySummary};
+use dyno_stats::median;
+use dyno_stats::stalls::STALL_SHARE;
+
+use super::markup::Text;
+
+/// A run in a report.
+pub(super) struct View<'a> {
+    /// Its number, from 0.
+    pub(super) index: usize,
+    /// `A`, `B`, … where there are several; else empty.
+    pub(super) label: String,
+    pub(super) run: &'a RunRecord,
+    pub(super) costs: &'a [Cost],
+    /// The first and the last second of which anything is known.
+    pub(super) extent_s: (f64, f64),
+    /// Events per second of each interval: its middle and the rate.
+    pub(super) rates: Vec<(f64, f64)>,
+    pub(super) stalls: Stalls,
+}
+
+/// Seconds in which next to nothing was done.
+#[derive(Default)]
+pub(super) struct Stalls {
+    /// From when to when, seconds.
+    pub(super) spans_s: Vec<(f64, f64)>,
+    /// The sum of their lengths.
+    pub(super) total_s: f64,
+    /// The median rate against which they are told; `None` without intervals.
+    pub(super) median_per_s: Option<f64>,
+    /// After how many intervals they recur, if they do so regularly.
+    pub(super) period: Option<f64>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(index: usize, several: bool, run: &'a RunRecord, costs: &'a [Cost]) -> Self {
+        let rates: Vec<(f64, f64)> = run.intervals.iter().map(rate_of).collect();
+        Self {
+            index,
+            label: if several {
+                letter(index)
+            } else {
+                String::new()
+            },
+            run,
+            costs,
+            extent_s: extent(run),
+            stalls: stalls(&run.intervals),
+            rates,
+        }
+    }
+
+    /// An id that no other run uses.
+    pub(super) fn id(&self, name: &str) -> String {
+        format!("r{}-{name}", self.index + 1)
+    }
+
+    /// What ran on what.
+    pub(super) fn title(&self) -> String {
+        let target = &self.run.head.target;
+        let product = match target.product.as_str() {
+            "" => target.url.as_str(),
+            product => product,
+        };
+        let workload = &self.run.head.workload.name;
+        format!("{workload} on {product} {}", short_version(&target.version))
+            .trim()
+            .to_owned()
+    }
+
+    /// The warm-up as far as it was recorded.
+    pub(super) fn warmup_s(&self) -> Option<(f64, f64)> {
+        (self.extent_s.0 < 0.0).then_some((self.extent_s.0, 0.0))
+    }
+
+    /// The intervals of the measurement, without the warm-up.
+    pub(super) fn measured(&self) -> impl Iterator<Item = &'a IntervalSummary> + use<'a> {
+        self.run
+            .intervals
+            .iter()
+            .filter(|interval| interval.at_s > 0.0)
+    }
+
+    /// Events per second of the measurement: the summary's, else from the intervals.
+    pub(super) fn rate_per_s(&self) -> Option<f64> {
+        if let Some(summary) = &self.run.summary {
+            return Some(summary.rates.events_per_s);
+        }
+        let (mut events, mut length_s) = (0, 0.0);
+        for interval in self.measured() {
+            events += interval.counters.events;
+            length_s += interval.length_s;
+        }
+        (length_s > 0.0).then(|| events as f64 / length_s)
+    }
+
+    /// The latencies that users would see: response times in an open loop, else service times.
+    pub(super) fn latency(&self) -> Option<&'a LatencySummary> {
+        let summary = self.run.summary.as_ref()?;
+        Some(summary.response.as_ref().unwrap_or(&summary.service))
+    }
+
+    /// Whether arrivals were scheduled.
+    pub(super) fn is_open(&self) -> bool {
+        let drive = self.run.head.drive.as_ref();
+        drive.is_some_and(|drive| drive.open_loop.is_some())
+    }
+
+    /// What those latencies are called.
+    pub(super) fn latency_word(&self) -> &'static str {
+        if self.is_open() {
+            "response time"
+        } else {
+            "latency"
+        }
+    }
+
+    /// The percentile that is drawn beside throughput: the 99th, or what comes nearest to it.
+    pub(super) fn headline_percent(&self) -> Option<f64> {
+        let distance = |percent: &f64| (percent - 99.0).abs();
+        let asked = self.run.head.percentiles.iter().copied();
+        asked.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+
+    /// A percentile of each interval in milliseconds, NaN where it has none.
+    pub(super) fn percentile_course(&self, percent: f64) -> Vec<(f64, f64)> {
+        let value = |interval: &IntervalSummary| {
+            let of = interval.percentiles.iter().find(|p| p.percent == percent);
+            of.and_then(|p| p.value_ms).unwrap_or(f64::NAN)
+        };
+        let intervals = self.run.intervals.iter();
+        intervals
+            .map(|interval| (middle_s(interval), value(interval)))
+            .collect()
+    }
+
+    /// What happened, with the name of its kind.
+    pub(super) fn events(&self) -> impl Iterator<Item = (&'static str, &'a Event)> + use<'a> {
+        self.run
+            .events
+            .iter()
+            .map(|event| (event_kind(event.kind), event))
+    }
+
+    /// Why a kind of series is not there.
+    pub(super) fn why_not(&self, what: &str) -> String {
+        if let Some(why) = self.run.not_observed(what) {
+            return format!("Not observed: {why}");
+        }
+        let nothing = self.run.series.is_empty();
+        match self.run.head.source {
+            dyno_core::record::Source::Sysbench => {
+                "Not observed: the run was imported from a log, which does not tell.".to_owned()
+            }
+            _ if nothing => "Not observed: this run has no series of observers.".to_owned(),
+            _ => format!("Not observed: there is no series {what}."),
+        }
+    }
+
+    /// The label before a heading within a run's part.
+    pub(super) fn badge(&self) -> String {
+        match self.label.as_str() {
+            "" => String::new(),
+            label => format!("<span class=\"run-label\">{}</span> ", Text(label)),
+        }
+    }
+}
+
+/// The word for a kind of event.
+pub(super) fn event_kind(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Disturbance => "disturbance",
+        EventKind::Restart => "restart",
+        EventKind::Observer => "observer",
+        EventKind::Note => "note",
+    }
+}
+
+/// A, B, … Z, AA, AB, …
+fn letter(index: usize) -> String {
+    let last = char::from(b'A' + (index % 26) as u8);
+    match index / 26 {
+        0 => last.to_string(),
+        more => format!("{}{last}", letter(more - 1)),
+    }
+}
+
+/// `10.11.6` of `10.11.6-MariaDB-0+deb12u1`.
+fn short_version(version: &str) -> &str {
+    version.split(['-', ' ', '+']).next().unwrap_or(version)
+}
+
+/// The time at which an interval is drawn.
+pub(super) fn middle_s(interval: &IntervalSummary) -> f64 {
+    interval.at_s - interval.length_s / 2.0
+}
+
+fn rate_of(interval: &IntervalSummary) -> (f64, f64) {
+    (
+        middle_s(interval),
+        per_s(interval, interval.counters.events),
+    )
+}
+
+/// So many within an interval, per second.
+pub(super) fn per_s(interval: &IntervalSummary, count: u64) -> f64 {
+    if interval.length_s > 0.0 {
+        count as f64 / interval.length_s
+    } else {
+        f64::NAN
+    }
+}
+
+fn extent(run: &RunRecord) -> (f64, f64) {
+    let ends = run
+        .intervals
+        .iter()
+        .flat_map(|i| [i.at_s - i.length_s, i.at_s]);
+    let series = run.series.iter();
+    let samples = series.flat_map(|s| s.points.first().into_iter().chain(s.points.last()));
+    let (mut from, mut to) = (f64::MAX, f64::MIN);
+    for at in ends.chain(samples.map(|(at, _)| *at)) {
+        (from, to) = (from.min(at), to.max(at));
+    }
+    // The time of an observer's sample before the first interval is no warm-up.
+    let warmed = run.intervals.first().is_some_and(|i| i.at_s <= 0.0);
+    if from > to {
+        (0.0, 1.0)
+    } else if warmed {
+        (from, to)
+    } else {
+        (from.max(0.0), to.max(from.max(0.0) + 1e-3))
+    }
+}
+
+fn stalls(intervals: &[IntervalSummary]) -> Stalls {
+    let measured: Vec<&IntervalSummary> = (intervals.iter())
+        .filter(|interval| interval.at_s > 0.0 && interval.length_s > 0.0)
+        .collect();
+    let rates: Vec<f64> = (measured.iter())
+        .map(|interval| per_s(interval, interval.counters.events))
+        .collect();
+    let mut stalls = Stalls {
+        median_per_s: median(&rates),
+        ..Stalls::default()
+    };
+    let Some(found) = dyno_stats::stalls::stalls(&rates, STALL_SHARE) else {
+        return stalls;
+    };
+    stalls.period = found.period;
+    for run in found.runs {
+        let stalled = &measured[run.start..run.start + run.length];
+        stalls.total_s += stalled
+            .iter()
+            .map(|interval| interval.length_s)
+            .sum::<f64>();
+        if let (Some(first), Some(last)) = (stalled.first(), stalled.last()) {
+            let from_s = first.at_s - first.length_s;
+            stalls.spans_s.push((from_s, last.at_s));
+        }
+    }
+    stalls
+}

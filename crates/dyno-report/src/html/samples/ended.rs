@@ -1,0 +1,203 @@
+//! What is known of a run before it begins and when it has ended.
+
+use std::time::Duration;
+
+use dyno_core::interval::{Counters, ErrorCount};
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
+use dyno_core::record::*;
+use dyno_core::summary::*;
+
+use super::{PERCENTS, Shape};
+
+fn latency(span: Option<&Span>, response: bool) -> LatencySummary {
+    let Some(span) = span else {
+        return LatencySummary::default();
+    };
+    let histogram = if response {
+        &span.response
+    } else {
+        &span.service
+    };
+    let ms = |ns: u64| ns as f64 / 1e6;
+    LatencySummary {
+        count: histogram.len(),
+        min_ms: ms(histogram.min()),
+        mean_ms: histogram.mean() / 1e6,
+        max_ms: ms(histogram.max()),
+        sum_ms: histogram.mean() / 1e6 * histogram.len() as f64,
+        stddev_ms: histogram.stdev() / 1e6,
+        percentiles: PERCENTS
+            .map(|percent| Percentile {
+                percent,
+                value_ms: Some(ms(histogram.value_at_quantile(percent / 100.0))),
+            })
+            .to_vec(),
+        buckets: vec![],
+        clipped: 0,
+    }
+}
+
+fn drive(shape: Shape) -> Drive {
+    Drive {
+        sessions: 64,
+        workers: 4,
+        time: Some(Duration::from_secs(shape.seconds.into())),
+        warmup: Duration::from_secs(shape.warmup.into()),
+        open_loop: shape.open.then_some(OpenLoop {
+            per_second: 4_000.0,
+            arrivals: Arrivals::Poisson,
+        }),
+        seed: 20_261_121,
+        ..Drive::default()
+    }
+}
+
+pub(super) fn head(shape: Shape) -> RunHead {
+    let words = "dyno run oltp_read_write --target mariadb://bench@db1.example.org:3306/sbtest \
+                 -c 64 -t 20m --warmup 2m --tables 16 --table-size 10M";
+    RunHead {
+        name: format!("20261121-124512-oltp_read_write-3f9{}", shape.stream),
+        source: Source::Dyno,
+        profile: Profile::Standard,
+        tool: "dyno 0.1.0".into(),
+        created_unix_s: 1_795_265_112.0,
+        argv: words.split_whitespace().map(Into::into).collect(),
+        workload: workload(),
+        script_sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
+        target: target(),
+        drive: Some(drive(shape)),
+        percentiles: PERCENTS.to_vec(),
+        note: "after the upgrade of the storage firmware".into(),
+    }
+}
+
+fn workload() -> WorkloadSummary {
+    WorkloadSummary {
+        name: "oltp_read_write".into(),
+        command: "run".into(),
+        options: vec![
+            ("tables".into(), OptionValue::Number(16.0)),
+            ("table_size".into(), OptionValue::Number(10_000_000.0)),
+            ("range_size".into(), OptionValue::Number(100.0)),
+            ("skip_trx".into(), OptionValue::Bool(false)),
+            (
+                "mysql_ignore_errors".into(),
+                OptionValue::List(vec!["1213".into(), "1020".into()]),
+            ),
+        ],
+        changed: vec!["tables".into(), "table_size".into()],
+    }
+}
+
+fn target() -> TargetSummary {
+    TargetSummary {
+        url: "mariadb://bench@db1.example.org:3306/sbtest".into(),
+        product: "MariaDB".into(),
+        version: "10.11.6-MariaDB-0+deb12u1".into(),
+        tls: Some("TLSv1.3".into()),
+    }
+}
+
+pub(super) fn summary(
+    shape: Shape,
+    intervals: &[IntervalSummary],
+    operations: &[Operation],
+) -> RunSummary {
+    let mut totals = Counters::default();
+    for interval in intervals.iter().filter(|interval| interval.at_s > 0.0) {
+        totals.merge(&interval.counters);
+    }
+    let measured_s = f64::from(shape.seconds);
+    let total = operations
+        .first()
+        .and_then(|operation| operation.total.as_ref());
+    let error = |count, sample: &str| ErrorCount {
+        count,
+        sample: sample.into(),
+    };
+    let deadlock = "Deadlock found when trying to get lock; try restarting transaction";
+    RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: "dyno 0.1.0".into(),
+        started_unix_s: 1_795_265_234.0,
+        end: RunEnd::Completed,
+        workload: workload(),
+        target: target(),
+        drive: drive(shape),
+        rand: RandPlan::default(),
+        measured_s,
+        elapsed_s: measured_s + 0.02,
+        totals,
+        rates: Rates {
+            events_per_s: totals.events as f64 / measured_s,
+            queries_per_s: totals.queries() as f64 / measured_s,
+            errors_per_s: totals.errors as f64 / measured_s,
+            reconnects_per_s: 0.0,
+        },
+        service: latency(total, false),
+        response: shape.open.then(|| latency(total, true)),
+        open_loop: shape
+            .open
+            .then(|| open_loop(total, totals.events as f64 / measured_s)),
+        events_in_grace: 5,
+        events_unfinished: 0,
+        errors: [
+            ("1213".to_owned(), error(totals.errors, deadlock)),
+            (
+                "1205".to_owned(),
+                error(4, "Lock wait timeout exceeded; try restarting transaction"),
+            ),
+        ]
+        .into(),
+        fairness: fairness(totals.events, measured_s),
+        endpoints: vec![EndpointSummary {
+            name: "db1.example.org:3306".into(),
+            queries: totals.queries(),
+        }],
+        client: client(measured_s),
+        limits: vec!["The disk of the server was busy for 97 % of the time.".into()],
+        warnings: vec!["TLS is on: its cost is part of every figure.".into()],
+        verdict: None,
+        findings: vec![],
+        costs: vec![],
+        not_observed: vec![],
+        recorded: None,
+        intervals: vec![],
+    }
+}
+
+fn fairness(events: u64, measured_s: f64) -> Fairness {
+    Fairness {
+        events_mean: events as f64 / 64.0,
+        events_stddev: 312.0,
+        time_mean_s: measured_s * 0.99,
+        time_stddev_s: 0.4,
+        events_min: (events / 64).saturating_sub(900),
+        events_max: events / 64 + 880,
+    }
+}
+
+fn client(measured_s: f64) -> ClientCost {
+    ClientCost {
+        user_s: measured_s * 0.9,
+        system_s: measured_s * 0.6,
+        us_per_event: 360.0,
+        us_per_query: Some(18.0),
+        worker_busy: vec![0.41, 0.39, 0.40, 0.38],
+        stall_max_ms: 1.2,
+        rss_max_bytes: 41_000_000,
+    }
+}
+
+fn open_loop(total: Option<&Span>, achieved_per_s: f64) -> OpenLoopSummary {
+    OpenLoopSummary {
+        offered_per_s: 4_000.0,
+        achieved_per_s,
+        backlog: 12,
+        backlog_max: 940,
+        pacing_lag: LatencySummary {
+            count: 1_000,
+            ..latency(total, false)
+        },
+    }
+}

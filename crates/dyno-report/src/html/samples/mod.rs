@@ -1,0 +1,266 @@
+//! Records of runs that might have been, of realistic shape, made of public types only.
+
+use dyno_core::interval::Counters;
+use dyno_core::rand::Stream;
+use dyno_core::record::*;
+use dyno_core::summary::*;
+use hdrhistogram::Histogram;
+
+mod ended;
+mod observed;
+
+use ended::{head, summary};
+use observed::{events, facts, findings, series, settings};
+
+/// What kind of run to make up.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Length of the measurement and of the warm-up, in seconds.
+    pub seconds: u32,
+    pub warmup: u32,
+    /// Length of a span.
+    pub span: u32,
+    /// Number of operations beside `event`.
+    pub operations: usize,
+    /// Database counters.
+    pub counters: usize,
+    pub open: bool,
+    /// Factor on throughput, for runs to compare.
+    pub speed: f64,
+    pub stream: u64,
+}
+
+/// Twenty minutes with everything.
+pub const USUAL: Shape = Shape {
+    seconds: 1200,
+    warmup: 120,
+    span: 5,
+    operations: 4,
+    counters: 90,
+    open: false,
+    speed: 1.0,
+    stream: 1,
+};
+
+const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+const OPERATIONS: [&str; 10] = [
+    "NEW_ORDER",
+    "PAYMENT",
+    "ORDER_STATUS",
+    "DELIVERY",
+    "STOCK_LEVEL",
+    "ADD_LINK",
+    "GET_LINK",
+    "COUNT_LINK",
+    "UPDATE_NODE",
+    "DELETE_NODE",
+];
+
+/// A whole run.
+pub fn run(shape: Shape) -> RunRecord {
+    let intervals: Vec<IntervalSummary> = (0..shape.warmup + shape.seconds)
+        .map(|n| interval(shape, f64::from(n) + 1.0 - f64::from(shape.warmup)))
+        .collect();
+    let names = std::iter::once("event")
+        .chain(OPERATIONS)
+        .take(shape.operations + 1);
+    let operations: Vec<Operation> = names
+        .enumerate()
+        .map(|(n, name)| operation(shape, n, name))
+        .collect();
+    let summary = summary(shape, &intervals, &operations);
+    let findings = findings();
+    RunRecord {
+        id: 17,
+        state: RunState::Completed,
+        head: head(shape),
+        summary: Some(summary),
+        intervals,
+        operations,
+        series: series(shape),
+        not_observed: vec![NotObserved {
+            what: "host.pressure".into(),
+            why: "this kernel has no /proc/pressure; boot it with psi=1".into(),
+        }],
+        facts: facts(),
+        settings: settings(shape),
+        events: events(shape),
+        sessions: (0..64)
+            .map(|session| SessionShare {
+                session,
+                worker: session % 4,
+                events: 80_000 + u64::from(session * 37 % 900),
+                busy_s: f64::from(shape.seconds) * 0.99,
+            })
+            .collect(),
+        verdict: Some(dyno_core::finding::verdict(&findings)),
+        findings,
+    }
+}
+
+/// What an event of it cost.
+pub fn costs() -> Vec<Cost> {
+    let cost = |name: &str, value, unit: &str, source: &str| Cost {
+        name: name.into(),
+        value,
+        unit: unit.into(),
+        source: source.into(),
+    };
+    vec![
+        cost(
+            "server CPU",
+            Some(812.4),
+            "us",
+            "server.cpu.user + server.cpu.system / events",
+        ),
+        cost(
+            "read from disk",
+            Some(41.3),
+            "kb",
+            "host.disk[nvme0n1].read_bytes / events",
+        ),
+        cost(
+            "written to disk",
+            Some(20.8),
+            "kb",
+            "host.disk[nvme0n1].write_bytes / events",
+        ),
+        cost(
+            "network",
+            Some(3_412.0),
+            "bytes",
+            "host.network[lo].rx_bytes / events",
+        ),
+        cost(
+            "context switches",
+            None,
+            "count",
+            "server.context_switches was not observed",
+        ),
+    ]
+}
+
+/// How much of the full throughput there is at a second.
+fn pace(shape: Shape, at_s: f64) -> f64 {
+    let warm = if at_s < 0.0 {
+        0.55 + 0.45 * (1.0 + at_s / f64::from(shape.warmup))
+    } else {
+        1.0
+    };
+    let phase = at_s.rem_euclid(240.0);
+    let checkpoint = if phase > 200.0 { 0.72 } else { 1.0 };
+    let stalled = at_s > 100.0 && (at_s.rem_euclid(410.0) - 300.0).abs() < 1.6;
+    if stalled {
+        0.01
+    } else {
+        warm * checkpoint * shape.speed
+    }
+}
+
+fn noise(shape: Shape, at_s: f64, lane: u64) -> f64 {
+    let seed = shape.stream * 7919 + ((at_s + 100_000.0) * 310.0) as u64;
+    Stream::new(seed, lane).next_f64() - 0.5
+}
+
+fn interval(shape: Shape, at_s: f64) -> IntervalSummary {
+    let pace = pace(shape, at_s - 0.5);
+    let events = (4_200.0 * pace * (1.0 + 0.06 * noise(shape, at_s, 1))) as u64;
+    let slow = 1.0 / pace.max(0.04);
+    let errors = if (at_s as i64) % 97 == 0 { 3 } else { 0 };
+    let percentile = |percent: f64, ms: f64| Percentile {
+        percent,
+        value_ms: Some(ms * slow * (1.0 + 0.15 * noise(shape, at_s, percent as u64))),
+    };
+    IntervalSummary {
+        at_s,
+        length_s: 1.0,
+        sessions: 64,
+        counters: Counters {
+            events,
+            reads: events * 14,
+            writes: events * 4,
+            other: events * 2,
+            errors,
+            rows: events * 60,
+            bytes_in: events * 9_000,
+            bytes_out: events * 1_200,
+            ..Counters::default()
+        },
+        errors_seen: errors,
+        percentiles: vec![
+            percentile(50.0, 12.1),
+            percentile(95.0, 28.4),
+            percentile(99.0, 41.0),
+            percentile(99.9, 88.0),
+        ],
+        max_ms: 140.0 * slow,
+        backlog: if shape.open { (slow * 3.0) as u64 } else { 0 },
+        concurrency: 60,
+    }
+}
+
+fn operation(shape: Shape, number: usize, name: &str) -> Operation {
+    let spans: Vec<Span> = (0..shape.seconds / shape.span)
+        .map(|n| span(shape, number, f64::from(n * shape.span)))
+        .collect();
+    // The bounds that the recorder uses; the exact fields as sums.
+    let mut total = spans.first().cloned();
+    for span in spans.iter().skip(1) {
+        if let Some(total) = &mut total {
+            total.to_s = span.to_s;
+            total.count += span.count;
+            total.service_ns_sum += span.service_ns_sum;
+            total.service_ns_max = total.service_ns_max.max(span.service_ns_max);
+            total.service.add(&span.service).unwrap();
+            total.response.add(&span.response).unwrap();
+        }
+    }
+    Operation {
+        name: name.into(),
+        spans,
+        total,
+    }
+}
+
+/// Two humps (from cache, from disk) and a tail that follows the pace.
+fn span(shape: Shape, number: usize, from_s: f64) -> Span {
+    let pace = pace(shape, from_s + f64::from(shape.span) / 2.0);
+    let mut service = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 2).unwrap();
+    let mut response = service.clone();
+    let mut random = Stream::new(shape.stream + from_s as u64, number as u64);
+    let (mut sum, mut max, mut min) = (0, 0, u64::MAX);
+    for _ in 0..300 {
+        let disk = random.next_f64() < 0.38;
+        let normal: f64 = (0..6).map(|_| random.next_f64()).sum::<f64>() - 3.0;
+        let typical = if disk { 14e6 } else { 1.1e6 } * (1.0 + number as f64 / 3.0);
+        let tail = if random.next_f64() < 0.01 { 6.0 } else { 1.0 };
+        let ns = (typical * (normal * 0.45).exp() * tail / pace.max(0.05)) as u64;
+        let times = (f64::from(shape.span) * 14.0 * pace).max(1.0) as u64;
+        service.record_n(ns, times).unwrap();
+        if shape.open {
+            response
+                .record_n(
+                    ns + (random.next_f64() * 3e6 / pace.max(0.05)) as u64,
+                    times,
+                )
+                .unwrap();
+        }
+        sum += ns * times;
+        (min, max) = (min.min(ns), max.max(ns));
+    }
+    Span {
+        from_s,
+        to_s: from_s + f64::from(shape.span),
+        count: service.len(),
+        service_ns_sum: sum,
+        service_ns_min: min,
+        service_ns_max: max,
+        service,
+        response,
+    }
+}
+
+/// An option of a workload.
+pub fn text_option(text: &str) -> dyno_core::plan::OptionValue {
+    dyno_core::plan::OptionValue::Text(text.into())
+}

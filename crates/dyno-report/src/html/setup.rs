@@ -1,0 +1,279 @@
+//! All that is needed to make the run again: plan, options, environment, configuration, tool.
+
+use dyno_core::plan::{Arrivals, Drive, OptionValue};
+use dyno_core::record::{Profile, Setting};
+
+use super::figures;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::run::View;
+use super::time::utc;
+use crate::number;
+
+/// Writes the sections on plan, environment, configuration and gaps.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    plan(page, view);
+    environment(page, view);
+    configuration(page, view);
+    gaps(page, view);
+}
+
+fn plan(page: &mut Page, view: &View<'_>) {
+    let head = &view.run.head;
+    page.section(view, "plan", "Plan and tool");
+    put!(page, "<div class=\"panel\"><h3>Command line</h3>");
+    if head.argv.is_empty() {
+        put!(page, "<p class=\"source\">Not on record.</p>");
+    } else {
+        put!(page, "<pre>{}</pre>", Text(command(&head.argv)));
+    }
+    put!(
+        page,
+        "</div><div class=\"pair\"><div class=\"panel\"><h3>Drive</h3><dl class=\"facts\">"
+    );
+    match &head.drive {
+        Some(drive) => drive_facts(page, drive),
+        None => put!(
+            page,
+            "<dt>Drive</dt><dd>not on record: an imported log does not tell</dd>"
+        ),
+    }
+    put!(
+        page,
+        "</dl></div><div class=\"panel\"><h3>Tool</h3><dl class=\"facts\">"
+    );
+    let profile = match head.profile {
+        Profile::Standard => "standard",
+        Profile::Reference => "reference: bug-compatible with the tool being reproduced",
+    };
+    fact(page, "Run", &head.name);
+    fact(page, "Prepared", &utc(head.created_unix_s));
+    fact(page, "Tool", &head.tool);
+    fact(page, "Profile", profile);
+    fact(
+        page,
+        "Workload",
+        &format!("{} {}", head.workload.name, head.workload.command),
+    );
+    let script = if head.script_sha256.is_empty() {
+        "not on record"
+    } else {
+        &head.script_sha256
+    };
+    fact(page, "Script, SHA-256", script);
+    fact(page, "Target", &head.target.url);
+    fact(
+        page,
+        "Server",
+        &format!("{} {}", head.target.product, head.target.version),
+    );
+    fact(
+        page,
+        "Connections",
+        head.target.tls.as_deref().unwrap_or("in the clear"),
+    );
+    put!(page, "</dl></div></div>");
+    options(page, view);
+    page.end_section();
+}
+
+fn fact(page: &mut Page, name: &str, value: &str) {
+    put!(page, "<dt>{}</dt><dd>{}</dd>", Text(name), Text(value));
+}
+
+fn drive_facts(page: &mut Page, drive: &Drive) {
+    let seconds = |duration: std::time::Duration| number::length(duration.as_secs_f64());
+    fact(page, "Sessions", &number::thousands(drive.sessions.into()));
+    fact(page, "Workers", &number::thousands(drive.workers.into()));
+    fact(
+        page,
+        "Time",
+        &drive.time.map_or("no limit".to_owned(), seconds),
+    );
+    fact(
+        page,
+        "Events",
+        &drive
+            .events
+            .map_or("no limit".to_owned(), number::thousands),
+    );
+    fact(page, "Warm-up", &seconds(drive.warmup));
+    fact(page, "Grace", &seconds(drive.grace));
+    fact(page, "Ramp-up", &seconds(drive.ramp_up));
+    let open = drive.open_loop.map(|open| {
+        let spaced = match open.arrivals {
+            Arrivals::Poisson => "exponential gaps (Poisson)",
+            Arrivals::Constant => "equal gaps",
+        };
+        format!(
+            "open, {}, {spaced}",
+            figures::value(open.per_second, "count/s")
+        )
+    });
+    fact(page, "Loop", &open.unwrap_or_else(|| "closed".to_owned()));
+    fact(page, "Interval", &seconds(drive.interval));
+    fact(page, "Seed", &drive.seed.to_string());
+}
+
+/// A command line as a shell would take it.
+fn command(argv: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,+%".contains(c);
+    let quoted = argv.iter().map(|word| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn options(page: &mut Page, view: &View<'_>) {
+    let workload = &view.run.head.workload;
+    if workload.options.is_empty() {
+        page.nothing("The workload has no options on record.");
+        return;
+    }
+    put!(
+        page,
+        "<div class=\"panel\"><h3>Options of the workload</h3>"
+    );
+    page.table(&["option", "value", "default"]);
+    for (name, value) in &workload.options {
+        let changed = workload.changed.contains(name);
+        put!(
+            page,
+            "<tr{}><td class=\"key\">{}</td><td>{}</td><td class=\"why\">{}</td></tr>",
+            if changed { " data-moved" } else { "" },
+            Text(name),
+            Text(option(value)),
+            if changed { "no: as given" } else { "yes" }
+        );
+    }
+    put!(page, "</tbody></table></div></div>\n");
+}
+
+fn option(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        OptionValue::Number(number) => number.to_string(),
+        OptionValue::Text(text) => text.clone(),
+        OptionValue::List(texts) => texts.join(", "),
+    }
+}
+
+fn environment(page: &mut Page, view: &View<'_>) {
+    page.section(view, "environment", "Environment");
+    let facts = &view.run.facts;
+    if facts.is_empty() {
+        page.nothing("Nothing is on record about the host, the server or the client.");
+        page.end_section();
+        return;
+    }
+    let id = view.id("facts");
+    put!(page, "<div class=\"panel\" id=\"{id}\">");
+    page.table(&["fact", "value", "source"]);
+    for known in facts {
+        let as_size = known
+            .name
+            .ends_with("memory.total")
+            .then(|| known.value.parse::<f64>().ok())
+            .flatten();
+        let value = as_size.map_or(known.value.clone(), |size| figures::value(size, "bytes"));
+        put!(
+            page,
+            "<tr><td class=\"key\">{}</td><td>{}</td><td class=\"why\">{}</td></tr>",
+            Text(&known.name),
+            Text(value),
+            Text(&known.source)
+        );
+    }
+    put!(page, "</tbody></table></div></div>\n");
+    page.end_section();
+}
+
+fn configuration(page: &mut Page, view: &View<'_>) {
+    page.section(view, "configuration", "Server configuration");
+    let settings = &view.run.settings;
+    if settings.is_empty() {
+        page.nothing(&match view.run.not_observed("settings") {
+            Some(why) => format!("Not observed: {why}"),
+            None => "The server's configuration is not on record.".to_owned(),
+        });
+        page.end_section();
+        return;
+    }
+    let id = view.id("settings");
+    let moved = settings.iter().filter(|setting| has_moved(setting)).count();
+    put!(
+        page,
+        "<details class=\"panel\" id=\"{id}\"{}><summary>{} settings, {moved} of which moved \
+            during the run</summary><div class=\"filter\" data-filter=\"{id}\"><label>Filter \
+            <input type=\"search\" placeholder=\"words of a name or value\"></label><label><input \
+            type=\"checkbox\"> only what moved</label><output></output></div><div class=\"scroll \
+            bounded\" tabindex=\"0\" role=\"region\" aria-label=\"Server configuration\"><table \
+            class=\"grid\"><thead><tr><th scope=\"col\">setting</th><th scope=\"col\">at the \
+            start</th><th scope=\"col\">at the end</th></tr></thead><tbody>",
+        if moved > 0 { " open" } else { "" },
+        number::thousands(settings.len() as u64)
+    );
+    for setting in settings {
+        let start = setting.start.as_deref().unwrap_or("–");
+        let end = match &setting.end {
+            _ if !has_moved(setting) && setting.end.is_some() => "same",
+            Some(end) => end,
+            None => "not read again",
+        };
+        put!(
+            page,
+            "<tr{}><td class=\"key\">{}</td><td>{}</td><td>{}</td></tr>",
+            if has_moved(setting) {
+                " data-moved"
+            } else {
+                ""
+            },
+            Text(&setting.name),
+            Text(start),
+            Text(end)
+        );
+    }
+    put!(page, "</tbody></table></div></details>\n");
+    page.end_section();
+}
+
+fn has_moved(setting: &Setting) -> bool {
+    setting.end.is_some() && setting.start != setting.end
+}
+
+fn gaps(page: &mut Page, view: &View<'_>) {
+    page.section(view, "gaps", "What was not observed");
+    let gaps = &view.run.not_observed;
+    if gaps.is_empty() {
+        page.nothing("Every observer that was asked answered: no gap is on record.");
+        page.end_section();
+        return;
+    }
+    put!(page, "<div class=\"panel\">");
+    page.table(&["what", "why, and what would be needed"]);
+    for gap in gaps {
+        put!(
+            page,
+            "<tr><td class=\"key\">{}</td><td>{}</td></tr>",
+            Text(&gap.what),
+            Text(&gap.why)
+        );
+    }
+    put!(page, "</tbody></table></div></div>\n");
+    page.end_section();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn command_lines_can_be_pasted() {
+        let argv = ["dyno", "run", "my load", "--note=it's", ""].map(str::to_owned);
+        assert_eq!(command(&argv), "dyno run 'my load' '--note=it'\\''s' ''");
+    }
+}

@@ -1,0 +1,359 @@
+//! Pages of made-up runs: what they say, what they must never hold.
+
+use dyno_core::finding::Verdict;
+use dyno_core::record::{RunRecord, RunState, Source};
+use dyno_core::summary::RunEnd;
+use serde_json::Value;
+
+use super::hostile::{HOSTILE, hostile, hostile_costs};
+use super::samples::{self, Shape, USUAL};
+use super::{Comparison, ComparisonRow, Difference, ReportInput, report};
+
+/// Two minutes: what a page says does not depend on how long a run is.
+pub(super) const SHORT: Shape = Shape {
+    seconds: 120,
+    warmup: 20,
+    counters: 24,
+    ..USUAL
+};
+
+/// The page of these runs.
+pub(super) fn page_of(runs: &[RunRecord], comparison: Option<&Comparison>) -> String {
+    let costs: Vec<_> = runs.iter().map(|_| samples::costs()).collect();
+    report(&ReportInput {
+        runs,
+        costs: &costs,
+        comparison,
+        generated_unix_s: 1_795_266_134.0,
+        title: "",
+    })
+}
+
+/// A run that began and of which nothing else is known.
+pub(super) fn bare() -> RunRecord {
+    let mut run = samples::run(Shape {
+        seconds: 5,
+        warmup: 0,
+        ..SHORT
+    });
+    run.state = RunState::Running;
+    run.summary = None;
+    run.verdict = None;
+    run.intervals.clear();
+    run.operations.clear();
+    run.series.clear();
+    run.not_observed.clear();
+    run.facts.clear();
+    run.settings.clear();
+    run.events.clear();
+    run.sessions.clear();
+    run.findings.clear();
+    run
+}
+
+/// What the page's script reads.
+fn data_of(page: &str) -> Value {
+    let start = "<script type=\"application/json\" id=\"data\">";
+    let (_, rest) = page.split_once(start).unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(data).unwrap()
+}
+
+/// The page without its scripts and its style.
+fn text_of(page: &str) -> String {
+    let (_, body) = page.split_once("<body>").unwrap();
+    let (text, _) = body
+        .split_once("<script type=\"application/json\"")
+        .unwrap();
+    text.to_owned()
+}
+
+fn comparison() -> Comparison {
+    Comparison {
+        notes: vec!["Bootstrap over blocks of seconds, 95 %.".into()],
+        rows: vec![ComparisonRow {
+            metric: "events per second".into(),
+            unit: "count/s".into(),
+            run: 1,
+            base: Some(4000.0),
+            new: Some(3080.0),
+            ratio: Some(0.77),
+            low: Some(0.75),
+            high: Some(0.79),
+            p: Some(0.0004),
+            significant: true,
+            remark: String::new(),
+        }],
+        differences: vec![Difference {
+            what: "sync_binlog".into(),
+            run: 1,
+            base: "0".into(),
+            new: "1".into(),
+            intended: true,
+        }],
+    }
+}
+
+/// Three runs, compared.
+pub(super) fn several() -> (Vec<RunRecord>, Comparison) {
+    let run = |stream, speed| {
+        samples::run(Shape {
+            stream,
+            speed,
+            ..SHORT
+        })
+    };
+    (vec![run(1, 1.0), run(2, 0.77), run(3, 1.1)], comparison())
+}
+
+#[test]
+fn the_first_screen_tells_what_matters() {
+    let page = page_of(&[samples::run(SHORT)], None);
+    let text = text_of(&page);
+    for said in [
+        "oltp_read_write on MariaDB 10.11.6",
+        "64 sessions on 4 workers",
+        "<strong>doubtful</strong>",
+        "2 doubts, 2 passed, 1 not checked, 1 waived",
+        "The server stood still 3 times",
+        "Throughput",
+        "812 µs",
+        "kernel: nvme nvme0",
+        "TLS is on",
+    ] {
+        assert!(text.contains(said), "{said}");
+    }
+}
+
+#[test]
+fn every_section_is_there_and_in_the_navigation() {
+    let text = text_of(&page_of(&[samples::run(SHORT)], None));
+    for id in [
+        "overview",
+        "throughput",
+        "latency",
+        "distribution",
+        "times",
+        "costs",
+        "shares",
+        "errors",
+        "cpu",
+        "disks",
+        "network",
+        "memory",
+        "generator",
+        "database",
+        "size",
+        "findings",
+        "plan",
+        "environment",
+        "configuration",
+        "gaps",
+    ] {
+        assert!(text.contains(&format!("id=\"r1-{id}\"")), "{id}");
+        assert!(text.contains(&format!("href=\"#r1-{id}\"")), "{id}");
+    }
+}
+
+#[test]
+fn every_chart_has_a_place_and_every_place_a_chart() {
+    let (runs, comparison) = several();
+    let page = page_of(&runs, Some(&comparison));
+    let (data, text) = (data_of(&page), text_of(&page));
+    let charts = data["charts"].as_object().unwrap();
+    assert!(charts.len() > 60);
+    assert_eq!(text.matches("data-chart=").count(), charts.len());
+    for (id, chart) in charts {
+        assert!(text.contains(&format!("data-chart=\"{id}\"")), "{id}");
+        for line in chart["lines"].as_array().into_iter().flatten() {
+            let times = &data["times"][line["x"].as_u64().unwrap() as usize];
+            let (x, y) = (times.as_array().unwrap(), line["y"].as_array().unwrap());
+            assert_eq!(x.len(), y.len(), "{id}");
+        }
+    }
+}
+
+#[test]
+fn ids_are_unique() {
+    let (runs, comparison) = several();
+    let text = text_of(&page_of(&runs, Some(&comparison)));
+    let mut ids: Vec<&str> = text
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+}
+
+#[test]
+fn stalls_are_seconds_next_to_zero() {
+    let mut run = samples::run(SHORT);
+    for interval in &mut run.intervals {
+        interval.counters.events = 1000;
+        if matches!(interval.at_s as i64, 31 | 32 | 50) {
+            interval.counters.events = 50;
+        }
+    }
+    let data = data_of(&page_of(&[run], None));
+    let stalls = data["runs"][0]["stalls"].to_string();
+    assert_eq!(stalls, "[[30,32],[49,50]]");
+}
+
+#[test]
+fn several_runs_are_compared() {
+    let (runs, comparison) = several();
+    let page = page_of(&runs, Some(&comparison));
+    let (text, data) = (text_of(&page), data_of(&page));
+    assert!(text.contains("<h1 id=\"runs-h\">3 runs</h1>"));
+    assert!(text.contains("0.770") && text.contains("0.750 to 0.790"));
+    assert!(text.contains("−23 %") && text.contains("&lt; 0.001"));
+    assert!(text.contains("sync_binlog"));
+    assert_eq!(text.matches("<details class=\"run\"").count(), 3);
+    assert_eq!(
+        data["charts"]["jitter"]["samples"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    assert_eq!(
+        data["charts"]["jitter"]["samples"][0]
+            .as_array()
+            .unwrap()
+            .len(),
+        120
+    );
+    assert_eq!(
+        data["charts"]["boxes"]["boxes"][2]
+            .as_array()
+            .unwrap()
+            .len(),
+        5
+    );
+}
+
+#[test]
+fn what_is_missing_is_explained() {
+    let text = text_of(&page_of(&[bare()], None));
+    assert!(text.contains("This run has no end on record"));
+    assert!(text.contains("not judged"));
+    assert!(!text.contains("data-chart="));
+    // Each section but the first, the ones without a chart included, says why it is empty.
+    assert!(text.matches("class=\"nothing\"").count() >= 19);
+    assert!(text.contains("There is no picture of the course"));
+}
+
+#[test]
+fn runs_of_other_shapes_have_pages() {
+    let mut imported = samples::run(SHORT);
+    imported.state = RunState::Imported;
+    imported.head.source = Source::Sysbench;
+    imported.head.drive = None;
+    imported.series.clear();
+    imported.operations.clear();
+    let text = text_of(&page_of(&[imported], None));
+    assert!(text.contains("imported from a log"));
+
+    let mut single = samples::run(Shape {
+        seconds: 1,
+        warmup: 0,
+        span: 1,
+        ..SHORT
+    });
+    single.verdict = Some(Verdict::Refused);
+    assert!(text_of(&page_of(&[single], None)).contains("<strong>refused</strong>"));
+
+    let mut idle = samples::run(SHORT);
+    for interval in &mut idle.intervals {
+        interval.counters.events = 0;
+        interval
+            .percentiles
+            .iter_mut()
+            .for_each(|p| p.value_ms = None);
+    }
+    if let Some(summary) = &mut idle.summary {
+        summary.service = Default::default();
+        summary.end = RunEnd::Failed("session 0: attempt to index a nil value".into());
+    }
+    let text = text_of(&page_of(&[idle], None));
+    assert!(text.contains("the median second has no event"));
+    assert!(text.contains("attempt to index a nil value"));
+
+    let open = samples::run(Shape {
+        open: true,
+        ..SHORT
+    });
+    let text = text_of(&page_of(&[open], None));
+    assert!(text.contains("Response time") && text.contains("pacing lag"));
+    assert!(text.contains("Queue of the open loop"));
+
+    assert!(page_of(&[], None).contains("There are no runs to report."));
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let clean = page_of(&several().0, Some(&several().1));
+    let (runs, comparison) = hostile(HOSTILE);
+    let costs: Vec<_> = runs.iter().map(|_| hostile_costs(HOSTILE)).collect();
+    let page = report(&ReportInput {
+        runs: &runs,
+        costs: &costs,
+        comparison: Some(&comparison),
+        generated_unix_s: 0.0,
+        title: HOSTILE,
+    });
+    let text = text_of(&page);
+    if let Some(at) = text.find("<img") {
+        panic!("not escaped after: {:?}", text[..at].lines().next_back());
+    }
+    assert!(!page.contains("alert(1)</script>") && !page.contains("<script>alert"));
+    assert_eq!(
+        page.matches("<script").count(),
+        clean.matches("<script").count()
+    );
+    assert_eq!(page.matches("</script").count(), 3);
+    assert!(!page.contains("<!--"));
+    // What was written is what is read.
+    let data = data_of(&page);
+    assert_eq!(data["runs"][0]["name"], HOSTILE);
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+}
+
+#[test]
+fn nothing_can_be_loaded() {
+    let page = page_of(&[samples::run(SHORT)], None);
+    let (_, policy) = page
+        .split_once("Content-Security-Policy\" content=\"")
+        .unwrap();
+    let (policy, _) = policy.split_once('"').unwrap();
+    assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"));
+    assert!(!policy.contains("unsafe") && !policy.contains("http") && !policy.contains('*'));
+    let text = text_of(&page);
+    for loads in [
+        "src=", "<link", "<iframe", "@import", "url(", " style=", " onclick",
+    ] {
+        assert!(!text.contains(loads), "{loads}");
+    }
+    assert!(!text.contains("href=\"http"));
+}
+
+#[test]
+fn an_hour_fits_into_three_megabytes() {
+    let hour = Shape {
+        seconds: 3_600,
+        warmup: 300,
+        counters: 150,
+        operations: 5,
+        ..USUAL
+    };
+    let page = page_of(&[samples::run(hour)], None);
+    let megabytes = page.len() as f64 / 1e6;
+    assert!(megabytes < 3.0, "{megabytes}");
+    let data = data_of(&page);
+    // An hour is drawn whole but for its warm-up.
+    let course = &data["charts"]["r1-course"]["lines"][0]["y"];
+    assert!(course.as_array().unwrap().len() <= 3_600);
+}

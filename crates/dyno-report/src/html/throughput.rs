@@ -1,0 +1,156 @@
+//! Throughput in time.
+
+use dyno_core::summary::IntervalSummary;
+
+use super::chart::{Axis, Chart, Line, Look, Time};
+use super::page::{Caption, Page, source_note};
+use super::run::{View, per_s};
+use super::thin::{Keep, thin};
+use crate::number;
+
+/// As many points as an hour has seconds: an hour is drawn whole.
+pub(super) const POINTS_MAX: usize = 3_600;
+
+/// The picture that shows the run: throughput with a high percentile over it.
+pub(super) fn course(page: &mut Page, view: &View<'_>) {
+    if view.rates.is_empty() {
+        page.nothing("There is no picture of the course: the run has no intervals on record.");
+        return;
+    }
+    let rates = thin(&view.rates, POINTS_MAX, Keep::Extremes);
+    let mut lines = vec![page.line("events/s", 0, &rates, Look::Area, 0)];
+    let mut axes = vec![Axis::new("throughput", "count/s")];
+    let mut title = "Throughput".to_owned();
+    if let Some(percent) = view.headline_percent() {
+        let course = thin(&view.percentile_course(percent), POINTS_MAX, Keep::Extremes);
+        if course.y.iter().any(|ms| ms.is_finite()) {
+            let name = format!("p{} {}", number::plain(percent), view.latency_word());
+            lines.push(page.line(&name, 1, &course, Look::Line, 1));
+            let mut axis = Axis::new(view.latency_word(), "ms");
+            // Linear, one stall would flatten all the rest.
+            axis.log = true;
+            axes.push(axis);
+            title = format!("Throughput and {name}");
+        }
+    }
+    let caption = Caption {
+        id: "course",
+        title: &title,
+        about: "Each point is an interval. Shaded: warm-up (grey), stalls (red). Dashed lines: \
+            the events numbered below. The latency axis is logarithmic.",
+        source: &source_note("intervals of the run", &rates, Keep::Extremes),
+        size: "tall",
+    };
+    let run = view.index;
+    page.figure(
+        view,
+        &caption,
+        Chart::Time(Time {
+            run,
+            axes,
+            lines,
+            slider: true,
+        }),
+    );
+}
+
+/// Events, queries and errors each second.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    page.section(view, "throughput", "Throughput");
+    if view.rates.is_empty() {
+        page.nothing("The run has no intervals on record, so its course is not known.");
+        page.end_section();
+        return;
+    }
+    let rates = thin(&view.rates, POINTS_MAX, Keep::Extremes);
+    let line = page.line("events/s", 0, &rates, Look::Line, 0);
+    figure(
+        page,
+        view,
+        ("events", "Events"),
+        "Events that ended in each interval, per second.",
+        vec![line],
+    );
+    if view
+        .run
+        .intervals
+        .iter()
+        .any(|interval| interval.counters.queries() > 0)
+    {
+        let lines = vec![
+            counted(page, view, ("queries/s", 0), |i| i.counters.queries()),
+            counted(page, view, ("reads/s", 4), |i| i.counters.reads),
+            counted(page, view, ("writes/s", 1), |i| i.counters.writes),
+            counted(page, view, ("other/s", 6), |i| i.counters.other),
+        ];
+        let about = "Statements that ended in each interval, per second: with a result set \
+            (reads), with rows changed (writes), other.";
+        figure(page, view, ("queries", "Queries"), about, lines);
+    }
+    if view
+        .run
+        .intervals
+        .iter()
+        .any(|interval| interval.errors_seen > 0)
+    {
+        let line = counted(page, view, ("errors/s", 1), |i| i.errors_seen);
+        let about = "Errors of all codes in each interval, per second, whatever came of them.";
+        figure(
+            page,
+            view,
+            ("errors-course", "Errors in time"),
+            about,
+            vec![line],
+        );
+    }
+    page.end_section();
+}
+
+fn counted(
+    page: &mut Page,
+    view: &View<'_>,
+    (name, colour): (&str, usize),
+    count: impl Fn(&IntervalSummary) -> u64,
+) -> Line {
+    let rates = view.rates.iter().zip(&view.run.intervals);
+    let points: Vec<(f64, f64)> = rates
+        .map(|((at, _), interval)| (*at, per_s(interval, count(interval))))
+        .collect();
+    page.line(
+        name,
+        0,
+        &thin(&points, POINTS_MAX / 2, Keep::Extremes),
+        Look::Line,
+        colour,
+    )
+}
+
+fn figure(
+    page: &mut Page,
+    view: &View<'_>,
+    (id, title): (&str, &str),
+    about: &str,
+    lines: Vec<Line>,
+) {
+    let axes = vec![Axis::new(&title.to_lowercase(), "count/s")];
+    let thinned = thin(&view.rates, POINTS_MAX, Keep::Extremes);
+    let source = source_note("intervals of the run", &thinned, Keep::Extremes);
+    let caption = Caption {
+        id,
+        title,
+        about,
+        source: &source,
+        size: "",
+    };
+    let run = view.index;
+    page.figure(
+        view,
+        &caption,
+        Chart::Time(Time {
+            run,
+            axes,
+            lines,
+            slider: false,
+        }),
+    );
+}
