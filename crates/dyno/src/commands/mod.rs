@@ -3,9 +3,11 @@
 mod calibrate;
 mod compare;
 mod doctor;
+mod export;
 mod hints;
 mod import;
 mod list;
+mod report;
 mod run;
 mod runs;
 mod show;
@@ -63,6 +65,8 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
             run::main(args, command)
         }
         "show" => show::main(&args[2..]),
+        "report" => report::main(&args[2..]),
+        "export" => export::main(&args[2..]),
         "compare" => compare::main(&args[2..]),
         "import" => import::main(args),
         "waive" => waive::main(&args[2..]),

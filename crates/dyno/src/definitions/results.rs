@@ -17,6 +17,13 @@ const JSON: Opt = bare(opt(
     Some("FILE"),
     "print JSON instead, or write it to FILE beside the text",
 ));
+const FACTOR: Opt = opt(
+    GROUP,
+    "factor",
+    Some("NAME"),
+    "what was meant to differ: an option, a setting or a fact by its name, or the beginning \
+         of names; may be repeated",
+);
 const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
@@ -105,19 +112,14 @@ pub const REPORT: &[Opt] = &[
         Some("TEXT"),
         "the page's title [the workload and the server]",
     ),
+    FACTOR,
     RESULTS,
     HELP,
 ];
 
 /// The options of `dyno compare`.
 pub const COMPARE: &[Opt] = &[
-    opt(
-        GROUP,
-        "factor",
-        Some("NAME"),
-        "what was meant to differ: an option, a setting or a fact by its name, or the beginning \
-         of names; may be repeated",
-    ),
+    FACTOR,
     opt(
         GROUP,
         "force",
