@@ -32,11 +32,13 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
 /// How the run was driven, and for how long.
 pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     let drive = &run.drive;
-    let mut load = format!(
-        "{} on {}, ",
-        count_of(u64::from(drive.sessions), "session"),
-        count_of(u64::from(drive.workers), "worker"),
-    );
+    let mut load = count_of(u64::from(drive.sessions), "session");
+    // What another tool printed tells neither of workers nor always of a seed.
+    let own = !run.client.worker_busy.is_empty();
+    if own {
+        load += &format!(" on {}", count_of(u64::from(drive.workers), "worker"));
+    }
+    load += ", ";
     match drive.open_loop {
         None => load.push_str("closed loop"),
         Some(open) => {
@@ -68,7 +70,9 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     if !drive.warmup.is_zero() {
         measured += &format!(", after {} of warm-up", length(drive.warmup.as_secs_f64()));
     }
-    measured += &format!(", seed {}", drive.seed);
+    if own || drive.seed != 0 {
+        measured += &format!(", seed {}", drive.seed);
+    }
     page.row("measured", Ink::Plain, &measured);
 }
 
@@ -135,12 +139,16 @@ pub(super) fn spread(run: &RunSummary, page: &mut Page) {
     let fairness = &run.fairness;
     // A few events more or less per session say nothing; a tenth of many, or a starved one, does.
     let uneven = fairness.events_mean >= 30.0
-        && (fairness.events_stddev > fairness.events_mean * 0.1 || fairness.events_min == 0);
+        && (fairness.events_stddev > fairness.events_mean * 0.1
+            || fairness.events_min == 0 && fairness.events_max > 0);
     if run.drive.sessions > 1 && uneven {
+        // Other tools print the mean and its deviation only.
+        let ends = match fairness.events_max {
+            0 => String::new(),
+            max => format!("{} to {} ", thousands(fairness.events_min), thousands(max)),
+        };
         let text = format!(
-            "uneven: {} to {} transactions per session, {} on average, standard deviation {}",
-            thousands(fairness.events_min),
-            thousands(fairness.events_max),
+            "uneven: {ends}transactions per session, {} on average, standard deviation {}",
             rate(fairness.events_mean),
             rate(fairness.events_stddev),
         );
