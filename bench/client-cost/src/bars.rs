@@ -115,6 +115,8 @@ pub const BARS: &[Bar] = &[
         0.9,
     ),
     at_most("pacing", "dyno, pacing lag at 20000/s, p99.9", 200.0),
+    at_most("recording", "on / off, null server", 1.03),
+    at_most("recording", "on / off, real server", 1.03),
 ];
 
 #[cfg(test)]

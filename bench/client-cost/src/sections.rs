@@ -6,6 +6,7 @@ mod load;
 mod many_sessions;
 mod pacing;
 mod point_select;
+mod recording;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ pub const SECTIONS: &[&str] = &[
     "load-servers",
     "many-sessions",
     "pacing",
+    "recording",
 ];
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::Mysql, Protocol::Postgres];
@@ -37,6 +39,7 @@ pub fn run(name: &str, bench: &Bench) -> Result<Section> {
         "load-servers" => load::run_real(bench),
         "many-sessions" => many_sessions::run(bench),
         "pacing" => pacing::run(bench),
+        "recording" => recording::run(bench),
         other => bail!("there is no section `{other}`"),
     }
 }

@@ -1,0 +1,13 @@
+-- The least that a database can be asked: what is done beside the load weighs most here.
+
+function thread_init()
+   con = sysbench.sql.driver():connect()
+end
+
+function event()
+   con:query("SELECT 1")
+end
+
+function thread_done()
+   con:disconnect()
+end
