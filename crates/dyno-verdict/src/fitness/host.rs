@@ -145,17 +145,23 @@ fn cpu_limit(known: &Known<'_>) -> Finding {
         return rule.unknown(known.gap("host.cgroup.cpu_max"));
     };
     let allowed = known.number("host.cpu.allowed").unwrap_or(1.0);
-    let quota = limit
-        .split_whitespace()
-        .next()
-        .and_then(|n| n.parse::<f64>().ok());
-    match quota {
-        Some(quota) if quota < allowed => rule.doubt(
-            format!("The control group grants {limit} of {allowed:.0} CPUs."),
+    match granted(limit) {
+        Some(granted) if granted < allowed => rule.doubt(
+            format!("The control group grants {granted:.2} of {allowed:.0} CPUs."),
             "raise the group's CPU quota: a throttled client sleeps for most of each 100 ms",
         ),
-        _ => rule.pass(format!("The control group's CPU limit: {limit}.")),
+        Some(granted) => rule.pass(format!("The control group grants {granted:.2} CPUs.")),
+        None => rule.pass("No control group limits the CPU time.".to_owned()),
     }
+}
+
+/// CPUs by the quota and the period, both in microseconds, as `cpu.max` has them: `50000 100000`.
+/// `None` for no limit.
+fn granted(limit: &str) -> Option<f64> {
+    let mut words = limit.split_whitespace();
+    let quota = words.next()?.parse::<f64>().ok()?;
+    let period = words.next().map_or(Ok(100_000.0), str::parse::<f64>).ok()?;
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
 fn numa(known: &Known<'_>) -> Finding {
@@ -305,7 +311,7 @@ mod tests {
             ("host.cpu.turbo", "off"),
             ("host.cpu.idle_states", "intel_idle: POLL (0 us), C1 (2 us)"),
             ("host.clock.source", "tsc"),
-            ("host.cgroup.cpu_max", "max"),
+            ("host.cgroup.cpu_max", "max 100000"),
             ("host.cpu.allowed", "8"),
             ("host.numa.nodes", "1"),
             ("host.thp", "madvise"),
@@ -330,7 +336,7 @@ mod tests {
                 "intel_idle: POLL (0 µs), C6 (133 µs)",
             ),
             ("host.clock.source", "hpet"),
-            ("host.cgroup.cpu_max", "1.5 cores"),
+            ("host.cgroup.cpu_max", "150000 100000"),
             ("host.cpu.allowed", "8"),
             ("host.numa.nodes", "2"),
             ("host.thp", "always"),
