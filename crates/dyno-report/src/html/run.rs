@@ -118,11 +118,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The percentile that is drawn beside throughput: the 99th, or what comes nearest to it.
+    /// The percentile that is drawn beside throughput: of those that most intervals have enough
+    /// events for, the one nearest to the 99th.
     pub(super) fn headline_percent(&self) -> Option<f64> {
         let distance = |percent: &f64| (percent - 99.0).abs();
+        let carried = |percent: &f64| {
+            let course = self.percentile_course(*percent);
+            let known = course.iter().filter(|(_, value)| !value.is_nan()).count();
+            known > 0 && known * 2 >= course.len()
+        };
         let asked = self.run.head.percentiles.iter().copied();
-        asked.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        asked
+            .filter(carried)
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
     /// A percentile of each interval in milliseconds, NaN where it has none.
