@@ -10,6 +10,8 @@ use crate::context::Context;
 
 /// An interval counts as whole from this share of the usual length.
 const WHOLE: f64 = 0.9;
+/// More points than of twelve days are not made up.
+const SECONDS_MAX: f64 = 1e6;
 /// Times are compared with this much room: they were rounded on their way.
 const ROOM_S: f64 = 1e-3;
 
@@ -175,9 +177,14 @@ impl<'a> View<'a> {
     /// The finite points of a series within the measurement. A rate's value covers the time
     /// before it, so one at the very start tells of the warm-up.
     pub(crate) fn points(&self, name: &str) -> Vec<(f64, f64)> {
-        self.run
-            .series(name)
-            .map_or_else(Vec::new, |series| self.within(series))
+        match self.run.series(name) {
+            Some(series) => self.within(series),
+            None if self.always_zero(name) => {
+                let seconds = 1..=self.length_s.min(SECONDS_MAX) as u32;
+                seconds.map(|second| (f64::from(second), 0.0)).collect()
+            }
+            None => Vec::new(),
+        }
     }
 
     pub(crate) fn within(&self, series: &Series) -> Vec<(f64, f64)> {

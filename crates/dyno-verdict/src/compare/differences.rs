@@ -171,7 +171,7 @@ fn option(value: &OptionValue) -> String {
 }
 
 /// Facts that are another with every run.
-const MOVING_FACTS: [&str; 15] = [
+const MOVING_FACTS: [&str; 16] = [
     "host.others.top",
     "host.boot_id",
     "client.pid",
@@ -184,6 +184,7 @@ const MOVING_FACTS: [&str; 15] = [
     "server.start_time",
     "server.threads_connected",
     "import.",
+    "observer.",
     "calibration.",
     "run.",
     "client.tls",

@@ -41,6 +41,17 @@ fn errors_are_few_and_named_by_class() {
 fn work_was_done_and_not_too_fast() {
     expect("work-done", Pass, |_| {});
     expect("work-done", Refuse, |run| summary(run).totals.events = 0);
+    let mut flooded = samples::open_loop(20, 500.0, 1);
+    let totals = summary(&mut flooded);
+    totals.totals.events = 0;
+    totals.open_loop.as_mut().unwrap().backlog = 10_000;
+    let finding = made(&flooded, &Context::default(), "work-done");
+    assert_eq!(finding.outcome, Refuse);
+    assert!(
+        finding.evidence.contains("10,000 were waiting"),
+        "{}",
+        finding.evidence
+    );
     expect("work-done", Refuse, |run| {
         let totals = &mut summary(run).totals;
         (totals.reads, totals.writes, totals.other) = (0, 0, 0);
@@ -100,6 +111,23 @@ fn the_servers_warnings_are_heard() {
     assert_eq!(made(&postgres, &context, "server-warnings").outcome, Pass);
     series(&mut postgres, "db.database.deadlocks", &[40.0; 20]);
     assert_eq!(made(&postgres, &context, "server-warnings").outcome, Doubt);
+}
+
+#[test]
+fn a_counter_that_stayed_at_zero_was_observed() {
+    const DEADLOCKS: &str = "db.status.innodb_deadlocks";
+    expect("server-warnings", Pass, |run| {
+        drop_series(run, "db.");
+        fact(
+            run,
+            "observer.always_zero",
+            &format!("db.status.x {DEADLOCKS}"),
+        );
+    });
+    expect("server-warnings", NotChecked, |run| {
+        drop_series(run, "db.");
+        fact(run, "observer.always_zero", "db.status.x");
+    });
 }
 
 #[test]

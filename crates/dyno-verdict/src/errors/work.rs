@@ -99,6 +99,19 @@ const COUNTERS_LENGTH: Threshold = Threshold {
 fn work_done(view: &View) -> Made {
     let totals = view.totals();
     if totals.events == 0 {
+        let open = view
+            .summary()
+            .and_then(|summary| summary.open_loop.as_ref());
+        if let Some(open) = open.filter(|open| open.backlog > 0) {
+            return Made::refuse(
+                format!(
+                    "None of the events that were due within the measurement was begun: {} were \
+                     waiting at its end, behind those of the warm-up.",
+                    text::count(open.backlog)
+                ),
+                "The target, or so many sessions, cannot take this rate: offer less.",
+            );
+        }
         return Made::refuse(
             "No event ended within the measurement: nothing was measured.",
             "Look at the errors, and whether the target answers at all; measure longer than one \

@@ -97,12 +97,12 @@ fn resources(view: &View) -> Made {
 /// What a reader wants to know and no rule judges.
 fn said(view: &View) -> Vec<String> {
     let mut said = Vec::new();
-    for (name, fact) in [
-        ("CPU quota", "host.cgroup.cpu_max"),
-        ("huge pages", "host.thp"),
-    ] {
-        if let Some(value) = view.run.fact(fact).filter(|value| !value.trim().is_empty()) {
-            said.push(format!("{name} {}", value.trim()));
+    let fact = |name: &str| view.run.fact(name).map(str::trim);
+    // Without a limit the kernel says `max`.
+    let quota = fact("host.cgroup.cpu_max").filter(|quota| !quota.starts_with("max"));
+    for (name, value) in [("CPU quota", quota), ("huge pages", fact("host.thp"))] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            said.push(format!("{name} {value}"));
         }
     }
     let nodes = view.run.fact("host.numa.nodes").map(str::trim);

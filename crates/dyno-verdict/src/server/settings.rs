@@ -80,7 +80,7 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
 
 /// What servers list among their settings and move by themselves: positions in logs, clocks,
 /// and what belongs to the asking session.
-const OWN: [&str; 19] = [
+const OWN: [&str; 22] = [
     "gtid_",
     "timestamp",
     "last_insert_id",
@@ -100,6 +100,9 @@ const OWN: [&str; 19] = [
     "session_authorization",
     "wsrep_last",
     "rocksdb_last",
+    "page_count",
+    "freelist_count",
+    "data_version",
 ];
 
 /// Whether a setting moves by itself; `name` in lower case.

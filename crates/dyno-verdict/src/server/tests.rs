@@ -186,6 +186,10 @@ fn settings_stay_where_they_were() {
     expect("moved-settings", Pass, |run| {
         moved(run, "gtid_binlog_pos", Some("0-1-900"))
     });
+    expect("moved-settings", Pass, |run| {
+        setting(run, "page_count", "2013");
+        moved(run, "page_count", Some("2031"));
+    });
     let told = expect("moved-settings", Doubt, |run| {
         moved(run, "max_connections", Some("500"));
     });

@@ -94,10 +94,11 @@ fn stalls(view: &View) -> Made {
     Made::of(
         if bad { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "{} stall{} of {} together, {} % of the time{recurring}: {}.",
+            "{} stall{} of {}{}, {} % of the time{recurring}: {}.",
             spans.len(),
             text::plural(spans.len() as u64),
             text::seconds(stalled),
+            if spans.len() > 1 { " together" } else { "" },
             text::plain(share),
             text::few(&listed, 3)
         ),
