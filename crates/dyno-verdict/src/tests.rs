@@ -191,7 +191,7 @@ mod odd {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(128))]
+        #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
         fn records_are_judged_without_a_panic(one in odd_run(), other in odd_run()) {

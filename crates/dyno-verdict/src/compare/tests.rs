@@ -90,12 +90,12 @@ fn a_loss_of_a_fifth_is_found_with_its_interval() {
 #[test]
 fn runs_of_the_same_show_no_effect() {
     let mut wrong = 0;
-    for seed in 0..20 {
+    for seed in 0..12 {
         let comparison = sides(&[run(1000.0, 2 * seed)], &[run(1000.0, 2 * seed + 1)]);
         wrong += usize::from(comparison.metrics.iter().any(|metric| metric.significant));
     }
     // One in twenty is what the significance allows; a dozen correlated metrics share it.
-    assert!(wrong <= 3, "{wrong}");
+    assert!(wrong <= 2, "{wrong}");
 }
 
 #[test]
