@@ -24,6 +24,9 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Where the application id stands in the file's header, big-endian.
 const APPLICATION_ID_AT: usize = 68;
 
+/// The size of a page of a new file: histograms leave less of it empty than of a smaller one.
+const PAGE_BYTES: i64 = 8192;
+
 /// How much of a file is looked at before SQLite may touch it.
 const HEADER_BYTES: usize = 100;
 
@@ -155,8 +158,17 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     if !header.starts_with(MAGIC) {
         return Err(at.error(Problem::NotSqlite));
     }
-    if header.len() < HEADER_BYTES {
-        let told = format!("it ends after {} bytes", header.len());
+    let length = std::fs::metadata(at.path)
+        .map_err(|error| at.io(&error))?
+        .len();
+    let due = length_due(&header)
+        .unwrap_or_default()
+        .max(HEADER_BYTES as u64);
+    // With a log beside it, another process may be about to write the rest. But SQLite takes what
+    // has not even one page for a database that is still to be made.
+    if length < due && (!has_log(at.path) || length < page_bytes(&header).max(HEADER_BYTES as u64))
+    {
+        let told = format!("it has {length} bytes and should have {due}");
         return Err(at.error(Problem::Damaged(told)));
     }
     let mut id = [0; 4];
@@ -165,6 +177,28 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
         // What is not yet in the file itself may be in its log.
         0 | schema::APPLICATION_ID => Ok(Look::Database),
         id => Err(at.error(Problem::Foreign(id))),
+    }
+}
+
+/// How long a file with this header is at least; `None` where the header does not tell.
+fn length_due(header: &[u8]) -> Option<u64> {
+    let number = |from: usize| -> Option<u32> {
+        let bytes = header.get(from..from + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    // By SQLite's file format: the size in pages stands at 28, and holds if the change counter at
+    // 24 is what it was when the size was written, which stands at 92.
+    let (changes, pages, valid_for) = (number(24)?, number(28)?, number(92)?);
+    let pages = if changes == valid_for { pages } else { 1 };
+    Some(page_bytes(header) * u64::from(pages.max(1)))
+}
+
+/// The size of a page: two bytes at 16, where 1 stands for 65536.
+fn page_bytes(header: &[u8]) -> u64 {
+    match header.get(16..18) {
+        Some([0, 1]) => 65_536,
+        Some(&[high, low]) => u64::from(u16::from_be_bytes([high, low])),
+        _ => HEADER_BYTES as u64,
     }
 }
 
@@ -249,6 +283,11 @@ fn prepare(
         return Err(at.error(Problem::ReadOnly(told)));
     }
     let kind = known(at, connection, migrations)?;
+    if kind == Kind::Empty {
+        connection
+            .pragma_update(None, "page_size", PAGE_BYTES)
+            .map_err(sqlite)?;
+    }
     // With a log beside the file, readers and the writer do not wait for each other, and a
     // process may be killed at any instant.
     connection

@@ -1,5 +1,7 @@
 //! What is recorded is what is read.
 
+#![allow(clippy::unwrap_used)] // a broken test may well panic
+
 mod common;
 
 use common::{doubtful, head, interval, latencies, summary, target};
@@ -28,6 +30,14 @@ fn share() -> SessionShare {
     }
 }
 
+fn cpu_model() -> Fact {
+    Fact {
+        name: "host.cpu.model".to_owned(),
+        value: "Xeon".to_owned(),
+        source: "/proc/cpuinfo".to_owned(),
+    }
+}
+
 fn restart() -> Event {
     Event {
         at_s: 1.5,
@@ -43,11 +53,7 @@ fn a_run_comes_back_as_it_was_recorded() {
     let path = folder.path().join("dyno.db");
     let recorder = Recorder::start(&path, &head("20261121-oltp-aaaa")).unwrap();
     let feed = recorder.feed();
-    let fact = Fact {
-        name: "host.cpu.model".to_owned(),
-        value: "Xeon".to_owned(),
-        source: "/proc/cpuinfo".to_owned(),
-    };
+    let fact = cpu_model();
     feed.facts(vec![fact.clone()]);
     feed.settings(
         vec![("max_connections".to_owned(), "151".to_owned())],

@@ -83,3 +83,6 @@ fn apply(transaction: &Transaction<'_>, version: i32, step: &str) -> rusqlite::R
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", version)
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,12 +148,13 @@ CREATE TABLE series (
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
--- In the order of time, so that a run is written at one end and read in one sweep.
+-- In the order of time, so that a run is written at one end and read in one sweep. In a table
+-- without row numbers SQLite keeps a whole number short only where the column is not of reals.
 CREATE TABLE sample (
     run_id INTEGER NOT NULL REFERENCES run (id),
-    at_s   REAL NOT NULL,
+    at_s   NUMERIC NOT NULL,
     series INTEGER NOT NULL,
-    value  REAL NOT NULL,
+    value  NUMERIC NOT NULL,
     PRIMARY KEY (run_id, at_s, series)
 ) WITHOUT ROWID;
 

@@ -48,7 +48,8 @@ JOIN run ON run.id = interval.run_id
 WHERE length_s > 0 AND interval.events / length_s < 0.1 * mean.events_per_s;
 
 CREATE VIEW what_was_seen AS
-SELECT sample.run_id, run.name AS run, sample.at_s, series.name AS series, sample.value,
+SELECT sample.run_id, run.name AS run, CAST(sample.at_s AS REAL) AS at_s, series.name AS series,
+       CAST(sample.value AS REAL) AS value,
        series.unit, series.kind, series.source
 FROM sample
 JOIN run ON run.id = sample.run_id

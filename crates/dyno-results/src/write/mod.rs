@@ -140,14 +140,24 @@ impl RunWriter {
         &self.results
     }
 
+    #[cfg(test)]
+    pub(crate) fn results_mut(&mut self) -> &mut Results {
+        &mut self.results
+    }
+
     /// Takes a record. An interval is written at once with all that came before it.
     ///
     /// # Errors
     /// It could not be written. It is kept, and tried again with the next interval.
     pub fn write(&mut self, record: Record) -> Result<(), ResultsError> {
         let interval = matches!(record, Record::Interval(..));
-        self.draft.take(record);
+        self.take(record);
         if interval { self.flush() } else { Ok(()) }
+    }
+
+    /// Takes a record without writing it: [`RunWriter::flush`] does.
+    pub fn take(&mut self, record: Record) {
+        self.draft.take(record);
     }
 
     /// The measurement began.

@@ -2,6 +2,7 @@
 
 use dyno_core::record::{Event, Fact, NotObserved, RunHead, RunState, SeriesKey, SeriesKind};
 use dyno_core::summary::{IntervalSummary, Percentile, TargetSummary};
+use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 
@@ -305,9 +306,29 @@ fn write_sample(connection: &Connection, run_id: i64, sample: &SampleRow) -> rus
         .prepare_cached(
             "INSERT OR REPLACE INTO sample (run_id, at_s, series, value) VALUES (?1, ?2, ?3, ?4)",
         )?
-        .execute(params![run_id, sample.at_s, sample.series, sample.value])
+        .execute(params![
+            run_id,
+            short(sample.at_s),
+            sample.series,
+            short(sample.value)
+        ])
         .map(drop)
 }
+
+/// A whole number as such, which SQLite stores in as few bytes as it can.
+pub(crate) fn short(value: f64) -> Value {
+    // Up to here SQLite does so, and no digit is lost.
+    const SHORT_MAX: f64 = 140_737_488_355_328.0;
+    // A negative zero would lose its sign.
+    let whole = value.fract() == 0.0 && value.abs() < SHORT_MAX && value.to_bits() != NEGATIVE_ZERO;
+    if whole {
+        Value::Integer(value as i64)
+    } else {
+        Value::Real(value)
+    }
+}
+
+const NEGATIVE_ZERO: u64 = (-0.0_f64).to_bits();
 
 /// SQLite's integers end at 2^63; no sum of a run does.
 pub(crate) fn whole(value: u64) -> i64 {

@@ -31,7 +31,7 @@ struct State {
 struct OpenSample {
     step: i64,
     at_s: f64,
-    weighted: f64,
+    mean: f64,
     weight: f64,
     written_s: Option<f64>,
     changed: bool,
@@ -77,8 +77,9 @@ impl Samples {
             && open.step == step
         {
             open.at_s = at_s;
-            open.weighted += value * weight;
             open.weight += weight;
+            // So that a value that does not change remains exactly itself.
+            open.mean += (value - open.mean) * (weight / open.weight);
             open.changed = true;
             return Ok(Vec::new());
         }
@@ -99,7 +100,7 @@ impl Samples {
                 state.open = Some(OpenSample {
                     step,
                     at_s,
-                    weighted: value * weight,
+                    mean: value,
                     weight,
                     written_s: None,
                     changed: true,
@@ -139,7 +140,7 @@ impl OpenSample {
         SampleRow {
             series,
             at_s,
-            value: self.weighted / self.weight,
+            value: self.mean,
             instead_of_s: self.written_s.filter(|written| *written != at_s),
         }
     }

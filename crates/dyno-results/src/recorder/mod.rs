@@ -319,3 +319,6 @@ impl Scribe {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! Recording where the file cannot be written to.
+
+use std::time::Duration;
+
+use dyno_core::record::{Profile, RunHead, RunState, Source};
+use dyno_core::summary::{TargetSummary, WorkloadSummary};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::*;
+use crate::read::Scope;
+use crate::schema::MIGRATIONS;
+use crate::write::PENDING_MAX;
+
+fn head() -> RunHead {
+    RunHead {
+        name: "a".to_owned(),
+        source: Source::Dyno,
+        profile: Profile::Standard,
+        tool: "dyno 0.1.0".to_owned(),
+        created_unix_s: 0.0,
+        argv: Vec::new(),
+        workload: WorkloadSummary {
+            name: String::new(),
+            command: "run".to_owned(),
+            options: Vec::new(),
+            changed: Vec::new(),
+        },
+        script_sha256: String::new(),
+        target: TargetSummary {
+            url: String::new(),
+            product: String::new(),
+            version: String::new(),
+            tls: None,
+        },
+        drive: None,
+        percentiles: Vec::new(),
+        note: String::new(),
+    }
+}
+
+/// Pages that stand for a full disk: more than an empty file has, and less than it would need.
+const PAGES_MAX: i64 = 80;
+
+/// A file whose locks are not waited for long.
+fn impatient(path: &Path) -> RunWriter {
+    let results = Results::open_with(path, Duration::from_millis(20), MIGRATIONS).unwrap();
+    results.begin(&head()).unwrap()
+}
+
+fn interval(number: u32) -> IntervalSummary {
+    IntervalSummary {
+        at_s: f64::from(number),
+        length_s: 1.0,
+        sessions: 1,
+        counters: dyno_core::interval::Counters::default(),
+        errors_seen: 0,
+        percentiles: Vec::new(),
+        max_ms: 1.0,
+        backlog: 0,
+        concurrency: 1,
+    }
+}
+
+fn latencies() -> Latencies {
+    let mut latencies = Latencies::default();
+    latencies.record_service(4_000_000);
+    latencies
+}
+
+/// An interval, and something long with it.
+fn record(writer: &mut RunWriter, number: u32) -> Result<(), ResultsError> {
+    writer.fact(&Fact {
+        name: format!("host.long{number}"),
+        value: "x".repeat(10_000),
+        source: String::new(),
+    })?;
+    writer.interval(&interval(number), &[("event", &latencies())])
+}
+
+#[test]
+fn a_full_disk_is_told_at_the_end_and_the_run_goes_on() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let mut writer = impatient(&path);
+    writer
+        .results_mut()
+        .connection
+        .pragma_update(None, "max_page_count", PAGES_MAX)
+        .unwrap();
+    let mut failed = None;
+    for number in 1..200 {
+        let written = record(&mut writer, number);
+        failed = failed.or(written.err());
+    }
+    let error = failed.unwrap();
+    assert!(matches!(error.problem, Problem::Full(_)), "{error}");
+    assert!(error.to_string().contains("free some space"), "{error}");
+    let recorder = Recorder::over(writer).unwrap();
+    recorder.feed().interval(&interval(200), &[]);
+    let error = recorder.abandon("it ends").unwrap_err();
+    assert!(matches!(error.problem, Problem::Full(_)), "{error}");
+
+    // What was written before is there, whole.
+    let results = Results::open_read(&path).unwrap();
+    let run = results.load(1, &Scope::every()).unwrap();
+    let saved = run.intervals.len();
+    assert!((1..199).contains(&saved), "{saved}");
+    assert_eq!(run.operations[0].spans.len(), saved);
+}
+
+#[test]
+fn space_that_comes_back_in_time_loses_nothing() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let mut writer = impatient(&path);
+    let limit = |writer: &mut RunWriter, pages: i64| {
+        let connection = &writer.results_mut().connection;
+        connection
+            .pragma_update(None, "max_page_count", pages)
+            .unwrap();
+    };
+    limit(&mut writer, PAGES_MAX);
+    let written: Vec<bool> = (1..200)
+        .map(|number| record(&mut writer, number).is_ok())
+        .collect();
+    assert!(written.contains(&false));
+    limit(&mut writer, 1_000_000);
+    writer.flush().unwrap();
+    let run = writer.results().load(1, &Scope::every()).unwrap();
+    assert_eq!(
+        (run.intervals.len(), run.operations[0].spans.len()),
+        (199, 199)
+    );
+}
+
+#[test]
+fn a_file_that_others_lock_is_written_when_they_are_done() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let recorder = Recorder::over(impatient(&path)).unwrap();
+    let feed = recorder.feed();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for number in 1..=3 {
+        feed.interval(&interval(number), &[]);
+    }
+    // Long enough for the attempts to fail; if they have not yet, they succeed all the same.
+    std::thread::sleep(Duration::from_millis(150));
+    other.execute_batch("COMMIT").unwrap();
+    let receipt = recorder.abandon("it ends").unwrap();
+    assert_eq!((receipt.dropped, receipt.warning()), (0, None));
+    let run = Results::open_read(&path)
+        .unwrap()
+        .load(1, &Scope::every())
+        .unwrap();
+    assert_eq!((run.intervals.len(), run.state), (3, RunState::Failed));
+}
+
+#[test]
+fn a_lock_that_never_ends_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let recorder = Recorder::over(impatient(&path)).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = recorder.abandon("it ends").unwrap_err();
+    assert!(matches!(error.problem, Problem::Locked { .. }), "{error}");
+    assert!(error.to_string().contains("another process"), "{error}");
+}
+
+#[test]
+fn what_does_not_fit_is_counted_and_never_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let writer = impatient(&path);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let recorder = Recorder::over(writer).unwrap();
+    let feed = recorder.feed();
+    // The thread tries each interval for 20 ms while this goes on as fast as it can.
+    let sent = 2 * QUEUE_MAX as u64;
+    for number in 0..sent {
+        feed.interval(&interval(number as u32), &[]);
+    }
+    assert!(feed.dropped() > 0);
+    other.execute_batch("COMMIT").unwrap();
+    let receipt = recorder.abandon("it ends").unwrap();
+    let run = Results::open_read(&path)
+        .unwrap()
+        .load(1, &Scope::every())
+        .unwrap();
+    assert_eq!(run.intervals.len() as u64 + receipt.dropped, sent);
+    let told = receipt.warning().unwrap();
+    assert!(told.contains("records of the run were lost"), "{told}");
+    assert!(feed.dropped() == receipt.dropped);
+    feed.started(1.0);
+    assert_eq!(feed.dropped(), receipt.dropped + 1);
+}
+
+#[test]
+fn rows_that_wait_too_long_are_counted_as_lost() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let mut writer = impatient(&path);
+    let id = writer.series(
+        &SeriesKey {
+            name: "host.load".to_owned(),
+            unit: "count".to_owned(),
+            source: "/proc/loadavg".to_owned(),
+        },
+        SeriesKind::Gauge,
+    );
+    let id = id.unwrap();
+    for number in 0..PENDING_MAX + 10 {
+        writer.take(Record::Samples(number as f64 / 1e6, vec![(id, 1.0)]));
+    }
+    // One row is the series itself.
+    assert_eq!(writer.lost(), 11);
+    writer.take(Record::Samples(1.0, vec![(SeriesId(99), 1.0)]));
+    writer.flush().unwrap();
+    writer.take(Record::Samples(1.0, vec![(SeriesId(99), 1.0)]));
+    assert_eq!(writer.lost(), 13);
+}

@@ -1,0 +1,119 @@
+//! Migrations, with steps beyond those that are published.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::open::{PATIENCE, Results};
+use crate::read::{Filter, Scope};
+
+/// A file as version 1 made it, with one run. It is never made anew.
+const VERSION_1: &[u8] = include_bytes!("../../fixtures/version-1.db");
+
+const NEXT: Migration = "ALTER TABLE run ADD COLUMN weather TEXT;
+    CREATE TABLE extra (x INTEGER);";
+
+const BROKEN: Migration = "ALTER TABLE run ADD COLUMN weather TEXT; CREATE TABLE run (x);";
+
+fn old_file(folder: &Path) -> PathBuf {
+    let path = folder.join("dyno.db");
+    std::fs::write(&path, VERSION_1).unwrap();
+    path
+}
+
+fn version(path: &Path) -> i32 {
+    let connection = Connection::open(path).unwrap();
+    connection
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap()
+}
+
+/// The published steps up to version 1, and these.
+fn steps(more: &[Migration]) -> Vec<Migration> {
+    [&MIGRATIONS[..1], more].concat()
+}
+
+#[test]
+fn a_file_of_version_1_is_opened_read_and_written() {
+    let folder = TempDir::new().unwrap();
+    let path = old_file(folder.path());
+    let mut results = Results::open(&path).unwrap();
+    assert_eq!(version(&path), SCHEMA_VERSION);
+    let lines = results.runs(&Filter::default()).unwrap();
+    assert_eq!(lines[0].name, "20261121-version-1");
+    let run = results.load(1, &Scope::every()).unwrap();
+    assert_eq!((run.intervals.len(), run.operations[0].spans.len()), (3, 3));
+    assert_eq!(
+        run.summary.as_ref().map(|summary| summary.totals.events),
+        Some(60)
+    );
+    assert_eq!(run.findings.len(), 2);
+    let mut copy = run;
+    copy.head.name = "copy".to_owned();
+    assert_eq!(results.import(&copy).unwrap(), 2);
+}
+
+#[test]
+fn an_older_file_is_brought_forward_and_keeps_its_runs() {
+    let folder = TempDir::new().unwrap();
+    let path = old_file(folder.path());
+    let steps = steps(&[NEXT]);
+    let results = Results::open_with(&path, PATIENCE, &steps).unwrap();
+    assert_eq!(version(&path), 2);
+    assert_eq!(results.runs(&Filter::default()).unwrap().len(), 1);
+    let sql = "SELECT group_concat(version) FROM schema_history";
+    let history: String = results
+        .connection
+        .query_row(sql, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(history, "1,2");
+    results
+        .connection
+        .execute("UPDATE run SET weather = 'fair'", [])
+        .unwrap();
+    // And again, with nothing left to do.
+    drop(Results::open_with(&path, PATIENCE, &steps).unwrap());
+}
+
+#[test]
+fn reading_brings_an_older_file_forward_too() {
+    let folder = TempDir::new().unwrap();
+    let path = old_file(folder.path());
+    let results = Results::open_read_with(&path, PATIENCE, &steps(&[NEXT])).unwrap();
+    assert_eq!(results.runs(&Filter::default()).unwrap().len(), 1);
+    assert_eq!(version(&path), 2);
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_file_as_it_was() {
+    let folder = TempDir::new().unwrap();
+    let path = old_file(folder.path());
+    Results::open_with(&path, PATIENCE, &steps(&[NEXT, BROKEN])).unwrap_err();
+    assert_eq!(version(&path), 1);
+    let results = Results::open_with(&path, PATIENCE, &steps(&[])).unwrap();
+    assert!(
+        results
+            .connection
+            .prepare("SELECT weather FROM run")
+            .is_err()
+    );
+    assert_eq!(results.runs(&Filter::default()).unwrap().len(), 1);
+}
+
+#[test]
+fn an_older_file_that_is_locked_is_told() {
+    let folder = TempDir::new().unwrap();
+    let path = old_file(folder.path());
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let patience = Duration::from_millis(20);
+    let error = Results::open_with(&path, patience, &steps(&[NEXT])).unwrap_err();
+    assert!(matches!(error.problem, Problem::Locked { .. }), "{error}");
+    let error = Results::open_read_with(&path, patience, &steps(&[NEXT])).unwrap_err();
+    assert!(
+        matches!(error.problem, Problem::Older { version: 1 }),
+        "{error}"
+    );
+}

@@ -1,0 +1,139 @@
+//! A day with ten operations and 150 series, made up.
+
+use dyno_core::interval::Latencies;
+use dyno_core::record::{SeriesKey, SeriesKind};
+use dyno_core::summary::Percentile;
+use dyno_results::{FINE_S, Measured, Record, RunWriter, SeriesId};
+
+use super::interval;
+
+/// Its length.
+pub const SECONDS: u32 = 86_400;
+
+/// Classes of work, `event` among them.
+pub const OPERATIONS: usize = 10;
+
+/// What is observed each second.
+pub const SERIES: usize = 150;
+
+/// Seconds of latencies per operation that are made up, and then drawn from again and again.
+const VARIATIONS: usize = 60;
+
+/// A simulated day.
+pub struct Day {
+    random: Random,
+    fine: Vec<Vec<Measured>>,
+    coarse: Vec<Vec<Measured>>,
+    /// Every so many seconds of what is consolidated hold all that the others would have held.
+    stride: u32,
+    series: Vec<SeriesId>,
+}
+
+impl Day {
+    /// Makes the latencies up and defines the series. A stride of 10 leaves out what becomes one
+    /// with its neighbours anyhow.
+    pub fn begin(writer: &mut RunWriter, stride: u32) -> Self {
+        let mut random = Random(42);
+        let mut made_up = |seconds: u32| -> Vec<Vec<Measured>> {
+            let mut operation = |operation: usize| -> Vec<Measured> {
+                let drawn = (0..VARIATIONS).map(|_| measured(operation, seconds, &mut random));
+                drawn.collect()
+            };
+            (0..OPERATIONS).map(&mut operation).collect()
+        };
+        let (fine, coarse) = (made_up(1), made_up(stride));
+        let series = (0..SERIES)
+            .map(|number| {
+                let key = SeriesKey {
+                    name: format!("host.disk[nvme{number}].read_bytes"),
+                    unit: "bytes/s".to_owned(),
+                    source: "/proc/diskstats".to_owned(),
+                };
+                writer.series(&key, SeriesKind::Rate).unwrap()
+            })
+            .collect();
+        Self {
+            random,
+            fine,
+            coarse,
+            stride,
+            series,
+        }
+    }
+
+    /// Its `number`th second, from 1: the samples, then the interval.
+    pub fn second(&mut self, number: u32) -> [Record; 2] {
+        let at_s = f64::from(number) + 0.003 * self.random.unit();
+        let is_coarse = at_s > FINE_S;
+        let spared = is_coarse && number % self.stride != self.stride / 2;
+        let latencies = if is_coarse { &self.coarse } else { &self.fine };
+        let second = number;
+        let values = self.series.iter().enumerate().map(|(index, series)| {
+            // A third of what is observed are whole numbers that seldom change: errors, limits,
+            // disks at rest.
+            let quiet = f64::from(second / 600 + 100 * index as u32);
+            let value = if index % 3 == 0 {
+                quiet
+            } else {
+                self.random.unit() * 1e6
+            };
+            (*series, value)
+        });
+        let values = if spared { Vec::new() } else { values.collect() };
+        let mut summary = interval(1 + number % 1000);
+        summary.at_s = at_s;
+        summary.percentiles = [50.0, 95.0, 99.0, 99.9]
+            .map(|percent| Percentile {
+                percent,
+                value_ms: Some((self.random.unit() * 1e7).floor() / 1e6),
+            })
+            .to_vec();
+        let operations = latencies.iter().enumerate().map(|(operation, seconds)| {
+            let drawn = (self.random.unit() * VARIATIONS as f64) as usize;
+            let name = if operation == 0 {
+                "event".to_owned()
+            } else {
+                format!("OP_{operation}")
+            };
+            (name, seconds[drawn.min(VARIATIONS - 1)].clone())
+        });
+        let operations = if spared {
+            Vec::new()
+        } else {
+            operations.collect()
+        };
+        [
+            Record::Samples(at_s, values),
+            Record::Interval(Box::new(summary), operations),
+        ]
+    }
+}
+
+/// What an operation did in some seconds, around some milliseconds with a long tail: 999 events in
+/// each, of which the nine others have equal shares.
+fn measured(operation: usize, seconds: u32, random: &mut Random) -> Measured {
+    let count = seconds * if operation == 0 { 999 } else { 111 };
+    let middle_ms = 1.0 + operation as f64;
+    let mut latencies = Latencies::default();
+    for _ in 0..count {
+        // The sum of uniform draws is near enough to a normal one.
+        let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        latencies.record_service((middle_ms * 1e6 * (0.5 * normal).exp()) as u64);
+    }
+    Measured::from(&latencies)
+}
+
+/// A small generator: the day is the same each time.
+struct Random(u64);
+
+impl Random {
+    /// From 0 to 1.
+    fn unit(&mut self) -> f64 {
+        // Knuth's constants for a 64-bit linear congruential generator.
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

@@ -1,0 +1,185 @@
+//! The views answer, and the guide explains every column.
+
+#![allow(clippy::unwrap_used)] // a broken test may well panic
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{doubtful, head, interval, latencies, summary};
+use dyno_core::record::{
+    Event, EventKind, Fact, NotObserved, RunState, SeriesKey, SeriesKind, SessionShare,
+};
+use dyno_results::Results;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// A file with two runs that have something of everything.
+fn two_runs(folder: &Path) -> PathBuf {
+    let path = folder.join("dyno.db");
+    for (name, buffer_pool) in [("a", "1G"), ("b", "2G")] {
+        let mut writer = Results::open(&path).unwrap().begin(&head(name)).unwrap();
+        writer
+            .setting("innodb_buffer_pool_size", buffer_pool, false)
+            .unwrap();
+        writer
+            .setting("innodb_buffer_pool_size", "3G", true)
+            .unwrap();
+        let fact = Fact {
+            name: "host.kernel".to_owned(),
+            value: format!("6.{name}"),
+            source: "uname".to_owned(),
+        };
+        writer.fact(&fact).unwrap();
+        for scope in ["host", "server"] {
+            let key = SeriesKey {
+                name: format!("{scope}.cpu"),
+                unit: "percent".to_owned(),
+                source: "/proc/stat".to_owned(),
+            };
+            let series = writer.series(&key, SeriesKind::Gauge).unwrap();
+            writer.sample(1.0, &[(series, 12.5)]).unwrap();
+        }
+        let gap = NotObserved {
+            what: "db".to_owned(),
+            why: "no right to ask".to_owned(),
+        };
+        writer.not_observed(&gap).unwrap();
+        let event = Event {
+            at_s: 1.0,
+            until_s: None,
+            kind: EventKind::Note,
+            text: "look here".to_owned(),
+        };
+        writer.event(&event).unwrap();
+        let event = latencies(2000, 4);
+        writer
+            .interval(&interval(50), &[("event", &event)])
+            .unwrap();
+        writer.interval(&interval(1), &[("event", &event)]).unwrap();
+        let share = SessionShare {
+            session: 0,
+            worker: 0,
+            events: 60,
+            busy_s: 1.0,
+        };
+        writer
+            .finish(
+                &summary(),
+                RunState::Completed,
+                &[("event", &event)],
+                &[share],
+            )
+            .unwrap();
+        let (findings, verdict) = doubtful();
+        writer.judge(&findings, verdict, &[]).unwrap();
+    }
+    path
+}
+
+fn names(connection: &Connection, kind: &str) -> Vec<String> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = ?1 AND name NOT LIKE 'sqlite_%'";
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([kind], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[test]
+fn every_view_answers_with_rows() {
+    let folder = TempDir::new().unwrap();
+    let connection = Connection::open(two_runs(folder.path())).unwrap();
+    let views = names(&connection, "view");
+    assert!(views.len() >= 15, "{views:?}");
+    for view in views {
+        let sql = format!("SELECT count(*) FROM {view}");
+        let count: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert!(count > 0, "{view} has no rows");
+    }
+}
+
+#[test]
+fn views_tell_what_they_are_asked() {
+    let folder = TempDir::new().unwrap();
+    let connection = Connection::open(two_runs(folder.path())).unwrap();
+    let text = |sql: &str| -> Vec<String> {
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let rows = statement.query_map([], |row| {
+            let value = |index| row.get::<_, rusqlite::types::Value>(index);
+            let values: Result<Vec<_>, _> = (0..columns).map(value).collect();
+            let told = values?.into_iter().map(|value| match value {
+                rusqlite::types::Value::Text(text) => text,
+                rusqlite::types::Value::Integer(number) => number.to_string(),
+                rusqlite::types::Value::Real(number) => format!("{number:.2}"),
+                _ => "-".to_owned(),
+            });
+            Ok(told.collect::<Vec<_>>().join(" "))
+        });
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    let differs = text(
+        "SELECT what, name, base, new FROM what_differs_between_two_runs
+         WHERE base_id = 1 AND new_id = 2",
+    );
+    assert_eq!(
+        differs,
+        [
+            "setting innodb_buffer_pool_size 1G 2G",
+            "fact host.kernel 6.a 6.b"
+        ]
+    );
+    assert_eq!(
+        text("SELECT name, at_start, at_end FROM which_settings_changed WHERE run_id = 1"),
+        ["innodb_buffer_pool_size 1G 3G"]
+    );
+    assert_eq!(
+        text("SELECT from_s, to_s, events_per_s FROM where_did_it_stall WHERE run_id = 1"),
+        ["0.00 1.00 10.00"]
+    );
+    assert_eq!(
+        text("SELECT cost, per_event, unit FROM what_did_it_cost WHERE run_id = 2"),
+        ["server CPU 120.50 us"]
+    );
+    assert_eq!(
+        text("SELECT check_name, outcome FROM which_findings_spoke_against_it WHERE run = 'a'"),
+        ["client-cpu doubt"]
+    );
+    assert_eq!(
+        text("SELECT series, value, unit FROM what_did_the_host_do WHERE run_id = 1"),
+        ["host.cpu 12.50 percent"]
+    );
+    assert_eq!(
+        text("SELECT count, min_ms, p50_ms FROM what_latency_in_all WHERE run_id = 1"),
+        ["2000 4.00 13.99"]
+    );
+    assert_eq!(
+        text(r#"SELECT percentiles ->> '$."95"' FROM how_fast_was_it_each_second LIMIT 1"#),
+        ["4.12"]
+    );
+}
+
+#[test]
+fn the_guide_explains_every_column() {
+    let folder = TempDir::new().unwrap();
+    let connection = Connection::open(two_runs(folder.path())).unwrap();
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    for kind in ["table", "view"] {
+        for name in names(&connection, kind) {
+            let Some((_, section)) = guide.split_once(&format!("### `{name}`")) else {
+                unreachable!("docs/results.md has no section `{name}`")
+            };
+            let section = section.split("\n### ").next().unwrap_or_default();
+            let sql = "SELECT name FROM pragma_table_xinfo(?1)";
+            let mut statement = connection.prepare(sql).unwrap();
+            let columns = statement.query_map([&name], |row| row.get::<_, String>(0));
+            for column in columns.unwrap().map(Result::unwrap) {
+                let explained = section.contains(&format!("`{column}`"));
+                assert!(
+                    explained,
+                    "docs/results.md: `{name}` says nothing of `{column}`"
+                );
+            }
+        }
+    }
+}
