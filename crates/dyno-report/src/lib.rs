@@ -3,6 +3,7 @@
 //! run is driven; whether there are colours, and how wide the terminal is, is for the caller to
 //! say.
 
+pub mod export;
 pub mod html;
 pub mod json;
 mod number;

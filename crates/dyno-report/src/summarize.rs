@@ -153,15 +153,20 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
     }
 }
 
-/// What is known of latencies without rounding.
-struct Exact {
-    sum: u64,
-    min: u64,
-    max: u64,
-    clipped: u64,
+/// What is known of latencies without rounding, in nanoseconds.
+pub(crate) struct Exact {
+    pub(crate) sum: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    pub(crate) clipped: u64,
 }
 
-fn summary(histogram: &Histogram<u64>, exact: Exact, percents: &[f64]) -> LatencySummary {
+/// The summary of a histogram of nanoseconds.
+pub(crate) fn summary(
+    histogram: &Histogram<u64>,
+    exact: Exact,
+    percents: &[f64],
+) -> LatencySummary {
     let count = histogram.len();
     let percentiles = percentiles(histogram, exact.min, exact.max, percents);
     if count == 0 {

@@ -1,0 +1,236 @@
+//! Comma-separated values by RFC 4180: a heading, lines that end in CR LF, quotes where needed.
+//! Names end in their units (`_s` seconds, `_ms` milliseconds, `_per_s` per second); counts have
+//! none. What was not observed is an empty field.
+
+use std::fmt::Write as _;
+
+use dyno_core::record::{RunRecord, SeriesKind};
+use dyno_core::summary::IntervalSummary;
+
+/// The course of the run: one line per interval. A percentile's column is named after it, e.g.
+/// `p99.9_ms`. Empty but for the heading where there are no intervals.
+pub fn intervals(run: &RunRecord) -> String {
+    let percents = percents(run);
+    let mut out = String::new();
+    let fixed = [
+        "at_s",
+        "length_s",
+        "sessions",
+        "events",
+        "events_per_s",
+        "reads",
+        "writes",
+        "other",
+        "queries_per_s",
+        "errors_ignored",
+        "errors_seen",
+        "reconnects",
+        "retries",
+        "rows",
+        "bytes_in",
+        "bytes_out",
+    ];
+    let mut heading: Vec<String> = fixed.map(str::to_owned).into();
+    heading.extend(percents.iter().map(|percent| format!("p{percent}_ms")));
+    heading.extend(["max_ms", "backlog", "concurrency"].map(str::to_owned));
+    line(&mut out, &heading);
+    let known = Known::of(run);
+    for interval in &run.intervals {
+        line(&mut out, &fields(interval, &percents, &known));
+    }
+    out
+}
+
+/// All series in long form: one line per value, series after series.
+pub fn series(run: &RunRecord) -> String {
+    let mut out = String::new();
+    let heading = ["name", "unit", "kind", "source", "at_s", "value"];
+    line(&mut out, &heading.map(str::to_owned));
+    for series in &run.series {
+        let kind = match series.kind {
+            SeriesKind::Gauge => "gauge",
+            SeriesKind::Rate => "rate",
+        };
+        for &(at_s, value) in &series.points {
+            let fields = [
+                series.key.name.clone(),
+                series.key.unit.clone(),
+                kind.to_owned(),
+                series.key.source.clone(),
+                number(at_s),
+                number(value),
+            ];
+            line(&mut out, &fields);
+        }
+    }
+    out
+}
+
+/// Which columns an imported run can fill.
+struct Known {
+    sessions: bool,
+    queries: bool,
+    errors: bool,
+    rows: bool,
+    max: bool,
+}
+
+impl Known {
+    fn of(run: &RunRecord) -> Self {
+        let known = |what| run.not_observed(what).is_none();
+        Self {
+            sessions: known("intervals.sessions"),
+            queries: known("intervals.queries"),
+            errors: known("intervals.errors"),
+            rows: known("counters.rows"),
+            max: known("intervals.max_ms"),
+        }
+    }
+}
+
+/// The percentiles that any interval holds, lowest first.
+fn percents(run: &RunRecord) -> Vec<f64> {
+    let all = run
+        .intervals
+        .iter()
+        .flat_map(|interval| &interval.percentiles);
+    let mut percents: Vec<f64> = all.map(|percentile| percentile.percent).collect();
+    percents.sort_by(f64::total_cmp);
+    percents.dedup();
+    percents
+}
+
+fn fields(interval: &IntervalSummary, percents: &[f64], known: &Known) -> Vec<String> {
+    let counters = &interval.counters;
+    let text = |known: bool, count: u64| {
+        if known {
+            count.to_string()
+        } else {
+            String::new()
+        }
+    };
+    let rate = |known: bool, count: u64| {
+        if known && interval.length_s > 0.0 {
+            number(count as f64 / interval.length_s)
+        } else {
+            String::new()
+        }
+    };
+    let queries = counters.queries();
+    let mut fields = vec![
+        number(interval.at_s),
+        number(interval.length_s),
+        text(known.sessions, u64::from(interval.sessions)),
+        counters.events.to_string(),
+        rate(true, counters.events),
+        text(known.queries, counters.reads),
+        text(known.queries, counters.writes),
+        text(known.queries, counters.other),
+        rate(known.queries, queries),
+        text(known.errors, counters.errors),
+        text(known.errors, interval.errors_seen),
+        text(known.errors, counters.reconnects),
+        text(known.rows, counters.retries),
+        text(known.rows, counters.rows),
+        text(known.rows, counters.bytes_in),
+        text(known.rows, counters.bytes_out),
+    ];
+    for percent in percents {
+        let found = interval.percentiles.iter().find(|p| p.percent == *percent);
+        let value = found.and_then(|percentile| percentile.value_ms);
+        fields.push(value.map_or_else(String::new, number));
+    }
+    let max = if known.max {
+        number(interval.max_ms)
+    } else {
+        String::new()
+    };
+    fields.extend([
+        max,
+        interval.backlog.to_string(),
+        interval.concurrency.to_string(),
+    ]);
+    fields
+}
+
+/// The shortest text that reads back as the number; nothing for what is none.
+fn number(value: f64) -> String {
+    if value.is_finite() {
+        value.to_string()
+    } else {
+        String::new()
+    }
+}
+
+fn line(out: &mut String, fields: &[String]) {
+    for (index, field) in fields.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        if field.contains([',', '"', '\r', '\n']) {
+            let _ = write!(out, "\"{}\"", field.replace('"', "\"\""));
+        } else {
+            out.push_str(field);
+        }
+    }
+    out.push_str("\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::samples;
+    use dyno_core::record::NotObserved;
+
+    fn rows(text: &str) -> Vec<Vec<&str>> {
+        let lines = text.split_terminator("\r\n");
+        lines.map(|line| line.split(',').collect()).collect()
+    }
+
+    #[test]
+    fn a_line_per_interval_with_the_heads_columns() {
+        let run = samples::record();
+        let text = intervals(&run);
+        let rows = rows(&text);
+        assert_eq!(rows.len(), run.intervals.len() + 1);
+        assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+        let column = |name: &str| rows[0].iter().position(|n| *n == name).unwrap();
+        let first = &run.intervals[0];
+        assert_eq!(rows[1][column("events")], first.counters.events.to_string());
+        let p99: f64 = rows[1][column("p99_ms")].parse().unwrap();
+        assert_eq!(Some(p99), first.percentiles[2].value_ms);
+        let rate: f64 = rows[1][column("queries_per_s")].parse().unwrap();
+        assert_eq!(rate, first.counters.queries() as f64 / first.length_s);
+        assert!(rows[0].contains(&"p99.9_ms"));
+    }
+
+    #[test]
+    fn what_was_not_observed_is_empty() {
+        let mut run = samples::record();
+        run.not_observed.push(NotObserved {
+            what: "intervals.max_ms".into(),
+            why: "x".into(),
+        });
+        let text = intervals(&run);
+        let rows = rows(&text);
+        let max = rows[0].iter().position(|name| *name == "max_ms").unwrap();
+        assert_eq!(rows[1][max], "");
+        run.intervals.clear();
+        assert_eq!(intervals(&run).matches("\r\n").count(), 1);
+    }
+
+    #[test]
+    fn series_in_long_form_are_quoted() {
+        let run = samples::record();
+        let text = series(&run);
+        let values: usize = run.series.iter().map(|series| series.points.len()).sum();
+        assert_eq!(text.matches("\r\n").count(), values + 1);
+        assert!(text.contains("host.cpu.user,percent,rate,\"vmstat, column us\",1,83\r\n"));
+        let mut out = String::new();
+        line(
+            &mut out,
+            &["a\"b".to_owned(), "c\nd".to_owned(), String::new()],
+        );
+        assert_eq!(out, "\"a\"\"b\",\"c\nd\",\r\n");
+    }
+}

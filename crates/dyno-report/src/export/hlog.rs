@@ -1,0 +1,216 @@
+//! The HdrHistogram interval log, version 1.3: text, one line per span of an operation, each with
+//! its histogram (V2, deflated, base64). Values are nanoseconds; the column of longest values is in
+//! milliseconds. `Tag` is the operation; in an open loop `OPERATION.response` holds response times
+//! beside it. Spans of the warm-up have tags of their own, which end in `.warmup`, so that whoever
+//! adds up an operation adds up the measurement. Times of lines are seconds since `BaseTime`, the
+//! start of the first line or of the measurement, whichever is earlier. `StartTime` is the same:
+//! some readers pass over lines before it.
+
+use std::time::{Duration, SystemTime};
+
+use dyno_core::record::{Operation, RunRecord, Span};
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+
+/// What HdrHistogram's own programs write above the columns.
+const LEGEND: &[u8] =
+    b"\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
+/// From nanoseconds to the milliseconds in which longest values are written.
+const NS_PER_MS: f64 = 1e6;
+
+/// Why a log could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum HlogError {
+    /// The run holds no latencies.
+    #[error(
+        "run {0} holds no histogram of latencies, so there is nothing to write to an interval log; \
+         export its intervals as CSV"
+    )]
+    NoLatencies(String),
+    /// A histogram could not be encoded.
+    #[error("cannot encode the latencies of '{operation}' in run {run}: {why}")]
+    Encode {
+        /// The run's name.
+        run: String,
+        /// The operation.
+        operation: String,
+        /// The encoder's words.
+        why: String,
+    },
+}
+
+/// The log of all operations, in the order of time.
+///
+/// # Errors
+/// The run has no latencies, or a histogram cannot be encoded.
+pub fn log(run: &RunRecord) -> Result<Vec<u8>, HlogError> {
+    let mut lines: Vec<(&Operation, &Span)> = run
+        .operations
+        .iter()
+        .flat_map(|operation| spans(operation).map(move |span| (operation, span)))
+        .collect();
+    if lines.is_empty() {
+        return Err(HlogError::NoLatencies(run.head.name.clone()));
+    }
+    // The sort is stable: operations of the same time keep their order.
+    lines.sort_by(|a, b| a.1.from_s.total_cmp(&b.1.from_s));
+    let base_s = lines[0].1.from_s.min(0.0);
+    let failed = |operation: &str, why: String| HlogError::Encode {
+        run: run.head.name.clone(),
+        operation: operation.to_owned(),
+        why,
+    };
+    let mut out = headers(run, base_s).map_err(|error| failed("the heading", error.to_string()))?;
+    let mut serializer = V2DeflateSerializer::new();
+    let mut writer = IntervalLogWriterBuilder::new()
+        .with_max_value_divisor(NS_PER_MS)
+        .begin_log_with(&mut out, &mut serializer)
+        .map_err(|error| failed("the heading", error.to_string()))?;
+    for (operation, span) in lines {
+        let start = seconds(span.from_s - base_s);
+        let length = seconds(span.to_s - span.from_s);
+        let response = Some((".response", &span.response)).filter(|(_, h)| !h.is_empty());
+        let warmup = if span.to_s <= 0.0 { ".warmup" } else { "" };
+        for (suffix, histogram) in [("", &span.service)].into_iter().chain(response) {
+            let tag = tag(&operation.name, suffix) + warmup;
+            writer
+                .write_histogram(histogram, start, length, Tag::new(&tag))
+                .map_err(|error| failed(&operation.name, error.to_string()))?;
+        }
+    }
+    Ok(out)
+}
+
+/// The spans in time; the whole where there are none.
+fn spans(operation: &Operation) -> impl Iterator<Item = &Span> {
+    let whole = operation
+        .total
+        .iter()
+        .filter(|_| operation.spans.is_empty());
+    operation.spans.iter().chain(whole)
+}
+
+/// Comments, times and the legend, as HdrHistogram's own programs write them.
+fn headers(run: &RunRecord, base_s: f64) -> std::io::Result<Vec<u8>> {
+    let mut builder = IntervalLogWriterBuilder::new();
+    builder.add_comment("[Histogram log format version 1.3]");
+    builder.add_comment(&format!(
+        "Run {} of {}: latencies in nanoseconds, longest values in milliseconds",
+        run.head.name.replace(['\r', '\n'], " "),
+        run.head.tool.replace(['\r', '\n'], " "),
+    ));
+    if base_s < 0.0 {
+        let warmup_s = -base_s;
+        builder.add_comment(&format!(
+            "The measurement begins at {warmup_s:.3}, after the warm-up"
+        ));
+    }
+    // Zero stands for a start that an imported log does not tell.
+    let started = run.summary.as_ref().map(|summary| summary.started_unix_s);
+    if let Some(start_s) = started.filter(|start_s| *start_s + base_s > 0.0) {
+        let base = SystemTime::UNIX_EPOCH + seconds(start_s + base_s);
+        builder.with_start_time(base).with_base_time(base);
+    }
+    let mut out = Vec::new();
+    builder.begin_log_with(&mut out, &mut V2DeflateSerializer::new())?;
+    out.extend_from_slice(LEGEND);
+    Ok(out)
+}
+
+/// A tag without the characters that tags cannot hold.
+fn tag(operation: &str, suffix: &str) -> String {
+    let plain = |c: char| {
+        if c == ',' || c.is_whitespace() || c.is_control() {
+            '_'
+        } else {
+            c
+        }
+    };
+    operation.chars().map(plain).chain(suffix.chars()).collect()
+}
+
+fn seconds(value: f64) -> Duration {
+    Duration::try_from_secs_f64(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::samples;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use hdrhistogram::Histogram;
+    use hdrhistogram::serialization::Deserializer;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+    type Line = (String, f64, f64, Histogram<u64>);
+
+    /// The log as hdrhistogram's own parser reads it: start and base time, and the lines.
+    fn read(log: &[u8]) -> (Option<f64>, Option<f64>, Vec<Line>) {
+        let (mut start, mut base, mut lines) = (None, None, Vec::new());
+        for entry in IntervalLogIterator::new(log) {
+            match entry.unwrap() {
+                LogEntry::StartTime(at) => start = Some(at.as_secs_f64()),
+                LogEntry::BaseTime(at) => base = Some(at.as_secs_f64()),
+                LogEntry::Interval(line) => {
+                    let packed = STANDARD.decode(line.encoded_histogram()).unwrap();
+                    let histogram = Deserializer::new().deserialize(&mut &packed[..]).unwrap();
+                    lines.push((
+                        line.tag().unwrap().as_str().to_owned(),
+                        line.start_timestamp().as_secs_f64(),
+                        line.duration().as_secs_f64(),
+                        histogram,
+                    ));
+                }
+            }
+        }
+        (start, base, lines)
+    }
+
+    #[test]
+    fn every_span_comes_back() {
+        let run = samples::record();
+        let log = log(&run).unwrap();
+        let (start, base, lines) = read(&log);
+        // The warm-up began two seconds before.
+        assert_eq!(base, Some(samples::STARTED_UNIX_S - 2.0));
+        assert_eq!(start, base);
+        let spans: usize = run.operations.iter().map(|o| o.spans.len()).sum();
+        assert_eq!(lines.len(), spans * 2);
+        assert!(lines.is_sorted_by(|a, b| a.1 <= b.1));
+        for operation in &run.operations {
+            let name = operation.name.replace(' ', "_");
+            let warmup = format!("{name}.warmup");
+            let mine: Vec<_> = lines
+                .iter()
+                .filter(|line| line.0 == if line.1 < 2.0 { &warmup } else { &name }.as_str())
+                .collect();
+            assert_eq!(mine.len(), operation.spans.len());
+            for (line, span) in mine.iter().zip(&operation.spans) {
+                assert!((line.1 - 2.0 - span.from_s).abs() < 1e-9);
+                assert!((line.2 - (span.to_s - span.from_s)).abs() < 1e-9);
+                assert_eq!(line.3, span.service);
+            }
+        }
+        let text = String::from_utf8(log).unwrap();
+        assert!(
+            text.starts_with("#[Histogram log format version 1.3]\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_run_of_a_whole_and_one_of_nothing() {
+        let mut run = samples::record();
+        for operation in &mut run.operations {
+            operation.spans.clear();
+        }
+        run.summary = None;
+        let (start, base, lines) = read(&log(&run).unwrap());
+        // Service and response times of two operations.
+        assert_eq!((start, base, lines.len()), (None, None, 4));
+        run.operations.clear();
+        let error = log(&run).unwrap_err();
+        assert!(error.to_string().contains("no histogram of latencies"));
+    }
+}
