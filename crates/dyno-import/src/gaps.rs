@@ -81,6 +81,11 @@ pub(crate) fn gaps(
         "fairness.events_min",
         "sysbench prints mean and deviation of events per thread, not the fewest and the most",
     );
+    add(
+        draft.rate_per_s.is_some(),
+        "open_loop.pacing_lag",
+        "sysbench does not print how late it began its events; 0 stands for it",
+    );
     of_intervals(draft, &mut add);
     gaps
 }

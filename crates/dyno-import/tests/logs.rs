@@ -287,6 +287,7 @@ fn an_open_loop_keeps_its_queue() {
     assert_eq!((open.offered_per_s, open.backlog_max), (300.0, 1));
     assert_eq!(run.intervals[0].concurrency, 1);
     assert_eq!(run.intervals[3].backlog, 1);
+    assert!(run.not_observed("open_loop.pacing_lag").is_some());
 }
 
 #[test]
