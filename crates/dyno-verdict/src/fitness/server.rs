@@ -94,56 +94,71 @@ fn bytes(text: &str) -> Option<f64> {
     Some(number * factor)
 }
 
-/// A setting, the values that keep what was committed, and what others risk.
-const DURABLE: &[(&str, &[&str])] = &[
-    ("innodb_flush_log_at_trx_commit", &["1"]),
-    ("sync_binlog", &["1"]),
-    ("innodb_doublewrite", &["ON", "1", "DETECT_AND_RECOVER"]),
-    ("fsync", &["on"]),
+/// A setting, its safe values, and whether another value may damage the database; where it may
+/// not, it loses the latest commits at a crash and nothing else.
+const DURABLE: &[(&str, &[&str], bool)] = &[
+    ("innodb_flush_log_at_trx_commit", &["1"], false),
+    ("sync_binlog", &["1"], false),
     (
         "synchronous_commit",
         &["on", "remote_apply", "remote_write", "local"],
+        false,
     ),
-    ("full_page_writes", &["on"]),
+    (
+        "innodb_doublewrite",
+        &["ON", "1", "DETECT_AND_RECOVER"],
+        true,
+    ),
+    ("fsync", &["on"], true),
+    ("full_page_writes", &["on"], true),
 ];
 
 fn durability(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "durability",
         number: 38,
-        rule: "What is committed survives a power failure, or it is said that it does not.",
+        rule: "No setting lets a power failure damage the database. Settings that may lose the \
+               latest commits are said.",
     };
     // Without a binary log there is nothing for its setting to protect.
     let no_log = known
         .setting("log_bin")
         .is_some_and(|value| matches!(value, "OFF" | "0"));
-    let seen: Vec<(&str, &str, bool)> = DURABLE
-        .iter()
-        .filter(|(name, _)| !(no_log && *name == "sync_binlog"))
-        .filter_map(|(name, good)| {
-            let value = known.setting(name)?;
-            Some((
-                *name,
-                value,
-                good.iter().any(|good| good.eq_ignore_ascii_case(value)),
-            ))
-        })
-        .collect();
-    if seen.is_empty() {
+    let (mut safe, mut lossy, mut harmful) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, good, damages) in DURABLE {
+        let Some(value) = known.setting(name) else {
+            continue;
+        };
+        if no_log && *name == "sync_binlog" {
+            continue;
+        }
+        let told = format!("{name} = {value}");
+        match (
+            good.iter().any(|good| good.eq_ignore_ascii_case(value)),
+            damages,
+        ) {
+            (true, _) => safe.push(told),
+            (false, false) => lossy.push(told),
+            (false, true) => harmful.push(told),
+        }
+    }
+    if !harmful.is_empty() {
+        harmful.extend(lossy);
+        return rule.doubt(
+            format!("A crash may damage the database: {}.", harmful.join(", ")),
+            "set them to their safe values, or name the durability class with every figure",
+        );
+    }
+    if !lossy.is_empty() {
+        return rule.pass(format!(
+            "The latest commits are lost at a crash: {}.",
+            lossy.join(", ")
+        ));
+    }
+    if safe.is_empty() {
         return rule.unknown("The settings of durability are not known.".to_owned());
     }
-    let say = |part: &[&(&str, &str, bool)]| {
-        let words: Vec<String> = part.iter().map(|(n, v, _)| format!("{n} = {v}")).collect();
-        words.join(", ")
-    };
-    let loose: Vec<_> = seen.iter().filter(|(_, _, good)| !good).collect();
-    if loose.is_empty() {
-        return rule.pass(format!("{}.", say(&seen.iter().collect::<Vec<_>>())));
-    }
-    rule.doubt(
-        format!("Commits may be lost or pages torn: {}.", say(&loose)),
-        "set them to their safe values, or name the durability class with every figure",
-    )
+    rule.pass(format!("{}.", safe.join(", ")))
 }
 
 fn statement_logs(known: &Known<'_>) -> Finding {
@@ -284,6 +299,18 @@ mod tests {
         assert!(!of("durability").evidence.contains("synchronous_commit"));
         assert_eq!(of("statement-logs").outcome, Outcome::Doubt);
         assert_eq!(of("other-connections").outcome, Outcome::Doubt);
+    }
+
+    #[test]
+    fn relaxed_durability_is_said_and_is_no_fault() {
+        let findings = judged(&[], &[("innodb_flush_log_at_trx_commit", "2")]);
+        let of = |check: &str| findings.iter().find(|f| f.check == check).unwrap();
+        assert_eq!(of("durability").outcome, Outcome::Pass);
+        let evidence = &of("durability").evidence;
+        assert!(
+            evidence.contains("innodb_flush_log_at_trx_commit = 2"),
+            "{evidence}"
+        );
     }
 
     #[test]
