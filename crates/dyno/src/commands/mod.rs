@@ -3,6 +3,7 @@
 mod calibrate;
 mod compare;
 mod doctor;
+mod export;
 mod hints;
 mod import;
 mod list;
@@ -65,6 +66,7 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
         }
         "show" => show::main(&args[2..]),
         "report" => report::main(&args[2..]),
+        "export" => export::main(&args[2..]),
         "compare" => compare::main(&args[2..]),
         "import" => import::main(args),
         "waive" => waive::main(&args[2..]),

@@ -1,0 +1,72 @@
+//! `dyno export`: a run for other programs.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+
+use anyhow::{Context as _, Result, anyhow};
+use dyno_core::record::RunRecord;
+use dyno_report::export::{csv, hlog, json};
+use dyno_results::Scope;
+
+use crate::definitions::EXPORT;
+use crate::options::{Grammar, Script, help, parse};
+use crate::settings::usage;
+use crate::{STATUS_DONE, console, kept};
+
+/// Exports a run.
+///
+/// # Errors
+/// A run that there is not, a file that is there already or cannot be written.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&format!(
+            "Usage: dyno export [RUN] [--format json|csv|series|hlog] [-o FILE]\n\n\
+             RUN is `last`, a run's number, or the beginning of its name.\n{}",
+            help(EXPORT, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    let run = match parsed.words.as_slice() {
+        [] => "last",
+        [run] => run,
+        [_, word, ..] => {
+            return Err(usage(format!(
+                "'{word}' is one word too many: one run is exported at a time"
+            )));
+        }
+    };
+    let format = parsed.value("format").unwrap_or("json");
+    let export: fn(&RunRecord) -> Result<Vec<u8>> = match format {
+        "json" => |run| Ok(json::run(run)?.into_bytes()),
+        "csv" => |run| Ok(csv::intervals(run).into_bytes()),
+        "series" => |run| Ok(csv::series(run).into_bytes()),
+        "hlog" => |run| Ok(hlog::log(run)?),
+        other => {
+            return Err(usage(format!(
+                "--format: '{other}' is none of json, csv, series, hlog"
+            )));
+        }
+    };
+    let (_, record) = kept::load(&parsed, run, &Scope::whole())?;
+    let bytes = export(&record).with_context(|| format!("cannot export run {}", record.id))?;
+    match parsed.value("output") {
+        None | Some("-") => console::out(&String::from_utf8_lossy(&bytes)),
+        Some(path) => write_new(path, &bytes)?,
+    }
+    Ok(STATUS_DONE)
+}
+
+/// Writes a file that was not there.
+fn write_new(path: &str, bytes: &[u8]) -> Result<()> {
+    let mut file = match File::create_new(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            return Err(anyhow!(
+                "{path} is there already and is left as it is: name another file"
+            ));
+        }
+        file => file.with_context(|| format!("cannot write {path}"))?,
+    };
+    file.write_all(bytes)
+        .with_context(|| format!("cannot write {path}"))
+}
