@@ -33,6 +33,8 @@ pub fn missing() -> Vec<&'static str> {
         (program("valgrind"), "valgrind"),
         (program("patchelf"), "patchelf"),
         (program("openssl"), "openssl"),
+        // Looks at HTML reports.
+        (program("chromium"), "chromium"),
         (Path::new(KEYRING).exists(), "debian-archive-keyring"),
     ];
     let absent = needed.into_iter().filter(|(there, _)| !there);

@@ -45,6 +45,13 @@ function valueAxis(axis, side = 'left', more = {}) {
   };
 }
 
+// A step of seconds that people count in, so that an axis has a handful of them.
+function timeStep(length) {
+  const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+  const most = narrow() ? 4 : 8;
+  return steps.find((step) => length / step <= most) ?? 86400 * Math.ceil(length / 86400 / most);
+}
+
 const timeAxis = (run) => {
   const { from, to } = DATA.runs[run];
   const look = axisLook();
@@ -55,8 +62,8 @@ const timeAxis = (run) => {
     ...look,
     axisLine: { show: true, lineStyle: { color: style('--line') } },
     splitLine: { show: false },
-    splitNumber: narrow() ? 4 : 8,
-    axisLabel: { ...look.axisLabel, formatter: (value) => clock(value) },
+    maxInterval: timeStep(to - from) * 1000,
+    axisLabel: { ...look.axisLabel, formatter: (value) => clock(value, to - from < 3) },
     name: to - from >= 3600 ? 'h:min:s' : 'min:s',
     nameLocation: 'end',
     nameGap: 4,
@@ -183,7 +190,12 @@ function timeOption(spec) {
 // Where an axis ends and where its lines are: for bytes at multiples of powers of two.
 function scale(spec, index) {
   const axis = spec.axes[index];
-  if (axis.log) return {};
+  if (axis.log) {
+    // Less than two powers of ten have too few of them to read by.
+    const values = spec.lines.filter((line) => line.axis === index).flatMap((line) => line.y).filter((y) => y > 0);
+    const [low, high] = values.reduce(([a, b], y) => [Math.min(a, y), Math.max(b, y)], [Infinity, 0]);
+    return high / low < 100 ? { logBase: 2 } : {};
+  }
   const from = { min: (range) => Math.min(0, range.min) };
   if (!axis.unit.startsWith('bytes')) return from;
   const tops = spec.lines.filter((line) => line.axis === index).map((line) => line.y.reduce((max, y) => Math.max(max, y ?? 0), 0));

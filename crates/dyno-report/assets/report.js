@@ -98,15 +98,22 @@ function setUpChart(place) {
   }
 }
 
+// The size of a chart on paper, as in print.css.
+function paperSize({ classList }) {
+  const height = classList.contains('tall') ? 260 : classList.contains('short') ? 170 : 210;
+  return { width: 660, height };
+}
+
 function setUpPrinting() {
   const toPrint = (on) => {
     if (printing === on) return;
     printing = on;
-    document.documentElement.classList.toggle('printing', on);
+    // The style sheet for paper does not hold yet: this makes the colours light.
+    document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
     charts.forEach((chart) => {
       if (chart.place.clientWidth === 0) return;
       draw(chart);
-      chart.drawn.resize();
+      chart.drawn.resize(on ? paperSize(chart.place) : { width: 'auto', height: 'auto' });
     });
   };
   window.addEventListener('beforeprint', () => toPrint(true));
@@ -157,7 +164,7 @@ function start() {
   }, { rootMargin: '300px' });
   charts.forEach(({ place }) => near.observe(place));
   const size = new ResizeObserver((entries) => {
-    for (const { target } of entries) charts.get(target.dataset.chart).drawn?.resize();
+    for (const { target } of entries) if (!printing) charts.get(target.dataset.chart).drawn?.resize();
   });
   charts.forEach(({ place }) => size.observe(place));
   document.querySelectorAll('[data-table]').forEach((details) => {

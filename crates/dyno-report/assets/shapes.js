@@ -111,7 +111,7 @@ function boxesOption(spec) {
   const outliers = spec.outliers.flatMap((values, run) => values.map((value) => [run, value]));
   return {
     ...base(),
-    grid: { left: LEFT, right: 24, top: 30, bottom: 28 },
+    grid: { left: LEFT, right: 24, top: 30, bottom: 44 },
     tooltip: tooltip('item', (point) => {
       const name = runNames()[point.seriesType === 'boxplot' ? point.dataIndex : point.value[0]];
       if (point.seriesType !== 'boxplot') return tip(name, [[colour(1), 'outlier', withUnit(point.value[1], spec.axis.unit)]]);
@@ -119,7 +119,7 @@ function boxesOption(spec) {
       const box = spec.boxes[point.dataIndex];
       return tip(name, words.map((word, i) => [colour(0), word, withUnit(box[i], spec.axis.unit)]).reverse());
     }),
-    xAxis: { type: 'category', data: runNames(), name: 'run', ...axisLook(), splitLine: { show: false } },
+    xAxis: { type: 'category', data: runNames(), name: 'run', nameLocation: 'middle', nameGap: 26, ...axisLook(), splitLine: { show: false } },
     yAxis: valueAxis(spec.axis, 'left', { scale: false }),
     series: [
       { type: 'boxplot', data: boxes, itemStyle: { color: style('--shade'), borderColor: colour(0), borderWidth: 1.5 }, boxWidth: [12, 60] },
@@ -141,10 +141,10 @@ function jitterOption(spec) {
   const look = axisLook();
   return {
     ...base(),
-    grid: { left: LEFT, right: 24, top: 30, bottom: 28 },
+    grid: { left: LEFT, right: 24, top: 30, bottom: 44 },
     tooltip: tooltip('item', (point) => tip(point.seriesName, [[point.color, 'a sample', withUnit(point.value[1], spec.axis.unit)]])),
     xAxis: {
-      type: 'value', min: 0, max: names.length, interval: 0.5, ...look, splitLine: { show: false },
+      type: 'value', min: 0, max: names.length, interval: 0.5, ...look, splitLine: { show: false }, name: 'run', nameLocation: 'middle', nameGap: 26,
       axisLabel: { ...look.axisLabel, hideOverlap: false, formatter: (value) => (value % 1 === 0.5 ? names[Math.floor(value)] : '') },
     },
     yAxis: valueAxis(spec.axis),

@@ -149,6 +149,8 @@ function setUpCounters(box) {
       lines.push({ name: series.name, axis: units.indexOf(series.unit), x: series.x, y: series.y, look: 'line', colour: lines.length });
     }
     chart.spec.axes = units.map((unit) => ({ name: 'counters', unit, max: null, log: false }));
+    // Without an axis there is no chart at all.
+    if (units.length === 0) chart.spec.axes = [{ name: 'nothing picked', unit: 'count', max: null, log: false }];
     chart.spec.lines = lines;
     for (const button of buttons) button.setAttribute('aria-pressed', picked.includes(Number(button.dataset.series)));
     redraw(chart);

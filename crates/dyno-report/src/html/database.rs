@@ -114,10 +114,9 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
         "<div class=\"panel\"><div class=\"filter\" data-filter=\"{box_id}\"><label>Filter <input \
             type=\"search\" placeholder=\"words of a name\"></label><output></output></div>"
     );
+    let picked = picked(moved);
     for (name, members) in families {
-        let open = members
-            .iter()
-            .any(|&number| PICKED.contains(&moved[number].key.name.as_str()));
+        let open = members.iter().any(|number| picked.contains(number));
         put!(
             page,
             "<details class=\"family\" id=\"{box_id}-{}\"{}><summary>{} \
@@ -132,7 +131,7 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
             "counter", "course", "#mean", "#median", "#min", "#max", "source",
         ]);
         for number in members {
-            row(page, number, moved[number]);
+            row(page, number, moved[number], picked.contains(&number));
         }
         put!(page, "</tbody></table></div></details>");
     }
@@ -143,9 +142,18 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
     );
 }
 
-fn row(page: &mut Page, number: usize, series: &Series) {
+/// Which counters are drawn at first: known ones, else the first.
+fn picked(moved: &[&Series]) -> Vec<usize> {
+    let is_known = |number: &usize| PICKED.contains(&moved[*number].key.name.as_str());
+    let known: Vec<usize> = (0..moved.len()).filter(is_known).collect();
+    if known.is_empty() {
+        return (0..moved.len().min(1)).collect();
+    }
+    known
+}
+
+fn row(page: &mut Page, number: usize, series: &Series, pressed: bool) {
     let name = &series.key.name;
-    let pressed = PICKED.contains(&name.as_str());
     let measured: Vec<f64> = (series.points.iter())
         .filter(|(at_s, value)| *at_s > 0.0 && value.is_finite())
         .map(|(_, value)| *value)

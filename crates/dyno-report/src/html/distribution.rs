@@ -1,5 +1,7 @@
 //! The distribution of latencies with its modes.
 
+use std::collections::BTreeMap;
+
 use dyno_core::summary::LatencySummary;
 use dyno_stats::modes::{Modes, modes, regrid};
 use hdrhistogram::Histogram;
@@ -92,6 +94,10 @@ fn of_histogram(name: &str, histogram: &Histogram<u64>) -> Option<Shape> {
     let high = ms(LINEAR_SHARE).max(histogram.min() as f64 / NS_PER_MS) * 1.02;
     let step = (high / LINEAR as f64).max(1e-6);
     let percentiles = [50.0, 95.0, 99.0].map(|p| (format!("p{p}"), Compact(ms(p / 100.0))));
+    let within: Vec<Bucket> = (fine.iter())
+        .filter(|bucket| bucket.high <= high)
+        .copied()
+        .collect();
     let modes = modes(&regrid(&fine), &Modes::default());
     let chart = Distribution {
         logarithmic: rebin(
@@ -99,11 +105,7 @@ fn of_histogram(name: &str, histogram: &Histogram<u64>) -> Option<Shape> {
             |ms| (ms.max(1e-6).log10() * PER_DECADE).floor(),
             |n| 10_f64.powf(n / PER_DECADE),
         ),
-        linear: rebin(
-            &fine,
-            |ms| (ms / step).floor().min(LINEAR as f64),
-            |n| n * step,
-        ),
+        linear: rebin(&within, |ms| (ms / step).floor(), |n| n * step),
         modes: modes
             .iter()
             .filter(|mode| mode.share >= MARKED_SHARE)
@@ -161,18 +163,30 @@ fn of_summary(latency: &LatencySummary) -> Option<Shape> {
     })
 }
 
-/// Counts in coarser buckets: from, to, count; and again. What lies beyond the last linear bucket
-/// is left out.
+/// Counts in other buckets: from, to, count; and again. A bucket's events are spread evenly over it,
+/// so that bounds which do not fall together make no false dents.
 fn rebin(fine: &[Bucket], number: impl Fn(f64) -> f64, bound: impl Fn(f64) -> f64) -> Vec<Compact> {
-    let mut sums: std::collections::BTreeMap<i64, u64> = std::collections::BTreeMap::new();
+    let mut sums: BTreeMap<i64, f64> = BTreeMap::new();
     for bucket in fine {
-        let middle = f64::midpoint(bucket.low, bucket.high);
-        *sums.entry(number(middle) as i64).or_default() += bucket.count;
+        let (first, last) = (number(bucket.low), number(bucket.high));
+        let width = bucket.high - bucket.low;
+        let mut n = first;
+        while n <= last {
+            let inside = bucket.high.min(bound(n + 1.0)) - bucket.low.max(bound(n));
+            let share = if first == last || width <= 0.0 {
+                1.0
+            } else {
+                inside / width
+            };
+            *sums.entry(n as i64).or_default() += bucket.count as f64 * share.max(0.0);
+            n += 1.0;
+        }
     }
     sums.iter()
+        .filter(|(_, count)| **count >= 0.5)
         .flat_map(|(n, count)| {
             let n = *n as f64;
-            [bound(n), bound(n + 1.0), *count as f64].map(Compact)
+            [bound(n), bound(n + 1.0), count.round()].map(Compact)
         })
         .collect()
 }
@@ -223,4 +237,22 @@ fn table(page: &mut Page, humps: &[(String, Vec<dyno_stats::modes::Mode>)]) {
             memory, from a disk, after a lock. Source: total histograms of the \
             operations.</p></div>\n"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_keep_their_number_and_place() {
+        let bucket = |low, high, count| Bucket { low, high, count };
+        let fine = [
+            bucket(0.0, 1.0, 10),
+            bucket(1.0, 3.0, 40),
+            bucket(5.0, 5.5, 7),
+        ];
+        let flat = rebin(&fine, |ms| (ms / 2.0).floor(), |n| n * 2.0);
+        let flat: Vec<f64> = flat.iter().map(|value| value.0).collect();
+        assert_eq!(flat, [0.0, 2.0, 30.0, 2.0, 4.0, 20.0, 4.0, 6.0, 7.0]);
+    }
 }

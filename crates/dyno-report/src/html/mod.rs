@@ -6,6 +6,9 @@
 
 use dyno_core::record::{Cost, RunRecord};
 
+#[cfg(test)]
+#[cfg(feature = "browser")]
+mod browser;
 mod chart;
 mod compare;
 mod database;

@@ -17,6 +17,8 @@ const CSS: &str = concat!(
     include_str!("../../assets/report.css"),
     include_str!("../../assets/print.css"),
 );
+/// As in the first line of `ECHARTS`, to which a test holds it.
+const ECHARTS_VERSION: &str = "6.1.0";
 const ECHARTS: &str = include_str!("../../assets/echarts.min.js");
 const SCRIPT: &str = concat!(
     "'use strict';\n(() => {\n",
@@ -286,7 +288,7 @@ impl Page {
         );
         out.push_str(&self.html);
         out.push_str(&format!(
-            "<footer>Made {} by dyno {}. Charts drawn by Apache ECharts. Every sample is in the \
+            "<footer>Made {} by dyno {}. Charts drawn by Apache ECharts {ECHARTS_VERSION}. Every sample is in the \
                 results file; this page loads nothing.</footer>\n</main>\n</div>\n<script \
                 type=\"application/json\" id=\"data\">",
             utc(generated_unix_s),
@@ -309,13 +311,21 @@ impl Page {
         let mut out = "<nav aria-label=\"Sections\"><details open \
             id=\"contents\"><summary>Contents</summary><ol>"
             .to_owned();
-        for entry in &self.sections {
-            out.push_str(&format!(
-                "<li class=\"level-{}\"><a href=\"#{}\">{}</a></li>",
-                entry.level,
-                entry.id,
-                Text(&entry.title)
-            ));
+        let mut folded = false;
+        for Entry { id, title, level } in &self.sections {
+            // The sections of each of several runs would make too long a list.
+            let inner = *level > 0;
+            if inner && !folded {
+                out.push_str("<li class=\"level-1\"><details><summary>sections</summary><ol>");
+            } else if folded && !inner {
+                out.push_str("</ol></details></li>");
+            }
+            folded = inner;
+            let title = Text(title);
+            out.push_str(&format!("<li><a href=\"#{id}\">{title}</a></li>"));
+        }
+        if folded {
+            out.push_str("</ol></details></li>");
         }
         out.push_str("</ol></details></nav>\n");
         out
@@ -342,5 +352,33 @@ pub(super) fn source_note(source: &str, thin: &Thin, keep: Keep) -> String {
     match thin.note(keep) {
         Some(note) => format!("{source}; {note}"),
         None => source.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_and_styles_cannot_end_their_elements() {
+        for part in [ECHARTS, SCRIPT, CSS] {
+            assert!(!part.contains("</script") && !part.contains("</style"));
+            assert!(!part.contains("<!--"));
+        }
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_file() {
+        let told = format!("Apache ECharts {ECHARTS_VERSION},");
+        assert!(ECHARTS.lines().take(3).any(|line| line.starts_with(&told)));
+    }
+
+    #[test]
+    fn hashes_are_those_of_the_policy() {
+        // `printf hello | openssl dgst -sha256 -binary | base64`
+        assert_eq!(
+            hash("hello"),
+            "'sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ='"
+        );
     }
 }

@@ -210,7 +210,7 @@ fn errors(page: &mut Page, view: &View<'_>) {
 }
 
 fn cpu(page: &mut Page, view: &View<'_>) {
-    let name = "CPU per event";
+    let name = "Server CPU per event";
     let server = view.costs.iter().find(|cost| cost.name == "server CPU");
     let client = view
         .run
@@ -230,7 +230,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
                 &Readout {
                     name,
                     value,
-                    unit: "of the server",
+                    unit: "",
                     detail: client,
                     source,
                     alarm: false,
@@ -246,7 +246,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
                 &Readout {
                     name,
                     value: "–".into(),
-                    unit: "of the server",
+                    unit: "",
                     detail: client,
                     source: why,
                     alarm: false,

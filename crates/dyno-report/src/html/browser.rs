@@ -1,0 +1,231 @@
+//! Pages as Chromium shows them: no error, no request, every chart drawn, all of it reachable.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::hostile::{HOSTILE, hostile};
+use super::samples;
+use super::tests::{SHORT, bare, page_of, several};
+use chromium::Tab;
+
+mod chromium;
+
+/// Charts of which as little is painted as there would be without their data.
+const EMPTY: &str = "(async () => {
+    dynoReport.charts.forEach(({ place }) => place.closest('details.run')?.setAttribute('open', ''));
+    await new Promise((done) => setTimeout(done, 50));
+    dynoReport.drawAll();
+    const small = Object.assign(document.createElement('canvas'), { width: 400, height: 200 });
+    const context = small.getContext('2d', { willReadFrequently: true });
+    const painted = (place) => {
+        context.clearRect(0, 0, 400, 200);
+        place.querySelectorAll('canvas').forEach((c) => context.drawImage(c, 0, 0, 400, 200));
+        const { data } = context.getImageData(0, 0, 400, 200);
+        let sum = 0;
+        for (let at = 3; at < data.length; at += 4) sum += data[at];
+        return sum;
+    };
+    const empty = [];
+    for (const { id, place, drawn } of dynoReport.charts.values()) {
+        drawn.getZr().flush();
+        const full = painted(place);
+        drawn.setOption({ series: [] }, { replaceMerge: ['series'] });
+        drawn.getZr().flush();
+        if (full <= painted(place)) empty.push(id);
+    }
+    dynoReport.drawAll();
+    return { empty, count: dynoReport.charts.size };
+})()";
+
+/// Draws everything, folded runs included.
+const DRAWN: &str = "document.querySelectorAll('details').forEach((d) => { d.open = true; }); \
+                     new Promise((done) => setTimeout(() => { dynoReport.drawAll(); done(); }, 300))";
+
+/// What sticks out of the page sideways.
+const OVERFLOW: &str = "(() => {
+    const wide = document.documentElement.clientWidth;
+    return {
+        over: document.documentElement.scrollWidth - wide,
+        what: [...document.querySelectorAll('main *')]
+            .filter((e) => e.getBoundingClientRect().right > wide + 1 && !e.closest('.scroll'))
+            .slice(0, 5).map((e) => `${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`),
+    };
+})()";
+
+/// A page opened in a tab of its own.
+fn opened(name: &str, page: &str, width: u32, dark: bool) -> (tempfile::TempDir, Tab) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(format!("{name}.html"));
+    fs::write(&file, page).unwrap();
+    keep(&format!("{name}.html"), page.as_bytes());
+    let mut tab = Tab::new(folder.path());
+    tab.look(width, 900, dark);
+    tab.open(&file);
+    (folder, tab)
+}
+
+/// Keeps what a test saw, for who wants to look at it: `DYNO_REPORT_LOOK` names the folder.
+fn keep(name: &str, content: &[u8]) {
+    if let Some(folder) = std::env::var_os("DYNO_REPORT_LOOK") {
+        fs::write(PathBuf::from(folder).join(name), content).unwrap();
+    }
+}
+
+/// Nothing went wrong, nothing was asked for but the page itself.
+fn assert_quiet(tab: &mut Tab) {
+    let (errors, requests) = tab.heard();
+    assert_eq!(errors, Vec::<String>::new());
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    assert!(requests[0].starts_with("file://"), "{requests:?}");
+}
+
+fn assert_all_painted(tab: &mut Tab, least: u64) {
+    let charts = tab.evaluate(EMPTY);
+    assert!(charts["count"].as_u64().unwrap() >= least, "{charts}");
+    assert_eq!(charts["empty"], json!([]));
+}
+
+fn assert_fits(tab: &mut Tab, width: u32) {
+    let overflow = tab.evaluate(OVERFLOW);
+    assert!(
+        overflow["over"].as_i64().unwrap() <= 0,
+        "{width}: {overflow}"
+    );
+    assert_eq!(overflow["what"], json!([]), "{width}");
+}
+
+#[test]
+fn a_run_is_drawn_whole_and_asks_for_nothing() {
+    let page = page_of(&[samples::run(SHORT)], None);
+    for (width, dark) in [(1280, false), (1280, true), (390, false)] {
+        let name = format!("run-{width}-{}", if dark { "dark" } else { "light" });
+        let (_folder, mut tab) = opened(&name, &page, width, dark);
+        assert_all_painted(&mut tab, 20);
+        assert_fits(&mut tab, width);
+        keep(&format!("{name}.png"), &tab.picture());
+        assert_quiet(&mut tab);
+    }
+}
+
+#[test]
+fn several_runs_are_drawn() {
+    let (runs, comparison) = several();
+    let (_folder, mut tab) = opened("several", &page_of(&runs, Some(&comparison)), 1280, false);
+    assert_all_painted(&mut tab, 60);
+    assert_fits(&mut tab, 1280);
+    keep("several.png", &tab.picture());
+    assert_quiet(&mut tab);
+}
+
+#[test]
+fn hostile_text_does_nothing() {
+    let (runs, comparison) = hostile(HOSTILE);
+    for width in [1280, 390] {
+        let page = page_of(&runs, Some(&comparison));
+        let (_folder, mut tab) = opened("hostile", &page, width, false);
+        tab.evaluate(DRAWN);
+        assert_eq!(tab.evaluate("document.images.length"), json!(0));
+        assert_eq!(tab.evaluate("document.scripts.length"), json!(3));
+        assert_fits(&mut tab, width);
+        assert_quiet(&mut tab);
+    }
+}
+
+#[test]
+fn a_run_of_which_nothing_is_known_has_a_page() {
+    let (_folder, mut tab) = opened("bare", &page_of(&[bare()], None), 390, true);
+    assert_fits(&mut tab, 390);
+    assert_quiet(&mut tab);
+}
+
+#[test]
+fn the_keyboard_reaches_everything() {
+    let page = page_of(&[samples::run(SHORT)], None);
+    let (_folder, mut tab) = opened("keyboard", &page, 1280, false);
+    tab.key("Tab");
+    let first = tab.evaluate("document.activeElement.className");
+    assert_eq!(first, json!("skip"));
+    let wanted = "[...document.querySelectorAll('a[href], button, select, input, summary, \
+                  [tabindex=\"0\"]')].filter((e) => e.checkVisibility() && !e.disabled).length";
+    let wanted = tab.evaluate(wanted).as_u64().unwrap();
+    tab.evaluate("window.reached = new Set([document.activeElement])");
+    for _ in 0..wanted + 20 {
+        tab.key("Tab");
+        tab.evaluate("void window.reached.add(document.activeElement)");
+    }
+    let missed = "[...document.querySelectorAll('a[href], button, select, input, summary, \
+                  [tabindex=\"0\"]')].filter((e) => e.checkVisibility() && !reached.has(e)) \
+                  .map((e) => e.outerHTML.slice(0, 80))";
+    assert_eq!(tab.evaluate(missed), json!([]));
+    // The table of a chart opens by a key.
+    tab.evaluate("document.querySelector('details.data > summary').focus()");
+    tab.key("Enter");
+    let rows = "new Promise((done) => setTimeout(() => \
+                done(document.querySelectorAll('details.data tbody tr').length), 300))";
+    assert_eq!(tab.evaluate(rows), json!(140));
+    assert_quiet(&mut tab);
+}
+
+#[test]
+fn controls_do_what_they_say() {
+    let page = page_of(&[samples::run(SHORT)], None);
+    let (_folder, mut tab) = opened("controls", &page, 1280, false);
+    let clicked = |tab: &mut Tab, what: &str| {
+        tab.evaluate(&format!("document.querySelector('{what}').click()"));
+    };
+    clicked(&mut tab, "#theme");
+    assert_eq!(
+        tab.evaluate("document.documentElement.dataset.theme"),
+        json!("dark")
+    );
+
+    tab.evaluate("dynoReport.drawAll()");
+    let axis = "dynoReport.charts.get('r1-distribution').drawn.getOption().xAxis[0].type";
+    assert_eq!(tab.evaluate(axis), json!("log"));
+    clicked(
+        &mut tab,
+        "[data-controls=r1-distribution] .switch button:last-of-type",
+    );
+    assert_eq!(tab.evaluate(axis), json!("value"));
+
+    // All charts of a run follow the part of the time that one shows.
+    let zoom = "dynoReport.charts.get('r1-course').drawn.dispatchAction(\
+                { type: 'dataZoom', start: 25, end: 50 })";
+    tab.evaluate(zoom);
+    let start = "dynoReport.charts.get('r1-cpu-states').drawn.getOption().dataZoom[0].start";
+    assert_eq!(tab.evaluate(start), json!(25));
+    clicked(&mut tab, "#reset-zoom");
+    assert_eq!(tab.evaluate(start), json!(0));
+
+    let lines = "dynoReport.charts.get('r1-picked').drawn.getOption().series.length";
+    let before = tab.evaluate(lines).as_u64().unwrap();
+    clicked(&mut tab, ".pick[aria-pressed=true]");
+    assert_eq!(tab.evaluate(lines).as_u64().unwrap(), before - 1);
+
+    let filter = "(() => { const field = document.querySelector('[data-filter=r1-settings] input'); \
+                  field.value = 'io_capacity'; field.dispatchEvent(new Event('input')); \
+                  return document.querySelectorAll('#r1-settings tbody tr:not([hidden])').length; })()";
+    assert_eq!(tab.evaluate(filter), json!(1));
+    assert_quiet(&mut tab);
+}
+
+#[test]
+fn paper_shows_every_chart_in_the_light() {
+    let page = page_of(&[samples::run(SHORT)], None);
+    let (_folder, mut tab) = opened("paper", &page, 1280, true);
+    tab.evaluate(
+        "window.addEventListener('beforeprint', () => { window.printed = \
+         [...dynoReport.charts.values()].filter(({ drawn }) => drawn).length; })",
+    );
+    let pdf = tab.pdf();
+    assert!(pdf.starts_with(b"%PDF"));
+    keep("paper.pdf", &pdf);
+    let all = tab.evaluate("dynoReport.charts.size");
+    assert_eq!(tab.evaluate("window.printed"), all);
+    // On the screen it is dark again.
+    let axis = "dynoReport.charts.get('r1-course').drawn.getOption().legend[0].textStyle.color";
+    assert_eq!(tab.evaluate(axis), Value::from("#e4e7ea"));
+    assert_quiet(&mut tab);
+}
