@@ -10,7 +10,6 @@ let printing = false;
 
 const base = () => ({
   animation: false,
-  useUTC: true,
   backgroundColor: 'transparent',
   textStyle: { fontFamily: style('--sans'), color: style('--soft'), fontSize: 12 },
 });
@@ -52,18 +51,25 @@ function timeStep(length) {
   return steps.find((step) => length / step <= most) ?? 86400 * Math.ceil(length / 86400 / most);
 }
 
+// The distance of an axis's labels in the part of a run's time that is shown.
+function timeInterval(run) {
+  const { from, to } = DATA.runs[run];
+  const { start, end } = zooms[run];
+  return timeStep(((to - from) * (end - start)) / 100) * 1000;
+}
+
 const timeAxis = (run) => {
   const { from, to } = DATA.runs[run];
   const look = axisLook();
   return {
-    type: 'time',
+    type: 'value',
     min: from * 1000,
     max: to * 1000,
+    interval: timeInterval(run),
     ...look,
     axisLine: { show: true, lineStyle: { color: style('--line') } },
     splitLine: { show: false },
-    maxInterval: timeStep(to - from) * 1000,
-    axisLabel: { ...look.axisLabel, formatter: (value) => clock(value, to - from < 3) },
+    axisLabel: { ...look.axisLabel, showMinLabel: false, showMaxLabel: false, formatter: (value) => clock(value, to - from < 3) },
     name: to - from >= 3600 ? 'h:min:s' : 'min:s',
     nameLocation: 'end',
     nameGap: 4,

@@ -49,7 +49,9 @@ function setZoom(run, start, end, but) {
   zooms[run] = { start, end };
   following = true;
   for (const other of charts.values()) {
-    if (other !== but && other.drawn && zoomable(other) && runOf(other) === run) other.drawn.dispatchAction({ type: 'dataZoom', start, end });
+    if (!other.drawn || !zoomable(other) || runOf(other) !== run) continue;
+    if (other !== but) other.drawn.dispatchAction({ type: 'dataZoom', start, end });
+    other.drawn.setOption({ xAxis: { interval: timeInterval(run) } }, { lazyUpdate: true });
   }
   following = false;
   const whole = zooms.every((zoom) => zoom.start <= 0 && zoom.end >= 100);
@@ -112,8 +114,10 @@ function setUpPrinting() {
     document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
     charts.forEach((chart) => {
       if (chart.place.clientWidth === 0) return;
-      draw(chart);
+      if (!chart.drawn) draw(chart);
       chart.drawn.resize(on ? paperSize(chart.place) : { width: 'auto', height: 'auto' });
+      // Last, since only this paints at once, and paper does not wait.
+      draw(chart);
     });
   };
   window.addEventListener('beforeprint', () => toPrint(true));

@@ -14,7 +14,7 @@ mod chromium;
 
 /// Charts of which as little is painted as there would be without their data.
 const EMPTY: &str = "(async () => {
-    dynoReport.charts.forEach(({ place }) => place.closest('details.run')?.setAttribute('open', ''));
+    document.querySelectorAll('details.run').forEach((run) => run.setAttribute('open', ''));
     await new Promise((done) => setTimeout(done, 50));
     dynoReport.drawAll();
     const small = Object.assign(document.createElement('canvas'), { width: 400, height: 200 });
@@ -40,8 +40,11 @@ const EMPTY: &str = "(async () => {
 })()";
 
 /// Draws everything, folded runs included.
-const DRAWN: &str = "document.querySelectorAll('details').forEach((d) => { d.open = true; }); \
-                     new Promise((done) => setTimeout(() => { dynoReport.drawAll(); done(); }, 300))";
+const DRAWN: &str = "(async () => {
+    document.querySelectorAll('details').forEach((details) => { details.open = true; });
+    await new Promise((done) => setTimeout(done, 300));
+    dynoReport.drawAll();
+})()";
 
 /// What sticks out of the page sideways.
 const OVERFLOW: &str = "(() => {
@@ -204,9 +207,12 @@ fn controls_do_what_they_say() {
     clicked(&mut tab, ".pick[aria-pressed=true]");
     assert_eq!(tab.evaluate(lines).as_u64().unwrap(), before - 1);
 
-    let filter = "(() => { const field = document.querySelector('[data-filter=r1-settings] input'); \
-                  field.value = 'io_capacity'; field.dispatchEvent(new Event('input')); \
-                  return document.querySelectorAll('#r1-settings tbody tr:not([hidden])').length; })()";
+    let filter = "(() => {
+        const field = document.querySelector('[data-filter=r1-settings] input');
+        field.value = 'io_capacity';
+        field.dispatchEvent(new Event('input'));
+        return document.querySelectorAll('#r1-settings tbody tr:not([hidden])').length;
+    })()";
     assert_eq!(tab.evaluate(filter), json!(1));
     assert_quiet(&mut tab);
 }

@@ -163,8 +163,8 @@ fn of_summary(latency: &LatencySummary) -> Option<Shape> {
     })
 }
 
-/// Counts in other buckets: from, to, count; and again. A bucket's events are spread evenly over it,
-/// so that bounds which do not fall together make no false dents.
+/// Counts in other buckets: from, to, count; and again. A bucket's events are spread evenly over
+/// it, so that bounds which do not fall together make no false dents.
 fn rebin(fine: &[Bucket], number: impl Fn(f64) -> f64, bound: impl Fn(f64) -> f64) -> Vec<Compact> {
     let mut sums: BTreeMap<i64, f64> = BTreeMap::new();
     for bucket in fine {

@@ -288,9 +288,9 @@ impl Page {
         );
         out.push_str(&self.html);
         out.push_str(&format!(
-            "<footer>Made {} by dyno {}. Charts drawn by Apache ECharts {ECHARTS_VERSION}. Every sample is in the \
-                results file; this page loads nothing.</footer>\n</main>\n</div>\n<script \
-                type=\"application/json\" id=\"data\">",
+            "<footer>Made {} by dyno {}. Charts drawn by Apache ECharts \
+             {ECHARTS_VERSION}. Every sample is in the results file; this page loads \
+             nothing.</footer>\n</main>\n</div>\n<script type=\"application/json\" id=\"data\">",
             utc(generated_unix_s),
             env!("CARGO_PKG_VERSION"),
         ));
