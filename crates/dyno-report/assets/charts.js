@@ -35,6 +35,7 @@ function valueAxis(axis, side = 'left', more = {}) {
     type: axis.log ? 'log' : 'value',
     name: unit && unit !== axis.name ? `${axis.name}, ${unit}` : axis.name,
     nameGap: 10,
+    nameMoveOverlap: false,
     max: axis.max ?? undefined,
     position: side,
     ...look,
@@ -51,11 +52,15 @@ function timeStep(length) {
   return steps.find((step) => length / step <= most) ?? 86400 * Math.ceil(length / 86400 / most);
 }
 
-// The distance of an axis's labels in the part of a run's time that is shown.
-function timeInterval(run) {
+// Where an axis has its labels, in the part of a run's time that is shown.
+function timeLabels(run) {
   const { from, to } = DATA.runs[run];
-  const { start, end } = zooms[run];
-  return timeStep(((to - from) * (end - start)) / 100) * 1000;
+  const at = (percent) => from + ((to - from) * percent) / 100;
+  const [first, last] = [at(zooms[run].start), at(zooms[run].end)];
+  const step = timeStep(last - first);
+  const customValues = [];
+  for (let n = Math.ceil(first / step); n * step <= last; n += 1) customValues.push(Math.round(n * step * 1000));
+  return { customValues, formatter: (value) => clock(value, step < 1) };
 }
 
 const timeAxis = (run) => {
@@ -65,13 +70,13 @@ const timeAxis = (run) => {
     type: 'value',
     min: from * 1000,
     max: to * 1000,
-    interval: timeInterval(run),
     ...look,
     axisLine: { show: true, lineStyle: { color: style('--line') } },
     splitLine: { show: false },
-    axisLabel: { ...look.axisLabel, showMinLabel: false, showMaxLabel: false, formatter: (value) => clock(value, to - from < 3) },
+    axisLabel: { ...look.axisLabel, ...timeLabels(run) },
     name: to - from >= 3600 ? 'h:min:s' : 'min:s',
     nameLocation: 'end',
+    nameMoveOverlap: false,
     nameGap: 4,
     nameTextStyle: { ...look.nameTextStyle, verticalAlign: 'top', align: 'right', padding: [22, 0, 0, 0] },
   };

@@ -51,7 +51,7 @@ function setZoom(run, start, end, but) {
   for (const other of charts.values()) {
     if (!other.drawn || !zoomable(other) || runOf(other) !== run) continue;
     if (other !== but) other.drawn.dispatchAction({ type: 'dataZoom', start, end });
-    other.drawn.setOption({ xAxis: { interval: timeInterval(run) } }, { lazyUpdate: true });
+    other.drawn.setOption({ xAxis: { axisLabel: timeLabels(run) } }, { lazyUpdate: true });
   }
   following = false;
   const whole = zooms.every((zoom) => zoom.start <= 0 && zoom.end >= 100);
