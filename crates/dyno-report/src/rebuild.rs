@@ -1,7 +1,7 @@
 //! The summary of a run that never finished, from what was saved of it.
 
 use dyno_core::interval::{Counters, Latencies};
-use dyno_core::record::RunRecord;
+use dyno_core::record::{EventKind, RunRecord, RunState};
 use dyno_core::summary::{OpenLoopSummary, RunEnd, RunSummary, SCHEMA_VERSION};
 
 use crate::summarize;
@@ -25,9 +25,7 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: head.tool.clone(),
         started_unix_s: head.created_unix_s,
-        end: RunEnd::Failed(
-            "The run was not finished: its process died, or it is still going on.".to_owned(),
-        ),
+        end: RunEnd::Failed(why(run)),
         workload: head.workload.clone(),
         target: head.target.clone(),
         rand: Default::default(),
@@ -63,6 +61,19 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         recorded: None,
         intervals: run.intervals.clone(),
         drive,
+    }
+}
+
+/// What ended the run, as it noted itself where it failed before there was anything to sum up.
+fn why(run: &RunRecord) -> String {
+    let noted = run
+        .events
+        .iter()
+        .rev()
+        .find(|event| event.kind == EventKind::Note);
+    match noted.filter(|_| run.state == RunState::Failed) {
+        Some(note) => note.text.clone(),
+        None => "The run was not finished: its process died, or it is still going on.".to_owned(),
     }
 }
 

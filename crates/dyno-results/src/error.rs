@@ -23,6 +23,9 @@ pub enum Problem {
     /// There is no such file.
     #[error("there is no such file")]
     Missing,
+    /// The folder that the path names is not there.
+    #[error("there is no folder {}", .0.display())]
+    NoFolder(PathBuf),
     /// The path is a directory.
     #[error("it is a directory")]
     Directory,
@@ -107,6 +110,7 @@ impl Problem {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Missing => "check the path, or let a run be recorded there first",
+            Self::NoFolder(_) => "make it first, or name another file",
             Self::Directory => "name a file within it",
             Self::Empty => "check the path; a run recorded there makes a results file of it",
             Self::NotSqlite | Self::Foreign(_) => {

@@ -6,7 +6,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{At, Problem, ResultsError};
 use crate::schema::{self, Kind, MIGRATIONS, Migration};
@@ -17,6 +19,9 @@ pub const DEFAULT_NAME: &str = "dyno.db";
 /// How long a lock of another process is waited for. Transactions are short, so that even many
 /// writers at once are through long before.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How soon to try again what SQLite itself does not wait for.
+const RETRY: Duration = Duration::from_millis(10);
 
 /// What every SQLite file begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -69,7 +74,15 @@ impl Results {
         migrations: &[Migration],
     ) -> Result<Self, ResultsError> {
         let at = at("open the results file", path, patience);
-        if looked_at(at)? == Look::Database {
+        let look = looked_at(at)?;
+        if look == Look::Absent
+            && let Some(folder) = path.parent()
+            && !folder.as_os_str().is_empty()
+            && !folder.exists()
+        {
+            return Err(at.error(Problem::NoFolder(folder.to_owned())));
+        }
+        if look == Look::Database {
             // Without the right to write, so that the look leaves no trace.
             match read_only(at) {
                 Ok(connection) => drop(known(at, &connection, migrations)?),
@@ -290,9 +303,7 @@ fn prepare(
     }
     // With a log beside the file, readers and the writer do not wait for each other, and a
     // process may be killed at any instant.
-    connection
-        .pragma_update(None, "journal_mode", "wal")
-        .map_err(sqlite)?;
+    keep_a_log(connection, at).map_err(sqlite)?;
     // The log is not synced with each transaction: a power cut may lose the last ones, never more.
     connection
         .pragma_update(None, "synchronous", "normal")
@@ -303,4 +314,22 @@ fn prepare(
             .map_err(|problem| at.error(problem))?;
     }
     Ok(())
+}
+
+/// Switches to a log. SQLite does not wait for other processes here, as it does elsewhere: two that
+/// make the file together would be at odds.
+fn keep_a_log(connection: &Connection, at: At<'_>) -> rusqlite::Result<()> {
+    let clock = Clock;
+    let deadline = clock.now() + Duration::from_secs_f64(at.patience_s).as_nanos() as Nanos;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && clock.now() < deadline =>
+            {
+                std::thread::sleep(RETRY);
+            }
+            done => return done,
+        }
+    }
 }

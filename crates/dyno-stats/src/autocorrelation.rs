@@ -96,7 +96,17 @@ impl Centred {
     /// The autocorrelation at a lag; 0 beyond the series.
     pub(crate) fn at(&self, lag: usize) -> f64 {
         let later = self.values.get(lag..).unwrap_or_default();
-        let products: f64 = later.iter().zip(&self.values).map(|(a, b)| a * b).sum();
-        products / self.squares
+        // Lanes, because a single sum would wait for each addition.
+        let mut lanes = [0.0; 8];
+        let earlier = &self.values[..later.len()];
+        let (chunks, others) = (later.chunks_exact(8), earlier.chunks_exact(8));
+        let rest = chunks.remainder().iter().zip(others.remainder());
+        let rest: f64 = rest.map(|(a, b)| a * b).sum();
+        for (a, b) in chunks.zip(others) {
+            for lane in 0..8 {
+                lanes[lane] += a[lane] * b[lane];
+            }
+        }
+        (lanes.iter().sum::<f64>() + rest) / self.squares
     }
 }

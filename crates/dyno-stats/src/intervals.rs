@@ -4,7 +4,7 @@
 //! whose names end in `_correlated` widen the interval by what the series itself shows; they need
 //! the values in the order of time, and at least [`SERIES_MIN`] of them.
 
-use crate::distributions::student_two_sided_quantile;
+use crate::distributions::{normal_quantile, student_two_sided_quantile};
 use crate::long_run::{self, LongRun};
 use crate::quantiles::{self, interpolated, quantile_interval};
 use crate::{all_finite, median, proper, sorted};
@@ -118,12 +118,14 @@ pub fn quantile_interval_correlated(series: &[f64], p: f64, confidence: f64) -> 
         .collect();
     let share = Mean::of_series(&below)?;
     let reach = student_two_sided_quantile(confidence, share.degrees) * share.variance.sqrt();
-    // Half a rank outwards, as the normal approximation of a count asks for.
-    let half = 0.5 / series.len() as f64;
-    let (low, high) = (p - reach - half, p + reach + half);
+    between(&sorted, p - reach, p + reach)
+}
+
+/// The values at two shares of an ascending sample; none when a share lies beyond it.
+fn between(sorted: &[f64], low: f64, high: f64) -> Option<Bounds> {
     (low >= 0.0 && high <= 1.0).then(|| Bounds {
-        low: interpolated(&sorted, low),
-        high: interpolated(&sorted, high),
+        low: interpolated(sorted, low),
+        high: interpolated(sorted, high),
     })
 }
 
@@ -149,15 +151,21 @@ pub fn paired_ratio_interval(ratios: &[f64], confidence: f64) -> Option<Bounds> 
     mean_interval(ratios, confidence)
 }
 
-/// An interval for the ratio of two medians of independent samples, from the two intervals of
-/// the medians on the scale of logarithms (MOVER: Donner and Zou, "Closed-form confidence
+/// An interval for the ratio of two medians of independent samples, from an interval of each by
+/// the normal limit of its rank, joined on the scale of logarithms (MOVER: Donner and Zou, "Closed-form confidence
 /// intervals for functions of the normal mean and standard deviation"). Positive values only.
 pub fn median_ratio_interval(new: &[f64], base: &[f64], confidence: f64) -> Option<Bounds> {
-    let intervals = (
-        median_interval(new, confidence)?,
-        median_interval(base, confidence)?,
-    );
-    mover_ratio(median(new)?, intervals.0, median(base)?, intervals.1)
+    // Order statistics alone would add their excess of confidence twice.
+    let interval = |values: &[f64]| {
+        let sorted = sorted(values)?;
+        let deviation = 0.5 / (sorted.len() as f64).sqrt();
+        let reach = normal_quantile(0.5 + confidence / 2.0) * deviation;
+        between(&sorted, 0.5 - reach, 0.5 + reach)
+    };
+    if !proper(confidence) {
+        return None;
+    }
+    mover_ratio(median(new)?, interval(new)?, median(base)?, interval(base)?)
 }
 
 /// [`median_ratio_interval`] of two series that were measured one after the other.

@@ -78,20 +78,33 @@ fn transforms(series: &[f64]) -> usize {
     (count as usize).clamp(*TRANSFORMS.start(), most)
 }
 
+/// Values whose cosines are reckoned side by side: each step of the recurrence waits for the last.
+const LANES: usize = 8;
+
 /// The coefficients sqrt(2/n) sum x(t) cos(pi j (t - 1/2) / n) for j = 1..=count. Cosines of a
 /// constant sum to 0, so the mean need not be taken away; it is, for the sake of digits.
 fn cosine_coefficients(series: &[f64], count: usize) -> Vec<f64> {
     let n = series.len() as f64;
     let mean = series.iter().sum::<f64>() / n;
     let mut sums = vec![0.0; count];
-    for (step, value) in series.iter().enumerate() {
-        let value = value - mean;
-        let cosine = (PI * (step as f64 + 0.5) / n).cos();
+    for (chunk, values) in series.chunks(LANES).enumerate() {
+        let mut value = [0.0; LANES];
+        let mut cosine = [0.0; LANES];
+        for (lane, x) in values.iter().enumerate() {
+            value[lane] = x - mean;
+            cosine[lane] = (PI * ((chunk * LANES + lane) as f64 + 0.5) / n).cos();
+        }
         // Chebyshev's recurrence: cos((j+1) a) = 2 cos(a) cos(j a) - cos((j-1) a).
-        let (mut previous, mut current) = (1.0, cosine);
+        let (mut previous, mut current) = ([1.0; LANES], cosine);
         for sum in &mut sums {
-            *sum += value * current;
-            (previous, current) = (current, 2.0 * cosine * current - previous);
+            let mut products = [0.0; LANES];
+            for lane in 0..LANES {
+                products[lane] = value[lane] * current[lane];
+                let next = 2.0 * cosine[lane] * current[lane] - previous[lane];
+                previous[lane] = current[lane];
+                current[lane] = next;
+            }
+            *sum += products.iter().sum::<f64>();
         }
     }
     let scale = (2.0 / n).sqrt();

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::change_points::{ChangePoint, ChangePoints, change_points};
-use crate::distributions::student_two_sided_quantile;
+use crate::distributions::{student_two_sided, student_two_sided_quantile};
 use crate::intervals::{Bounds, ratio_interval_correlated};
 use crate::long_run::{self, LongRun};
 use crate::{all_finite, mean};
@@ -15,18 +15,18 @@ pub const STEADY_MIN: usize = 20;
 /// run: repeated runs of the same benchmark on one host commonly differ by a few percent.
 pub const MATERIAL_SHARE: f64 = 0.05;
 
-/// The chance of a false alarm that each of the two tests of [`steady_state`], for drift and for
-/// steps, may have, so that both together stay within 5 %.
-const SIGNIFICANCE: f64 = 0.025;
+/// The chance of a false alarm that each of the four tests of [`steady_state`], for drift, for
+/// steps, and for a start or an end unlike the rest, may have, so that all share 5 %.
+const SIGNIFICANCE: f64 = 0.0125;
 
 /// Whether a series is steady, and what speaks against it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
     /// Where the warm-up ends by [`warm_up_end`], an index.
     pub warm_up_end: usize,
-    /// The trend of the whole series with a 97.5 % interval; none below ten values.
+    /// The trend of the whole series with a 98.75 % interval; none below ten values.
     pub slope: Option<Slope>,
-    /// Where the series changes, at 2.5 %; small changes as well as material ones.
+    /// Where the series changes, at 1.25 %; small changes as well as material ones.
     pub change_points: Vec<ChangePoint>,
     /// Mean of the second half over that of the first; none when that is 0.
     pub halves: Option<f64>,
@@ -91,9 +91,12 @@ impl fmt::Display for Steadiness {
 
 /// Judges a series.
 ///
-/// Drift is [`slope_with`], steps are [`change_points`] with blocks of measured length; each must
-/// also reach [`MATERIAL_SHARE`]. When both speak, the one that explains more of the variance is
-/// named. A series whose changes all lie in its first half, and whose rest passes on its own,
+/// Drift is [`slope_with`]; steps are [`change_points`] with blocks of measured length; the first
+/// tenth is held against the second half and the last tenth against the first half, as Geweke
+/// does ("Evaluating the Accuracy of Sampling-Based Approaches to the Calculation of Posterior
+/// Moments"), because permuted blocks are blind near the ends. Each must also reach
+/// [`MATERIAL_SHARE`]. When drift and steps both speak, the one that explains more of the variance
+/// is named. A series whose changes all lie in its first half, and whose rest passes on its own,
 /// settles late.
 pub fn steady_state(series: &[f64]) -> Steady {
     let slope = slope_with(series, 1.0 - SIGNIFICANCE);
@@ -132,20 +135,69 @@ fn judge(
     }
     let drift = material_drift(slope);
     let step = largest_step(change_points);
-    if drift.is_none() && step.is_none() {
+    let end = unlike_end(series);
+    if drift.is_none() && step.is_none() && end.is_none() && !unlike_start(series) {
         return Steadiness::Steady;
     }
     if let Some(from) = settled_from(series, change_points, warm_up_end) {
         return Steadiness::SettlesLate { from };
     }
-    match (drift, step) {
+    match (drift, step.or(end)) {
         (Some(relative), None) => Steadiness::Drifts { relative },
         (Some(relative), Some(_)) if line_explains_more(series, change_points) => {
             Steadiness::Drifts { relative }
         }
         (_, Some((index, ratio))) => Steadiness::Steps { index, ratio },
-        (None, None) => Steadiness::Steady,
+        (None, None) => {
+            let (index, ratio) = level_change(series);
+            Steadiness::Steps { index, ratio }
+        }
     }
+}
+
+/// Whether the first tenth differs from the second half.
+fn unlike_start(series: &[f64]) -> bool {
+    unlike(&series[..series.len() / 10], &series[series.len() / 2..])
+}
+
+/// The level change of a series whose last tenth differs from the first half.
+fn unlike_end(series: &[f64]) -> Option<(usize, f64)> {
+    let edge = &series[series.len() - series.len() / 10..];
+    unlike(edge, &series[..series.len() / 2]).then(|| level_change(series))
+}
+
+/// Whether the mean of a short edge differs from that of a long body, significantly and
+/// materially. Both are given the long-run variance of the body, which a warm-up does not touch.
+fn unlike(edge: &[f64], body: &[f64]) -> bool {
+    let (Some(edge_mean), Some(body_mean)) = (mean(edge), mean(body)) else {
+        return false;
+    };
+    let Some(LongRun { variance, degrees }) = long_run::long_run(body) else {
+        return false;
+    };
+    let gap = edge_mean - body_mean;
+    let error = (variance * (1.0 / edge.len() as f64 + 1.0 / body.len() as f64)).sqrt();
+    let material = gap.abs() >= MATERIAL_SHARE * edge_mean.abs().max(body_mean.abs());
+    // A body without variance leaves any difference significant.
+    gap != 0.0 && material && student_two_sided(gap / error, degrees) <= SIGNIFICANCE
+}
+
+/// The index that parts the series into the two levels that explain most of its variance, and
+/// the ratio of the second to the first.
+fn level_change(series: &[f64]) -> (usize, f64) {
+    let n = series.len() as f64;
+    let total: f64 = series.iter().sum();
+    let (mut before, mut best) = (0.0, (0, f64::NEG_INFINITY, 1.0));
+    for index in 1..series.len() {
+        before += series[index - 1];
+        let share = index as f64 / n;
+        let explained = (before - share * total).powi(2) / (share * (1.0 - share));
+        if explained > best.1 {
+            let levels = (before / index as f64, (total - before) / (n - index as f64));
+            best = (index, explained, levels.1 / levels.0);
+        }
+    }
+    (best.0, best.2)
 }
 
 fn material_drift(slope: Option<&Slope>) -> Option<f64> {
@@ -177,8 +229,10 @@ fn settled_from(
     if from == 0 || from > series.len() / 2 || series.len() - from < STEADY_MIN {
         return None;
     }
-    let rest = slope_with(&series[from..], 1.0 - SIGNIFICANCE);
-    material_drift(rest.as_ref()).is_none().then_some(from)
+    let rest = &series[from..];
+    let drift = material_drift(slope_with(rest, 1.0 - SIGNIFICANCE).as_ref());
+    let settled = drift.is_none() && !unlike_start(rest) && unlike_end(rest).is_none();
+    settled.then_some(from)
 }
 
 /// Whether a straight line leaves less of the variance than the levels between change points.
@@ -289,4 +343,46 @@ pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
         },
         relative: (mean != 0.0).then(|| per_step * (n - 1.0) / mean.abs()),
     })
+}
+
+/// Kendall's tau of a series against time: 1 where each value is larger than those before it, -1
+/// where each is smaller, near 0 without a trend, whatever a trend's shape. Ties count for neither
+/// (tau-a). A long series is compared as [`TAU_PARTS`] means of parts of equal length. `None` for
+/// fewer than two values. Source: Maurice Kendall, "A New Measure of Rank Correlation".
+pub fn tau(series: &[f64]) -> Option<f64> {
+    let length = series.len().div_ceil(TAU_PARTS).max(1);
+    let parts: Vec<f64> = series.chunks_exact(length).filter_map(mean).collect();
+    if parts.len() < 2 {
+        return None;
+    }
+    let pairs = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| parts[at + 1..].iter().map(move |other| other - one));
+    let (sum, count) = pairs.fold((0.0, 0.0), |(sum, count), step| {
+        let order = if step == 0.0 { 0.0 } else { step.signum() };
+        (sum + order, count + 1.0)
+    });
+    Some(sum / count)
+}
+
+/// So many parts have 7140 pairs: as many as a verdict may take the time for.
+pub const TAU_PARTS: usize = 120;
+
+#[cfg(test)]
+mod tests {
+    use super::tau;
+
+    #[test]
+    fn tau_is_the_order_and_not_the_shape() {
+        let curve: Vec<f64> = (1..=15).map(|step| 1000.0 / f64::from(step)).collect();
+        assert_eq!(tau(&curve), Some(-1.0));
+        assert_eq!(tau(&[1.0, 2.0, 2.0, 3.0]), Some(5.0 / 6.0));
+        assert_eq!(tau(&[5.0; 9]), Some(0.0));
+        assert_eq!(tau(&[1.0]), None);
+        // One value out of its place among four: five pairs in order, one not.
+        assert_eq!(tau(&[1.0, 3.0, 2.0, 4.0]), Some(4.0 / 6.0));
+        let long: Vec<f64> = (0..100_000).map(f64::from).collect();
+        assert_eq!(tau(&long), Some(1.0));
+    }
 }

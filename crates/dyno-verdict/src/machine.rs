@@ -31,9 +31,9 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 32,
         name: "network",
         title: "Round trip, retransmitted segments and dropped packets",
-        rule: "Doubt if {0} % of the TCP segments or more were sent again, or {1} packets per \
-               second or more were dropped.",
-        thresholds: &[RETRANSMITS, DROPS],
+        rule: "Doubt if {0} % of the TCP segments or more were sent again and {2} per second or \
+               more, or {1} packets per second or more were dropped.",
+        thresholds: &[RETRANSMITS, DROPS, RETRANSMITS_FEW],
         make: network,
     },
     Check {
@@ -80,6 +80,13 @@ const RETRANSMITS: Threshold = Threshold {
     unit: "percent",
     why: "each costs 200 ms at least (RFC 6298 and its Linux minimum), which the 99th percentile \
           then shows",
+};
+const RETRANSMITS_FEW: Threshold = Threshold {
+    name: "segments sent again",
+    value: 1.0,
+    unit: "per second",
+    why: "the kernel counts them for the whole host: where next to nothing is sent, one that \
+          somebody else lost is more than a percent",
 };
 const DROPS: Threshold = Threshold {
     name: "packets dropped",
@@ -164,18 +171,21 @@ fn network(view: &View) -> Made {
         .filter_map(|after| view.devices_mean("host.network[", after))
         .reduce(|one, other| one + other);
     let trip = dyno_stats::median(&view.values("db.round_trip"));
-    let again = segments.map(|(again, all)| if all > 0.0 { again / all * 100.0 } else { 0.0 });
-    let (None, None) = (again, dropped) else {
-        return network_seen(again, dropped, trip);
+    let (None, None) = (segments, dropped) else {
+        return network_seen(segments, dropped, trip);
     };
     Made::not_checked(format!("{}.", view.why_not("host.tcp")))
 }
 
-fn network_seen(again: Option<f64>, dropped: Option<f64>, trip: Option<f64>) -> Made {
+/// `segments` are those sent again and all, per second.
+fn network_seen(segments: Option<(f64, f64)>, dropped: Option<f64>, trip: Option<f64>) -> Made {
     let mut outcome = Outcome::Pass;
     let mut seen = Vec::new();
-    if let Some(again) = again {
-        outcome = outcome.max(doubted(again, &RETRANSMITS));
+    let again = segments.map(|(again, all)| if all > 0.0 { again / all * 100.0 } else { 0.0 });
+    if let Some((again, (each_s, _))) = again.zip(segments) {
+        if each_s >= RETRANSMITS_FEW.value {
+            outcome = outcome.max(doubted(again, &RETRANSMITS));
+        }
         seen.push(format!(
             "{} % of the segments were sent again",
             text::plain(again)

@@ -91,6 +91,9 @@ impl Postgres {
     /// The server's own counts, at one end of the observation.
     fn counts(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
         let end = end_of(at_end);
+        if at_end {
+            await_sessions(asking)?;
+        }
         if self.counts_statements {
             let sql = "SELECT sum(calls)::bigint FROM pg_stat_statements";
             let count = asking.one_or_gap("server.statements", sql, NEEDS_MONITOR)?;
@@ -226,6 +229,24 @@ impl Collector for Postgres {
         names.sort();
         names
     }
+}
+
+/// Waits until the run's sessions have ended on the server too, which takes it some milliseconds:
+/// what they did and read no table for is counted only then. Others of the same name may stay, so
+/// that the patience has a limit.
+fn await_sessions(asking: &mut Asking<'_>) -> Result<(), DbError> {
+    const ATTEMPTS: u32 = 25;
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+    let sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity \
+               WHERE datname = current_database() AND pid <> pg_backend_pid() \
+               AND application_name = current_setting('application_name')";
+    for _ in 0..ATTEMPTS {
+        match asking.one_or_gap("server.sessions", sql, "")?.as_deref() {
+            Some("0") | None => break,
+            Some(_) => std::thread::sleep(PAUSE),
+        }
+    }
+    Ok(())
 }
 
 /// One row with the columns of all parts, one after another.

@@ -61,7 +61,7 @@ fn rests(comparison: &Comparison, page: &mut Page) {
         )
     };
     for (label, ink, differences) in [
-        ("meant to differ", Ink::Plain, meant),
+        ("intended", Ink::Plain, meant),
         ("differs too", Ink::Warning, unmeant),
     ] {
         let mut label = label;
@@ -196,11 +196,7 @@ fn said(metric: &Metric) -> (Ink, String) {
     } else {
         (Ink::Error, "worse")
     };
-    let penalty = match metric.penalty {
-        Some(penalty) if penalty > 0.0 => format!(", penalty {:.1} %", penalty * 100.0),
-        _ => String::new(),
-    };
-    (ink, format!("{word}{penalty}"))
+    (ink, word.to_owned())
 }
 
 fn chance(p: f64) -> String {

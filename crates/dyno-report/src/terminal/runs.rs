@@ -50,10 +50,13 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
             Some(Verdict::Valid) => (Ink::Good, "valid"),
             Some(Verdict::Doubtful) => (Ink::Warning, "doubtful"),
             Some(Verdict::Refused) => (Ink::Error, "refused"),
-            None => (Ink::Faint, "–"),
+            // How far it came stands in for what nobody judged.
+            None if row.state.is_empty() => (Ink::Faint, "–"),
+            None => (Ink::Faint, row.state.as_str()),
         };
         let note = match (row.state.as_str(), row.note.as_str()) {
             ("", note) => note.to_owned(),
+            (_, note) if row.verdict.is_none() => note.to_owned(),
             (state, "") => format!("({state})"),
             (state, note) => format!("({state}) {note}"),
         };

@@ -32,8 +32,8 @@ pub enum CompareError {
     /// Other workloads.
     #[error(
         "cannot compare {one} with {other}: the workloads are {one_workload} and \
-         {other_workload}; compare runs of one workload, or insist on it if their events mean the \
-         same to you"
+         {other_workload}; compare runs of one workload, or insist on it (--force) if their events \
+         mean the same to you"
     )]
     Workloads {
         /// A run.

@@ -174,8 +174,12 @@ fn miss_ratio(view: &View) -> Option<f64> {
 
 /// Misses and requests, sample by sample.
 fn miss_course(view: &View) -> Vec<(f64, f64)> {
-    let of = |(misses, others, hits): &(&str, &str, bool)| {
-        let (misses, others) = (view.values(misses), view.values(others));
+    let of = |(name, others, hits): &(&str, &str, bool)| {
+        let others = view.values(others);
+        let misses = match view.always_zero(name) {
+            true => vec![0.0; others.len()],
+            false => view.values(name),
+        };
         let pairs = misses.iter().zip(&others);
         let course: Vec<(f64, f64)> = pairs
             .map(|(miss, other)| (*miss, if *hits { miss + other } else { *other }))

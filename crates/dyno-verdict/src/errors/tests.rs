@@ -175,4 +175,12 @@ fn transactions_lie_between_events_and_statements() {
         series(&mut run, "db.database.xact_commit", &[commits; 20]);
         assert_eq!(outcome(&run), expected, "{commits}");
     }
+    // Sessions that read no table are counted when they end.
+    series(&mut run, "db.database.xact_commit", &[10.0; 20]);
+    for (end, expected) in [("20500", Pass), ("900", Doubt)] {
+        fact(&mut run, "server.commits.start", "500");
+        fact(&mut run, "server.commits.end", end);
+        let outcome = made(&run, &context, "server-counters").outcome;
+        assert_eq!(outcome, expected, "{end}");
+    }
 }

@@ -10,7 +10,7 @@ pub(super) const REQUESTED: Check = Check {
     number: 37,
     name: "requested-settings",
     title: "The effective configuration against the requested one",
-    rule: "Doubt if a requested setting has another value or does not exist.",
+    rule: "Refusal if a requested setting has another value or does not exist.",
     thresholds: &[],
     make: requested,
 };
@@ -48,7 +48,7 @@ fn requested(view: &View) -> Made {
             "All {} requested settings are in effect.",
             requested.len()
         )),
-        false => Made::doubt(
+        false => Made::refuse(
             text::sentence(&text::few(&wrong, 5)),
             "Servers round sizes and ignore files they do not read: see where the setting comes \
              from, and restart the server if it needs that.",

@@ -48,7 +48,7 @@ fn requested_settings_are_in_effect() {
             wanted("innodb_doublewrite", "1"),
         ];
     });
-    let wrong = expect_with("requested-settings", Doubt, |_, context| {
+    let wrong = expect_with("requested-settings", Refuse, |_, context| {
         context.requested_settings = vec![
             wanted("innodb_buffer_pool_size", "4G"),
             wanted("innodb_flush_neighbours", "0"),

@@ -22,9 +22,10 @@ pub(super) const STEADY_STATE: Check = Check {
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
     rule: "Doubt if the rate drifts by {0} % or more of its mean over the measurement with 99 % \
-           confidence, if its level changes by as much, or if the latency of an open loop does by \
-           {1} %; needs {2} whole seconds, {3} for changes of level.",
-    thresholds: &[DRIFT, LATENCY_DRIFT, BINS, CHANGE_BINS],
+           confidence or with Kendall's tau of {4}, if its level changes by as much, or if the \
+           latency of an open loop does by {1} %; needs {2} whole seconds, {3} for changes of \
+           level.",
+    thresholds: &[DRIFT, LATENCY_DRIFT, BINS, CHANGE_BINS, ORDER],
     make: steady_state,
 };
 
@@ -66,6 +67,15 @@ const CHANGE_BINS: Threshold = Threshold {
     value: 20.0,
     unit: "count",
     why: "there must be several parts of five seconds to exchange",
+};
+
+const ORDER: Threshold = Threshold {
+    name: "Kendall's tau of a drift",
+    value: 0.8,
+    unit: "ratio",
+    why: "nine of ten pairs of seconds stand in the drift's order, which a dozen seconds without \
+          one reach in one of a thousand runs; the interval of a straight line's slope widens \
+          where a ramp is curved",
 };
 
 fn warm_up(view: &View) -> Made {
@@ -117,9 +127,10 @@ fn warm_up(view: &View) -> Made {
 fn still_starting(view: &View) -> Option<Made> {
     let most = view.course.iter().map(|bin| bin.sessions).max()?;
     let fifth = (view.course.len() / 5).max(1);
+    // A worker that has no CPU may miss a later interval: that is no start.
     let missing = view.course[..fifth]
         .iter()
-        .filter(|bin| bin.sessions < most)
+        .take_while(|bin| bin.sessions < most)
         .count();
     let first = view.course.first()?.sessions;
     // The sessions of an imported log are not counted second by second.
@@ -220,6 +231,7 @@ fn steady_state(view: &View) -> Made {
     .with("drift", rate.drift, "percent of the mean")
     .with("drift, low", rate.low, "percent of the mean")
     .with("drift, high", rate.high, "percent of the mean")
+    .with("Kendall's tau", rate.tau, "ratio")
     .with_some(
         "largest change of level",
         rate.change.map(|(_, by)| by),
@@ -257,6 +269,8 @@ struct Trend {
     drift: f64,
     low: f64,
     high: f64,
+    /// Kendall's tau against time.
+    tau: f64,
     /// The largest change of level: before which value, by how many percent.
     change: Option<(usize, f64)>,
 }
@@ -282,12 +296,14 @@ impl Trend {
             drift: whole(slope.per_step),
             low: whole(slope.bounds.low),
             high: whole(slope.bounds.high),
+            tau: dyno_stats::steady::tau(values).unwrap_or(0.0),
             change,
         })
     }
 
     fn drifts(&self, bound: f64) -> bool {
-        self.drift.abs() >= bound && (self.low > 0.0 || self.high < 0.0)
+        let straight = self.low > 0.0 || self.high < 0.0;
+        self.drift.abs() >= bound && (straight || self.tau.abs() >= ORDER.value)
     }
 }
 

@@ -37,6 +37,8 @@ fn a_warm_up_that_is_too_short_shows() {
 fn sessions_that_still_start_are_a_ramp() {
     let ramp = expect("warm-up", Doubt, |run| run.intervals[0].sessions = 9);
     assert!(ramp.evidence.contains("9 ran"), "{}", ramp.evidence);
+    // One that a busy host kept from telling for a second is not.
+    expect("warm-up", Pass, |run| run.intervals[1].sessions = 3);
     // Sessions that end early at the end are not.
     expect("warm-up", Pass, |run| run.intervals[29].sessions = 3);
 }
@@ -54,6 +56,12 @@ fn an_endless_ramp_is_not_steady() {
         "{}",
         drifting.evidence
     );
+    // A curve lies far from the straight line through it, and drifts all the same.
+    let curve: Vec<f64> = (0..15)
+        .map(|s| 3000.0 / (2.0 + f64::from(s)) * noise[s as usize])
+        .collect();
+    let curved = check(&rated(&curve), "steady-state", Doubt);
+    assert!(curved.evidence.contains("drifts"), "{}", curved.evidence);
     check(&rated(&[1000.0; 8]), "steady-state", NotChecked);
 }
 

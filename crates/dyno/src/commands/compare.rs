@@ -49,14 +49,18 @@ pub fn main(args: &[String]) -> Result<u8> {
         let (base, new): (Vec<_>, Vec<_>) = (base.iter().collect(), new.iter().collect());
         compared.push(compare(&base, &new, &options)?);
     }
+    let file = parsed
+        .value("json")
+        .filter(|file| !matches!(*file, "" | "-"));
     if parsed.has("json") {
         let all: Vec<Value> = compared.iter().map(as_json).collect();
         let text = serde_json::to_string_pretty(&all)? + "\n";
-        match parsed.value("json") {
-            None | Some("" | "-") => console::out(&text),
+        match file {
+            None => console::out(&text),
             Some(path) => crate::output::write(path, &text)?,
         }
-    } else {
+    }
+    if !parsed.has("json") || file.is_some() {
         let look = Look {
             columns: console::width(),
             colour: console::colors(parsed.has("no-color")),

@@ -194,6 +194,10 @@ impl<'a> Request<'a> {
             return Ok(STATUS_DONE);
         }
         if self.temporary.is_some() {
+            // Before the tables are made: a file that cannot be used costs no load.
+            if let Some(file) = &wanted.file {
+                crate::recording::try_file(file)?;
+            }
             if !quiet {
                 console::note("No --target: making a temporary SQLite database.");
             }

@@ -14,6 +14,17 @@ use dyno_results::{Feed, Recorder, Results, Scope, SeriesId};
 
 /// The operation that every script has.
 const EVENT: &str = "event";
+/// What a results file that cannot be used means for the run.
+const NOT_BEGUN: &str = "the run could not be kept, so it was not begun; --results FILE names \
+                         another file, --results none keeps no record";
+
+/// Whether a run could be recorded in the file, which is made if it is not there.
+///
+/// # Errors
+/// A file that is no results file, or cannot be written to.
+pub fn try_file(path: &Path) -> Result<()> {
+    Results::open(path).context(NOT_BEGUN).map(drop)
+}
 
 /// Takes records from several threads.
 pub enum Keeper {
@@ -47,10 +58,7 @@ impl Keeper {
         let Some(path) = path else {
             return Ok(Self::Memory(Box::new(Mutex::new(empty(head)))));
         };
-        let recorder = Recorder::start(path, head).context(
-            "the run could not be kept, so it was not begun; --results FILE names another file, \
-             --results none keeps no record",
-        )?;
+        let recorder = Recorder::start(path, head).context(NOT_BEGUN)?;
         let feed = recorder.feed();
         Ok(Self::File(recorder, feed))
     }

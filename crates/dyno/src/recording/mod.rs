@@ -26,6 +26,7 @@ use dyno_results::Results;
 use dyno_verdict::Context;
 
 pub use head::civil;
+pub use keeper::try_file;
 pub use wanted::{Calibrate, Wanted, waiver};
 
 use crate::calibration::{self, Calibration};

@@ -1,0 +1,102 @@
+//! Data of known law, and how often something holds of it.
+
+/// How often each procedure is tried.
+pub const TRIALS: usize = 10_000;
+
+/// Random data that replay.
+pub struct Source {
+    state: [u64; 4],
+    spare: Option<f64>,
+}
+
+impl Source {
+    pub fn new(seed: u64) -> Self {
+        let mut mixed = seed;
+        let state = std::array::from_fn(|_| {
+            mixed = mixed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        });
+        Self { state, spare: None }
+    }
+
+    fn next(&mut self) -> u64 {
+        let s = &mut self.state;
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let shifted = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= shifted;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    /// Uniform in (0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
+    }
+
+    /// Standard normal (the polar method of Marsaglia).
+    pub fn normal(&mut self) -> f64 {
+        if let Some(spare) = self.spare.take() {
+            return spare;
+        }
+        loop {
+            let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
+            let square = x * x + y * y;
+            if square < 1.0 && square > 0.0 {
+                let factor = (-2.0 * square.ln() / square).sqrt();
+                self.spare = Some(y * factor);
+                return x * factor;
+            }
+        }
+    }
+
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+
+    /// Poisson: exponential gaps in a span of `mean`.
+    pub fn poisson(&mut self, mean: f64) -> u64 {
+        let mut events = 0;
+        let mut at = self.exponential();
+        while at < mean {
+            events += 1;
+            at += self.exponential();
+        }
+        events
+    }
+
+    pub fn normals(&mut self, n: usize, mean: f64, sd: f64) -> Vec<f64> {
+        (0..n).map(|_| mean + sd * self.normal()).collect()
+    }
+
+    /// A stationary first-order autoregression with coefficient `phi`.
+    pub fn series(&mut self, n: usize, phi: f64, mean: f64, sd: f64) -> Vec<f64> {
+        let innovation = (1.0 - phi * phi).sqrt();
+        let mut state = self.normal();
+        (0..n)
+            .map(|_| {
+                let value = mean + sd * state;
+                state = phi * state + innovation * self.normal();
+                value
+            })
+            .collect()
+    }
+}
+
+/// The share of the trials in which `trial` holds; trials alternate between seeds that are fixed.
+pub fn share(seed: u64, trial: impl FnMut(&mut Source) -> bool) -> f64 {
+    share_of(TRIALS, seed, trial)
+}
+
+/// [`share`] with another number of trials.
+pub fn share_of(trials: usize, seed: u64, mut trial: impl FnMut(&mut Source) -> bool) -> f64 {
+    let mut source = Source::new(seed);
+    let held = (0..trials).filter(|_| trial(&mut source)).count();
+    held as f64 / trials as f64
+}

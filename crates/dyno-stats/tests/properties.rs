@@ -1,0 +1,229 @@
+//! What holds of every input: nothing panics, and what is found lies where it must.
+
+use dyno_stats::autocorrelation::{
+    autocorrelation, autocorrelation_time, effective_sample_size, period,
+};
+use dyno_stats::laws::{self, Level};
+use dyno_stats::modes::{Bucket, Modes, modes, regrid};
+use dyno_stats::multiple::{benjamini_hochberg, holm};
+use dyno_stats::steady::{Steadiness, slope, steady_state, warm_up_end};
+use dyno_stats::{
+    Bounds, ChangePoints, Exchange, bootstrap, change_points, describe, intervals, mean, median,
+    quantiles, stalls, tests,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Ordinary values, and those that go wrong.
+fn odd() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        8 => -1e3..1e3,
+        3 => Just(0.0),
+        2 => (0u8..4).prop_map(f64::from),
+        1 => Just(f64::NAN),
+        1 => Just(f64::INFINITY),
+        1 => Just(f64::MAX),
+        1 => Just(-f64::MIN_POSITIVE),
+    ]
+}
+
+fn sample() -> impl Strategy<Value = Vec<f64>> {
+    prop_oneof![
+        vec(odd(), 0..40),
+        vec(-1e3..1e3, 0..60),
+        vec((0u8..3).prop_map(f64::from), 0..60),
+        (0usize..30).prop_map(|n| vec![7.0; n]),
+    ]
+}
+
+fn share() -> impl Strategy<Value = f64> {
+    prop_oneof![4 => 0.0..1.0, 1 => Just(0.0), 1 => Just(1.0), 1 => Just(f64::NAN), 1 => Just(-1.0)]
+}
+
+fn ordered(bounds: Option<Bounds>) -> bool {
+    bounds.is_none_or(|bounds| bounds.low <= bounds.high)
+}
+
+fn proper(test: Option<dyno_stats::Test>) -> bool {
+    test.is_none_or(|test| (0.0..=1.0).contains(&test.p))
+}
+
+/// Samples without values so large that sums of their squares overflow.
+fn tame(values: &[f64]) -> bool {
+    values.iter().all(|value| value.abs() < 1e100)
+}
+
+proptest! {
+    #[test]
+    fn intervals_are_ordered(a in sample(), b in sample(), p in share(), confidence in share()) {
+        let all = [
+            intervals::mean_interval(&a, confidence),
+            intervals::mean_interval_correlated(&a, confidence),
+            intervals::median_interval(&a, confidence),
+            intervals::quantile_interval_correlated(&a, p, confidence),
+            intervals::ratio_interval(&a, &b, confidence),
+            intervals::ratio_interval_correlated(&a, &b, confidence),
+            intervals::median_ratio_interval(&a, &b, confidence),
+            intervals::median_ratio_interval_correlated(&a, &b, confidence),
+        ];
+        if tame(&a) && tame(&b) {
+            for bounds in all {
+                prop_assert!(ordered(bounds), "{:?}", all);
+            }
+        }
+    }
+
+    #[test]
+    fn p_values_are_probabilities(a in sample(), b in sample(), rate in share()) {
+        if tame(&a) && tame(&b) {
+            prop_assert!(proper(tests::welch(&a, &b)));
+            prop_assert!(proper(tests::welch_correlated(&a, &b)));
+        } else {
+            let _ = (tests::welch(&a, &b), tests::welch_correlated(&a, &b));
+        }
+        prop_assert!(proper(tests::mann_whitney(&a, &b)));
+        prop_assert!(proper(tests::mann_whitney_correlated(&a, &b)));
+        prop_assert!(proper(tests::exponential_gaps(&a, None)));
+        prop_assert!(proper(tests::exponential_gaps(&a, Some(rate))));
+        prop_assert!(proper(tests::kolmogorov_smirnov(&a, |x| 0.5 + x.atan() / 4.0)));
+        let _ = tests::kolmogorov_smirnov(&a, |x| x);
+    }
+
+    #[test]
+    fn counts_are_tested(counts in vec(0u64..100, 0..20), expected in vec(odd(), 0..20)) {
+        prop_assert!(proper(tests::poisson_dispersion(&counts)));
+        let _ = tests::chi_square(&counts, &expected, 1);
+    }
+
+    #[test]
+    fn a_description_is_consistent(a in sample()) {
+        let _ = (mean(&a), median(&a));
+        if let Some(seen) = describe(&a) {
+            let steps = [seen.min, seen.p5, seen.q1, seen.median, seen.q3, seen.p95, seen.max];
+            prop_assert!(!tame(&a) || steps.is_sorted(), "{:?}", seen);
+        }
+    }
+
+    #[test]
+    fn order_statistics_bound_their_quantile(n in 1usize..400, p in 0.01..0.99) {
+        let ranks: Vec<f64> = (1..=n).map(|rank| rank as f64).collect();
+        if let Some(bounds) = quantiles::quantile_interval(&ranks, p, 0.95) {
+            // Within a rank: the quantile itself is interpolated.
+            let at = quantiles::quantile(&ranks, p).unwrap();
+            prop_assert!(bounds.low <= at + 1.0 && at - 1.0 <= bounds.high);
+        }
+    }
+
+    #[test]
+    fn adjusted_p_values_are_no_smaller(p in vec(share(), 0..12)) {
+        for adjusted in [holm(&p), benjamini_hochberg(&p)] {
+            prop_assert_eq!(adjusted.len(), p.len());
+            for (after, before) in adjusted.iter().zip(&p) {
+                prop_assert!((0.0..=1.0).contains(after));
+                prop_assert!(!(0.0..=1.0).contains(before) || *after >= before * (1.0 - 1e-12));
+            }
+        }
+    }
+
+    #[test]
+    fn series_are_described(a in sample(), lag in 0usize..80) {
+        if tame(&a) {
+            prop_assert!(autocorrelation(&a, lag).is_none_or(|r| r.abs() <= 1.0 + 1e-9));
+            prop_assert!(effective_sample_size(&a).is_none_or(|n| n > 0.0 && n <= a.len() as f64));
+        }
+        let _ = (autocorrelation(&a, lag), autocorrelation_time(&a), period(&a), slope(&a));
+        prop_assert!(warm_up_end(&a) <= a.len() / 2 + 5);
+    }
+
+    #[test]
+    fn stalls_add_up(a in sample(), limit in share()) {
+        if let Some(found) = stalls::stalls(&a, limit) {
+            prop_assert_eq!(found.runs.iter().map(|run| run.length).sum::<usize>(), found.seconds);
+            prop_assert!(found.seconds <= a.len());
+            // Runs are apart, or they would be one.
+            prop_assert!(found.runs.windows(2).all(|w| w[0].start + w[0].length < w[1].start));
+        }
+        let _ = stalls::jitter(&a);
+    }
+
+    #[test]
+    fn change_points_keep_their_distance(
+        a in sample(),
+        min_segment in 0usize..20,
+        block in 0usize..30,
+        significance in share(),
+    ) {
+        for exchange in [Exchange::Values, Exchange::Blocks(block), Exchange::Measured] {
+            let options = ChangePoints {
+                min_segment,
+                significance,
+                permutations: 39,
+                seed: 1,
+                exchange,
+            };
+            let found = change_points(&a, &options);
+            let mut edges = vec![0];
+            edges.extend(found.iter().map(|change| change.index));
+            edges.push(a.len());
+            prop_assert!(found.is_empty() || edges.windows(2).all(|w| w[1] - w[0] >= min_segment));
+            prop_assert!(found.iter().all(|change| change.p <= significance));
+            prop_assert_eq!(found, change_points(&a, &options));
+        }
+    }
+
+    #[test]
+    fn whatever_comes_is_judged(a in sample()) {
+        let steady = steady_state(&a);
+        let unknown = matches!(steady.verdict, Steadiness::Unknown { .. });
+        prop_assert_eq!(unknown, a.len() < 20 || !a.iter().all(|x| x.is_finite()));
+        prop_assert!(!steady.verdict.to_string().is_empty());
+    }
+
+    #[test]
+    fn resampling_gives_intervals(a in sample(), b in sample(), block in 0usize..20) {
+        let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        prop_assert!(ordered(bootstrap::bca(&a, average, 0.9, 40, 1)));
+        prop_assert!(ordered(bootstrap::ratio_of_medians(&a, &b, 0.9, 40, 1)));
+        prop_assert!(ordered(bootstrap::moving_block(&a, average, Some(block), 0.9, 40, 1)));
+        prop_assert!(ordered(bootstrap::moving_block(&a, average, None, 0.9, 40, 1)));
+    }
+
+    #[test]
+    fn regridding_keeps_every_event(
+        buckets in vec((1e-5..1e6f64, 0.0..10.0f64, 0u64..1_000_000), 0..30),
+    ) {
+        let buckets: Vec<Bucket> = buckets
+            .into_iter()
+            .map(|(low, width, count)| Bucket { low, high: low * (1.0 + width), count })
+            .collect();
+        let total: u64 = buckets.iter().map(|bucket| bucket.count).sum();
+        let grid = regrid(&buckets);
+        prop_assert_eq!(grid.iter().map(|cell| cell.1).sum::<u64>(), total);
+        prop_assert!(grid.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        let humps = modes(&grid, &Modes::default());
+        let sum: u64 = humps.iter().map(|hump| hump.count).sum();
+        prop_assert!(humps.is_empty() || sum == total);
+    }
+
+    #[test]
+    fn odd_histograms_do_no_harm(a in vec((odd(), odd(), 0u64..u64::from(u32::MAX)), 0..20)) {
+        let buckets: Vec<Bucket> = a
+            .iter()
+            .map(|&(low, high, count)| Bucket { low, high, count })
+            .collect();
+        let _ = regrid(&buckets);
+        let points: Vec<(f64, u64)> = a.iter().map(|&(value, _, count)| (value, count)).collect();
+        let _ = modes(&points, &Modes::default());
+        let _ = quantiles::quantile_interval_of_counts(&points, 0.5, 0.95);
+    }
+
+    #[test]
+    fn laws_hold_on_odd_levels(a in vec((odd(), odd()), 0..8)) {
+        let levels: Vec<Level> = a.iter().map(|&(n, throughput)| Level { n, throughput }).collect();
+        let _ = (laws::saturation(&levels), laws::knee(&levels), laws::speed_up(&levels));
+        let _ = laws::fairness(&a.iter().map(|pair| pair.0).collect::<Vec<_>>());
+        for law in [laws::universal_scalability(&levels), laws::amdahl(&levels)] {
+            prop_assert!(law.is_none_or(|law| law.contention >= 0.0 && law.coherency >= 0.0));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! A folder of a test's own, in which Dyno runs and leaves its results file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_tests::command::{Running, dyno_path, run};
+use dyno_tests::{Database, Kind, Output};
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long a command that ends by itself may take on a busy machine.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// What keeps a run short. A calibration would take seconds of each.
+pub const SHORT: &str = "-t 2s --warmup 0 --calibrate never";
+
+/// The folder, with the usual name for the results file and a cache of its own.
+pub struct Lab {
+    folder: TempDir,
+}
+
+impl Lab {
+    /// An empty one.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder }
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file, and gives its path as text.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    /// `dyno` in it, with arguments that are separated by blanks; `'…'` keeps blanks together.
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(dyno_path());
+        self.prepare(&mut command);
+        command.args(words(line));
+        command
+    }
+
+    /// Makes any command one of this folder: nothing outside decides what it does.
+    pub fn prepare(&self, command: &mut Command) {
+        command
+            .current_dir(self.folder.path())
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env_remove("DYNO_TARGET")
+            .env_remove("DYNO_RESULTS");
+    }
+
+    /// Runs `dyno` to its end.
+    pub fn dyno(&self, line: &str) -> Output {
+        sound(run(&mut self.command(line), LIMIT))
+    }
+
+    /// Starts `dyno`.
+    pub fn start(&self, line: &str) -> Running {
+        Running::start(&mut self.command(line))
+    }
+
+    /// Runs a command that prints JSON.
+    pub fn json(&self, line: &str) -> Value {
+        let output = self.dyno(line).success();
+        serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
+    }
+
+    /// The rows of a query on the results file of the usual name, every field as text.
+    pub fn sql(&self, sql: &str) -> Vec<Vec<String>> {
+        query(&self.path("dyno.db"), sql)
+    }
+
+    /// The only field of a query on the results file, as a number.
+    pub fn number(&self, sql: &str) -> f64 {
+        let rows = self.sql(sql);
+        let field = rows.first().and_then(|row| row.first());
+        field
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_else(|| panic!("{sql}: {rows:?}"))
+    }
+
+    /// A small SQLite database with the tables of `oltp_point_select`, as options of Dyno.
+    pub fn sqlite(&self) -> String {
+        let target = "--target sqlite:small.db --table-size 1000".to_owned();
+        self.dyno(&format!("prepare oltp_point_select {target}"))
+            .success();
+        target
+    }
+}
+
+/// A database on a server with small tables of the OLTP workloads, and Dyno's options for them.
+pub fn prepared(lab: &Lab, kind: Kind) -> (Database, String) {
+    let database = Database::new(kind);
+    let options = format!("--target {} --table-size 1000", url_of(&database));
+    lab.dyno(&format!("prepare oltp_read_write {options}"))
+        .success();
+    (database, options)
+}
+
+/// The administrator's URL of a test's database, by TCP.
+pub fn url_of(database: &Database) -> String {
+    let server = &database.server;
+    let scheme = match server.kind {
+        Kind::Mariadb | Kind::Mysql => "mysql",
+        Kind::Postgres => "postgres",
+    };
+    let (user, name) = (server.user(), &database.name);
+    format!("{scheme}://{user}@127.0.0.1:{}/{name}", server.port)
+}
+
+/// The rows of a query on an SQLite file.
+pub fn query(path: &Path, sql: &str) -> Vec<Vec<String>> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    connection.busy_timeout(Duration::from_secs(10)).unwrap();
+    let mut statement = connection.prepare(sql).unwrap();
+    let columns = statement.column_count();
+    let rows = statement.query_map([], |row| {
+        (0..columns)
+            .map(|index| {
+                Ok(match row.get::<_, rusqlite::types::Value>(index)? {
+                    rusqlite::types::Value::Null => "NULL".to_owned(),
+                    rusqlite::types::Value::Integer(number) => number.to_string(),
+                    rusqlite::types::Value::Real(number) => number.to_string(),
+                    rusqlite::types::Value::Text(text) => text,
+                    rusqlite::types::Value::Blob(bytes) => format!("{} bytes", bytes.len()),
+                })
+            })
+            .collect()
+    });
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+/// Itself, if nothing in it is a bug's.
+pub fn sound(output: Output) -> Output {
+    for text in [&output.stdout, &output.stderr] {
+        assert!(
+            !text.contains("panicked") && !text.contains("RUST_BACKTRACE"),
+            "{output:?}"
+        );
+    }
+    // 101 is a panic, and none is a signal.
+    assert!(matches!(output.status.code(), Some(0..=3)), "{output:?}");
+    output
+}
+
+/// Fails unless the output has all of these texts, in either stream.
+pub fn has(output: &Output, texts: &[&str]) {
+    let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
+    for text in texts {
+        assert!(all.contains(text), "no '{text}' in\n{output:?}");
+    }
+}
+
+/// Text without line breaks and indentation, which follow the terminal's width.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The finding of a check in a result.
+pub fn finding<'a>(result: &'a Value, check: &str) -> &'a Value {
+    let findings = result["findings"].as_array().unwrap();
+    let found = findings.iter().find(|finding| finding["check"] == check);
+    found.unwrap_or_else(|| panic!("no finding of {check} in {result:#}"))
+}
+
+/// The worst outcome that is not waived: what the verdict has to be.
+pub fn worst(result: &Value) -> &'static str {
+    let findings = result["findings"].as_array().unwrap();
+    let counts = |outcome: &str| {
+        let against = |f: &&Value| f["outcome"] == outcome && f["waived"].is_null();
+        findings.iter().filter(against).count()
+    };
+    match (counts("refuse"), counts("doubt")) {
+        (0, 0) => "valid",
+        (0, _) => "doubtful",
+        _ => "refused",
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        match index % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_owned)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}

@@ -1,0 +1,88 @@
+//! A disk without room for the record.
+
+use std::process::Command;
+
+use dyno_tests::Output;
+use dyno_tests::command::{dyno_path, run};
+
+use crate::common::{LIMIT, Lab, SHORT, has, sound};
+
+/// Runs a shell script in a mount namespace of its own, where `disk` is a small file system. It
+/// is gone with the script.
+fn on_small_disk(lab: &Lab, size: &str, script: &str) -> Output {
+    std::fs::create_dir_all(lab.path("disk")).unwrap();
+    let script = format!(
+        "set -u\nmount -t tmpfs -o size={size} tmpfs disk || exit 77\n\
+         dyno() {{ '{}' \"$@\"; }}\n{script}",
+        dyno_path().display()
+    );
+    let mut command = Command::new("unshare");
+    // SAFETY: it only asks.
+    let flags = match unsafe { libc::geteuid() } {
+        0 => "-m",
+        _ => "-Urm",
+    };
+    lab.prepare(command.args([flags, "sh", "-c", &script]));
+    sound(run(&mut command, LIMIT))
+}
+
+#[test]
+fn a_full_disk_is_told_before_the_load() {
+    let lab = Lab::new();
+    let mark = lab.path("ran").display().to_string();
+    let text = format!("function event() io.open('{mark}', 'w'):close() end");
+    let script = lab.file("mark.lua", &text);
+    let output = on_small_disk(
+        &lab,
+        "64k",
+        &format!(
+            "cat /dev/zero > disk/fill 2>/dev/null\n\
+             dyno run {script} -t 1s --warmup 0 --results disk/dyno.db"
+        ),
+    );
+    has(
+        &output.failure(1),
+        &[
+            "not begun",
+            "disk/dyno.db",
+            "no space left",
+            "free some space",
+        ],
+    );
+    assert!(!lab.path("ran").exists(), "the load began");
+}
+
+#[test]
+fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let run = format!(
+        "run oltp_point_select {target} {SHORT} -t 5s --interval 100ms -q --results disk/dyno.db"
+    );
+    let output = on_small_disk(
+        &lab,
+        "4m",
+        &format!(
+            "(sleep 2; cat /dev/zero > disk/fill 2>/dev/null; echo filled >&2) &\n\
+             dyno {run}; status=$?\n\
+             wait; rm disk/fill\n\
+             echo '== listed'; dyno list runs --json --results disk/dyno.db\n\
+             echo '== shown'; dyno show --results disk/dyno.db\n\
+             exit $status"
+        ),
+    )
+    .failure(1);
+    has(
+        &output,
+        &["filled", "no space left", "not kept as it should be"],
+    );
+    let (printed, rest) = output.stdout.split_once("== listed").unwrap();
+    let (listed, shown) = rest.split_once("== shown").unwrap();
+    // The run has gone on to its end.
+    assert!(printed.contains("measured      5 s"), "{printed}");
+    assert!(printed.contains("transactions"), "{printed}");
+    // What was written before is there.
+    assert!(listed.contains("\"unfinished\""), "{listed}");
+    assert!(shown.contains("oltp_point_select"), "{shown}");
+    assert!(shown.contains("transactions"), "{shown}");
+}

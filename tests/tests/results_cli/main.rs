@@ -1,0 +1,17 @@
+//! The commands around recorded runs: what a run leaves behind, how it is shown, listed, compared,
+//! imported and waived, and what a results file that cannot be used costs.
+#![cfg(feature = "servers")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod calibrate;
+mod common;
+mod compare;
+mod doctor;
+mod files;
+mod full;
+mod import;
+mod record;
+mod secrets;
+mod sysbench;
+mod unfinished;
+mod verdict;

@@ -1,0 +1,205 @@
+//! What a run leaves behind, and how it is shown and listed.
+
+use std::fs;
+
+use dyno_tests::Kind;
+use serde_json::Value;
+
+use crate::common::{LIMIT, Lab, SHORT, has, prepared, worst};
+
+#[test]
+fn a_run_is_shown_as_it_was_first_printed() {
+    let lab = Lab::new();
+    let databases = Kind::ALL.map(|kind| prepared(&lab, kind));
+    let mut targets: Vec<String> = databases.iter().map(|(_, target)| target.clone()).collect();
+    targets.push(lab.sqlite());
+    for (index, target) in targets.iter().enumerate() {
+        let id = index + 1;
+        let rate = if index == 0 { "--rate 40/s" } else { "" };
+        let line =
+            format!("run oltp_point_select {target} {SHORT} -c 2 {rate} -q --json=first.json");
+        let printed = lab.dyno(&line).success();
+        has(&printed, &["verdict", &format!("run {id} in dyno.db")]);
+        let shown = lab.dyno("show").success();
+        assert_eq!(shown.stdout, printed.stdout, "{target}");
+        let first: Value =
+            serde_json::from_str(&fs::read_to_string(lab.path("first.json")).unwrap()).unwrap();
+        assert_eq!(lab.json(&format!("show {id} --json")), first, "{target}");
+        assert_eq!(first["schema_version"], 2, "{target}");
+        assert_eq!(first["verdict"], worst(&first), "{first:#}");
+        let name = first["recorded"]["name"].as_str().unwrap();
+        let by_name = lab.dyno(&format!("show {name}")).success();
+        assert_eq!(by_name.stdout, printed.stdout, "{name}");
+        has_parts(&lab, id, &first, index < 3);
+    }
+    // Another file's runs, by that file's name.
+    fs::copy(lab.path("dyno.db"), lab.path("other.db")).unwrap();
+    let here = lab.dyno("show 1").success();
+    let there = lab.dyno("show other.db:1").success();
+    assert_eq!(here.stdout.replace("dyno.db", "other.db"), there.stdout);
+    let findings = lab.dyno("show 1 --findings").success();
+    has(&findings, &["Findings", "pass", "not checked", "stalls:"]);
+}
+
+/// The tables of the results file hold the run's parts, with the figures of its summary.
+fn has_parts(lab: &Lab, id: usize, result: &Value, server: bool) {
+    let one = |sql: &str| lab.number(&sql.replace('?', &id.to_string()));
+    assert!(one("SELECT count(*) FROM interval WHERE run_id = ?") >= 2.0);
+    let events = result["totals"]["events"].as_f64().unwrap();
+    assert_eq!(one("SELECT events FROM run WHERE id = ?"), events);
+    // What ended in the grace may be in no interval.
+    let late = result["events_in_grace"].as_f64().unwrap();
+    let told = one("SELECT sum(events) FROM interval WHERE run_id = ?");
+    assert!(
+        told <= events && told + late >= events,
+        "{told} of {events}"
+    );
+    assert_eq!(one("SELECT count FROM total WHERE run_id = ?"), events);
+    assert_eq!(
+        one("SELECT events_per_s FROM run WHERE id = ?"),
+        result["rates"]["events_per_s"].as_f64().unwrap()
+    );
+    let count = |table: &str| one(&format!("SELECT count(*) FROM {table} WHERE run_id = ?"));
+    let findings = result["findings"].as_array().unwrap().len() as f64;
+    assert_eq!(count("finding"), findings);
+    assert_eq!(count("session"), 2.0);
+    assert!(count("fact") > 20.0, "{}", count("fact"));
+    assert!(count("sample") > 100.0, "{}", count("sample"));
+    if server {
+        assert!(count("setting") > 100.0, "{}", count("setting"));
+        let moved = "SELECT count(*) FROM what_did_the_server_do WHERE run_id = ?";
+        assert!(one(moved) > 10.0);
+    }
+}
+
+#[test]
+fn a_list_holds_the_runs_that_are_asked_for() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let (_database, server) = prepared(&lab, Kind::Postgres);
+    for line in [
+        format!("run oltp_point_select {target} {SHORT} -q --note 'before the change'"),
+        format!("run oltp_point_select {target} {SHORT} -q --note 'after the change'"),
+        format!("run oltp_read_only {server} {SHORT} -q --expect fsync=off --note refused"),
+    ] {
+        lab.dyno(&line).success();
+    }
+    let ids = |filter: &str| -> Vec<u64> {
+        let lines = lab.json(&format!("list runs --json {filter}"));
+        let lines = lines.as_array().unwrap();
+        lines
+            .iter()
+            .map(|line| line["id"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!(ids(""), [1, 2, 3]);
+    assert_eq!(ids("--note after"), [2]);
+    assert_eq!(ids("--note change"), [1, 2]);
+    assert_eq!(ids("--workload read_only"), [3]);
+    assert_eq!(ids("--target small.db"), [1, 2]);
+    assert_eq!(ids("--target postgres"), [3]);
+    assert_eq!(ids("--verdict refused"), [3]);
+    assert_eq!(ids("--since 1h"), [1, 2, 3]);
+    assert!(ids("--since 1ms").is_empty());
+    assert_eq!(ids("--limit 2"), [2, 3]);
+    assert_eq!(ids("--note change --limit 1"), [2]);
+    let text = lab.dyno("list runs").success();
+    has(&text, &["oltp_point_select", "oltp_read_only", "refused"]);
+    let none = lab.dyno("list runs --note nothing").success();
+    has(&none, &["No run in dyno.db is like that."]);
+    for (filter, told) in [
+        ("--verdict good", "none of valid, doubtful, refused"),
+        ("--since yesterday", "--since: 'yesterday'"),
+        ("--limit some", "--limit"),
+    ] {
+        has(
+            &lab.dyno(&format!("list runs {filter}")).failure(2),
+            &[told],
+        );
+    }
+}
+
+#[test]
+fn no_record_is_kept_where_none_is_wanted() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let before = fs::read_dir(lab.path("")).unwrap().count();
+    let line = format!("run oltp_point_select {target} {SHORT} -q");
+    let by_option = lab.dyno(&format!("{line} --results none")).success();
+    let mut command = lab.command(&line);
+    let running = dyno_tests::command::Running::start(command.env("DYNO_RESULTS", "none"));
+    for output in [by_option, running.finish(LIMIT).success()] {
+        has(&output, &["verdict"]);
+        assert!(!output.stdout.contains("recorded"), "{}", output.stdout);
+    }
+    assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), before);
+    has(
+        &lab.dyno("show --results none").failure(2),
+        &["this needs a results file"],
+    );
+    // The option goes before the variable.
+    let mut command = lab.command(&format!("{line} --results kept.db"));
+    let running = dyno_tests::command::Running::start(command.env("DYNO_RESULTS", "none"));
+    has(&running.finish(LIMIT).success(), &["run 1 in kept.db"]);
+    assert!(lab.path("kept.db").exists());
+}
+
+#[test]
+fn runs_that_are_not_there() {
+    let lab = Lab::new();
+    has(
+        &lab.dyno("show").failure(1),
+        &[
+            "cannot read the results file dyno.db",
+            "there is no such file",
+        ],
+    );
+    assert!(!lab.path("dyno.db").exists());
+    let target = lab.sqlite();
+    lab.dyno(&format!("run oltp_point_select {target} {SHORT} -q"))
+        .success();
+    for word in ["7", "nothing", "2026x"] {
+        has(
+            &lab.dyno(&format!("show {word}")).failure(1),
+            &[&format!("there is no run `{word}`"), "`last`, its number"],
+        );
+    }
+    has(
+        &lab.dyno("show 1 1 --json").failure(2),
+        &["one run at a time"],
+    );
+}
+
+#[test]
+fn two_runs_at_once_share_a_file() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let line = format!("run oltp_point_select {target} -t 3s --warmup 0 --interval 100ms -q");
+    let running: Vec<_> = ["one", "two", "three"]
+        .iter()
+        .map(|note| lab.start(&format!("{line} --note {note} --json")))
+        .collect();
+    let mut names = Vec::new();
+    for running in running {
+        let output = running.finish(LIMIT).success();
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert!(!output.stderr.contains("lost"), "{}", output.stderr);
+        let id = result["recorded"]["id"].as_u64().unwrap();
+        let told = result["intervals"].as_array().unwrap().len() as f64;
+        let kept = lab.number(&format!(
+            "SELECT count(*) FROM interval WHERE run_id = {id}"
+        ));
+        assert_eq!(kept, told);
+        names.push(result["recorded"]["name"].clone());
+    }
+    let lines = lab.json("list runs --json");
+    let mut listed: Vec<Value> = lines
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["name"].clone())
+        .collect();
+    listed.sort_by_key(Value::to_string);
+    names.sort_by_key(Value::to_string);
+    assert_eq!(listed, names);
+}

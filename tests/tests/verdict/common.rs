@@ -1,0 +1,228 @@
+//! Runs with a verdict, and what their findings must be.
+
+use std::fs;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dyno_tests::command::{Running, dyno_path, run};
+use dyno_tests::{Kind, Output, PrivateServer, Server, start_private_server};
+use serde_json::Value;
+
+use crate::host::{Host, LOAD_SENSITIVE};
+
+/// How long a run that ends by itself may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// Tests of this binary take turns: each would be the other load of its neighbours.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    // A test that failed leaves nothing behind that the next one could stumble over.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The script whose events can be bent into any shape.
+pub const SHAPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/shapes.lua");
+
+/// The administrator's URL of a database on a server, by TCP.
+pub fn url(server: &Server, database: &str) -> String {
+    let scheme = match server.kind {
+        Kind::Mariadb | Kind::Mysql => "mysql",
+        Kind::Postgres => "postgres",
+    };
+    format!(
+        "{scheme}://{}@127.0.0.1:{}/{database}",
+        server.user(),
+        server.port
+    )
+}
+
+/// A server of the test's own with a database on it: nobody else's statements are counted there.
+pub fn private(kind: Kind) -> (PrivateServer, String) {
+    let private = start_private_server(kind);
+    let url = with_database(&private);
+    (private, url)
+}
+
+/// Makes the database that the tests use on a private server.
+pub fn with_database(private: &PrivateServer) -> String {
+    let server = private.server();
+    server.execute(None, "CREATE DATABASE verdict");
+    url(&server, "verdict")
+}
+
+/// `dyno` with arguments that are separated by blanks.
+pub fn command(line: &str) -> Command {
+    let mut command = Command::new(dyno_path());
+    command.args(line.split_whitespace());
+    command.env_remove("DYNO_TARGET");
+    command
+}
+
+/// Runs a command of `dyno` that must succeed.
+pub fn dyno(line: &str) {
+    run(&mut command(line), LIMIT).success();
+}
+
+/// A run that has ended, with its findings.
+pub struct Judged {
+    pub result: Value,
+    /// What the test itself saw of the host meanwhile.
+    pub host: Host,
+    line: String,
+}
+
+/// Runs `dyno run` with these arguments. Nothing is calibrated unless they say so: what is looked
+/// for in most of these runs is not the generator's ceiling.
+pub fn judged(line: &str) -> Judged {
+    judged_while(line, None, |_| {})
+}
+
+/// The same with something done to the command before, and to the world while it runs. `server`
+/// is the process whose CPU time is not other load.
+pub fn judged_while(line: &str, server: Option<u32>, act: impl FnOnce(&Running)) -> Judged {
+    judge(line, server, |_| {}, act)
+}
+
+/// The same with something done to the command before.
+pub fn judge(
+    line: &str,
+    server: Option<u32>,
+    prepare: impl FnOnce(&mut Command),
+    act: impl FnOnce(&Running),
+) -> Judged {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results.db");
+    let calibrate = match line.contains("--calibrate") {
+        true => "",
+        false => "--calibrate never",
+    };
+    let line = format!("run {line} {calibrate} --gate --json -q");
+    let mut command = command(&line);
+    command.args(["--results", &results.display().to_string()]);
+    command.env("XDG_CACHE_HOME", cache(folder.path()));
+    prepare(&mut command);
+    let watch = Host::watch(server);
+    let running = Running::start(&mut command);
+    act(&running);
+    let output = running.finish(LIMIT);
+    let host = watch.seen();
+    assert!(
+        fs::metadata(&results).is_ok_and(|file| file.len() > 0),
+        "{output:?}"
+    );
+    Judged {
+        result: result(&output),
+        host,
+        line,
+    }
+}
+
+/// Where calibrations are kept: with the run, or where the test said.
+fn cache(usual: &std::path::Path) -> std::path::PathBuf {
+    CACHE.with_borrow(|cache| cache.clone().unwrap_or_else(|| usual.to_owned()))
+}
+
+thread_local! {
+    static CACHE: std::cell::RefCell<Option<std::path::PathBuf>> =
+        const { std::cell::RefCell::new(None) };
+}
+
+/// Has the runs of this test share their calibrations.
+pub fn keep_calibrations(folder: &std::path::Path) {
+    CACHE.set(Some(folder.to_owned()));
+}
+
+fn result(output: &Output) -> Value {
+    let result: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"));
+    let refused = result["verdict"] == "refused";
+    // Nothing measured is a failure before it is a refusal.
+    let expected: &[i32] = match (refused, result["totals"]["events"] == 0) {
+        (_, true) => &[1],
+        (true, false) => &[3],
+        (false, false) => &[0],
+    };
+    let status = output.status.code();
+    assert!(
+        status.is_some_and(|status| expected.contains(&status)),
+        "{output:?}"
+    );
+    result
+}
+
+impl Judged {
+    /// The finding of a check.
+    pub fn finding(&self, check: &str) -> &Value {
+        let findings = self.result["findings"].as_array().unwrap();
+        let found = findings.iter().find(|finding| finding["check"] == check);
+        found.unwrap_or_else(|| panic!("no check {check}: {}", self.told()))
+    }
+
+    /// The checks that speak against the run.
+    pub fn against(&self) -> Vec<&str> {
+        let findings = self.result["findings"].as_array().unwrap().iter();
+        findings
+            .filter(|finding| speaks_against(finding))
+            .filter_map(|finding| finding["check"].as_str())
+            .collect()
+    }
+
+    /// Fails unless the check has this outcome and its evidence these words.
+    pub fn caught(&self, check: &str, outcome: &str, words: &str) {
+        let finding = self.finding(check);
+        let evidence = finding["evidence"].as_str().unwrap();
+        assert!(
+            finding["outcome"] == outcome && evidence.to_lowercase().contains(words),
+            "{check} should be {outcome} with '{words}': {}",
+            self.told()
+        );
+        let advice = finding["advice"].as_str().unwrap_or_default();
+        assert!(!advice.is_empty(), "{check} gives no advice: {finding}");
+    }
+
+    /// Fails unless the check was made and passed.
+    pub fn passed(&self, check: &str) {
+        let excused = LOAD_SENSITIVE.contains(&check) && self.host.was_busy();
+        let outcome = &self.finding(check)["outcome"];
+        if excused && outcome != "pass" {
+            eprintln!(
+                "{check}: the host had other work ({:?}): {}",
+                self.host,
+                self.told()
+            );
+            return;
+        }
+        assert!(outcome == "pass", "{check} should pass: {}", self.told());
+    }
+
+    /// Fails if a check speaks against the run, but for these. What other load on the host may
+    /// truly cause is no fault of a run under which the test itself saw such load.
+    pub fn nothing_but(&self, allowed: &[&str]) {
+        let false_ones: Vec<&str> = self
+            .against()
+            .into_iter()
+            .filter(|check| !allowed.contains(check))
+            .filter(|check| !(self.host.was_busy() && LOAD_SENSITIVE.contains(check)))
+            .collect();
+        assert!(false_ones.is_empty(), "{false_ones:?} of {}", self.told());
+    }
+
+    /// What was run and what was found, for messages.
+    pub fn told(&self) -> String {
+        let findings = self.result["findings"].as_array().unwrap().iter();
+        let told: Vec<String> = findings
+            .filter(|finding| finding["outcome"] != "not_checked")
+            .map(|finding| {
+                let [check, outcome, evidence] =
+                    ["check", "outcome", "evidence"].map(|key| finding[key].as_str().unwrap());
+                format!("  {outcome} {check}: {evidence}")
+            })
+            .collect();
+        format!("{}\n{:?}\n{}", self.line, self.host, told.join("\n"))
+    }
+}
+
+fn speaks_against(finding: &Value) -> bool {
+    finding["outcome"] == "doubt" || finding["outcome"] == "refuse"
+}

@@ -1,0 +1,122 @@
+//! The generator and its host: no CPU for it, a script that takes all of it, a clock that is set.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_tests::Kind;
+use dyno_tests::command::{dyno_path, run};
+
+use crate::common::{Judged, SHAPES, alone, judge, judged_while, private};
+use crate::host::{a_cpu, burners, cpus};
+
+/// Two fifths of a core, whatever the machine: 2 ms of CPU time and a pause of 3 ms.
+const MODEST: &str = "-c 1 -t 4s --warmup 1s --cpu=0.002 --pause=0.003";
+
+#[test]
+fn a_client_without_cpu_is_found_starved() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let line = format!("{SHAPES} --target {url} {MODEST}");
+    let pid = Some(server.pid());
+    let healthy = judged_while(&line, pid, |_| {});
+    healthy.passed("client-cpu");
+    // On a large machine one crowded CPU is not much of the host: some more elsewhere make it so.
+    let cpu = a_cpu();
+    let mut load = burners(8, Some(&cpu));
+    load.extend(burners(cpus() / 4, None));
+    let starved = judge(&line, pid, |command| pin(command, &cpu), |_| {});
+    drop(load);
+    starved.caught("client-cpu", "doubt", "a worker was starved of cpu");
+}
+
+/// Has the command run on one CPU.
+fn pin(command: &mut Command, cpu: &str) {
+    let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let mut pinned = Command::new("taskset");
+    pinned.args(["-c", cpu]).arg(dyno_path()).args(arguments);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => pinned.env(name, value),
+            None => pinned.env_remove(name),
+        };
+    }
+    *command = pinned;
+}
+
+#[test]
+fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let shape = format!("{SHAPES} --target {url} --calibrate always");
+    let run = |more: &str| judged_while(&format!("{shape} {more}"), Some(server.pid()), |_| {});
+    let healthy = run("-c 1 -t 2s --warmup 0 --cpu=0.0005 --pause=0.005");
+    healthy.passed("generator-ceiling");
+    healthy.passed("client-cpu");
+    let at_ceiling = run("-c 1 -t 3s --warmup 0 --cpu=0.004 --pause=0");
+    if at_ceiling.host.was_busy() {
+        // Its CPU went to somebody else, which is another finding of the same fault.
+        let found = ["generator-ceiling", "client-cpu"];
+        let seen = at_ceiling.against();
+        assert!(
+            found.iter().any(|check| seen.contains(check)),
+            "{}",
+            at_ceiling.told()
+        );
+        return;
+    }
+    at_ceiling.caught("generator-ceiling", "refuse", "% of the");
+    at_ceiling.caught("client-cpu", "doubt", "no cpu time to spare");
+}
+
+/// A library that moves the civil clock of one process and of nobody else.
+const STEPPER: &str = r"
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static time_t first;
+    struct timespec monotonic;
+    int status = syscall(SYS_clock_gettime, clock, now);
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &monotonic);
+    if (!first)
+        first = monotonic.tv_sec;
+    if (!status && clock == CLOCK_REALTIME && monotonic.tv_sec >= first + 3)
+        now->tv_sec += 2;
+    return status;
+}
+";
+
+fn stepper(folder: &std::path::Path) -> PathBuf {
+    let (source, library) = (folder.join("step.c"), folder.join("step.so"));
+    std::fs::write(&source, STEPPER).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library)
+        .arg(&source);
+    run(&mut compiler, Duration::from_secs(60)).success();
+    library
+}
+
+#[test]
+fn a_step_of_the_clock_is_seen() {
+    let _turn = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let library = stepper(folder.path());
+    // Without a target: a temporary SQLite database.
+    let line = format!("{SHAPES} -c 1 -t 5s --warmup 0");
+    let run = |preload: Option<&PathBuf>| -> Judged {
+        let prepare = |command: &mut Command| {
+            if let Some(library) = preload {
+                command.env("LD_PRELOAD", library);
+            }
+        };
+        judge(&line, None, prepare, |_| {})
+    };
+    run(None).passed("clock-steps");
+    let stepped = run(Some(&library));
+    stepped.caught("clock-steps", "doubt", "set by 2000 ms");
+}

@@ -1,0 +1,182 @@
+//! What the test itself sees of the host, as a witness to what Dyno says of it; and load that is
+//! made on purpose.
+
+use std::fs;
+use std::process::Command;
+
+use dyno_tests::command::Running;
+
+/// Checks in which other load on the host shows by its nature: it takes CPU from the client, moves
+/// the rate, or delays observers. Everything else must hold on a busy host too.
+pub const LOAD_SENSITIVE: &[&str] = &[
+    "arrivals",
+    "client-cpu",
+    "cpu-frequency",
+    "fairness",
+    "host-resources",
+    "length",
+    "observers",
+    "offered-rate",
+    "other-load",
+    "other-processes",
+    "schedule-lag",
+    "stalls",
+    "steady-state",
+    "unserved",
+    "warm-up",
+];
+
+/// From this share of the host's CPUs on, other processes may be what moved a figure. Well below
+/// the shares from which Dyno's checks speak of them.
+const BUSY: f64 = 0.07;
+/// The same for what a hypervisor takes.
+const STOLEN: f64 = 0.03;
+
+/// Who used the host's CPUs during a run, in shares of all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Host {
+    /// Processes that are neither the run, nor its server, nor the test.
+    others: f64,
+    stolen: f64,
+}
+
+/// The same before it is over.
+pub struct Watch {
+    server: Option<u32>,
+    before: Reading,
+}
+
+impl Host {
+    /// Begins to look. `server` is the process under test; with `None` its CPU is other load.
+    pub fn watch(server: Option<u32>) -> Watch {
+        Watch {
+            server,
+            before: Reading::now(server),
+        }
+    }
+
+    /// Whether other load may explain what a load-sensitive check found.
+    pub fn was_busy(&self) -> bool {
+        self.others >= BUSY || self.stolen >= STOLEN
+    }
+
+    /// Whether other processes had so much that Dyno must say so.
+    pub fn was_crowded(&self) -> bool {
+        // Dyno doubts from 15 % on; what it leaves out at either end of a run is room enough.
+        self.others >= 0.25
+    }
+}
+
+impl Watch {
+    /// What there was to be seen since.
+    pub fn seen(self) -> Host {
+        let after = Reading::now(self.server);
+        let before = self.before;
+        let all = (after.all - before.all).max(1.0);
+        let known = after.known - before.known;
+        Host {
+            others: ((after.busy - before.busy - known) / all).max(0.0),
+            stolen: (after.stolen - before.stolen) / all,
+        }
+    }
+}
+
+/// CPU time since the host's start, in ticks.
+struct Reading {
+    all: f64,
+    busy: f64,
+    stolen: f64,
+    /// The test's, its children's that have ended, and the server's.
+    known: f64,
+}
+
+impl Reading {
+    fn now(server: Option<u32>) -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap();
+        let fields: Vec<f64> = stat
+            .lines()
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .skip(1)
+            .map(|field| field.parse().unwrap())
+            .collect();
+        let (idle, iowait, stolen) = (fields[3], fields[4], fields[7]);
+        // Guests' time is part of the users'.
+        let all: f64 = fields[..8].iter().sum();
+        let own = ticks("/proc/self/stat").unwrap();
+        Self {
+            all,
+            busy: all - idle - iowait - stolen,
+            stolen,
+            known: own.itself + own.ended_children + server.map_or(0.0, family_ticks),
+        }
+    }
+}
+
+struct Ticks {
+    parent: u32,
+    itself: f64,
+    ended_children: f64,
+}
+
+/// A process with its children, those that have ended included: PostgreSQL has one for each
+/// session.
+fn family_ticks(pid: u32) -> f64 {
+    let Some(own) = ticks(&format!("/proc/{pid}/stat")) else {
+        return 0.0;
+    };
+    let children: f64 = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| ticks(&entry.path().join("stat").to_string_lossy()))
+        .filter(|other| other.parent == pid)
+        .map(|child| child.itself)
+        .sum();
+    own.itself + own.ended_children + children
+}
+
+/// `None` where the process has ended, or is none.
+fn ticks(path: &str) -> Option<Ticks> {
+    let stat = fs::read_to_string(path).ok()?;
+    // The name may hold anything, blanks and parentheses too.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |index: usize| -> Option<f64> { fields.get(index)?.parse().ok() };
+    Some(Ticks {
+        parent: fields.get(1)?.parse().ok()?,
+        itself: number(11)? + number(12)?,
+        ended_children: number(13)? + number(14)?,
+    })
+}
+
+/// A CPU that this test may use: the last one.
+pub fn a_cpu() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .unwrap();
+    list.trim().rsplit([',', '-']).next().unwrap().to_owned()
+}
+
+/// How many CPUs there are.
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().unwrap().get()
+}
+
+/// Processes that do nothing but use CPU, until it is dropped; all on one CPU if one is named.
+#[must_use]
+pub fn burners(count: usize, cpu: Option<&str>) -> Vec<Running> {
+    let burner = |_| {
+        let mut command = match cpu {
+            Some(cpu) => {
+                let mut command = Command::new("taskset");
+                command.args(["-c", cpu, "sh"]);
+                command
+            }
+            None => Command::new("sh"),
+        };
+        Running::start(command.args(["-c", "while :; do :; done"]))
+    };
+    (0..count).map(burner).collect()
+}

@@ -1,0 +1,24 @@
+//! Open loops: what is offered against what can be served. A pause of 10 ms lets a session serve a
+//! hundred events a second on every machine.
+
+use dyno_tests::Kind;
+
+use crate::common::{SHAPES, alone, judged_while, private};
+
+#[test]
+fn a_rate_above_the_capacity_is_told_and_one_below_is_not() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let line = format!("{SHAPES} --target {url} --pause=0.01 -c 4 -t 5s --warmup 0");
+    let run =
+        |rate: &str| judged_while(&format!("{line} --rate {rate}"), Some(server.pid()), |_| {});
+    let kept = run("100/s");
+    for check in ["offered-rate", "schedule-lag", "unserved"] {
+        kept.passed(check);
+    }
+    kept.nothing_but(&[]);
+    let missed = run("2000/s");
+    missed.caught("offered-rate", "doubt", "growing from second to second");
+    missed.caught("unserved", "doubt", "were due and not begun");
+    missed.nothing_but(&["offered-rate", "unserved"]);
+}
