@@ -74,6 +74,12 @@ fn what_is_no_results_file_is_left_alone() {
         assert_eq!(fs::read(lab.path(name)).ok(), before, "{name}");
         assert!(!lab.path("ran").exists(), "{name}: the load began");
     }
+}
+
+#[test]
+fn a_run_without_a_place_for_its_record_does_not_begin() {
+    let (lab, script) = furnished();
+    lab.file("text.db", "These are my notes.\n");
     let gone = lab.dyno("run oltp_point_select -t 1s --results no/such/dyno.db");
     has(
         &gone.failure(1),

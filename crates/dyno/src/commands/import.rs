@@ -44,10 +44,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         }
         _ => return Err(usage(format!("what is to be imported? {USAGE}"))),
     };
-    let texts: Vec<Text> = files
-        .iter()
-        .map(|file| Text::read(file))
-        .collect::<Result<_>>()?;
+    let texts: Vec<Text> = files.iter().map(Text::read).collect::<Result<_>>()?;
     let beside = |name: &str| parsed.value(name).map(Text::read).transpose();
     let (vmstat, iostat) = (beside("vmstat")?, beside("iostat")?);
     let logs: Vec<Log<'_>> = texts.iter().map(Text::log).collect();
