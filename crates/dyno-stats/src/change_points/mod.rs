@@ -6,9 +6,10 @@
 //! of the values within their segments rarely give one as good.
 //!
 //! Three simplifications keep an hour of seconds below a tenth of a second. What lies after a
-//! split ends at one of a dozen places, not anywhere. Series of more than [`CELLS_MAX`] values
-//! are compared by the means of equal cells, so that in those only changes of level are seen; the
-//! index is then refined on the values. Permuting stops as soon as the split can no longer become significant.
+//! split ends at one of a dozen places, not anywhere. Series of more than [`CELLS_MAX`] values are
+//! compared by the means of equal cells, so that in those only changes of level are seen; the
+//! index is then refined on the values. Permuting stops as soon as the split can no longer become
+//! significant.
 
 mod energy;
 
