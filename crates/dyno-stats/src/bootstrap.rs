@@ -14,8 +14,10 @@ use crate::{all_finite, median, proper, sorted};
 /// The bias-corrected and accelerated interval of a statistic of independent values (Efron and
 /// Tibshirani, "An Introduction to the Bootstrap", chapter 14).
 ///
-/// The acceleration comes from leaving out one value at a time, so that the statistic is taken
-/// `resamples` + n times. It sees its values in no particular order. None below three values, or
+/// The confidence is widened as the size of the sample asks for (Hesterberg, "What Teachers
+/// Should Know About the Bootstrap", on expanded percentile intervals). The acceleration
+/// comes from leaving out one value at a time, so that the statistic is taken `resamples` + n
+/// times. It sees its values in no particular order. None below three values, or
 /// when a value or a statistic is not finite.
 pub fn bca(
     values: &[f64],
@@ -45,12 +47,9 @@ pub fn bca(
             statistic(&resample)
         })
         .collect();
-    corrected(
-        statistic(values),
-        &drawn,
-        acceleration(&left_out)?,
-        confidence,
-    )
+    let acceleration = acceleration(&left_out)?;
+    let confidence = widened(confidence, values.len());
+    corrected(statistic(values), &drawn, acceleration, confidence)
 }
 
 /// The bias-corrected interval of median(new) / median(base) of two independent samples of

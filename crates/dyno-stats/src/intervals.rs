@@ -153,7 +153,7 @@ pub fn paired_ratio_interval(ratios: &[f64], confidence: f64) -> Option<Bounds> 
 
 /// An interval for the ratio of two medians of independent samples, from an interval of each by
 /// the normal limit of its rank, joined on the scale of logarithms (MOVER: Donner and Zou,
-/// "Closed-form confidence intervals for functions of the normal mean and standard deviation").
+/// "Closed-form Confidence Intervals for Functions of the Normal Mean and Standard Deviation").
 /// Positive values only.
 pub fn median_ratio_interval(new: &[f64], base: &[f64], confidence: f64) -> Option<Bounds> {
     // Order statistics alone would add their excess of confidence twice.

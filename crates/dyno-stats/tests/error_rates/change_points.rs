@@ -91,6 +91,17 @@ fn steps_are_found_where_they_are() {
     assert!(found > 0.85, "finds both and no other in {found}");
 }
 
+/// A minute is enough for a plain step, although chance correlation makes blocks of its noise.
+#[test]
+fn a_step_in_a_minute_is_found() {
+    let found = share_of(1_000, 49, |source| {
+        let series = with_steps(source, 60, 0.0, &[(30, -5.0)]);
+        let found = change_points(&series, &ChangePoints::default());
+        found.iter().any(|change| change.index.abs_diff(30) <= 1)
+    });
+    assert!(found > 0.95, "finds in {found}");
+}
+
 /// An hour of seconds: found to a few values although it was compared in cells of twelve.
 #[test]
 fn a_step_in_an_hour_is_found_to_a_few_values() {
