@@ -7,6 +7,7 @@ mod calibrate;
 mod common;
 mod compare;
 mod doctor;
+mod export;
 mod files;
 mod full;
 mod import;

@@ -60,7 +60,11 @@ fn a_password_is_in_no_record() {
             let result = lab.json("show --json");
             assert_eq!(finding(&result, "secrets")["outcome"], "pass", "{kind}");
         }
-        for line in ["report -o report.html", "show --findings"] {
+        for line in [
+            "report -o report.html",
+            "export -o export.json",
+            "show --findings",
+        ] {
             let output = lab.dyno(line).success();
             assert!(!holds(output.stdout.as_bytes()), "{line}");
         }
@@ -74,7 +78,7 @@ fn a_password_is_in_no_record() {
                 );
             }
         }
-        assert!(files >= 3, "{files} files");
+        assert!(files >= 4, "{files} files");
         if kind == Kind::Postgres {
             database.execute(&format!("DROP OWNED BY {name}; DROP ROLE {name}"));
         } else {

@@ -36,7 +36,7 @@ pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
     sums.push(format!("{missing} not made"));
     // A handful of checks carries no more than a handful of checks.
     if missing > 4 * count(Outcome::Pass, false) && verdict == Verdict::Valid {
-        sums.push("so that this says little".to_owned());
+        sums.push("which says little".to_owned());
     }
     let word = format!("{mark} {}", verdict.word());
     page.line(

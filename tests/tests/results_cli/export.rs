@@ -1,0 +1,83 @@
+//! Runs for other programs and for readers.
+
+use std::fs;
+
+use dyno_tests::Kind;
+use serde_json::Value;
+
+use crate::common::{Lab, SHORT, has, prepared};
+
+#[test]
+fn a_run_leaves_in_every_format() {
+    let lab = Lab::new();
+    let (_database, target) = prepared(&lab, Kind::Mariadb);
+    lab.dyno(&format!("run oltp_point_select {target} {SHORT} -c 2 -q"))
+        .success();
+    let exported = lab.json("export");
+    let schema = |name: &str| -> Value {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/schema/");
+        serde_json::from_str(&fs::read_to_string(format!("{folder}{name}")).unwrap()).unwrap()
+    };
+    let (run, export) = (schema("run.json"), schema("export.json"));
+    let registry = jsonschema::Registry::new().add("https://dyno.invalid/schema/run.json", &run);
+    let registry = registry.unwrap().prepare().unwrap();
+    let validator = jsonschema::options()
+        .with_registry(&registry)
+        .with_base_uri("https://dyno.invalid/schema/export.json")
+        .build(&export)
+        .unwrap();
+    let faults: Vec<String> = validator
+        .iter_errors(&exported)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+
+    let lines = |format: &str| {
+        lab.dyno(&format!("export 1 --format {format}"))
+            .success()
+            .stdout
+    };
+    let intervals = lab.number("SELECT count(*) FROM interval");
+    assert_eq!(lines("csv").lines().count() as f64, intervals + 1.0);
+    let samples = lab.number("SELECT count(*) FROM sample");
+    assert!(lines("series").lines().count() as f64 > samples);
+    assert!(lines("hlog").starts_with("#["), "{}", lines("hlog"));
+
+    lab.dyno("export last -o run.json").success();
+    let first = fs::read(lab.path("run.json")).unwrap();
+    let again = lab.dyno("export last --format csv -o run.json").failure(1);
+    has(&again, &["run.json"]);
+    assert_eq!(fs::read(lab.path("run.json")).unwrap(), first);
+    has(
+        &lab.dyno("export --format xml").failure(2),
+        &["none of json, csv, series, hlog"],
+    );
+    has(&lab.dyno("export 7").failure(1), &["there is no run `7`"]);
+}
+
+#[test]
+fn runs_become_one_page() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    for note in ["base", "new"] {
+        lab.dyno(&format!(
+            "run oltp_point_select {target} {SHORT} -q --note {note}"
+        ))
+        .success();
+    }
+    let output = lab
+        .dyno("report 1 2 -o page.html --title 'Old and new'")
+        .success();
+    has(&output, &["page.html: 2 runs"]);
+    let page = fs::read_to_string(lab.path("page.html")).unwrap();
+    for line in lab.json("list runs --json").as_array().unwrap() {
+        let name = line["name"].as_str().unwrap();
+        assert!(page.contains(name), "{name}");
+    }
+    assert!(page.contains("Old and new"));
+    has(
+        &lab.dyno("report 1 -o no/such/page.html").failure(1),
+        &["cannot write", "no/such/page.html"],
+    );
+    has(&lab.dyno("report 9").failure(1), &["there is no run `9`"]);
+}
