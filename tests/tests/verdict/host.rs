@@ -59,12 +59,6 @@ impl Host {
     pub fn was_busy(&self) -> bool {
         self.others >= BUSY || self.stolen >= STOLEN
     }
-
-    /// Whether other processes had so much that Dyno must say so.
-    pub fn was_crowded(&self) -> bool {
-        // Dyno doubts from 15 % on; what it leaves out at either end of a run is room enough.
-        self.others >= 0.25
-    }
 }
 
 impl Watch {
