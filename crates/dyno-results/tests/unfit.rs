@@ -163,7 +163,7 @@ fn what_is_not_there_is_made_only_to_write() {
     assert!(Results::open_read(&path).is_ok());
     let nowhere = folder.path().join("no/such/folder/dyno.db");
     let error = Results::open(&nowhere).unwrap_err();
-    assert!(matches!(error.problem, Problem::Denied(_)), "{error}");
+    assert!(matches!(error.problem, Problem::NoFolder(_)), "{error}");
 }
 
 #[test]
