@@ -23,7 +23,7 @@ fn sysbench(lab: &Lab, database: &Database, results: Option<&str>) -> Output {
 
 /// A report without its figures.
 fn shape(text: &str) -> String {
-    let figures = regex::Regex::new(r" *[0-9]+(\.[0-9]+)?").unwrap();
+    let figures = regex::Regex::new(r" *[0-9]+(\.[0-9]+)? *").unwrap();
     figures.replace_all(text, " N").into_owned()
 }
 
