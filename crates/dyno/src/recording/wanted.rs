@@ -67,6 +67,11 @@ impl Wanted {
             }
         };
         let expected = pairs(parsed, "expect", "innodb_flush_log_at_trx_commit=1")?;
+        if !observe && !expected.is_empty() {
+            return Err(usage(
+                "--expect needs the server's settings, which --observe off leaves unread",
+            ));
+        }
         Ok(Self {
             file: kept::file(parsed),
             observe,
