@@ -191,14 +191,24 @@ impl Server {
         self.ready.dir.join("server.log")
     }
 
-    /// Stops it in its tracks (SIGSTOP): its connections stay and nothing answers.
+    /// Stops it in its tracks (SIGSTOP): its connections stay and nothing answers. It stands when
+    /// this returns.
     pub fn suspend(&self) {
-        self.signal_all(libc::SIGSTOP);
+        if let Some(process) = ProcessId::of(self.pid()) {
+            process.suspend(PATIENCE);
+        }
+        // One that stands makes no more children.
+        for child in children(self.pid()) {
+            child.suspend(PATIENCE);
+        }
     }
 
     /// Lets it go on after [`Self::suspend`].
     pub fn resume(&self) {
-        self.signal_all(libc::SIGCONT);
+        self.signal(libc::SIGCONT);
+        for child in children(self.pid()) {
+            child.signal(libc::SIGCONT);
+        }
     }
 
     /// Kills it as a crash would, and waits until it is gone.
@@ -264,14 +274,6 @@ impl Server {
     fn signal(&self, signal: i32) {
         if let Some(process) = ProcessId::of(self.pid()) {
             process.signal(signal);
-        }
-    }
-
-    /// Signals the server and the processes it made (PostgreSQL has one for each connection).
-    fn signal_all(&self, signal: i32) {
-        self.signal(signal);
-        for child in children(self.pid()) {
-            child.signal(signal);
         }
     }
 

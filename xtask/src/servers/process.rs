@@ -134,6 +134,14 @@ impl ProcessId {
         }
     }
 
+    /// Stops it in its tracks and waits until every thread of it stands: the signal reaches a
+    /// thread that runs on another processor a moment later. False when one still runs after
+    /// `limit`.
+    pub fn suspend(self, limit: Duration) -> bool {
+        self.signal(libc::SIGSTOP);
+        wait_until(limit, || !self.is_alive() || stands(self.pid))
+    }
+
     /// Sends a signal to the whole process group that it leads, if it still runs.
     pub fn signal_group(self, signal: i32) {
         if self.is_alive() {
@@ -160,9 +168,21 @@ pub(super) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> boo
     false
 }
 
-/// The state and start of a process, by proc(5).
+/// Whether all threads of a process are stopped.
+fn stands(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let mut threads = threads.into_iter().flatten().flatten();
+    threads.all(|thread| stat_of(&thread.path()).is_none_or(|(state, _)| state == 'T'))
+}
+
+/// The state and start of a process.
 fn stat(pid: u32) -> Option<(char, u64)> {
-    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat_of(Path::new(&format!("/proc/{pid}")))
+}
+
+/// The state and start of the process or thread of this folder, by proc(5).
+fn stat_of(folder: &Path) -> Option<(char, u64)> {
+    let line = fs::read_to_string(folder.join("stat")).ok()?;
     // The name stands in parentheses and may itself hold spaces and parentheses.
     let (_, rest) = line.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
