@@ -122,6 +122,10 @@ fn options_of_record_and_verdict_that_make_no_sense() {
         ("--calibrate often", "none of auto, always, never"),
         ("--waive stalls", "is no NAME=VALUE"),
         ("--gate=yes", "--gate"),
+        (
+            "--expect sync_binlog=1 --observe off",
+            "--expect needs the server's settings, which --observe off leaves unread",
+        ),
     ] {
         let output = lab.dyno(&format!("run oltp_point_select {target} {option}"));
         has(&output.failure(2), &[told]);
