@@ -73,6 +73,9 @@ pub struct RunSummary {
     /// What could not be observed, and why.
     #[serde(default)]
     pub not_observed: Vec<NotObserved>,
+    /// What the user wrote about the run; perhaps empty.
+    #[serde(default)]
+    pub note: String,
     /// Where the run is kept; `None` where it is not.
     #[serde(default)]
     pub recorded: Option<Recorded>,

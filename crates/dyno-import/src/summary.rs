@@ -57,6 +57,7 @@ pub(crate) fn summary(
         findings: Vec::new(),
         costs: Vec::new(),
         not_observed: not_observed.to_vec(),
+        note: String::new(),
         recorded: None,
         intervals: Vec::new(),
         drive,

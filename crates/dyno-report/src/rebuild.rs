@@ -58,6 +58,7 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         findings: run.findings.clone(),
         costs: Vec::new(),
         not_observed: run.not_observed.clone(),
+        note: head.note.clone(),
         recorded: None,
         intervals: run.intervals.clone(),
         drive,

@@ -414,6 +414,7 @@ fn summed(
         findings: Vec::new(),
         costs: Vec::new(),
         not_observed: Vec::new(),
+        note: String::new(),
         recorded: None,
         intervals,
         drive,

@@ -422,6 +422,7 @@ fn summary(
         findings: Vec::new(),
         costs: Vec::new(),
         not_observed: Vec::new(),
+        note: String::new(),
         recorded: None,
         intervals: Vec::new(),
     }

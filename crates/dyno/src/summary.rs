@@ -178,6 +178,7 @@ pub fn summarise(
         findings: Vec::new(),
         costs: Vec::new(),
         not_observed: Vec::new(),
+        note: String::new(),
         recorded: None,
         intervals,
     };

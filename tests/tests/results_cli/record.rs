@@ -16,16 +16,20 @@ fn a_run_is_shown_as_it_was_first_printed() {
     for (index, target) in targets.iter().enumerate() {
         let id = index + 1;
         let rate = if index == 0 { "--rate 40/s" } else { "" };
-        let line =
-            format!("run oltp_point_select {target} {SHORT} -c 2 {rate} -q --json=first.json");
+        let line = format!(
+            "run oltp_point_select {target} {SHORT} -c 2 {rate} -q --json=first.json \
+             --note 'as it was'"
+        );
         let printed = lab.dyno(&line).success();
-        has(&printed, &["verdict", &format!("run {id} in dyno.db")]);
+        let told = ["verdict", "note as it was", &format!("run {id} in dyno.db")];
+        has(&printed, &told);
         let shown = lab.dyno("show").success();
         assert_eq!(shown.stdout, printed.stdout, "{target}");
         let first: Value =
             serde_json::from_str(&fs::read_to_string(lab.path("first.json")).unwrap()).unwrap();
         assert_eq!(lab.json(&format!("show {id} --json")), first, "{target}");
         assert_eq!(first["schema_version"], 2, "{target}");
+        assert_eq!(first["note"], "as it was", "{target}");
         assert_eq!(first["verdict"], worst(&first), "{first:#}");
         let name = first["recorded"]["name"].as_str().unwrap();
         let by_name = lab.dyno(&format!("show {name}")).success();
@@ -96,6 +100,13 @@ fn a_list_holds_the_runs_that_are_asked_for() {
     assert_eq!(ids("--note after"), [2]);
     assert_eq!(ids("--note change"), [1, 2]);
     assert_eq!(ids("--workload read_only"), [3]);
+    // The limit counts runs that the other filters let through.
+    assert_eq!(ids("--workload POINT --limit 1"), [2]);
+    assert_eq!(ids("--state completed"), [1, 2, 3]);
+    assert!(ids("--state unfinished").is_empty());
+    let all = "--workload point --target small.db --state completed --since 1h --note after";
+    assert_eq!(ids(all), [2]);
+    assert!(ids(&format!("{all} --verdict refused")).is_empty());
     assert_eq!(ids("--target small.db"), [1, 2]);
     assert_eq!(ids("--target postgres"), [3]);
     assert_eq!(ids("--verdict refused"), [3]);
@@ -111,6 +122,10 @@ fn a_list_holds_the_runs_that_are_asked_for() {
         ("--verdict good", "none of valid, doubtful, refused"),
         ("--since yesterday", "--since: 'yesterday'"),
         ("--limit some", "--limit"),
+        (
+            "--state ready",
+            "none of running, unfinished, completed, interrupted, failed, imported",
+        ),
     ] {
         has(
             &lab.dyno(&format!("list runs {filter}")).failure(2),

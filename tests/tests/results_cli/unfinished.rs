@@ -41,6 +41,10 @@ fn a_killed_run_keeps_its_intervals() {
     let listed = lab.dyno("list runs").success();
     has(&listed, &["1", "oltp_point_select", "unfinished"]);
     assert_eq!(lab.json("list runs --json")[0]["state"], "unfinished");
+    for (state, runs) in [("unfinished", 1), ("running", 0), ("completed", 0)] {
+        let lines = lab.json(&format!("list runs --json --state {state}"));
+        assert_eq!(lines.as_array().unwrap().len(), runs, "{state}: {lines:#}");
+    }
     let shown = lab.dyno("show").success();
     has(
         &shown,

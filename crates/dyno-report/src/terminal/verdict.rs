@@ -105,8 +105,11 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// Where the run is kept, for the commands that come after.
+/// The user's words about the run, and where it is kept for the commands that come after.
 pub(super) fn kept(run: &RunSummary, page: &mut Page) {
+    if !run.note.is_empty() {
+        page.row("note", Ink::Plain, &run.note);
+    }
     if let Some(kept) = &run.recorded {
         page.row(
             "recorded",

@@ -31,6 +31,16 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// All of them, in the order of a run's life.
+    pub const ALL: [Self; 6] = [
+        Self::Running,
+        Self::Unfinished,
+        Self::Completed,
+        Self::Interrupted,
+        Self::Failed,
+        Self::Imported,
+    ];
+
     /// In one word, for a reader.
     pub fn word(self) -> &'static str {
         match self {
@@ -47,7 +57,7 @@ impl Stage {
 /// Which runs to list; what is `None` or empty does not matter.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// The workload's name, whole.
+    /// A part of the workload's name; case does not matter.
     pub workload: Option<String>,
     /// A part of the target's URL or of the server's product and version; case does not matter.
     pub target: Option<String>,
@@ -252,7 +262,10 @@ fn conditions(filter: &Filter) -> (String, Vec<Value>) {
         conditions.push(condition.replace('?', &format!("?{}", values.len())));
     };
     if let Some(workload) = &filter.workload {
-        and("workload = ?", workload.clone().into());
+        and(
+            "instr(lower(workload), lower(?)) > 0",
+            workload.clone().into(),
+        );
     }
     if let Some(target) = &filter.target {
         and(

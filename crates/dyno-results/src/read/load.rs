@@ -120,6 +120,7 @@ impl Results {
             summary.verdict = run.verdict;
             summary.findings.clone_from(&run.findings);
             summary.not_observed.clone_from(&run.not_observed);
+            summary.note.clone_from(&run.head.note);
             summary.recorded = Some(Recorded {
                 file: self.path.display().to_string(),
                 id,

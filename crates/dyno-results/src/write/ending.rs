@@ -104,6 +104,7 @@ fn stripped(summary: &RunSummary) -> RunSummary {
         verdict: None,
         findings: Vec::new(),
         not_observed: Vec::new(),
+        note: String::new(),
         recorded: None,
         intervals: Vec::new(),
         ..summary.clone()

@@ -164,6 +164,7 @@ pub fn summary() -> RunSummary {
             source: "server.cpu".to_owned(),
         }],
         not_observed: Vec::new(),
+        note: String::new(),
         recorded: None,
         intervals: vec![interval(1)],
     }

@@ -22,10 +22,7 @@ const LIMIT: u64 = 50;
 /// A filter without sense, a file that is no results file.
 pub fn main(parsed: &Parsed) -> Result<u8> {
     let path = kept::required(parsed)?;
-    let mut lines = Results::open_read(&path)?.runs(&filter(parsed)?)?;
-    if let Some(workload) = parsed.value("workload") {
-        lines.retain(|line| line.workload.contains(workload));
-    }
+    let lines = Results::open_read(&path)?.runs(&filter(parsed)?)?;
     if parsed.has("json") {
         let lines: Vec<_> = lines.iter().map(as_json).collect();
         console::out(&(serde_json::to_string_pretty(&lines)? + "\n"));
@@ -58,6 +55,7 @@ fn filter(parsed: &Parsed) -> Result<Filter> {
             )));
         }
     };
+    let stage = parsed.value("state").map(stage).transpose()?;
     let since_unix_s = match parsed.value("since") {
         None => None,
         Some(text) => {
@@ -68,12 +66,22 @@ fn filter(parsed: &Parsed) -> Result<Filter> {
     };
     let limit = count(parsed, "limit", LIMIT)?;
     Ok(Filter {
+        workload: text("workload"),
         target: text("target"),
         note: text("note"),
         verdict,
+        stage,
         since_unix_s,
         limit: (limit > 0).then_some(limit as usize),
         ..Filter::default()
+    })
+}
+
+fn stage(word: &str) -> Result<Stage> {
+    let known = Stage::ALL.into_iter().find(|stage| stage.word() == word);
+    known.ok_or_else(|| {
+        let words = Stage::ALL.map(Stage::word).join(", ");
+        usage(format!("--state: '{word}' is none of {words}"))
     })
 }
 

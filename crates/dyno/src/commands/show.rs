@@ -74,6 +74,7 @@ pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     summary.findings.clone_from(&record.findings);
     summary.not_observed.clone_from(&record.not_observed);
     summary.verdict = record.verdict;
+    summary.note.clone_from(&record.head.note);
     summary.recorded = Some(Recorded {
         file: file.to_owned(),
         id: record.id,

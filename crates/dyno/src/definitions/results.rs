@@ -81,6 +81,13 @@ pub const LIST: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "state",
+        Some("WORD"),
+        "runs that are running, unfinished (their process died), completed, interrupted, failed \
+         or imported",
+    ),
+    opt(
+        GROUP,
         "since",
         Some("TIME"),
         "runs begun within so long, e.g. 7d, 12h",

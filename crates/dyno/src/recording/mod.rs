@@ -241,6 +241,7 @@ fn judge(
     summary.findings = findings;
     summary.costs = dyno_verdict::costs(record);
     summary.not_observed = record.not_observed.clone();
+    summary.note.clone_from(&record.head.note);
     Ok(())
 }
 

@@ -161,6 +161,7 @@ pub(super) fn summary(
         findings: vec![],
         costs: vec![],
         not_observed: vec![],
+        note: String::new(),
         recorded: None,
         intervals: vec![],
     }
