@@ -22,8 +22,8 @@ use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 const SEARCH: u64 = 10;
 /// How long after they began workers have settled on CPUs, in samples.
 const SETTLED: u64 = 2;
-/// How long the database's state at the end is waited for.
-const END_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a database that is silent is waited for at the end.
+const END_PATIENCE: Duration = Duration::from_secs(1);
 /// A last sample tells nothing when it follows the one before by less than this share of a period.
 const PERIOD_SHARE_MIN: u64 = 4;
 
@@ -80,8 +80,8 @@ impl Observers {
         let _ = self.commands.send(Command::Watch(workers));
     }
 
-    /// Takes a last sample and the state at the end, and ends. Blocks for a few seconds at most,
-    /// and that only when the server does not answer.
+    /// Takes a last sample and the state at the end, and ends. A server that does not answer is
+    /// waited for no longer than a second, one that answers slowly for a few.
     pub fn stop(mut self) -> Cost {
         let (reply, cost) = sync_channel(1);
         let _ = self.commands.send(Command::Stop(reply));
@@ -351,11 +351,13 @@ impl Observer {
             .as_ref()
             .map(|watch| Arc::clone(&watch.shared));
         if let Some(watch) = self.database.take()
-            && !watch.stop(END_PATIENCE)
+            && !watch.stop(END_PATIENCE, &sink)
         {
             let seconds = END_PATIENCE.as_secs();
             let why = format!("the database did not answer within {seconds} s of the run's end");
             sink.gap("settings.end", why);
+            // Its thread waits on, for as long as one answer may take.
+            sink.close();
         }
         let database_ns = shared.map_or(0, |shared| shared.cpu_ns());
         Cost {

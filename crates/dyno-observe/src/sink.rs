@@ -1,8 +1,8 @@
 //! From readings to observations: series, their rates, and the queue to the consumer.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::clock::Nanos;
 use dyno_core::record::{EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
@@ -12,30 +12,49 @@ use crate::Observation;
 /// The way to the consumer, shared by the observers' threads. It never blocks.
 #[derive(Clone)]
 pub(crate) struct Sink {
-    sender: SyncSender<Observation>,
+    /// `None` once it was closed. Locked some times a second, and never for long.
+    sender: Arc<Mutex<Option<SyncSender<Observation>>>>,
     next_id: Arc<AtomicU32>,
+    taken: Arc<AtomicU64>,
     missed: Arc<AtomicU64>,
 }
 
 impl Sink {
     pub(crate) fn new(sender: SyncSender<Observation>) -> Self {
         Self {
-            sender,
+            sender: Arc::new(Mutex::new(Some(sender))),
             next_id: Arc::default(),
+            taken: Arc::default(),
             missed: Arc::default(),
         }
     }
 
     /// Whether it was taken. A consumer that is gone has no use for it, so that is not counted.
     pub(crate) fn send(&self, observation: Observation) -> bool {
-        match self.sender.try_send(observation) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_)) => {
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        match sender.as_ref().map(|sender| sender.try_send(observation)) {
+            Some(Ok(())) => {
+                self.taken.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Some(Err(TrySendError::Full(_))) => {
                 self.missed(1);
                 false
             }
-            Err(TrySendError::Disconnected(_)) => false,
+            Some(Err(TrySendError::Disconnected(_))) | None => false,
         }
+    }
+
+    /// The consumer gets what was sent so far and then its end, although a thread that still waits
+    /// for a server has a copy of this.
+    pub(crate) fn close(&self) {
+        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        *sender = None;
+    }
+
+    /// How many observations were taken, by all threads.
+    pub(crate) fn taken_so_far(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 
     pub(crate) fn missed(&self, count: u64) {

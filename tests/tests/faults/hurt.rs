@@ -56,7 +56,6 @@ fn errors(result: &serde_json::Value) -> u64 {
 fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
     for kind in Kind::ALL {
         let (private, url) = prepared(kind);
-        // An observer waits for its last answer for some seconds more.
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 --observe off");
         let (result, seconds) = hurt(&format!("{line} -t 3s --warmup 0"), 0, || private.suspend());
@@ -95,6 +94,34 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         );
         private.resume();
         dyno(&format!("{line} --events 9 --warmup 0")).success();
+    }
+}
+
+#[test]
+fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
+    for kind in Kind::ALL {
+        let (private, url) = prepared(kind);
+        let line = format!(
+            "run oltp_point_select --target {url} --table-size 100 -c 4 -t 600s --warmup 0 \
+             --calibrate never --results none --json -q"
+        );
+        let running = Running::start(&mut command(&line));
+        thread::sleep(Duration::from_secs(3));
+        private.suspend();
+        // The observers ask once a second: now a question is under way, and its answer has time.
+        thread::sleep(Duration::from_millis(1500));
+        let stopped = Clock.now();
+        running.signal(libc::SIGINT);
+        let result = json(&sound(running.finish(LIMIT)).success());
+        let seconds = (Clock.now() - stopped) as f64 / 1e9;
+        // The grace and the observer's patience are a second each.
+        assert!(seconds < 2.0 + SLACK_S, "{kind}: {seconds} s");
+        assert_eq!(result["end"]["how"], "interrupted", "{kind}: {result}");
+        let gaps = result["not_observed"].as_array().unwrap();
+        let settings = gaps.iter().find(|gap| gap["what"] == "settings.end");
+        let why = settings.unwrap_or_else(|| panic!("{kind}: {gaps:#?}"))["why"].to_string();
+        assert!(why.contains("did not answer within 1 s"), "{kind}: {why}");
+        private.resume();
     }
 }
 

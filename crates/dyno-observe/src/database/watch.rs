@@ -24,6 +24,9 @@ use crate::sink::{Gauge, Recorder, Sink, fact};
 /// A server whose start moves by more than this between two connections is another one.
 const RESTART_S_MIN: f64 = 3.0;
 
+/// So often the patience at the end begins anew.
+const END_SPANS_MAX: u32 = 5;
+
 /// What the two threads know of each other.
 #[derive(Default)]
 pub(crate) struct Shared {
@@ -64,18 +67,29 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Has it tell the state at the end; false when it did not come to that in time. A thread that
+    /// Has it tell the state at the end; false when it did not come to that in time. It has
+    /// another `patience` whenever it told something within the last, `END_SPANS_MAX` in all: many
+    /// settings of a busy server take longer than the silence of one that hangs. A thread that
     /// still waits for the server then is left to itself.
-    pub(crate) fn stop(mut self, patience: Duration) -> bool {
+    pub(crate) fn stop(mut self, patience: Duration, sink: &Sink) -> bool {
         let _ = self.stop.send(());
-        match self.ended.recv_timeout(patience) {
-            Err(RecvTimeoutError::Timeout) => false,
-            // It ended, one way or another.
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => {
-                let joined = self.thread.take().map(JoinHandle::join);
-                joined.is_none_or(|result| result.is_ok())
+        let mut told = sink.taken_so_far();
+        for _ in 0..END_SPANS_MAX {
+            match self.ended.recv_timeout(patience) {
+                Err(RecvTimeoutError::Timeout) => {
+                    let before = std::mem::replace(&mut told, sink.taken_so_far());
+                    if before == told {
+                        return false;
+                    }
+                }
+                // It ended, one way or another.
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                    let joined = self.thread.take().map(JoinHandle::join);
+                    return joined.is_none_or(|result| result.is_ok());
+                }
             }
         }
+        false
     }
 }
 

@@ -76,8 +76,8 @@ fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
         let began = Clock.now();
         seen.stop();
         let seconds = (Clock.now() - began) as f64 / 1e9;
-        // Three seconds of patience, and what a busy machine takes.
-        assert!(seconds < 15.0, "{kind}: {seconds} s");
+        // A second of patience, and what a busy machine takes; an answer has longer.
+        assert!(seconds < 8.0, "{kind}: {seconds} s");
         assert!(
             seen.gaps.contains_key("settings.end"),
             "{kind}: {}",

@@ -69,10 +69,10 @@ impl Seen {
         }
     }
 
-    /// Stops them and takes what is left.
+    /// Stops them and takes what is left, to the end.
     pub fn stop(&mut self) -> Cost {
         let cost = self.observers.take().unwrap().stop();
-        while let Ok(observation) = self.observations.try_recv() {
+        while let Ok(observation) = self.observations.recv() {
             self.take(observation);
         }
         cost
