@@ -7,6 +7,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::record::{EventKind, RunRecord};
 
 use crate::check::{Check, Made, Threshold, doubted};
+use crate::context::Keeping;
 use crate::text;
 use crate::view::View;
 
@@ -35,6 +36,14 @@ pub(crate) const CHECKS: &[Check] = &[
                more, or if {1} % of the samples or more are missing; needs {2} s.",
         thresholds: &[LATE, MISSING, LENGTH],
         make: observers,
+    },
+    Check {
+        number: 52,
+        name: "record",
+        title: "Whether all that was recorded was kept",
+        rule: "Doubt if a part of the record was lost on its way into the results file.",
+        thresholds: &[],
+        make: record,
     },
     Check {
         number: 53,
@@ -145,6 +154,18 @@ fn observers(view: &View) -> Made {
     .with("failures", failures.len() as f64, "count")
     .with_some("latest sample", late, "ms")
     .with_some("missing samples", missing, "percent")
+}
+
+fn record(view: &View) -> Made {
+    match &view.context.keeping {
+        None => Made::not_checked("The run was not written into a results file as it went on."),
+        Some(Keeping::Whole) => Made::pass("All that was recorded is in the results file."),
+        Some(Keeping::Lost(what)) => Made::doubt(
+            format!("The record is incomplete: {}.", what.trim_end_matches('.')),
+            "Rates, latencies and errors were counted in memory and are whole. What was observed \
+             beside them may end early, and other findings with it.",
+        ),
+    }
 }
 
 fn within(view: &View, points: &[(f64, f64)]) -> Vec<f64> {

@@ -15,6 +15,17 @@ pub struct Context {
     /// What a search for the target's password in the run's texts found; `None` where none was
     /// made.
     pub secret_scan: Option<SecretScan>,
+    /// What became of the record while it was written down; `None` where it was written nowhere.
+    pub keeping: Option<Keeping>,
+}
+
+/// What became of a record while it was written into a results file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// All of it was written.
+    Whole,
+    /// A part of it was not: which and why, as the beginning of a sentence.
+    Lost(String),
 }
 
 /// The same script on the same host against a target that answers at once.

@@ -29,7 +29,7 @@ pub use compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Difference, Metric, RunLabel,
     RunToRun, Side, compare,
 };
-pub use context::{Calibration, Claim, Context, RequestedSetting, RowCount, SecretScan};
+pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::costs;
 pub use registry::checks;
 pub use waive::{UnknownCheck, waive};

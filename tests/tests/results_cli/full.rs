@@ -81,8 +81,51 @@ fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
     // The run has gone on to its end.
     assert!(printed.contains("measured      5 s"), "{printed}");
     assert!(printed.contains("transactions"), "{printed}");
+    // It is judged, and the verdict says why there is less to judge.
+    let told = crate::common::flat(printed);
+    for text in [
+        "verdict ? doubtful",
+        "record: The record is incomplete",
+        "no space left",
+    ] {
+        assert!(told.contains(text), "no '{text}' in {printed}");
+    }
     // What was written before is there.
     assert!(listed.contains("\"unfinished\""), "{listed}");
     assert!(shown.contains("oltp_point_select"), "{shown}");
     assert!(shown.contains("transactions"), "{shown}");
+}
+
+#[test]
+fn a_disk_that_has_space_again_at_the_end_keeps_the_verdict() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let run = format!(
+        "run oltp_point_select {target} {SHORT} -t 6s --interval 100ms -q --results disk/dyno.db"
+    );
+    let output = on_small_disk(
+        &lab,
+        "4m",
+        &format!(
+            "(sleep 2; cat /dev/zero > disk/fill 2>/dev/null; sleep 1.5; rm disk/fill) &\n\
+             dyno {run} || exit $?\n\
+             wait\n\
+             dyno show --findings --results disk/dyno.db"
+        ),
+    )
+    .success();
+    has(
+        &output,
+        &[
+            "measured 6 s",
+            "All that was recorded is in the results file.",
+        ],
+    );
+    assert!(!output.stdout.contains("incomplete"), "{}", output.stdout);
+    assert_eq!(
+        output.stdout.matches("  verdict").count(),
+        2,
+        "{}",
+        output.stdout
+    );
 }

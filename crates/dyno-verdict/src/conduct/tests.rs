@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::record::{Event, EventKind};
 
-use crate::context::{Context, SecretScan};
+use crate::context::{Context, Keeping, SecretScan};
 use crate::samples::{self, drop_series, fact, series, setting};
 use crate::tests::{expect, expect_with, made};
 
@@ -45,6 +45,19 @@ fn observers_that_fail_are_noticed() {
         }
     });
     expect("observers", NotChecked, |run| run.series.clear());
+}
+
+#[test]
+fn a_record_with_a_gap_is_noticed() {
+    expect("record", NotChecked, |_| {});
+    expect_with("record", Pass, |_, context| {
+        context.keeping = Some(Keeping::Whole);
+    });
+    let found = expect_with("record", Doubt, |_, context| {
+        let full = "there is no space left on disk/dyno.db".to_owned();
+        context.keeping = Some(Keeping::Lost(full));
+    });
+    assert!(found.evidence.contains("no space left"), "{found:?}");
 }
 
 #[test]

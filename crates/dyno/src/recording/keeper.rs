@@ -10,7 +10,7 @@ use dyno_core::record::{
     SeriesKind, SessionShare, Setting, Span,
 };
 use dyno_core::summary::{IntervalSummary, RunSummary};
-use dyno_results::{Feed, Recorder, Results, Scope, SeriesId};
+use dyno_results::{Feed, Recorder, Results, ResultsError, Scope, SeriesId};
 
 /// The operation that every script has.
 const EVENT: &str = "event";
@@ -29,7 +29,7 @@ pub fn try_file(path: &Path) -> Result<()> {
 /// Takes records from several threads.
 pub enum Keeper {
     /// Into a results file.
-    File(Recorder, Feed),
+    File(Recorder, Feed, Box<RunHead>),
     /// For the verdict of this run alone.
     Memory(Box<Mutex<RunRecord>>),
 }
@@ -43,10 +43,12 @@ pub enum Handle {
 
 /// A run that has ended, as it was recorded.
 pub struct Kept {
-    /// The record, whole.
+    /// The record; whole, unless something was lost.
     pub record: RunRecord,
     /// What of it was lost on the way to the file.
     pub lost: Option<String>,
+    /// Why the file does not hold the run's end, if it does not.
+    pub unfinished: Option<ResultsError>,
 }
 
 impl Keeper {
@@ -60,12 +62,12 @@ impl Keeper {
         };
         let recorder = Recorder::start(path, head).context(NOT_BEGUN)?;
         let feed = recorder.feed();
-        Ok(Self::File(recorder, feed))
+        Ok(Self::File(recorder, feed, Box::new(head.clone())))
     }
 
     /// The measurement begins, seconds since the Unix epoch.
     pub fn started(&self, unix_s: f64) {
-        if let Self::File(_, feed) = self {
+        if let Self::File(_, feed, _) = self {
             feed.started(unix_s);
         }
     }
@@ -73,7 +75,7 @@ impl Keeper {
     /// An interval.
     pub fn interval(&self, summary: &IntervalSummary, latencies: &Latencies) {
         match self {
-            Self::File(_, feed) => feed.interval(summary, &[(EVENT, latencies)]),
+            Self::File(_, feed, _) => feed.interval(summary, &[(EVENT, latencies)]),
             Self::Memory(memory) => lock(memory).intervals.push(summary.clone()),
         }
     }
@@ -81,7 +83,7 @@ impl Keeper {
     /// A new series.
     pub fn series(&self, key: SeriesKey, kind: SeriesKind) -> Handle {
         match self {
-            Self::File(_, feed) => Handle::File(feed.series(&key, kind)),
+            Self::File(_, feed, _) => Handle::File(feed.series(&key, kind)),
             Self::Memory(memory) => {
                 let mut record = lock(memory);
                 let points = Vec::new();
@@ -94,7 +96,7 @@ impl Keeper {
     /// Values of one moment.
     pub fn samples(&self, at_s: f64, values: &[(Handle, f64)]) {
         match self {
-            Self::File(_, feed) => {
+            Self::File(_, feed, _) => {
                 let values: Vec<_> = values
                     .iter()
                     .filter_map(|(handle, value)| match handle {
@@ -120,7 +122,7 @@ impl Keeper {
     /// Facts. One of the same name replaces an earlier one.
     pub fn facts(&self, facts: Vec<Fact>) {
         match self {
-            Self::File(_, feed) => feed.facts(facts),
+            Self::File(_, feed, _) => feed.facts(facts),
             Self::Memory(memory) => {
                 let mut record = lock(memory);
                 for fact in facts {
@@ -134,7 +136,7 @@ impl Keeper {
     /// Settings of the server, by name.
     pub fn settings(&self, values: Vec<(String, String)>, at_end: bool) {
         match self {
-            Self::File(_, feed) => feed.settings(values, at_end),
+            Self::File(_, feed, _) => feed.settings(values, at_end),
             Self::Memory(memory) => {
                 let mut record = lock(memory);
                 for (name, value) in values {
@@ -147,7 +149,7 @@ impl Keeper {
     /// What happened.
     pub fn event(&self, event: Event) {
         match self {
-            Self::File(_, feed) => feed.event(event),
+            Self::File(_, feed, _) => feed.event(event),
             Self::Memory(memory) => lock(memory).events.push(event),
         }
     }
@@ -155,52 +157,72 @@ impl Keeper {
     /// What could not be observed.
     pub fn not_observed(&self, gap: NotObserved) {
         match self {
-            Self::File(_, feed) => feed.not_observed(gap),
+            Self::File(_, feed, _) => feed.not_observed(gap),
             Self::Memory(memory) => lock(memory).not_observed.push(gap),
         }
     }
 
     /// The run has ended. What comes back was read from where it was kept, so that the verdict is
-    /// of what others will see.
-    ///
-    /// # Errors
-    /// The record cannot be read back.
+    /// of what others will see. Where the file did not take the end, it is what the file has of
+    /// the run, completed by what is known here.
     pub fn finish(
         self,
         summary: &RunSummary,
         state: RunState,
         total: &Latencies,
         sessions: &[SessionShare],
-    ) -> Result<Kept> {
-        match self {
-            Self::File(recorder, _) => {
-                let receipt = recorder.finish(summary, state, &[(EVENT, total)], sessions)?;
-                let results = Results::open_read(&receipt.path)?;
-                let record = results.load(receipt.run_id, &Scope::whole())?;
-                let lost = receipt.warning();
-                Ok(Kept { record, lost })
-            }
-            Self::Memory(memory) => {
-                let mut record = memory.into_inner().unwrap_or_else(PoisonError::into_inner);
-                record.state = state;
-                record.summary = Some(summary.clone());
-                record.sessions = sessions.to_vec();
-                record.operations = vec![Operation {
+    ) -> Kept {
+        let complete = |mut record: RunRecord| {
+            record.state = state;
+            record.intervals.clone_from(&summary.intervals);
+            record.summary = Some(summary.clone());
+            record.sessions = sessions.to_vec();
+            let total = Some(whole(total, summary.elapsed_s));
+            match record.operations.first_mut() {
+                Some(event) => event.total = total,
+                None => record.operations.push(Operation {
                     name: EVENT.to_owned(),
                     spans: Vec::new(),
-                    total: Some(whole(total, summary.elapsed_s)),
-                }];
-                for series in &mut record.series {
-                    series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                    total,
+                }),
+            }
+            for series in &mut record.series {
+                series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            record
+        };
+        match self {
+            Self::File(recorder, _, head) => {
+                let (path, id) = (recorder.path().to_owned(), recorder.run_id());
+                let load = || Results::open_read(&path)?.load(id, &Scope::whole());
+                let ended = recorder.finish(summary, state, &[(EVENT, total)], sessions);
+                match ended.and_then(|receipt| Ok((receipt, load()?))) {
+                    Ok((receipt, record)) => Kept {
+                        record,
+                        lost: receipt.warning(),
+                        unfinished: None,
+                    },
+                    Err(error) => Kept {
+                        record: complete(load().unwrap_or_else(|_| empty(&head))),
+                        lost: Some(error.to_string()),
+                        unfinished: Some(error),
+                    },
                 }
-                Ok(Kept { record, lost: None })
+            }
+            Self::Memory(memory) => {
+                let record = memory.into_inner().unwrap_or_else(PoisonError::into_inner);
+                Kept {
+                    record: complete(record),
+                    lost: None,
+                    unfinished: None,
+                }
             }
         }
     }
 
     /// The run ended before there was anything to sum up.
     pub fn abandon(self, why: &str) {
-        if let Self::File(recorder, _) = self {
+        if let Self::File(recorder, ..) = self {
             // The error that ended the run is the one to tell.
             let _ = recorder.abandon(why);
         }

@@ -23,7 +23,7 @@ use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::RunOutcome;
 use dyno_observe::{Config, Cost, Observers};
 use dyno_results::Results;
-use dyno_verdict::Context;
+use dyno_verdict::{Context, Keeping};
 
 pub use head::civil;
 pub use keeper::try_file;
@@ -108,7 +108,8 @@ impl Recording {
     /// The run has ended: completes the record, judges it, and says in the summary what came of it.
     ///
     /// # Errors
-    /// The record cannot be completed or read back. The summary stays as it was.
+    /// The record could not be completed, or the verdict not be kept. The summary is judged all
+    /// the same.
     pub fn finish(mut self, summary: &mut RunSummary, outcome: &RunOutcome) -> Result<()> {
         if let Some(cost) = self.still() {
             self.tell(&cost, summary.measured_s);
@@ -121,13 +122,18 @@ impl Recording {
             RunEnd::Failed(_) => RunState::Failed,
         };
         let shares = shares(outcome);
-        let kept = keeper.finish(summary, state, &outcome.totals.latencies, &shares)?;
-        if let Some(lost) = &kept.lost {
-            console::note(&format!("warning: {lost}"));
-        }
+        let kept = keeper.finish(summary, state, &outcome.totals.latencies, &shares);
         let mut record = kept.record;
+        self.context.keeping = match (&self.wanted.file, kept.lost) {
+            (None, _) => None,
+            (Some(_), None) => Some(Keeping::Whole),
+            (Some(_), Some(lost)) => Some(Keeping::Lost(lost)),
+        };
         self.context.secret_scan = context::scan(&record, self.password.as_ref());
         judge(&mut record, &self.context, &self.wanted, summary)?;
+        if let Some(error) = kept.unfinished {
+            return Err(error.into());
+        }
         if let Some(file) = &self.wanted.file {
             summary.recorded = Some(Recorded {
                 file: file.display().to_string(),
