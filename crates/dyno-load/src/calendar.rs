@@ -26,6 +26,8 @@ pub(crate) struct Schedule {
     pub(crate) interval_ns: Nanos,
     /// How many sessions there are.
     pub(crate) sessions: u32,
+    /// So many arrivals are to be measured, and not those of a time.
+    pub(crate) counts: bool,
 }
 
 impl Schedule {
@@ -42,6 +44,7 @@ impl Schedule {
             grace_ns: nanos(drive.grace),
             interval_ns: nanos(drive.interval).max(1),
             sessions: drive.sessions,
+            counts: drive.events.is_some(),
         }
     }
 
@@ -133,10 +136,19 @@ impl Calendar {
         self.next
     }
 
-    /// Whether an event or arrival of this instant is measured.
+    /// Whether an event that begins at this instant is measured.
     #[inline]
     pub(crate) fn measures(&self, at: Nanos) -> bool {
         at >= self.schedule.measured
+    }
+
+    /// Whether the event of an arrival is measured that was due then and begins now. What waits in
+    /// a queue when the measurement begins is served within it, and is the target's work like any
+    /// other. Only where arrivals are counted must it be the due ones, so that their number is
+    /// exact.
+    #[inline]
+    pub(crate) fn measures_arrival(&self, due: Nanos, at: Nanos) -> bool {
+        self.measures(if self.schedule.counts { due } else { at })
     }
 
     /// When new events stopped, if they have.
@@ -252,6 +264,7 @@ mod tests {
             grace_ns: 50,
             interval_ns: 10,
             sessions: 4,
+            counts: false,
         }
     }
 

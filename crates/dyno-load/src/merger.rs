@@ -183,6 +183,7 @@ mod tests {
             grace_ns: 100,
             interval_ns: 100,
             sessions: 4,
+            counts: false,
         }
     }
 

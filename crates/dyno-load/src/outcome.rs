@@ -8,8 +8,9 @@ use thiserror::Error;
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Debug)]
 pub struct RunOutcome {
-    /// Everything measured: events that began (open loop: were due) after the warm-up and ended
-    /// before the grace was over. Complete, whatever the observer saw in time.
+    /// Everything measured: events that began after the warm-up (in an open loop with a number of
+    /// events: were due then) and ended before the grace was over. Complete, whatever the observer
+    /// saw in time.
     pub totals: Interval,
     /// What of `totals` was recorded after the deadline or the early end. Rates are over
     /// `totals - in_grace`.

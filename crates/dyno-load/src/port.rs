@@ -292,7 +292,7 @@ impl State {
         let measured = self
             .calendar
             .as_ref()
-            .is_some_and(|c| c.measures(scheduled));
+            .is_some_and(|c| c.measures_arrival(scheduled, at));
         let record = &mut self.sessions[session];
         record.claimed = false;
         self.begun += 1;
