@@ -94,6 +94,76 @@ pub fn verdict(findings: &[Finding]) -> Verdict {
     }
 }
 
+/// Findings counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// All of them.
+    pub all: usize,
+    /// Passed.
+    pub passed: usize,
+    /// Doubts that were not waived.
+    pub doubts: usize,
+    /// Refusals that were not waived.
+    pub refusals: usize,
+    /// Doubts and refusals that were waived.
+    pub waived: usize,
+}
+
+/// From one check made in so many on, a verdict rests on more than a handful of them.
+const MADE_SHARE_MIN: usize = 4;
+
+impl Tally {
+    /// Of these findings.
+    pub fn of(findings: &[Finding]) -> Self {
+        let mut tally = Self {
+            all: findings.len(),
+            ..Self::default()
+        };
+        for finding in findings {
+            let count = match (finding.outcome, &finding.waived) {
+                (Outcome::NotChecked, _) => continue,
+                (Outcome::Pass, _) => &mut tally.passed,
+                (_, Some(_)) => &mut tally.waived,
+                (Outcome::Doubt, None) => &mut tally.doubts,
+                (Outcome::Refuse, None) => &mut tally.refusals,
+            };
+            *count += 1;
+        }
+        tally
+    }
+
+    /// How many checks could be made.
+    pub fn made(&self) -> usize {
+        self.passed + self.doubts + self.refusals + self.waived
+    }
+
+    /// Whether so few checks could be made that none against the run says little for it.
+    pub fn is_thin(&self) -> bool {
+        self.made() * MADE_SHARE_MIN < self.all
+    }
+
+    /// `31 of 55 checks made: 1 refusal, 2 doubts, 27 passed, 1 waived`.
+    pub fn words(&self) -> String {
+        if self.all == 0 {
+            return "no checks were made".to_owned();
+        }
+        let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let parts = [
+            (self.refusals, plural(self.refusals, "refusal")),
+            (self.doubts, plural(self.doubts, "doubt")),
+            (self.passed, format!("{} passed", self.passed)),
+            (self.waived, format!("{} waived", self.waived)),
+        ];
+        let told = parts.into_iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(_, text)| text).collect();
+        let made = format!("{} of {} made", self.made(), plural(self.all, "check"));
+        match told.is_empty() {
+            true => made,
+            false => format!("{made}: {}", told.join(", ")),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +179,26 @@ mod tests {
             advice: String::new(),
             waived: waived.map(str::to_owned),
         }
+    }
+
+    #[test]
+    fn a_tally_tells_how_much_a_verdict_rests_on() {
+        use Outcome::{Doubt, NotChecked, Pass, Refuse};
+        let mut findings = vec![
+            finding(Refuse, None),
+            finding(Doubt, Some("known")),
+            finding(Pass, None),
+            finding(NotChecked, None),
+        ];
+        let tally = Tally::of(&findings);
+        assert_eq!(
+            tally.words(),
+            "3 of 4 checks made: 1 refusal, 1 passed, 1 waived"
+        );
+        assert!(!tally.is_thin());
+        findings.extend(std::iter::repeat_n(finding(NotChecked, None), 9));
+        assert!(Tally::of(&findings).is_thin());
+        assert_eq!(Tally::of(&[]).words(), "no checks were made");
     }
 
     #[test]

@@ -59,8 +59,8 @@ pub struct RunHead {
     pub profile: Profile,
     /// `dyno 0.1.0`.
     pub tool: String,
-    /// When the process began to prepare the run, seconds since the Unix epoch. The start of the
-    /// measurement is in the summary.
+    /// When the process began to prepare the run, or when its log was imported, seconds since the
+    /// Unix epoch. The start of the measurement is in the summary.
     pub created_unix_s: f64,
     /// The command line, without secrets.
     pub argv: Vec<String>,

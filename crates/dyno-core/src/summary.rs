@@ -19,18 +19,19 @@ pub struct RunSummary {
     pub schema_version: u32,
     /// `dyno 0.1.0`.
     pub tool: String,
-    /// Start of the measurement, seconds since the Unix epoch.
-    pub started_unix_s: f64,
+    /// Start of the measurement, seconds since the Unix epoch; `None` where an imported log does
+    /// not tell it.
+    pub started_unix_s: Option<f64>,
     /// How it ended.
     pub end: RunEnd,
     /// What ran.
     pub workload: WorkloadSummary,
     /// On what.
     pub target: TargetSummary,
-    /// How it was driven.
-    pub drive: Drive,
-    /// The default distribution and its shape.
-    pub rand: RandPlan,
+    /// How it was driven; `None` where an imported log does not tell.
+    pub drive: Option<Drive>,
+    /// The default distribution and its shape; `None` where an imported log does not tell.
+    pub rand: Option<RandPlan>,
     /// The length of the measurement, without warm-up and grace.
     pub measured_s: f64,
     /// From the start of the measurement to the last event that counts.
@@ -51,12 +52,12 @@ pub struct RunSummary {
     pub events_unfinished: u64,
     /// Errors by code, ignored or not.
     pub errors: ErrorsByCode,
-    /// Spread over sessions.
-    pub fairness: Fairness,
+    /// Spread over sessions; `None` where it is not known.
+    pub fairness: Option<Fairness>,
     /// Statements per endpoint.
     pub endpoints: Vec<EndpointSummary>,
-    /// What the load generator itself used.
-    pub client: ClientCost,
+    /// What the load generator itself used; `None` where it is not known.
+    pub client: Option<ClientCost>,
     /// What limits the figure, as far as it can be seen; whole sentences.
     pub limits: Vec<String>,
     /// What the reader should know before believing the figure; whole sentences.
@@ -159,8 +160,8 @@ pub struct LatencySummary {
     pub max_ms: f64,
     /// Exact.
     pub sum_ms: f64,
-    /// Standard deviation, from the histogram.
-    pub stddev_ms: f64,
+    /// Standard deviation, from the histogram; `None` without one.
+    pub stddev_ms: Option<f64>,
     /// Those asked for.
     pub percentiles: Vec<Percentile>,
     /// The distribution in logarithmic buckets, lowest first, without empty ends.
@@ -200,8 +201,9 @@ pub struct OpenLoopSummary {
     pub backlog: u64,
     /// The longest backlog seen at the end of an interval.
     pub backlog_max: u64,
-    /// How late events began although a session was free: the generator's own lag.
-    pub pacing_lag: LatencySummary,
+    /// How late events began although a session was free: the generator's own lag; `None` where it
+    /// is not known.
+    pub pacing_lag: Option<LatencySummary>,
 }
 
 /// Spread over sessions.

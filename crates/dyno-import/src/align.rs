@@ -96,7 +96,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
         }
     } else if !logs.is_empty() {
         let text = "no sample of the host's logs falls into the run: if their times are local and \
-                    the run's are not, say how far local time is ahead of UTC"
+                    the run's are not, say how far local time is ahead of UTC (--utc-offset)"
             .to_owned();
         said.push((None, text));
     }
@@ -150,8 +150,8 @@ fn times(log: &HostLog, place: &Place, said: &mut Said) -> Option<Vec<f64>> {
     said.push((
         None,
         format!(
-            "{file}: times do not tie it to the run: {tool} is taken to have begun with the \
-             measurement, {every}"
+            "{file}: times do not tie it to the run (--started says when that began): {tool} is \
+             taken to have begun with the measurement, {every}"
         ),
     ));
     Some((0..log.moments.len()).map(from_first).collect())

@@ -229,7 +229,7 @@ pub(crate) fn date(word: &str) -> Option<((i64, u32, u32), bool)> {
 }
 
 /// `+0200`, `+02:00`, `-05`.
-fn offset(text: &str) -> Option<f64> {
+pub(crate) fn offset(text: &str) -> Option<f64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1.0, rest),
         None => (1.0, text.strip_prefix('+')?),

@@ -47,11 +47,7 @@ pub(crate) fn gaps(
             gaps.push(gap(what, why));
         }
     };
-    add(
-        !start_known,
-        "started_unix_s",
-        "the log has no time of day; 0 stands for it",
-    );
+    add(!start_known, "started_unix_s", "the log has no time of day");
     add(
         draft.histogram.is_empty(),
         "service.buckets",
@@ -70,7 +66,7 @@ pub(crate) fn gaps(
     add(
         crate::command::rand(draft).is_none(),
         "rand",
-        "the log does not tell the distribution of keys; a default stands for it",
+        "the log does not tell the distribution of keys",
     );
     let spread = draft
         .report
@@ -84,7 +80,7 @@ pub(crate) fn gaps(
     add(
         draft.rate_per_s.is_some(),
         "open_loop.pacing_lag",
-        "sysbench does not print how late it began its events; 0 stands for it",
+        "sysbench does not print how late it began its events",
     );
     of_intervals(draft, &mut add);
     gaps

@@ -38,6 +38,8 @@ pub struct Log<'a> {
 /// What logs do not say and the user may know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    /// When the logs are read, seconds since the Unix epoch: the runs' records are that old.
+    pub imported_unix_s: f64,
     /// When the measurement began, seconds since the Unix epoch; for a log without times. It is
     /// the first run's.
     pub started_unix_s: Option<f64>,
@@ -56,6 +58,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            imported_unix_s: dyno_core::clock::wall_time().as_secs_f64(),
             started_unix_s: None,
             utc_offset_s: 0.0,
             vmstat_interval_s: 1.0,
@@ -64,6 +67,25 @@ impl Default for Options {
             profile: Profile::Standard,
         }
     }
+}
+
+/// A point in time as logs print it, in seconds since the Unix epoch: that number itself, ISO 8601,
+/// or as `date` has it. A text without its own offset is ahead of UTC by `utc_offset_s` seconds.
+/// `None` if it is none.
+pub fn point_in_time(text: &str, utc_offset_s: f64) -> Option<f64> {
+    civil::moment(text).map(|moment| moment.unix_s(utc_offset_s))
+}
+
+/// How far a zone is ahead of UTC, in seconds: `+02:00`, `-0530`, `+2`, `Z`. `None` if it is none.
+pub fn utc_offset(text: &str) -> Option<f64> {
+    if matches!(text, "Z" | "z" | "UTC" | "0") {
+        return Some(0.0);
+    }
+    let padded = match text.split_at_checked(1) {
+        Some((sign, digits)) if digits.len() == 1 => format!("{sign}0{digits}"),
+        _ => text.to_owned(),
+    };
+    civil::offset(&padded)
 }
 
 /// What was read.

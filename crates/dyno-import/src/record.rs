@@ -30,7 +30,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
             Some(version) => format!("sysbench {version}"),
             None => "sysbench".to_owned(),
         },
-        created_unix_s: started.unwrap_or(0.0),
+        created_unix_s: options.imported_unix_s,
         argv: draft.argv.clone(),
         workload,
         script_sha256: String::new(),
@@ -196,7 +196,7 @@ fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
     if nameless {
         let line = draft.points.first().map(|point| point.line);
         let text = "nothing says which percentile the latencies are, so they are left out; \
-                    give it as an option"
+                    say it with --percentile"
             .to_owned();
         draft.warnings.push((line, text));
     }

@@ -33,11 +33,11 @@ pub(crate) fn summary(
     Some(RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: head.tool.clone(),
-        started_unix_s: started.unwrap_or(0.0),
+        started_unix_s: started,
         end: RunEnd::Completed,
         workload: head.workload.clone(),
         target: head.target.clone(),
-        rand: command::rand(draft).unwrap_or_default(),
+        rand: command::rand(draft),
         measured_s,
         elapsed_s: measured_s,
         rates: rates(&report, &totals, measured_s),
@@ -50,7 +50,7 @@ pub(crate) fn summary(
         errors: Default::default(),
         fairness: fairness(&report),
         endpoints: Vec::new(),
-        client: ClientCost::default(),
+        client: None,
         limits: Vec::new(),
         warnings: Vec::new(),
         verdict: None,
@@ -60,7 +60,8 @@ pub(crate) fn summary(
         note: String::new(),
         recorded: None,
         intervals: Vec::new(),
-        drive,
+        // Of a drive without sessions nothing is known.
+        drive: (drive.sessions > 0).then_some(drive),
     })
 }
 
@@ -152,7 +153,7 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
         mean_ms: report.avg_ms.or(mean).unwrap_or(0.0),
         max_ms: report.max_ms.unwrap_or(0.0),
         sum_ms,
-        stddev_ms: 0.0,
+        stddev_ms: None,
         percentiles: report
             .percentiles
             .iter()
@@ -201,25 +202,24 @@ fn buckets(operations: &[Operation]) -> Vec<Bucket> {
 }
 
 /// sysbench prints mean and deviation over threads; where nothing deviates, all are alike.
-fn fairness(report: &Report) -> Fairness {
+fn fairness(report: &Report) -> Option<Fairness> {
     // Without an event sysbench prints what was in its memory.
-    let told = report.events().is_some_and(|events| events > 0);
-    let spread = |pair: Option<(f64, f64)>| pair.filter(|_| told).unwrap_or((0.0, 0.0));
-    let (events_mean, events_stddev) = spread(report.events_spread);
-    let (time_mean_s, time_stddev_s) = spread(report.time_spread);
+    report.events().filter(|events| *events > 0)?;
+    let (events_mean, events_stddev) = report.events_spread?;
+    let (time_mean_s, time_stddev_s) = report.time_spread.unwrap_or_default();
     let same = if events_stddev == 0.0 && events_mean.fract() == 0.0 {
         events_mean as u64
     } else {
         0
     };
-    Fairness {
+    Some(Fairness {
         events_mean,
         events_stddev,
         time_mean_s,
         time_stddev_s,
         events_min: same,
         events_max: same,
-    }
+    })
 }
 
 fn open_loop(draft: &Draft, achieved_per_s: f64) -> Option<OpenLoopSummary> {
@@ -229,6 +229,6 @@ fn open_loop(draft: &Draft, achieved_per_s: f64) -> Option<OpenLoopSummary> {
         achieved_per_s,
         backlog: queues().next_back().unwrap_or(0),
         backlog_max: queues().max().unwrap_or(0),
-        pacing_lag: LatencySummary::default(),
+        pacing_lag: None,
     })
 }

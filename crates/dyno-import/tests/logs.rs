@@ -34,11 +34,11 @@ fn values(series: Option<&Series>) -> Vec<f64> {
 fn a_loop_over_threads_is_several_runs() {
     let imported = import(fixture!("ladder.out"));
     assert_eq!(imported.warnings, []);
-    let sessions: Vec<u32> = imported
+    let drives = imported
         .runs
         .iter()
-        .map(|run| run.summary.as_ref().unwrap().drive.sessions)
-        .collect();
+        .map(|run| run.summary.as_ref().unwrap().drive.as_ref());
+    let sessions: Vec<u32> = drives.map(|drive| drive.unwrap().sessions).collect();
     assert_eq!(sessions, [1, 2, 4]);
     let run = &imported.runs[2];
     assert_eq!(
@@ -133,7 +133,8 @@ fn host_logs_are_laid_beside_a_run_by_their_times() {
     assert_eq!(run.head.target.url, url);
     let drive = run.head.drive.as_ref().unwrap();
     assert_eq!((drive.sessions, drive.time.unwrap().as_secs()), (2, 5));
-    assert_eq!(run.head.created_unix_s, 1_795_268_142.0);
+    let started = run.summary.as_ref().unwrap().started_unix_s;
+    assert_eq!(started, Some(1_795_268_142.0));
 }
 
 #[test]
@@ -210,7 +211,7 @@ fn a_printed_histogram_is_the_distribution() {
         .sum();
     assert_eq!(buckets, total.count);
     assert_eq!(run.not_observed("service.buckets"), None);
-    assert_eq!(summary.drive.seed, 42);
+    assert_eq!(summary.drive.as_ref().unwrap().seed, 42);
 }
 
 /// "sysbench Histograms: A Helpful Feature Often Overlooked" (Percona): its values and counts.
@@ -287,7 +288,7 @@ fn an_open_loop_keeps_its_queue() {
     assert_eq!((open.offered_per_s, open.backlog_max), (300.0, 1));
     assert_eq!(run.intervals[0].concurrency, 1);
     assert_eq!(run.intervals[3].backlog, 1);
-    assert!(run.not_observed("open_loop.pacing_lag").is_some());
+    assert!(open.pacing_lag.is_none() && run.not_observed("open_loop.pacing_lag").is_some());
 }
 
 #[test]
@@ -316,7 +317,7 @@ fn what_was_forced_or_disabled() {
     let forced = one(fixture!("forced.out"));
     let summary = forced.summary.as_ref().unwrap();
     assert_eq!((summary.totals.events, summary.events_unfinished), (0, 2));
-    assert_eq!(summary.fairness.events_mean, 0.0);
+    assert!(summary.fairness.is_none());
     assert!(forced.events[0].text.contains("forcing shutdown"));
     let disabled = one(fixture!("nopercentile.out"));
     assert!(

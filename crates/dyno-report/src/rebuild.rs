@@ -8,10 +8,10 @@ use crate::summarize;
 
 /// What can be told of a run that has intervals, and perhaps latencies, but no end: its process
 /// died, or it is still going on. Client cost, errors by code and the spread over sessions are
-/// only known at the end; they are nil here, and a warning says so.
+/// only known at the end; they are missing here, and a warning says so.
 pub fn rebuild(run: &RunRecord) -> RunSummary {
     let head = &run.head;
-    let drive = head.drive.clone().unwrap_or_default();
+    let drive = head.drive.clone();
     let mut totals = Counters::default();
     for interval in &run.intervals {
         totals.merge(&interval.counters);
@@ -19,16 +19,17 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
     let measured_s = run.intervals.last().map_or(0.0, |interval| interval.at_s);
     let rates = summarize::rates(&totals, measured_s);
     let latencies = merged(run);
-    let open = drive.open_loop;
+    let open = drive.as_ref().and_then(|drive| drive.open_loop);
     let last = run.intervals.last();
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: head.tool.clone(),
-        started_unix_s: head.created_unix_s,
+        // What is closest to it, where the head is of a run that began here.
+        started_unix_s: (run.state != RunState::Imported).then_some(head.created_unix_s),
         end: RunEnd::Failed(why(run)),
         workload: head.workload.clone(),
         target: head.target.clone(),
-        rand: Default::default(),
+        rand: None,
         measured_s,
         elapsed_s: measured_s,
         totals,
@@ -40,14 +41,14 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
             achieved_per_s: rates.events_per_s,
             backlog: last.map_or(0, |interval| interval.backlog),
             backlog_max: run.intervals.iter().map(|i| i.backlog).max().unwrap_or(0),
-            pacing_lag: Default::default(),
+            pacing_lag: None,
         }),
         events_in_grace: 0,
         events_unfinished: 0,
         errors: Default::default(),
-        fairness: Default::default(),
+        fairness: None,
         endpoints: Vec::new(),
-        client: Default::default(),
+        client: None,
         limits: Vec::new(),
         warnings: vec![
             "What is only known at a run's end is missing: the client's cost, errors by code, the \
@@ -137,7 +138,7 @@ mod tests {
                 workload: good.workload.clone(),
                 script_sha256: String::new(),
                 target: good.target.clone(),
-                drive: Some(good.drive.clone()),
+                drive: good.drive.clone(),
                 percentiles: vec![50.0],
                 note: String::new(),
             },

@@ -67,10 +67,10 @@ pub(crate) fn overloaded() -> RunSummary {
         ..Drive::default()
     };
     let mut run = recorded(drive, 10, |_| 800, 9_000_000);
-    run.rand = RandPlan {
+    run.rand = Some(RandPlan {
         kind: RandKind::Zipfian,
         ..RandPlan::default()
-    };
+    });
     let mut lag = Latencies::default();
     for i in 0..8000u64 {
         lag.record_service(10_000 + i * 7);
@@ -80,7 +80,7 @@ pub(crate) fn overloaded() -> RunSummary {
         achieved_per_s: run.rates.events_per_s,
         backlog: 6912,
         backlog_max: 6912,
-        pacing_lag: summarize::service(&lag, &PERCENTS),
+        pacing_lag: Some(summarize::service(&lag, &PERCENTS)),
     });
     run.events_in_grace = 8;
     run.events_unfinished = 3;
@@ -244,7 +244,7 @@ pub(crate) fn errors() -> RunSummary {
         events,
         busy_ns: 9 * NS_PER_S,
     });
-    run.fairness = summarize::fairness(&sessions);
+    run.fairness = Some(summarize::fairness(&sessions));
     run.endpoints = vec![
         EndpointSummary {
             name: "db1.example.org:3306".into(),
@@ -255,7 +255,9 @@ pub(crate) fn errors() -> RunSummary {
             queries: 45_000,
         },
     ];
-    run.client.worker_busy = vec![0.92, 0.31];
+    if let Some(client) = &mut run.client {
+        client.worker_busy = vec![0.92, 0.31];
+    }
     run
 }
 
@@ -370,7 +372,7 @@ fn summed(
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: "dyno 0.1.0".into(),
-        started_unix_s: 1_700_000_000.5,
+        started_unix_s: Some(1_700_000_000.5),
         end: RunEnd::Completed,
         workload: WorkloadSummary {
             name: "oltp_read_write".into(),
@@ -379,7 +381,7 @@ fn summed(
             changed: vec![],
         },
         target: target(),
-        rand: RandPlan::default(),
+        rand: Some(RandPlan::default()),
         measured_s,
         elapsed_s: measured_s,
         totals: total.counters,
@@ -390,12 +392,12 @@ fn summed(
         events_in_grace: 0,
         events_unfinished: 0,
         errors: Default::default(),
-        fairness: summarize::fairness(&sessions),
+        fairness: Some(summarize::fairness(&sessions)),
         endpoints: vec![EndpointSummary {
             name: "127.0.0.1:3306".into(),
             queries: total.counters.queries(),
         }],
-        client: ClientCost {
+        client: Some(ClientCost {
             user_s: measured_s * 0.3,
             system_s: measured_s * 0.15,
             us_per_event: if events > 0 {
@@ -407,7 +409,7 @@ fn summed(
             worker_busy: vec![0.45; drive.workers as usize],
             stall_max_ms: 0.21,
             rss_max_bytes: 25_480_396,
-        },
+        }),
         limits: vec![],
         warnings: vec![],
         verdict: None,
@@ -417,7 +419,7 @@ fn summed(
         note: String::new(),
         recorded: None,
         intervals,
-        drive,
+        drive: Some(drive),
     }
 }
 

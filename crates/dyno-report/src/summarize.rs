@@ -181,7 +181,7 @@ pub(crate) fn summary(
         mean_ms: exact.sum as f64 / count as f64 / NS_PER_MS,
         max_ms: exact.max as f64 / NS_PER_MS,
         sum_ms: exact.sum as f64 / NS_PER_MS,
-        stddev_ms: histogram.stdev() / NS_PER_MS,
+        stddev_ms: Some(histogram.stdev() / NS_PER_MS),
         percentiles,
         buckets: buckets(histogram),
         clipped: exact.clipped,

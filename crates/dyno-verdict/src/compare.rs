@@ -106,8 +106,8 @@ pub struct RunLabel {
     pub state: RunState,
     /// Its verdict, where it was judged.
     pub verdict: Option<Verdict>,
-    /// When it began, seconds since the Unix epoch.
-    pub started_unix_s: f64,
+    /// When it began, seconds since the Unix epoch; `None` where an imported log does not tell.
+    pub started_unix_s: Option<f64>,
 }
 
 /// Which direction is good.
@@ -224,13 +224,16 @@ fn side(views: &[View]) -> Side {
 
 fn label(view: &View) -> RunLabel {
     let run = view.run;
-    let started = run.summary.as_ref().map(|summary| summary.started_unix_s);
+    let started_unix_s = match &run.summary {
+        Some(summary) => summary.started_unix_s,
+        None => (!view.imported()).then_some(run.head.created_unix_s),
+    };
     RunLabel {
         id: run.id,
         name: run.head.name.clone(),
         state: run.state,
         verdict: run.verdict,
-        started_unix_s: started.unwrap_or(run.head.created_unix_s),
+        started_unix_s,
     }
 }
 

@@ -169,7 +169,7 @@ impl Meter<'_> {
         let own = self
             .view
             .summary()
-            .map(|summary| summary.client.us_per_event);
+            .and_then(|summary| Some(summary.client.as_ref()?.us_per_event));
         match own.filter(|us| us.is_finite() && *us > 0.0) {
             Some(us) => Cost {
                 name: "client CPU".to_owned(),

@@ -103,7 +103,7 @@ pub fn open_loop(seconds: usize, offered: f64, seed: u64) -> RunRecord {
             achieved_per_s: achieved,
             backlog: 0,
             backlog_max: 2,
-            pacing_lag: lag,
+            pacing_lag: Some(lag),
         });
     }
     run
@@ -131,7 +131,7 @@ pub fn imported() -> RunRecord {
         why: "sysbench does not print it".to_owned(),
     }];
     if let Some(summary) = &mut run.summary {
-        summary.client = ClientCost::default();
+        summary.client = None;
         summary.target.url = String::new();
         summary.totals.rows = 0;
         summary.totals.bytes_in = 0;
@@ -149,10 +149,10 @@ pub fn scale(latency: &mut LatencySummary, factor: f64) {
         &mut latency.mean_ms,
         &mut latency.max_ms,
         &mut latency.sum_ms,
-        &mut latency.stddev_ms,
     ] {
         *ms *= factor;
     }
+    latency.stddev_ms = latency.stddev_ms.map(|ms| ms * factor);
     for percentile in &mut latency.percentiles {
         percentile.value_ms = percentile.value_ms.map(|ms| ms * factor);
     }
@@ -374,12 +374,12 @@ fn summary(
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: "dyno 0.1.0".to_owned(),
-        started_unix_s: 1_795_265_114.0,
+        started_unix_s: Some(1_795_265_114.0),
         end: RunEnd::Completed,
         workload: workload.clone(),
         target: target.clone(),
-        drive: drive.clone(),
-        rand: RandPlan::default(),
+        drive: Some(drive.clone()),
+        rand: Some(RandPlan::default()),
         measured_s,
         elapsed_s: measured_s,
         totals,
@@ -395,19 +395,19 @@ fn summary(
         events_in_grace: 5,
         events_unfinished: 0,
         errors: Default::default(),
-        fairness: Fairness {
+        fairness: Some(Fairness {
             events_mean: events,
             events_stddev: 1.0,
             time_mean_s: measured_s,
             time_stddev_s: 0.01,
             events_min: events as u64,
             events_max: events as u64 + 2,
-        },
+        }),
         endpoints: vec![EndpointSummary {
             name: "127.0.0.1:3306".to_owned(),
             queries: totals.queries(),
         }],
-        client: ClientCost {
+        client: Some(ClientCost {
             user_s: 3.0,
             system_s: 4.0,
             us_per_event: 120.0,
@@ -415,7 +415,7 @@ fn summary(
             worker_busy: vec![0.14, 0.15],
             stall_max_ms: 8.0,
             rss_max_bytes: 30_000_000,
-        },
+        }),
         limits: Vec::new(),
         warnings: Vec::new(),
         verdict: None,
@@ -435,7 +435,7 @@ fn latency(total: &Span) -> LatencySummary {
         mean_ms: total.service_ns_sum as f64 / 1e6 / (total.count as f64).max(1.0),
         max_ms: total.service_ns_max as f64 / 1e6,
         sum_ms: total.service_ns_sum as f64 / 1e6,
-        stddev_ms: total.service.stdev() / 1e6,
+        stddev_ms: Some(total.service.stdev() / 1e6),
         percentiles: percentiles(&total.service),
         buckets: Vec::new(),
         clipped: 0,

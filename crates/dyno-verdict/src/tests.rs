@@ -177,7 +177,9 @@ mod odd {
                     summary.service.mean_ms = value;
                     summary.service.sum_ms = VALUES[byte / 8 % VALUES.len()];
                     summary.rates.events_per_s = value;
-                    summary.fairness.events_mean = value;
+                    if let Some(fairness) = &mut summary.fairness {
+                        fairness.events_mean = value;
+                    }
                 }
             }
             22 => {

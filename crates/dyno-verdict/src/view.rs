@@ -64,7 +64,7 @@ impl<'a> View<'a> {
         run.head
             .drive
             .as_ref()
-            .or_else(|| run.summary.as_ref().map(|summary| &summary.drive))
+            .or_else(|| run.summary.as_ref()?.drive.as_ref())
     }
 
     pub(crate) fn open_loop(&self) -> bool {

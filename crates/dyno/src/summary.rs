@@ -7,7 +7,7 @@ use std::time::Duration;
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::ServerInfo;
-use dyno_core::plan::OptionValue;
+use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::summary::{
     ClientCost, EndpointSummary, IntervalSummary, OpenLoopSummary, RunSummary, SCHEMA_VERSION,
     TargetSummary, WorkloadSummary,
@@ -137,7 +137,7 @@ pub fn summarise(
     let mut summary = RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
-        started_unix_s: start.unix_s,
+        started_unix_s: Some(start.unix_s),
         end: outcome.end.clone(),
         workload: WorkloadSummary {
             name: asked.workload.clone(),
@@ -146,8 +146,8 @@ pub fn summarise(
             changed: asked.changed.clone(),
         },
         target: target(ready, &asked.server),
-        drive: ready.job.drive.clone(),
-        rand: ready.job.rand.clone(),
+        drive: Some(ready.job.drive.clone()),
+        rand: Some(ready.job.rand.clone()),
         measured_s,
         elapsed_s: outcome.elapsed_ns as f64 / 1e9,
         totals: outcome.totals.counters,
@@ -159,19 +159,15 @@ pub fn summarise(
             achieved_per_s: rates.events_per_s,
             backlog: outcome.backlog,
             backlog_max: outcome.backlog_max,
-            pacing_lag: outcome
-                .pacing_lag
-                .as_ref()
-                .map_or_else(Default::default, |lag| {
-                    summarize::service(lag, &asked.percentiles)
-                }),
+            pacing_lag: (outcome.pacing_lag.as_ref())
+                .map(|lag| summarize::service(lag, &asked.percentiles)),
         }),
         events_in_grace: outcome.events_in_grace(),
         events_unfinished: outcome.unfinished,
         errors: outcome.totals.errors.clone(),
-        fairness: summarize::fairness(&sessions(outcome)),
+        fairness: Some(summarize::fairness(&sessions(outcome))),
         endpoints: endpoints(ready, outcome),
-        client,
+        client: Some(client),
         limits: Vec::new(),
         warnings: Vec::new(),
         verdict: None,
@@ -183,7 +179,7 @@ pub fn summarise(
         intervals,
     };
     summary.limits = limits(&summary, start);
-    summary.warnings = warnings(&summary, outcome);
+    summary.warnings = warnings(&summary, &ready.job.drive, outcome);
     summary
 }
 
@@ -278,10 +274,8 @@ fn client_cost(outcome: &RunOutcome, start: &Start) -> ClientCost {
 fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
     let mut limits = Vec::new();
     let embedded = summary.target.url.starts_with("sqlite:");
-    let busiest = summary
-        .client
-        .worker_busy
-        .iter()
+    let client = summary.client.as_ref();
+    let busiest = (client.iter().flat_map(|client| &client.worker_busy))
         .copied()
         .fold(0.0, f64::max);
     if busiest >= WORKER_BUSY && !embedded && !summary.target.url.is_empty() {
@@ -296,7 +290,7 @@ fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
         let busy = busy.saturating_sub(then.host_busy.load(Ordering::Relaxed)) as f64;
         let total = total.saturating_sub(then.host_total.load(Ordering::Relaxed)) as f64;
         if total > 0.0 && busy / total >= HOST_BUSY {
-            let own = summary.client.user_s + summary.client.system_s;
+            let own = client.map_or(0.0, |client| client.user_s + client.system_s);
             let ticks = 100.0; // USER_HZ, fixed for user space on Linux
             limits.push(format!(
                 "The CPUs of this host: {:.0} % busy, {:.0} % of that by Dyno itself.",
@@ -319,8 +313,8 @@ fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
 }
 
 /// Whole intervals in which nothing ended, although the run did something at other times.
-fn silence(summary: &RunSummary) -> Option<String> {
-    let nominal_s = summary.drive.interval.as_secs_f64();
+fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
+    let nominal_s = drive.interval.as_secs_f64();
     let whole: Vec<_> = summary
         .intervals
         .iter()
@@ -331,7 +325,7 @@ fn silence(summary: &RunSummary) -> Option<String> {
         .iter()
         .filter(|interval| interval.counters.events == 0);
     let silent = silent.count();
-    let open = summary.drive.open_loop;
+    let open = drive.open_loop;
     // So few arrivals that an interval without any is to be expected.
     let rare = open.is_some_and(|open| open.per_second * nominal_s < 10.0);
     let slow = summary.service.mean_ms > nominal_s * 100.0;
@@ -344,7 +338,7 @@ fn silence(summary: &RunSummary) -> Option<String> {
     })
 }
 
-fn warnings(summary: &RunSummary, outcome: &RunOutcome) -> Vec<String> {
+fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Vec<String> {
     let mut warnings = Vec::new();
     for (tid, why) in &outcome.failures {
         warnings.push(match tid {
@@ -360,9 +354,9 @@ fn warnings(summary: &RunSummary, outcome: &RunOutcome) -> Vec<String> {
             summary.totals.events
         ));
     }
-    warnings.extend(silence(summary));
+    warnings.extend(silence(summary, drive));
     let embedded = summary.target.url.starts_with("sqlite:");
-    let shared = summary.drive.sessions > summary.drive.workers;
+    let shared = drive.sessions > drive.workers;
     let stall = outcome
         .workers
         .iter()
@@ -385,15 +379,17 @@ fn warnings(summary: &RunSummary, outcome: &RunOutcome) -> Vec<String> {
                  the truth is worse than these figures."
             ));
         }
-        let lag = &open.pacing_lag;
-        if lag.count > 0 && lag.max_ms > 10.0 {
+        if let Some(lag) = &open.pacing_lag
+            && lag.count > 0
+            && lag.max_ms > 10.0
+        {
             warnings.push(format!(
                 "The generator itself began an event {:.1} ms late.",
                 lag.max_ms
             ));
         }
     }
-    if summary.drive.time.is_none() && summary.drive.events.is_none() {
+    if drive.time.is_none() && drive.events.is_none() {
         warnings.push("The run had no limit but the user's patience.".to_owned());
     }
     warnings

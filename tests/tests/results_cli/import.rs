@@ -145,6 +145,61 @@ fn host_logs_come_along() {
 }
 
 #[test]
+fn what_a_log_does_not_tell_is_not_made_up() {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    let log = log_of(&lab, &database, 2);
+    // Without the command line there is neither drive nor distribution.
+    let (_, bare) = log.split_once('\n').unwrap();
+    let file = lab.file("bare.log", bare);
+    let output = lab.dyno(&format!("import sysbench {file}")).success();
+    let told = crate::common::flat(&output.stdout);
+    assert!(told.contains("valid as far as seen – "), "{told}");
+    let all = format!(" of {} checks made: ", dyno_verdict::checks().len());
+    assert!(told.contains(&all), "{told}");
+    let result = lab.json("show --json");
+    for name in ["started_unix_s", "client", "rand"] {
+        assert!(result[name].is_null(), "{name}: {result:#}");
+    }
+    assert!(result["service"]["stddev_ms"].is_null(), "{result:#}");
+    has(&lab.dyno("list runs").success(), &["not known"]);
+    assert!(lab.json("list runs --json")[0]["started_unix_s"].is_null());
+    assert_eq!(lab.json("list runs --json --since 1h")[0]["id"], 1);
+    lab.dyno("report 1 -o report.html").success();
+    let page = fs::read_to_string(lab.path("report.html")).unwrap();
+    assert!(page.contains("start not known"));
+    let exported = lab.dyno("export 1 --format csv").success();
+    for text in [&output.stdout, &page, &exported.stdout] {
+        assert!(!text.contains("1970-"), "{text}");
+    }
+
+    // The user may know it.
+    let mut other = bare.replace("Initializing", "initializing");
+    other.push('\n');
+    let file = lab.file("other.log", &other);
+    let line = format!("import sysbench {file} --utc-offset=+02:00");
+    let when = "--started '2026-11-21 14:45:12'";
+    lab.dyno(&format!("{line} {when} --profile reference"))
+        .success();
+    let result = lab.json("show --json");
+    near(&result["started_unix_s"], 1_795_265_112.0, 0.0);
+    has(&lab.dyno("list runs").success(), &["2026-11-21 12:45"]);
+    for (option, told) in [
+        ("--started noon", "--started: 'noon' is no date with a time"),
+        ("--utc-offset here", "--utc-offset: 'here' is no distance"),
+        (
+            "--vmstat-interval 0",
+            "--vmstat-interval: a delay is longer",
+        ),
+        ("--iostat-interval x", "--iostat-interval"),
+        ("--percentile 101", "--percentile: 101 is not above 0"),
+        ("--profile odd", "--profile: 'odd' is neither"),
+    ] {
+        has(&lab.dyno(&format!("{line} {option}")).failure(2), &[told]);
+    }
+}
+
+#[test]
 fn what_is_no_log_changes_nothing() {
     let lab = Lab::new();
     let garbage = lab.file("garbage.log", "lorem ipsum\n\u{0}dolor\n");

@@ -105,8 +105,7 @@ fn headers(run: &RunRecord, base_s: f64) -> std::io::Result<Vec<u8>> {
             "The measurement begins at {warmup_s:.3}, after the warm-up"
         ));
     }
-    // Zero stands for a start that an imported log does not tell.
-    let started = run.summary.as_ref().map(|summary| summary.started_unix_s);
+    let started = (run.summary.as_ref()).and_then(|summary| summary.started_unix_s);
     if let Some(start_s) = started.filter(|start_s| *start_s + base_s > 0.0) {
         let base = SystemTime::UNIX_EPOCH + seconds(start_s + base_s);
         builder.with_start_time(base).with_base_time(base);

@@ -12,7 +12,7 @@ pub(crate) const STARTED_UNIX_S: f64 = 1_795_266_468.5;
 /// A run of an open loop with two operations, two seconds of warm-up and something of everything.
 pub(crate) fn record() -> RunRecord {
     let mut summary = samples::overloaded();
-    summary.started_unix_s = STARTED_UNIX_S;
+    summary.started_unix_s = Some(STARTED_UNIX_S);
     let intervals = std::mem::take(&mut summary.intervals);
     let head = RunHead {
         name: "20261121-130748-oltp_read_write-3f9a".into(),
@@ -24,7 +24,7 @@ pub(crate) fn record() -> RunRecord {
         workload: summary.workload.clone(),
         script_sha256: "00".repeat(32),
         target: summary.target.clone(),
-        drive: Some(summary.drive.clone()),
+        drive: summary.drive.clone(),
         percentiles: vec![50.0, 95.0, 99.0, 99.9],
         note: "a \"note\", with commas".into(),
     };

@@ -1,10 +1,10 @@
 //! The validity checks with all that they rest on.
 
-use dyno_core::finding::{Finding, Outcome};
+use dyno_core::finding::{Finding, Outcome, Tally};
 
 use super::figures;
 use super::markup::{Text, slug};
-use super::overview::{outcome, tally};
+use super::overview::outcome;
 use super::page::{Page, put};
 use super::run::View;
 
@@ -21,7 +21,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         page,
         "<p class=\"about\">{}. The verdict is the worst finding that was not waived; a check \
             that could not be made never counts as passed.</p>",
-        Text(capital(&tally(findings)))
+        Text(capital(&Tally::of(findings).words()))
     );
     let loud = |finding: &&Finding| {
         finding.waived.is_some() || matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)

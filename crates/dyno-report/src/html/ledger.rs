@@ -1,5 +1,7 @@
 //! What events cost, how they were spread, what went wrong.
 
+use dyno_core::summary::Fairness;
+
 use super::figures;
 use super::markup::Text;
 use super::page::{Page, put};
@@ -15,7 +17,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 
 fn costs(page: &mut Page, view: &View<'_>) {
     page.section(view, "costs", "Cost of an event");
-    let client = view.run.summary.as_ref().map(|summary| &summary.client);
+    let client = (view.run.summary.as_ref()).and_then(|summary| summary.client.as_ref());
     if view.costs.is_empty() && client.is_none() {
         page.nothing("No cost is known: the run has neither totals nor observed series.");
         page.end_section();
@@ -61,6 +63,27 @@ fn costs(page: &mut Page, view: &View<'_>) {
     page.end_section();
 }
 
+fn sessions(page: &mut Page, fair: &Fairness) {
+    // Other tools print the mean and its deviation only.
+    let ends = match fair.events_max {
+        0 => String::new(),
+        max => format!(
+            ", fewest {}, most {}",
+            number::thousands(fair.events_min),
+            number::thousands(max)
+        ),
+    };
+    put!(
+        page,
+        "<dt>Events per session</dt><dd>mean {}, standard deviation {}{ends}</dd><dt>Time in \
+            events per session</dt><dd>mean {}, standard deviation {}</dd>",
+        figures::significant(fair.events_mean),
+        figures::significant(fair.events_stddev),
+        number::length(fair.time_mean_s),
+        number::length(fair.time_stddev_s)
+    );
+}
+
 fn shares(page: &mut Page, view: &View<'_>) {
     page.section(view, "shares", "Spread of the work");
     let Some(summary) = &view.run.summary else {
@@ -70,19 +93,11 @@ fn shares(page: &mut Page, view: &View<'_>) {
         page.end_section();
         return;
     };
-    let fair = &summary.fairness;
-    put!(
-        page,
-        "<div class=\"panel\"><dl class=\"facts\"><dt>Events per session</dt><dd>mean {}, \
-            standard deviation {}, fewest {}, most {}</dd><dt>Time in events per \
-            session</dt><dd>mean {}, standard deviation {}</dd>",
-        figures::significant(fair.events_mean),
-        figures::significant(fair.events_stddev),
-        number::thousands(fair.events_min),
-        number::thousands(fair.events_max),
-        number::length(fair.time_mean_s),
-        number::length(fair.time_stddev_s)
-    );
+    put!(page, "<div class=\"panel\"><dl class=\"facts\">");
+    match &summary.fairness {
+        Some(fair) => sessions(page, fair),
+        None => put!(page, "<dt>Events per session</dt><dd>not known</dd>"),
+    }
     for endpoint in &summary.endpoints {
         put!(
             page,

@@ -24,11 +24,12 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     if let Some(response) = &summary.response {
         rows.push(("response time", "scheduled to end", response));
     }
-    if let Some(open) = &summary.open_loop {
+    let open = summary.open_loop.as_ref();
+    if let Some(lag) = open.and_then(|open| open.pacing_lag.as_ref()) {
         rows.push((
             "pacing lag",
             "scheduled to start although a session was free: Dyno's own",
-            &open.pacing_lag,
+            lag,
         ));
     }
     table(page, &rows);
@@ -92,7 +93,7 @@ fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
             page,
             "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             number::latency(latency.max_ms),
-            number::latency(latency.stddev_ms)
+            latency.stddev_ms.map_or("–".to_owned(), number::latency)
         );
     }
     put!(

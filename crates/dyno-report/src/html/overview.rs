@@ -1,6 +1,6 @@
 //! The first screen: what ran on what, whether to believe it, the figures that matter, the course.
 
-use dyno_core::finding::{Finding, Outcome, Verdict};
+use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunState, Source};
 use dyno_core::summary::RunEnd;
 
@@ -39,11 +39,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 
 fn headline(page: &mut Page, view: &View<'_>, id: &str) {
     let head = &view.run.head;
-    let started = view
-        .run
-        .summary
-        .as_ref()
-        .map_or(head.created_unix_s, |s| s.started_unix_s);
+    let started = match &view.run.summary {
+        Some(summary) => summary.started_unix_s,
+        None => (head.source == Source::Dyno).then_some(head.created_unix_s),
+    };
     let level = if view.label.is_empty() { "h1" } else { "h2" };
     put!(
         page,
@@ -51,7 +50,7 @@ fn headline(page: &mut Page, view: &View<'_>, id: &str) {
         view.badge(),
         Text(&head.name),
         view.run.id,
-        utc(started)
+        started.map_or_else(|| "start not known".to_owned(), utc)
     );
     put!(
         page,
@@ -125,8 +124,10 @@ fn state(page: &mut Page, view: &View<'_>) {
 }
 
 fn verdict(page: &mut Page, view: &View<'_>) {
+    let tally = Tally::of(&view.run.findings);
     let (class, word) = match view.run.verdict {
         None => ("unjudged", "not judged"),
+        Some(Verdict::Valid) if tally.is_thin() => ("unjudged", "valid as far as seen"),
         Some(Verdict::Valid) => ("valid", "valid"),
         Some(Verdict::Doubtful) => ("doubtful", "doubtful"),
         Some(Verdict::Refused) => ("refused", "refused"),
@@ -135,8 +136,8 @@ fn verdict(page: &mut Page, view: &View<'_>) {
         page,
         "<div class=\"verdict {class}\"><div \
             class=\"seal\">{}<div><strong>{word}</strong><span>{}</span></div></div>",
-        icon(view.run.verdict),
-        Text(tally(&view.run.findings))
+        icon(view.run.verdict.filter(|_| class != "unjudged")),
+        Text(tally.words())
     );
     let mut against: Vec<&Finding> = view
         .run
@@ -179,41 +180,6 @@ pub(super) fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
         Outcome::NotChecked => ("not-checked", "not checked"),
         Outcome::Doubt => ("doubt", "doubt"),
         Outcome::Refuse => ("refuse", "refuse"),
-    }
-}
-
-/// `2 doubts, 31 passed, 3 not checked, 1 waived`.
-pub(super) fn tally(findings: &[Finding]) -> String {
-    let of = |outcome| {
-        let counted = findings
-            .iter()
-            .filter(|f| f.waived.is_none() && f.outcome == outcome);
-        counted.count()
-    };
-    let waived = findings
-        .iter()
-        .filter(|finding| finding.waived.is_some())
-        .count();
-    let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-    let parts = [
-        (of(Outcome::Refuse), plural(of(Outcome::Refuse), "refusal")),
-        (of(Outcome::Doubt), plural(of(Outcome::Doubt), "doubt")),
-        (of(Outcome::Pass), format!("{} passed", of(Outcome::Pass))),
-        (
-            of(Outcome::NotChecked),
-            format!("{} not checked", of(Outcome::NotChecked)),
-        ),
-        (waived, format!("{waived} waived")),
-    ];
-    let told: Vec<String> = parts
-        .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(_, text)| text)
-        .collect();
-    if told.is_empty() {
-        "no findings".to_owned()
-    } else {
-        told.join(", ")
     }
 }
 

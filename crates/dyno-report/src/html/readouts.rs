@@ -216,7 +216,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
         .run
         .summary
         .as_ref()
-        .map(|summary| summary.client.us_per_event);
+        .and_then(|summary| Some(summary.client.as_ref()?.us_per_event));
     let client = match client {
         Some(us) if us > 0.0 => format!("Dyno itself {}", figures::value(us, "us")),
         _ => "Dyno itself not known".to_owned(),

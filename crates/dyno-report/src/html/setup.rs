@@ -1,7 +1,7 @@
 //! All that is needed to make the run again: plan, options, environment, configuration, tool.
 
 use dyno_core::plan::{Arrivals, Drive, OptionValue};
-use dyno_core::record::{Profile, Setting};
+use dyno_core::record::{Profile, Setting, Source};
 
 use super::figures;
 use super::markup::Text;
@@ -47,7 +47,11 @@ fn plan(page: &mut Page, view: &View<'_>) {
         Profile::Reference => "reference: bug-compatible with the tool being reproduced",
     };
     fact(page, "Run", &head.name);
-    fact(page, "Prepared", &utc(head.created_unix_s));
+    let created = match head.source {
+        Source::Dyno => "Prepared",
+        Source::Sysbench => "Imported",
+    };
+    fact(page, created, &utc(head.created_unix_s));
     fact(page, "Tool", &head.tool);
     fact(page, "Profile", profile);
     fact(

@@ -94,6 +94,7 @@ fn head(run: &RunSummary, page: &mut Page) {
 mod tests {
     use super::*;
     use crate::samples;
+    use dyno_core::summary::ClientCost;
     use std::sync::LazyLock;
 
     fn plain(run: &RunSummary) -> String {
@@ -215,12 +216,17 @@ mod tests {
                     bucket.to_ms = figures[6];
                     bucket.count = counts[1];
                 }
-                run.client.us_per_event = figures[7];
-                run.client.worker_busy = vec![figures[8], figures[9]];
-                run.client.rss_max_bytes = counts[2];
+                run.client = Some(ClientCost {
+                    us_per_event: figures[7],
+                    worker_busy: vec![figures[8], figures[9]],
+                    rss_max_bytes: counts[2],
+                    ..ClientCost::default()
+                });
                 run.totals.events = counts[3];
                 run.totals.reads = counts[4];
-                run.fairness.events_stddev = figures[10];
+                if let Some(fairness) = &mut run.fairness {
+                    fairness.events_stddev = figures[10];
+                }
                 for interval in &mut run.intervals {
                     interval.length_s = figures[11];
                     interval.counters.events = counts[5];

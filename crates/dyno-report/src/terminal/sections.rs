@@ -2,7 +2,7 @@
 
 use dyno_core::interval::Counters;
 use dyno_core::plan::{Arrivals, OptionValue, RandKind, RandPlan};
-use dyno_core::summary::{IntervalSummary, OpenLoopSummary, RunSummary};
+use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
 
 use super::latency::table;
 use super::look::{Ink, columns};
@@ -31,10 +31,14 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
 
 /// How the run was driven, and for how long.
 pub(super) fn drive(run: &RunSummary, page: &mut Page) {
-    let drive = &run.drive;
+    let Some(drive) = &run.drive else {
+        page.row("load", Ink::Plain, "not known: the log does not tell");
+        page.row("measured", Ink::Plain, &length(run.measured_s));
+        return;
+    };
     let mut load = count_of(u64::from(drive.sessions), "session");
     // What another tool printed tells neither of workers nor always of a seed.
-    let own = !run.client.worker_busy.is_empty();
+    let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
     if own {
         load += &format!(" on {}", count_of(u64::from(drive.workers), "worker"));
     }
@@ -55,7 +59,9 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     if !drive.ramp_up.is_zero() {
         load += &format!(", started over {}", length(drive.ramp_up.as_secs_f64()));
     }
-    load += &distribution(&run.rand);
+    if let Some(rand) = &run.rand {
+        load += &distribution(rand);
+    }
     page.row("load", Ink::Plain, &load);
     let mut measured = length(run.measured_s);
     match drive.time.map(|time| time.as_secs_f64()) {
@@ -117,9 +123,11 @@ pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
         page.row("reconnects", Ink::Warning, &text);
     }
     if run.events_in_grace > 0 {
-        let grace = length(run.drive.grace.as_secs_f64());
+        let grace = run.drive.as_ref().map_or_else(String::new, |drive| {
+            format!(" of {}", length(drive.grace.as_secs_f64()))
+        });
         let text = format!(
-            "{} ended within the grace of {grace} after the time limit; in the totals, \
+            "{} ended within the grace{grace} after the time limit; in the totals, \
              not in the rates",
             count_of(run.events_in_grace, "transaction"),
         );
@@ -136,12 +144,20 @@ pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
 
 /// How the load fell on sessions, if unevenly, and on endpoints, if there are several.
 pub(super) fn spread(run: &RunSummary, page: &mut Page) {
-    let fairness = &run.fairness;
+    if let (Some(fairness), Some(drive)) = (&run.fairness, &run.drive)
+        && drive.sessions > 1
+    {
+        unevenness(fairness, page);
+    }
+    endpoints(run, page);
+}
+
+fn unevenness(fairness: &Fairness, page: &mut Page) {
     // A few events more or less per session say nothing; a tenth of many, or a starved one, does.
     let uneven = fairness.events_mean >= 30.0
         && (fairness.events_stddev > fairness.events_mean * 0.1
             || fairness.events_min == 0 && fairness.events_max > 0);
-    if run.drive.sessions > 1 && uneven {
+    if uneven {
         // Other tools print the mean and its deviation only.
         let ends = match fairness.events_max {
             0 => String::new(),
@@ -154,6 +170,9 @@ pub(super) fn spread(run: &RunSummary, page: &mut Page) {
         );
         page.row("fairness", Ink::Warning, &text);
     }
+}
+
+fn endpoints(run: &RunSummary, page: &mut Page) {
     if run.endpoints.len() < 2 {
         return;
     }
@@ -177,7 +196,9 @@ pub(super) fn spread(run: &RunSummary, page: &mut Page) {
 
 /// What the load generator used.
 pub(super) fn client(run: &RunSummary, page: &mut Page) {
-    let client = &run.client;
+    let Some(client) = &run.client else {
+        return;
+    };
     let mut parts = Vec::new();
     if client.us_per_event > 0.0 {
         let mut cpu = format!("{} CPU per transaction", latency(client.us_per_event / 1e3));
@@ -232,8 +253,8 @@ fn errors(run: &RunSummary, page: &mut Page) {
 /// Transactions per second over the run, as a sparkline over zero.
 fn course(run: &RunSummary, page: &mut Page) {
     // The last interval may be a stump, whose rate is noise, and the grace is no part of it.
+    let nominal = (run.drive.as_ref()).map_or(0.0, |drive| drive.interval.as_secs_f64());
     let counts = |i: &&IntervalSummary| {
-        let nominal = run.drive.interval.as_secs_f64();
         i.length_s > 0.0 && i.length_s >= nominal * 0.5 && i.at_s <= run.measured_s + nominal * 0.5
     };
     let rates: Vec<f64> = run
@@ -268,8 +289,8 @@ fn open_loop(open: &OpenLoopSummary, page: &mut Page) {
     );
     let ink = if behind { Ink::Warning } else { Ink::Plain };
     page.row("open loop", ink, &text);
-    if open.pacing_lag.count > 0 {
-        table("pacing", &[("  lag", &open.pacing_lag)], page);
+    if let Some(lag) = open.pacing_lag.as_ref().filter(|lag| lag.count > 0) {
+        table("pacing", &[("  lag", lag)], page);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The verdict with what speaks against the run, and what one event cost.
 
-use dyno_core::finding::{Finding, Outcome, Verdict};
+use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::summary::RunSummary;
 
 use super::look::Ink;
@@ -12,40 +12,18 @@ pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
     let Some(verdict) = run.verdict else {
         return;
     };
-    let (ink, mark) = match verdict {
-        Verdict::Valid => (Ink::Good, "✔"),
-        Verdict::Doubtful => (Ink::Warning, "?"),
-        Verdict::Refused => (Ink::Error, "✘"),
+    let tally = Tally::of(&run.findings);
+    // Of a run that hardly a check could be made on, nobody knows whether it is valid.
+    let (ink, word) = match verdict {
+        Verdict::Valid if tally.is_thin() => (Ink::Warning, "? valid as far as seen"),
+        Verdict::Valid => (Ink::Good, "✔ valid"),
+        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
+        Verdict::Refused => (Ink::Error, "✘ refused"),
     };
-    let count = |outcome: Outcome, waived: bool| {
-        let alike = |f: &&Finding| f.outcome == outcome && f.waived.is_some() == waived;
-        run.findings.iter().filter(alike).count()
-    };
-    let mut sums = vec![counted(count(Outcome::Pass, false), "check") + " passed"];
-    for (outcome, word) in [(Outcome::Refuse, "refusal"), (Outcome::Doubt, "doubt")] {
-        let against = count(outcome, false);
-        if against > 0 {
-            sums.push(counted(against, word));
-        }
-    }
-    let waived = count(Outcome::Refuse, true) + count(Outcome::Doubt, true);
-    if waived > 0 {
-        sums.push(format!("{waived} waived"));
-    }
-    let missing = count(Outcome::NotChecked, false);
-    sums.push(format!("{missing} not made"));
-    // A handful of checks carries no more than a handful of checks.
-    if missing > 4 * count(Outcome::Pass, false) && verdict == Verdict::Valid {
-        sums.push("which says little".to_owned());
-    }
-    let word = format!("{mark} {}", verdict.word());
     page.line(
         "verdict",
         ink,
-        &[
-            (ink, &word),
-            (Ink::Faint, &format!(" – {}", sums.join(", "))),
-        ],
+        &[(ink, word), (Ink::Faint, &format!(" – {}", tally.words()))],
     );
     let mut against: Vec<&Finding> = run
         .findings
@@ -74,10 +52,6 @@ fn one(finding: &Finding, page: &mut Page) {
         None if !finding.advice.is_empty() => page.row("", Ink::Plain, &finding.advice),
         None => {}
     }
-}
-
-fn counted(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What one event cost; what was not observed is left to the report.

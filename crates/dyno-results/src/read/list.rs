@@ -65,7 +65,8 @@ pub struct Filter {
     pub verdict: Option<Verdict>,
     /// The stage.
     pub stage: Option<Stage>,
-    /// Started then or later, seconds since the Unix epoch.
+    /// Started then or later, seconds since the Unix epoch. A run that does not tell when counts as
+    /// begun when it was recorded.
     pub since_unix_s: Option<f64>,
     /// Started before then, seconds since the Unix epoch.
     pub until_unix_s: Option<f64>,
@@ -88,8 +89,9 @@ pub struct RunLine {
     pub verdict: Option<Verdict>,
     /// What made it.
     pub source: Source,
-    /// When the measurement began, or else when the run was begun; seconds since the Unix epoch.
-    pub started_unix_s: f64,
+    /// When the measurement began, or else when the run was begun, seconds since the Unix epoch;
+    /// `None` where an imported log does not tell.
+    pub started_unix_s: Option<f64>,
     /// The workload, as typed.
     pub workload: String,
     /// The command, e.g. `run`.
@@ -202,7 +204,9 @@ impl Results {
 }
 
 /// A run without an end has no figures yet: they are those of the intervals that were saved.
-const COLUMNS: &str = "id, name, state, verdict, source, coalesce(started_unix_s, created_unix_s),
+const COLUMNS: &str = "id, name, state, verdict, source,
+    CASE WHEN source = 'dyno' THEN coalesce(started_unix_s, created_unix_s)
+         ELSE started_unix_s END,
     workload, command, target_url, product, server_version, sessions, offered_per_s,
     CASE WHEN state <> 'running' THEN events_per_s ELSE (
         SELECT sum(i.events) / nullif(sum(length_s), 0) FROM interval i WHERE run_id = run.id) END,

@@ -2,7 +2,8 @@
 
 CREATE VIEW which_runs_are_there AS
 SELECT id, name, state, verdict,
-       datetime(coalesce(started_unix_s, created_unix_s), 'unixepoch') AS started_utc,
+       datetime(CASE WHEN source = 'dyno' THEN coalesce(started_unix_s, created_unix_s)
+                     ELSE started_unix_s END, 'unixepoch') AS started_utc,
        workload, command, target_url, product, server_version, sessions, offered_per_s,
        events_per_s, queries_per_s, p95_ms, p99_ms, errors, source, profile, tool, note
 FROM run

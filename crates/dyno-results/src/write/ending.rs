@@ -134,7 +134,7 @@ pub(super) fn write_summary(
             summary.rates.events_per_s,
             summary.rates.queries_per_s,
             whole(summary.errors.values().map(|error| error.count).sum()),
-            summary.drive.sessions,
+            summary.drive.as_ref().map(|drive| drive.sessions),
             percentile(latency, 95.0),
             percentile(latency, 99.0),
         ],

@@ -113,12 +113,12 @@ pub fn summary() -> RunSummary {
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: "dyno 0.1.0".to_owned(),
-        started_unix_s: 1_795_000_001.5,
+        started_unix_s: Some(1_795_000_001.5),
         end: RunEnd::Completed,
         workload: workload(),
         target: target(),
-        drive: drive(),
-        rand: RandPlan::default(),
+        drive: Some(drive()),
+        rand: Some(RandPlan::default()),
         measured_s: 3.0,
         elapsed_s: 3.25,
         totals: Counters {
@@ -150,9 +150,9 @@ pub fn summary() -> RunSummary {
             },
         )]
         .into(),
-        fairness: Fairness::default(),
+        fairness: Some(Fairness::default()),
         endpoints: Vec::new(),
-        client: ClientCost::default(),
+        client: Some(ClientCost::default()),
         limits: vec!["the server's CPUs".to_owned()],
         warnings: Vec::new(),
         verdict: None,

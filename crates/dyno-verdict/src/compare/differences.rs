@@ -146,8 +146,7 @@ fn drive(view: &View, say: &mut impl FnMut(&str, String)) {
             format!("{:?}", open.arrivals).to_ascii_lowercase(),
         );
     }
-    if let Some(summary) = view.summary() {
-        let rand = &summary.rand;
+    if let Some(rand) = view.summary().and_then(|summary| summary.rand.as_ref()) {
         say(
             "key distribution",
             format!("{:?}", rand.kind).to_ascii_lowercase(),

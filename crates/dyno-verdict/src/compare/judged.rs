@@ -82,8 +82,14 @@ fn order(comparison: &Comparison) -> Made {
              between is in the difference.",
         );
     }
-    let mut all: Vec<(f64, bool)> = base.iter().map(|run| (run.started_unix_s, false)).collect();
-    all.extend(new.iter().map(|run| (run.started_unix_s, true)));
+    let side = |runs: &[RunLabel], is_new: bool| -> Option<Vec<(f64, bool)>> {
+        let started = runs.iter().map(|run| Some((run.started_unix_s?, is_new)));
+        started.collect()
+    };
+    let (Some(mut all), Some(other)) = (side(base, false), side(new, true)) else {
+        return Made::not_checked("It is not known of all runs when they began.");
+    };
+    all.extend(other);
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
     let switches = all.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     let outcome = if switches > 1 {

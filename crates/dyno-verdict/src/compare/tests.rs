@@ -17,7 +17,7 @@ fn run(mean: f64, seed: u64) -> RunRecord {
 }
 
 fn started(run: &mut RunRecord, at: f64) {
-    run.summary.as_mut().unwrap().started_unix_s = 1_795_000_000.0 + at;
+    run.summary.as_mut().unwrap().started_unix_s = Some(1_795_000_000.0 + at);
 }
 
 fn sides(base: &[RunRecord], new: &[RunRecord]) -> Comparison {

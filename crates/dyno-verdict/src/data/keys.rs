@@ -28,9 +28,9 @@ const HOT: Threshold = Threshold {
 };
 
 fn keys(view: &View) -> Made {
-    let plan = match view.summary() {
-        Some(summary) if !view.imported() => &summary.rand,
-        _ => return Made::not_checked("How keys were drawn is not known."),
+    let plan = view.summary().and_then(|summary| summary.rand.as_ref());
+    let Some(plan) = plan.filter(|_| !view.imported()) else {
+        return Made::not_checked("How keys were drawn is not known.");
     };
     let range = match option(view, "table_size") {
         Some(rows) => rows,

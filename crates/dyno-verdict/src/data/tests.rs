@@ -80,7 +80,7 @@ fn a_hot_set_in_the_cache_is_not_on_disk() {
         even.evidence
     );
     let skewed = |run: &mut RunRecord| {
-        summary(run).rand.kind = RandKind::Pareto;
+        summary(run).rand.as_mut().unwrap().kind = RandKind::Pareto;
         series(run, "data.data", &[1.5 * GIB; 30]);
     };
     expect_with("key-distribution", Doubt, |run, context| {
@@ -91,7 +91,7 @@ fn a_hot_set_in_the_cache_is_not_on_disk() {
     expect("key-distribution", NotChecked, |run| run.summary = None);
     expect("key-distribution", NotChecked, |run| {
         let summary = summary(run);
-        summary.rand.kind = RandKind::Zipfian;
+        summary.rand.as_mut().unwrap().kind = RandKind::Zipfian;
         summary.workload.options.clear();
     });
 }

@@ -132,10 +132,10 @@ fn schedule_lag(view: &View) -> Made {
         Ok(open) => open,
         Err(made) => return made,
     };
-    let lag = &open.pacing_lag;
     let response = view.summary().and_then(|summary| summary.response.as_ref());
-    let Some(response) = response.filter(|r| r.count > 0 && lag.count > 0 && r.mean_ms > 0.0)
-    else {
+    let response = response.filter(|response| response.count > 0 && response.mean_ms > 0.0);
+    let lag = open.pacing_lag.as_ref().filter(|lag| lag.count > 0);
+    let (Some(response), Some(lag)) = (response, lag) else {
         return Made::not_checked("No lag or no response time was recorded.");
     };
     // Only events that found a session free have a lag of their own; the others waited for one.

@@ -132,7 +132,7 @@ impl Workers {
             let means = all.iter().filter_map(|(_, series)| view.mean_of(series));
             means.reduce(f64::max)
         };
-        let client = view.summary().map(|summary| &summary.client);
+        let client = view.summary().and_then(|summary| summary.client.as_ref());
         let busiest = client
             .and_then(|client| client.worker_busy.iter().copied().reduce(f64::max))
             .or_else(|| largest("].cpu"));
@@ -321,7 +321,7 @@ impl Spread {
             });
         }
         // A log gives mean and standard deviation alone, from which the index follows.
-        let fairness = view.summary()?.fairness;
+        let fairness = view.summary()?.fairness?;
         if fairness.events_mean.is_nan() || fairness.events_mean <= 0.0 {
             return None;
         }

@@ -1,10 +1,11 @@
 //! `dyno import sysbench`: what sysbench printed, as runs that can be judged.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::finding::verdict;
-use dyno_core::record::RunRecord;
+use dyno_core::record::{Profile, RunRecord};
 use dyno_core::redact;
 use dyno_import::{Log, Options};
 use dyno_report::terminal::Look;
@@ -13,9 +14,9 @@ use dyno_verdict::Context;
 
 use super::show;
 use crate::definitions::IMPORT;
-use crate::options::{Grammar, Script, help, parse};
+use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
-use crate::settings::usage;
+use crate::settings::{duration, number, usage};
 use crate::{STATUS_DONE, console, kept};
 
 const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iostat FILE]";
@@ -52,7 +53,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         &logs,
         vmstat.as_ref().map(Text::log),
         iostat.as_ref().map(Text::log),
-        &Options::default(),
+        &options(&parsed)?,
     )?;
     for warning in &imported.warnings {
         console::note(&format!("warning: {warning}"));
@@ -71,6 +72,63 @@ pub fn main(args: &[String]) -> Result<u8> {
         Output::of(&parsed)?.write(&summary, &look)?;
     }
     Ok(STATUS_DONE)
+}
+
+/// What the user knows and the logs do not say.
+fn options(parsed: &Parsed) -> Result<Options> {
+    let known = Options::default();
+    let utc_offset_s = match parsed.value("utc-offset") {
+        None => known.utc_offset_s,
+        Some(text) => dyno_import::utc_offset(text).ok_or_else(|| {
+            usage(format!(
+                "--utc-offset: '{text}' is no distance from UTC like +02:00 or -5"
+            ))
+        })?,
+    };
+    let started = |text: &str| {
+        dyno_import::point_in_time(text, utc_offset_s).ok_or_else(|| {
+            usage(format!(
+                "--started: '{text}' is no date with a time like 2026-11-21T12:45:12Z, nor seconds \
+                 since 1970"
+            ))
+        })
+    };
+    let interval = |name: &str, otherwise: f64| match parsed.value(name) {
+        None => Ok(otherwise),
+        Some(_) => match duration(parsed, name, Duration::ZERO)?.as_secs_f64() {
+            0.0 => Err(usage(format!("--{name}: a delay is longer than nothing"))),
+            seconds => Ok(seconds),
+        },
+    };
+    let percentile = match parsed.value("percentile") {
+        None => None,
+        Some(_) => match number(parsed, "percentile", 0.0)? {
+            percent if percent > 0.0 && percent <= 100.0 => Some(percent),
+            percent => {
+                return Err(usage(format!(
+                    "--percentile: {percent} is not above 0 and up to 100"
+                )));
+            }
+        },
+    };
+    let profile = match parsed.value("profile") {
+        None | Some("standard") => Profile::Standard,
+        Some("reference") => Profile::Reference,
+        Some(other) => {
+            return Err(usage(format!(
+                "--profile: '{other}' is neither standard nor reference"
+            )));
+        }
+    };
+    Ok(Options {
+        started_unix_s: parsed.value("started").map(started).transpose()?,
+        utc_offset_s,
+        vmstat_interval_s: interval("vmstat-interval", known.vmstat_interval_s)?,
+        iostat_interval_s: interval("iostat-interval", known.iostat_interval_s)?,
+        percentile,
+        profile,
+        ..known
+    })
 }
 
 /// Keeps a run, judges it as it is kept, and gives it back as it can be read.

@@ -92,7 +92,10 @@ fn row(line: &RunLine) -> RunRow {
     };
     RunRow {
         id: line.id,
-        when: civil(line.started_unix_s, "%Y-%m-%d %H:%M"),
+        when: line.started_unix_s.map_or_else(
+            || "not known".to_owned(),
+            |started| civil(started, "%Y-%m-%d %H:%M"),
+        ),
         workload: line.workload.clone(),
         server: format!("{} {}", line.product, short(&line.server_version))
             .trim()

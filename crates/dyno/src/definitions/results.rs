@@ -183,6 +183,44 @@ pub const IMPORT: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "started",
+        Some("WHEN"),
+        "when the first run's measurement began, where its log has no times: 2026-11-21T12:45:12Z, \
+         '2026-11-21 13:45:12' in the zone of --utc-offset, or seconds since 1970",
+    ),
+    opt(
+        GROUP,
+        "utc-offset",
+        Some("OFFSET"),
+        "how far the logs' times are ahead of UTC, where they do not say it: +02:00, =-5 [0]",
+    ),
+    opt(
+        GROUP,
+        "vmstat-interval",
+        Some("TIME"),
+        "the delay that vmstat was given, for a log without -t [1s]",
+    ),
+    opt(
+        GROUP,
+        "iostat-interval",
+        Some("TIME"),
+        "the delay that iostat was given, for a log without -t [1s]",
+    ),
+    opt(
+        GROUP,
+        "percentile",
+        Some("N"),
+        "which percentile the latencies of sysbench's CSV and JSON reports are",
+    ),
+    opt(
+        GROUP,
+        "profile",
+        Some("WORD"),
+        "standard, or reference for a workload with the faults of the tool that it copies; the two \
+         are not compared [standard]",
+    ),
+    opt(
+        GROUP,
         "note",
         Some("TEXT"),
         "what to remember of the runs; kept with them",

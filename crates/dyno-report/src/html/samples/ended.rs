@@ -25,7 +25,7 @@ fn latency(span: Option<&Span>, response: bool) -> LatencySummary {
         mean_ms: histogram.mean() / 1e6,
         max_ms: ms(histogram.max()),
         sum_ms: histogram.mean() / 1e6 * histogram.len() as f64,
-        stddev_ms: histogram.stdev() / 1e6,
+        stddev_ms: Some(histogram.stdev() / 1e6),
         percentiles: PERCENTS
             .map(|percent| Percentile {
                 percent,
@@ -119,12 +119,12 @@ pub(super) fn summary(
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: "dyno 0.1.0".into(),
-        started_unix_s: 1_795_265_234.0,
+        started_unix_s: Some(1_795_265_234.0),
         end: RunEnd::Completed,
         workload: workload(),
         target: target(),
-        drive: drive(shape),
-        rand: RandPlan::default(),
+        drive: Some(drive(shape)),
+        rand: Some(RandPlan::default()),
         measured_s,
         elapsed_s: measured_s + 0.02,
         totals,
@@ -149,12 +149,12 @@ pub(super) fn summary(
             ),
         ]
         .into(),
-        fairness: fairness(totals.events, measured_s),
+        fairness: Some(fairness(totals.events, measured_s)),
         endpoints: vec![EndpointSummary {
             name: "db1.example.org:3306".into(),
             queries: totals.queries(),
         }],
-        client: client(measured_s),
+        client: Some(client(measured_s)),
         limits: vec!["The disk of the server was busy for 97 % of the time.".into()],
         warnings: vec!["TLS is on: its cost is part of every figure.".into()],
         verdict: None,
@@ -196,9 +196,9 @@ fn open_loop(total: Option<&Span>, achieved_per_s: f64) -> OpenLoopSummary {
         achieved_per_s,
         backlog: 12,
         backlog_max: 940,
-        pacing_lag: LatencySummary {
+        pacing_lag: Some(LatencySummary {
             count: 1_000,
             ..latency(total, false)
-        },
+        }),
     }
 }

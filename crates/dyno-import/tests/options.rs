@@ -1,0 +1,85 @@
+//! What the user knows and a log does not say.
+
+#![allow(clippy::unwrap_used)]
+
+use dyno_core::record::RunRecord;
+use dyno_import::{Log, Options, point_in_time, sysbench, utc_offset};
+
+/// As sysbench prints it without a command line, a time of day or a report line.
+const BARE: &str = "\
+sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
+
+SQL statistics:
+    queries performed:
+        read:                            1400
+        write:                           400
+        other:                           200
+        total:                           2000
+    transactions:                        100    (10.00 per sec.)
+    queries:                             2000   (200.00 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+
+General statistics:
+    total time:                          10.0000s
+    total number of events:              100
+";
+
+fn read(options: &Options) -> RunRecord {
+    let log = Log {
+        name: "bare.log",
+        text: BARE,
+    };
+    let imported = sysbench(&[log], None, None, options).unwrap();
+    imported.runs.into_iter().next().unwrap()
+}
+
+#[test]
+fn what_a_bare_log_does_not_tell_is_not_zero() {
+    let run = read(&Options::default());
+    let summary = run.summary.as_ref().unwrap();
+    assert_eq!(summary.started_unix_s, None);
+    assert!(summary.drive.is_none() && summary.rand.is_none());
+    assert!(summary.client.is_none() && summary.fairness.is_none());
+    assert_eq!(summary.service.stddev_ms, None);
+    // The record is as old as its import, which is no start.
+    assert!(run.head.created_unix_s > 1.7e9);
+}
+
+#[test]
+fn the_user_may_know_when_it_began() {
+    let started_unix_s = point_in_time("2026-11-21 14:45:12", 3600.0);
+    assert_eq!(started_unix_s, Some(1_795_268_712.0));
+    let run = read(&Options {
+        started_unix_s,
+        ..Options::default()
+    });
+    assert_eq!(run.summary.unwrap().started_unix_s, started_unix_s);
+}
+
+#[test]
+fn points_in_time_and_zones_as_people_type_them() {
+    let expected = Some(1_795_268_712.0);
+    for text in [
+        "2026-11-21T13:45:12Z",
+        "2026-11-21T14:45:12+01:00",
+        "1795268712",
+    ] {
+        assert_eq!(point_in_time(text, 7200.0), expected, "{text}");
+    }
+    for text in ["", "13:45:12", "yesterday", "2026-13-21 00:00:00"] {
+        assert_eq!(point_in_time(text, 0.0), None, "{text}");
+    }
+    for (text, seconds) in [
+        ("+02:00", 7200.0),
+        ("+2", 7200.0),
+        ("-0530", -19_800.0),
+        ("-5", -18_000.0),
+        ("Z", 0.0),
+    ] {
+        assert_eq!(utc_offset(text), Some(seconds), "{text}");
+    }
+    for text in ["", "2", "+", "+99:00", "+02:70", "CET", "+é"] {
+        assert_eq!(utc_offset(text), None, "{text}");
+    }
+}
