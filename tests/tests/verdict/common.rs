@@ -128,6 +128,11 @@ thread_local! {
         const { std::cell::RefCell::new(None) };
 }
 
+/// Has the runs of this test share their calibrations.
+pub fn keep_calibrations(folder: &std::path::Path) {
+    CACHE.set(Some(folder.to_owned()));
+}
+
 fn result(output: &Output) -> Value {
     let result: Value =
         serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"));

@@ -13,6 +13,7 @@ pub const LOAD_SENSITIVE: &[&str] = &[
     "client-cpu",
     "cpu-frequency",
     "fairness",
+    "generator-ceiling",
     "host-resources",
     "length",
     "observers",
@@ -58,6 +59,12 @@ impl Host {
     /// Whether other load may explain what a load-sensitive check found.
     pub fn was_busy(&self) -> bool {
         self.others >= BUSY || self.stolen >= STOLEN
+    }
+
+    /// Whether other processes had so much that Dyno must say so.
+    pub fn was_crowded(&self) -> bool {
+        // Dyno doubts from 15 % on; what it leaves out at either end of a run is room enough.
+        self.others >= 0.25
     }
 }
 

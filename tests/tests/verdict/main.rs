@@ -1,5 +1,5 @@
 //! Bad runs made on purpose: each fault is found by the check that is there for it, and by no
-//! check that is not.
+//! check that is not; and good runs, in which nothing is found.
 #![cfg(feature = "servers")]
 // What an excused finding was is told on standard error.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
@@ -7,6 +7,9 @@
 mod caches;
 mod common;
 mod generator;
+mod good;
 mod host;
 mod open_loop;
 mod records;
+mod server;
+mod shapes;

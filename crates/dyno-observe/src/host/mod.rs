@@ -165,7 +165,8 @@ impl Host {
         shares
     }
 
-    /// Marks the run, once, where the kernel's accounting of CPU time misses the time that passed.
+    /// Tells, once, where the kernel's accounting of CPU time misses the time that passed: nothing
+    /// failed, but the shares are off by so much.
     fn check_sum(&mut self, recorder: &Recorder, at: Nanos, shares: Option<CpuShares>) {
         let Some(sum) = shares.and_then(|shares| shares.bad_sum) else {
             return;
@@ -177,7 +178,7 @@ impl Host {
             "the states of the host's CPUs sum to {sum:.1} % of the time that passed, as happens \
              where a hypervisor takes time away; host.cpu.accounted tells it for each sample"
         );
-        recorder.sink().event(at, None, EventKind::Observer, text);
+        recorder.sink().event(at, None, EventKind::Note, text);
     }
 }
 

@@ -1,0 +1,133 @@
+//! Faults of the server: it stops, restarts, loses its observer, or is not configured as wanted.
+
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::private::start_private_server_with;
+use dyno_tests::{Kind, Server};
+
+use crate::common::{SHAPES, alone, dyno, judged, judged_while, private, url, with_database};
+
+const LOAD: &str = "-c 4 -t 8s --warmup 0";
+const INTO_THE_RUN: Duration = Duration::from_millis(2500);
+
+#[test]
+fn a_server_that_stops_or_restarts_is_caught() {
+    let _turn = alone();
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let (mut server, url) = private(kind);
+        let line = format!("{SHAPES} --target {url} {LOAD}");
+        let pid = Some(server.pid());
+        let healthy = judged_while(&line, pid, |_| {});
+        for check in [
+            "stalls",
+            "restarts",
+            "observers",
+            "errors",
+            "requested-settings",
+        ] {
+            match check {
+                "requested-settings" => {
+                    assert_eq!(healthy.finding(check)["outcome"], "not_checked")
+                }
+                _ => healthy.passed(check),
+            }
+        }
+        healthy.nothing_but(&[]);
+
+        let stalled = judged_while(&line, pid, |_| {
+            thread::sleep(INTO_THE_RUN);
+            server.suspend();
+            thread::sleep(Duration::from_secs(3));
+            server.resume();
+        });
+        stalled.caught("stalls", "doubt", "stall");
+
+        let restarted = judged_while(&line, pid, |_| {
+            thread::sleep(INTO_THE_RUN);
+            server.kill().unwrap();
+            server.start_again().unwrap();
+        });
+        restarted.caught("restarts", "refuse", "the server was restarted");
+        assert_eq!(restarted.result["verdict"], "refused");
+    }
+}
+
+#[test]
+fn an_observer_that_loses_its_connection_is_missed() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Postgres);
+    let line = format!("{SHAPES} --target {url} -c 2 -t 6s --warmup 0");
+    let lost = judged_while(&line, Some(server.pid()), |_| {
+        thread::sleep(INTO_THE_RUN);
+        // The sessions' last statement is the script's, the observer's never is.
+        let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                   WHERE datname = 'verdict' AND query <> 'SELECT 1'";
+        assert_eq!(server.server().query_one(None, sql), "1");
+    });
+    lost.caught("observers", "doubt", "no connection");
+    lost.nothing_but(&["observers"]);
+}
+
+#[test]
+fn what_an_observer_may_not_see_is_not_taken_for_good() {
+    let _turn = alone();
+    let (server, _) = private(Kind::Mariadb);
+    let server = server.server();
+    server.execute(None, "CREATE USER plain@'127.0.0.1'");
+    server.execute(None, "GRANT ALL ON verdict.* TO plain@'127.0.0.1'");
+    let plain = url(&server, "verdict").replace("root@", "plain@");
+    let run = judged(&format!("{SHAPES} --target {plain} -c 2 -t 2s --warmup 0"));
+    let gaps = run.result["not_observed"].as_array().unwrap();
+    let gap = gaps.iter().find(|gap| gap["what"] == "db.innodb");
+    let why = gap.and_then(|gap| gap["why"].as_str()).unwrap_or_default();
+    assert!(why.contains("PROCESS"), "{gaps:?}");
+    assert_eq!(run.finding("cache")["outcome"], "pass", "{}", run.told());
+}
+
+#[test]
+fn settings_are_compared_with_what_was_expected() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let line = format!("{SHAPES} --target {url} -c 2 -t 1s --warmup 0");
+    let name = "innodb_flush_log_at_trx_commit";
+    let kept = judged(&format!(
+        "{line} --expect {name}=1 --expect max_connections={}",
+        of(&server.server(), "max_connections")
+    ));
+    kept.passed("requested-settings");
+    kept.passed("durability");
+    let other = judged(&format!(
+        "{line} --expect {name}=2 --expect no_such_setting=on"
+    ));
+    other.caught("requested-settings", "refuse", "is 1 instead of 2");
+    other.caught(
+        "requested-settings",
+        "refuse",
+        "no_such_setting does not exist",
+    );
+}
+
+fn of(server: &Server, setting: &str) -> String {
+    server.query_one(None, &format!("SELECT @@{setting}"))
+}
+
+#[test]
+fn a_server_that_may_lose_its_data_is_told() {
+    let _turn = alone();
+    let arguments = ["-c", "fsync=off", "-c", "full_page_writes=off"];
+    let server = start_private_server_with(Kind::Postgres, &arguments);
+    let url = with_database(&server);
+    let line = "oltp_update_non_index --table-size 500 -c 2";
+    dyno(&format!("prepare {line} --target {url}"));
+    let unsafe_one = judged(&format!("{line} --target {url} -t 1s --warmup 0"));
+    unsafe_one.caught("durability", "doubt", "fsync = off");
+    let waived = format!("{line} --target {url} -t 1s --warmup 0 --waive durability=scratch");
+    let waived = judged(&waived);
+    assert_eq!(
+        waived.finding("durability")["waived"],
+        "scratch",
+        "{}",
+        waived.told()
+    );
+}

@@ -1,0 +1,102 @@
+//! Faults that a script makes: events that fail, do nothing, get slower, or differ by session. One
+//! healthy run of the same script shows that none of the checks speaks without its fault.
+
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::Kind;
+
+use crate::common::{SHAPES, alone, dyno, judged, judged_while, private};
+use crate::host::{burners, cpus};
+
+/// Long enough for the checks that look at the course: they need ten whole seconds.
+const COURSE: &str = "-c 4 -t 11s --warmup 0";
+
+#[test]
+fn what_a_script_does_wrong_is_found_by_its_check() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let shape = format!("{SHAPES} --target {url}");
+    let pid = Some(server.pid());
+    let run = |more: &str| judged_while(&format!("{shape} {more}"), pid, |_| {});
+
+    let healthy = run(COURSE);
+    healthy.nothing_but(&[]);
+    for check in [
+        "client-cpu",
+        "clock-steps",
+        "errors",
+        "fairness",
+        "length",
+        "observers",
+        "other-load",
+        "other-processes",
+        "restarts",
+        "samples",
+        "server-counters",
+        "stalls",
+        "steady-state",
+        "unserved",
+        "warm-up",
+        "work-done",
+    ] {
+        healthy.passed(check);
+    }
+
+    let unprepared = run(&format!("{COURSE} --slow-start=3"));
+    unprepared.caught("warm-up", "doubt", "the first 3 seconds");
+
+    let endless = run(&format!("{COURSE} --growth=0.5"));
+    endless.caught("steady-state", "doubt", "the rate drifts");
+
+    let uneven = run("-c 4 -t 2s --warmup 0 --uneven=20");
+    uneven.caught("fairness", "doubt", "unevenly");
+    uneven.nothing_but(&["fairness"]);
+
+    let storm = run("-c 4 -t 2s --warmup 0 --fail-every=4");
+    storm.caught("errors", "refuse", "1146");
+    storm.nothing_but(&["errors"]);
+    assert_eq!(storm.result["verdict"], "refused");
+
+    let drizzle = run("-c 4 -t 2s --warmup 0 --fail-every=30");
+    drizzle.caught("errors", "doubt", "1146");
+
+    let idle = run("-c 2 -t 2s --warmup 0 --statements=0");
+    idle.caught("work-done", "refuse", "not one statement");
+
+    let few = run("-c 1 --events 60 --warmup 0");
+    few.caught("samples", "doubt", "60 latencies");
+    few.nothing_but(&["samples"]);
+
+    // The burners come for the second half only.
+    let mut load = Vec::new();
+    let crowded = judged_while(&format!("{shape} -c 4 -t 9s --warmup 0"), pid, |_| {
+        thread::sleep(Duration::from_millis(4500));
+        load = burners(2 * cpus(), None);
+    });
+    drop(load);
+    crowded.caught("other-load", "doubt", "in a row from");
+    // Over the whole they had half of the time.
+    crowded.caught("other-processes", "doubt", "sh (");
+}
+
+#[test]
+fn statements_that_find_nothing_are_no_work() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let line = format!("oltp_point_select --target {url} --table-size 500 -c 2");
+    dyno(&format!("prepare {line}"));
+    let healthy = judged(&format!("{line} -t 1s --warmup 0"));
+    healthy.passed("work-done");
+    healthy.passed("row-counts");
+    server
+        .server()
+        .execute(Some("verdict"), "DELETE FROM sbtest1");
+    let empty = judged(&format!("{line} -t 1s --warmup 0"));
+    empty.caught("work-done", "doubt", "found or changed 0 rows");
+    empty.caught(
+        "row-counts",
+        "refuse",
+        "sbtest1 holds 0 rows instead of 500",
+    );
+}
