@@ -1,14 +1,10 @@
 //! Latencies in the shape in which they are kept: exact sums, a few quantiles, and histograms in
 //! HdrHistogram's V2 format, deflated.
 
-use std::io::Cursor;
-
 use dyno_core::interval::{Latencies, carries};
 use dyno_core::record::Span;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
-
-use crate::error::Problem;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
 /// Significant digits of the histograms of spans. Those of a whole run keep their three.
 pub const SPAN_DIGITS: u8 = 2;
@@ -248,38 +244,10 @@ fn encoded(histogram: &Histogram<u64>) -> Option<Vec<u8>> {
         .map(|_| bytes)
 }
 
-/// Reads histograms; keeps its buffers from one to the next.
-pub(crate) struct Decoder {
-    deserializer: Deserializer,
-}
-
-impl Decoder {
-    pub(crate) fn new() -> Self {
-        Self {
-            deserializer: Deserializer::new(),
-        }
-    }
-
-    /// An absent histogram is an empty one.
-    pub(crate) fn histogram(&mut self, bytes: Option<&[u8]>) -> Result<Histogram<u64>, Problem> {
-        let Some(bytes) = bytes else {
-            return Ok(span_histogram(0));
-        };
-        let mut histogram = self
-            .deserializer
-            .deserialize(&mut Cursor::new(bytes))
-            .map_err(|error| Problem::Unreadable {
-                what: "a histogram".to_owned(),
-                why: error.to_string(),
-            })?;
-        histogram.auto(true);
-        Ok(histogram)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::Decoder;
     use proptest::prelude::*;
 
     fn recorded(values: &[u64]) -> Latencies {
@@ -300,24 +268,6 @@ mod tests {
 
     fn decoded(bytes: Option<&[u8]>) -> Histogram<u64> {
         Decoder::new().histogram(bytes).unwrap()
-    }
-
-    #[test]
-    fn bytes_that_are_no_histogram_are_an_error() {
-        let whole = recorded(&[1_000, 1_000_000]);
-        let bytes = Measured::from(&whole).row(0.0, 1.0).service.unwrap();
-        for end in 0..bytes.len() {
-            // Without its last bytes only the checksum is missing, and the histogram is whole.
-            if let Ok(read) = Decoder::new().histogram(Some(&bytes[..end])) {
-                assert_eq!(read.len(), 2);
-            }
-        }
-        assert!(
-            Decoder::new()
-                .histogram(Some(&bytes[..bytes.len() / 2]))
-                .is_err()
-        );
-        assert!(Decoder::new().histogram(Some(b"not a histogram")).is_err());
     }
 
     #[test]

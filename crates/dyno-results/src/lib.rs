@@ -5,6 +5,7 @@
 //! [`Results`] reads.
 
 mod codec;
+mod decode;
 mod error;
 mod open;
 mod process;

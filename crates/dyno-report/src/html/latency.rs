@@ -1,6 +1,7 @@
 //! Latencies in time: percentiles as lines, everything as shades.
 
 use dyno_core::record::{Operation, Span};
+use dyno_stats::median;
 use hdrhistogram::Histogram;
 
 use super::chart::{Axis, Chart, Choice, Compact, Heat, Look, Time};
@@ -10,8 +11,8 @@ use super::thin::{Keep, thin};
 use super::throughput::POINTS_MAX;
 use crate::number;
 
-/// As many columns as a heat map shows.
-const COLUMNS_MAX: usize = 240;
+/// As many columns as a heat map shows, so that nothing finer need be loaded for it.
+pub const COLUMNS_MAX: usize = 240;
 /// Rows of a heat map per factor of ten.
 const ROWS_PER_DECADE: f64 = 14.0;
 /// A row more for what is longer than all of these.
@@ -85,19 +86,13 @@ fn heat(page: &mut Page, view: &View<'_>) {
         page.nothing("There is no heat map: the run has no latencies by time on record.");
         return;
     };
-    let columns = first.columns.len();
-    let spans = view
-        .run
-        .operations
-        .first()
-        .map_or(0, |operation| operation.spans.len());
-    let merged = if spans > columns {
-        format!(
-            "spans of the run, {} of them merged into {columns} columns",
-            number::thousands(spans as u64)
-        )
-    } else {
-        "spans of the run".to_owned()
+    let merged = match merged_s(view, &first.columns) {
+        Some(length_s) => format!(
+            "spans of the run, merged into {} columns of about {}",
+            first.columns.len(),
+            number::length(length_s)
+        ),
+        None => "spans of the run".to_owned(),
     };
     let caption = Caption {
         id: "heat",
@@ -155,6 +150,14 @@ fn heat_of(view: &View<'_>, operation: &Operation) -> Option<Heat> {
         rows: (0..=count).map(bound_ms).collect(),
         cells,
     })
+}
+
+/// How long columns are where several intervals were merged into one.
+fn merged_s(view: &View<'_>, columns: &[(Compact, Compact)]) -> Option<f64> {
+    let lengths: Vec<f64> = columns.iter().map(|(from, to)| to.0 - from.0).collect();
+    let intervals: Vec<f64> = view.run.intervals.iter().map(|i| i.length_s).collect();
+    let (column_s, interval_s) = (median(&lengths)?, median(&intervals)?);
+    (column_s > 1.5 * interval_s).then_some(column_s)
 }
 
 /// Spans next to each other, merged.

@@ -38,6 +38,7 @@ mod thin;
 mod throughput;
 mod time;
 
+pub use latency::COLUMNS_MAX;
 use markup::Text;
 use page::{Page, put};
 use run::View;

@@ -1,5 +1,7 @@
 //! A run as it was recorded.
 
+use std::fmt;
+
 use dyno_core::finding::{Finding, Verdict};
 use dyno_core::interval::Counters;
 use dyno_core::record::{
@@ -9,7 +11,8 @@ use dyno_core::record::{
 use dyno_core::summary::{IntervalSummary, Percentile, Recorded, RunSummary};
 use rusqlite::Row;
 use rusqlite::types::Type;
-use serde::de::DeserializeOwned;
+use serde::Deserializer as _;
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 
 use super::list::of_word;
 use crate::error::ResultsError;
@@ -18,15 +21,23 @@ use crate::open::Results;
 /// How many histograms of spans [`Scope::whole`] holds at most, about: each takes some 20 KB.
 pub const SPANS_HELD_MAX: usize = 6000;
 
+/// Room for so many percentiles in an interval before more is asked for.
+const PERCENTILES_USUAL: usize = 4;
+
 /// How much of a run to load. Head, summary, totals, facts, settings, events, sessions and
 /// findings are always loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// The course of the run.
     pub intervals: bool,
+    /// The percentiles of each interval. Without them the intervals have none; all their other
+    /// figures are there.
+    pub percentiles: bool,
     /// At most about so many histograms of spans, over all operations: spans next to each other
     /// are merged until there are few enough. 0 loads none.
     pub spans_held_max: usize,
+    /// Where spans are merged, at most so many are made of them for each operation.
+    pub merged_per_operation_max: usize,
     /// What was observed.
     pub series: bool,
 }
@@ -36,8 +47,19 @@ impl Scope {
     pub fn summary() -> Self {
         Self {
             intervals: true,
+            percentiles: true,
             spans_held_max: 0,
+            merged_per_operation_max: usize::MAX,
             series: false,
+        }
+    }
+
+    /// What a terminal shows of a summary: the percentiles of the whole run, but not of each
+    /// interval.
+    pub fn terminal() -> Self {
+        Self {
+            percentiles: false,
+            ..Self::summary()
         }
     }
 
@@ -45,8 +67,19 @@ impl Scope {
     pub fn whole() -> Self {
         Self {
             intervals: true,
+            percentiles: true,
             spans_held_max: SPANS_HELD_MAX,
+            merged_per_operation_max: usize::MAX,
             series: true,
+        }
+    }
+
+    /// Everything for a page whose charts have at most `columns` columns: more than that is not
+    /// made of the spans of a long run.
+    pub fn columns(columns: usize) -> Self {
+        Self {
+            merged_per_operation_max: columns,
+            ..Self::whole()
         }
     }
 
@@ -71,7 +104,7 @@ impl Results {
         // Within one transaction, so that a run that goes on is read as it was at one instant.
         let begun = self.connection.unchecked_transaction();
         let _reading = begun.map_err(|error| self.at(doing).sqlite(error))?;
-        let operations = self.operations(id, scope.spans_held_max, doing)?;
+        let operations = self.operations(id, scope, doing)?;
         self.loaded(id, scope)
             .map(|run| RunRecord { operations, ..run })
             .map_err(|error| self.explain(doing, error))
@@ -105,7 +138,7 @@ impl Results {
             state,
             head,
             summary,
-            intervals: self.intervals(id, scope.intervals)?,
+            intervals: self.intervals(id, scope)?,
             operations: Vec::new(),
             series: self.series(id, scope.series)?,
             not_observed: self.not_observed(id)?,
@@ -137,15 +170,22 @@ impl Results {
         word.map(|word| of_word(word, 0)).transpose()
     }
 
-    fn intervals(&self, id: i64, wanted: bool) -> rusqlite::Result<Vec<IntervalSummary>> {
-        let sql = "SELECT at_s, length_s, sessions, events, reads, writes, other, errors,
-                       errors_seen, reconnects, retries, rows, bytes_in, bytes_out, max_ms,
-                       backlog, concurrency, percentiles
-                   FROM interval WHERE run_id = ?1 ORDER BY number";
-        if !wanted {
+    fn intervals(&self, id: i64, scope: &Scope) -> rusqlite::Result<Vec<IntervalSummary>> {
+        if !scope.intervals {
             return Ok(Vec::new());
         }
-        self.rows(sql, id, interval)
+        let percentiles = if scope.percentiles {
+            ", percentiles"
+        } else {
+            ""
+        };
+        let sql = format!(
+            "SELECT at_s, length_s, sessions, events, reads, writes, other, errors, errors_seen,
+                 reconnects, retries, rows, bytes_in, bytes_out, max_ms, backlog, concurrency
+                 {percentiles}
+             FROM interval WHERE run_id = ?1 ORDER BY number"
+        );
+        self.rows(&sql, id, |row| interval(row, scope.percentiles))
     }
 
     fn series(&self, id: i64, wanted: bool) -> rusqlite::Result<Vec<Series>> {
@@ -285,7 +325,7 @@ impl Results {
     }
 }
 
-fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
+fn interval(row: &Row<'_>, with_percentiles: bool) -> rusqlite::Result<IntervalSummary> {
     Ok(IntervalSummary {
         at_s: row.get(0)?,
         length_s: row.get(1)?,
@@ -306,32 +346,54 @@ fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
         max_ms: row.get(14)?,
         backlog: count(row, 15)?,
         concurrency: row.get(16)?,
-        percentiles: percentiles(row, 17)?,
+        percentiles: if with_percentiles {
+            percentiles(row, 17)?
+        } else {
+            Vec::new()
+        },
     })
 }
 
 fn percentiles(row: &Row<'_>, index: usize) -> rusqlite::Result<Vec<Percentile>> {
-    let told: serde_json::Map<String, serde_json::Value> = json(row, index)?;
-    let percentile = |(percent, value): (&String, &serde_json::Value)| {
-        let percent = percent.parse().map_err(|error| failure(index, error))?;
-        Ok(Percentile {
-            percent,
-            value_ms: value.as_f64(),
-        })
-    };
-    told.iter().map(percentile).collect()
+    let text = text(row, index)?;
+    let mut from = serde_json::Deserializer::from_str(text);
+    let read = from.deserialize_map(Percentiles);
+    read.and_then(|read| from.end().map(|()| read))
+        .map_err(|error| failure(index, error))
+}
+
+/// Reads an object of milliseconds by percent. There is one a second: it is read as it comes,
+/// without a map of texts in between.
+struct Percentiles;
+
+impl<'de> Visitor<'de> for Percentiles {
+    type Value = Vec<Percentile>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object of milliseconds by percent")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut percentiles = Vec::with_capacity(PERCENTILES_USUAL);
+        while let Some((percent, value_ms)) = map.next_entry::<&str, Option<f64>>()? {
+            let percent = percent.parse().map_err(A::Error::custom)?;
+            percentiles.push(Percentile { percent, value_ms });
+        }
+        Ok(percentiles)
+    }
 }
 
 fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(index)?.max(0) as u64)
 }
 
+fn text<'a>(row: &'a Row<'_>, index: usize) -> rusqlite::Result<&'a str> {
+    let text = row.get_ref(index)?.as_str();
+    text.map_err(rusqlite::Error::from)
+}
+
 fn json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
-    let text = row
-        .get_ref(index)?
-        .as_str()
-        .map_err(rusqlite::Error::from)?;
-    serde_json::from_str(text).map_err(|error| failure(index, error))
+    serde_json::from_str(text(row, index)?).map_err(|error| failure(index, error))
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<T>> {

@@ -1,10 +1,10 @@
 //! The latencies of a run, thinned out where holding all of them would take too much memory.
 
 use dyno_core::record::{Operation, Span};
-use hdrhistogram::Histogram;
 use rusqlite::Row;
 
-use crate::codec::{Decoder, span_histogram};
+use super::load::Scope;
+use crate::decode::{Decoder, Exact, Merging};
 use crate::error::{Problem, ResultsError};
 use crate::open::Results;
 
@@ -36,19 +36,19 @@ impl Results {
             .map_err(|e| self.at(doing).sqlite(e))?;
         let mut decoder = Decoder::new();
         self.each_span(doing, id, |operation, row| {
-            let span = span(row, &mut decoder)?;
-            if let Some(name) = names.get(operation) {
-                visit(name, span);
-            }
+            let (Some(name), Some(span)) = (names.get(operation), whole(row, &mut decoder)?) else {
+                return Ok(());
+            };
+            visit(name, span);
             Ok(())
         })
     }
 
-    /// All operations with their totals, and at most about `held_max` histograms in their spans.
+    /// All operations with their totals, and as many spans as the scope allows.
     pub(super) fn operations(
         &self,
         id: i64,
-        held_max: usize,
+        scope: &Scope,
         doing: &str,
     ) -> Result<Vec<Operation>, ResultsError> {
         let names = self
@@ -65,17 +65,16 @@ impl Results {
         let mut decoder = Decoder::new();
         let sql = format!("SELECT {COLUMNS} FROM total WHERE run_id = ?1");
         self.each(&sql, doing, id, |operation, row| {
-            let span = span(row, &mut decoder)?;
             if let Some(operation) = operations.get_mut(operation) {
-                operation.total = Some(span);
+                operation.total = Some(total(row, &mut decoder)?);
             }
             Ok(())
         })?;
-        if held_max > 0 {
-            let width_s = self
-                .width_s(id, operations.len(), held_max)
+        if scope.spans_held_max > 0 {
+            let slots = self
+                .slots(id, operations.len(), scope)
                 .map_err(|error| self.at(doing).sqlite(error))?;
-            self.read_spans(id, width_s, &mut operations, doing)?;
+            self.read_spans(id, slots, &mut operations, doing)?;
         }
         // Whatever was recorded first.
         operations.sort_by_key(|operation| operation.name != "event");
@@ -85,59 +84,58 @@ impl Results {
     fn read_spans(
         &self,
         id: i64,
-        width_s: Option<f64>,
+        slots: Option<Slots>,
         operations: &mut [Operation],
         doing: &str,
     ) -> Result<(), ResultsError> {
         let mut decoder = Decoder::new();
-        let mut merging: Vec<Option<Merging>> = Vec::new();
-        merging.resize_with(operations.len(), || None);
-        self.each_span(doing, id, |number, row| {
-            let Some(operation) = operations.get_mut(number) else {
+        let mut merging: Vec<Merging> = Vec::new();
+        merging.resize_with(operations.len(), Merging::default);
+        let mut number = 0;
+        self.each_span(doing, id, |operation, row| {
+            let (Some(known), Some(merging)) =
+                (operations.get_mut(operation), merging.get_mut(operation))
+            else {
                 return Ok(());
             };
-            let span = span(row, &mut decoder)?;
-            let Some(width_s) = width_s else {
-                operation.spans.push(span);
-                return Ok(());
-            };
-            let slot = (f64::midpoint(span.from_s, span.to_s) / width_s).floor();
-            match &mut merging[number] {
-                Some(merging) if merging.slot == slot => merging.add(&span),
-                open => {
-                    let next = Merging::new(slot, span);
-                    operation
-                        .spans
-                        .extend(open.replace(next).map(Merging::span));
-                }
-            }
+            number += 1;
+            let mut next = exact(row)?;
+            next.slot = slots.as_ref().map_or(number, |slots| slots.of(&next));
+            let blobs = [blob(row, 7)?, blob(row, 8)?];
+            let before = merging.add(next, blobs, &mut decoder);
+            known.spans.extend(before.map_err(Failure::Content)?);
             Ok(())
         })?;
-        for (operation, open) in operations.iter_mut().zip(merging) {
-            operation.spans.extend(open.map(Merging::span));
+        for (operation, mut open) in operations.iter_mut().zip(merging) {
+            operation.spans.extend(open.take());
         }
         Ok(())
     }
 
-    /// How long merged spans must be so that not more than about `held_max` histograms are held;
+    /// The slots of time in which spans must be merged so that not more are held than allowed;
     /// `None` if all of them may be held as they are.
-    fn width_s(
-        &self,
-        id: i64,
-        operations: usize,
-        held_max: usize,
-    ) -> rusqlite::Result<Option<f64>> {
-        let sql = "SELECT count(service) + count(response), count(response),
+    fn slots(&self, id: i64, operations: usize, scope: &Scope) -> rusqlite::Result<Option<Slots>> {
+        let sql = "SELECT count(service) + count(response), count(response), min(from_s),
                        max(to_s) - min(from_s) FROM span WHERE run_id = ?1";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let (held, responses, length_s): (i64, i64, Option<f64>) =
-            statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        if held as usize <= held_max {
+        let (held, responses, from_s, length_s): (i64, i64, Option<f64>, Option<f64>) =
+            statement.query_row([id], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            })?;
+        let (Some(from_s), Some(length_s)) = (from_s, length_s) else {
+            return Ok(None);
+        };
+        if held as usize <= scope.spans_held_max {
             return Ok(None);
         }
         let each = if responses > 0 { 2 } else { 1 };
-        let per_operation = (held_max / each / operations.max(1)).max(1);
-        Ok(length_s.map(|length_s| length_s / per_operation as f64))
+        let per_operation = (scope.spans_held_max / each / operations.max(1))
+            .clamp(1, scope.merged_per_operation_max.max(1));
+        Ok(Some(Slots {
+            from_s,
+            width_s: length_s / per_operation as f64,
+            last: per_operation as u64 - 1,
+        }))
     }
 
     fn operation_names(&self, id: i64) -> rusqlite::Result<Vec<String>> {
@@ -179,77 +177,66 @@ impl Results {
     }
 }
 
-/// The columns named in [`COLUMNS`].
-fn span(row: &Row<'_>, decoder: &mut Decoder) -> Result<Span, Failure> {
+/// Equal parts of the time of a run.
+struct Slots {
+    from_s: f64,
+    width_s: f64,
+    last: u64,
+}
+
+impl Slots {
+    /// By its middle, so that a span that reaches a little over a bound still belongs where most
+    /// of it lies.
+    fn of(&self, span: &Exact) -> u64 {
+        let middle_s = f64::midpoint(span.from_s, span.to_s) - self.from_s;
+        // A cast of what is no number gives 0.
+        ((middle_s / self.width_s) as u64).min(self.last)
+    }
+}
+
+/// The columns named in [`COLUMNS`] but for the histograms. The slot is for the caller to say.
+fn exact(row: &Row<'_>) -> rusqlite::Result<Exact> {
     let whole = |index| row.get(index).map(|value: i64| value.max(0) as u64);
-    let mut histogram = |index| -> Result<Histogram<u64>, Failure> {
-        let bytes = row
-            .get_ref(index)?
-            .as_blob_or_null()
-            .map_err(rusqlite::Error::from)?;
-        decoder.histogram(bytes).map_err(Failure::Content)
-    };
-    Ok(Span {
+    Ok(Exact {
+        slot: 0,
         from_s: row.get(1)?,
         to_s: row.get(2)?,
         count: whole(3)?,
-        service_ns_sum: whole(4)?,
-        service_ns_min: whole(5)?,
-        service_ns_max: whole(6)?,
-        service: histogram(7)?,
-        response: histogram(8)?,
+        sum_ns: whole(4)?,
+        min_ns: whole(5)?,
+        max_ns: whole(6)?,
     })
 }
 
-/// Several spans on their way to become one.
-struct Merging {
-    slot: f64,
-    span: Span,
+fn blob<'a>(row: &'a Row<'_>, index: usize) -> Result<Option<&'a [u8]>, Failure> {
+    let bytes = row.get_ref(index)?.as_blob_or_null();
+    Ok(bytes.map_err(rusqlite::Error::from)?)
 }
 
-impl Merging {
-    fn new(slot: f64, span: Span) -> Self {
-        Self { slot, span }
-    }
-
-    fn add(&mut self, next: &Span) {
-        let span = &mut self.span;
-        span.to_s = next.to_s;
-        if next.count > 0 {
-            span.service_ns_min = match span.count {
-                0 => next.service_ns_min,
-                _ => span.service_ns_min.min(next.service_ns_min),
-            };
-        }
-        span.service_ns_max = span.service_ns_max.max(next.service_ns_max);
-        span.count += next.count;
-        span.service_ns_sum = span.service_ns_sum.saturating_add(next.service_ns_sum);
-        add(&mut span.service, &next.service);
-        add(&mut span.response, &next.response);
-    }
-
-    fn span(self) -> Span {
-        self.span
-    }
+/// A span of its own, to two digits.
+fn whole(row: &Row<'_>, decoder: &mut Decoder) -> Result<Option<Span>, Failure> {
+    let mut alone = Merging::default();
+    let blobs = [blob(row, 7)?, blob(row, 8)?];
+    let added = alone.add(exact(row)?, blobs, decoder);
+    added.map_err(Failure::Content)?;
+    Ok(alone.take())
 }
 
-/// Adds a histogram to one that grows where it must.
-fn add(sum: &mut Histogram<u64>, next: &Histogram<u64>) {
-    if next.is_empty() {
-        return;
-    }
-    if sum.is_empty() {
-        *sum = next.clone();
-        return;
-    }
-    if sum.add(next).is_err() {
-        // Not of the same shape and too narrow.
-        let mut wider = span_histogram(next.max().max(sum.max()));
-        for part in [&*sum, next] {
-            for bin in part.iter_recorded() {
-                wider.saturating_record_n(bin.value_iterated_to(), bin.count_at_value());
-            }
-        }
-        *sum = wider;
-    }
+/// The latencies of a whole run, with all their digits.
+fn total(row: &Row<'_>, decoder: &mut Decoder) -> Result<Span, Failure> {
+    let exact = exact(row)?;
+    let mut histogram = |index| {
+        let read = decoder.histogram(blob(row, index)?);
+        read.map_err(Failure::Content)
+    };
+    Ok(Span {
+        from_s: exact.from_s,
+        to_s: exact.to_s,
+        count: exact.count,
+        service_ns_sum: exact.sum_ns,
+        service_ns_min: exact.min_ns,
+        service_ns_max: exact.max_ns,
+        service: histogram(7)?,
+        response: histogram(8)?,
+    })
 }

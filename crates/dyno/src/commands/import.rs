@@ -68,7 +68,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     for mut run in imported.runs {
         run.head.note = redact::text(parsed.value("note").unwrap_or_default());
         let record = judged(&mut results, &run)?;
-        let summary = show::summary(&record, &path.display().to_string());
+        let summary = show::summary_with_intervals(record, &path.display().to_string());
         Output::of(&parsed)?.write(&summary, &look)?;
     }
     Ok(STATUS_DONE)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
-use dyno_report::html::{Comparison, ComparisonRow, Difference, ReportInput, report};
+use dyno_report::html::{COLUMNS_MAX, Comparison, ComparisonRow, Difference, ReportInput, report};
 use dyno_results::Scope;
 use dyno_verdict::{CompareOptions, Metric, compare};
 
@@ -34,13 +34,16 @@ pub fn main(args: &[String]) -> Result<u8> {
         [] => last.as_slice(),
         words => words,
     };
+    let scope = match words {
+        [_] => Scope::columns(COLUMNS_MAX),
+        // A comparison looks at the spans too.
+        _ => Scope::whole(),
+    };
     let mut runs: Vec<RunRecord> = Vec::new();
     for word in words {
-        let (file, mut record) = kept::load(&parsed, word, &Scope::whole())?;
+        let (file, mut record) = kept::load(&parsed, word, &scope)?;
         // A run that never finished is shown with what its intervals tell.
-        let mut summary = show::summary(&record, &file.display().to_string());
-        summary.intervals.clear();
-        record.summary = Some(summary);
+        record.summary = Some(show::summary(&record, &file.display().to_string()));
         runs.push(record);
     }
     let path = match parsed.value("output") {

@@ -44,7 +44,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     for word in words {
         let (file, record) = load(&parsed, word)?;
-        let summary = summary(&record, &file.display().to_string());
+        let summary = summary_with_intervals(record, &file.display().to_string());
         Output::of(&parsed)?.write(&summary, &look)?;
         if parsed.has("findings") {
             console::out("\n");
@@ -56,21 +56,34 @@ pub fn main(args: &[String]) -> Result<u8> {
 
 /// A run without an end has its latencies in its spans only.
 fn load(parsed: &Parsed, word: &str) -> Result<(PathBuf, RunRecord)> {
-    let (file, record) = kept::load(parsed, word, &Scope::summary())?;
+    // As text, a day's run is shown without its hundred thousand percentiles of intervals.
+    let scope = if parsed.has("json") {
+        Scope::summary()
+    } else {
+        Scope::terminal()
+    };
+    let (file, record) = kept::load(parsed, word, &scope)?;
     if record.summary.is_some() {
         return Ok((file, record));
     }
     kept::load(parsed, word, &Scope::whole())
 }
 
-/// The summary of a recorded run with what has tables of its own; rebuilt from its intervals where
-/// the run never finished.
+/// The same as [`summary`], with the intervals.
+pub fn summary_with_intervals(mut record: RunRecord, file: &str) -> RunSummary {
+    let mut summary = summary(&record, file);
+    summary.intervals = std::mem::take(&mut record.intervals);
+    summary
+}
+
+/// The summary of a recorded run with what has tables of its own, but for the intervals, which are
+/// many; rebuilt from its intervals where the run never finished.
 pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     let mut summary = match &record.summary {
         Some(summary) => summary.clone(),
         None => dyno_report::rebuild(record),
     };
-    summary.intervals.clone_from(&record.intervals);
+    summary.intervals.clear();
     summary.findings.clone_from(&record.findings);
     summary.not_observed.clone_from(&record.not_observed);
     summary.verdict = record.verdict;

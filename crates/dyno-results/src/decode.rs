@@ -1,0 +1,335 @@
+//! Reading histograms back. Those of spans come by the hundred thousand, and are added up as they
+//! are read, without a histogram of their own for each.
+
+use dyno_core::record::Span;
+use hdrhistogram::Histogram;
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
+};
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+
+use crate::codec::{SPAN_DIGITS, span_histogram};
+use crate::error::Problem;
+
+/// What HdrHistogram's V2 format begins with, deflated and not. Source: the format's description
+/// in the HdrHistogram project, `EncodableHistogram`.
+const COOKIE_DEFLATED: u32 = 0x1c84_9314;
+const COOKIE_PLAIN: u32 = 0x1c84_9313;
+
+/// Before what is deflated: cookie and length.
+const FRAME_BYTES: usize = 8;
+
+/// Before the counts: cookie, their length, normalizing offset, digits, lowest and highest value,
+/// conversion ratio.
+const HEADER_BYTES: usize = 40;
+
+/// More than most histograms of spans take.
+const PLAIN_BYTES: usize = 16 << 10;
+
+/// More than the counts of any histogram of up to three digits take: a bound for what is none.
+const PLAIN_BYTES_MAX: usize = 1 << 20;
+
+/// Digits of the histograms that are written here: those of spans and those of whole runs.
+const DIGITS: [u8; 2] = [SPAN_DIGITS, 3];
+
+/// Reads histograms; keeps its buffers from one to the next.
+pub(crate) struct Decoder {
+    inflate: Box<DecompressorOxide>,
+    plain: Vec<u8>,
+}
+
+/// What a histogram says of itself.
+struct Header {
+    digits: u8,
+    highest: u64,
+    bytes: usize,
+}
+
+impl Decoder {
+    pub(crate) fn new() -> Self {
+        Self {
+            inflate: Box::default(),
+            plain: vec![0; PLAIN_BYTES],
+        }
+    }
+
+    /// A histogram as it was written. An absent one is empty.
+    pub(crate) fn histogram(&mut self, bytes: Option<&[u8]>) -> Result<Histogram<u64>, Problem> {
+        let Some(bytes) = bytes else {
+            return Ok(span_histogram(0));
+        };
+        let header = self.inflated(bytes)?;
+        let mut histogram = Histogram::new_with_bounds(1, header.highest, header.digits)
+            .map_err(|error| unreadable(&error.to_string()))?;
+        histogram.auto(true);
+        each(&self.plain[HEADER_BYTES..header.bytes], |index, count| {
+            let value = lowest_at(index, header.digits)?;
+            histogram.saturating_record_n(value, count);
+            Some(())
+        })?;
+        Ok(histogram)
+    }
+
+    /// Adds a histogram to a sum. An absent one adds nothing.
+    pub(crate) fn add(&mut self, bytes: Option<&[u8]>, to: &mut Sum) -> Result<(), Problem> {
+        let Some(bytes) = bytes else {
+            return Ok(());
+        };
+        let header = self.inflated(bytes)?;
+        let counts = &self.plain[HEADER_BYTES..header.bytes];
+        if header.digits == SPAN_DIGITS {
+            return each(counts, |index, count| to.add_at(index, count));
+        }
+        each(counts, |index, count| {
+            to.add_at(index_of(lowest_at(index, header.digits)?), count)
+        })
+    }
+
+    /// Inflates a histogram into the buffer.
+    fn inflated(&mut self, bytes: &[u8]) -> Result<Header, Problem> {
+        let length = self.inflate(bytes)?;
+        let plain = &self.plain[..length];
+        if number(plain, 0) != Some(COOKIE_PLAIN) {
+            return Err(unreadable("it does not begin like one"));
+        }
+        let words = [4, 8, 12, 16, 20, 24, 28, 32, 36].map(|at| number(plain, at));
+        let [
+            Some(counts),
+            Some(0),
+            Some(digits),
+            Some(0),
+            Some(1),
+            Some(high),
+            Some(low),
+            Some(ratio),
+            Some(0),
+        ] = words
+        else {
+            return Err(unreadable("its head is not of the kind that Dyno writes"));
+        };
+        let digits = DIGITS.into_iter().find(|known| u32::from(*known) == digits);
+        // The number 1 as a double.
+        let (Some(digits), 0x3ff0_0000) = (digits, ratio) else {
+            return Err(unreadable("its head is not of the kind that Dyno writes"));
+        };
+        let bytes = HEADER_BYTES + counts as usize;
+        if bytes > length {
+            return Err(unreadable("it ends early"));
+        }
+        Ok(Header {
+            digits,
+            highest: u64::from(high) << 32 | u64::from(low),
+            bytes,
+        })
+    }
+
+    /// How many bytes of the buffer it takes.
+    fn inflate(&mut self, bytes: &[u8]) -> Result<usize, Problem> {
+        let (Some(COOKIE_DEFLATED), Some(length)) = (number(bytes, 0), number(bytes, 4)) else {
+            return Err(unreadable("it does not begin like one"));
+        };
+        let deflated = bytes.get(FRAME_BYTES..FRAME_BYTES + length as usize);
+        let mut deflated = deflated.ok_or_else(|| unreadable("it ends early"))?;
+        let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+        self.inflate.init();
+        let mut written = 0;
+        loop {
+            let (status, taken, more) =
+                decompress(&mut self.inflate, deflated, &mut self.plain, written, flags);
+            deflated = &deflated[taken..];
+            written += more;
+            match status {
+                TINFLStatus::Done => return Ok(written),
+                TINFLStatus::HasMoreOutput if self.plain.len() < PLAIN_BYTES_MAX => {
+                    self.plain.resize(self.plain.len() * 2, 0);
+                }
+                TINFLStatus::HasMoreOutput => return Err(unreadable("it is too long")),
+                TINFLStatus::Adler32Mismatch => {
+                    return Err(unreadable("it does not agree with its checksum"));
+                }
+                _ => return Err(unreadable("it ends early, or was not deflated")),
+            }
+        }
+    }
+}
+
+/// Visits the counts that are not zero, by their index. `visit` says `None` to an index beyond the
+/// highest latency.
+///
+/// Runs of zeros stand as negative numbers, counts as positive ones, each zigzag-encoded in seven
+/// bits a byte; the ninth byte has eight.
+fn each(counts: &[u8], mut visit: impl FnMut(usize, u64) -> Option<()>) -> Result<(), Problem> {
+    let mut index: usize = 0;
+    let mut bytes = counts.iter();
+    while let Some(&first) = bytes.next() {
+        let mut encoded = u64::from(first & 0x7f);
+        let mut byte = first;
+        let mut shift = 7;
+        while byte & 0x80 != 0 && shift <= 56 {
+            byte = *bytes.next().ok_or_else(|| unreadable("it ends early"))?;
+            let kept = if shift == 56 { byte } else { byte & 0x7f };
+            encoded |= u64::from(kept) << shift;
+            shift += 7;
+        }
+        let count = (encoded >> 1) as i64 ^ -((encoded & 1) as i64);
+        if count <= 0 {
+            let zeros = usize::try_from(count.unsigned_abs().max(1)).unwrap_or(usize::MAX);
+            index = index.saturating_add(zeros);
+        } else {
+            visit(index, count as u64).ok_or_else(|| unreadable("it is too wide"))?;
+            index = index.saturating_add(1);
+        }
+    }
+    Ok(())
+}
+
+/// A latency distribution to two significant digits that others are added to.
+#[derive(Default)]
+pub(crate) struct Sum {
+    /// By the index of a histogram of two digits; only as long as what was added.
+    counts: Vec<u64>,
+}
+
+impl Sum {
+    fn add_at(&mut self, index: usize, count: u64) -> Option<()> {
+        if index >= self.counts.len() {
+            lowest_at(index, SPAN_DIGITS)?;
+            self.counts.resize(index + 1, 0);
+        }
+        self.counts[index] = self.counts[index].saturating_add(count);
+        Some(())
+    }
+
+    /// What has been added, as a histogram just wide enough. Nothing is left.
+    pub(crate) fn take(&mut self) -> Histogram<u64> {
+        let lowest = |index| lowest_at(index, SPAN_DIGITS).unwrap_or(u64::MAX);
+        let highest = self.counts.len().checked_sub(1).map_or(0, lowest);
+        let mut histogram = span_histogram(highest);
+        let recorded = self.counts.iter().enumerate();
+        for (index, &count) in recorded.filter(|(_, count)| **count > 0) {
+            histogram.saturating_record_n(lowest(index), count);
+        }
+        self.counts.clear();
+        histogram
+    }
+}
+
+/// Values that a histogram tells apart within a power of two, as a power of two: 128 with two
+/// digits, 1024 with three. By HdrHistogram the half of the power of two that is not below
+/// 2 * 10^digits.
+fn half_bits(digits: u8) -> u32 {
+    let told_apart = 2 * 10_u64.pow(u32::from(digits));
+    told_apart.next_power_of_two().trailing_zeros() - 1
+}
+
+/// The lowest value of the bin of this index: the first ones stand for themselves, and each half
+/// that follows divides the next power of two. `None` beyond what 64 bits hold.
+fn lowest_at(index: usize, digits: u8) -> Option<u64> {
+    let bits = half_bits(digits);
+    let half = 1_u64 << bits;
+    let index = index as u64;
+    let octave = index >> bits;
+    if octave < 2 {
+        return Some(index);
+    }
+    (octave <= u64::from(u64::BITS - bits)).then(|| (index % half + half) << (octave - 1))
+}
+
+/// The index of a value's bin in a histogram of two digits.
+fn index_of(value: u64) -> usize {
+    let bits = half_bits(SPAN_DIGITS);
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(bits + 1);
+    (value >> shift) as usize + ((shift as usize) << bits)
+}
+
+/// Four bytes, the highest first.
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+fn unreadable(why: &str) -> Problem {
+    Problem::Unreadable {
+        what: "a histogram".to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+/// One operation's spans on their way to become one.
+#[derive(Default)]
+pub(crate) struct Merging {
+    open: Option<Exact>,
+    service: Sum,
+    response: Sum,
+}
+
+/// What is known exactly of a span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exact {
+    /// Spans of one slot become one.
+    pub(crate) slot: u64,
+    pub(crate) from_s: f64,
+    pub(crate) to_s: f64,
+    pub(crate) count: u64,
+    pub(crate) sum_ns: u64,
+    pub(crate) min_ns: u64,
+    pub(crate) max_ns: u64,
+}
+
+impl Merging {
+    /// Takes the next span; hands out what it does not belong to.
+    pub(crate) fn add(
+        &mut self,
+        next: Exact,
+        blobs: [Option<&[u8]>; 2],
+        decoder: &mut Decoder,
+    ) -> Result<Option<Span>, Problem> {
+        let before = match &mut self.open {
+            Some(open) if open.slot == next.slot => {
+                open.join(&next);
+                None
+            }
+            _ => {
+                let before = self.take();
+                self.open = Some(next);
+                before
+            }
+        };
+        decoder.add(blobs[0], &mut self.service)?;
+        decoder.add(blobs[1], &mut self.response)?;
+        Ok(before)
+    }
+
+    /// What has been merged so far; `None` if there is nothing.
+    pub(crate) fn take(&mut self) -> Option<Span> {
+        let open = self.open.take()?;
+        Some(Span {
+            from_s: open.from_s,
+            to_s: open.to_s,
+            count: open.count,
+            service_ns_sum: open.sum_ns,
+            service_ns_min: open.min_ns,
+            service_ns_max: open.max_ns,
+            service: self.service.take(),
+            response: self.response.take(),
+        })
+    }
+}
+
+impl Exact {
+    fn join(&mut self, next: &Self) {
+        self.to_s = next.to_s;
+        self.min_ns = match (self.count, next.count) {
+            (_, 0) => self.min_ns,
+            (0, _) => next.min_ns,
+            _ => self.min_ns.min(next.min_ns),
+        };
+        self.max_ns = self.max_ns.max(next.max_ns);
+        self.count = self.count.saturating_add(next.count);
+        self.sum_ns = self.sum_ns.saturating_add(next.sum_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+use dyno_core::interval::Latencies;
+use hdrhistogram::serialization::{
+    Deserializer, Serializer as _, V2DeflateSerializer, V2Serializer,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::codec::{Measured, SpanRow};
+
+fn recorded(values: &[(u64, u64)]) -> Latencies {
+    let mut latencies = Latencies::default();
+    for &(ns, times) in values {
+        latencies.service.saturating_record_n(ns, times);
+    }
+    latencies
+}
+
+/// By the library, which wrote it.
+fn oracle(bytes: &[u8]) -> Histogram<u64> {
+    Deserializer::new().deserialize(&mut &bytes[..]).unwrap()
+}
+
+fn deflated(histogram: &Histogram<u64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .unwrap();
+    bytes
+}
+
+/// Deflates what need not be a histogram.
+fn framed(plain: &[u8]) -> Vec<u8> {
+    let deflated = miniz_oxide::deflate::compress_to_vec_zlib(plain, 6);
+    let mut bytes = COOKIE_DEFLATED.to_be_bytes().to_vec();
+    bytes.extend((deflated.len() as u32).to_be_bytes());
+    bytes.extend(deflated);
+    bytes
+}
+
+fn summed(bytes: &[u8]) -> Result<Histogram<u64>, Problem> {
+    let mut sum = Sum::default();
+    Decoder::new().add(Some(bytes), &mut sum)?;
+    Ok(sum.take())
+}
+
+fn bins(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    let lowest = |value| histogram.lowest_equivalent(value);
+    histogram
+        .iter_recorded()
+        .map(|bin| (lowest(bin.value_iterated_to()), bin.count_at_value()))
+        .collect()
+}
+
+/// Whatever fits, with the ends of powers of two and of all that there is.
+fn values() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    let value = prop_oneof![
+        0..4_000_000_000_000_u64,
+        0..2_000_u64,
+        (0..64_u32, 0..3_u64).prop_map(|(bit, off)| ((1 << bit) + off).saturating_sub(1)),
+        any::<u64>(),
+    ];
+    let count = prop_oneof![1..1_000_000_u64, Just(1 << 40), Just((1 << 62) / 1_000)];
+    prop::collection::vec((value, count), 1..200)
+}
+
+fn of_digits(digits: u8, values: &[(u64, u64)]) -> Histogram<u64> {
+    let mut histogram = Histogram::new_with_bounds(1, u64::MAX, digits).unwrap();
+    for &(value, count) in values {
+        histogram.saturating_record_n(value, count);
+    }
+    histogram
+}
+
+#[test]
+fn what_is_cut_is_an_error() {
+    let row = Measured::from(&recorded(&[(1_000, 1), (1_000_000, 7)])).row(0.0, 1.0);
+    let bytes = row.service.unwrap();
+    assert_eq!(summed(&bytes).unwrap().len(), 8);
+    for end in 0..bytes.len() {
+        assert!(summed(&bytes[..end]).is_err(), "{end}");
+        assert!(
+            Decoder::new().histogram(Some(&bytes[..end])).is_err(),
+            "{end}"
+        );
+    }
+    assert!(summed(b"not a histogram").is_err());
+}
+
+#[test]
+fn any_bit_that_flips_is_noticed() {
+    let row = Measured::from(&recorded(&[(1_000, 1), (2_000_000, 70), (9_000_000, 3)]));
+    let bytes = row.row(0.0, 1.0).service.unwrap();
+    let whole = bins(&summed(&bytes).unwrap());
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        // A few bits of the frame of zlib carry no meaning.
+        if let Ok(read) = summed(&flipped) {
+            assert_eq!(bins(&read), whole, "{bit}");
+        }
+    }
+}
+
+#[test]
+fn a_head_that_is_not_ours_is_an_error() {
+    let histogram = of_digits(2, &[(5_000, 3)]);
+    let mut plain = Vec::new();
+    V2Serializer::new()
+        .serialize(&histogram, &mut plain)
+        .unwrap();
+    assert_eq!(bins(&summed(&framed(&plain)).unwrap()), bins(&histogram));
+    // Each field but the highest value, which only says how wide to begin.
+    for at in (0..24).chain(32..HEADER_BYTES) {
+        let mut other = plain.clone();
+        other[at] ^= 0x40;
+        assert!(summed(&framed(&other)).is_err(), "{at}");
+        assert!(
+            Decoder::new().histogram(Some(&framed(&other))).is_err(),
+            "{at}"
+        );
+    }
+}
+
+#[test]
+fn what_inflates_without_end_is_an_error() {
+    let told = summed(&framed(&vec![0; 2 * PLAIN_BYTES_MAX])).unwrap_err();
+    assert!(told.to_string().contains("too long"), "{told}");
+}
+
+#[test]
+fn indices_go_to_the_highest_value_and_no_further() {
+    for digits in DIGITS {
+        let histogram = of_digits(digits, &[(u64::MAX, 1)]);
+        let last = histogram.distinct_values() - 1;
+        assert_eq!(
+            lowest_at(last, digits),
+            Some(histogram.lowest_equivalent(u64::MAX))
+        );
+        assert_eq!(lowest_at(last + 1, digits), None);
+        assert_eq!(lowest_at(usize::MAX, digits), None);
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_read_is_what_the_library_reads(values in values()) {
+        for digits in DIGITS {
+            let bytes = deflated(&of_digits(digits, &values));
+            let (expected, read) = (oracle(&bytes), Decoder::new().histogram(Some(&bytes)).unwrap());
+            prop_assert_eq!(bins(&read), bins(&expected));
+            prop_assert_eq!(&read, &expected);
+            // Three digits are brought to two when they are added to others.
+            let mut coarse = of_digits(SPAN_DIGITS, &[]);
+            coarse.add(&expected).unwrap();
+            prop_assert_eq!(bins(&summed(&bytes).unwrap()), bins(&coarse));
+        }
+    }
+
+    #[test]
+    fn a_sum_is_the_whole(parts in prop::collection::vec(values(), 1..6)) {
+        let (mut decoder, mut sum) = (Decoder::new(), Sum::default());
+        let mut whole = of_digits(SPAN_DIGITS, &[]);
+        for part in &parts {
+            let part = of_digits(SPAN_DIGITS, part);
+            decoder.add(Some(&deflated(&part)), &mut sum).unwrap();
+            whole.add(&part).unwrap();
+        }
+        prop_assert_eq!(bins(&sum.take()), bins(&whole));
+        prop_assert!(sum.take().is_empty());
+    }
+
+    #[test]
+    fn rows_are_read_back(values in values()) {
+        let latencies = recorded(&values);
+        let total = SpanRow::total_of(&latencies, 0.0, 1.0).service.unwrap();
+        let read = Decoder::new().histogram(Some(&total)).unwrap();
+        prop_assert_eq!(bins(&read), bins(&latencies.service));
+        let span = Measured::from(&latencies).row(0.0, 1.0).service.unwrap();
+        prop_assert_eq!(bins(&summed(&span).unwrap()), bins(&oracle(&span)));
+    }
+
+    #[test]
+    fn an_index_is_that_of_its_value(value in any::<u64>()) {
+        let lowest = lowest_at(index_of(value), SPAN_DIGITS).unwrap();
+        prop_assert_eq!(lowest, of_digits(SPAN_DIGITS, &[]).lowest_equivalent(value));
+    }
+
+    #[test]
+    fn nothing_panics(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        counts in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let _ = summed(&bytes);
+        let _ = Decoder::new().histogram(Some(&bytes));
+        let _ = summed(&framed(&bytes));
+        // A good head before counts of any kind.
+        let mut plain = Vec::new();
+        V2Serializer::new().serialize(&of_digits(2, &[]), &mut plain).unwrap();
+        plain.truncate(HEADER_BYTES);
+        plain[4..8].copy_from_slice(&(counts.len() as u32).to_be_bytes());
+        plain.extend(&counts);
+        let (mine, added) = (Decoder::new().histogram(Some(&framed(&plain))), summed(&framed(&plain)));
+        prop_assert_eq!(mine.is_ok(), added.is_ok());
+    }
+}
