@@ -24,15 +24,24 @@ pub const SPANS_HELD_MAX: usize = 6000;
 /// Room for so many percentiles in an interval before more is asked for.
 const PERCENTILES_USUAL: usize = 4;
 
+/// How much of each interval to load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// No intervals.
+    None,
+    /// When each interval was and how many events ended in it. All its other figures are empty
+    /// and say nothing.
+    Events,
+    /// All.
+    Whole,
+}
+
 /// How much of a run to load. Head, summary, totals, facts, settings, events, sessions and
 /// findings are always loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// The course of the run.
-    pub intervals: bool,
-    /// The percentiles of each interval. Without them the intervals have none; all their other
-    /// figures are there.
-    pub percentiles: bool,
+    pub intervals: Course,
     /// At most about so many histograms of spans, over all operations: spans next to each other
     /// are merged until there are few enough. 0 loads none.
     pub spans_held_max: usize,
@@ -46,19 +55,17 @@ impl Scope {
     /// What a summary shows: neither spans nor samples.
     pub fn summary() -> Self {
         Self {
-            intervals: true,
-            percentiles: true,
+            intervals: Course::Whole,
             spans_held_max: 0,
             merged_per_operation_max: usize::MAX,
             series: false,
         }
     }
 
-    /// What a terminal shows of a summary: the percentiles of the whole run, but not of each
-    /// interval.
+    /// What a terminal shows of a summary: of each interval no more than its events.
     pub fn terminal() -> Self {
         Self {
-            percentiles: false,
+            intervals: Course::Events,
             ..Self::summary()
         }
     }
@@ -66,8 +73,7 @@ impl Scope {
     /// Everything, with the spans of long runs merged to at most [`SPANS_HELD_MAX`].
     pub fn whole() -> Self {
         Self {
-            intervals: true,
-            percentiles: true,
+            intervals: Course::Whole,
             spans_held_max: SPANS_HELD_MAX,
             merged_per_operation_max: usize::MAX,
             series: true,
@@ -138,7 +144,7 @@ impl Results {
             state,
             head,
             summary,
-            intervals: self.intervals(id, scope)?,
+            intervals: self.intervals(id, scope.intervals)?,
             operations: Vec::new(),
             series: self.series(id, scope.series)?,
             not_observed: self.not_observed(id)?,
@@ -170,22 +176,22 @@ impl Results {
         word.map(|word| of_word(word, 0)).transpose()
     }
 
-    fn intervals(&self, id: i64, scope: &Scope) -> rusqlite::Result<Vec<IntervalSummary>> {
-        if !scope.intervals {
-            return Ok(Vec::new());
+    fn intervals(&self, id: i64, wanted: Course) -> rusqlite::Result<Vec<IntervalSummary>> {
+        match wanted {
+            Course::None => Ok(Vec::new()),
+            Course::Events => {
+                let sql = "SELECT at_s, length_s, events
+                           FROM interval WHERE run_id = ?1 ORDER BY number";
+                self.rows(sql, id, interval_events)
+            }
+            Course::Whole => {
+                let sql = "SELECT at_s, length_s, sessions, events, reads, writes, other, errors,
+                               errors_seen, reconnects, retries, rows, bytes_in, bytes_out, max_ms,
+                               backlog, concurrency, percentiles
+                           FROM interval WHERE run_id = ?1 ORDER BY number";
+                self.rows(sql, id, interval)
+            }
         }
-        let percentiles = if scope.percentiles {
-            ", percentiles"
-        } else {
-            ""
-        };
-        let sql = format!(
-            "SELECT at_s, length_s, sessions, events, reads, writes, other, errors, errors_seen,
-                 reconnects, retries, rows, bytes_in, bytes_out, max_ms, backlog, concurrency
-                 {percentiles}
-             FROM interval WHERE run_id = ?1 ORDER BY number"
-        );
-        self.rows(&sql, id, |row| interval(row, scope.percentiles))
     }
 
     fn series(&self, id: i64, wanted: bool) -> rusqlite::Result<Vec<Series>> {
@@ -325,7 +331,24 @@ impl Results {
     }
 }
 
-fn interval(row: &Row<'_>, with_percentiles: bool) -> rusqlite::Result<IntervalSummary> {
+fn interval_events(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
+    Ok(IntervalSummary {
+        at_s: row.get(0)?,
+        length_s: row.get(1)?,
+        counters: Counters {
+            events: count(row, 2)?,
+            ..Counters::default()
+        },
+        sessions: 0,
+        errors_seen: 0,
+        max_ms: 0.0,
+        backlog: 0,
+        concurrency: 0,
+        percentiles: Vec::new(),
+    })
+}
+
+fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
     Ok(IntervalSummary {
         at_s: row.get(0)?,
         length_s: row.get(1)?,
@@ -346,11 +369,7 @@ fn interval(row: &Row<'_>, with_percentiles: bool) -> rusqlite::Result<IntervalS
         max_ms: row.get(14)?,
         backlog: count(row, 15)?,
         concurrency: row.get(16)?,
-        percentiles: if with_percentiles {
-            percentiles(row, 17)?
-        } else {
-            Vec::new()
-        },
+        percentiles: percentiles(row, 17)?,
     })
 }
 

@@ -56,7 +56,7 @@ pub fn main(args: &[String]) -> Result<u8> {
 
 /// A run without an end has its latencies in its spans only.
 fn load(parsed: &Parsed, word: &str) -> Result<(PathBuf, RunRecord)> {
-    // As text, a day's run is shown without its hundred thousand percentiles of intervals.
+    // As text, a day's run is shown without most of what its intervals hold.
     let scope = if parsed.has("json") {
         Scope::summary()
     } else {
