@@ -146,7 +146,8 @@ proptest! {
     fn what_is_read_is_what_the_library_reads(values in values()) {
         for digits in DIGITS {
             let bytes = deflated(&of_digits(digits, &values));
-            let (expected, read) = (oracle(&bytes), Decoder::new().histogram(Some(&bytes)).unwrap());
+            let expected = oracle(&bytes);
+            let read = Decoder::new().histogram(Some(&bytes)).unwrap();
             prop_assert_eq!(bins(&read), bins(&expected));
             prop_assert_eq!(&read, &expected);
             // Three digits are brought to two when they are added to others.
@@ -199,7 +200,8 @@ proptest! {
         plain.truncate(HEADER_BYTES);
         plain[4..8].copy_from_slice(&(counts.len() as u32).to_be_bytes());
         plain.extend(&counts);
-        let (mine, added) = (Decoder::new().histogram(Some(&framed(&plain))), summed(&framed(&plain)));
-        prop_assert_eq!(mine.is_ok(), added.is_ok());
+        let bytes = framed(&plain);
+        let read = Decoder::new().histogram(Some(&bytes));
+        prop_assert_eq!(read.is_ok(), summed(&bytes).is_ok());
     }
 }
