@@ -3,6 +3,7 @@
 
 use dyno_core::record::Span;
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
@@ -27,8 +28,8 @@ const HEADER_BYTES: usize = 40;
 /// More than most histograms of spans take.
 const PLAIN_BYTES: usize = 16 << 10;
 
-/// More than the counts of any histogram of up to three digits take: a bound for what is none.
-const PLAIN_BYTES_MAX: usize = 1 << 20;
+/// More than the counts of any histogram of up to four digits take: a bound for what is none.
+const PLAIN_BYTES_MAX: usize = 8 << 20;
 
 /// Digits of the histograms that are written here: those of spans and those of whole runs.
 const DIGITS: [u8; 2] = [SPAN_DIGITS, 3];
@@ -39,7 +40,15 @@ pub(crate) struct Decoder {
     plain: Vec<u8>,
 }
 
-/// What a histogram says of itself.
+/// What is in the bytes of a histogram.
+enum Found {
+    /// One with a head as it is written here; its counts are in the buffer.
+    Ours(Header),
+    /// Any other that the format allows.
+    Other(Histogram<u64>),
+}
+
+/// What a histogram that was written here says of itself.
 struct Header {
     digits: u8,
     highest: u64,
@@ -59,7 +68,15 @@ impl Decoder {
         let Some(bytes) = bytes else {
             return Ok(span_histogram(0));
         };
-        let header = self.inflated(bytes)?;
+        let mut histogram = match self.found(bytes)? {
+            Found::Ours(header) => self.ours(&header)?,
+            Found::Other(histogram) => histogram,
+        };
+        histogram.auto(true);
+        Ok(histogram)
+    }
+
+    fn ours(&self, header: &Header) -> Result<Histogram<u64>, Problem> {
         let mut histogram = Histogram::new_with_bounds(1, header.highest, header.digits)
             .map_err(|error| unreadable(&error.to_string()))?;
         histogram.auto(true);
@@ -76,7 +93,14 @@ impl Decoder {
         let Some(bytes) = bytes else {
             return Ok(());
         };
-        let header = self.inflated(bytes)?;
+        let header = match self.found(bytes)? {
+            Found::Ours(header) => header,
+            Found::Other(histogram) => {
+                return to
+                    .add(&histogram)
+                    .ok_or_else(|| unreadable("it is too wide"));
+            }
+        };
         let counts = &self.plain[HEADER_BYTES..header.bytes];
         if header.digits == SPAN_DIGITS {
             return each(counts, |index, count| to.add_at(index, count));
@@ -86,42 +110,17 @@ impl Decoder {
         })
     }
 
-    /// Inflates a histogram into the buffer.
-    fn inflated(&mut self, bytes: &[u8]) -> Result<Header, Problem> {
+    /// Inflates a histogram into the buffer and reads its head.
+    fn found(&mut self, bytes: &[u8]) -> Result<Found, Problem> {
+        if number(bytes, 0) == Some(COOKIE_PLAIN) {
+            return other(bytes).map(Found::Other);
+        }
         let length = self.inflate(bytes)?;
         let plain = &self.plain[..length];
-        if number(plain, 0) != Some(COOKIE_PLAIN) {
-            return Err(unreadable("it does not begin like one"));
+        match Header::ours(plain) {
+            Some(header) => Ok(Found::Ours(header)),
+            None => other(plain).map(Found::Other),
         }
-        let words = [4, 8, 12, 16, 20, 24, 28, 32, 36].map(|at| number(plain, at));
-        let [
-            Some(counts),
-            Some(0),
-            Some(digits),
-            Some(0),
-            Some(1),
-            Some(high),
-            Some(low),
-            Some(ratio),
-            Some(0),
-        ] = words
-        else {
-            return Err(unreadable("its head is not of the kind that Dyno writes"));
-        };
-        let digits = DIGITS.into_iter().find(|known| u32::from(*known) == digits);
-        // The number 1 as a double.
-        let (Some(digits), 0x3ff0_0000) = (digits, ratio) else {
-            return Err(unreadable("its head is not of the kind that Dyno writes"));
-        };
-        let bytes = HEADER_BYTES + counts as usize;
-        if bytes > length {
-            return Err(unreadable("it ends early"));
-        }
-        Ok(Header {
-            digits,
-            highest: u64::from(high) << 32 | u64::from(low),
-            bytes,
-        })
     }
 
     /// How many bytes of the buffer it takes.
@@ -152,6 +151,49 @@ impl Decoder {
             }
         }
     }
+}
+
+impl Header {
+    /// `None` if it is not of the kind that is written here, or not all of its counts are there.
+    fn ours(plain: &[u8]) -> Option<Self> {
+        let words = [0, 4, 8, 12, 16, 20, 24, 28, 32, 36].map(|at| number(plain, at));
+        let [
+            Some(COOKIE_PLAIN),
+            Some(counts),
+            Some(0),
+            Some(digits),
+            Some(0),
+            Some(1),
+            Some(high),
+            Some(low),
+            // The number 1 as a double.
+            Some(0x3ff0_0000),
+            Some(0),
+        ] = words
+        else {
+            return None;
+        };
+        let known = |known: &u8| u32::from(*known) == digits;
+        let bytes = HEADER_BYTES.checked_add(counts as usize)?;
+        Some(Self {
+            digits: DIGITS.into_iter().find(known)?,
+            highest: u64::from(high) << 32 | u64::from(low),
+            bytes: (bytes <= plain.len()).then_some(bytes)?,
+        })
+    }
+}
+
+/// Reads what was not written here by the library, which knows all that the format allows.
+fn other(plain: &[u8]) -> Result<Histogram<u64>, Problem> {
+    let (Some(COOKIE_PLAIN), Some(counts)) = (number(plain, 0), number(plain, 4)) else {
+        return Err(unreadable("it does not begin like one"));
+    };
+    // The library makes room for as much as the head claims.
+    if plain.len().saturating_sub(HEADER_BYTES) < counts as usize {
+        return Err(unreadable("it ends early"));
+    }
+    let read = Deserializer::new().deserialize(&mut &plain[..]);
+    read.map_err(|error| unreadable(&error.to_string()))
 }
 
 /// Visits the counts that are not zero, by their index. `visit` says `None` to an index beyond the
@@ -199,6 +241,14 @@ impl Sum {
         }
         self.counts[index] = self.counts[index].saturating_add(count);
         Some(())
+    }
+
+    /// Adds a histogram of any digits.
+    fn add(&mut self, histogram: &Histogram<u64>) -> Option<()> {
+        histogram.iter_recorded().try_for_each(|bin| {
+            let lowest = histogram.lowest_equivalent(bin.value_iterated_to());
+            self.add_at(index_of(lowest), bin.count_at_value())
+        })
     }
 
     /// What has been added, as a histogram just wide enough. Nothing is left.

@@ -101,23 +101,71 @@ fn any_bit_that_flips_is_noticed() {
     }
 }
 
-#[test]
-fn a_head_that_is_not_ours_is_an_error() {
-    let histogram = of_digits(2, &[(5_000, 3)]);
+/// Not deflated.
+fn plain(histogram: &Histogram<u64>) -> Vec<u8> {
     let mut plain = Vec::new();
     V2Serializer::new()
-        .serialize(&histogram, &mut plain)
+        .serialize(histogram, &mut plain)
         .unwrap();
-    assert_eq!(bins(&summed(&framed(&plain)).unwrap()), bins(&histogram));
-    // Each field but the highest value, which only says how wide to begin.
-    for at in (0..24).chain(32..HEADER_BYTES) {
-        let mut other = plain.clone();
-        other[at] ^= 0x40;
-        assert!(summed(&framed(&other)).is_err(), "{at}");
-        assert!(
-            Decoder::new().histogram(Some(&framed(&other))).is_err(),
-            "{at}"
-        );
+    plain
+}
+
+#[test]
+fn a_head_that_is_not_ours_is_left_to_the_library() {
+    let values = [(700, 1), (5_000, 3), (6_000_000, 2), (9_000_000_000, 4)];
+    let coarse = |histogram: &Histogram<u64>| {
+        let mut coarse = of_digits(SPAN_DIGITS, &[]);
+        for bin in histogram.iter_recorded() {
+            let lowest = histogram.lowest_equivalent(bin.value_iterated_to());
+            coarse.record_n(lowest, bin.count_at_value()).unwrap();
+        }
+        bins(&coarse)
+    };
+    for (lowest, digits) in [(1, 0), (1, 1), (1, 2), (1, 4), (1, 5), (64, 2), (600, 3)] {
+        let highest = 1 << 40;
+        let mut written = Histogram::<u64>::new_with_bounds(lowest, highest, digits).unwrap();
+        for (value, count) in values {
+            written.record_n(value, count).unwrap();
+        }
+        for bytes in [
+            deflated(&written),
+            plain(&written),
+            framed(&plain(&written)),
+        ] {
+            let mut read = Decoder::new().histogram(Some(&bytes)).unwrap();
+            assert_eq!(read, oracle(&bytes), "{lowest} {digits}");
+            assert_eq!(bins(&summed(&bytes).unwrap()), coarse(&written));
+            // It grows as all others do.
+            read.record(u64::MAX).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_head_that_makes_no_sense_is_an_error() {
+    let histogram = of_digits(2, &[(5_000, 3)]);
+    let plain = plain(&histogram);
+    let mut refused = 0;
+    for at in 0..HEADER_BYTES {
+        let mut changed = plain.clone();
+        changed[at] ^= 0x40;
+        let bytes = framed(&changed);
+        let (sum, read) = (summed(&bytes), Decoder::new().histogram(Some(&bytes)));
+        match Deserializer::new().deserialize::<u64, _>(&mut &bytes[..]) {
+            Ok(expected) => assert_eq!(read.unwrap(), expected, "{at}"),
+            Err(_) => {
+                assert!(sum.is_err() && read.is_err(), "{at}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused >= 24, "{refused}");
+    // More counts than there are: no room is made for them.
+    let mut claims = plain.clone();
+    claims[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+    for bytes in [framed(&claims), claims] {
+        let told = summed(&bytes).unwrap_err();
+        assert!(told.to_string().contains("ends early"), "{told}");
     }
 }
 
@@ -195,8 +243,7 @@ proptest! {
         let _ = Decoder::new().histogram(Some(&bytes));
         let _ = summed(&framed(&bytes));
         // A good head before counts of any kind.
-        let mut plain = Vec::new();
-        V2Serializer::new().serialize(&of_digits(2, &[]), &mut plain).unwrap();
+        let mut plain = plain(&of_digits(2, &[]));
         plain.truncate(HEADER_BYTES);
         plain[4..8].copy_from_slice(&(counts.len() as u32).to_be_bytes());
         plain.extend(&counts);
