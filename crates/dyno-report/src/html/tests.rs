@@ -323,6 +323,34 @@ fn hostile_text_stays_text() {
 }
 
 #[test]
+fn a_heat_map_says_what_was_merged_wherever_it_was() {
+    let shades = |seconds, span| {
+        let page = page_of(
+            &[samples::run(Shape {
+                seconds,
+                span,
+                ..SHORT
+            })],
+            None,
+        );
+        let (_, figure) = page.split_once("Latencies as shades").unwrap();
+        let (figure, _) = figure.split_once("</figure>").unwrap();
+        let columns = &data_of(&page)["charts"]["r1-heat"]["of"][0][1]["columns"];
+        (figure.to_owned(), columns.as_array().unwrap().len())
+    };
+    // Its intervals are a second long: as they are, merged here, merged when they were loaded.
+    let (figure, columns) = shades(120, 1);
+    assert!(figure.contains("spans of the run") && !figure.contains("merged"));
+    assert_eq!(columns, 120);
+    let (figure, columns) = shades(480, 1);
+    assert!(figure.contains("merged into 240 columns of about 2"));
+    assert_eq!(columns, 240);
+    let (figure, columns) = shades(480, 30);
+    assert!(figure.contains("merged into 16 columns of about 30"));
+    assert_eq!(columns, 16);
+}
+
+#[test]
 fn nothing_can_be_loaded() {
     let page = page_of(&[samples::run(SHORT)], None);
     let (_, policy) = page

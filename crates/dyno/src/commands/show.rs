@@ -95,3 +95,42 @@ pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     });
     summary
 }
+
+#[cfg(test)]
+mod tests {
+    use dyno_import::{Log, Options};
+    use dyno_report::terminal::summary as text;
+    use dyno_results::Results;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A log with an interval each second.
+    const LOG: Log<'_> = Log {
+        name: "stamped.out",
+        text: include_str!("../../../dyno-import/fixtures/stamped.out"),
+    };
+
+    #[test]
+    fn a_terminal_shows_the_same_with_less_loaded() {
+        let folder = TempDir::new().unwrap();
+        let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+        let imported = dyno_import::sysbench(&[LOG], None, None, &Options::default()).unwrap();
+        let id = results.import(&imported.runs[0]).unwrap();
+        let shown = |scope: &Scope| {
+            let record = results.load(id, scope).unwrap();
+            let summary = summary_with_intervals(record, "dyno.db");
+            [40, 80, 200].map(|columns| {
+                let look = Look {
+                    columns,
+                    ..Look::default()
+                };
+                text(&summary, &look)
+            })
+        };
+        let less = shown(&Scope::terminal());
+        assert_eq!(less, shown(&Scope::summary()));
+        assert_eq!(less, shown(&Scope::whole()));
+        assert!(less[1].contains("over time"), "{}", less[1]);
+    }
+}
