@@ -26,7 +26,7 @@ fn histogram(values: &[u64]) -> Histogram<u64> {
 
 /// Latencies from a microsecond to a minute; every seventh span of one operation has none.
 fn span(operation: u64, number: u64) -> Span {
-    let count = if operation == 1 && number % 7 == 0 {
+    let count = if operation == 1 && number.is_multiple_of(7) {
         0
     } else {
         1 + number % 4
@@ -49,8 +49,8 @@ fn span(operation: u64, number: u64) -> Span {
     }
 }
 
-/// A results file with a long run in it, and the run's number.
-fn long() -> (TempDir, Results, i64) {
+/// A results file with a run of so many spans in it, and the run's number.
+fn recorded(spans: u64) -> (TempDir, Results, i64) {
     let folder = TempDir::new().unwrap();
     let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
     drop(
@@ -60,12 +60,12 @@ fn long() -> (TempDir, Results, i64) {
             .unwrap(),
     );
     let mut run = results.load(1, &Scope::every()).unwrap();
-    run.head.name = "long".to_owned();
+    run.head.name = "recorded".to_owned();
     run.intervals = (1..=INTERVALS).map(interval).collect();
     run.operations = (0..2)
         .map(|operation| Operation {
             name: format!("OP_{operation}"),
-            spans: (0..SPANS).map(|number| span(operation, number)).collect(),
+            spans: (0..spans).map(|number| span(operation, number)).collect(),
             total: None,
         })
         .collect();
@@ -116,7 +116,7 @@ fn all_told(run: &RunRecord) -> Vec<Told> {
 
 #[test]
 fn columns_add_up_to_the_whole() {
-    let (_folder, results, id) = long();
+    let (_folder, results, id) = recorded(SPANS);
     let every = results.load(id, &Scope::every()).unwrap();
     let whole = results.load(id, &Scope::whole()).unwrap();
     let columns = results.load(id, &Scope::columns(COLUMNS)).unwrap();
@@ -146,21 +146,22 @@ fn columns_add_up_to_the_whole() {
 
 #[test]
 fn a_short_run_has_its_spans_as_they_are() {
-    let (_folder, mut results, id) = long();
-    let mut run = results.load(id, &Scope::every()).unwrap();
-    run.head.name = "short".to_owned();
-    for operation in &mut run.operations {
-        operation.spans.truncate(COLUMNS + 60);
-    }
-    let id = results.import(&run).unwrap();
-    let read = results.load(id, &Scope::columns(COLUMNS)).unwrap();
-    assert_eq!(all_told(&read), all_told(&run));
-    assert_eq!(read.operations[0].spans.len(), COLUMNS + 60);
+    let spans = COLUMNS + 60;
+    let (_folder, results, id) = recorded(spans as u64);
+    let every = results.load(id, &Scope::every()).unwrap();
+    let columns = results.load(id, &Scope::columns(COLUMNS)).unwrap();
+    assert_eq!(all_told(&columns), all_told(&every));
+    assert!(
+        columns
+            .operations
+            .iter()
+            .all(|operation| operation.spans.len() == spans)
+    );
 }
 
 #[test]
 fn a_terminal_has_the_events_of_each_interval() {
-    let (_folder, results, id) = long();
+    let (_folder, results, id) = recorded(20);
     let summary = results.load(id, &Scope::summary()).unwrap();
     let terminal = results.load(id, &Scope::terminal()).unwrap();
     let course = |run: &RunRecord| -> Vec<(f64, f64, u64)> {
