@@ -208,6 +208,68 @@ impl Latencies {
     }
 }
 
+/// What became of the work of one operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct OperationCounters {
+    /// Ended as the script wanted.
+    pub done: u64,
+    /// Taken back because the workload says so: no error.
+    pub rolled_back: u64,
+    /// Given up after as many tries as are allowed.
+    pub given_up: u64,
+    /// The connection was lost while the server was to make it last.
+    pub unknown: u64,
+    /// Tries after the first.
+    pub retries: u64,
+    /// Of those done or rolled back: how many took more than one try.
+    pub retried: u64,
+}
+
+impl OperationCounters {
+    /// Adds another's sums.
+    pub fn merge(&mut self, other: &Self) {
+        self.done += other.done;
+        self.rolled_back += other.rolled_back;
+        self.given_up += other.given_up;
+        self.unknown += other.unknown;
+        self.retries += other.retries;
+        self.retried += other.retried;
+    }
+
+    /// What is counted in `self` and not in `part`, which is contained in it.
+    pub fn without(&self, part: &Self) -> Self {
+        Self {
+            done: self.done - part.done,
+            rolled_back: self.rolled_back - part.rolled_back,
+            given_up: self.given_up - part.given_up,
+            unknown: self.unknown - part.unknown,
+            retries: self.retries - part.retries,
+            retried: self.retried - part.retried,
+        }
+    }
+}
+
+/// One operation in an interval.
+#[derive(Clone, Debug, Default)]
+pub struct OperationInterval {
+    /// Sums.
+    pub counters: OperationCounters,
+    /// Of those done or rolled back: from the first try's start to the end, in nanoseconds. The
+    /// response time has the event's wait in it where the operation is the event's first.
+    pub latencies: Latencies,
+    /// Of those that took more than one try: how long the first one took.
+    pub first_tries: Latencies,
+}
+
+impl OperationInterval {
+    /// Adds another's records.
+    pub fn merge(&mut self, other: &Self) {
+        self.counters.merge(&other.counters);
+        self.latencies.merge(&other.latencies);
+        self.first_tries.merge(&other.first_tries);
+    }
+}
+
 /// What one worker, or all together, recorded in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
@@ -225,6 +287,8 @@ pub struct Interval {
     pub errors: ErrorsByCode,
     /// Statements per endpoint of the target.
     pub endpoints: Vec<u64>,
+    /// The script's operations, in the order it declares them.
+    pub operations: Vec<OperationInterval>,
     /// Sessions running at its end.
     pub running: u32,
     /// Open loop: arrivals due and not yet begun, at its end.

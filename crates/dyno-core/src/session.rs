@@ -65,6 +65,32 @@ impl Counter {
     }
 }
 
+/// The number of a named class of work, in the order that the script declares them, from 0.
+pub type OperationId = u16;
+
+/// How an attempt to do a named piece of work ended for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum OperationEnd {
+    /// As the script wanted.
+    Done = 0,
+    /// Taken back because the workload says so, e.g. an order with an unknown item: no error.
+    RolledBack = 1,
+    /// Every try that is allowed ended with an error that may be retried.
+    GivenUp = 2,
+    /// The connection was lost while the server was to make it last: nobody knows.
+    Unknown = 3,
+}
+
+impl OperationEnd {
+    /// The end of this number, if there is one.
+    pub fn from_index(index: i32) -> Option<Self> {
+        [Self::Done, Self::RolledBack, Self::GivenUp, Self::Unknown]
+            .get(usize::try_from(index).ok()?)
+            .copied()
+    }
+}
+
 /// An operation on a connection.
 pub enum Operation<'a> {
     /// A text statement.
@@ -120,6 +146,22 @@ pub trait Port {
 
     /// The event has ended and counts.
     fn event_stop(&mut self, session: SessionId);
+
+    /// A named piece of work begins within the event.
+    fn operation_start(&mut self, session: SessionId, operation: OperationId);
+
+    /// It failed with an error that may be retried, and is tried again.
+    fn operation_retry(&mut self, session: SessionId);
+
+    /// It has ended.
+    fn operation_stop(&mut self, session: SessionId, end: OperationEnd);
+
+    /// The event is put off: it begins again when the session is resumed at `now + duration`, for
+    /// which it must yield. What has passed of it does not count.
+    fn think(&mut self, session: SessionId, duration_ns: Nanos);
+
+    /// The time to think is over. False when the run is, too: the event does not begin any more.
+    fn thought(&mut self, session: SessionId) -> bool;
 
     /// Puts the session to sleep: it must yield, and is resumed at `now + duration`.
     fn sleep(&mut self, session: SessionId, duration_ns: Nanos);

@@ -5,7 +5,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::finding::{Finding, Verdict};
-use crate::interval::{Counters, ErrorsByCode};
+use crate::interval::{Counters, ErrorsByCode, OperationCounters};
 use crate::plan::{Drive, OptionValue, RandPlan};
 use crate::record::{Cost, NotObserved};
 
@@ -65,6 +65,12 @@ pub struct RunSummary {
     /// Whether to believe the figures; `None` where nobody judged them.
     #[serde(default)]
     pub verdict: Option<Verdict>,
+    /// The script's named pieces of work, in the order it declares them; empty without any.
+    #[serde(default)]
+    pub operations: Vec<OperationSummary>,
+    /// What the server acknowledged against what it holds; empty where the script keeps no ledger.
+    #[serde(default)]
+    pub ledger: Vec<LedgerEntry>,
     /// What the verdict rests on, all checks, worst first.
     #[serde(default)]
     pub findings: Vec<Finding>,
@@ -188,6 +194,47 @@ pub struct Bucket {
     pub to_ms: f64,
     /// How many events.
     pub count: u64,
+}
+
+/// A named piece of work over the measurement.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OperationSummary {
+    /// As the script names it, e.g. `new_order`.
+    pub name: String,
+    /// Sums over the measurement, the grace included.
+    pub totals: OperationCounters,
+    /// Done per second of the measurement, without the grace.
+    pub done_per_s: f64,
+    /// First try's start to end, of those done or rolled back.
+    pub service: LatencySummary,
+    /// Scheduled to end; only in an open loop.
+    pub response: Option<LatencySummary>,
+    /// How long the first try took, of those that took more than one; `None` where all took one.
+    pub first_tries: Option<LatencySummary>,
+}
+
+/// One sum that the database holds against what the server acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// The script's name for the sum.
+    pub sum: String,
+    /// The script's name for its counterpart in the database.
+    pub database: String,
+    /// The least that the database may have changed by: what was acknowledged, and the worst of
+    /// what nobody knows.
+    pub expected_low: i64,
+    /// The most.
+    pub expected_high: i64,
+    /// What it changed by; `None` where it could not be read.
+    pub found: Option<i64>,
+}
+
+impl LedgerEntry {
+    /// Whether the database holds what was acknowledged; `None` where it could not be read.
+    pub fn agrees(&self) -> Option<bool> {
+        let found = self.found?;
+        Some((self.expected_low..=self.expected_high).contains(&found))
+    }
 }
 
 /// An open loop's own figures.

@@ -52,6 +52,8 @@ pub(crate) fn summary(
         endpoints: Vec::new(),
         client: None,
         limits: Vec::new(),
+        operations: Vec::new(),
+        ledger: Vec::new(),
         warnings: Vec::new(),
         verdict: None,
         findings: Vec::new(),

@@ -13,7 +13,7 @@ use dyno_core::session::{Entry, Program};
 use crate::calendar::nanos;
 use crate::message::{Control, Mailbox, Message, Waits};
 use crate::outcome::LoadError;
-use crate::recorder::{Handover, Recorder};
+use crate::recorder::{Handover, Recorder, Shape};
 use crate::run::RunConfig;
 use crate::state::{Parts, now};
 use crate::stop::{Listening, StopLevel, StopSignal};
@@ -68,11 +68,14 @@ impl Crew {
         };
         let factory = Arc::new(factory);
         let sequence = Arc::new(AtomicU64::new(u64::from(sessions)));
-        let endpoints = config.connector.as_ref().map_or(0, |c| c.endpoints().len());
+        let shape = Shape {
+            endpoints: config.connector.as_ref().map_or(0, |c| c.endpoints().len()),
+            operations: config.operations,
+        };
         for index in 0..size {
             let (spares, returned) = channel();
             crew.spares.push(spares);
-            let recorder = Recorder::new(index, endpoints, sender.clone(), returned);
+            let recorder = Recorder::new(index, shape, sender.clone(), returned);
             let parts = Parts {
                 tids: (index as u32..sessions).step_by(size).collect(),
                 connector: config.connector.clone(),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::{Counters, Interval, merge_errors};
+use dyno_core::interval::{Counters, Interval, OperationCounters, merge_errors};
 
 use crate::arrivals::Generator;
 use crate::calendar::Schedule;
@@ -19,10 +19,30 @@ pub(crate) struct Merger {
     pending: VecDeque<Interval>,
     next: u64,
     totals: Interval,
-    in_grace: Counters,
+    in_grace: InGrace,
     /// Counts arrivals that are due.
     due: Option<Generator>,
     backlog_max: u64,
+}
+
+/// What was recorded after the deadline, within the grace.
+#[derive(Debug, Default)]
+pub(crate) struct InGrace {
+    pub(crate) counters: Counters,
+    pub(crate) operations: Vec<OperationCounters>,
+}
+
+impl InGrace {
+    fn add(&mut self, interval: &Interval) {
+        self.counters.merge(&interval.counters);
+        if self.operations.len() < interval.operations.len() {
+            self.operations
+                .resize(interval.operations.len(), OperationCounters::default());
+        }
+        for (sum, operation) in self.operations.iter_mut().zip(&interval.operations) {
+            sum.merge(&operation.counters);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +59,7 @@ impl Merger {
             pending: VecDeque::new(),
             next: 0,
             totals: Interval::default(),
-            in_grace: Counters::default(),
+            in_grace: InGrace::default(),
             due,
             backlog_max: 0,
         }
@@ -54,7 +74,7 @@ impl Merger {
             seat.begun = seat.begun.max(handover.begun);
         }
         if handover.grace {
-            self.in_grace.merge(&interval.counters);
+            self.in_grace.add(interval);
             return;
         }
         let Some(offset) = interval.index.checked_sub(self.next) else {
@@ -112,7 +132,7 @@ impl Merger {
     }
 
     /// Everything: totals, what of them came in the grace, and the longest backlog.
-    pub(crate) fn into_totals(self) -> (Interval, Counters, u64) {
+    pub(crate) fn into_totals(self) -> (Interval, InGrace, u64) {
         (self.totals, self.in_grace, self.backlog_max)
     }
 
@@ -163,6 +183,13 @@ fn merge(into: &mut Interval, from: &Interval) {
     merge_errors(&mut into.errors, &from.errors);
     if into.endpoints.len() < from.endpoints.len() {
         into.endpoints.resize(from.endpoints.len(), 0);
+    }
+    if into.operations.len() < from.operations.len() {
+        into.operations
+            .resize_with(from.operations.len(), Default::default);
+    }
+    for (sum, operation) in into.operations.iter_mut().zip(&from.operations) {
+        sum.merge(operation);
     }
     for (sum, count) in into.endpoints.iter_mut().zip(&from.endpoints) {
         *sum += count;
@@ -265,7 +292,7 @@ mod tests {
             prop_assert_eq!(totals.counters.events, sum);
             prop_assert_eq!(totals.latencies.service.len(), sum);
             prop_assert_eq!(totals.endpoints.iter().sum::<u64>(), sum);
-            prop_assert_eq!(in_grace, Counters::default());
+            prop_assert_eq!(in_grace.counters, Counters::default());
         }
     }
 
@@ -298,6 +325,6 @@ mod tests {
             .collect();
         assert_eq!(intervals, [0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
         let (totals, in_grace, _) = merger.into_totals();
-        assert_eq!((totals.counters.events, in_grace.events), (9, 7));
+        assert_eq!((totals.counters.events, in_grace.counters.events), (9, 7));
     }
 }

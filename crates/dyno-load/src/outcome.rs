@@ -1,7 +1,7 @@
 //! What a run came to.
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::{Counters, Interval, Latencies};
+use dyno_core::interval::{Counters, Interval, Latencies, OperationCounters};
 use dyno_core::summary::RunEnd;
 use thiserror::Error;
 
@@ -15,6 +15,8 @@ pub struct RunOutcome {
     /// What of `totals` was recorded after the deadline or the early end. Rates are over
     /// `totals - in_grace`.
     pub in_grace: Counters,
+    /// The same of the operations; shorter than `totals.operations` where nothing was.
+    pub operations_in_grace: Vec<OperationCounters>,
     /// Each session's share, by `tid`; sessions of stuck workers are missing.
     pub sessions: Vec<SessionTotals>,
     /// Start of the measurement.
@@ -58,6 +60,14 @@ impl RunOutcome {
             bytes_in: all.bytes_in - late.bytes_in,
             bytes_out: all.bytes_out - late.bytes_out,
         }
+    }
+
+    /// What of an operation ended within the measurement.
+    pub fn operation_in_window(&self, operation: usize) -> OperationCounters {
+        let all = self.totals.operations.get(operation);
+        let all = all.map(|all| all.counters).unwrap_or_default();
+        let late = self.operations_in_grace.get(operation);
+        all.without(&late.copied().unwrap_or_default())
     }
 
     /// Events that ended after the deadline, within the grace. Contained in `totals`.

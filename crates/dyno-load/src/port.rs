@@ -2,12 +2,14 @@
 
 use dyno_core::clock::Nanos;
 use dyno_core::db::{Connection, DbError, Submitted};
-use dyno_core::session::{ConnId, Counter, Next, Operation, Port, SessionId};
+use dyno_core::session::{
+    ConnId, Counter, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+};
 
 use crate::poller;
 use crate::quota::Permission;
-use crate::recorder::Class;
-use crate::session::{OperationKind, Stage, Wait};
+use crate::recorder::{Class, Ended};
+use crate::session::{OperationKind, Stage, Wait, Work};
 use crate::state::{Claim, State, as_connection, now, settle, update_interest};
 use crate::stop::stoppable;
 
@@ -246,6 +248,79 @@ impl Port for State {
         }
     }
 
+    fn operation_start(&mut self, session: SessionId, operation: OperationId) {
+        let started = match self.stamp {
+            0 => now(),
+            stamp => stamp,
+        };
+        self.sessions[session].work = Some(Work {
+            operation,
+            retries: 0,
+            started,
+            first_ns: 0,
+        });
+    }
+
+    fn operation_retry(&mut self, session: SessionId) {
+        if let Some(work) = &mut self.sessions[session].work {
+            if work.retries == 0 {
+                work.first_ns = now() - work.started;
+            }
+            work.retries = work.retries.saturating_add(1);
+        }
+        self.count_retry(session);
+    }
+
+    fn operation_stop(&mut self, session: SessionId, end: OperationEnd) {
+        let at = now();
+        if at >= self.next_mark {
+            self.pass_marks(at);
+        }
+        let open = self.arrivals.is_some();
+        let record = &mut self.sessions[session];
+        let Some(work) = record.work.take() else {
+            return;
+        };
+        // What ends when the grace is over, perhaps because its connection was taken away, is the
+        // event's to tell.
+        let gone = self.over || (self.stopping && at >= self.limit());
+        let record = &mut self.sessions[session];
+        if record.class != Class::Measured || !record.in_event || gone {
+            return;
+        }
+        let service_ns = at - work.started;
+        let first = work.started == record.started;
+        let wait_ns = if first {
+            record.started - record.scheduled.min(record.started)
+        } else {
+            0
+        };
+        self.recorder.operation(Ended {
+            operation: work.operation,
+            end,
+            retries: work.retries,
+            service_ns,
+            response_ns: open.then_some(service_ns + wait_ns),
+            first_ns: work.first_ns,
+        });
+    }
+
+    fn think(&mut self, session: SessionId, duration_ns: Nanos) {
+        // Outside of an event, so that the run's end wakes it.
+        self.drop_event(session);
+        let due = now().saturating_add(duration_ns);
+        self.set_timer(session, due, Wait::Sleep);
+    }
+
+    fn thought(&mut self, session: SessionId) -> bool {
+        if self.stopping || self.over {
+            return false;
+        }
+        self.stamp = 0;
+        self.event_start(session);
+        true
+    }
+
     fn sleep(&mut self, session: SessionId, duration_ns: Nanos) {
         let due = now().saturating_add(duration_ns);
         self.set_timer(session, due, Wait::Sleep);
@@ -336,7 +411,7 @@ mod tests {
     use crate::arrivals::{Generator, Span};
     use crate::calendar::Schedule;
     use crate::message::{Mailbox, Start};
-    use crate::recorder::Recorder;
+    use crate::recorder::{Recorder, Shape};
     use crate::state::Parts;
     use crate::stop::StopSignal;
 
@@ -361,13 +436,17 @@ mod tests {
     fn state() -> State {
         let (sender, _) = channel();
         let (_, returned) = channel();
+        let nothing = Shape {
+            endpoints: 0,
+            operations: 0,
+        };
         let mut state = State::new(Parts {
             tids: (0..SESSIONS as u32).collect(),
             connector: None,
             sequence: Arc::new(AtomicU64::new(0)),
             stop: StopSignal::new(),
             mailbox: Mailbox::new().unwrap(),
-            recorder: Recorder::new(0, 0, sender, returned),
+            recorder: Recorder::new(0, nothing, sender, returned),
         })
         .unwrap();
         let start = Start {

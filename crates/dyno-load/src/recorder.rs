@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use dyno_core::clock::Nanos;
 use dyno_core::db::DbError;
-use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies};
+use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies, OperationInterval};
+use dyno_core::session::{OperationEnd, OperationId};
 
 use crate::calendar::Closed;
 use crate::message::Message;
@@ -42,10 +43,21 @@ pub(crate) struct Handover {
     pub(crate) grace: bool,
 }
 
+/// What a worker counts apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Endpoints of the target.
+    pub(crate) endpoints: usize,
+    /// Operations of the script.
+    pub(crate) operations: usize,
+}
+
 impl Handover {
-    fn new(worker: usize, endpoints: usize) -> Box<Self> {
+    fn new(worker: usize, shape: Shape) -> Box<Self> {
+        let operations = std::iter::repeat_with(OperationInterval::default);
         let interval = Interval {
-            endpoints: vec![0; endpoints],
+            endpoints: vec![0; shape.endpoints],
+            operations: operations.take(shape.operations).collect(),
             ..Interval::default()
         };
         Box::new(Self {
@@ -63,6 +75,11 @@ impl Handover {
         self.interval.counters = Counters::default();
         self.interval.errors.clear();
         self.interval.endpoints.fill(0);
+        for operation in &mut self.interval.operations {
+            operation.counters = Default::default();
+            clear_latencies(&mut operation.latencies);
+            clear_latencies(&mut operation.first_tries);
+        }
         self.grace = false;
     }
 }
@@ -82,6 +99,21 @@ pub(crate) struct Standing {
     pub(crate) begun: u64,
 }
 
+/// A named piece of work that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) operation: OperationId,
+    pub(crate) end: OperationEnd,
+    /// How often it was tried again.
+    pub(crate) retries: u16,
+    /// From the first try's start to the end.
+    pub(crate) service_ns: Nanos,
+    /// The same with the event's wait, in an open loop.
+    pub(crate) response_ns: Option<Nanos>,
+    /// How long the first try took.
+    pub(crate) first_ns: Nanos,
+}
+
 /// A worker's recorder.
 pub(crate) struct Recorder {
     current: Box<Handover>,
@@ -93,6 +125,7 @@ pub(crate) struct Recorder {
     away: usize,
     spare: Option<Box<Handover>>,
     worker: usize,
+    shape: Shape,
     last_event_end: Nanos,
     /// Only in an open loop.
     lag: Option<Box<Latencies>>,
@@ -101,19 +134,20 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(
         worker: usize,
-        endpoints: usize,
+        shape: Shape,
         messages: Sender<Message>,
         spares: Receiver<Box<Handover>>,
     ) -> Self {
         Self {
-            current: Handover::new(worker, endpoints),
+            current: Handover::new(worker, shape),
             warmup: Counters::default(),
             outside: Counters::default(),
             spares,
             messages,
             away: 0,
-            spare: Some(Handover::new(worker, endpoints)),
+            spare: Some(Handover::new(worker, shape)),
             worker,
+            shape,
             last_event_end: 0,
             lag: None,
         }
@@ -139,6 +173,29 @@ impl Recorder {
             interval.latencies.record_response(response_ns);
         }
         self.last_event_end = now;
+    }
+
+    /// A measured piece of work ended.
+    pub(crate) fn operation(&mut self, ended: Ended) {
+        let operations = &mut self.current.interval.operations;
+        let Some(sums) = operations.get_mut(usize::from(ended.operation)) else {
+            return;
+        };
+        sums.counters.retries += u64::from(ended.retries);
+        match ended.end {
+            OperationEnd::Done => sums.counters.done += 1,
+            OperationEnd::RolledBack => sums.counters.rolled_back += 1,
+            OperationEnd::GivenUp => return sums.counters.given_up += 1,
+            OperationEnd::Unknown => return sums.counters.unknown += 1,
+        }
+        sums.latencies.record_service(ended.service_ns);
+        if let Some(response_ns) = ended.response_ns {
+            sums.latencies.record_response(response_ns);
+        }
+        if ended.retries > 0 {
+            sums.counters.retried += 1;
+            sums.first_tries.record_service(ended.first_ns);
+        }
     }
 
     /// An event began so much later than it was due, although its session was free.
@@ -191,9 +248,8 @@ impl Recorder {
         if self.away >= UNMERGED_MAX && !last {
             return;
         }
-        let endpoints = self.current.interval.endpoints.len();
         let spare = self.spare.take();
-        let next = spare.unwrap_or_else(|| Handover::new(self.worker, endpoints));
+        let next = spare.unwrap_or_else(|| Handover::new(self.worker, self.shape));
         let mut done = std::mem::replace(&mut self.current, next);
         done.interval.index = closed.index;
         done.interval.start = closed.start;
@@ -205,7 +261,11 @@ impl Recorder {
 
     /// Hands over what is there at the end of the run.
     pub(crate) fn finish(&mut self, index: u64, start: Nanos, end: Nanos, begun: u64) {
-        let next = Handover::new(self.worker, 0);
+        let nothing = Shape {
+            endpoints: 0,
+            operations: 0,
+        };
+        let next = Handover::new(self.worker, nothing);
         let mut done = std::mem::replace(&mut self.current, next);
         done.interval.index = index;
         done.interval.start = start;
@@ -249,6 +309,11 @@ mod tests {
 
     use super::*;
 
+    const SHAPE: Shape = Shape {
+        endpoints: 1,
+        operations: 2,
+    };
+
     fn closed(index: u64) -> Closed {
         Closed {
             index,
@@ -262,7 +327,7 @@ mod tests {
     fn buffers_are_bounded_and_nothing_is_lost_when_the_coordinator_is_slow() {
         let (sender, messages) = channel();
         let (returned, spares) = channel();
-        let mut recorder = Recorder::new(0, 1, sender, spares);
+        let mut recorder = Recorder::new(0, SHAPE, sender, spares);
         let handed_over = || {
             messages.try_iter().map(|message| match message {
                 Message::Handover(handover) => handover,
@@ -299,7 +364,7 @@ mod tests {
     fn what_is_outside_the_measurement_leaves_no_trace_in_it() {
         let (sender, messages) = channel();
         let (_returned, spares) = channel();
-        let mut recorder = Recorder::new(0, 1, sender, spares);
+        let mut recorder = Recorder::new(0, SHAPE, sender, spares);
         let error = DbError::new(dyno_core::db::ErrorClass::Server, "no");
         for class in [Class::Outside, Class::Warmup] {
             recorder.counters(class).reads += 1;

@@ -37,6 +37,8 @@ pub struct RunConfig {
     /// [`Entry::Command`]: every session runs the command once, without limits, warm-up or pacing;
     /// a failing session does not end the others.
     pub entry: Entry,
+    /// How many operations the script declares.
+    pub operations: usize,
 }
 
 /// What a run's observer is told, in this order.
@@ -265,7 +267,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         totals.backlog = backlog;
         let mut outcome = RunOutcome {
             totals,
-            in_grace,
+            in_grace: in_grace.counters,
+            operations_in_grace: in_grace.operations,
             sessions: Vec::new(),
             measured_start,
             measured_end,

@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 
 use dyno_core::clock::Nanos;
 use dyno_core::db::Connection;
-use dyno_core::session::{ConnId, Counter};
+use dyno_core::session::{ConnId, Counter, OperationId};
 
 use crate::recorder::Class;
 
@@ -28,6 +28,8 @@ pub(crate) struct Session {
     /// It was free and waiting when its arrival was due.
     pub(crate) waited: bool,
     pub(crate) in_event: bool,
+    /// The named piece of work under way.
+    pub(crate) work: Option<Work>,
     /// Its own totals since it began, in sysbench's order.
     pub(crate) counters: [u64; Counter::COUNT],
     /// Measured events.
@@ -37,6 +39,17 @@ pub(crate) struct Session {
     /// The shortest and the longest measured event.
     pub(crate) min_ns: Nanos,
     pub(crate) max_ns: Nanos,
+}
+
+/// A named piece of work under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) operation: OperationId,
+    pub(crate) retries: u16,
+    /// When the first try began.
+    pub(crate) started: Nanos,
+    /// How long the first try took; only once there is a second.
+    pub(crate) first_ns: Nanos,
 }
 
 /// How far a session is.
@@ -85,6 +98,7 @@ impl Session {
             claimed: false,
             waited: false,
             in_event: false,
+            work: None,
             counters: [0; Counter::COUNT],
             events: 0,
             busy_ns: 0,

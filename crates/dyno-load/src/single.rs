@@ -9,7 +9,7 @@ use dyno_core::session::{Entry, Program};
 
 use crate::message::{Mailbox, Message};
 use crate::outcome::LoadError;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Shape};
 use crate::state::Parts;
 use crate::stop::{StopLevel, StopSignal};
 use crate::worker::Worker;
@@ -35,14 +35,17 @@ impl<P: Program> Single<P> {
         let refuse = |error| LoadError::Start(format!("cannot wait for sockets: {error}"));
         let (sender, messages) = channel();
         let (_, returned) = channel();
-        let endpoints = connector.as_ref().map_or(0, |c| c.endpoints().len());
+        let shape = Shape {
+            endpoints: connector.as_ref().map_or(0, |c| c.endpoints().len()),
+            operations: 0,
+        };
         let parts = Parts {
             tids: vec![0],
             connector,
             sequence: Arc::new(AtomicU64::new(1)),
             stop: Arc::clone(&stop),
             mailbox: Mailbox::new().map_err(refuse)?,
-            recorder: Recorder::new(0, endpoints, sender.clone(), returned),
+            recorder: Recorder::new(0, shape, sender.clone(), returned),
         };
         let entry = Entry::Command(String::new());
         let worker = Worker::new(0, program, parts, sender, entry).map_err(refuse)?;

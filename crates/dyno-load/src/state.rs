@@ -383,6 +383,7 @@ impl State {
     pub(crate) fn drop_event(&mut self, session: SessionId) -> bool {
         let record = &mut self.sessions[session];
         let was = record.in_event;
+        record.work = None;
         record.in_event = false;
         self.in_events -= u32::from(was);
         was

@@ -50,6 +50,8 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         endpoints: Vec::new(),
         client: None,
         limits: Vec::new(),
+        operations: Vec::new(),
+        ledger: Vec::new(),
         warnings: vec![
             "What is only known at a run's end is missing: the client's cost, errors by code, the \
              spread over sessions."

@@ -411,6 +411,8 @@ fn summed(
             rss_max_bytes: 25_480_396,
         }),
         limits: vec![],
+        operations: Vec::new(),
+        ledger: Vec::new(),
         warnings: vec![],
         verdict: None,
         findings: Vec::new(),

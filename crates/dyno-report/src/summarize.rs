@@ -1,8 +1,12 @@
 //! From merged measurements to the pieces of a [`RunSummary`](dyno_core::summary::RunSummary).
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::{Counters, Interval, LATENCY_NS_MAX, Latencies, carries};
-use dyno_core::summary::{Bucket, Fairness, IntervalSummary, LatencySummary, Percentile, Rates};
+use dyno_core::interval::{
+    Counters, Interval, LATENCY_NS_MAX, Latencies, OperationCounters, OperationInterval, carries,
+};
+use dyno_core::summary::{
+    Bucket, Fairness, IntervalSummary, LatencySummary, OperationSummary, Percentile, Rates,
+};
 use hdrhistogram::Histogram;
 
 pub use dyno_core::interval::SAMPLES_BEYOND_MIN;
@@ -97,6 +101,33 @@ pub fn rates(counters: &Counters, measured_s: f64) -> Rates {
         queries_per_s: per_s(counters.queries()),
         errors_per_s: per_s(counters.errors),
         reconnects_per_s: per_s(counters.reconnects),
+    }
+}
+
+/// A named piece of work. `in_window` is what of it ended within the measurement of `measured_s`
+/// seconds; response times are kept where the loop is open.
+pub fn operation(
+    name: &str,
+    sums: Option<&OperationInterval>,
+    in_window: &OperationCounters,
+    measured_s: f64,
+    (open, percents): (bool, &[f64]),
+) -> OperationSummary {
+    let nothing = OperationInterval::default();
+    let sums = sums.unwrap_or(&nothing);
+    let done_per_s = if measured_s > 0.0 {
+        in_window.done as f64 / measured_s
+    } else {
+        0.0
+    };
+    let retried = sums.counters.retried > 0;
+    OperationSummary {
+        name: name.to_owned(),
+        totals: sums.counters,
+        done_per_s,
+        service: service(&sums.latencies, percents),
+        response: open.then(|| response(&sums.latencies, percents)),
+        first_tries: retried.then(|| service(&sums.first_tries, percents)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::plan::{OptionValue, RandPlan};
 
+use crate::ledger::Ledger;
 use crate::source::{Builtins, Source};
 
 /// What the Lua states of a run have in common.
@@ -45,12 +46,25 @@ pub struct HostConfig {
     pub barrier: Arc<Barrier>,
     /// How far a load has come.
     pub progress: Arc<LoadProgress>,
+    /// What the script declares by name; `None` while that is being found out.
+    pub declared: Option<Declared>,
+    /// Where the sessions' sums come together.
+    pub ledger: Arc<Ledger>,
     /// The counter behind `sysbench.rand.unique`, shared by the whole run.
     pub unique: Arc<AtomicU64>,
     /// Set once a script has asked for a database driver.
     pub driver_used: Arc<AtomicBool>,
     /// Takes messages of the script layer: level (`FATAL`, `ALERT`) and text.
     pub log: fn(level: &str, text: &str),
+}
+
+/// What a script declares by name, in the order it does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// Its operations.
+    pub operations: Vec<String>,
+    /// The sums of its ledger.
+    pub sums: Vec<String>,
 }
 
 /// Where the sessions of a parallel command wait for each other.

@@ -12,6 +12,7 @@ use dyno_core::session::{ConnId, Operation, Port, SessionId};
 use mlua::ffi::lua_State;
 
 use crate::distributions::{Distributions, TextMaker, Unique};
+use crate::ledger::Entries;
 
 unsafe extern "C" {
     /// LuaJIT's own; absent from mlua's bindings for Lua 5.1.
@@ -43,6 +44,8 @@ pub(crate) struct SessionState {
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) bulk: Option<Box<BulkInsert>>,
     pub(crate) load: Option<Box<BulkLoad>>,
+    /// What it entered into the ledger.
+    pub(crate) entries: Entries,
 }
 
 /// The last error, kept where C strings can be read from.
@@ -70,6 +73,7 @@ impl SessionState {
             failure: None,
             bulk: None,
             load: None,
+            entries: Entries::default(),
         }
     }
 
@@ -87,6 +91,8 @@ impl SessionState {
 
 /// What belongs to all sessions of a host.
 pub(crate) struct Common {
+    /// The run's seed.
+    pub(crate) seed: u64,
     pub(crate) distributions: Distributions,
     pub(crate) rand_kind: dyno_core::plan::RandKind,
     pub(crate) unique: Unique,

@@ -3,6 +3,7 @@
 use dyno_core::session::Entry;
 use mlua::{Table, Value};
 
+use crate::config::Declared;
 use crate::host::Host;
 use crate::options::{OptionKind, ScriptOption};
 
@@ -15,12 +16,14 @@ pub struct Description {
     pub commands: Vec<(String, bool)>,
     /// The global functions that Dyno looks for.
     pub functions: Vec<String>,
+    /// Its operations and the sums of its ledger.
+    pub declared: Declared,
     /// `report_intermediate`, `report_cumulative`, …
     pub hooks: Vec<String>,
 }
 
 /// The functions that make a difference.
-const FUNCTIONS: [&str; 13] = [
+const FUNCTIONS: [&str; 14] = [
     "init",
     "done",
     "event",
@@ -34,6 +37,7 @@ const FUNCTIONS: [&str; 13] = [
     "prewarm",
     "cleanup",
     "help",
+    "ledger",
 ];
 
 impl Host {
@@ -61,6 +65,10 @@ impl Host {
                 description.functions.push(name.to_owned());
             }
         }
+        description.declared = Declared {
+            operations: self.api.get("operation_names")?,
+            sums: self.api.get("sum_names")?,
+        };
         let Ok(sysbench) = env.raw_get::<Table>("sysbench") else {
             return Ok(description);
         };

@@ -9,9 +9,11 @@ use std::cell::Cell;
 use dyno_core::plan::{RandKind, RandPlan};
 use dyno_core::rand::Stream;
 
+pub use shapes::{Zipf, bell, keyed, letters, normal, permute};
 pub use text::{Pattern, TextMaker, varstring};
 pub use unique::{UNIQUE_VALUES, Unique};
 
+mod shapes;
 mod text;
 mod unique;
 mod zipf;

@@ -36,6 +36,7 @@ impl Host {
         let lua = prelude::new_state();
         let api = prelude::load(&lua, &config).map_err(|error| error.to_string())?;
         let common = Box::new(Common {
+            seed: config.seed,
             distributions: Distributions::new(&config.rand),
             rand_kind: config.rand.kind,
             unique: Unique::new(config.seed),
@@ -128,22 +129,31 @@ impl Host {
         };
         let answer = value.and_then(|value| {
             self.on_error
-                .call::<(bool, Option<String>)>((session, entry, value))
+                .call::<(String, Option<String>)>((session, entry, value))
         });
         match answer {
-            Ok((true, _)) => {
+            Ok((what, _)) if what == "stop" => Step::Finished,
+            Ok((what, _)) if what == "again" => {
                 port.count_retry(session);
                 match self.begin(session, tid, "restart", None) {
                     Ok(()) => Step::Yielded,
                     Err(message) => Step::Failed(message),
                 }
             }
-            Ok((false, message)) => {
+            Ok((_, message)) => {
                 // Others of a parallel command would wait for this one for ever.
                 self.config.barrier.break_down();
                 Step::Failed(message.unwrap_or_default())
             }
             Err(error) => Step::Failed(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        for session in self.sessions.iter_mut().flatten() {
+            session.entries.close(&self.config.ledger);
         }
     }
 }

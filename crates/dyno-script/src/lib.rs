@@ -11,15 +11,17 @@ mod failure;
 pub mod generate;
 pub mod histogram;
 mod host;
+mod ledger;
 mod no_port;
 mod options;
 mod prelude;
 mod report;
 mod source;
 
-pub use config::{Barrier, HostConfig, LoadProgress};
+pub use config::{Barrier, Declared, HostConfig, LoadProgress};
 pub use describe::Description;
 pub use host::Host;
+pub use ledger::{Ledger, Sum};
 pub use options::{InvalidValue, OptionKind, ScriptOption, help};
 pub use report::Stat;
 pub use source::{Builtins, Source, SourceError, find};

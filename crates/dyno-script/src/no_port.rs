@@ -3,7 +3,9 @@
 
 use dyno_core::clock::Nanos;
 use dyno_core::db::{Connection, DbError, ErrorClass, Submitted};
-use dyno_core::session::{ConnId, Counter, Next, Operation, Port, SessionId};
+use dyno_core::session::{
+    ConnId, Counter, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+};
 
 pub(crate) struct NoPort;
 
@@ -38,6 +40,20 @@ impl Port for NoPort {
     fn event_start(&mut self, _: SessionId) {}
 
     fn event_stop(&mut self, _: SessionId) {}
+
+    fn operation_start(&mut self, _: SessionId, _: OperationId) {}
+
+    fn operation_retry(&mut self, _: SessionId) {}
+
+    fn operation_stop(&mut self, _: SessionId, _: OperationEnd) {}
+
+    fn think(&mut self, session: SessionId, duration_ns: Nanos) {
+        self.sleep(session, duration_ns);
+    }
+
+    fn thought(&mut self, _: SessionId) -> bool {
+        true
+    }
 
     fn sleep(&mut self, _: SessionId, duration_ns: Nanos) {
         std::thread::sleep(std::time::Duration::from_nanos(duration_ns));

@@ -11,12 +11,15 @@ use crate::config::HostConfig;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
-const PARTS: [(&str, &str); 6] = [
+const PARTS: [(&str, &str); 9] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),
     ("=sysbench.lua", include_str!("prelude/sysbench.lua")),
     ("=legacy.lua", include_str!("prelude/legacy.lua")),
     ("=dyno.lua", include_str!("prelude/dyno.lua")),
+    ("=operation.lua", include_str!("prelude/operation.lua")),
+    ("=random.lua", include_str!("prelude/random.lua")),
+    ("=dialect.lua", include_str!("prelude/dialect.lua")),
     ("=session.lua", include_str!("prelude/session.lua")),
 ];
 
@@ -103,6 +106,11 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
         ignored.set(code.as_str(), true)?;
     }
     api.set("ignored_errors", ignored)?;
+    if let Some(known) = &config.declared {
+        let names = |names: &[String]| lua.create_sequence_from(names.iter().map(String::as_str));
+        api.set("known_operations", names(&known.operations)?)?;
+        api.set("known_sums", names(&known.sums)?)?;
+    }
     let families = lua.create_table()?;
     for (driver, family) in [
         ("mysql", "mysql"),

@@ -1,5 +1,6 @@
 //! Checks 11 to 15: errors and answers.
 
+mod ledger;
 mod work;
 
 #[cfg(test)]
@@ -24,18 +25,7 @@ pub(crate) const CHECKS: &[Check] = &[
         make: errors,
     },
     work::WORK,
-    Check {
-        number: 13,
-        name: "consistency",
-        title: "Consistency conditions and the ledger after the run",
-        rule: "Refusal if what the server acknowledged is not in the database.",
-        thresholds: &[],
-        make: |_| {
-            Made::not_checked(
-                "It needs the workload's own check after the run, which is no part of the record.",
-            )
-        },
-    },
+    ledger::CONSISTENCY,
     work::SERVER_WARNINGS,
     work::SERVER_COUNTERS,
 ];

@@ -417,6 +417,8 @@ fn summary(
             rss_max_bytes: 30_000_000,
         }),
         limits: Vec::new(),
+        operations: Vec::new(),
+        ledger: Vec::new(),
         warnings: Vec::new(),
         verdict: None,
         findings: Vec::new(),

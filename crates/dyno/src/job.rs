@@ -10,7 +10,7 @@ use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::session::Entry;
 use dyno_core::summary::RunEnd;
 use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
-use dyno_script::{Barrier, Description, Host, HostConfig, LoadProgress, Source};
+use dyno_script::{Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Source};
 
 use crate::workloads;
 
@@ -62,6 +62,7 @@ struct Shared {
     progress: Arc<LoadProgress>,
     unique: Arc<AtomicU64>,
     driver_used: Arc<AtomicBool>,
+    ledger: Arc<Ledger>,
 }
 
 impl Shared {
@@ -71,6 +72,7 @@ impl Shared {
             progress: Arc::default(),
             unique: Arc::default(),
             driver_used: Arc::default(),
+            ledger: Arc::default(),
         }
     }
 }
@@ -92,7 +94,7 @@ impl Loaded {
     /// A script that does not compile or raises.
     pub fn new(job: Job) -> Result<Self> {
         let shared = Shared::new(job.drive.sessions);
-        let config = config(&job, MAIN_STREAM, &shared);
+        let config = config(&job, MAIN_STREAM, &shared, None);
         let mut main = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
         let description = main.describe().map_err(|message| anyhow!(message))?;
         Ok(Self {
@@ -254,10 +256,30 @@ impl Ready {
     /// What the top level raised.
     pub fn reporter(&self) -> Result<Host> {
         let base = u64::from(self.job.drive.sessions);
-        let config = config(&self.job, base, &self.shared);
+        let config = config(&self.job, base, &self.shared, None);
         let mut host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
         host.describe().map_err(|message| anyhow!(message))?;
         Ok(host)
+    }
+
+    /// The sums that the sessions entered, in the order that the script declares them.
+    pub fn sums(&self) -> Vec<dyno_script::Sum> {
+        self.shared.ledger.sums()
+    }
+
+    /// What the script's `ledger()` reads from the database, as (sum, name in the database, value);
+    /// `None` where the script has no such function.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is none.
+    pub fn read_ledger(&mut self) -> Result<Option<Vec<(String, String, i64)>>> {
+        let functions = &self.description.functions;
+        if !functions.iter().any(|own| own == "ledger") {
+            return Ok(None);
+        }
+        self.call("ledger").context("ledger() failed")?;
+        let read = self.main().ledger().map_err(|message| anyhow!(message))?;
+        Ok(Some(read))
     }
 
     /// Whether a script has asked for a database driver.
@@ -283,10 +305,12 @@ impl Ready {
             connector: self.connector.clone(),
             stop: Arc::clone(&self.stop),
             entry,
+            operations: self.description.declared.operations.len(),
         };
         let (job, shared) = (self.job.clone(), self.shared.clone());
+        let declared = self.description.declared.clone();
         let factory = move |_| {
-            let host = Host::new(Arc::new(self::config(&job, 0, &shared)));
+            let host = Host::new(Arc::new(self::config(&job, 0, &shared, Some(&declared))));
             // Without its worker, sessions would wait in vain for those it was to drive.
             host.inspect_err(|_| shared.barrier.break_down())
         };
@@ -297,7 +321,12 @@ impl Ready {
 /// Sets the main state's streams apart from those of sessions.
 const MAIN_STREAM: u64 = 1 << 32;
 
-fn config(job: &Job, stream_base: u64, shared: &Shared) -> HostConfig {
+fn config(
+    job: &Job,
+    stream_base: u64,
+    shared: &Shared,
+    declared: Option<&Declared>,
+) -> HostConfig {
     HostConfig {
         source: job.source.clone(),
         builtins: workloads::SCRIPTS,
@@ -319,6 +348,8 @@ fn config(job: &Job, stream_base: u64, shared: &Shared) -> HostConfig {
         progress: Arc::clone(&shared.progress),
         unique: Arc::clone(&shared.unique),
         driver_used: Arc::clone(&shared.driver_used),
+        declared: declared.cloned(),
+        ledger: Arc::clone(&shared.ledger),
         log: job.log,
     }
 }

@@ -7,6 +7,7 @@ mod console;
 mod definitions;
 mod job;
 mod kept;
+mod ledger;
 mod loading;
 mod options;
 mod output;

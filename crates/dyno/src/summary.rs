@@ -9,8 +9,8 @@ use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::summary::{
-    ClientCost, EndpointSummary, IntervalSummary, OpenLoopSummary, RunSummary, SCHEMA_VERSION,
-    TargetSummary, WorkloadSummary,
+    ClientCost, EndpointSummary, IntervalSummary, OpenLoopSummary, OperationSummary, RunSummary,
+    SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 use dyno_load::RunOutcome;
 use dyno_report::summarize::{self, SessionTotal};
@@ -170,6 +170,8 @@ pub fn summarise(
         client: Some(client),
         limits: Vec::new(),
         warnings: Vec::new(),
+        operations: operations(ready, outcome, measured_s, &asked.percentiles),
+        ledger: Vec::new(),
         verdict: None,
         findings: Vec::new(),
         costs: Vec::new(),
@@ -181,6 +183,24 @@ pub fn summarise(
     summary.limits = limits(&summary, start);
     summary.warnings = warnings(&summary, &ready.job.drive, outcome);
     summary
+}
+
+fn operations(
+    ready: &Ready,
+    outcome: &RunOutcome,
+    measured_s: f64,
+    percentiles: &[f64],
+) -> Vec<OperationSummary> {
+    let names = ready.description.declared.operations.iter();
+    let open = ready.job.drive.open_loop.is_some();
+    names
+        .enumerate()
+        .map(|(number, name)| {
+            let in_window = outcome.operation_in_window(number);
+            let sums = outcome.totals.operations.get(number);
+            summarize::operation(name, sums, &in_window, measured_s, (open, percentiles))
+        })
+        .collect()
 }
 
 fn sessions(outcome: &RunOutcome) -> Vec<SessionTotal> {

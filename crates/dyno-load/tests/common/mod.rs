@@ -381,6 +381,7 @@ pub fn config(drive: Drive, server: Server) -> RunConfig {
         connector: Some(Connector1::new(server)),
         stop: StopSignal::new(),
         entry: Entry::Run,
+        operations: 0,
     }
 }
 

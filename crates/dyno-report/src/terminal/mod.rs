@@ -5,6 +5,7 @@ mod findings;
 mod latency;
 mod live;
 mod look;
+mod operations;
 mod page;
 mod progress;
 mod runs;
@@ -35,6 +36,8 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     sections::throughput(run, &mut page);
     page.blank();
     latency::section(run, &mut page);
+    page.blank();
+    operations::section(run, &mut page);
     page.blank();
     sections::trouble(run, &mut page);
     page.blank();

@@ -154,6 +154,8 @@ pub fn summary() -> RunSummary {
         endpoints: Vec::new(),
         client: Some(ClientCost::default()),
         limits: vec!["the server's CPUs".to_owned()],
+        operations: Vec::new(),
+        ledger: Vec::new(),
         warnings: Vec::new(),
         verdict: None,
         findings: Vec::new(),

@@ -4,8 +4,10 @@
 //! traces. None may panic or unwind into Lua.
 
 mod events;
+mod operations;
 mod random;
 mod sql;
+mod streams;
 
 /// Names functions in a table that is part of the executable, so that the linker keeps them.
 macro_rules! export {
@@ -24,5 +26,11 @@ unsafe impl Sync for Address {}
 
 /// Refers to every table of exports, so that none is dropped with its object file.
 pub(crate) fn keep() {
-    std::hint::black_box((events::exported(), random::exported(), sql::exported()));
+    std::hint::black_box([
+        events::exported(),
+        operations::exported(),
+        random::exported(),
+        sql::exported(),
+        streams::exported(),
+    ]);
 }

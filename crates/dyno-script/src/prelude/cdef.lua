@@ -63,6 +63,28 @@ typedef struct {
 int dyno_turn(int flags);
 int dyno_sleep(double seconds);
 double dyno_now(void);
+void dyno_operation_start(int operation);
+void dyno_operation_retry(void);
+void dyno_operation_stop(int end);
+int dyno_think(double seconds);
+bool dyno_thought(void);
+void dyno_ledger_add(int sum, double amount);
+
+typedef struct dyno_stream dyno_stream;
+typedef struct dyno_zipf dyno_zipf;
+dyno_stream *dyno_stream_new(const char *key, size_t len);
+void dyno_stream_free(dyno_stream *stream);
+double dyno_stream_uniform(dyno_stream *stream, double low, double high);
+double dyno_stream_real(dyno_stream *stream);
+double dyno_stream_normal(dyno_stream *stream);
+double dyno_stream_exponential(dyno_stream *stream, double mean);
+double dyno_stream_gaussian(dyno_stream *stream, double low, double high, double parameter);
+void dyno_stream_text(dyno_stream *stream, char *buffer, size_t len, double compressible);
+void dyno_stream_pattern(dyno_stream *stream, const char *pattern, char *buffer, size_t len);
+dyno_zipf *dyno_zipf_new(double ranks, double exponent);
+void dyno_zipf_free(dyno_zipf *zipf);
+double dyno_zipf_draw(const dyno_zipf *zipf, dyno_stream *stream);
+double dyno_permute(double index, double size, double key);
 uint32_t dyno_random_below(uint32_t n);
 
 int dyno_connect(void);

@@ -389,7 +389,7 @@ function entries.call(session, name)
   set_options(session)
   local run = session.env[name]
   if type(run) == "function" then
-    return run()
+    session.answer = run()
   end
 end
 
@@ -429,28 +429,36 @@ function P.spawn(index, tid, entry, name)
   return co
 end
 
--- What to make of an error that ended a session's coroutine: true when the event is to be run
--- again, else false and the message.
+-- What to make of an error that ended a session's coroutine: "again" when the event is to be run
+-- again, "stop" when the session is done, else "failed" and the message.
 function P.on_error(index, entry, err)
   local session = sessions[index]
   local in_loop = entry == "run" or entry == "restart"
   if type(err) == "table" and err.errcode == P.RESTART_EVENT and in_loop
     and session.env.thread_run == session.default_run then
     session.restart_error = err
-    return true
+    return "again"
+  end
+  if err == P.STOP then
+    return "stop"
   end
   if type(err) == "table" and err.sql_errmsg then
-    return false, ("SQL error, errno = %d, state = '%s': %s"):format(
+    return "failed", ("SQL error, errno = %d, state = '%s': %s"):format(
       err.sql_errno, err.sql_state, err.sql_errmsg)
   end
   if type(err) == "string" or type(err) == "number" then
-    return false, tostring(err)
+    return "failed", tostring(err)
   end
   local meta = getmetatable(err)
   if type(meta) == "table" and meta.__tostring then
-    return false, tostring(err)
+    return "failed", tostring(err)
   end
-  return false, "(not a string)"
+  return "failed", "(not a string)"
+end
+
+-- What the function called last answered.
+function P.answer(index)
+  return sessions[index] and sessions[index].answer
 end
 
 -- The environment of a session, for the host to read what the script declared.

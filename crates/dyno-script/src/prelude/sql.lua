@@ -163,8 +163,16 @@ local function raise(connection, code, query, statement)
     connection.error = ERROR.FATAL
     error("SQL API error: " .. err.sql_errmsg, script_level())
   end
-  local ignorable = is_ignorable(connection.family, err.sql_errno, err.sql_state)
-    or (lost and P.reconnect_lost)
+  err.lost = lost
+  local ignorable
+  if connection.working then
+    -- Within an operation the same work is tried again: only errors that this may mend.
+    ignorable = P.ignored_errors.all
+      or P.may_retry(connection.family, err.sql_errno, err.sql_state)
+  else
+    ignorable = is_ignorable(connection.family, err.sql_errno, err.sql_state)
+  end
+  ignorable = ignorable or (lost and P.reconnect_lost)
   if not ignorable then
     local ignore = hooks().sql_error_ignorable
     ignorable = ignore and ignore(err)
@@ -359,6 +367,8 @@ function Driver:connect()
     sql_errno = 0,
     sql_state = "",
     sql_errmsg = "",
+    working = false,
+    committing = false,
   }, connection_meta)
   connection.result = setmetatable({ connection = connection, counter = 0 }, result_meta)
   return connection

@@ -136,6 +136,8 @@ pub struct FakePort {
     pub retries: u32,
     pub counters: [u64; Counter::COUNT],
     pub slept: VecDeque<u64>,
+    /// What operations did.
+    pub work: Vec<String>,
 }
 
 impl Port for FakePort {
@@ -194,5 +196,20 @@ impl Port for FakePort {
     }
     fn count_retry(&mut self, _: SessionId) {
         self.retries += 1;
+    }
+    fn operation_start(&mut self, _: SessionId, operation: OperationId) {
+        self.work.push(format!("start {operation}"));
+    }
+    fn operation_retry(&mut self, _: SessionId) {
+        self.work.push("retry".to_owned());
+    }
+    fn operation_stop(&mut self, _: SessionId, end: OperationEnd) {
+        self.work.push(format!("{end:?}"));
+    }
+    fn think(&mut self, _: SessionId, duration_ns: u64) {
+        self.slept.push_back(duration_ns);
+    }
+    fn thought(&mut self, _: SessionId) -> bool {
+        self.events_left > 0
     }
 }

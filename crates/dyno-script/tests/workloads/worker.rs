@@ -138,6 +138,20 @@ impl Port for SqlitePort {
     }
 
     fn count_retry(&mut self, _: SessionId) {}
+
+    fn operation_start(&mut self, _: SessionId, _: OperationId) {}
+
+    fn operation_retry(&mut self, _: SessionId) {}
+
+    fn operation_stop(&mut self, _: SessionId, operation: OperationEnd) {
+        self.ended.push(operation);
+    }
+
+    fn think(&mut self, _: SessionId, _: u64) {}
+
+    fn thought(&mut self, _: SessionId) -> bool {
+        true
+    }
 }
 
 /// A workload with its options, as a command line would give them.
@@ -174,6 +188,8 @@ impl Workload<'_> {
             progress,
             unique: Arc::default(),
             driver_used: Arc::default(),
+            declared: None,
+            ledger: Arc::default(),
             // What is logged is in the error as well.
             log: |_, _| {},
         }

@@ -17,6 +17,7 @@ use dyno_script::{Description, Source};
 use super::hints::{hint, with_hint};
 use super::target::target;
 use crate::definitions::RUN;
+use crate::ledger::Before;
 use crate::job::{Job, Loaded, Ready, default_ignored_errors};
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
@@ -249,6 +250,12 @@ fn measure(
         recording.abandon(&format!("{error:#}"));
         return Err(error);
     }
+    let before = match parsed.value("ledger") {
+        Some("off") => None,
+        _ => Before::read(ready)
+            .inspect_err(|error| console::note(&format!("warning: {error:#}")))
+            .unwrap_or_default(),
+    };
     if !quiet {
         announce(&ready.job.drive);
     }
@@ -272,6 +279,7 @@ fn measure(
         }
     };
     let mut summary = summarise(ready, &outcome, &start, asked, intervals);
+    summary.ledger = before.map_or_else(Vec::new, |before| before.compare(ready));
     let recorded = recording.finish(&mut summary, &outcome);
     let done = match outcome.end {
         RunEnd::Completed => ready.call("done").context("done() failed"),

@@ -225,6 +225,13 @@ pub const RUN: &[Opt] = &[
     ),
     opt(
         RECORD,
+        "ledger",
+        Some("WHETHER"),
+        "on: compare what the server acknowledged with what the database holds, where the workload \
+         keeps a ledger, which reads its tables before and after; off: do not [on]",
+    ),
+    opt(
+        RECORD,
         "claim",
         Some("CACHE"),
         "what is said of the caches, to be checked: in-memory, on-disk, cold or warm",

@@ -13,7 +13,7 @@ use dyno_core::summary::{IntervalSummary, RunSummary};
 use dyno_results::{Feed, Recorder, Results, ResultsError, Scope, SeriesId};
 
 /// The operation that every script has.
-const EVENT: &str = "event";
+pub const EVENT: &str = "event";
 /// What a results file that cannot be used means for the run.
 const NOT_BEGUN: &str = "the run could not be kept, so it was not begun; --results FILE names \
                          another file, --results none keeps no record";
@@ -72,10 +72,10 @@ impl Keeper {
         }
     }
 
-    /// An interval.
-    pub fn interval(&self, summary: &IntervalSummary, latencies: &Latencies) {
+    /// An interval, with the latencies of each operation, [`EVENT`] first.
+    pub fn interval(&self, summary: &IntervalSummary, operations: &[(&str, &Latencies)]) {
         match self {
-            Self::File(_, feed, _) => feed.interval(summary, &[(EVENT, latencies)]),
+            Self::File(_, feed, _) => feed.interval(summary, operations),
             Self::Memory(memory) => lock(memory).intervals.push(summary.clone()),
         }
     }
@@ -169,7 +169,7 @@ impl Keeper {
         self,
         summary: &RunSummary,
         state: RunState,
-        total: &Latencies,
+        totals: &[(&str, &Latencies)],
         sessions: &[SessionShare],
     ) -> Kept {
         let complete = |mut record: RunRecord| {
@@ -177,14 +177,17 @@ impl Keeper {
             record.intervals.clone_from(&summary.intervals);
             record.summary = Some(summary.clone());
             record.sessions = sessions.to_vec();
-            let total = Some(whole(total, summary.elapsed_s));
-            match record.operations.first_mut() {
-                Some(event) => event.total = total,
-                None => record.operations.push(Operation {
-                    name: EVENT.to_owned(),
-                    spans: Vec::new(),
-                    total,
-                }),
+            for (name, total) in totals {
+                let total = Some(whole(total, summary.elapsed_s));
+                let mut known = record.operations.iter_mut();
+                match known.find(|operation| operation.name == *name) {
+                    Some(operation) => operation.total = total,
+                    None => record.operations.push(Operation {
+                        name: (*name).to_owned(),
+                        spans: Vec::new(),
+                        total,
+                    }),
+                }
             }
             for series in &mut record.series {
                 series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -195,7 +198,7 @@ impl Keeper {
             Self::File(recorder, _, head) => {
                 let (path, id) = (recorder.path().to_owned(), recorder.run_id());
                 let load = || Results::open_read(&path)?.load(id, &Scope::whole());
-                let ended = recorder.finish(summary, state, &[(EVENT, total)], sessions);
+                let ended = recorder.finish(summary, state, totals, sessions);
                 match ended.and_then(|receipt| Ok((receipt, load()?))) {
                     Ok((receipt, record)) => Kept {
                         record,

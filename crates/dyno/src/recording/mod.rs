@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result};
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::finding::{Finding, Outcome, verdict};
-use dyno_core::interval::Interval;
+use dyno_core::interval::{Interval, Latencies, OperationInterval};
 use dyno_core::record::{Fact, RunRecord, RunState, SessionShare};
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::RunOutcome;
@@ -46,6 +46,8 @@ pub struct Recording {
     origin: observing::Origin,
     observers: Option<(Observers, JoinHandle<()>)>,
     context: Context,
+    /// The names of the script's operations.
+    operations: Vec<String>,
     password: Option<dyno_core::Secret>,
 }
 
@@ -81,6 +83,7 @@ impl Recording {
             origin,
             observers,
             context,
+            operations: ready.description.declared.operations.clone(),
             password: target.and_then(|target| target.password.clone()),
         })
     }
@@ -94,7 +97,8 @@ impl Recording {
 
     /// An interval is over.
     pub fn interval(&self, interval: &Interval, summary: &IntervalSummary) {
-        self.keeper.interval(summary, &interval.latencies);
+        let operations = with_event(&self.operations, &interval.latencies, &interval.operations);
+        self.keeper.interval(summary, &operations);
     }
 
     /// The run ended before there was anything to sum up.
@@ -122,7 +126,9 @@ impl Recording {
             RunEnd::Failed(_) => RunState::Failed,
         };
         let shares = shares(outcome);
-        let kept = keeper.finish(summary, state, &outcome.totals.latencies, &shares);
+        let totals = &outcome.totals;
+        let operations = with_event(&self.operations, &totals.latencies, &totals.operations);
+        let kept = keeper.finish(summary, state, &operations, &shares);
         let mut record = kept.record;
         self.context.keeping = match (&self.wanted.file, kept.lost) {
             (None, _) => None,
@@ -179,6 +185,17 @@ impl Recording {
     fn tell_context(&self) {
         self.keeper.facts(context::facts(&self.context));
     }
+}
+
+/// The latencies of events and of the script's operations, by name.
+fn with_event<'a>(
+    names: &'a [String],
+    event: &'a Latencies,
+    operations: &'a [OperationInterval],
+) -> Vec<(&'a str, &'a Latencies)> {
+    let named = names.iter().zip(operations);
+    let named = named.map(|(name, operation)| (name.as_str(), &operation.latencies));
+    std::iter::once((keeper::EVENT, event)).chain(named).collect()
 }
 
 fn observe(

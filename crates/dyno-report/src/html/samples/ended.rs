@@ -156,6 +156,8 @@ pub(super) fn summary(
         }],
         client: Some(client(measured_s)),
         limits: vec!["The disk of the server was busy for 97 % of the time.".into()],
+        operations: Vec::new(),
+        ledger: Vec::new(),
         warnings: vec!["TLS is on: its cost is part of every figure.".into()],
         verdict: None,
         findings: vec![],

@@ -1,0 +1,140 @@
+//! The script's named pieces of work.
+
+use dyno_core::summary::{LatencySummary, OperationSummary, RunSummary};
+
+use super::look::{Ink, columns};
+use super::page::Page;
+use crate::number::{latency, percent, plain, rate, thousands};
+
+/// The width of a column of figures.
+const WIDTH: usize = 10;
+
+/// A row for each operation, and below it what did not go as it should.
+pub(super) fn section(run: &RunSummary, page: &mut Page) {
+    let Some(first) = run.operations.first() else {
+        return;
+    };
+    let tail = tail(latencies(first), page.body_width());
+    let all: u64 = run.operations.iter().map(ended).sum();
+    let mut names = vec!["/s".to_owned(), "share".to_owned(), "mean".to_owned()];
+    names.extend(
+        tail.iter()
+            .map(|(_, percent)| format!("p{}", plain(*percent))),
+    );
+    names.push("max".to_owned());
+    page.line("operations", Ink::Strong, &[(Ink::Faint, &cells(&names))]);
+    for operation in &run.operations {
+        let latencies = latencies(operation);
+        let mut figures = vec![
+            rate(operation.done_per_s),
+            percent(ended(operation) as f64 / all.max(1) as f64),
+        ];
+        if latencies.count > 0 {
+            figures.push(latency(latencies.mean_ms));
+            for (index, _) in &tail {
+                let value = latencies.percentiles.get(*index).and_then(|p| p.value_ms);
+                figures.push(value.map_or_else(|| "–".to_owned(), latency));
+            }
+            figures.push(latency(latencies.max_ms));
+        }
+        let label = format!("  {}", operation.name);
+        page.line(&label, Ink::Plain, &[(Ink::Plain, &cells(&figures))]);
+        // Names that the label has no room for are told whole.
+        if columns(&label) > 13 {
+            page.row("", Ink::Plain, &format!("= {}", operation.name));
+        }
+        let ends = ends(operation);
+        if !ends.is_empty() {
+            page.row("", Ink::Plain, &ends.join(", "));
+        }
+    }
+    ledger(run, page);
+}
+
+/// Response times where there are any: they hold the wait.
+fn latencies(operation: &OperationSummary) -> &LatencySummary {
+    operation.response.as_ref().unwrap_or(&operation.service)
+}
+
+fn ended(operation: &OperationSummary) -> u64 {
+    operation.totals.done + operation.totals.rolled_back
+}
+
+/// The highest percentiles that there is room for, with their places.
+fn tail(latencies: &LatencySummary, width: usize) -> Vec<(usize, f64)> {
+    let room = (width / WIDTH).saturating_sub(4).max(1);
+    let percents = latencies.percentiles.iter().map(|p| p.percent).enumerate();
+    let all: Vec<(usize, f64)> = percents.collect();
+    all[all.len().saturating_sub(room)..].to_vec()
+}
+
+fn cells(texts: &[String]) -> String {
+    let cell = |text: &String| {
+        let pad = WIDTH.saturating_sub(columns(text));
+        " ".repeat(pad) + text
+    };
+    texts.iter().map(cell).collect()
+}
+
+/// How it ended where it was not simply done.
+fn ends(operation: &OperationSummary) -> Vec<String> {
+    let totals = &operation.totals;
+    let mut ends = Vec::new();
+    if totals.rolled_back > 0 {
+        let share = percent(totals.rolled_back as f64 / ended(operation) as f64);
+        ends.push(format!(
+            "{} rolled back by design ({share})",
+            thousands(totals.rolled_back)
+        ));
+    }
+    if totals.retries > 0 {
+        let mut text = format!(
+            "{} retries in {}",
+            thousands(totals.retries),
+            thousands(totals.retried + totals.given_up)
+        );
+        if let Some(first) = &operation.first_tries {
+            text += &format!(" whose first try took {}", latency(first.mean_ms));
+        }
+        ends.push(text);
+    }
+    if totals.given_up > 0 {
+        ends.push(format!("{} given up", thousands(totals.given_up)));
+    }
+    if totals.unknown > 0 {
+        ends.push(format!(
+            "{} of which nobody knows whether they were committed",
+            thousands(totals.unknown)
+        ));
+    }
+    ends
+}
+
+/// Whether the database holds what the server acknowledged.
+fn ledger(run: &RunSummary, page: &mut Page) {
+    if run.ledger.is_empty() {
+        return;
+    }
+    let wrong = run.ledger.iter().filter(|e| e.agrees() == Some(false));
+    let wrong = wrong.count();
+    let unread = run.ledger.iter().filter(|e| e.found.is_none()).count();
+    let all = run.ledger.len();
+    let (ink, text) = match (wrong, unread) {
+        (0, 0) => (
+            Ink::Plain,
+            format!("{all} sums in the database agree with what the server acknowledged"),
+        ),
+        (0, unread) => (
+            Ink::Warning,
+            format!("{unread} of {all} sums could not be read from the database"),
+        ),
+        (wrong, _) => (
+            Ink::Error,
+            format!(
+                "{wrong} of {all} sums in the database are not what the server acknowledged; see \
+                 the finding 'consistency'"
+            ),
+        ),
+    };
+    page.row("ledger", ink, &text);
+}

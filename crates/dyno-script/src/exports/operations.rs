@@ -1,0 +1,91 @@
+//! Named pieces of work, thinking, and the ledger of what the server acknowledged.
+
+use std::ffi::c_int;
+
+use dyno_core::session::OperationEnd;
+
+use super::{Address, export};
+use crate::context::with;
+use crate::ledger::Settled;
+
+export![
+    dyno_operation_start,
+    dyno_operation_retry,
+    dyno_operation_stop,
+    dyno_think,
+    dyno_thought,
+    dyno_ledger_add,
+];
+
+pub(super) fn exported() -> usize {
+    EXPORTS.len()
+}
+
+/// A named piece of work begins.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_operation_start(operation: c_int) {
+    let Ok(operation) = u16::try_from(operation) else {
+        return;
+    };
+    with((), |cx| {
+        cx.session.entries.begin();
+        cx.port.operation_start(cx.session.id, operation);
+    });
+}
+
+/// Its try has failed, and another begins: what the try entered does not count.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_operation_retry() {
+    with((), |cx| {
+        cx.session.entries.begin();
+        cx.port.operation_retry(cx.session.id);
+    });
+}
+
+/// It has ended; `end` is an [`OperationEnd`].
+#[unsafe(no_mangle)]
+extern "C" fn dyno_operation_stop(end: c_int) {
+    let Some(end) = OperationEnd::from_index(end) else {
+        return;
+    };
+    with((), |cx| {
+        cx.session.entries.settle(match end {
+            OperationEnd::Done => Settled::Kept,
+            OperationEnd::Unknown => Settled::Unknown,
+            OperationEnd::RolledBack | OperationEnd::GivenUp => Settled::Dropped,
+        });
+        cx.port.operation_stop(cx.session.id, end);
+    });
+}
+
+/// Puts the event off. 0: the session must yield now; 1: it cannot yield here.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_think(seconds: f64) -> c_int {
+    let seconds = if seconds.is_finite() {
+        seconds.clamp(0.0, 1e9)
+    } else {
+        0.0
+    };
+    with(1, |cx| {
+        if !cx.can_yield() {
+            return 1;
+        }
+        cx.port.think(cx.session.id, (seconds * 1e9) as u64);
+        0
+    })
+}
+
+/// After [`dyno_think`]: whether the event may begin; false when the run is over.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_thought() -> bool {
+    with(false, |cx| cx.port.thought(cx.session.id))
+}
+
+/// Enters an amount under a sum's number: within a piece of work it counts once that is done.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_ledger_add(sum: c_int, amount: f64) {
+    let Ok(sum) = usize::try_from(sum) else {
+        return;
+    };
+    with((), |cx| cx.session.entries.add(sum, amount as i64));
+}

@@ -1,0 +1,176 @@
+-- Statements as data: one template, rendered for each family of servers, with typed parameters.
+--
+-- In a template `?` stands for a parameter. Between braces stands what differs: `{for_update}` and
+-- the other words below, or a word of the script's own.
+local P = ...
+local dyno = P.dyno
+local TYPE = P.TYPE
+local setmetatable, error, type, pairs, ipairs = setmetatable, error, type, pairs, ipairs
+
+-- Money is whole cents on this side, exact in every server.
+local WORDS = {
+  mysql = {
+    for_update = " FOR UPDATE", now = "NOW(6)", cents = "(? / 100)",
+    first_row = " LIMIT 1", key = "BIGINT", int = "INT", small = "SMALLINT", time = "DATETIME(6)",
+    money = "DECIMAL(14,2)", text = "VARCHAR", chars = "CHAR", options = "",
+  },
+  pgsql = {
+    for_update = " FOR UPDATE", now = "clock_timestamp()", cents = "(? / 100.0)",
+    first_row = " LIMIT 1", key = "BIGINT", int = "INT", small = "SMALLINT", time = "TIMESTAMP",
+    money = "DECIMAL(14,2)", text = "VARCHAR", chars = "CHAR", options = "",
+  },
+  sqlite = {
+    for_update = "", now = "strftime('%Y-%m-%d %H:%M:%f', 'now')", cents = "?",
+    first_row = " LIMIT 1", key = "INTEGER", int = "INTEGER", small = "INTEGER", time = "TEXT",
+    money = "INTEGER", text = "VARCHAR", chars = "CHAR", options = "",
+  },
+}
+-- `{cents column}` reads money as whole cents.
+local READ_CENTS = {
+  mysql = "CAST(%s * 100 AS SIGNED)",
+  pgsql = "CAST(%s * 100 AS BIGINT)",
+  sqlite = "%s",
+}
+
+local FAMILIES = { mysql = "mysql", postgres = "pgsql", sqlite = "sqlite" }
+
+local function render(template, driver, own)
+  local words = WORDS[driver]
+  local text = template
+  -- A word may stand for text that holds words itself.
+  for _ = 1, 4 do
+    local changed
+    text = text:gsub("{([^{}]*)}", function(word)
+      changed = true
+      local column = word:match("^cents (.+)$")
+      if column then
+        return READ_CENTS[driver]:format(column)
+      end
+      local value = own and own[word]
+      if value == nil then
+        value = words[word]
+      end
+      if value == nil then
+        error(("dyno.render(): nothing is known of {%s} in: %s"):format(word, template), 0)
+      end
+      return tostring(value)
+    end)
+    if not changed then
+      return text
+    end
+  end
+  error("dyno.render(): words that stand for themselves in: " .. template, 0)
+end
+
+-- The text of a template for a connection's server, or for a family (`mysql`, `postgres`,
+-- `sqlite`). A template may be a table of texts by family. `own` holds words of the script's.
+function dyno.render(where, template, own)
+  local driver = type(where) == "string" and FAMILIES[where] or where.family
+  if not WORDS[driver] then
+    error("dyno.render(): a connection, or 'mysql', 'postgres' or 'sqlite' is needed", 2)
+  end
+  if type(template) == "table" then
+    local family = P.families[driver]
+    template = template[family] or template.any
+    if not template then
+      error("dyno.render(): the template has no text for " .. family, 2)
+    end
+  end
+  return render(template, driver, own)
+end
+
+-- Prepared statements of templates ----------------------------------------------------------------
+
+local KINDS = {
+  i = { TYPE.BIGINT },
+  d = { TYPE.DOUBLE },
+  s = { TYPE.VARCHAR, 4000 },
+}
+
+local Statement = {}
+local statement_meta = { __index = Statement }
+
+local function prepare(self)
+  local statement = self.connection:prepare(self.text)
+  local count = #self.kinds
+  if count > 0 then
+    local params = {}
+    for i = 1, count do
+      local kind = KINDS[self.kinds:sub(i, i)]
+      params[i] = statement:bind_create(kind[1], kind[2])
+    end
+    statement:bind_param(unpack(params))
+    self.params = params
+  end
+  self.statement = statement
+  self.prepared_on = self.connection.id
+end
+
+-- A statement on a connection: prepared when it is first used, and again after the connection was
+-- lost. `kinds` has a letter for each parameter: `i` a whole number, `d` a real one, `s` a text.
+function dyno.statement(connection, template, kinds, own)
+  kinds = kinds or ""
+  if kinds:find("[^ids]") then
+    error("dyno.statement(): the kinds of parameters are i, d and s, not '" .. kinds .. "'", 2)
+  end
+  local text = dyno.render(connection, template, own)
+  local _, count = text:gsub("%?", "")
+  if count ~= #kinds then
+    error(("dyno.statement(): %d parameters in, %d kinds for: %s"):format(count, #kinds, text), 2)
+  end
+  return setmetatable({ connection = connection, text = text, kinds = kinds }, statement_meta)
+end
+
+local function execute(self, ...)
+  if self.prepared_on ~= self.connection.id then
+    prepare(self)
+  end
+  local params = self.params
+  if params then
+    for i = 1, #params do
+      params[i]:set((select(i, ...)))
+    end
+  end
+  return self.statement:execute()
+end
+
+-- Executes it; answers the result, which equals nil where there are no rows.
+function Statement:execute(...)
+  return execute(self, ...)
+end
+
+-- Executes it and answers the values of the first row as texts; nothing where there is none.
+function Statement:row(...)
+  local result = execute(self, ...)
+  if result == P.NO_RESULT then
+    return nil
+  end
+  local row, fields = result:fetch_row(), result.nfields
+  result:free()
+  if row then
+    return unpack(row, 1, fields)
+  end
+end
+
+-- Executes it and answers how many rows it changed.
+function Statement:change(...)
+  execute(self, ...)
+  return P.ffi.C.dyno_affected(self.connection.id)
+end
+
+-- The dialects a workload is written in, for its golden files: every statement of `templates`
+-- rendered for `family`, by name, in order.
+function dyno.render_all(family, templates, own)
+  local names = {}
+  for name in pairs(templates) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  local lines = {}
+  for _, name in ipairs(names) do
+    local entry = templates[name]
+    local text = dyno.render(family, entry.sql or entry[1] or entry, own)
+    lines[#lines + 1] = ("-- %s\n%s;"):format(name, text)
+  end
+  return table.concat(lines, "\n") .. "\n"
+end

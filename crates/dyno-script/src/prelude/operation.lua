@@ -1,0 +1,203 @@
+-- Named pieces of work: transactions that are repeated with the same parameters, each with its own
+-- latencies; thinking; and the ledger of what the server acknowledged.
+local P = ...
+local C = P.ffi.C
+local dyno = P.dyno
+local pcall, error, type, setmetatable, tostring = pcall, error, type, setmetatable, tostring
+local yield, WAIT = coroutine.yield, P.WAIT
+
+-- Raised where the run is over for a session in the middle of its script.
+P.STOP = {}
+
+local DONE, ROLLED_BACK, GIVEN_UP, UNKNOWN = 0, 1, 2, 3
+local TRIES = 10
+
+-- What a body returns to have its transaction taken back, which is no error.
+dyno.ROLLBACK = setmetatable({}, {
+  __tostring = function()
+    return "dyno.ROLLBACK"
+  end,
+})
+local ROLLBACK = dyno.ROLLBACK
+
+-- Errors after which the same transaction may succeed: deadlocks, lock wait timeouts, conflicts of
+-- serialisation and of replication, SQLite's busy states.
+local RETRY = {
+  mysql = { [1213] = true, [1205] = true, [1020] = true, [3101] = true },
+  pgsql = { ["40001"] = true, ["40P01"] = true },
+  sqlite = { [5] = true, [261] = true, [517] = true },
+}
+
+function P.may_retry(family, errno, state)
+  local codes = RETRY[family]
+  return codes ~= nil and (codes[errno] or codes[state]) or false
+end
+
+-- Names in the order of their declaration. A worker's states know them from the main state, where
+-- the script ran first.
+local function registry(known)
+  local names, numbers = {}, {}
+  if known then
+    for i = 1, #known do
+      names[i], numbers[known[i]] = known[i], i - 1
+    end
+  end
+  return {
+    names = names,
+    number = function(what, name)
+      if type(name) ~= "string" or not name:find("^[%w_.:-]+$") then
+        error(what .. ": the name must be of letters, digits and _ . : -", 3)
+      end
+      if name == "event" then
+        error(what .. ": 'event' is the name of what the script's event() does", 3)
+      end
+      local number = numbers[name]
+      if number then
+        return number
+      elseif known then
+        error(("%s: '%s' is not declared whenever the script is loaded; declare it at its top level")
+          :format(what, name), 3)
+      end
+      number = #names
+      names[number + 1], numbers[name] = name, number
+      return number
+    end,
+  }
+end
+
+local operations = registry(P.known_operations)
+local sums = registry(P.known_sums)
+P.operation_names, P.sum_names = operations.names, sums.names
+
+local BEGIN = {
+  mysql = { write = "BEGIN", read = "START TRANSACTION READ ONLY" },
+  pgsql = { write = "BEGIN", read = "BEGIN READ ONLY" },
+  -- A transaction that begins to read and then writes can fail with a busy state that waiting does
+  -- not mend.
+  sqlite = { write = "BEGIN IMMEDIATE", read = "BEGIN" },
+}
+
+local Work = {}
+local work_meta = {
+  __index = Work,
+  __tostring = function(work)
+    return "<operation " .. work.name .. ">"
+  end,
+}
+
+-- A named piece of work. Options: `tries`, how often it is tried at most; `read_only`.
+function dyno.operation(name, options)
+  options = options or {}
+  local tries = options.tries or TRIES
+  if type(tries) ~= "number" or tries < 1 then
+    error("dyno.operation(): 'tries' must be a number from 1 on", 2)
+  end
+  return setmetatable({
+    name = name,
+    id = operations.number("dyno.operation()", name),
+    tries = tries,
+    read_only = options.read_only and true or false,
+  }, work_meta)
+end
+
+-- One try of a transaction.
+local function try_transaction(work, connection, body, ...)
+  local begin = BEGIN[connection.family]
+  connection:query(work.read_only and begin.read or begin.write)
+  local answer = body(...)
+  if answer == ROLLBACK then
+    connection:query("ROLLBACK")
+    return ROLLED_BACK
+  end
+  connection.committing = not work.read_only
+  connection:query("COMMIT")
+  connection.committing = false
+  return DONE
+end
+
+-- One try of statements that each commit by themselves.
+local function try_statements(work, connection, body, ...)
+  connection.committing = not work.read_only
+  local answer = body(...)
+  connection.committing = false
+  return answer == ROLLBACK and ROLLED_BACK or DONE
+end
+
+-- A statement that scripts prepared themselves is lost with its connection.
+local function before_retry(err)
+  local env = getfenv(0)
+  local sysbench = env and env.sysbench
+  local hook = sysbench and sysbench.hooks and sysbench.hooks.before_restart_event
+  if hook then
+    hook(err)
+  end
+end
+
+local function attempt(try, work, connection, body, ...)
+  P.must_be_open(connection)
+  connection.working = true
+  connection.committing = false
+  C.dyno_operation_start(work.id)
+  local tries = 1
+  while true do
+    local ok, answer = pcall(try, work, connection, body, ...)
+    if ok then
+      connection.working = false
+      C.dyno_operation_stop(answer)
+      return answer == DONE
+    end
+    local again = type(answer) == "table" and answer.errcode == P.RESTART_EVENT
+    local unknown = again and answer.lost and connection.committing
+    connection.committing = false
+    if not again or unknown or tries >= work.tries then
+      connection.working = false
+      if not again then
+        error(answer, 0)
+      end
+      before_retry(answer)
+      C.dyno_operation_stop(unknown and UNKNOWN or GIVEN_UP)
+      return nil
+    end
+    tries = tries + 1
+    before_retry(answer)
+    C.dyno_operation_retry()
+  end
+end
+
+-- Runs `body(...)` in a transaction, again with the same arguments after errors that may be
+-- retried. True when it is committed, false when the body had it rolled back, nil when it was given
+-- up or nobody knows.
+function Work:transaction(connection, body, ...)
+  return attempt(try_transaction, self, connection, body, ...)
+end
+
+-- The same without a transaction around it.
+function Work:run(connection, body, ...)
+  return attempt(try_statements, self, connection, body, ...)
+end
+
+-- The user thinks, or types: the event begins afterwards.
+function dyno.think(seconds)
+  if C.dyno_think(seconds) == 0 then
+    yield(WAIT)
+  end
+  if not C.dyno_thought() then
+    error(P.STOP, 0)
+  end
+end
+
+-- The ledger --------------------------------------------------------------------------------------
+
+local Sum = {}
+local sum_meta = { __index = Sum }
+
+-- A sum of what the server acknowledged. Its counterpart is what the script's `ledger()` reads from
+-- the database.
+function dyno.sum(name)
+  return setmetatable({ id = sums.number("dyno.sum()", name) }, sum_meta)
+end
+
+-- Enters a whole number: within a piece of work it counts once that is done.
+function Sum:add(amount)
+  C.dyno_ledger_add(self.id, amount)
+end

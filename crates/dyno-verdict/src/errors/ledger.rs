@@ -1,0 +1,86 @@
+//! Check 13: what the server acknowledged is in the database.
+
+use dyno_core::summary::LedgerEntry;
+
+use crate::check::{Check, Made};
+use crate::text;
+use crate::view::View;
+
+pub(super) const CONSISTENCY: Check = Check {
+    number: 13,
+    name: "consistency",
+    title: "Consistency conditions and the ledger after the run",
+    rule: "Refusal if what the server acknowledged is not in the database.",
+    thresholds: &[],
+    make: consistency,
+};
+
+/// Sums that the evidence names.
+const NAMED_MAX: usize = 4;
+
+fn consistency(view: &View) -> Made {
+    let ledger = view.summary().map_or(&[][..], |summary| &summary.ledger);
+    if ledger.is_empty() {
+        return Made::not_checked(
+            "The workload keeps no ledger of what the server acknowledged, or the run was not to \
+             compare it.",
+        );
+    }
+    let wrong: Vec<&LedgerEntry> = ledger
+        .iter()
+        .filter(|entry| entry.agrees() == Some(false))
+        .collect();
+    if !wrong.is_empty() {
+        let told: Vec<String> = wrong.iter().map(|entry| difference(entry)).collect();
+        return Made::refuse(
+            format!(
+                "{} of {} sums in the database are not what the server acknowledged: {}.",
+                wrong.len(),
+                ledger.len(),
+                text::few(&told, NAMED_MAX)
+            ),
+            "The server lost or doubled work, or somebody else wrote to the tables meanwhile. \
+             Nothing of this run is to be believed before that is known.",
+        )
+        .with("sums that differ", wrong.len() as f64, "count");
+    }
+    let unread = ledger.iter().filter(|entry| entry.found.is_none()).count();
+    if unread > 0 {
+        return Made::doubt(
+            format!("{unread} of {} sums could not be read after the run.", ledger.len()),
+            "See that the server answers after the run, and that the user may read the tables.",
+        );
+    }
+    let unknown = ledger
+        .iter()
+        .filter(|entry| entry.expected_low != entry.expected_high)
+        .count();
+    let told: Vec<String> = ledger.iter().map(agreement).collect();
+    let mut evidence = format!(
+        "{} of {} sums in the database changed by what the server acknowledged: {}.",
+        ledger.len(),
+        ledger.len(),
+        text::few(&told, NAMED_MAX)
+    );
+    if unknown > 0 {
+        evidence += &format!(
+            " In {unknown} of them within bounds only: of some work nobody knows whether it was \
+             committed."
+        );
+    }
+    Made::pass(evidence).with("sums compared", ledger.len() as f64, "count")
+}
+
+fn agreement(entry: &LedgerEntry) -> String {
+    let found = entry.found.unwrap_or_default();
+    format!("{} by {found}", entry.database)
+}
+
+fn difference(entry: &LedgerEntry) -> String {
+    let found = entry.found.unwrap_or_default();
+    let expected = match entry.expected_low == entry.expected_high {
+        true => entry.expected_low.to_string(),
+        false => format!("{} to {}", entry.expected_low, entry.expected_high),
+    };
+    format!("{} changed by {found} instead of {expected}", entry.database)
+}

@@ -1,0 +1,58 @@
+//! The ledger of a run: what the server acknowledged, compared with what the database holds.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use dyno_core::summary::LedgerEntry;
+
+use crate::console;
+use crate::job::Ready;
+
+/// What the database held before the run.
+pub struct Before(Vec<(String, String, i64)>);
+
+impl Before {
+    /// Reads the sums; `None` where the script keeps no ledger.
+    ///
+    /// # Errors
+    /// What the script's `ledger()` raised.
+    pub fn read(ready: &mut Ready) -> Result<Option<Self>> {
+        Ok(ready.read_ledger()?.map(Self))
+    }
+
+    /// Reads them again after the run and compares what changed with what was acknowledged.
+    pub fn compare(self, ready: &mut Ready) -> Vec<LedgerEntry> {
+        let after = match ready.read_ledger() {
+            Ok(after) => after.unwrap_or_default(),
+            Err(error) => {
+                console::note(&format!("warning: {error:#}"));
+                Vec::new()
+            }
+        };
+        let after: BTreeMap<(String, String), i64> = after
+            .into_iter()
+            .map(|(sum, name, value)| ((sum, name), value))
+            .collect();
+        let names = &ready.description.declared.sums;
+        let sums = ready.sums();
+        let entry = |(sum, database, before): (String, String, i64)| {
+            let number = names.iter().position(|name| *name == sum);
+            let kept = number.and_then(|number| sums.get(number).copied());
+            let (low, high) = kept.unwrap_or_default().bounds();
+            let found = after.get(&(sum.clone(), database.clone()));
+            LedgerEntry {
+                found: found.map(|after| after.wrapping_sub(before)),
+                expected_low: clamped(low),
+                expected_high: clamped(high),
+                sum,
+                database,
+            }
+        };
+        self.0.into_iter().map(entry).collect()
+    }
+}
+
+/// Sums beyond 64 bits cannot be in a column.
+fn clamped(sum: i128) -> i64 {
+    sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
