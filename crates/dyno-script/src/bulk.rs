@@ -82,7 +82,7 @@ fn number(spec: &Table, name: &str, otherwise: Option<f64>) -> Result<u64, Strin
         .ok_or_else(|| format!("'{name}' must be a whole number"))
 }
 
-/// `{"sequence"}`, `{"random", low, high}` (by the default distribution), `{"uniform", low, high}`,
+/// `{"sequence"}`, `{"group", rows}`, `{"random", low, high}` (by the default distribution), `{"uniform", low, high}`,
 /// `{"pattern", text}`, `{"const", text}` or `{"null"}`.
 fn read_column(kind: RandKind, column: &Table) -> Result<Column, String> {
     let name: String = column
@@ -103,13 +103,17 @@ fn read_column(kind: RandKind, column: &Table) -> Result<Column, String> {
     };
     match name.as_str() {
         "sequence" => Ok(Column::Sequence),
+        "group" => match column.get::<Option<f64>>(2).ok().flatten() {
+            Some(size) if size >= 1.0 => Ok(Column::Group(size as u64)),
+            _ => Err("'group' needs how many rows it has".to_owned()),
+        },
         "random" => Ok(Column::Random(kind, bound(2)?, bound(3)?)),
         "uniform" => Ok(Column::Random(RandKind::Uniform, bound(2)?, bound(3)?)),
         "pattern" => Ok(Column::Pattern(bytes()?)),
         "const" => Ok(Column::Const(bytes()?)),
         "null" => Ok(Column::Null),
         _ => Err(format!(
-            "unknown column kind '{name}' (sequence, random, uniform, pattern, const, null)"
+            "unknown column kind '{name}' (sequence, group, random, uniform, pattern, const, null)"
         )),
     }
 }

@@ -26,6 +26,8 @@ const TABLE_STREAMS: u64 = 0x7461_626c_6520_726f;
 pub enum Column {
     /// The row's number.
     Sequence,
+    /// The number, from 1, of the row's group of so many rows: its parent's number.
+    Group(u64),
     /// A number drawn between two bounds, both included.
     Random(RandKind, u64, u64),
     /// A text after a pattern: `#` a digit, `@` a letter, anything else itself.
@@ -126,6 +128,7 @@ impl GeneratedRows {
             }
             match column {
                 Prepared::Sequence => append_number(row, out),
+                Prepared::Group(size) => append_number(row.saturating_sub(1) / size + 1, out),
                 Prepared::Random(kind, a, b) => {
                     let value = self.distributions.draw_u64(*kind, &mut self.stream, *a, *b);
                     append_number(value, out);
@@ -152,6 +155,7 @@ impl GeneratedRows {
             }
             match column {
                 Prepared::Sequence => append_number(row, out),
+                Prepared::Group(size) => append_number(row.saturating_sub(1) / size + 1, out),
                 Prepared::Random(kind, a, b) => {
                     let value = self.distributions.draw_u64(*kind, &mut self.stream, *a, *b);
                     append_number(value, out);
@@ -213,6 +217,7 @@ impl RowSource for GeneratedRows {
 #[derive(Debug)]
 enum Prepared {
     Sequence,
+    Group(u64),
     Random(RandKind, u64, u64),
     Pattern(PreparedText),
     Const { tab_text: Vec<u8>, sql: Vec<u8> },
@@ -231,6 +236,7 @@ impl Prepared {
     fn new(column: &Column, backslash: Backslash) -> Self {
         match column {
             Column::Sequence => Self::Sequence,
+            Column::Group(size) => Self::Group((*size).max(1)),
             Column::Random(kind, a, b) => Self::Random(*kind, *a, *b),
             Column::Null => Self::Null,
             Column::Pattern(source) => Self::Pattern(PreparedText {

@@ -321,12 +321,7 @@ impl Ready {
 /// Sets the main state's streams apart from those of sessions.
 const MAIN_STREAM: u64 = 1 << 32;
 
-fn config(
-    job: &Job,
-    stream_base: u64,
-    shared: &Shared,
-    declared: Option<&Declared>,
-) -> HostConfig {
+fn config(job: &Job, stream_base: u64, shared: &Shared, declared: Option<&Declared>) -> HostConfig {
     HostConfig {
         source: job.source.clone(),
         builtins: workloads::SCRIPTS,

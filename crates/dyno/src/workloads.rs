@@ -24,7 +24,11 @@ workloads! {
     "bulk_insert": "rows inserted in large statements, each session into its own table",
     "select_random_points": "rows by a list of random keys",
     "select_random_ranges": "counts over a list of random key ranges",
+    "tpcb": "pgbench's TPC-B-like transaction: five statements, hot branch rows, a ledger of money",
+    "simple_update": "the same without tellers and branches: no hot rows",
+    "select_only": "one account's balance by its id, no transaction",
     "oltp_common": "",
+    "pgbench_common": "",
 }
 
 /// Whether the script is one of these, unchanged.

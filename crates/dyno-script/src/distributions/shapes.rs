@@ -118,7 +118,10 @@ mod tests {
             let mut seen = vec![false; size as usize];
             for index in 0..size {
                 let value = permute(index, size, 42, 7);
-                assert!(!std::mem::replace(&mut seen[value as usize], true), "{size}: {value}");
+                assert!(
+                    !std::mem::replace(&mut seen[value as usize], true),
+                    "{size}: {value}"
+                );
             }
         }
         let moved = (0..1000).filter(|&i| permute(i, 1000, 42, 7) != i).count();
@@ -134,7 +137,11 @@ mod tests {
         let first = (0..draws).filter(|_| zipf.rank(&mut stream) == 1).count();
         let sum: f64 = (1..=1000).map(|k| f64::from(k).powf(-1.2)).sum();
         let share = first as f64 / f64::from(draws);
-        assert!((share * sum - 1.0).abs() < 0.01, "{share} and not {}", 1.0 / sum);
+        assert!(
+            (share * sum - 1.0).abs() < 0.01,
+            "{share} and not {}",
+            1.0 / sum
+        );
     }
 
     #[test]

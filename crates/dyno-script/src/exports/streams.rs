@@ -79,7 +79,9 @@ extern "C" fn dyno_stream_normal(stream: *mut Stream) -> f64 {
 /// The exponential distribution with this mean.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_stream_exponential(stream: *mut Stream, mean: f64) -> f64 {
-    draw(stream, mean, |stream| -(1.0 - stream.next_f64()).ln() * mean)
+    draw(stream, mean, |stream| {
+        -(1.0 - stream.next_f64()).ln() * mean
+    })
 }
 
 /// A bell over [`low`, `high`] whose standard deviation is the range's half over `parameter`.

@@ -15,7 +15,7 @@ local WORDS = {
     money = "DECIMAL(14,2)", text = "VARCHAR", chars = "CHAR", options = "",
   },
   pgsql = {
-    for_update = " FOR UPDATE", now = "clock_timestamp()", cents = "(? / 100.0)",
+    for_update = " FOR UPDATE", now = "CURRENT_TIMESTAMP", cents = "(? / 100.0)",
     first_row = " LIMIT 1", key = "BIGINT", int = "INT", small = "SMALLINT", time = "TIMESTAMP",
     money = "DECIMAL(14,2)", text = "VARCHAR", chars = "CHAR", options = "",
   },
@@ -106,6 +106,27 @@ local function prepare(self)
   self.prepared_on = self.connection.id
 end
 
+-- A function that executes a statement of so many parameters: without a list of them, which would
+-- keep it from being compiled.
+local function new_executor(count)
+  local arguments, sets = {}, {}
+  for i = 1, count do
+    arguments[i] = ", a" .. i
+    sets[i] = ("  params[%d]:set(a%d)\n"):format(i, i)
+  end
+  local text = ("local prepare = ...\nreturn function(self%s)\n" ..
+    "  if self.prepared_on ~= self.connection.id then prepare(self) end\n" ..
+    "  local params = self.params\n%s  return self.statement:execute()\nend")
+    :format(table.concat(arguments), table.concat(sets))
+  return assert(loadstring(text, "=dialect.lua"))(prepare)
+end
+
+local executors = {}
+local function executor(count)
+  executors[count] = executors[count] or new_executor(count)
+  return executors[count]
+end
+
 -- A statement on a connection: prepared when it is first used, and again after the connection was
 -- lost. `kinds` has a letter for each parameter: `i` a whole number, `d` a real one, `s` a text.
 function dyno.statement(connection, template, kinds, own)
@@ -118,30 +139,20 @@ function dyno.statement(connection, template, kinds, own)
   if count ~= #kinds then
     error(("dyno.statement(): %d parameters in, %d kinds for: %s"):format(count, #kinds, text), 2)
   end
-  return setmetatable({ connection = connection, text = text, kinds = kinds }, statement_meta)
+  return setmetatable({
+    connection = connection,
+    text = text,
+    kinds = kinds,
+    execute = executor(count),
+  }, statement_meta)
 end
 
-local function execute(self, ...)
-  if self.prepared_on ~= self.connection.id then
-    prepare(self)
-  end
-  local params = self.params
-  if params then
-    for i = 1, #params do
-      params[i]:set((select(i, ...)))
-    end
-  end
-  return self.statement:execute()
-end
-
--- Executes it; answers the result, which equals nil where there are no rows.
-function Statement:execute(...)
-  return execute(self, ...)
-end
+-- Statement:execute(...) executes it, and answers the result, which equals nil where there are no
+-- rows. It is the executor for its number of parameters: see dyno.statement().
 
 -- Executes it and answers the values of the first row as texts; nothing where there is none.
 function Statement:row(...)
-  local result = execute(self, ...)
+  local result = self:execute(...)
   if result == P.NO_RESULT then
     return nil
   end
@@ -154,7 +165,7 @@ end
 
 -- Executes it and answers how many rows it changed.
 function Statement:change(...)
-  execute(self, ...)
+  self:execute(...)
   return P.ffi.C.dyno_affected(self.connection.id)
 end
 

@@ -7,7 +7,9 @@ use dyno_core::db::{
     Scratch, ServerInfo, StatementId, Submitted,
 };
 
-use dyno_core::session::{ConnId, Counter, Next, Operation, Port, SessionId};
+use dyno_core::session::{
+    ConnId, Counter, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+};
 
 /// Answers every statement after one turn of waiting, as a server would.
 #[derive(Default)]

@@ -41,8 +41,8 @@ fn config(text: &str) -> HostConfig {
         progress: Arc::default(),
         unique: Arc::default(),
         driver_used: Arc::default(),
-            declared: None,
-            ledger: Arc::default(),
+        declared: None,
+        ledger: Arc::default(),
         log: |_, _| {},
     }
 }

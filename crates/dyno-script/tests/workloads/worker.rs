@@ -7,7 +7,10 @@ use std::sync::Arc;
 use dyno_core::Target;
 use dyno_core::db::{Connection, Connector, DbError, OutcomeKind, Scratch, Submitted};
 use dyno_core::plan::{OptionValue, RandPlan};
-use dyno_core::session::{ConnId, Counter, Entry, Next, Operation, Port, Program, SessionId, Step};
+use dyno_core::session::{
+    ConnId, Counter, Entry, Next, Operation, OperationEnd, OperationId, Port, Program, SessionId,
+    Step,
+};
 use dyno_script::{Barrier, Builtins, Host, HostConfig, LoadProgress, find};
 
 macro_rules! workloads {
@@ -143,9 +146,7 @@ impl Port for SqlitePort {
 
     fn operation_retry(&mut self, _: SessionId) {}
 
-    fn operation_stop(&mut self, _: SessionId, operation: OperationEnd) {
-        self.ended.push(operation);
-    }
+    fn operation_stop(&mut self, _: SessionId, _: OperationEnd) {}
 
     fn think(&mut self, _: SessionId, _: u64) {}
 

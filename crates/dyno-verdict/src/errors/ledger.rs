@@ -47,7 +47,10 @@ fn consistency(view: &View) -> Made {
     let unread = ledger.iter().filter(|entry| entry.found.is_none()).count();
     if unread > 0 {
         return Made::doubt(
-            format!("{unread} of {} sums could not be read after the run.", ledger.len()),
+            format!(
+                "{unread} of {} sums could not be read after the run.",
+                ledger.len()
+            ),
             "See that the server answers after the run, and that the user may read the tables.",
         );
     }
@@ -82,5 +85,8 @@ fn difference(entry: &LedgerEntry) -> String {
         true => entry.expected_low.to_string(),
         false => format!("{} to {}", entry.expected_low, entry.expected_high),
     };
-    format!("{} changed by {found} instead of {expected}", entry.database)
+    format!(
+        "{} changed by {found} instead of {expected}",
+        entry.database
+    )
 }

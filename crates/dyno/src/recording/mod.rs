@@ -195,7 +195,9 @@ fn with_event<'a>(
 ) -> Vec<(&'a str, &'a Latencies)> {
     let named = names.iter().zip(operations);
     let named = named.map(|(name, operation)| (name.as_str(), &operation.latencies));
-    std::iter::once((keeper::EVENT, event)).chain(named).collect()
+    std::iter::once((keeper::EVENT, event))
+        .chain(named)
+        .collect()
 }
 
 fn observe(
