@@ -20,7 +20,7 @@ sysbench.cmdline.options = {
 
 local ACCOUNTS, TELLERS = 100000, 10 -- for each branch
 
--- Statements as data -------------------------------------------------------------------------------
+-- Statements as data ----------------------------------------------------------------------------
 
 -- By name: the text, then a letter for each parameter.
 templates = {
@@ -51,7 +51,7 @@ local references = {
    {"pgbench_history", "aid", "pgbench_accounts"},
 }
 
--- Options ------------------------------------------------------------------------------------------
+-- Options ---------------------------------------------------------------------------------------
 
 local function scale()
    local value = sysbench.opt.scale
@@ -82,7 +82,7 @@ local function words(con)
    return own
 end
 
--- Tables -------------------------------------------------------------------------------------------
+-- Tables ----------------------------------------------------------------------------------------
 
 local function create(con)
    local opt, family, own = sysbench.opt, dyno.family(con), words(con)
@@ -203,7 +203,7 @@ function cleanup()
    con:disconnect()
 end
 
--- The check ----------------------------------------------------------------------------------------
+-- The check -------------------------------------------------------------------------------------
 
 -- The sums over the tables, as whole numbers.
 local function read_sums(con)
@@ -244,7 +244,8 @@ local function check()
    for _, condition in ipairs(conditions) do
       local good = condition[2] == condition[3]
       failed = failed + (good and 0 or 1)
-      print(("%s  %s: %.0f, expected %.0f"):format(good and "ok    " or "FAILED", unpack(condition)))
+      local word = good and "ok    " or "FAILED"
+      print(("%s  %s: %.0f, expected %.0f"):format(word, unpack(condition)))
    end
    if failed > 0 then
       error(("%d of %d conditions failed"):format(failed, #conditions), 0)
@@ -256,7 +257,7 @@ sysbench.cmdline.commands = {
    check = {check},
 }
 
--- The transactions ---------------------------------------------------------------------------------
+-- The transactions ------------------------------------------------------------------------------
 
 local operations = {
    tpcb = dyno.operation("tpcb"),
@@ -290,7 +291,8 @@ local function parse_mix(text)
    for entry in text:gmatch("[^,]+") do
       local name, weight = entry:match("^%s*([%w_]+)@?([%d.]*)%s*$")
       if not name or not operations[name] then
-         error("--mix: '" .. entry .. "' is none of tpcb, simple_update, select_only with @weight", 0)
+         error("--mix: '" .. entry .. "' is none of tpcb, simple_update, select_only with @weight",
+            0)
       end
       weight = weight == "" and 1 or tonumber(weight)
       if not weight then
@@ -326,8 +328,8 @@ local function account_draw(opt)
       local law = dyno.zipf(accounts, parameter)
       return function() return random:zipf(law) end
    end
-   error(("--keys=%s with --keys_parameter=%s is no distribution: uniform, gaussian (2 or more), " ..
-          "exponential (above 0), zipfian (above 0)"):format(kind, parameter), 0)
+   error(("--keys=%s with --keys_parameter=%s is no distribution: uniform, gaussian (2 or " ..
+          "more), exponential (above 0), zipfian (above 0)"):format(kind, parameter), 0)
 end
 
 function thread_init(tid)
@@ -340,8 +342,8 @@ function thread_init(tid)
    next_kind = dyno.choice(cards)
    draw_account = account_draw(opt)
    if tid == 0 and opt.threads > branches and opt.mix:find("tpcb") then
-      print(("warning: %d sessions on %d branches: they wait for each other's branch rows, and " ..
-             "that is what is measured"):format(opt.threads, branches))
+      print(("warning: more sessions (%d) than branches (%d): they wait for each other's branch " ..
+             "rows, and that is what is measured"):format(opt.threads, branches))
    end
    con = sysbench.sql.driver():connect()
    statements = {}

@@ -24,6 +24,7 @@ mod single;
 mod state;
 mod stop;
 mod timers;
+mod work;
 mod worker;
 
 pub use descriptors::{DescriptorError, ensure_descriptors};

@@ -8,8 +8,8 @@ use dyno_core::session::{
 
 use crate::poller;
 use crate::quota::Permission;
-use crate::recorder::{Class, Ended};
-use crate::session::{OperationKind, Stage, Wait, Work};
+use crate::recorder::Class;
+use crate::session::{OperationKind, Stage, Wait};
 use crate::state::{Claim, State, as_connection, now, settle, update_interest};
 use crate::stop::stoppable;
 
@@ -249,60 +249,15 @@ impl Port for State {
     }
 
     fn operation_start(&mut self, session: SessionId, operation: OperationId) {
-        let started = match self.stamp {
-            0 => now(),
-            stamp => stamp,
-        };
-        self.sessions[session].work = Some(Work {
-            operation,
-            retries: 0,
-            started,
-            first_ns: 0,
-        });
+        self.begin_work(session, operation);
     }
 
     fn operation_retry(&mut self, session: SessionId) {
-        if let Some(work) = &mut self.sessions[session].work {
-            if work.retries == 0 {
-                work.first_ns = now() - work.started;
-            }
-            work.retries = work.retries.saturating_add(1);
-        }
-        self.count_retry(session);
+        self.repeat_work(session);
     }
 
     fn operation_stop(&mut self, session: SessionId, end: OperationEnd) {
-        let at = now();
-        if at >= self.next_mark {
-            self.pass_marks(at);
-        }
-        let open = self.arrivals.is_some();
-        let record = &mut self.sessions[session];
-        let Some(work) = record.work.take() else {
-            return;
-        };
-        // What ends when the grace is over, perhaps because its connection was taken away, is the
-        // event's to tell.
-        let gone = self.over || (self.stopping && at >= self.limit());
-        let record = &mut self.sessions[session];
-        if record.class != Class::Measured || !record.in_event || gone {
-            return;
-        }
-        let service_ns = at - work.started;
-        let first = work.started == record.started;
-        let wait_ns = if first {
-            record.started - record.scheduled.min(record.started)
-        } else {
-            0
-        };
-        self.recorder.operation(Ended {
-            operation: work.operation,
-            end,
-            retries: work.retries,
-            service_ns,
-            response_ns: open.then_some(service_ns + wait_ns),
-            first_ns: work.first_ns,
-        });
+        self.end_work(session, end);
     }
 
     fn think(&mut self, session: SessionId, duration_ns: Nanos) {

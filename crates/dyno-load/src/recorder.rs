@@ -307,6 +307,8 @@ impl Recorder {
 mod tests {
     use std::sync::mpsc::channel;
 
+    use dyno_core::interval::OperationCounters;
+
     use super::*;
 
     const SHAPE: Shape = Shape {
@@ -358,6 +360,51 @@ mod tests {
         assert_eq!(events(&next[0]), 0);
         assert!(next[0].interval.latencies.service.is_empty());
         assert_eq!(next[0].interval.endpoints, [0]);
+    }
+
+    #[test]
+    fn work_is_counted_by_how_it_ended_and_only_what_was_done_has_latencies() {
+        let (sender, messages) = channel();
+        let (_returned, spares) = channel();
+        let mut recorder = Recorder::new(0, SHAPE, sender, spares);
+        let ended = |end, retries| Ended {
+            operation: 1,
+            end,
+            retries,
+            service_ns: 900,
+            response_ns: Some(1000),
+            first_ns: 300,
+        };
+        recorder.operation(ended(OperationEnd::Done, 0));
+        recorder.operation(ended(OperationEnd::Done, 2));
+        recorder.operation(ended(OperationEnd::RolledBack, 0));
+        recorder.operation(ended(OperationEnd::GivenUp, 9));
+        recorder.operation(ended(OperationEnd::Unknown, 0));
+        // One that nobody declared is nobody's.
+        recorder.operation(Ended {
+            operation: 7,
+            ..ended(OperationEnd::Done, 0)
+        });
+        recorder.close(closed(0), Standing::default());
+        let Ok(Message::Handover(handover)) = messages.try_recv() else {
+            panic!("nothing was handed over");
+        };
+        let [none, sums] = &handover.interval.operations[..] else {
+            panic!("there are two operations");
+        };
+        assert_eq!(none.counters, OperationCounters::default());
+        let expected = OperationCounters {
+            done: 2,
+            rolled_back: 1,
+            given_up: 1,
+            unknown: 1,
+            retries: 11,
+            retried: 1,
+        };
+        assert_eq!(sums.counters, expected);
+        assert_eq!(sums.latencies.service.len(), 3);
+        assert_eq!(sums.latencies.response_ns_sum, 3000);
+        assert_eq!(sums.first_tries.service_ns_sum, 300);
     }
 
     #[test]

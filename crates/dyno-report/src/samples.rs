@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dyno_core::finding::{Finding, Number, Outcome, Verdict};
-use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies};
+use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies, OperationCounters};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandKind, RandPlan};
 use dyno_core::rand::Stream;
 use dyno_core::record::{Cost, NotObserved};
@@ -23,6 +23,7 @@ pub(crate) fn all() -> Vec<RunSummary> {
         few(),
         interrupted(),
         sqlite(),
+        worked(),
     ]
 }
 
@@ -354,6 +355,56 @@ fn recorded(
 }
 
 /// The summary of what was recorded.
+fn sessions(sessions: u64, events: u64, seconds: u64) -> Vec<SessionTotal> {
+    (0..sessions)
+        .map(|tid| SessionTotal {
+            events: events / sessions + tid % 3,
+            busy_ns: seconds * NS_PER_S,
+        })
+        .collect()
+}
+
+/// Operations in all their states, and a ledger that agrees.
+pub(crate) fn worked() -> RunSummary {
+    let mut run = good();
+    let latency = run.service.clone();
+    let work = |name: &str, totals: OperationCounters| OperationSummary {
+        name: name.into(),
+        totals,
+        done_per_s: totals.done as f64 / 30.0,
+        service: latency.clone(),
+        response: None,
+        first_tries: None,
+    };
+    let retried = OperationCounters {
+        done: 20_000,
+        rolled_back: 202,
+        given_up: 1,
+        unknown: 3,
+        retries: 77,
+        retried: 70,
+    };
+    let simple = OperationCounters {
+        done: 4_000,
+        ..OperationCounters::default()
+    };
+    run.operations = vec![
+        work("new_order", retried),
+        work("a_name_too_long_for_a_label", simple),
+        work("never_begun", OperationCounters::default()),
+    ];
+    run.operations[0].first_tries = Some(latency.clone());
+    run.operations[1].response = Some(latency.clone());
+    run.ledger = vec![LedgerEntry {
+        sum: "money".into(),
+        database: "accounts".into(),
+        expected_low: 5,
+        expected_high: 5,
+        found: Some(5),
+    }];
+    run
+}
+
 fn summed(
     drive: Drive,
     seconds: u64,
@@ -363,12 +414,7 @@ fn summed(
     let response = summarize::response(&total.latencies, &PERCENTS);
     let measured_s = seconds as f64;
     let events = total.counters.events;
-    let sessions: Vec<SessionTotal> = (0..u64::from(drive.sessions))
-        .map(|tid| SessionTotal {
-            events: events / u64::from(drive.sessions) + tid % 3,
-            busy_ns: seconds * NS_PER_S,
-        })
-        .collect();
+    let sessions = sessions(u64::from(drive.sessions), events, seconds);
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: "dyno 0.1.0".into(),
@@ -411,8 +457,8 @@ fn summed(
             rss_max_bytes: 25_480_396,
         }),
         limits: vec![],
-        operations: Vec::new(),
-        ledger: Vec::new(),
+        operations: vec![],
+        ledger: vec![],
         warnings: vec![],
         verdict: None,
         findings: Vec::new(),

@@ -82,8 +82,8 @@ fn number(spec: &Table, name: &str, otherwise: Option<f64>) -> Result<u64, Strin
         .ok_or_else(|| format!("'{name}' must be a whole number"))
 }
 
-/// `{"sequence"}`, `{"group", rows}`, `{"random", low, high}` (by the default distribution), `{"uniform", low, high}`,
-/// `{"pattern", text}`, `{"const", text}` or `{"null"}`.
+/// `{"sequence"}`, `{"group", rows}`, `{"random", low, high}` (by the default distribution),
+/// `{"uniform", low, high}`, `{"pattern", text}`, `{"const", text}` or `{"null"}`.
 fn read_column(kind: RandKind, column: &Table) -> Result<Column, String> {
     let name: String = column
         .get(1)

@@ -50,6 +50,17 @@ impl Host {
         self.read_description().map_err(|error| error.to_string())
     }
 
+    /// After [`describe`](Self::describe): the statements of the script's table `templates`,
+    /// rendered for a family (`mysql`, `postgres`, `sqlite`); `None` where it has none.
+    ///
+    /// # Errors
+    /// A template that cannot be rendered.
+    pub fn statements(&self, family: &str) -> Result<Option<String>, String> {
+        let render: mlua::Result<mlua::Function> = self.api.get("render_templates");
+        let rendered = render.and_then(|render| render.call((0, family)));
+        rendered.map_err(|error| error.to_string())
+    }
+
     fn environment(&self) -> mlua::Result<Table> {
         self.api.get::<mlua::Function>("environment")?.call(0)
     }

@@ -10,6 +10,11 @@ use crate::host::Host;
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 impl Host {
+    /// Where its sessions' sums go when it ends.
+    pub fn shared_ledger(&self) -> std::sync::Arc<Ledger> {
+        std::sync::Arc::clone(&self.config.ledger)
+    }
+
     /// What the script's `ledger()` answered when it was called last: a table of numbers, or of
     /// tables of numbers, by the names of sums. As (sum, name in the database, value), by name.
     ///
@@ -150,16 +155,21 @@ impl Entries {
     /// The piece of work has ended.
     pub(crate) fn settle(&mut self, settled: Settled) {
         self.working = false;
-        for (number, amount) in std::mem::take(&mut self.open) {
-            let amount = i128::from(amount);
-            let sum = self.sum(number);
-            match settled {
-                Settled::Kept => sum.kept += amount,
-                Settled::Dropped => {}
-                Settled::Unknown if amount < 0 => sum.unknown_low += amount,
-                Settled::Unknown => sum.unknown_high += amount,
+        if settled != Settled::Dropped {
+            // Put back below: its memory serves the next piece of work.
+            let open = std::mem::take(&mut self.open);
+            for &(number, amount) in &open {
+                let amount = i128::from(amount);
+                let sum = self.sum(number);
+                match settled {
+                    Settled::Unknown if amount < 0 => sum.unknown_low += amount,
+                    Settled::Unknown => sum.unknown_high += amount,
+                    _ => sum.kept += amount,
+                }
             }
+            self.open = open;
         }
+        self.open.clear();
     }
 
     /// The session is over, perhaps in the middle of a piece of work: then nobody knows what came

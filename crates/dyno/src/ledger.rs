@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use dyno_core::summary::LedgerEntry;
 
 use crate::console;
@@ -12,12 +11,15 @@ use crate::job::Ready;
 pub struct Before(Vec<(String, String, i64)>);
 
 impl Before {
-    /// Reads the sums; `None` where the script keeps no ledger.
-    ///
-    /// # Errors
-    /// What the script's `ledger()` raised.
-    pub fn read(ready: &mut Ready) -> Result<Option<Self>> {
-        Ok(ready.read_ledger()?.map(Self))
+    /// Reads the sums; `None` where the script keeps no ledger, or cannot read it, which is told.
+    pub fn read(ready: &mut Ready) -> Option<Self> {
+        match ready.read_ledger() {
+            Ok(read) => read.map(Self),
+            Err(error) => {
+                console::note(&format!("warning: {error:#}"));
+                None
+            }
+        }
     }
 
     /// Reads them again after the run and compares what changed with what was acknowledged.

@@ -25,6 +25,7 @@ mod loops;
 mod markup;
 mod network;
 mod observed;
+mod operations;
 mod overview;
 mod page;
 mod readouts;
@@ -151,6 +152,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     latency::write(page, view);
     distribution::write(page, view);
     loops::write(page, view);
+    operations::write(page, view);
     ledger::write(page, view);
     host::write(page, view);
     database::write(page, view);

@@ -130,6 +130,11 @@ mod tests {
     }
 
     #[test]
+    fn operations_with_retries_and_a_ledger() {
+        insta::assert_snapshot!(plain(&samples::worked()));
+    }
+
+    #[test]
     fn one_session_on_sqlite() {
         insta::assert_snapshot!(plain(&samples::sqlite()));
     }

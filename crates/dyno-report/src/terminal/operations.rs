@@ -8,22 +8,35 @@ use crate::number::{latency, percent, plain, rate, thousands};
 
 /// The width of a column of figures.
 const WIDTH: usize = 10;
+/// What of a name a label holds.
+const LABEL: usize = 13;
 
-/// A row for each operation, and below it what did not go as it should.
+/// A row for each operation that was begun, and below it what did not go as it should. A lone one
+/// that is the event by another name is not told twice.
 pub(super) fn section(run: &RunSummary, page: &mut Page) {
-    let Some(first) = run.operations.first() else {
-        return;
-    };
-    let tail = tail(latencies(first), page.body_width());
-    let all: u64 = run.operations.iter().map(ended).sum();
+    let begun: Vec<&OperationSummary> = run.operations.iter().filter(|o| begun(o) > 0).collect();
+    if let [first, rest @ ..] = &begun[..]
+        && !(rest.is_empty() && first.totals.done == run.totals.events && ends(first).is_empty())
+    {
+        table(&begun, latencies(first), page);
+    }
+    ledger(run, page);
+}
+
+fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Page) {
+    let tail = tail(first, page.body_width());
+    let all: u64 = operations.iter().map(|operation| ended(operation)).sum();
     let mut names = vec!["/s".to_owned(), "share".to_owned(), "mean".to_owned()];
     names.extend(
         tail.iter()
             .map(|(_, percent)| format!("p{}", plain(*percent))),
     );
     names.push("max".to_owned());
+    // Where there is little room, the first ones.
+    let fit = (page.body_width() / WIDTH).max(1);
+    names.truncate(fit);
     page.line("operations", Ink::Strong, &[(Ink::Faint, &cells(&names))]);
-    for operation in &run.operations {
+    for operation in operations {
         let latencies = latencies(operation);
         let mut figures = vec![
             rate(operation.done_per_s),
@@ -37,10 +50,15 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
             }
             figures.push(latency(latencies.max_ms));
         }
-        let label = format!("  {}", operation.name);
+        figures.truncate(fit);
+        let name = &operation.name;
+        let label = match columns(name) + 2 > LABEL {
+            true => name.clone(),
+            false => format!("  {name}"),
+        };
         page.line(&label, Ink::Plain, &[(Ink::Plain, &cells(&figures))]);
         // Names that the label has no room for are told whole.
-        if columns(&label) > 13 {
+        if columns(&label) > LABEL {
             page.row("", Ink::Plain, &format!("= {}", operation.name));
         }
         let ends = ends(operation);
@@ -48,7 +66,10 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
             page.row("", Ink::Plain, &ends.join(", "));
         }
     }
-    ledger(run, page);
+}
+
+fn begun(operation: &OperationSummary) -> u64 {
+    ended(operation) + operation.totals.given_up + operation.totals.unknown
 }
 
 /// Response times where there are any: they hold the wait.
@@ -62,7 +83,7 @@ fn ended(operation: &OperationSummary) -> u64 {
 
 /// The highest percentiles that there is room for, with their places.
 fn tail(latencies: &LatencySummary, width: usize) -> Vec<(usize, f64)> {
-    let room = (width / WIDTH).saturating_sub(4).max(1);
+    let room = (width / WIDTH).saturating_sub(4);
     let percents = latencies.percentiles.iter().map(|p| p.percent).enumerate();
     let all: Vec<(usize, f64)> = percents.collect();
     all[all.len().saturating_sub(room)..].to_vec()

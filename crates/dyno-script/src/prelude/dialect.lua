@@ -169,9 +169,14 @@ function Statement:change(...)
   return P.ffi.C.dyno_affected(self.connection.id)
 end
 
--- The dialects a workload is written in, for its golden files: every statement of `templates`
--- rendered for `family`, by name, in order.
-function dyno.render_all(family, templates, own)
+-- The statements of a script's global table `templates`, rendered for a family, by name: a comment
+-- with the name, then the text.
+function P.render_templates(index, family)
+  local env = P.environment(index)
+  local templates, own = env.templates, env.template_words
+  if type(templates) ~= "table" then
+    return nil
+  end
   local names = {}
   for name in pairs(templates) do
     names[#names + 1] = name
@@ -180,7 +185,7 @@ function dyno.render_all(family, templates, own)
   local lines = {}
   for _, name in ipairs(names) do
     local entry = templates[name]
-    local text = dyno.render(family, entry.sql or entry[1] or entry, own)
+    local text = dyno.render(family, type(entry) == "table" and entry[1] or entry, own)
     lines[#lines + 1] = ("-- %s\n%s;"):format(name, text)
   end
   return table.concat(lines, "\n") .. "\n"

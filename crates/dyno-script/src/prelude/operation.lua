@@ -55,8 +55,8 @@ local function registry(known)
       if number then
         return number
       elseif known then
-        error(("%s: '%s' is not declared whenever the script is loaded; declare it at its top level")
-          :format(what, name), 3)
+        error(("%s: '%s' is not declared whenever the script is loaded; declare it at its top " ..
+          "level"):format(what, name), 3)
       end
       number = #names
       names[number + 1], numbers[name] = name, number

@@ -140,6 +140,8 @@ pub struct FakePort {
     pub slept: VecDeque<u64>,
     /// What operations did.
     pub work: Vec<String>,
+    /// Parameters of executed statements and texts of others, by session.
+    pub log: Vec<(SessionId, String)>,
 }
 
 impl Port for FakePort {
@@ -149,7 +151,24 @@ impl Port for FakePort {
         self.connections.push(connection);
         Ok((self.connections.len() as ConnId - 1, Submitted::Pending))
     }
-    fn submit(&mut self, _: SessionId, id: ConnId, operation: Operation<'_>) -> Option<Submitted> {
+    fn submit(
+        &mut self,
+        session: SessionId,
+        id: ConnId,
+        operation: Operation<'_>,
+    ) -> Option<Submitted> {
+        match &operation {
+            Operation::Query(sql) => {
+                let text = String::from_utf8_lossy(sql).into_owned();
+                self.log.push((session, text));
+            }
+            Operation::Execute(_, params) => {
+                let values: Vec<String> =
+                    params.iter().map(|p| format!("{:?}", p.value())).collect();
+                self.log.push((session, values.join(" ")));
+            }
+            _ => {}
+        }
         let Self {
             connections,
             scratch,

@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fake;
+mod operations;
 
 use std::sync::Arc;
 
 use dyno_core::plan::{OptionValue, RandPlan};
 use dyno_core::session::{Counter, Entry, Program, Step};
-use dyno_script::{Barrier, Description, Host, HostConfig, Source};
+use dyno_script::{Barrier, Declared, Description, Host, HostConfig, Source};
 
 use fake::FakePort;
 
@@ -98,6 +99,7 @@ fn a_script_says_what_it_declares() {
         options,
         commands,
         functions,
+        declared,
         hooks,
     } = host.describe().unwrap();
     let options: Vec<String> = options
@@ -120,6 +122,7 @@ fn a_script_says_what_it_declares() {
     );
     assert_eq!(functions, ["event"]);
     assert_eq!(hooks, ["report_intermediate"]);
+    assert_eq!(declared, Declared::default());
 }
 
 #[test]

@@ -11,6 +11,7 @@ use dyno_script::LoadProgress;
 
 use crate::worker::Workload;
 
+mod golden;
 mod worker;
 
 fn query<T: rusqlite::types::FromSql>(file: &Path, sql: &str) -> Vec<T> {

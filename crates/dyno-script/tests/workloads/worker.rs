@@ -30,8 +30,10 @@ const WORKLOADS: Builtins = workloads![
     "oltp_update_index",
     "oltp_update_non_index",
     "oltp_write_only",
+    "pgbench_common",
     "select_random_points",
-    "select_random_ranges"
+    "select_random_ranges",
+    "tpcb"
 ];
 
 /// A worker whose statements go to a real SQLite file.
@@ -194,6 +196,13 @@ impl Workload<'_> {
             // What is logged is in the error as well.
             log: |_, _| {},
         }
+    }
+
+    /// The statements of its templates for a family.
+    pub(crate) fn statements(&self, family: &str) -> String {
+        let mut host = Host::new(Arc::new(self.config(Vec::new(), Arc::default()))).unwrap();
+        host.describe().unwrap();
+        host.statements(family).unwrap().unwrap()
     }
 
     fn options(&self) -> Vec<(String, OptionValue)> {

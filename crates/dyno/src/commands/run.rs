@@ -244,18 +244,13 @@ fn measure(
         colour: console::colors(parsed.has("no-color")),
         ascii: false,
     };
-    let gate = wanted.gate;
+    let (gate, ledger) = (wanted.gate, wanted.ledger);
     let recording = Recording::start(wanted, ready, asked, quiet)?;
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&format!("{error:#}"));
         return Err(error);
     }
-    let before = match parsed.value("ledger") {
-        Some("off") => None,
-        _ => Before::read(ready)
-            .inspect_err(|error| console::note(&format!("warning: {error:#}")))
-            .unwrap_or_default(),
-    };
+    let before = if ledger { Before::read(ready) } else { None };
     if !quiet {
         announce(&ready.job.drive);
     }

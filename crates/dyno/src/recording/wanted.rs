@@ -29,6 +29,8 @@ pub struct Wanted {
     pub file: Option<PathBuf>,
     /// Whether to observe host, processes and database.
     pub observe: bool,
+    /// Whether to compare the workload's ledger with the database.
+    pub ledger: bool,
     /// The user's words about the run.
     pub note: String,
     /// What is said of the caches.
@@ -49,13 +51,7 @@ impl Wanted {
     /// # Errors
     /// An option without sense.
     pub fn of(parsed: &Parsed) -> Result<Self> {
-        let observe = match parsed.value("observe") {
-            None | Some("on") => true,
-            Some("off") => false,
-            Some(other) => {
-                return Err(usage(format!("--observe: '{other}' is neither on nor off")));
-            }
-        };
+        let observe = switch(parsed, "observe")?;
         let calibrate = match parsed.value("calibrate") {
             None | Some("auto") => Calibrate::Auto,
             Some("always") => Calibrate::Always,
@@ -75,6 +71,7 @@ impl Wanted {
         Ok(Self {
             file: kept::file(parsed),
             observe,
+            ledger: switch(parsed, "ledger")?,
             note: parsed.value("note").unwrap_or_default().to_owned(),
             claim: parsed.value("claim").map(claim).transpose()?,
             expected: expected
@@ -142,4 +139,13 @@ fn claim(text: &str) -> Result<Claim> {
             "--claim: '{text}' is none of in-memory, on-disk, cold, warm"
         ))
     })
+}
+
+/// An option that is on unless it says off.
+fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
+    match parsed.value(name) {
+        None | Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => Err(usage(format!("--{name}: '{other}' is neither on nor off"))),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dyno_core::interval::{Counters, ErrorCount};
+use dyno_core::interval::{Counters, ErrorCount, OperationCounters};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
 use dyno_core::record::*;
 use dyno_core::summary::*;
@@ -98,6 +98,64 @@ fn target() -> TargetSummary {
     }
 }
 
+/// Two pieces of work: one with everything that can happen, one that never ended.
+fn named() -> Vec<OperationSummary> {
+    let latency = LatencySummary {
+        count: 90,
+        min_ms: 1.0,
+        mean_ms: 2.0,
+        max_ms: 9.0,
+        percentiles: vec![Percentile {
+            percent: 95.0,
+            value_ms: Some(4.0),
+        }],
+        ..LatencySummary::default()
+    };
+    let work = |name: &str, totals, service| OperationSummary {
+        name: name.into(),
+        totals,
+        done_per_s: 1.5,
+        service,
+        response: None,
+        first_tries: None,
+    };
+    let totals = OperationCounters {
+        done: 80,
+        rolled_back: 10,
+        given_up: 2,
+        unknown: 1,
+        retries: 30,
+        retried: 12,
+    };
+    let first_tries = Some(latency.clone());
+    vec![
+        OperationSummary {
+            first_tries,
+            ..work("NEW_ORDER", totals, latency)
+        },
+        work(
+            "PAYMENT",
+            OperationCounters::default(),
+            LatencySummary::default(),
+        ),
+    ]
+}
+
+fn ledger() -> Vec<LedgerEntry> {
+    let entry = |database: &str, low, high, found| LedgerEntry {
+        sum: "money".into(),
+        database: database.into(),
+        expected_low: low,
+        expected_high: high,
+        found,
+    };
+    vec![
+        entry("accounts", -5, -5, Some(-5)),
+        entry("branches", -5, 7, Some(8)),
+        entry("history", 3, 3, None),
+    ]
+}
+
 pub(super) fn summary(
     shape: Shape,
     intervals: &[IntervalSummary],
@@ -108,9 +166,7 @@ pub(super) fn summary(
         totals.merge(&interval.counters);
     }
     let measured_s = f64::from(shape.seconds);
-    let total = operations
-        .first()
-        .and_then(|operation| operation.total.as_ref());
+    let total = operations.first().and_then(|first| first.total.as_ref());
     let error = |count, sample: &str| ErrorCount {
         count,
         sample: sample.into(),
@@ -156,8 +212,8 @@ pub(super) fn summary(
         }],
         client: Some(client(measured_s)),
         limits: vec!["The disk of the server was busy for 97 % of the time.".into()],
-        operations: Vec::new(),
-        ledger: Vec::new(),
+        operations: named(),
+        ledger: ledger(),
         warnings: vec!["TLS is on: its cost is part of every figure.".into()],
         verdict: None,
         findings: vec![],

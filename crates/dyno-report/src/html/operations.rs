@@ -1,0 +1,128 @@
+//! The script's named pieces of work, and the ledger of what the server acknowledged.
+
+use dyno_core::summary::{LedgerEntry, OperationSummary};
+
+use super::figures;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::run::View;
+use crate::number;
+
+/// Writes the section, if the script names any work.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    let Some(summary) = &view.run.summary else {
+        return;
+    };
+    if summary.operations.is_empty() && summary.ledger.is_empty() {
+        return;
+    }
+    page.section(view, "operations", "Operations");
+    put!(page, "<div class=\"panel\">");
+    if !summary.operations.is_empty() {
+        operations(page, &summary.operations);
+    }
+    if !summary.ledger.is_empty() {
+        ledger(page, &summary.ledger);
+    }
+    put!(page, "</div>\n");
+    page.end_section();
+}
+
+fn operations(page: &mut Page, operations: &[OperationSummary]) {
+    let first = operations.first().map(|o| &o.service.percentiles[..]);
+    let percents: Vec<f64> = first
+        .unwrap_or_default()
+        .iter()
+        .map(|p| p.percent)
+        .collect();
+    let mut head = vec![
+        "operation".to_owned(),
+        "#done /s".to_owned(),
+        "#done".to_owned(),
+        "#rolled back".to_owned(),
+        "#retries".to_owned(),
+        "#given up".to_owned(),
+        "#unknown".to_owned(),
+        "#mean".to_owned(),
+    ];
+    head.extend(
+        percents
+            .iter()
+            .map(|percent| format!("#p{}", number::plain(*percent))),
+    );
+    head.extend(["#max".to_owned(), "#first tries, mean".to_owned()]);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    page.table(&head);
+    for operation in operations {
+        row(page, operation);
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Source: summary. Latencies are from the start \
+            of the first try to the end (from when it was due, in an open loop), of what was done \
+            or rolled back by design. First tries are those of work that took several.</p>"
+    );
+}
+
+fn row(page: &mut Page, operation: &OperationSummary) {
+    let totals = &operation.totals;
+    let latencies = operation.response.as_ref().unwrap_or(&operation.service);
+    let known = latencies.count > 0;
+    let ms = |value: Option<f64>| figures::maybe(value.filter(|_| known), "ms");
+    let mut cells = vec![
+        figures::significant(operation.done_per_s),
+        number::thousands(totals.done),
+        number::thousands(totals.rolled_back),
+        number::thousands(totals.retries),
+        number::thousands(totals.given_up),
+        number::thousands(totals.unknown),
+        ms(Some(latencies.mean_ms)),
+    ];
+    cells.extend(latencies.percentiles.iter().map(|p| ms(p.value_ms)));
+    cells.push(ms(Some(latencies.max_ms)));
+    let first = operation.first_tries.as_ref().map(|first| first.mean_ms);
+    cells.push(figures::maybe(first, "ms"));
+    put!(page, "<tr><th scope=\"row\">{}</th>", Text(&operation.name));
+    for cell in cells {
+        put!(page, "<td class=\"n\">{}</td>", Text(&cell));
+    }
+    put!(page, "</tr>");
+}
+
+fn ledger(page: &mut Page, entries: &[LedgerEntry]) {
+    page.table(&[
+        "sum in the database",
+        "#changed by",
+        "#acknowledged",
+        "agrees",
+    ]);
+    for entry in entries {
+        let expected = match entry.expected_low == entry.expected_high {
+            true => entry.expected_low.to_string(),
+            false => format!("{} to {}", entry.expected_low, entry.expected_high),
+        };
+        let found = entry
+            .found
+            .map_or_else(|| "–".to_owned(), |f| f.to_string());
+        let agrees = match entry.agrees() {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "could not be read",
+        };
+        put!(
+            page,
+            "<tr><th scope=\"row\">{} ({})</th><td class=\"n\">{}</td><td \
+                class=\"n\">{}</td><td>{agrees}</td></tr>",
+            Text(&entry.database),
+            Text(&entry.sum),
+            Text(&found),
+            Text(&expected)
+        );
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Source: the workload's own sums, read before \
+            and after the run, against what the server acknowledged to the sessions; a range where \
+            a connection was lost while the server was to commit.</p>"
+    );
+}

@@ -1,0 +1,34 @@
+//! The statements of workloads, byte for byte as each family of servers gets them. To change them
+//! on purpose, run with `DYNO_GOLDEN=write` and look at the difference.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::worker::Workload;
+
+const WORKLOADS: &[&str] = &["tpcb"];
+
+#[test]
+fn statements_are_as_they_were_for_every_family() {
+    let folder = PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/workloads/golden"
+    ));
+    for name in WORKLOADS {
+        let workload = Workload {
+            name,
+            sessions: 1,
+            options: &[],
+        };
+        for family in ["mysql", "postgres", "sqlite"] {
+            let rendered = workload.statements(family);
+            let file = folder.join(format!("{name}.{family}.sql"));
+            if std::env::var_os("DYNO_GOLDEN").is_some_and(|how| how == "write") {
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(&file, &rendered).unwrap();
+            }
+            let golden = fs::read_to_string(&file).unwrap();
+            assert_eq!(rendered, golden, "{}", file.display());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Databases of every family, and commands on them.
+
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_tests::command::{Running, dyno_path, run};
+use dyno_tests::{Database, Kind, Output};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long a command that ends by itself may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// A database that a test may write to as it likes.
+pub enum Place {
+    /// On a server.
+    Server(Database),
+    /// In a file.
+    Sqlite(TempDir),
+}
+
+/// One of each family, and of each kind of MySQL.
+pub fn everywhere() -> Vec<Place> {
+    let servers = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
+    let servers = servers.map(|kind| Place::Server(Database::new(kind)));
+    servers.into_iter().chain([sqlite()]).collect()
+}
+
+/// A file.
+pub fn sqlite() -> Place {
+    Place::Sqlite(tempfile::tempdir().unwrap())
+}
+
+/// A fresh database on a server.
+pub fn on(kind: Kind) -> Place {
+    Place::Server(Database::new(kind))
+}
+
+impl Place {
+    /// Its URL, as the administrator.
+    pub fn url(&self) -> String {
+        match self {
+            Self::Server(database) => {
+                let server = &database.server;
+                let scheme = match server.kind {
+                    Kind::Mariadb | Kind::Mysql => "mysql",
+                    Kind::Postgres => "postgres",
+                };
+                let (user, port) = (server.user(), server.port);
+                format!("{scheme}://{user}@127.0.0.1:{port}/{}", database.name)
+            }
+            Self::Sqlite(folder) => {
+                format!("sqlite:{}", folder.path().join("data.db").display())
+            }
+        }
+    }
+
+    /// Runs a statement behind Dyno's back.
+    pub fn execute(&self, sql: &str) {
+        match self {
+            Self::Server(database) => database.execute(sql),
+            Self::Sqlite(folder) => {
+                let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+                file.busy_timeout(Duration::from_secs(20)).unwrap();
+                file.execute_batch(sql).unwrap();
+            }
+        }
+    }
+
+    /// Which it is, for messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Server(database) => database.server.kind.to_string(),
+            Self::Sqlite(_) => "SQLite".to_owned(),
+        }
+    }
+
+    /// `dyno COMMAND WORKLOAD --target …` with more words.
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(dyno_path());
+        command.args(line.split_whitespace());
+        command.args(["--target", &self.url()]);
+        command.env_remove("DYNO_TARGET");
+        command
+    }
+
+    /// The same, run to its end.
+    pub fn dyno(&self, line: &str) -> Output {
+        run(&mut self.command(line), LIMIT)
+    }
+
+    /// The same, begun.
+    pub fn start(&self, line: &str) -> Running {
+        Running::start(&mut self.command(line))
+    }
+
+    /// The result of a run that must succeed.
+    pub fn result(&self, line: &str) -> Value {
+        let output = self.dyno(&format!("run {line} {QUIET} --json"));
+        let output = output.success();
+        serde_json::from_str(&output.stdout).unwrap()
+    }
+}
+
+/// What keeps a run short and still.
+pub const QUIET: &str = "-q --calibrate never --observe off --results none --warmup 0";
+
+/// How often an operation was done in a result.
+pub fn done(result: &Value, operation: &str) -> u64 {
+    let operations = result["operations"].as_array().unwrap();
+    let found = operations.iter().find(|known| known["name"] == operation);
+    found.unwrap()["totals"]["done"].as_u64().unwrap()
+}
+
+/// The outcome of a result's check.
+pub fn outcome<'a>(result: &'a Value, check: &str) -> &'a str {
+    let findings = result["findings"].as_array().unwrap();
+    let found = findings.iter().find(|finding| finding["check"] == check);
+    found.unwrap()["outcome"].as_str().unwrap()
+}
+
+/// Fails unless the check of a workload says that these conditions failed, and no others.
+pub fn fails(place: &Place, workload: &str, conditions: &[&str]) {
+    let output = place.dyno(&format!("check {workload}"));
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}: {output:?}",
+        place.name()
+    );
+    let failed: Vec<&str> = output
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("FAILED  "))
+        .collect();
+    assert_eq!(
+        failed.len(),
+        conditions.len(),
+        "{}: {output:?}",
+        place.name()
+    );
+    for (line, condition) in failed.iter().zip(conditions) {
+        assert!(line.starts_with(condition), "{condition}: {output:?}");
+    }
+}

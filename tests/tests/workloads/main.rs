@@ -1,0 +1,7 @@
+//! The workloads with checks of their own, on every server: what they leave is consistent after
+//! runs, deadlocks and kills, and each condition is seen to catch what breaks it.
+#![cfg(feature = "servers")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+mod pgbench;

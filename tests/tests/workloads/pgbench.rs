@@ -1,0 +1,201 @@
+//! pgbench's transactions: the money is where it was acknowledged.
+
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::Kind;
+
+use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
+
+const MIX: &str = "--mix tpcb@2,simple_update@1,select_only@2";
+
+#[test]
+fn money_is_neither_made_nor_lost_on_any_server() {
+    for place in everywhere() {
+        let name = place.name();
+        place
+            .dyno("prepare tpcb --history_pk=on --foreign_keys=on")
+            .success();
+        let result = place.result(&format!("tpcb {MIX} -c 4 -t 2s"));
+        let entries = result["ledger"].as_array().unwrap();
+        assert_eq!(entries.len(), 8, "{name}");
+        for entry in entries {
+            assert_eq!(entry["found"], entry["expected_low"], "{name}: {entry}");
+            assert_eq!(entry["found"], entry["expected_high"], "{name}: {entry}");
+        }
+        assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
+        let counts = ["tpcb", "simple_update", "select_only"].map(|o| done(&result, o));
+        assert!(counts.iter().all(|&count| count > 0), "{name}: {counts:?}");
+        let given_up: u64 = result["operations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|operation| operation["totals"]["given_up"].as_u64().unwrap())
+            .sum();
+        let events = result["totals"]["events"].as_u64().unwrap();
+        assert_eq!(counts.iter().sum::<u64>() + given_up, events, "{name}");
+        // What ended after the grace counts for the ledger, though not for the figures.
+        let added = entries
+            .iter()
+            .find(|entry| entry["database"] == "history_rows")
+            .unwrap();
+        assert!(
+            added["found"].as_u64().unwrap() >= counts[0] + counts[1],
+            "{name}"
+        );
+        place.dyno("check tpcb").success();
+
+        let alone = place.result("select_only -c 2 --events 500");
+        assert_eq!(alone["totals"]["events"], 500, "{name}");
+        assert_eq!(alone["totals"]["reads"], 500, "{name}");
+        place.dyno("cleanup tpcb").success();
+        // There may be nothing left to clean up.
+        place.dyno("cleanup tpcb").success();
+    }
+}
+
+#[test]
+fn what_is_corrupted_fails_its_condition() {
+    for place in [sqlite(), on(Kind::Postgres), on(Kind::Mariadb)] {
+        place.dyno("prepare tpcb").success();
+        place
+            .dyno(&format!("run tpcb -c 2 --events 200 {QUIET}"))
+            .success();
+        place.dyno("check tpcb").success();
+        let accounts = "the sum of the accounts";
+        let tellers = "the sum of the tellers";
+        let spoil = |spoil: &str, mend: &str, conditions: &[&str]| {
+            place.execute(spoil);
+            fails(&place, "tpcb", conditions);
+            place.execute(mend);
+            place.dyno("check tpcb").success();
+        };
+        spoil(
+            "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = 77",
+            "UPDATE pgbench_accounts SET abalance = abalance - 1 WHERE aid = 77",
+            &[accounts],
+        );
+        spoil(
+            "UPDATE pgbench_tellers SET tbalance = tbalance - 5 WHERE tid = 3",
+            "UPDATE pgbench_tellers SET tbalance = tbalance + 5 WHERE tid = 3",
+            &[tellers],
+        );
+        spoil(
+            "UPDATE pgbench_branches SET bbalance = bbalance + 5",
+            "UPDATE pgbench_branches SET bbalance = bbalance - 5",
+            &[tellers],
+        );
+        spoil(
+            "INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (1, 1, 1, 9)",
+            "DELETE FROM pgbench_history WHERE mtime IS NULL",
+            &[accounts],
+        );
+        spoil(
+            "INSERT INTO pgbench_accounts (aid, bid, abalance) VALUES (100001, 1, 0)",
+            "DELETE FROM pgbench_accounts WHERE aid = 100001",
+            &["accounts"],
+        );
+        spoil(
+            "INSERT INTO pgbench_branches (bid, bbalance) VALUES (2, 0)",
+            "DELETE FROM pgbench_branches WHERE bid = 2",
+            &["branches"],
+        );
+        spoil(
+            "INSERT INTO pgbench_tellers (tid, bid, tbalance) VALUES (11, 1, 0)",
+            "DELETE FROM pgbench_tellers WHERE tid = 11",
+            &["tellers"],
+        );
+    }
+}
+
+#[test]
+fn another_writer_during_the_run_is_found_by_the_ledger() {
+    let place = on(Kind::Mariadb);
+    place.dyno("prepare tpcb").success();
+    let running = place.start(&format!("run tpcb -c 2 -t 4s --gate --json {QUIET}"));
+    thread::sleep(Duration::from_secs(2));
+    place.execute("UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = 4711");
+    let output = running.finish(Duration::from_secs(60));
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(outcome(&result, "consistency"), "refuse");
+    let findings = result["findings"].as_array().unwrap();
+    let found = findings
+        .iter()
+        .find(|f| f["check"] == "consistency")
+        .unwrap();
+    let evidence = found["evidence"].as_str().unwrap();
+    assert!(evidence.contains("accounts changed by"), "{evidence}");
+    // Who does not want it compared is not told.
+    let result = place.result("tpcb --ledger off --events 20");
+    assert_eq!(outcome(&result, "consistency"), "not_checked");
+}
+
+#[test]
+fn a_killed_client_leaves_nothing_half_done() {
+    for place in [
+        on(Kind::Mariadb),
+        on(Kind::Mysql),
+        on(Kind::Postgres),
+        sqlite(),
+    ] {
+        place.dyno("prepare tpcb").success();
+        let running = place.start(&format!("run tpcb {MIX} -c 8 -t 60s {QUIET}"));
+        thread::sleep(Duration::from_millis(2500));
+        drop(running);
+        place.dyno("check tpcb").success();
+        // And the next run's ledger holds, whatever is left of the killed one's.
+        let result = place.result("tpcb -c 2 --events 100");
+        assert_eq!(outcome(&result, "consistency"), "pass", "{}", place.name());
+    }
+}
+
+#[test]
+fn bad_input_is_told_and_changes_nothing() {
+    let place = sqlite();
+    let refused = |place: &Place, line: &str, why: &str| {
+        let output = place.dyno(line);
+        assert!(!output.status.success(), "{line}: {output:?}");
+        assert!(output.stderr.contains(why), "{line}: {output:?}");
+        assert!(!output.stderr.contains("panicked"), "{line}: {output:?}");
+    };
+    refused(
+        &place,
+        "prepare tpcb --scale 0",
+        "--scale must be a whole number from 1",
+    );
+    refused(
+        &place,
+        "prepare tpcb --scale 1.5",
+        "--scale must be a whole number from 1",
+    );
+    refused(&place, &format!("run tpcb {QUIET} -t 1s"), "prepare tpcb");
+    place.dyno("prepare tpcb").success();
+    refused(
+        &place,
+        &format!("run tpcb {QUIET} -t 1s --mix none"),
+        "none of tpcb",
+    );
+    refused(
+        &place,
+        &format!("run tpcb {QUIET} -t 1s --mix tpcb@0"),
+        "names no transaction",
+    );
+    refused(
+        &place,
+        &format!("run tpcb {QUIET} -t 1s --keys odd"),
+        "no distribution",
+    );
+    refused(
+        &place,
+        &format!("run tpcb {QUIET} -t 1s --keys gaussian --keys_parameter 1"),
+        "gaussian (2 or more)",
+    );
+    // Tables of another scale.
+    refused(&place, "check tpcb --scale 2", "conditions failed");
+    place.dyno("check tpcb").success();
+    for keys in ["gaussian", "exponential", "zipfian"] {
+        let result = place.result(&format!("tpcb --keys {keys} --events 300"));
+        assert_eq!(result["totals"]["events"], 300, "{keys}");
+    }
+}
