@@ -75,7 +75,7 @@ impl Page {
 
     /// A row of pieces that fit the width by construction, or are cut.
     pub(super) fn line(&mut self, label: &str, ink: Ink, pieces: &[(Ink, &str)]) {
-        let label = cut(&self.look.clean(label), GUTTER - 3);
+        let label = self.look.clean(&cut(&self.look.clean(label), GUTTER - 3));
         let gap = GUTTER - 2 - columns(&label);
         let mut line = format!("  {}{}", self.look.paint(ink, &label), " ".repeat(gap));
         let mut left = self.body_width();

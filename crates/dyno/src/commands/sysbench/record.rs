@@ -36,6 +36,7 @@ impl Record {
         let wanted = Wanted {
             file: Some(file),
             observe: true,
+            ledger: false,
             note: String::new(),
             claim: None,
             expected: Vec::new(),
