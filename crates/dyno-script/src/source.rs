@@ -71,6 +71,20 @@ pub fn find(name: &str, builtins: Builtins) -> Result<Source, SourceError> {
     })
 }
 
+/// A file of SQL is run by the built-in script that reads such files.
+fn sql_file(path: &Path, text: &str) -> String {
+    let mut level = String::new();
+    while text.contains(&format!("]{level}]")) {
+        level.push('=');
+    }
+    // A first line break within long brackets is dropped.
+    let name = path
+        .display()
+        .to_string()
+        .replace(['"', '\\', '\n', '\r'], "?");
+    format!("require(\"sql_file\")([{level}[\n{text}]{level}], \"{name}\")\n")
+}
+
 /// A module for `require`: its text and path, or the list of places that were tried.
 pub(crate) fn find_module(
     name: &str,
@@ -174,11 +188,16 @@ fn read(name: &str, path: &Path) -> Result<Source, SourceError> {
             "it is not text in UTF-8 (compiled Lua is not accepted)",
         ))
     })?;
-    let path = path.display().to_string();
+    let is_sql = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("sql"));
     Ok(Source {
         name: Some(name.to_owned()),
-        path,
-        text: strip_shebang(text),
+        path: path.display().to_string(),
+        text: match is_sql {
+            true => sql_file(path, &text),
+            false => strip_shebang(text),
+        },
     })
 }
 

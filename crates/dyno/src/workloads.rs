@@ -29,6 +29,8 @@ workloads! {
     "select_only": "one account's balance by its id, no transaction",
     "oltp_common": "",
     "pgbench_common": "",
+    "sql_file": "",
+    "sql_file_expression": "",
 }
 
 /// Whether the script is one of these, unchanged.

@@ -5,3 +5,4 @@
 
 mod common;
 mod pgbench;
+mod sql_file;

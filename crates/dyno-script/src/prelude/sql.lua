@@ -144,11 +144,14 @@ local function hooks()
   return sysbench and sysbench.hooks or {}
 end
 
+-- A script that runs another file, whose lines are the ones to name.
+local READER = "@sql_file.lua"
+
 -- The level of the script's own line: the prelude's chunks are named `=…`, as C functions are.
 local function script_level()
   local level = 3
   local info = debug.getinfo(level, "S")
-  while info and info.source:sub(1, 1) == "=" do
+  while info and (info.source:sub(1, 1) == "=" or info.source == READER) do
     level = level + 1
     info = debug.getinfo(level, "S")
   end
