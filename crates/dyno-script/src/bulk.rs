@@ -26,6 +26,27 @@ pub(crate) fn prepare(seed: u64, rand: &RandPlan, mysql: bool, spec: &Table) -> 
     )
 }
 
+/// Keeps the rows that the session has made for the call that sends them.
+pub(crate) fn prepare_rows(
+    driver: Option<&str>,
+    table: String,
+    columns: Vec<String>,
+) -> Result<u64, String> {
+    let backslash = match driver {
+        Some("mysql") => Backslash::Escapes,
+        _ => Backslash::Plain,
+    };
+    with(Err("no session has its turn".to_owned()), |cx| {
+        let (count, rows) = cx.session.rows.take(backslash, driver == Some("sqlite"));
+        cx.session.load = Some(Box::new(BulkLoad {
+            table,
+            columns,
+            rows: Box::new(rows),
+        }));
+        Ok(count)
+    })
+}
+
 fn read(
     seed: u64,
     rand: &RandPlan,

@@ -13,6 +13,7 @@ use mlua::ffi::lua_State;
 
 use crate::distributions::{Distributions, TextMaker, Unique};
 use crate::ledger::Entries;
+use crate::rows::Rows;
 
 unsafe extern "C" {
     /// LuaJIT's own; absent from mlua's bindings for Lua 5.1.
@@ -44,6 +45,8 @@ pub(crate) struct SessionState {
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) bulk: Option<Box<BulkInsert>>,
     pub(crate) load: Option<Box<BulkLoad>>,
+    /// Rows that it made and that wait to be loaded.
+    pub(crate) rows: Rows,
     /// What it entered into the ledger.
     pub(crate) entries: Entries,
 }
@@ -73,6 +76,7 @@ impl SessionState {
             failure: None,
             bulk: None,
             load: None,
+            rows: Rows::default(),
             entries: Entries::default(),
         }
     }

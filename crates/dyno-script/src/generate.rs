@@ -295,6 +295,27 @@ fn sql_escape(backslash: Backslash) -> Escape {
     }
 }
 
+/// Appends a text as tab-separated formats want it.
+pub(crate) fn escape_tab_text(text: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(text);
+    if text.iter().any(|&byte| tab_text_escape(byte).is_some()) {
+        escape_from(out, start, tab_text_escape);
+    }
+}
+
+/// Appends a text as a literal in SQL.
+pub(crate) fn escape_sql(text: &[u8], backslash: Backslash, out: &mut Vec<u8>) {
+    let escape = sql_escape(backslash);
+    out.push(b'\'');
+    let start = out.len();
+    out.extend_from_slice(text);
+    if text.iter().any(|&byte| escape(byte).is_some()) {
+        escape_from(out, start, escape);
+    }
+    out.push(b'\'');
+}
+
 /// Escapes what `text` holds from `start` on.
 fn escape_from(text: &mut Vec<u8>, start: usize, escape: Escape) {
     let plain = text.split_off(start);

@@ -16,6 +16,7 @@ mod no_port;
 mod options;
 mod prelude;
 mod report;
+mod rows;
 mod source;
 
 pub use config::{Barrier, Declared, HostConfig, LoadProgress};

@@ -11,7 +11,7 @@ use crate::config::HostConfig;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
-const PARTS: [(&str, &str); 9] = [
+const PARTS: [(&str, &str); 10] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),
     ("=sysbench.lua", include_str!("prelude/sysbench.lua")),
@@ -19,6 +19,7 @@ const PARTS: [(&str, &str); 9] = [
     ("=dyno.lua", include_str!("prelude/dyno.lua")),
     ("=operation.lua", include_str!("prelude/operation.lua")),
     ("=random.lua", include_str!("prelude/random.lua")),
+    ("=loader.lua", include_str!("prelude/loader.lua")),
     ("=dialect.lua", include_str!("prelude/dialect.lua")),
     ("=session.lua", include_str!("prelude/session.lua")),
 ];

@@ -27,8 +27,13 @@ workloads! {
     "tpcb": "pgbench's TPC-B-like transaction: five statements, hot branch rows, a ledger of money",
     "simple_update": "the same without tellers and branches: no hot rows",
     "select_only": "one account's balance by its id, no transaction",
+    "tpcc": "order entry after TPC-C: five transactions over nine tables, with a check",
     "oltp_common": "",
     "pgbench_common": "",
+    "tpcc_common": "",
+    "tpcc_load": "",
+    "tpcc_transactions": "",
+    "tpcc_check": "",
     "sql_file": "",
     "sql_file_expression": "",
 }

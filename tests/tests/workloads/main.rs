@@ -6,3 +6,4 @@
 mod common;
 mod pgbench;
 mod sql_file;
+mod tpcc;

@@ -6,6 +6,7 @@
 mod events;
 mod operations;
 mod random;
+mod rows;
 mod sql;
 mod streams;
 
@@ -30,6 +31,7 @@ pub(crate) fn keep() {
         events::exported(),
         operations::exported(),
         random::exported(),
+        rows::exported(),
         sql::exported(),
         streams::exported(),
     ]);

@@ -111,6 +111,13 @@ fn loading(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()>
             Ok(())
         })?,
     )?;
+    let driver = config.driver_name;
+    api.set(
+        "rows_prepare",
+        lua.create_function(move |_, (table, columns): (String, Vec<String>)| {
+            bulk::prepare_rows(driver, table, columns).map_err(mlua::Error::runtime)
+        })?,
+    )?;
     let (seed, rand) = (config.seed, config.rand.clone());
     let mysql = config.driver_name == Some("mysql");
     api.set(

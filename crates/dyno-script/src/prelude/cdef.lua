@@ -84,6 +84,13 @@ void dyno_stream_pattern(dyno_stream *stream, const char *pattern, char *buffer,
 dyno_zipf *dyno_zipf_new(double ranks, double exponent);
 void dyno_zipf_free(dyno_zipf *zipf);
 double dyno_zipf_draw(const dyno_zipf *zipf, dyno_stream *stream);
+void dyno_rows_int(double value);
+void dyno_rows_cents(double value);
+void dyno_rows_text(const char *text, size_t len);
+void dyno_rows_random(dyno_stream *stream, uint32_t shortest, uint32_t longest,
+  double compressible);
+void dyno_rows_null(void);
+double dyno_rows_end(void);
 double dyno_permute(double index, double size, double key);
 uint32_t dyno_random_below(uint32_t n);
 

@@ -163,6 +163,21 @@ function Statement:row(...)
   end
 end
 
+-- Executes it and answers all rows, each a list of texts.
+function Statement:rows(...)
+  local result, rows = self:execute(...), {}
+  if result == P.NO_RESULT then
+    return rows
+  end
+  local row = result:fetch_row()
+  while row do
+    rows[#rows + 1] = row
+    row = result:fetch_row()
+  end
+  result:free()
+  return rows
+end
+
 -- Executes it and answers how many rows it changed.
 function Statement:change(...)
   self:execute(...)

@@ -33,7 +33,12 @@ const WORKLOADS: Builtins = workloads![
     "pgbench_common",
     "select_random_points",
     "select_random_ranges",
-    "tpcb"
+    "tpcb",
+    "tpcc",
+    "tpcc_check",
+    "tpcc_common",
+    "tpcc_load",
+    "tpcc_transactions"
 ];
 
 /// A worker whose statements go to a real SQLite file.

@@ -1,0 +1,84 @@
+-- Loading rows that a script makes itself, by the fastest way that the server allows.
+local P = ...
+local C = P.ffi.C
+local dyno = P.dyno
+local setmetatable, error, type, tostring = setmetatable, error, type, tostring
+
+-- Rows are sent when so many bytes wait.
+local PART = 1000000
+
+local Loader = {}
+local loader_meta = { __index = Loader }
+
+-- Begins to load a table. A session makes the rows of one loader at a time.
+function dyno.loader(connection, table_name, columns)
+  if type(table_name) ~= "string" or type(columns) ~= "table" or #columns == 0 then
+    error("dyno.loader(): a connection, a table's name and a list of columns are needed", 2)
+  end
+  return setmetatable({
+    connection = connection,
+    table_name = table_name,
+    columns = columns,
+    rows = 0,
+  }, loader_meta)
+end
+
+-- The values of a row, in the order of the columns. Each answers the loader.
+function Loader:int(value)
+  C.dyno_rows_int(value)
+  return self
+end
+
+function Loader:cents(value)
+  C.dyno_rows_cents(value)
+  return self
+end
+
+function Loader:text(value)
+  C.dyno_rows_text(value, #value)
+  return self
+end
+
+-- A text of a stream's: see stream:text().
+function Loader:random(stream, shortest, longest, compressible)
+  C.dyno_rows_random(stream.raw, shortest, longest or shortest, compressible or 0)
+  return self
+end
+
+function Loader:null()
+  C.dyno_rows_null()
+  return self
+end
+
+-- The row is complete.
+function Loader:row()
+  if C.dyno_rows_end() >= PART then
+    self:flush()
+  end
+end
+
+-- Sends what waits.
+function Loader:flush()
+  local count = P.rows_prepare(self.table_name, self.columns)
+  if count == 0 then
+    return
+  end
+  local connection = self.connection
+  P.must_be_open(connection)
+  local code = P.wait(C.dyno_bulk_load(connection.id))
+  if code ~= 1 and code ~= 2 then
+    P.raise(connection, code, "<load of " .. self.table_name .. ">")
+  end
+  local taken = C.dyno_affected(connection.id)
+  if taken ~= count then
+    error(("%s took %g of %g rows"):format(self.table_name, taken, tonumber(count)), 0)
+  end
+  self.rows = self.rows + taken
+  P.load_progress(taken)
+end
+
+-- Sends the rest; answers how many rows there were in all.
+function Loader:finish()
+  self:flush()
+  return self.rows
+end

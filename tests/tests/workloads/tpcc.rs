@@ -1,0 +1,266 @@
+//! TPC-C-like order entry: consistent after the load, after runs with deadlocks and after clients
+//! were killed; and each condition catches what breaks it.
+
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::Kind;
+use serde_json::Value;
+
+use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
+
+/// Small: 3,333 items, 100 customers and orders in each district.
+const SMALL: &str = "--shrink 30 --scale 2";
+
+/// The first field of a query's first row in a file.
+fn count(place: &Place, sql: &str) -> f64 {
+    let Place::Sqlite(folder) = place else {
+        panic!("only files are counted so");
+    };
+    let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+    file.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+fn ends<'a>(result: &'a Value, operation: &str) -> &'a Value {
+    let operations = result["operations"].as_array().unwrap();
+    let found = operations.iter().find(|known| known["name"] == operation);
+    &found.unwrap()["totals"]
+}
+
+#[test]
+fn every_condition_holds_on_every_server() {
+    for place in everywhere() {
+        let name = place.name();
+        place.dyno(&format!("prepare tpcc {SMALL}")).success();
+        place.dyno(&format!("check tpcc {SMALL}")).success();
+        // Several sessions on two warehouses: they meet.
+        let result = place.result(&format!("tpcc {SMALL} -c 6 -t 3s --remote_lines_pct 10"));
+        assert_eq!(
+            outcome(&result, "consistency"),
+            "pass",
+            "{name}: {}",
+            result["ledger"]
+        );
+        assert_eq!(result["ledger"].as_array().unwrap().len(), 4, "{name}");
+        assert!(
+            done(&result, "new_order") > 0 && done(&result, "payment") > 0,
+            "{name}"
+        );
+        place.dyno(&format!("check tpcc {SMALL}")).success();
+        place.dyno(&format!("cleanup tpcc {SMALL}")).success();
+        place.dyno(&format!("cleanup tpcc {SMALL}")).success();
+    }
+}
+
+#[test]
+fn killed_clients_leave_every_condition_intact() {
+    for place in [on(Kind::Mariadb), on(Kind::Postgres)] {
+        place.dyno(&format!("prepare tpcc {SMALL}")).success();
+        let running = place.start(&format!("run tpcc {SMALL} -c 8 -t 60s {QUIET}"));
+        thread::sleep(Duration::from_millis(2500));
+        drop(running);
+        place.dyno(&format!("check tpcc {SMALL}")).success();
+        let result = place.result(&format!("tpcc {SMALL} -c 2 --events 40"));
+        assert_eq!(outcome(&result, "consistency"), "pass", "{}", place.name());
+    }
+}
+
+/// What breaks conditions of a single set, what mends it, and which they are.
+const SPOILT: &[(&str, &str, &[&str])] = &[
+    (
+        "UPDATE warehouse1 SET w_ytd = w_ytd + 1",
+        "UPDATE warehouse1 SET w_ytd = w_ytd - 1",
+        &["1,", "8,"],
+    ),
+    (
+        "UPDATE district1 SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 3",
+        "UPDATE district1 SET d_next_o_id = d_next_o_id - 1 WHERE d_id = 3",
+        &["2,"],
+    ),
+    (
+        "UPDATE district1 SET d_ytd = d_ytd + 1 WHERE d_id = 3",
+        "UPDATE district1 SET d_ytd = d_ytd - 1 WHERE d_id = 3",
+        &["1,", "9,"],
+    ),
+    (
+        "UPDATE new_orders1 SET no_o_id = -9 WHERE no_d_id = 2 AND no_o_id = \
+          (SELECT MIN(no_o_id) FROM new_orders1 WHERE no_d_id = 2)",
+        "UPDATE new_orders1 SET no_o_id = (SELECT MIN(no_o_id) - 1 FROM new_orders1 WHERE \
+          no_d_id = 2 AND no_o_id > 0) WHERE no_o_id = -9",
+        &["3,", "5,"],
+    ),
+    (
+        "UPDATE orders1 SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 1 AND o_id = 1",
+        "UPDATE orders1 SET o_ol_cnt = o_ol_cnt - 1 WHERE o_d_id = 1 AND o_id = 1",
+        &["4,", "6,"],
+    ),
+    (
+        "UPDATE order_line1 SET ol_delivery_d = NULL WHERE ol_d_id = 1 AND ol_o_id = 1 AND \
+          ol_number = 1",
+        "UPDATE order_line1 SET ol_delivery_d = 'x' WHERE ol_d_id = 1 AND ol_o_id = 1 AND \
+          ol_number = 1",
+        &["7,"],
+    ),
+    (
+        "UPDATE history1 SET h_amount = h_amount + 1 WHERE h_c_id = 5 AND h_d_id = 1 AND \
+          rowid = (SELECT MIN(rowid) FROM history1 WHERE h_c_id = 5 AND h_d_id = 1)",
+        "UPDATE history1 SET h_amount = h_amount - 1 WHERE h_c_id = 5 AND h_d_id = 1 AND \
+          rowid = (SELECT MIN(rowid) FROM history1 WHERE h_c_id = 5 AND h_d_id = 1)",
+        &["8,", "9,", "10,", "S2,"],
+    ),
+    // A customer without a delivered order too.
+    (
+        "UPDATE customer1 SET c_balance = c_balance + 1",
+        "UPDATE customer1 SET c_balance = \
+          c_balance - 1",
+        &["10,", "12,"],
+    ),
+    (
+        "UPDATE customer1 SET c_payment_cnt = c_payment_cnt + 1 WHERE c_id = 4 AND c_d_id = 1",
+        "UPDATE customer1 SET c_payment_cnt = c_payment_cnt - 1 WHERE c_id = 4 AND c_d_id = 1",
+        &["S2,"],
+    ),
+    (
+        "UPDATE stock1 SET s_ytd = s_ytd + 1 WHERE s_i_id = 7",
+        "UPDATE stock1 SET s_ytd = s_ytd - 1 WHERE s_i_id = 7",
+        &["S1,"],
+    ),
+    (
+        "UPDATE stock1 SET s_remote_cnt = s_remote_cnt + 1 WHERE s_i_id = 8",
+        "UPDATE stock1 SET s_remote_cnt = s_remote_cnt - 1 WHERE s_i_id = 8",
+        &["S1,"],
+    ),
+    (
+        "UPDATE orders1 SET o_all_local = 0 WHERE o_d_id = 1 AND o_id = 2",
+        "UPDATE orders1 SET o_all_local = 1 WHERE o_d_id = 1 AND o_id = 2",
+        &["S3,"],
+    ),
+];
+
+#[test]
+fn each_condition_catches_its_corruption() {
+    let place = sqlite();
+    let options = "--shrink 60";
+    place
+        .dyno(&format!("prepare tpcc {options} --use_fk=off"))
+        .success();
+    place
+        .dyno(&format!("run tpcc {options} --events 300 {QUIET}"))
+        .success();
+    place.dyno(&format!("check tpcc {options}")).success();
+    let first = "rowid = (SELECT MIN(rowid) FROM";
+    for (spoil, mend, conditions) in SPOILT {
+        place.execute(spoil);
+        let expected: Vec<String> = conditions
+            .iter()
+            .map(|condition| format!("set 1, condition {condition}"))
+            .collect();
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        fails(&place, &format!("tpcc {options}"), &expected);
+        place.execute(mend);
+    }
+    place.dyno(&format!("check tpcc {options}")).success();
+    place.execute(&format!("DELETE FROM item1 WHERE {first} item1)"));
+    fails(&place, &format!("tpcc {options}"), &["set 1, rows of item"]);
+    // Condition 11 is of the load only.
+    let place = sqlite();
+    place
+        .dyno(&format!("prepare tpcc {options} --use_fk=off"))
+        .success();
+    place.execute("DELETE FROM new_orders1 WHERE no_d_id = 1 AND no_o_id = 36");
+    let broken = ["set 1, condition 5,", "set 1, condition 11,"];
+    fails(&place, &format!("tpcc {options}"), &broken);
+}
+
+#[test]
+fn shares_are_as_the_specification_says() {
+    let place = sqlite();
+    place.dyno(&format!("prepare tpcc {SMALL}")).success();
+    // 100 decks of 23.
+    let line = format!("tpcc {SMALL} --events 2300 --remote_lines_pct 10 --rollback_pct 5");
+    let result = place.result(&line);
+    for (operation, cards) in [
+        ("new_order", 10),
+        ("payment", 10),
+        ("order_status", 1),
+        ("delivery", 1),
+        ("stock_level", 1),
+    ] {
+        let totals = ends(&result, operation);
+        let ended = ["done", "rolled_back"].map(|end| totals[end].as_u64().unwrap());
+        assert_eq!(ended.iter().sum::<u64>(), cards * 100, "{operation}");
+    }
+    // Of 1,000: four standard deviations are 28, 45 for payments, and 1.2 % of the lines.
+    let rolled_back = ends(&result, "new_order")["rolled_back"].as_f64().unwrap();
+    assert!((rolled_back - 50.0).abs() < 28.0, "{rolled_back}");
+    let lines = count(
+        &place,
+        "SELECT COUNT(*) * 1.0 FROM order_line1 WHERE ol_o_id > 100",
+    );
+    let remote = count(
+        &place,
+        "SELECT COUNT(*) * 1.0 FROM order_line1 WHERE ol_o_id > 100 AND ol_w_id <> ol_supply_w_id",
+    );
+    assert!((remote / lines - 0.1).abs() < 0.013, "{remote} of {lines}");
+    let foreign = count(
+        &place,
+        "SELECT COUNT(*) * 1.0 FROM history1 WHERE h_c_w_id <> h_w_id",
+    );
+    assert!((foreign - 150.0).abs() < 46.0, "{foreign}");
+    let least = count(&place, "SELECT MIN(s_quantity) * 1.0 FROM stock1");
+    assert!(least >= 10.0, "{least}");
+}
+
+#[test]
+fn the_same_seed_places_the_same_orders() {
+    let orders = |sessions: u32| {
+        let place = sqlite();
+        place.dyno("prepare tpcc --shrink 60 --seed 3").success();
+        let line = format!("run tpcc --shrink 60 --seed 3 --events 69 -c {sessions} {QUIET}");
+        place.dyno(&line).success();
+        let sum = |sql| count(&place, sql);
+        (
+            sum("SELECT SUM(ol_i_id * ol_quantity * 1.0) FROM order_line1"),
+            sum("SELECT SUM(h_amount * h_c_id * 1.0) FROM history1"),
+            sum("SELECT SUM(s_quantity * s_i_id * 1.0) FROM stock1"),
+        )
+    };
+    assert_eq!(orders(1), orders(1));
+}
+
+#[test]
+fn bad_input_is_told() {
+    let place = sqlite();
+    let refused = |line: &str, why: &str| {
+        let output = place.dyno(line);
+        assert!(!output.status.success(), "{line}: {output:?}");
+        assert!(output.stderr.contains(why), "{line}: {output:?}");
+    };
+    refused(
+        "prepare tpcc --scale 0",
+        "--scale must be a whole number from 1",
+    );
+    refused(
+        "prepare tpcc --tables 0",
+        "--tables must be a whole number from 1",
+    );
+    refused(
+        "prepare tpcc --mix cards",
+        "--mix must be one of deck, draw",
+    );
+    refused(
+        "prepare tpcc --rollback_pct 101",
+        "--rollback_pct must be from 0 to 100",
+    );
+    refused(&format!("run tpcc -t 1s {QUIET}"), "prepare tpcc");
+    place.dyno("prepare tpcc --shrink 60").success();
+    refused("check tpcc --shrink 50", "conditions failed");
+    refused("prepare tpcc --shrink 60", "already exists");
+    place.dyno("check tpcc --shrink 60").success();
+    // Keying takes 2 s at least, so nothing ends, and nobody waits for those who think.
+    let output = place.dyno(&format!(
+        "run tpcc --shrink 60 --think_keying standard -t 1s {QUIET}"
+    ));
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    place.dyno("cleanup tpcc").success();
+}

@@ -1,0 +1,175 @@
+-- TPC-C-like order entry: nine tables, five transactions, deadlocks that are repeated, and a check.
+-- It is not TPC-C, and its figures are not TPC-C results: docs/workloads/tpcc.md tells why.
+
+local tpcc = require("tpcc_common")
+local load = require("tpcc_load")
+local transactions = require("tpcc_transactions")
+local checks = require("tpcc_check")
+
+local KINDS = {"new_order", "payment", "order_status", "delivery", "stock_level"}
+local READ_ONLY = {order_status = true, stock_level = true}
+local CARDS = {{"new_order", 10}, {"payment", 10}, {"order_status", 1}, {"delivery", 1},
+               {"stock_level", 1}}
+-- Seconds that a user types before, and thinks after on average (clause 5.2.5.7).
+local KEYING = {new_order = 18, payment = 3, order_status = 2, delivery = 2, stock_level = 2}
+local THINKING = {new_order = 12, payment = 12, order_status = 10, delivery = 5, stock_level = 5}
+local LEVELS = {RC = "READ COMMITTED", RR = "REPEATABLE READ", SER = "SERIALIZABLE"}
+
+local operations = {}
+for _, kind in ipairs(KINDS) do
+   operations[kind] = dyno.operation(kind, {read_only = READ_ONLY[kind]})
+end
+local sums = {paid = dyno.sum("payments_in_cents"), ordered = dyno.sum("new_orders")}
+
+local function prepare(tid)
+   local sizes, sessions = tpcc.sizes(), sysbench.opt.threads
+   local con = sysbench.sql.driver():connect()
+   load.begin(sysbench.opt.data_compressibility)
+   if tid == 0 then
+      dyno.load_total(load.row_count(sizes))
+      for set = 1, sizes.sets do
+         tpcc.create(con, set)
+      end
+   end
+   dyno.barrier()
+   for set = 1, sizes.sets do
+      if (set - 1) % sessions == tid then
+         load.items(con, set, sizes)
+      end
+   end
+   dyno.barrier()
+   local part = 0
+   for set = 1, sizes.sets do
+      for w = 1, sizes.warehouses do
+         if part % sessions == tid then
+            load.warehouse(con, set, w, sizes)
+         end
+         part = part + 1
+      end
+   end
+   dyno.barrier()
+   for set = 1, sizes.sets do
+      if (set - 1) % sessions == tid then
+         tpcc.constrain(con, set)
+      end
+   end
+   dyno.barrier()
+   if tid == 0 then
+      tpcc.settle(con, sizes.sets)
+   end
+   con:disconnect()
+end
+
+local function check()
+   local sizes = tpcc.sizes()
+   local con = sysbench.sql.driver():connect()
+   local failed, all = 0, 0
+   for set = 1, sizes.sets do
+      local wrong, made = checks.set(con, set, sizes)
+      failed, all = failed + wrong, all + made
+   end
+   con:disconnect()
+   if failed > 0 then
+      error(("%d of %d conditions failed"):format(failed, all), 0)
+   end
+end
+
+sysbench.cmdline.commands = {
+   prepare = {prepare, sysbench.cmdline.PARALLEL_COMMAND},
+   check = {check},
+}
+
+function cleanup()
+   local con = sysbench.sql.driver():connect()
+   for set = 1, tpcc.sizes().sets do
+      tpcc.drop(con, set)
+   end
+   con:disconnect()
+end
+
+-- What the payments and the new orders left, over all sets.
+function ledger()
+   local con = sysbench.sql.driver():connect()
+   local found = {warehouses = 0, districts = 0, history = 0, orders = 0}
+   for set = 1, tpcc.sizes().sets do
+      local function add(name, query)
+         local value = con:query_row(dyno.render(con, query, {n = set}))
+         found[name] = found[name] + (tonumber(value) or 0)
+      end
+      add("warehouses", "SELECT {cents SUM(w_ytd)} FROM warehouse{n}")
+      add("districts", "SELECT {cents SUM(d_ytd)} FROM district{n}")
+      add("history", "SELECT {cents SUM(h_amount)} FROM history{n}")
+      add("orders", "SELECT COUNT(*) FROM orders{n}")
+   end
+   con:disconnect()
+   return {
+      payments_in_cents = {["W_YTD"] = found.warehouses, ["D_YTD"] = found.districts,
+                           ["H_AMOUNT"] = found.history},
+      new_orders = {["rows of orders"] = found.orders},
+   }
+end
+
+local con, sizes, statements, next_kind, home, thinks, thought_before
+
+-- The session's isolation level; the server forgets it with the connection.
+local function set_level()
+   local level = LEVELS[sysbench.opt.trx_level]
+   local family = dyno.family(con)
+   if family == "mysql" then
+      con:query("SET SESSION TRANSACTION ISOLATION LEVEL " .. level)
+   elseif family == "postgres" then
+      con:query("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " .. level)
+   end
+end
+
+function sysbench.hooks.before_restart_event(err)
+   if err.lost then
+      set_level()
+   end
+end
+
+-- The constants of the non-uniform draws, the same in all sessions of a run.
+local function constants()
+   local stream = dyno.stream("tpcc", "constants")
+   local delta
+   repeat
+      delta = stream:uniform(65, 119)
+   until delta ~= 96 and delta ~= 112
+   return {name = tpcc.C_LOAD + delta, customer = stream:uniform(0, 1023),
+           item = stream:uniform(0, 8191)}
+end
+
+function thread_init(tid)
+   local opt = sysbench.opt
+   sizes = tpcc.sizes()
+   con = sysbench.sql.driver():connect()
+   set_level()
+   transactions.begin(opt, sizes, constants(), sums)
+   statements = {}
+   for set = 1, sizes.sets do
+      statements[set] = transactions.statements(con, set)
+   end
+   for _, kind in ipairs(KINDS) do
+      operations[kind].tries = opt.max_retries + 1
+   end
+   next_kind = opt.mix == "deck" and dyno.deck(CARDS) or dyno.choice(CARDS)
+   home = opt.home_binding == "client" and tid % sizes.warehouses + 1
+   thinks = opt.think_keying == "standard"
+   thought_before = 0
+end
+
+function thread_done()
+   con:disconnect()
+end
+
+function event()
+   local random = dyno.random
+   local kind = next_kind(random)
+   local set = sizes.sets == 1 and 1 or random:uniform(1, sizes.sets)
+   local input = transactions.inputs[kind](home or random:uniform(1, sizes.warehouses))
+   if thinks then
+      dyno.think(thought_before + KEYING[kind])
+      thought_before = math.min(random:exponential(THINKING[kind]), 10 * THINKING[kind])
+   end
+   operations[kind]:transaction(con, transactions.bodies[kind], statements[set], input)
+end

@@ -1,0 +1,237 @@
+-- TPC-C-like order entry: the options, the constants, the nine tables. See tpcc.lua.
+
+local tpcc = {}
+
+sysbench.cmdline.options = {
+   scale = {"Warehouses in each set of tables, about 100 MB each", 1},
+   tables = {"Sets of nine tables; each transaction picks one", 1},
+   use_fk = {"Add the ten foreign keys", true},
+   force_pk = {"Give history a primary key, as clusters demand", false},
+   trx_level = {"Isolation: RC, RR or SER", "RR"},
+   mix = {"deck: exact shares, 10 10 1 1 1 of 23 in random order; draw: each by chance", "deck"},
+   home_binding = {"client: each session stays with one warehouse; none: any", "none"},
+   think_keying = {"standard: users type and think as the specification says; off: they do not",
+                   "off"},
+   remote_lines_pct = {"Lines of orders that another warehouse supplies, percent", 1},
+   remote_payment_pct = {"Payments by customers of another warehouse, percent", 15},
+   byname_pct = {"Customers who are looked for by their last name, percent", 60},
+   rollback_pct = {"New orders with an unknown item, which are taken back, percent", 1},
+   max_retries = {"How often a transaction is tried again after a deadlock", 10},
+   data_compressibility = {"Share of the texts' bytes that repeats, 0 to 1", 0},
+   shrink = {"Divide items, customers and orders by this: for trials, not for figures", 1},
+   mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
+   mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB", ""},
+}
+
+-- Of the load's last names. Those of a run differ from it as clause 2.1.6.1 says.
+tpcc.C_LOAD = 123
+
+local function whole(name, low, high)
+   local value = sysbench.opt[name]
+   if value < low or value > high or value % 1 ~= 0 then
+      error(("--%s must be a whole number from %d to %d, not %g"):format(name, low, high, value), 0)
+   end
+   return value
+end
+
+local function one_of(name, choices)
+   local value = sysbench.opt[name]
+   for choice in choices:gmatch("%S+") do
+      if value == choice then
+         return value
+      end
+   end
+   error(("--%s must be one of %s, not '%s'"):format(name, choices:gsub(" ", ", "), value), 0)
+end
+
+-- What the options come to, checked.
+function tpcc.sizes()
+   local shrink = whole("shrink", 1, 100)
+   for _, name in ipairs {"remote_lines_pct", "remote_payment_pct", "byname_pct", "rollback_pct"} do
+      local value = sysbench.opt[name]
+      if value < 0 or value > 100 then
+         error(("--%s must be from 0 to 100, not %g"):format(name, value), 0)
+      end
+   end
+   one_of("mix", "deck draw")
+   one_of("home_binding", "none client")
+   one_of("think_keying", "off standard")
+   one_of("trx_level", "RC RR SER")
+   whole("max_retries", 0, 1000)
+   return {
+      warehouses = whole("scale", 1, 100000),
+      sets = whole("tables", 1, 1000),
+      items = math.floor(100000 / shrink),
+      customers = math.floor(3000 / shrink),
+      delivered = math.floor(2100 / shrink),
+   }
+end
+
+local SYLLABLES = {[0] = "BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION",
+                   "EING"}
+
+-- The last name of a number from 0 to 999.
+function tpcc.last_name(number)
+   local digit = math.floor
+   return SYLLABLES[digit(number / 100)] .. SYLLABLES[digit(number / 10) % 10]
+      .. SYLLABLES[number % 10]
+end
+
+-- By name: columns with their types, then the primary key.
+local function addressed(prefix)
+   return (("P_street_1 {text}(20), P_street_2 {text}(20), P_city {text}(20), P_state " ..
+      "{chars}(2), P_zip {chars}(9)"):gsub("P", prefix))
+end
+
+local districts = {}
+for d = 1, 10 do
+   districts[d] = ("s_dist_%02d {chars}(24)"):format(d)
+end
+
+-- In the order they are made and loaded: parents first.
+tpcc.tables = {
+   {"item", "i_id {int} NOT NULL, i_im_id {int}, i_name {text}(24), i_price {money5}, " ..
+            "i_data {text}(50)", "i_id"},
+   {"warehouse", "w_id {int} NOT NULL, w_name {text}(10), " .. addressed("w") ..
+                 ", w_tax {tax}, w_ytd {money}", "w_id"},
+   {"district", "d_id {small} NOT NULL, d_w_id {int} NOT NULL, d_name {text}(10), " ..
+                addressed("d") .. ", d_tax {tax}, d_ytd {money}, d_next_o_id {int}",
+    "d_w_id, d_id"},
+   {"customer", "c_id {int} NOT NULL, c_d_id {small} NOT NULL, c_w_id {int} NOT NULL, " ..
+                "c_first {text}(16), c_middle {chars}(2), c_last {text}(16), " .. addressed("c") ..
+                ", c_phone {chars}(16), c_since {time}, c_credit {chars}(2), " ..
+                "c_credit_lim {money}, c_discount {tax}, c_balance {money}, " ..
+                "c_ytd_payment {money}, c_payment_cnt {int}, c_delivery_cnt {int}, " ..
+                "c_data {text}(500)", "c_w_id, c_d_id, c_id"},
+   {"history", "{history_key}h_c_id {int}, h_c_d_id {small}, h_c_w_id {int}, h_d_id {small}, " ..
+               "h_w_id {int}, h_date {time}, h_amount {money}, h_data {text}(24)"},
+   {"orders", "o_id {int} NOT NULL, o_d_id {small} NOT NULL, o_w_id {int} NOT NULL, " ..
+              "o_c_id {int}, o_entry_d {time}, o_carrier_id {small}, o_ol_cnt {small}, " ..
+              "o_all_local {small}", "o_w_id, o_d_id, o_id"},
+   {"stock", "s_i_id {int} NOT NULL, s_w_id {int} NOT NULL, s_quantity {int}, " ..
+             table.concat(districts, ", ") ..
+             ", s_ytd {key}, s_order_cnt {int}, s_remote_cnt {int}, s_data {text}(50)",
+    "s_w_id, s_i_id"},
+   {"new_orders", "no_o_id {int} NOT NULL, no_d_id {small} NOT NULL, no_w_id {int} NOT NULL",
+    "no_w_id, no_d_id, no_o_id"},
+   {"order_line", "ol_o_id {int} NOT NULL, ol_d_id {small} NOT NULL, ol_w_id {int} NOT NULL, " ..
+                  "ol_number {small} NOT NULL, ol_i_id {int}, ol_supply_w_id {int}, " ..
+                  "ol_delivery_d {time}, ol_quantity {small}, ol_amount {money}, " ..
+                  "ol_dist_info {chars}(24)", "ol_w_id, ol_d_id, ol_o_id, ol_number"},
+}
+
+-- Name, table, columns.
+tpcc.indexes = {
+   {"idx_customer", "customer", "c_w_id, c_d_id, c_last, c_first"},
+   {"idx_orders", "orders", "o_w_id, o_d_id, o_c_id, o_id"},
+}
+
+-- Those that only foreign keys need.
+tpcc.fk_indexes = {
+   {"fkey_stock_2", "stock", "s_i_id"},
+   {"fkey_order_line_2", "order_line", "ol_supply_w_id, ol_i_id"},
+   {"fkey_history_1", "history", "h_c_w_id, h_c_d_id, h_c_id"},
+   {"fkey_history_2", "history", "h_w_id, h_d_id"},
+}
+
+-- Child, columns, parent, columns.
+tpcc.references = {
+   {"new_orders", "no_w_id, no_d_id, no_o_id", "orders", "o_w_id, o_d_id, o_id"},
+   {"orders", "o_w_id, o_d_id, o_c_id", "customer", "c_w_id, c_d_id, c_id"},
+   {"customer", "c_w_id, c_d_id", "district", "d_w_id, d_id"},
+   {"history", "h_c_w_id, h_c_d_id, h_c_id", "customer", "c_w_id, c_d_id, c_id"},
+   {"history", "h_w_id, h_d_id", "district", "d_w_id, d_id"},
+   {"district", "d_w_id", "warehouse", "w_id"},
+   {"order_line", "ol_w_id, ol_d_id, ol_o_id", "orders", "o_w_id, o_d_id, o_id"},
+   {"order_line", "ol_supply_w_id, ol_i_id", "stock", "s_w_id, s_i_id"},
+   {"stock", "s_w_id", "warehouse", "w_id"},
+   {"stock", "s_i_id", "item", "i_id"},
+}
+
+-- The words of DDL for a connection's server.
+function tpcc.words(con)
+   local family = dyno.family(con)
+   local keys = {
+      mysql = "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, ",
+      postgres = "id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ",
+      sqlite = "id INTEGER PRIMARY KEY, ",
+   }
+   local suffix = ""
+   if family == "mysql" then
+      suffix = " ENGINE=" .. sysbench.opt.mysql_storage_engine .. " "
+         .. sysbench.opt.mysql_table_options
+   end
+   return {
+      history_key = sysbench.opt.force_pk and keys[family] or "",
+      money5 = "{money}",
+      tax = family == "sqlite" and "REAL" or "DECIMAL(4,4)",
+      suffix = suffix,
+   }
+end
+
+-- The statements that make a set's tables.
+function tpcc.create(con, set)
+   local family, words = dyno.family(con), tpcc.words(con)
+   local fk = sysbench.opt.use_fk
+   for _, definition in ipairs(tpcc.tables) do
+      local name, columns, key = unpack(definition)
+      if key then
+         columns = columns .. ", PRIMARY KEY (" .. key .. ")"
+      end
+      if fk and family == "sqlite" then
+         for _, reference in ipairs(tpcc.references) do
+            if reference[1] == name then
+               columns = ("%s, FOREIGN KEY (%s) REFERENCES %s%d (%s)"):format(columns,
+                  reference[2], reference[3], set, reference[4])
+            end
+         end
+      end
+      con:query(dyno.render(con, ("CREATE TABLE %s%d (%s){suffix}"):format(name, set, columns),
+         words))
+   end
+end
+
+-- Indexes and foreign keys, once the rows are loaded.
+function tpcc.constrain(con, set)
+   local fk = sysbench.opt.use_fk
+   local indexes = {tpcc.indexes, fk and tpcc.fk_indexes or {}}
+   for _, list in ipairs(indexes) do
+      for _, index in ipairs(list) do
+         con:query(("CREATE INDEX %s_%d ON %s%d (%s)"):format(index[1], set, index[2], set,
+            index[3]))
+      end
+   end
+   if fk and dyno.family(con) ~= "sqlite" then
+      for number, reference in ipairs(tpcc.references) do
+         con:query(("ALTER TABLE %s%d ADD CONSTRAINT fk_%s_%d_%d FOREIGN KEY (%s) REFERENCES " ..
+            "%s%d (%s)"):format(reference[1], set, reference[1], number, set, reference[2],
+            reference[3], set, reference[4]))
+      end
+   end
+end
+
+-- Statistics for the optimiser; on PostgreSQL also what autovacuum would do in the middle of a run.
+function tpcc.settle(con, sets)
+   local family = dyno.family(con)
+   for set = 1, family == "sqlite" and 0 or sets do
+      for _, definition in ipairs(tpcc.tables) do
+         local verb = family == "postgres" and "VACUUM ANALYZE " or "ANALYZE TABLE "
+         con:query(verb .. definition[1] .. set)
+      end
+   end
+   if family == "postgres" then
+      -- Only a superuser may; without it the run begins with more to be written.
+      pcall(con.query, con, "CHECKPOINT")
+   elseif family == "sqlite" then
+      con:query("ANALYZE")
+   end
+end
+
+-- Drops a set's tables, those that are there.
+function tpcc.drop(con, set)
+   for number = #tpcc.tables, 1, -1 do
+      con:query(("DROP TABLE IF EXISTS %s%d"):format(tpcc.tables[number][1], set))
+   end
+end
+
+return tpcc
