@@ -129,7 +129,7 @@ pub fn fails(place: &Place, workload: &str, conditions: &[&str]) {
         place.name()
     );
     let failed: Vec<&str> = output
-        .stderr
+        .stdout
         .lines()
         .filter_map(|line| line.strip_prefix("FAILED  "))
         .collect();

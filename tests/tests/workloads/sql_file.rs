@@ -82,9 +82,9 @@ fn a_file_of_sql_is_a_workload_on_every_server() {
         place.execute("UPDATE acc SET balance = balance + 1 WHERE id = 1");
         let broken = place.dyno(&format!("check {bank}"));
         assert_eq!(broken.status.code(), Some(1), "{name}");
-        assert!(broken.stderr.contains("FAILED"), "{name}: {broken:?}");
+        assert!(broken.stdout.contains("FAILED"), "{name}: {broken:?}");
         assert!(
-            broken.stderr.contains("bank.sql:35: 1"),
+            broken.stdout.contains("bank.sql:35: 1"),
             "{name}: {broken:?}"
         );
         let other = place.result(&format!("{bank} --first_name Bob --accounts 5 --events 10"));

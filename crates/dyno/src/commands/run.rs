@@ -157,7 +157,8 @@ impl<'a> Request<'a> {
             reconnect_lost: choice("lost-connections", "reconnect", "stop")?,
             emulate_prepared: !choice("ps-mode", "auto", "disable")?,
             luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
-            quiet_scripts: true,
+            // What a check prints is its result.
+            quiet_scripts: self.command != "check",
             sysbench_messages: false,
             log: |_, _| {},
         })
