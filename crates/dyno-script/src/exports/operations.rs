@@ -68,6 +68,7 @@ extern "C" fn dyno_think(seconds: f64) -> c_int {
     };
     with(1, |cx| {
         if !cx.can_yield() {
+            std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
             return 1;
         }
         cx.port.think(cx.session.id, (seconds * 1e9) as u64);
