@@ -218,7 +218,7 @@ fn arguments_that_are_no_text() {
     let mut command = command("run oltp_point_select");
     command.arg(std::ffi::OsStr::from_bytes(b"--x=\xff"));
     let output = sound(run(&mut command, LIMIT)).failure(2);
-    has(&output, &["argument 3 is not UTF-8"]);
+    has(&output, &["argument 5 is not UTF-8"]);
 }
 
 #[test]
