@@ -55,8 +55,15 @@ fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
     healthy.passed("client-cpu");
     let at_ceiling = run("-c 1 -t 3s --warmup 0 --cpu=0.004 --pause=0");
     if at_ceiling.host.was_busy() {
-        // Its CPU went to somebody else, which is another finding of the same fault.
-        let found = ["generator-ceiling", "client-cpu"];
+        // Its CPU went to somebody else, or to another guest of the hypervisor, which are other
+        // findings of the same fault.
+        let found = [
+            "generator-ceiling",
+            "client-cpu",
+            "host-resources",
+            "other-load",
+            "other-processes",
+        ];
         let seen = at_ceiling.against();
         assert!(
             found.iter().any(|check| seen.contains(check)),

@@ -1,13 +1,14 @@
 //! Twenty ordinary runs, on every database: nothing is found in them that is not there.
 //!
-//! Other load on the host is there when it is there: a run in which the test itself saw some is
-//! repeated once. If it has company again, Dyno must have said so where there was much of it, and
-//! what such load moves by its nature (see `LOAD_SENSITIVE`) is not held against the checks; all
-//! the others are.
+//! Other load on the host is there when it is there: a run in which the test itself saw some, or in
+//! which only the rate moved, is repeated, twice at most. If it has company again, Dyno must have
+//! said so where there was much of it, and what such load moves by its nature (see
+//! `LOAD_SENSITIVE`) is not held against the checks; all the others are.
 
 use dyno_tests::Kind;
 
 use crate::common::{Judged, alone, dyno, judged_while, keep_calibrations, private};
+use crate::host::LOAD_SENSITIVE;
 
 /// What is run on a database, one after the other.
 struct Plan {
@@ -87,10 +88,15 @@ fn good_runs_on_servers_draw_no_false_finding() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
     keep_calibrations(folder.path());
+    let mut moved = 0;
     for (kind, plans) in &SERVERS {
         let (server, url) = private(*kind);
-        good(plans, &url, Some(server.pid()));
+        moved += good(plans, &url, Some(server.pid()));
     }
+    assert!(
+        moved <= MOVED_MAX,
+        "the rate of {moved} runs moved each time"
+    );
 }
 
 #[test]
@@ -98,10 +104,20 @@ fn good_runs_on_sqlite_draw_no_false_finding() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("good.db").display());
-    good(&SQLITE, &url, None);
+    let moved = good(&SQLITE, &url, None);
+    assert!(
+        moved <= MOVED_MAX,
+        "the rate of {moved} runs moved each time"
+    );
 }
 
-fn good(plans: &[Plan], url: &str, server: Option<u32>) {
+/// A server may truly be uneven in one of the runs each time it is repeated, as when it writes what
+/// an earlier run left; in more of them it is the checks.
+const MOVED_MAX: usize = 1;
+
+/// Answers in how many of the runs nothing but the rate's course was found, each time.
+fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
+    let mut moved = 0;
     dyno(&format!(
         "prepare oltp_read_write --target {url} {TABLE} -c 1"
     ));
@@ -116,7 +132,12 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) {
             plan.workload, plan.sessions
         );
         let judged = undisturbed(|| judged_while(&line, server, |_| {}));
-        judged.nothing_but(&[]);
+        let against = judged.against();
+        let course = against.iter().all(|check| LOAD_SENSITIVE.contains(check));
+        match !against.is_empty() && course && !judged.host.was_busy() {
+            true => moved += 1,
+            false => judged.nothing_but(&[]),
+        }
         for check in [
             "errors",
             "work-done",
@@ -136,14 +157,21 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) {
         );
         capacity = judged.result["rates"]["events_per_s"].as_f64().unwrap();
     }
+    moved
 }
 
-/// A run, or another one where other load may have shown in it.
+/// A run; another one where other load may have shown in it, or where the rate moved, which it may
+/// do once by chance. What the checks find again and again is theirs.
 fn undisturbed(run: impl Fn() -> Judged) -> Judged {
-    let first = run();
-    if first.against().is_empty() || !first.host.was_busy() {
-        return first;
+    let mut judged = run();
+    for _ in 0..2 {
+        let against = judged.against();
+        let by_load = against.iter().all(|check| LOAD_SENSITIVE.contains(check));
+        if against.is_empty() || !(by_load || judged.host.was_busy()) {
+            break;
+        }
+        eprintln!("once more: {}", judged.told());
+        judged = run();
     }
-    eprintln!("the host had other work: {}", first.told());
-    run()
+    judged
 }
