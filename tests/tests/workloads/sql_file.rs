@@ -104,7 +104,7 @@ fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
         "\\set aid random(1, 100000 * :scale)\n\\set delta random_gaussian(-5000, 5000, 3.0)\n\
          BEGIN;\nUPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;\n\
          INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)\n\
-         VALUES (1, 1, :aid::int, :delta, CURRENT_TIMESTAMP);\nEND;\n",
+         VALUES (:client_id, 1, :aid::int, :delta, CURRENT_TIMESTAMP);\nEND;\n",
     );
     let result = place.result(&format!("{script} -c 3 --events 90"));
     assert_eq!(result["totals"]["events"], 90);
@@ -116,17 +116,23 @@ fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
         database.query_one("SELECT COUNT(*) FROM pgbench_history"),
         "90"
     );
-    // The same seed gives the same transactions, however many workers drive the sessions.
+    // The same seed gives each session the same transactions, however many workers drive them. How
+    // far each session comes is the run's.
     let history = |workers: u32| {
         place.execute("DELETE FROM pgbench_history");
-        place.dyno(&format!(
-            "run {script} -c 1 --workers {workers} --seed 7 --events 40 {QUIET}"
-        ));
-        database.query("SELECT aid, delta FROM pgbench_history ORDER BY mtime")
+        let line = format!("run {script} -c 4 --workers {workers} --seed 7 --events 80 {QUIET}");
+        place.dyno(&line).success();
+        ["0", "1", "2", "3"].map(|session| {
+            database.query(&format!(
+                "SELECT aid, delta FROM pgbench_history WHERE tid = {session} ORDER BY mtime"
+            ))
+        })
     };
-    let first = history(1);
-    assert_eq!(first.len(), 40);
-    assert_eq!(first, history(1));
+    for (one, two) in history(1).iter().zip(&history(2)) {
+        let common = one.len().min(two.len());
+        assert!(common > 0, "{one:?} {two:?}");
+        assert_eq!(one[..common], two[..common]);
+    }
 }
 
 #[test]
