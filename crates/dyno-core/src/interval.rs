@@ -270,6 +270,33 @@ impl OperationInterval {
     }
 }
 
+/// What the sessions of one role did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RoleCounters {
+    /// Events that ended and count.
+    pub events: u64,
+    /// Arrivals left out because they could not be begun in time.
+    pub skipped: u64,
+}
+
+impl RoleCounters {
+    /// Adds another's sums.
+    pub fn merge(&mut self, other: &Self) {
+        self.events += other.events;
+        self.skipped += other.skipped;
+    }
+}
+
+/// Adds `other`'s sums to `roles`, which grows as needed.
+pub fn merge_roles(roles: &mut Vec<RoleCounters>, other: &[RoleCounters]) {
+    if roles.len() < other.len() {
+        roles.resize(other.len(), RoleCounters::default());
+    }
+    for (sum, role) in roles.iter_mut().zip(other) {
+        sum.merge(role);
+    }
+}
+
 /// What one worker, or all together, recorded in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
@@ -289,6 +316,8 @@ pub struct Interval {
     pub endpoints: Vec<u64>,
     /// The script's operations, in the order it declares them.
     pub operations: Vec<OperationInterval>,
+    /// The roles, in their order; one where all sessions play the same.
+    pub roles: Vec<RoleCounters>,
     /// Sessions running at its end.
     pub running: u32,
     /// Open loop: arrivals due and not yet begun, at its end.

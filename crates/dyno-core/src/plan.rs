@@ -69,6 +69,41 @@ impl Default for RandPlan {
     }
 }
 
+/// A group of sessions with a behaviour of its own. Roles have consecutive sessions, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Role {
+    /// As the script names it.
+    pub name: String,
+    /// How many sessions play it.
+    pub sessions: u32,
+    /// Its events are not the run's: they are counted apart, limits do not count them, and the run
+    /// ends when all others have ended.
+    pub background: bool,
+    /// Its own pace. Without one, foreground roles have the run's, and background roles go as fast
+    /// as they are answered.
+    pub pace: Option<Pace>,
+}
+
+/// The pace of a role.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pace {
+    /// How often, and how arrivals are spaced.
+    pub arrivals: OpenLoop,
+    /// The rate is each session's, and not that of all together.
+    pub each: bool,
+    /// An arrival that cannot be begun within so many seconds is left out; `None`: it waits.
+    pub skip_after_s: Option<f64>,
+}
+
+impl Role {
+    /// Arrivals per second of all its sessions, if it has a pace of its own.
+    pub fn asked_per_s(&self) -> Option<f64> {
+        let pace = self.pace?;
+        let streams = if pace.each { self.sessions } else { 1 };
+        Some(pace.arrivals.per_second * f64::from(streams))
+    }
+}
+
 /// How a run is driven, apart from what it runs on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drive {
@@ -92,6 +127,18 @@ pub struct Drive {
     pub ramp_up: Duration,
     /// Open loop; `None` is a closed loop.
     pub open_loop: Option<OpenLoop>,
+    /// Latencies above it are counted; in an open loop, what cannot be begun within it is left
+    /// out.
+    #[serde(
+        rename = "latency_limit_s",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_seconds"
+    )]
+    pub latency_limit: Option<Duration>,
+    /// The roles that sessions play; empty where all play the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
     /// How long sessions may take to connect and initialise.
     #[serde(rename = "init_timeout_s", with = "seconds")]
     pub init_timeout: Duration,
@@ -113,6 +160,8 @@ impl Default for Drive {
             grace: Duration::from_secs(1),
             ramp_up: Duration::ZERO,
             open_loop: None,
+            latency_limit: None,
+            roles: Vec::new(),
             init_timeout: Duration::from_secs(30),
             interval: Duration::from_secs(1),
             seed: 0,

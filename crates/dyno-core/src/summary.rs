@@ -68,6 +68,12 @@ pub struct RunSummary {
     /// The script's named pieces of work, in the order it declares them; empty without any.
     #[serde(default)]
     pub operations: Vec<OperationSummary>,
+    /// The roles that sessions played; empty where all played the same.
+    #[serde(default)]
+    pub roles: Vec<RoleSummary>,
+    /// The limit on latencies; `None` without one.
+    #[serde(default)]
+    pub latency_limit: Option<LatencyLimit>,
     /// What the server acknowledged against what it holds; empty where the script keeps no ledger.
     #[serde(default)]
     pub ledger: Vec<LedgerEntry>,
@@ -211,6 +217,52 @@ pub struct OperationSummary {
     pub response: Option<LatencySummary>,
     /// How long the first try took, of those that took more than one; `None` where all took one.
     pub first_tries: Option<LatencySummary>,
+}
+
+/// The sessions of a role over the measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoleSummary {
+    /// As the script names it, e.g. `inserter`.
+    pub name: String,
+    /// How many sessions played it.
+    pub sessions: u32,
+    /// Its events are not among the run's.
+    pub background: bool,
+    /// Events per second asked for, of all its sessions; `None` where it has no pace of its own.
+    pub asked_per_s: Option<f64>,
+    /// Its events, the grace included.
+    pub events: u64,
+    /// Its events per second of the measurement, without the grace.
+    pub events_per_s: f64,
+    /// Events that could not be begun in time and were left out.
+    pub skipped: u64,
+    /// The fewest events of a session.
+    pub events_min: u64,
+    /// The most.
+    pub events_max: u64,
+    /// When the first of its sessions was through with its work, in seconds from the start of the
+    /// measurement; `None` where the run's end ended one of them.
+    pub finished_first_s: Option<f64>,
+    /// When the last one was.
+    pub finished_last_s: Option<f64>,
+}
+
+impl RoleSummary {
+    /// Achieved over asked; `None` where nothing was asked.
+    pub fn achieved_share(&self) -> Option<f64> {
+        self.asked_per_s.map(|asked| self.events_per_s / asked)
+    }
+}
+
+/// What a limit on latencies found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyLimit {
+    /// The limit.
+    pub limit_ms: f64,
+    /// Events that took longer, the wait in an open loop included; to 0.1 % of the limit.
+    pub above: u64,
+    /// Open loop: events that could not be begun within the limit and were left out.
+    pub skipped: u64,
 }
 
 /// One sum that the database holds against what the server acknowledged.

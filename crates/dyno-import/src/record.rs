@@ -118,6 +118,8 @@ fn drive(draft: &Draft) -> Drive {
             per_second,
             arrivals: Arrivals::Poisson,
         }),
+        latency_limit: None,
+        roles: Vec::new(),
         init_timeout: Duration::from_secs(30),
         interval: duration(draft.report_interval_s.or_else(|| step(&draft.points))),
         seed: draft.seed.unwrap_or(0),

@@ -53,6 +53,8 @@ pub(crate) fn summary(
         client: None,
         limits: Vec::new(),
         operations: Vec::new(),
+        roles: Vec::new(),
+        latency_limit: None,
         ledger: Vec::new(),
         warnings: Vec::new(),
         verdict: None,

@@ -4,7 +4,8 @@ use dyno_core::clock::Nanos;
 use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::rand::Stream;
 
-/// The stream of arrivals is a session's stream that no session has.
+/// The streams of arrivals are streams that no session has: the run's is the first, those of roles
+/// follow it downwards.
 const ARRIVAL_STREAM: u64 = u64::MAX;
 
 /// When arrivals begin, from when they are measured, and when they end.
@@ -38,13 +39,13 @@ pub(crate) struct Generator {
 }
 
 impl Generator {
-    /// The arrivals of this loop; `seed` fixes them.
-    pub(crate) fn new(open: OpenLoop, seed: u64, span: Span) -> Self {
+    /// The arrivals of this loop; `seed` and `number` fix them: 0 is the run's own.
+    pub(crate) fn new(open: OpenLoop, (seed, number): (u64, u64), span: Span) -> Self {
         let mut generator = Self {
             span,
             kind: open.arrivals,
             gap_ns: 1e9 / open.per_second,
-            stream: Stream::new(seed, ARRIVAL_STREAM),
+            stream: Stream::new(seed, ARRIVAL_STREAM - number),
             index: 0,
             offset_ns: 0.0,
             measured: 0,
@@ -107,7 +108,7 @@ mod tests {
             per_second,
             arrivals,
         };
-        Generator::new(open, 42, span)
+        Generator::new(open, (42, 0), span)
     }
 
     fn endless(begin: Nanos) -> Span {

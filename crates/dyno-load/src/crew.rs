@@ -71,6 +71,7 @@ impl Crew {
         let shape = Shape {
             endpoints: config.connector.as_ref().map_or(0, |c| c.endpoints().len()),
             operations: config.operations,
+            roles: config.drive.roles.len().max(1),
         };
         for index in 0..size {
             let (spares, returned) = channel();

@@ -18,6 +18,7 @@ mod poller;
 mod port;
 mod quota;
 mod recorder;
+mod roles;
 mod run;
 mod session;
 mod single;

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::{Counters, Interval, OperationCounters, merge_errors};
+use dyno_core::interval::{
+    Counters, Interval, OperationCounters, RoleCounters, merge_errors, merge_roles,
+};
 
 use crate::arrivals::Generator;
 use crate::calendar::Schedule;
@@ -30,6 +32,7 @@ pub(crate) struct Merger {
 pub(crate) struct InGrace {
     pub(crate) counters: Counters,
     pub(crate) operations: Vec<OperationCounters>,
+    pub(crate) roles: Vec<RoleCounters>,
 }
 
 impl InGrace {
@@ -42,6 +45,7 @@ impl InGrace {
         for (sum, operation) in self.operations.iter_mut().zip(&interval.operations) {
             sum.merge(&operation.counters);
         }
+        merge_roles(&mut self.roles, &interval.roles);
     }
 }
 
@@ -191,6 +195,7 @@ fn merge(into: &mut Interval, from: &Interval) {
     for (sum, operation) in into.operations.iter_mut().zip(&from.operations) {
         sum.merge(operation);
     }
+    merge_roles(&mut into.roles, &from.roles);
     for (sum, count) in into.endpoints.iter_mut().zip(&from.endpoints) {
         *sum += count;
     }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dyno_core::clock::Nanos;
 use dyno_core::interval::{Counters, Latencies};
 
-use crate::arrivals::Generator;
 use crate::calendar::Schedule;
 use crate::outcome::SessionTotals;
 use crate::poller::Waker;
 use crate::quota::Quota;
 use crate::recorder::Handover;
+use crate::roles::Cast;
 
 /// From a worker (or the stop signal) to the coordinator.
 pub(crate) enum Message {
@@ -27,6 +27,8 @@ pub(crate) enum Message {
     Ended(Box<WorkerEnd>),
     /// A worker is gone without last words.
     Lost(usize),
+    /// No session of this worker is at work any more but those in the background.
+    BackgroundOnly,
     /// The stop signal was set.
     Stopped,
 }
@@ -73,7 +75,7 @@ pub(crate) enum Control {
 /// What a worker needs to know to start.
 pub(crate) struct Start {
     pub(crate) schedule: Schedule,
-    pub(crate) arrivals: Option<Arc<Mutex<Generator>>>,
+    pub(crate) cast: Arc<Cast>,
     pub(crate) quota: Option<Arc<Quota>>,
 }
 

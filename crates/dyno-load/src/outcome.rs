@@ -1,7 +1,7 @@
 //! What a run came to.
 
 use dyno_core::clock::Nanos;
-use dyno_core::interval::{Counters, Interval, Latencies, OperationCounters};
+use dyno_core::interval::{Counters, Interval, Latencies, OperationCounters, RoleCounters};
 use dyno_core::summary::RunEnd;
 use thiserror::Error;
 
@@ -17,6 +17,8 @@ pub struct RunOutcome {
     pub in_grace: Counters,
     /// The same of the operations; shorter than `totals.operations` where nothing was.
     pub operations_in_grace: Vec<OperationCounters>,
+    /// The same of the roles.
+    pub roles_in_grace: Vec<RoleCounters>,
     /// Each session's share, by `tid`; sessions of stuck workers are missing.
     pub sessions: Vec<SessionTotals>,
     /// Start of the measurement.
@@ -70,6 +72,12 @@ impl RunOutcome {
         all.without(&late.copied().unwrap_or_default())
     }
 
+    /// The events of a role that ended within the measurement.
+    pub fn role_events_in_window(&self, role: usize) -> u64 {
+        let of = |roles: &[RoleCounters]| roles.get(role).map_or(0, |role| role.events);
+        of(&self.totals.roles) - of(&self.roles_in_grace)
+    }
+
     /// Events that ended after the deadline, within the grace. Contained in `totals`.
     pub fn events_in_grace(&self) -> u64 {
         self.in_grace.events
@@ -89,6 +97,8 @@ pub struct SessionTotals {
     pub min_ns: Nanos,
     /// Its longest event.
     pub max_ns: Nanos,
+    /// When it ended its run by itself; `None` where the run's end ended it.
+    pub finished: Option<Nanos>,
 }
 
 /// What driving its sessions cost a worker.

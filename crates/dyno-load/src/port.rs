@@ -10,7 +10,7 @@ use crate::poller;
 use crate::quota::Permission;
 use crate::recorder::Class;
 use crate::session::{OperationKind, Stage, Wait};
-use crate::state::{Claim, State, as_connection, now, settle, update_interest};
+use crate::state::{State, as_connection, now, settle, update_interest};
 use crate::stop::stoppable;
 
 /// After so many events without waiting a session gives way, if the worker has others.
@@ -158,14 +158,17 @@ impl Port for State {
         {
             return Next::Wait;
         }
-        if self.arrivals.is_some() {
+        let record = &mut self.sessions[session];
+        if record.pacer.is_some() {
             return self.next_arrival(session, at);
         }
         if !calendar.measures(at) {
-            self.sessions[session].class = Class::Warmup;
+            record.class = Class::Warmup;
             return Next::Go;
         }
-        if let Some(quota) = &self.quota {
+        if let Some(quota) = &self.quota
+            && !record.background
+        {
             match quota.take(&mut self.lease) {
                 Permission::Granted => {}
                 Permission::Later => return self.pause(session, at + QUOTA_RETRY_NS),
@@ -205,7 +208,7 @@ impl Port for State {
             stamp => stamp,
         };
         let record = &mut self.sessions[session];
-        self.in_events += u32::from(!record.in_event);
+        self.in_events += u32::from(!record.in_event && !record.background);
         record.in_event = true;
         record.started = started;
     }
@@ -234,12 +237,17 @@ impl Port for State {
                 record.busy_ns += service_ns;
                 record.min_ns = record.min_ns.min(service_ns);
                 record.max_ns = record.max_ns.max(service_ns);
-                let open = self.arrivals.is_some();
+                if record.background {
+                    return self.recorder.background_event(record.role);
+                }
+                let open = record.pacer.as_ref().is_some_and(|pacer| pacer.own);
                 let response_ns = open.then(|| at - record.scheduled);
-                self.recorder.event(at, service_ns, response_ns);
+                (self.recorder).event(record.role, at, service_ns, response_ns);
             }
             Class::Warmup => {
-                self.recorder.counters(Class::Warmup).events += 1;
+                if !record.background {
+                    self.recorder.counters(Class::Warmup).events += 1;
+                }
                 if self.calendar.as_ref().is_some_and(|c| c.measures(at)) {
                     record.class = Class::Measured;
                 }
@@ -298,66 +306,14 @@ impl Port for State {
     }
 }
 
-impl State {
-    /// The session's next arrival in an open loop. Idle sessions claim arrivals in order and wait
-    /// for them: that is a single queue with as many servers as sessions, without a dispatcher.
-    #[inline]
-    fn next_arrival(&mut self, session: SessionId, at: Nanos) -> Next {
-        if !self.sessions[session].claimed {
-            let scheduled = match self.claim() {
-                Claim::Arrival(scheduled) => scheduled,
-                Claim::Deadline(deadline) => return self.pause(session, deadline),
-                Claim::Nothing => return Next::Stop,
-            };
-            let record = &mut self.sessions[session];
-            record.claimed = true;
-            record.waited = false;
-            record.scheduled = scheduled;
-        }
-        let scheduled = self.sessions[session].scheduled;
-        if scheduled > at {
-            self.sessions[session].waited = true;
-            return self.pause(session, scheduled);
-        }
-        let measured = self
-            .calendar
-            .as_ref()
-            .is_some_and(|c| c.measures_arrival(scheduled, at));
-        let record = &mut self.sessions[session];
-        record.claimed = false;
-        self.begun += 1;
-        record.class = if measured {
-            if record.waited {
-                self.recorder.lag(at - scheduled);
-            }
-            Class::Measured
-        } else {
-            Class::Warmup
-        };
-        Next::Go
-    }
-
-    /// The session's next event may begin at `due`.
-    fn pause(&mut self, session: SessionId, due: Nanos) -> Next {
-        self.set_timer(session, due, Wait::Event);
-        Next::Wait
-    }
-
-    fn set_timer(&mut self, session: SessionId, due: Nanos, wait: Wait) {
-        let record = &mut self.sessions[session];
-        record.wait = wait;
-        record.due = due;
-        self.timers.arm(due, session);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
+    use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
     use std::sync::mpsc::channel;
-    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     use dyno_core::plan::{Arrivals, Drive, OpenLoop};
     use dyno_core::rand::Stream;
@@ -367,6 +323,7 @@ mod tests {
     use crate::calendar::Schedule;
     use crate::message::{Mailbox, Start};
     use crate::recorder::{Recorder, Shape};
+    use crate::roles::Cast;
     use crate::state::Parts;
     use crate::stop::StopSignal;
 
@@ -384,16 +341,17 @@ mod tests {
             end: None,
             limit: Some(5_000),
         };
-        Generator::new(open, 7, span)
+        Generator::new(open, (7, 0), span)
     }
 
     /// A worker's state in a run that stands still at its beginning: time is what callers say.
-    fn state() -> State {
+    fn state(limit: Option<Duration>) -> State {
         let (sender, _) = channel();
         let (_, returned) = channel();
         let nothing = Shape {
             endpoints: 0,
             operations: 0,
+            roles: 1,
         };
         let mut state = State::new(Parts {
             tids: (0..SESSIONS as u32).collect(),
@@ -404,9 +362,14 @@ mod tests {
             recorder: Recorder::new(0, nothing, sender, returned),
         })
         .unwrap();
+        let drive = Drive {
+            latency_limit: limit,
+            ..Drive::default()
+        };
+        let schedule = Schedule::unbounded(&drive, BEGIN);
         let start = Start {
-            schedule: Schedule::unbounded(&Drive::default(), BEGIN),
-            arrivals: Some(Arc::new(Mutex::new(generator()))),
+            schedule,
+            cast: Arc::new(Cast::new(&drive, &schedule, Some(generator()))),
             quota: None,
         };
         state.begin(start, BEGIN);
@@ -421,7 +384,7 @@ mod tests {
 
     #[test]
     fn sessions_serve_arrivals_first_come_first_served() {
-        let mut state = state();
+        let mut state = state(None);
         let mut service = service_times();
         let mut turns: BinaryHeap<_> = (0..SESSIONS).map(|s| Reverse((BEGIN, s))).collect();
         let mut begun = Vec::new();
@@ -455,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_session_that_comes_late_to_its_arrival_records_the_lag_and_no_drift() {
-        let mut state = state();
+        let mut state = state(None);
         let mut arrivals = generator();
         let first = arrivals.claim().unwrap();
         assert_eq!(state.next_arrival(0, BEGIN), Next::Wait);

@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use dyno_core::clock::Nanos;
 use dyno_core::db::DbError;
-use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies, OperationInterval};
+use dyno_core::interval::{
+    Counters, ErrorCount, Interval, Latencies, OperationInterval, RoleCounters,
+};
 use dyno_core::session::{OperationEnd, OperationId};
 
 use crate::calendar::Closed;
@@ -50,6 +52,8 @@ pub(crate) struct Shape {
     pub(crate) endpoints: usize,
     /// Operations of the script.
     pub(crate) operations: usize,
+    /// Roles of its sessions.
+    pub(crate) roles: usize,
 }
 
 impl Handover {
@@ -58,6 +62,7 @@ impl Handover {
         let interval = Interval {
             endpoints: vec![0; shape.endpoints],
             operations: operations.take(shape.operations).collect(),
+            roles: vec![RoleCounters::default(); shape.roles],
             ..Interval::default()
         };
         Box::new(Self {
@@ -75,6 +80,7 @@ impl Handover {
         self.interval.counters = Counters::default();
         self.interval.errors.clear();
         self.interval.endpoints.fill(0);
+        self.interval.roles.fill(RoleCounters::default());
         for operation in &mut self.interval.operations {
             operation.counters = Default::default();
             clear_latencies(&mut operation.latencies);
@@ -163,9 +169,27 @@ impl Recorder {
         }
     }
 
+    /// The sums of a role.
+    #[inline]
+    pub(crate) fn role(&mut self, role: u16) -> &mut RoleCounters {
+        &mut self.current.interval.roles[usize::from(role)]
+    }
+
+    /// A measured event of a background role ended.
+    pub(crate) fn background_event(&mut self, role: u16) {
+        self.role(role).events += 1;
+    }
+
     /// A measured event ended at `now`.
     #[inline]
-    pub(crate) fn event(&mut self, now: Nanos, service_ns: Nanos, response_ns: Option<Nanos>) {
+    pub(crate) fn event(
+        &mut self,
+        role: u16,
+        now: Nanos,
+        service_ns: Nanos,
+        response_ns: Option<Nanos>,
+    ) {
+        self.role(role).events += 1;
         let interval = &mut self.current.interval;
         interval.counters.events += 1;
         interval.latencies.record_service(service_ns);
@@ -264,6 +288,7 @@ impl Recorder {
         let nothing = Shape {
             endpoints: 0,
             operations: 0,
+            roles: self.shape.roles,
         };
         let next = Handover::new(self.worker, nothing);
         let mut done = std::mem::replace(&mut self.current, next);
@@ -314,6 +339,7 @@ mod tests {
     const SHAPE: Shape = Shape {
         endpoints: 1,
         operations: 2,
+        roles: 1,
     };
 
     fn closed(index: u64) -> Closed {
@@ -337,7 +363,7 @@ mod tests {
             })
         };
         for index in 0..20 {
-            recorder.event(index * 10 + 5, 1, None);
+            recorder.event(0, index * 10 + 5, 1, None);
             recorder.statement(Class::Measured, 0);
             recorder.close(closed(index), Standing::default());
         }

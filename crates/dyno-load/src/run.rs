@@ -18,6 +18,7 @@ use crate::merger::Merger;
 use crate::message::{Control, Message, Start, WorkerEnd};
 use crate::outcome::{LoadError, RunOutcome, WorkerReport};
 use crate::quota::Quota;
+use crate::roles::Cast;
 use crate::state::now;
 use crate::stop::{StopLevel, StopSignal};
 
@@ -97,6 +98,22 @@ fn validate(config: &RunConfig) -> Result<(), LoadError> {
     if !matches!(config.entry, Entry::Run | Entry::Command(_)) {
         return refuse("a run's sessions can run the workload or a command, nothing else");
     }
+    let cast: u64 = drive
+        .roles
+        .iter()
+        .map(|role| u64::from(role.sessions))
+        .sum();
+    if !drive.roles.is_empty() && cast != u64::from(drive.sessions) {
+        return refuse("the roles' sessions are not as many as the run's");
+    }
+    if !drive.roles.is_empty() && drive.roles.iter().all(|role| role.background) {
+        return refuse("a run needs a role in the foreground: what would its events be?");
+    }
+    let rates = drive.roles.iter().filter_map(|role| role.pace);
+    let rates = rates.map(|pace| pace.arrivals.per_second);
+    if rates.into_iter().any(|rate| !(rate > 0.0 && rate <= 1e9)) {
+        return refuse("a role's rate must be above 0 and at most 1,000,000,000 per second");
+    }
     match drive.open_loop {
         Some(open) if !(open.per_second > 0.0 && open.per_second <= 1e9) => {
             refuse("the rate must be above 0 and at most 1,000,000,000 events per second")
@@ -113,6 +130,8 @@ struct Coordinator<O> {
     schedule: Schedule,
     ends: Vec<Option<Box<WorkerEnd>>>,
     at_work: usize,
+    /// Workers of which no session is at work but those in the background.
+    background_only: usize,
     failures: Vec<(Option<u32>, String)>,
     /// When the user or a failure ended the run.
     ended_early: Option<Nanos>,
@@ -136,11 +155,14 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let quota = quota.filter(|_| arrivals.is_none());
         let quota = quota.map(|events| Arc::new(Quota::new(events, crew.size())));
         let merger = Merger::new(schedule, crew.size(), arrivals.clone());
-        let shared = arrivals.map(|generator| Arc::new(std::sync::Mutex::new(generator)));
+        let cast = Arc::new(match config.entry {
+            Entry::Run => Cast::new(drive, &schedule, arrivals),
+            _ => Cast::default(),
+        });
         for worker in 0..crew.size() {
             let start = Start {
                 schedule,
-                arrivals: shared.clone(),
+                cast: Arc::clone(&cast),
                 quota: quota.clone(),
             };
             crew.post(worker, Control::Start(Box::new(start)));
@@ -153,6 +175,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         Self {
             ends: (0..crew.size()).map(|_| None).collect(),
             at_work: crew.size(),
+            background_only: 0,
             crew,
             observer,
             merger,
@@ -222,6 +245,13 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                 self.at_work -= 1;
                 self.merger.retire(worker);
             }
+            Message::BackgroundOnly => {
+                self.background_only += 1;
+                if self.background_only == self.crew.size() {
+                    self.crew.post_all(|| Control::End);
+                    self.end_early(self.schedule.grace_ns);
+                }
+            }
             Message::Stopped => self.stopped(),
             Message::Ready | Message::Waits(_) => {}
         }
@@ -269,6 +299,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             totals,
             in_grace: in_grace.counters,
             operations_in_grace: in_grace.operations,
+            roles_in_grace: in_grace.roles,
             sessions: Vec::new(),
             measured_start,
             measured_end,
@@ -324,7 +355,7 @@ fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
         limit: drive.events,
     };
     let open = drive.open_loop?;
-    Some(Generator::new(open, drive.seed, span))
+    Some(Generator::new(open, (drive.seed, 0), span))
 }
 
 fn report(end: Option<&WorkerEnd>) -> WorkerReport {

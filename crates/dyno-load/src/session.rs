@@ -1,12 +1,14 @@
 //! A session's record: compact, because a worker keeps ten thousand of them.
 
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use dyno_core::clock::Nanos;
 use dyno_core::db::Connection;
 use dyno_core::session::{ConnId, Counter, OperationId};
 
 use crate::recorder::Class;
+use crate::roles::Pacer;
 
 /// A session as its worker sees it. The first cache lines are what an operation touches.
 #[repr(align(64))]
@@ -28,6 +30,14 @@ pub(crate) struct Session {
     /// It was free and waiting when its arrival was due.
     pub(crate) waited: bool,
     pub(crate) in_event: bool,
+    /// Its role's number.
+    pub(crate) role: u16,
+    /// Its events are not the run's.
+    pub(crate) background: bool,
+    /// When its events are due, in an open loop.
+    pub(crate) pacer: Option<Arc<Pacer>>,
+    /// When it ended its run by itself; 0 before.
+    pub(crate) finished: Nanos,
     /// The named piece of work under way.
     pub(crate) work: Option<Work>,
     /// Its own totals since it began, in sysbench's order.
@@ -98,6 +108,10 @@ impl Session {
             claimed: false,
             waited: false,
             in_event: false,
+            role: 0,
+            background: false,
+            pacer: None,
+            finished: 0,
             work: None,
             counters: [0; Counter::COUNT],
             events: 0,

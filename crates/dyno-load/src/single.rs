@@ -38,6 +38,7 @@ impl<P: Program> Single<P> {
         let shape = Shape {
             endpoints: connector.as_ref().map_or(0, |c| c.endpoints().len()),
             operations: 0,
+            roles: 1,
         };
         let parts = Parts {
             tids: vec![0],

@@ -3,15 +3,14 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::db::{Connection, Connector, DbError, ErrorClass, OutcomeKind, Scratch, Submitted};
 use dyno_core::session::{ConnId, Counter, SessionId};
 
-use crate::arrivals::Generator;
 use crate::calendar::{Calendar, Mark};
 use crate::message::{Control, Mailbox, Start};
 use crate::poller::Poller;
@@ -32,17 +31,6 @@ pub(crate) struct Parts {
     pub(crate) recorder: Recorder,
 }
 
-/// What there is to wait for in an open loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Claim {
-    /// The arrival of this instant.
-    Arrival(Nanos),
-    /// Nothing more is due, but the run goes on until its deadline.
-    Deadline(Nanos),
-    /// Nothing any more.
-    Nothing,
-}
-
 /// A worker's state.
 pub(crate) struct State {
     pub(crate) sessions: Vec<Session>,
@@ -57,7 +45,10 @@ pub(crate) struct State {
     sequence: Arc<AtomicU64>,
     pub(crate) stop: Arc<StopSignal>,
     pub(crate) calendar: Option<Calendar>,
-    pub(crate) arrivals: Option<Arc<Mutex<Generator>>>,
+    /// The run itself is an open loop.
+    pub(crate) open: bool,
+    /// There are sessions in the background: the run ends with the others.
+    pub(crate) has_background: bool,
     pub(crate) quota: Option<Arc<Quota>>,
     pub(crate) lease: u64,
     /// When the calendar wants to be asked.
@@ -81,6 +72,8 @@ pub(crate) struct State {
     /// Sessions that are not over, that run, that are in an event, that connect.
     pub(crate) live: u32,
     pub(crate) running: u32,
+    /// Of those that run: how many are not in the background.
+    pub(crate) foreground: u32,
     pub(crate) in_events: u32,
     pub(crate) connecting: u32,
     pub(crate) begun: u64,
@@ -115,7 +108,9 @@ impl State {
             sequence: parts.sequence,
             stop: parts.stop,
             calendar: None,
-            arrivals: None,
+            open: false,
+            has_background: false,
+            foreground: 0,
             quota: None,
             lease: 0,
             next_mark: Nanos::MAX,
@@ -147,13 +142,20 @@ impl State {
         self.ramp_end = start.schedule.begin + start.schedule.ramp_up_ns;
         self.next_mark = calendar.next();
         self.calendar = Some(calendar);
-        self.arrivals = start.arrivals;
-        if self.arrivals.is_some() {
+        self.open = start.cast.is_open();
+        self.has_background = start.cast.has_background();
+        if self.open {
             self.recorder.keep_lags();
         }
         self.quota = start.quota;
         for session in &mut self.sessions {
+            let seat = start.cast.seat(session.tid);
+            session.role = seat.role;
+            session.background = seat.background;
+            session.pacer = seat.pacer;
             session.class = Class::Warmup;
+            let runs = session.stage != Stage::Ended;
+            self.foreground += u32::from(runs && !seat.background);
         }
         self.tick(now);
     }
@@ -259,21 +261,6 @@ impl State {
             Some(calendar) if self.stopping && self.running > 0 => calendar.grace_end(),
             Some(calendar) if self.stopping => calendar.done_end(),
             _ => Nanos::MAX,
-        }
-    }
-
-    /// Takes the next arrival of an open loop.
-    pub(crate) fn claim(&self) -> Claim {
-        let Some(arrivals) = &self.arrivals else {
-            return Claim::Nothing;
-        };
-        // A generator is valid whatever a panicking thread did with it.
-        let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        let deadline = self.calendar.as_ref().and_then(|c| c.schedule().deadline);
-        match (arrivals.claim(), deadline) {
-            (Some(scheduled), _) => Claim::Arrival(scheduled),
-            (None, Some(deadline)) if !arrivals.used_up() => Claim::Deadline(deadline),
-            (None, _) => Claim::Nothing,
         }
     }
 
@@ -385,7 +372,7 @@ impl State {
         let was = record.in_event;
         record.work = None;
         record.in_event = false;
-        self.in_events -= u32::from(was);
+        self.in_events -= u32::from(was && !record.background);
         was
     }
 }

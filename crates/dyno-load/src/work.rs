@@ -38,8 +38,8 @@ impl State {
         // What ends when the grace is over, perhaps because its connection was taken away, is the
         // event's to tell.
         let gone = self.over || (self.stopping && at >= self.limit());
-        let open = self.arrivals.is_some();
         let record = &mut self.sessions[session];
+        let open = record.pacer.is_some();
         let Some(work) = record.work.take() else {
             return;
         };

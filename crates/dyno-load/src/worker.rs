@@ -38,6 +38,8 @@ pub(crate) struct Worker<P> {
     woke: Nanos,
     /// All sessions ended by themselves.
     drained: bool,
+    /// It was told that only those in the background are left.
+    background_only: bool,
 }
 
 impl<P: Program> Worker<P> {
@@ -57,6 +59,7 @@ impl<P: Program> Worker<P> {
             ready: 0,
             woke: now(),
             drained: false,
+            background_only: false,
         })
     }
 
@@ -144,6 +147,10 @@ impl<P: Program> Worker<P> {
 
     /// Gives up those who had their time.
     fn check_limits(&mut self) {
+        if self.state.has_background && self.state.foreground == 0 && !self.background_only {
+            self.background_only = true;
+            self.tell(Message::BackgroundOnly);
+        }
         let state = &mut self.state;
         if state.running == 0 && !state.stopping {
             self.drained = true;
@@ -223,7 +230,7 @@ impl<P: Program> Worker<P> {
         let mut count = 0;
         if !state.ready.is_empty() || state.mailbox.waker.is_pending() {
             count = state.poller.wait(0, 0)?;
-        } else if state.arrivals.is_some() && timer < mark {
+        } else if state.open && timer < mark {
             let asleep = timer.saturating_sub(SPIN_NS);
             if asleep > at {
                 count = state.poller.wait(at, asleep)?;
@@ -313,7 +320,11 @@ impl<P: Program> Worker<P> {
             }
             Stage::Run if self.entry == Entry::Run => {
                 self.state.running -= 1;
-                self.state.sessions[session].class = Class::Outside;
+                let stopping = self.state.stopping;
+                let record = &mut self.state.sessions[session];
+                self.state.foreground -= u32::from(!record.background);
+                record.finished = if stopping { 0 } else { now() };
+                record.class = Class::Outside;
                 self.enter(session, &Entry::Done, Stage::Done);
                 if self.state.sessions[session].stage == Stage::Done {
                     self.state.ready.push_back(session as u32);
@@ -344,6 +355,7 @@ impl<P: Program> Worker<P> {
         record.stage = Stage::Ended;
         record.class = Class::Outside;
         self.state.running -= u32::from(ran);
+        self.state.foreground -= u32::from(ran && !record.background);
         self.state.live -= 1;
         self.state.close_connections(session, politely);
     }
@@ -394,6 +406,7 @@ impl<P: Program> Worker<P> {
                         0
                     },
                     max_ns: session.max_ns,
+                    finished: (session.finished > 0).then_some(session.finished),
                 })
                 .collect(),
             warmup: self.state.recorder.warmup(),

@@ -51,6 +51,8 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         client: None,
         limits: Vec::new(),
         operations: Vec::new(),
+        roles: Vec::new(),
+        latency_limit: None,
         ledger: Vec::new(),
         warnings: vec![
             "What is only known at a run's end is missing: the client's cost, errors by code, the \

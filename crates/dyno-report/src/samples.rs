@@ -1,11 +1,14 @@
 //! Summaries of runs that might have been, for tests. The figures come from records, not from the
 //! air, so that they agree with each other.
 
+mod worked;
+pub(crate) use worked::worked;
+
 use std::time::Duration;
 
 use dyno_core::finding::{Finding, Number, Outcome, Verdict};
 use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies, OperationCounters};
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandKind, RandPlan};
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, Pace, RandKind, RandPlan, Role};
 use dyno_core::rand::Stream;
 use dyno_core::record::{Cost, NotObserved};
 use dyno_core::summary::*;
@@ -364,47 +367,6 @@ fn sessions(sessions: u64, events: u64, seconds: u64) -> Vec<SessionTotal> {
         .collect()
 }
 
-/// Operations in all their states, and a ledger that agrees.
-pub(crate) fn worked() -> RunSummary {
-    let mut run = good();
-    let latency = run.service.clone();
-    let work = |name: &str, totals: OperationCounters| OperationSummary {
-        name: name.into(),
-        totals,
-        done_per_s: totals.done as f64 / 30.0,
-        service: latency.clone(),
-        response: None,
-        first_tries: None,
-    };
-    let retried = OperationCounters {
-        done: 20_000,
-        rolled_back: 202,
-        given_up: 1,
-        unknown: 3,
-        retries: 77,
-        retried: 70,
-    };
-    let simple = OperationCounters {
-        done: 4_000,
-        ..OperationCounters::default()
-    };
-    run.operations = vec![
-        work("new_order", retried),
-        work("a_name_too_long_for_a_label", simple),
-        work("never_begun", OperationCounters::default()),
-    ];
-    run.operations[0].first_tries = Some(latency.clone());
-    run.operations[1].response = Some(latency.clone());
-    run.ledger = vec![LedgerEntry {
-        sum: "money".into(),
-        database: "accounts".into(),
-        expected_low: 5,
-        expected_high: 5,
-        found: Some(5),
-    }];
-    run
-}
-
 fn summed(
     drive: Drive,
     seconds: u64,
@@ -458,7 +420,9 @@ fn summed(
         }),
         limits: vec![],
         operations: vec![],
-        ledger: vec![],
+        roles: Vec::new(),
+        latency_limit: None,
+        ledger: Vec::new(),
         warnings: vec![],
         verdict: None,
         findings: Vec::new(),

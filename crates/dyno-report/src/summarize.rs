@@ -126,7 +126,8 @@ pub fn operation(
         totals: sums.counters,
         done_per_s,
         service: service(&sums.latencies, percents),
-        response: open.then(|| response(&sums.latencies, percents)),
+        response: (open || !sums.latencies.response.is_empty())
+            .then(|| response(&sums.latencies, percents)),
         first_tries: retried.then(|| service(&sums.first_tries, percents)),
     }
 }

@@ -1,6 +1,7 @@
 //! What a host needs to know.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::plan::{OptionValue, RandPlan};
@@ -48,6 +49,10 @@ pub struct HostConfig {
     pub progress: Arc<LoadProgress>,
     /// What the script declares by name; `None` while that is being found out.
     pub declared: Option<Declared>,
+    /// Sessions play the roles that the script's `roles()` tells.
+    pub plays_roles: bool,
+    /// The numbers that all sessions of the run share.
+    pub shared: Arc<SharedNumbers>,
     /// Where the sessions' sums come together.
     pub ledger: Arc<Ledger>,
     /// The counter behind `sysbench.rand.unique`, shared by the whole run.
@@ -65,6 +70,22 @@ pub struct Declared {
     pub operations: Vec<String>,
     /// The sums of its ledger.
     pub sums: Vec<String>,
+}
+
+/// Numbers that all sessions of a run share, by name.
+#[derive(Debug, Default)]
+pub struct SharedNumbers {
+    by_name: Mutex<HashMap<String, Arc<[AtomicI64]>>>,
+}
+
+impl SharedNumbers {
+    /// The numbers of this name, which are made, `count` of them, if there are none.
+    pub(crate) fn named(&self, name: &str, count: usize) -> Arc<[AtomicI64]> {
+        let mut all = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || (0..count).map(|_| AtomicI64::new(0)).collect();
+        let numbers = all.entry(name.to_owned()).or_insert_with(made);
+        Arc::clone(numbers)
+    }
 }
 
 /// Where the sessions of a parallel command wait for each other.

@@ -23,7 +23,7 @@ pub struct Description {
 }
 
 /// The functions that make a difference.
-const FUNCTIONS: [&str; 14] = [
+const FUNCTIONS: [&str; 15] = [
     "init",
     "done",
     "event",
@@ -38,6 +38,7 @@ const FUNCTIONS: [&str; 14] = [
     "cleanup",
     "help",
     "ledger",
+    "roles",
 ];
 
 impl Host {

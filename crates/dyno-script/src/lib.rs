@@ -16,10 +16,11 @@ mod no_port;
 mod options;
 mod prelude;
 mod report;
+mod roles;
 mod rows;
 mod source;
 
-pub use config::{Barrier, Declared, HostConfig, LoadProgress};
+pub use config::{Barrier, Declared, HostConfig, LoadProgress, SharedNumbers};
 pub use describe::Description;
 pub use host::Host;
 pub use ledger::{Ledger, Sum};

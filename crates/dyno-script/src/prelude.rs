@@ -11,7 +11,7 @@ use crate::config::HostConfig;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 11] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),
     ("=sysbench.lua", include_str!("prelude/sysbench.lua")),
@@ -22,6 +22,7 @@ const PARTS: [(&str, &str); 10] = [
     ("=loader.lua", include_str!("prelude/loader.lua")),
     ("=dialect.lua", include_str!("prelude/dialect.lua")),
     ("=session.lua", include_str!("prelude/session.lua")),
+    ("=role.lua", include_str!("prelude/role.lua")),
 ];
 
 /// LuaJIT's own limits are for small programs: many statements and sessions make many traces.
@@ -107,6 +108,7 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
         ignored.set(code.as_str(), true)?;
     }
     api.set("ignored_errors", ignored)?;
+    api.set("plays_roles", config.plays_roles)?;
     if let Some(known) = &config.declared {
         let names = |names: &[String]| lua.create_sequence_from(names.iter().map(String::as_str));
         api.set("known_operations", names(&known.operations)?)?;

@@ -1,6 +1,7 @@
 //! Checks 1 to 10: whether the load generator itself bent the figures.
 
 mod open_loop;
+mod roles;
 mod samples;
 mod workers;
 
@@ -25,6 +26,7 @@ pub(crate) const CHECKS: &[Check] = &[
     workers::CLIENT_CPU,
     open_loop::SCHEDULE_LAG,
     open_loop::OFFERED_RATE,
+    roles::ROLE_RATES,
     open_loop::ARRIVALS,
     Check {
         number: 6,

@@ -360,6 +360,15 @@ fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHe
     }
 }
 
+fn rates(totals: &Counters, measured_s: f64) -> Rates {
+    let rate = |count: u64| count as f64 / measured_s.max(1.0);
+    Rates {
+        events_per_s: rate(totals.events),
+        queries_per_s: rate(totals.queries()),
+        ..Rates::default()
+    }
+}
+
 fn summary(
     drive: &Drive,
     total: &Span,
@@ -368,7 +377,6 @@ fn summary(
     workload: &WorkloadSummary,
     target: &TargetSummary,
 ) -> RunSummary {
-    let rate = |count: u64| count as f64 / measured_s.max(1.0);
     let events = totals.events as f64 / f64::from(SESSIONS);
     let latency = latency(total);
     RunSummary {
@@ -383,12 +391,7 @@ fn summary(
         measured_s,
         elapsed_s: measured_s,
         totals,
-        rates: Rates {
-            events_per_s: rate(totals.events),
-            queries_per_s: rate(totals.queries()),
-            errors_per_s: 0.0,
-            reconnects_per_s: 0.0,
-        },
+        rates: rates(&totals, measured_s),
         service: latency,
         response: None,
         open_loop: None,
@@ -418,6 +421,8 @@ fn summary(
         }),
         limits: Vec::new(),
         operations: Vec::new(),
+        roles: Vec::new(),
+        latency_limit: None,
         ledger: Vec::new(),
         warnings: Vec::new(),
         verdict: None,

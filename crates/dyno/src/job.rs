@@ -10,7 +10,9 @@ use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::session::Entry;
 use dyno_core::summary::RunEnd;
 use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
-use dyno_script::{Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Source};
+use dyno_script::{
+    Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, SharedNumbers, Source,
+};
 
 use crate::workloads;
 
@@ -35,6 +37,8 @@ pub struct Job {
     pub target: Option<Target>,
     /// How the run is driven.
     pub drive: Drive,
+    /// The workers that the user asked for.
+    pub workers: Option<u32>,
     /// The distributions.
     pub rand: RandPlan,
     /// The percentile that report functions get.
@@ -63,6 +67,7 @@ struct Shared {
     unique: Arc<AtomicU64>,
     driver_used: Arc<AtomicBool>,
     ledger: Arc<Ledger>,
+    numbers: Arc<SharedNumbers>,
 }
 
 impl Shared {
@@ -73,6 +78,7 @@ impl Shared {
             unique: Arc::default(),
             driver_used: Arc::default(),
             ledger: Arc::default(),
+            numbers: Arc::default(),
         }
     }
 }
@@ -107,9 +113,8 @@ impl Loaded {
 
     /// With another number of sessions, driven by at most as many workers as there are cores.
     pub fn with_sessions(mut self, sessions: u32) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         self.job.drive.sessions = sessions;
-        self.job.drive.workers = cores.min(sessions);
+        self.job.drive.workers = self.job.workers.unwrap_or_else(cores).min(sessions);
         // The main state, made before, needs no barrier.
         self.shared.barrier = Arc::new(Barrier::new(sessions));
         self
@@ -127,12 +132,22 @@ impl Loaded {
         let Self {
             mut job,
             description,
-            main,
-            shared,
+            mut main,
+            mut shared,
         } = self;
         job.options = options;
         main.set_options(&job.options)
             .map_err(|message| anyhow!(message))?;
+        let tells_roles = description.functions.iter().any(|own| own == "roles");
+        if tells_roles && job.command.as_deref() == Some("run") {
+            job.drive.roles = main.roles().map_err(|message| anyhow!(message))?;
+        }
+        if !job.drive.roles.is_empty() {
+            let sessions: u32 = job.drive.roles.iter().map(|role| role.sessions).sum();
+            job.drive.sessions = sessions;
+            job.drive.workers = job.workers.unwrap_or_else(cores).min(sessions);
+            shared.barrier = Arc::new(Barrier::new(sessions));
+        }
         let connector = match &job.target {
             Some(target) => Some(dyno_drivers::connector(target)?),
             None => None,
@@ -318,6 +333,11 @@ impl Ready {
     }
 }
 
+/// The host's cores.
+pub fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, usize::from) as u32
+}
+
 /// Sets the main state's streams apart from those of sessions.
 const MAIN_STREAM: u64 = 1 << 32;
 
@@ -344,6 +364,8 @@ fn config(job: &Job, stream_base: u64, shared: &Shared, declared: Option<&Declar
         unique: Arc::clone(&shared.unique),
         driver_used: Arc::clone(&shared.driver_used),
         declared: declared.cloned(),
+        plays_roles: !job.drive.roles.is_empty(),
+        shared: Arc::clone(&shared.numbers),
         ledger: Arc::clone(&shared.ledger),
         log: job.log,
     }

@@ -117,14 +117,16 @@ pub fn percentiles(text: &str) -> Result<Vec<f64>> {
     Ok(percentiles)
 }
 
-/// Workers: a number, or one per session.
-pub fn workers(parsed: &Parsed, sessions: u32) -> Result<u32> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+/// The worker threads asked for; as many as can be for `sessions`.
+///
+/// # Errors
+/// Neither a number above 0 nor `sessions`.
+pub fn workers(parsed: &Parsed) -> Result<Option<u32>> {
     match parsed.value("workers") {
-        None => Ok(cores.min(sessions)),
-        Some("sessions") => Ok(sessions),
+        None => Ok(None),
+        Some("sessions") => Ok(Some(u32::MAX)),
         Some(text) => match text.parse::<u32>() {
-            Ok(workers) if workers > 0 => Ok(workers.min(sessions)),
+            Ok(workers) if workers > 0 => Ok(Some(workers)),
             _ => Err(usage(format!(
                 "--workers: '{text}' is neither a number above 0 nor 'sessions'"
             ))),

@@ -7,10 +7,10 @@ use std::time::Duration;
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::ServerInfo;
-use dyno_core::plan::{Drive, OptionValue};
+use dyno_core::plan::{Drive, OptionValue, Role};
 use dyno_core::summary::{
-    ClientCost, EndpointSummary, IntervalSummary, OpenLoopSummary, OperationSummary, RunSummary,
-    SCHEMA_VERSION, TargetSummary, WorkloadSummary,
+    ClientCost, EndpointSummary, IntervalSummary, LatencyLimit, OpenLoopSummary, OperationSummary,
+    RoleSummary, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 use dyno_load::RunOutcome;
 use dyno_report::summarize::{self, SessionTotal};
@@ -165,12 +165,14 @@ pub fn summarise(
         events_in_grace: outcome.events_in_grace(),
         events_unfinished: outcome.unfinished,
         errors: outcome.totals.errors.clone(),
-        fairness: Some(summarize::fairness(&sessions(outcome))),
+        fairness: Some(summarize::fairness(&sessions(outcome, &ready.job.drive))),
         endpoints: endpoints(ready, outcome),
         client: Some(client),
         limits: Vec::new(),
         warnings: Vec::new(),
         operations: operations(ready, outcome, measured_s, &asked.percentiles),
+        roles: roles(&ready.job.drive, outcome, measured_s),
+        latency_limit: latency_limit(&ready.job.drive, outcome),
         ledger: Vec::new(),
         verdict: None,
         findings: Vec::new(),
@@ -203,12 +205,76 @@ fn operations(
         .collect()
 }
 
-fn sessions(outcome: &RunOutcome) -> Vec<SessionTotal> {
+fn roles(drive: &Drive, outcome: &RunOutcome, measured_s: f64) -> Vec<RoleSummary> {
+    let mut first = 0;
+    let summary = |(number, role): (usize, &Role)| {
+        let tids = first..first + role.sessions;
+        first = tids.end;
+        let own = || (outcome.sessions.iter()).filter(|session| tids.contains(&session.tid));
+        let finished = || own().map(|session| session.finished);
+        let all = finished().all(|finished| finished.is_some());
+        let since = |at: Nanos| at.saturating_sub(outcome.measured_start) as f64 / 1e9;
+        let sums = outcome.totals.roles.get(number).copied();
+        let sums = sums.unwrap_or_default();
+        RoleSummary {
+            name: role.name.clone(),
+            sessions: role.sessions,
+            background: role.background,
+            asked_per_s: role.asked_per_s(),
+            events: sums.events,
+            events_per_s: outcome.role_events_in_window(number) as f64
+                / measured_s.max(f64::MIN_POSITIVE),
+            skipped: sums.skipped,
+            events_min: own().map(|session| session.events).min().unwrap_or(0),
+            events_max: own().map(|session| session.events).max().unwrap_or(0),
+            finished_first_s: finished().flatten().min().filter(|_| all).map(since),
+            finished_last_s: finished().flatten().max().filter(|_| all).map(since),
+        }
+    };
+    drive.roles.iter().enumerate().map(summary).collect()
+}
+
+fn latency_limit(drive: &Drive, outcome: &RunOutcome) -> Option<LatencyLimit> {
+    let limit = drive.latency_limit?;
+    let latencies = &outcome.totals.latencies;
+    let histogram = match drive.open_loop {
+        Some(_) => &latencies.response,
+        None => &latencies.service,
+    };
+    let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    let within = histogram.count_between(0, limit_ns);
+    Some(LatencyLimit {
+        limit_ms: limit.as_secs_f64() * 1e3,
+        above: histogram.len().saturating_sub(within),
+        skipped: (outcome.totals.roles.iter().enumerate())
+            .filter(|(number, _)| drive.roles.get(*number).is_none_or(|role| !role.background))
+            .map(|(_, role)| role.skipped)
+            .sum(),
+    })
+}
+
+/// The sessions whose events are the run's.
+fn sessions(outcome: &RunOutcome, drive: &Drive) -> Vec<SessionTotal> {
     let total = |session: &dyno_load::SessionTotals| SessionTotal {
         events: session.events,
         busy_ns: session.busy_ns,
     };
-    outcome.sessions.iter().map(total).collect()
+    let mut first = 0;
+    let background: Vec<_> = (drive.roles.iter())
+        .map(|role| {
+            first += role.sessions;
+            (first, role.background)
+        })
+        .collect();
+    let counts = |tid: u32| {
+        let role = background.iter().find(|(end, _)| tid < *end);
+        role.is_none_or(|(_, background)| !background)
+    };
+    let sessions = outcome.sessions.iter();
+    sessions
+        .filter(|session| counts(session.tid))
+        .map(total)
+        .collect()
 }
 
 fn target(ready: &Ready, server: &ServerInfo) -> TargetSummary {

@@ -1,6 +1,6 @@
 //! The script's named pieces of work, and the ledger of what the server acknowledged.
 
-use dyno_core::summary::{LedgerEntry, OperationSummary};
+use dyno_core::summary::{LedgerEntry, OperationSummary, RoleSummary};
 
 use super::figures;
 use super::markup::Text;
@@ -13,13 +13,16 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let Some(summary) = &view.run.summary else {
         return;
     };
-    if summary.operations.is_empty() && summary.ledger.is_empty() {
+    if summary.operations.is_empty() && summary.ledger.is_empty() && summary.roles.is_empty() {
         return;
     }
     page.section(view, "operations", "Operations");
     put!(page, "<div class=\"panel\">");
     if !summary.operations.is_empty() {
         operations(page, &summary.operations);
+    }
+    if !summary.roles.is_empty() {
+        roles(page, &summary.roles);
     }
     if !summary.ledger.is_empty() {
         ledger(page, &summary.ledger);
@@ -87,6 +90,52 @@ fn row(page: &mut Page, operation: &OperationSummary) {
         put!(page, "<td class=\"n\">{}</td>", Text(&cell));
     }
     put!(page, "</tr>");
+}
+
+fn roles(page: &mut Page, roles: &[RoleSummary]) {
+    page.table(&[
+        "role",
+        "#sessions",
+        "#events /s",
+        "#asked /s",
+        "#achieved",
+        "#left out",
+        "#fewest of a session",
+        "#most",
+        "#first through",
+        "#last through",
+    ]);
+    for role in roles {
+        let maybe = |value: Option<f64>, unit| figures::maybe(value, unit);
+        let share = role.achieved_share().map(number::percent);
+        let name = match role.background {
+            true => format!("{} (background)", role.name),
+            false => role.name.clone(),
+        };
+        let cells = [
+            number::thousands(u64::from(role.sessions)),
+            figures::significant(role.events_per_s),
+            role.asked_per_s
+                .map_or_else(|| "–".to_owned(), figures::significant),
+            share.unwrap_or_else(|| "–".to_owned()),
+            number::thousands(role.skipped),
+            number::thousands(role.events_min),
+            number::thousands(role.events_max),
+            maybe(role.finished_first_s, "s"),
+            maybe(role.finished_last_s, "s"),
+        ];
+        put!(page, "<tr><th scope=\"row\">{}</th>", Text(&name));
+        for cell in cells {
+            put!(page, "<td class=\"n\">{}</td>", Text(&cell));
+        }
+        put!(page, "</tr>");
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Source: summary. Events of background roles \
+            are not among the run's. What could not be begun in time was left out. A role is \
+            through when all of its sessions have done their work.</p>"
+    );
 }
 
 fn ledger(page: &mut Page, entries: &[LedgerEntry]) {

@@ -8,6 +8,7 @@ mod look;
 mod operations;
 mod page;
 mod progress;
+mod roles;
 mod runs;
 mod sections;
 mod spark;
@@ -36,6 +37,8 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     sections::throughput(run, &mut page);
     page.blank();
     latency::section(run, &mut page);
+    page.blank();
+    roles::section(run, &mut page);
     page.blank();
     operations::section(run, &mut page);
     page.blank();

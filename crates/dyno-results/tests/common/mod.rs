@@ -155,6 +155,8 @@ pub fn summary() -> RunSummary {
         client: Some(ClientCost::default()),
         limits: vec!["the server's CPUs".to_owned()],
         operations: Vec::new(),
+        roles: Vec::new(),
+        latency_limit: None,
         ledger: Vec::new(),
         warnings: Vec::new(),
         verdict: None,

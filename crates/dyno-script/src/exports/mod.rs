@@ -7,6 +7,7 @@ mod events;
 mod operations;
 mod random;
 mod rows;
+mod shared;
 mod sql;
 mod streams;
 
@@ -32,6 +33,7 @@ pub(crate) fn keep() {
         operations::exported(),
         random::exported(),
         rows::exported(),
+        shared::exported(),
         sql::exported(),
         streams::exported(),
     ]);

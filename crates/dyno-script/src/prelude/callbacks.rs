@@ -14,6 +14,7 @@ pub(super) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
     modules(lua, api, config)?;
     messages(lua, api, config)?;
     parallel(lua, api, config)?;
+    shared(lua, api, config)?;
     loading(lua, api, config)
 }
 
@@ -90,6 +91,19 @@ fn parallel(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()
         lua.create_function(move |_, ()| {
             used.store(true, Ordering::Relaxed);
             Ok(())
+        })?,
+    )
+}
+
+fn shared(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
+    // The registry keeps the numbers alive as long as anybody has their addresses.
+    let numbers = Arc::clone(&config.shared);
+    api.set(
+        "shared_numbers",
+        lua.create_function(move |_, (name, count): (String, usize)| {
+            let named = numbers.named(&name, count);
+            // Addresses of user space fit a double exactly.
+            Ok((named.len(), named.as_ptr() as usize as f64))
         })?,
     )
 }

@@ -7,7 +7,7 @@ local C = ffi.C
 local raw_yield, raw_resume, raw_status = coroutine.yield, coroutine.resume, coroutine.status
 local raw_create = coroutine.create
 local setfenv, setmetatable, pairs, type, error = setfenv, setmetatable, pairs, type, error
-local loadstring, rawget = loadstring, rawget
+local loadstring, rawget, getfenv = loadstring, rawget, getfenv
 
 -- Yielded to the worker's loop; coroutines of the script's own pass it through.
 local WAIT = P.WAIT
@@ -334,6 +334,7 @@ end
 function entries.init(session)
   load_script(session)
   set_options(session)
+  P.cast(session)
   local thread_init = session.env.thread_init
   if type(thread_init) == "function" then
     thread_init(session.tid)
@@ -345,7 +346,7 @@ function entries.run(session)
   if thread_run ~= session.default_run then
     return thread_run(session.tid)
   end
-  return run_loop(session.env.event, session.tid, 0)
+  return run_loop(session.event or session.env.event, session.tid, 0)
 end
 
 -- After an error that asked for it: the same event again, within the same measurement.
@@ -356,7 +357,7 @@ function entries.restart(session)
     hook(session.restart_error)
   end
   session.restart_error = nil
-  local event = session.env.event
+  local event = session.event or session.env.event
   if event(session.tid) then
     return
   end
@@ -412,6 +413,12 @@ function P.command_function(env, name)
 end
 
 local sessions = {}
+local sessions_by_env = setmetatable({}, { __mode = "k" })
+
+-- The session whose turn it is.
+function P.current_session()
+  return sessions_by_env[getfenv(0)]
+end
 
 -- A coroutine that runs `entry` in session `index`, which is made when it does not exist yet.
 function P.spawn(index, tid, entry, name)
@@ -421,6 +428,7 @@ function P.spawn(index, tid, entry, name)
     sessions[index] = session
   end
   local body = entries[entry]
+  sessions_by_env[session.env] = session
   local co = raw_create(function()
     setfenv(0, session.env)
     return body(session, name)

@@ -4,6 +4,7 @@
 
 mod fake;
 mod operations;
+mod roles;
 
 use std::sync::Arc;
 
@@ -43,6 +44,8 @@ fn config(text: &str) -> HostConfig {
         unique: Arc::default(),
         driver_used: Arc::default(),
         declared: None,
+        plays_roles: false,
+        shared: Arc::default(),
         ledger: Arc::default(),
         log: |_, _| {},
     }

@@ -197,6 +197,8 @@ impl Workload<'_> {
             unique: Arc::default(),
             driver_used: Arc::default(),
             declared: None,
+            plays_roles: false,
+            shared: Arc::default(),
             ledger: Arc::default(),
             // What is logged is in the error as well.
             log: |_, _| {},

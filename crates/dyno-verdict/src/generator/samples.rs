@@ -66,7 +66,10 @@ fn unserved(view: &View) -> Made {
         return Made::not_checked("The log does not tell what was in flight or dropped.");
     }
     let backlog = summary.open_loop.as_ref().map_or(0, |open| open.backlog);
-    let missing = backlog.saturating_add(summary.events_unfinished);
+    let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
+    let missing = backlog
+        .saturating_add(summary.events_unfinished)
+        .saturating_add(skipped);
     let events = summary.totals.events;
     let all = events.saturating_add(missing);
     if all == 0 {
@@ -84,11 +87,15 @@ fn unserved(view: &View) -> Made {
     } else {
         ""
     };
+    let too_late = match skipped {
+        0 => String::new(),
+        _ => format!(", {} skipped as too late", text::count(skipped)),
+    };
     Made::of(
         outcome,
         format!(
             "{} events ended, {} of them after the time limit; {} were begun and did not end, \
-             and {} were due and not begun{by_hand}.",
+             and {} were due and not begun{too_late}{by_hand}.",
             text::count(events),
             text::count(summary.events_in_grace),
             text::count(summary.events_unfinished),
@@ -107,6 +114,7 @@ fn unserved(view: &View) -> Made {
         "count",
     )
     .with("due and not begun", backlog as f64, "count")
+    .with("skipped", skipped as f64, "count")
     .with("without an end", share, "percent")
 }
 

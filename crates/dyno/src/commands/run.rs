@@ -17,7 +17,7 @@ use dyno_script::{Description, Source};
 use super::hints::{hint, with_hint};
 use super::target::target;
 use crate::definitions::RUN;
-use crate::job::{Job, Loaded, Ready, default_ignored_errors};
+use crate::job::{Job, Loaded, Ready, cores, default_ignored_errors};
 use crate::ledger::Before;
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
@@ -151,6 +151,7 @@ impl<'a> Request<'a> {
             options: Vec::new(),
             target: Some(self.target.clone()),
             drive: drive(first)?,
+            workers: settings::workers(first)?,
             rand: settings::rand_plan(first)?,
             percentile: self.percentiles.last().copied().unwrap_or(95.0),
             ignored_errors: ignored,
@@ -383,17 +384,29 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
     }
     Ok(Drive {
         sessions,
-        workers: settings::workers(parsed, sessions)?,
+        workers: settings::workers(parsed)?
+            .unwrap_or_else(cores)
+            .min(sessions),
         time: (!time.is_zero()).then_some(time),
         events: (events > 0).then_some(events),
         warmup: settings::duration(parsed, "warmup", WARMUP)?,
         grace: settings::duration(parsed, "grace", usual.grace)?,
         ramp_up: settings::duration(parsed, "ramp-up", usual.ramp_up)?,
         open_loop,
+        latency_limit: latency_limit(parsed)?,
+        roles: Vec::new(),
         init_timeout: settings::duration(parsed, "init-timeout", usual.init_timeout)?,
         interval: settings::duration(parsed, "interval", usual.interval)?,
         seed: settings::seed(parsed, "seed")?,
     })
+}
+
+fn latency_limit(parsed: &Parsed) -> Result<Option<Duration>> {
+    let limit = settings::duration(parsed, "latency-limit", Duration::ZERO)?;
+    if parsed.has("latency-limit") && limit.is_zero() {
+        return Err(usage("--latency-limit must be above 0, e.g. 100ms"));
+    }
+    Ok((!limit.is_zero()).then_some(limit))
 }
 
 /// What scripts find in `sysbench.opt`: their own options, and the engine's by sysbench's names.

@@ -115,6 +115,12 @@ pub const RUN: &[Opt] = &[
     ),
     opt(
         LOAD,
+        "latency-limit",
+        Some("D"),
+        "count events that take longer; with --rate, skip those that cannot begin within it",
+    ),
+    opt(
+        LOAD,
         "ramp-up",
         Some("TIME"),
         "start sessions evenly over this time [0]",

@@ -156,6 +156,8 @@ fn ledger() -> Vec<LedgerEntry> {
     ]
 }
 
+const DEADLOCK: &str = "Deadlock found when trying to get lock; try restarting transaction";
+
 pub(super) fn summary(
     shape: Shape,
     intervals: &[IntervalSummary],
@@ -171,7 +173,6 @@ pub(super) fn summary(
         count,
         sample: sample.into(),
     };
-    let deadlock = "Deadlock found when trying to get lock; try restarting transaction";
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: "dyno 0.1.0".into(),
@@ -198,7 +199,7 @@ pub(super) fn summary(
         events_in_grace: 5,
         events_unfinished: 0,
         errors: [
-            ("1213".to_owned(), error(totals.errors, deadlock)),
+            ("1213".to_owned(), error(totals.errors, DEADLOCK)),
             (
                 "1205".to_owned(),
                 error(4, "Lock wait timeout exceeded; try restarting transaction"),
@@ -213,6 +214,8 @@ pub(super) fn summary(
         client: Some(client(measured_s)),
         limits: vec!["The disk of the server was busy for 97 % of the time.".into()],
         operations: named(),
+        roles: Vec::new(),
+        latency_limit: None,
         ledger: ledger(),
         warnings: vec!["TLS is on: its cost is part of every figure.".into()],
         verdict: None,

@@ -33,6 +33,8 @@ pub struct Settings {
     pub target: Target,
     /// How the run is driven.
     pub drive: Drive,
+    /// The workers that were asked for.
+    workers: Option<u32>,
     /// The seed if one was given.
     pub seed: Option<u64>,
     rand: RandPlan,
@@ -117,6 +119,7 @@ impl Settings {
             luajit_cmd: parsed.value("luajit-cmd").map(str::to_owned),
             target,
             drive,
+            workers: settings::workers(parsed)?,
             exported,
         })
     }
@@ -130,6 +133,7 @@ impl Settings {
             options: Vec::new(),
             target: Some(self.target.clone()),
             drive: self.drive.clone(),
+            workers: self.workers,
             rand: self.rand.clone(),
             percentile: f64::from(self.percentile),
             ignored_errors: self.ignored_errors.clone(),
@@ -242,7 +246,9 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
     };
     Ok(Drive {
         sessions,
-        workers: settings::workers(parsed, sessions)?,
+        workers: settings::workers(parsed)?
+            .unwrap_or_else(crate::job::cores)
+            .min(sessions),
         time: (!time.is_zero()).then_some(time),
         events: (events > 0).then_some(events),
         warmup: seconds("warmup-time", 0)?,

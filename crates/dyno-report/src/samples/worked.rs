@@ -1,0 +1,91 @@
+//! A run with named work, roles and a ledger.
+
+use super::*;
+
+/// Operations in all their states, and a ledger that agrees.
+pub(crate) fn worked() -> RunSummary {
+    let mut run = good();
+    let latency = run.service.clone();
+    let work = |name: &str, totals: OperationCounters| OperationSummary {
+        name: name.into(),
+        totals,
+        done_per_s: totals.done as f64 / 30.0,
+        service: latency.clone(),
+        response: None,
+        first_tries: None,
+    };
+    let retried = OperationCounters {
+        done: 20_000,
+        rolled_back: 202,
+        given_up: 1,
+        unknown: 3,
+        retries: 77,
+        retried: 70,
+    };
+    let simple = OperationCounters {
+        done: 4_000,
+        ..OperationCounters::default()
+    };
+    run.operations = vec![
+        work("new_order", retried),
+        work("a_name_too_long_for_a_label", simple),
+        work("never_begun", OperationCounters::default()),
+    ];
+    run.operations[0].first_tries = Some(latency.clone());
+    run.operations[1].response = Some(latency.clone());
+    roles(&mut run);
+    run.ledger = vec![LedgerEntry {
+        sum: "money".into(),
+        database: "accounts".into(),
+        expected_low: 5,
+        expected_high: 5,
+        found: Some(5),
+    }];
+    run
+}
+
+/// Roles with and without a pace, kept and not.
+fn roles(run: &mut RunSummary) {
+    let role = |name: &str, asked: Option<f64>, achieved: f64| RoleSummary {
+        name: name.into(),
+        sessions: 8,
+        background: asked.is_some(),
+        asked_per_s: asked,
+        events: (achieved * 30.0) as u64,
+        events_per_s: achieved,
+        skipped: 0,
+        events_min: (achieved * 30.0) as u64 / 8,
+        events_max: (achieved * 30.0) as u64 / 8 + 3,
+        finished_first_s: None,
+        finished_last_s: None,
+    };
+    run.roles = vec![
+        role("inserter", Some(160.0), 160.0),
+        role("a_deleter_with_a_long_name", Some(160.0), 120.0),
+        role("reader", None, 800.0),
+    ];
+    run.roles[1].skipped = 1_200;
+    run.roles[2].finished_first_s = Some(29.0);
+    run.roles[2].finished_last_s = Some(30.0);
+    if let Some(drive) = &mut run.drive {
+        drive.latency_limit = Some(Duration::from_millis(50));
+        drive.roles = vec![Role {
+            name: "inserter".into(),
+            sessions: 8,
+            background: true,
+            pace: Some(Pace {
+                arrivals: OpenLoop {
+                    per_second: 20.0,
+                    arrivals: Arrivals::Constant,
+                },
+                each: true,
+                skip_after_s: Some(1.0),
+            }),
+        }];
+    }
+    run.latency_limit = Some(LatencyLimit {
+        limit_ms: 50.0,
+        above: 240,
+        skipped: 0,
+    });
+}

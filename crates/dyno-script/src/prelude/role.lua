@@ -1,0 +1,156 @@
+-- Roles: groups of sessions with a behaviour and a pace of their own; and numbers that all sessions
+-- of a run share.
+local P = ...
+local ffi = P.ffi
+local C = ffi.C
+local dyno = P.dyno
+local error, type, tonumber, rawget = error, type, tonumber, rawget
+
+local FIELDS = {
+  name = "string",
+  sessions = "number",
+  event = "function",
+  background = "boolean",
+  rate = "number",
+  rate_per_session = "number",
+  arrivals = "string",
+  skip_after = "number",
+}
+
+local function whole(value)
+  return type(value) == "number" and value >= 0 and value % 1 == 0
+end
+
+local function check(role, number)
+  local what = ("roles(): role %d"):format(number)
+  if type(role) ~= "table" then
+    error(what .. " is not a table", 0)
+  end
+  if type(role.name) ~= "string" or not role.name:find("^[%w_.:-]+$") then
+    error(what .. ": the name must be of letters, digits and _ . : -", 0)
+  end
+  what = ("roles(): '%s'"):format(role.name)
+  for field, value in P.pairs(role) do
+    if not FIELDS[field] then
+      error(("%s: there is no field '%s'"):format(what, tostring(field)), 0)
+    elseif type(value) ~= FIELDS[field] then
+      error(("%s: '%s' must be a %s"):format(what, field, FIELDS[field]), 0)
+    end
+  end
+  if not whole(role.sessions) then
+    error(what .. ": 'sessions' must be a whole number", 0)
+  elseif type(role.event) ~= "function" then
+    error(what .. ": 'event' must be a function", 0)
+  elseif role.rate and role.rate_per_session then
+    error(what .. ": 'rate' and 'rate_per_session' exclude each other", 0)
+  end
+  local rate = role.rate or role.rate_per_session
+  if rate and not (rate > 0 and rate <= 1e9) then
+    error(what .. ": the rate must be above 0 and at most 1e9", 0)
+  elseif role.arrivals and role.arrivals ~= "poisson" and role.arrivals ~= "constant" then
+    error(what .. ": 'arrivals' is neither poisson nor constant", 0)
+  elseif role.skip_after and not (role.skip_after > 0) then
+    error(what .. ": 'skip_after' must be above 0", 0)
+  elseif (role.arrivals or role.skip_after) and not rate then
+    error(what .. ": 'arrivals' and 'skip_after' need a rate", 0)
+  end
+end
+
+-- What the script's `roles()` answered, checked, without those that nobody plays; nil where it
+-- answers nothing.
+function P.check_roles(answer)
+  if answer == nil then
+    return nil
+  elseif type(answer) ~= "table" then
+    error("roles() must return a list of roles", 0)
+  end
+  local list, known = {}, {}
+  for number = 1, #answer do
+    local role = answer[number]
+    check(role, number)
+    if known[role.name] then
+      error(("roles(): there are two '%s'"):format(role.name), 0)
+    end
+    known[role.name] = true
+    if role.sessions > 0 then
+      list[#list + 1] = role
+    end
+  end
+  if #list == 0 then
+    error("roles(): there is no role with sessions", 0)
+  end
+  return list
+end
+
+-- Finds a session's role.
+function P.cast(session)
+  local roles = P.plays_roles and rawget(session.env, "roles")
+  local list = type(roles) == "function" and P.check_roles(roles())
+  if not list then
+    return
+  end
+  local first = 0
+  for number = 1, #list do
+    local role = list[number]
+    if session.tid < first + role.sessions then
+      session.event = role.event
+      session.role = {
+        name = role.name,
+        member = session.tid - first,
+        sessions = role.sessions,
+      }
+      return
+    end
+    first = first + role.sessions
+  end
+end
+
+-- The role of the session that asks: its `name`, how many `sessions` play it, and which of them
+-- this is, `member`, from 0. Nil where all sessions play the same.
+function dyno.role()
+  local session = P.current_session()
+  return session and session.role
+end
+
+-- The session is through with its work.
+function dyno.finish()
+  error(P.STOP, 0)
+end
+
+-- Numbers shared by all sessions of the run, from 1 to `count`; they begin at 0.
+local Shared = {}
+local shared_meta = { __index = Shared }
+
+function dyno.shared(name, count)
+  if type(name) ~= "string" or not whole(count or 1) or count == 0 then
+    error("dyno.shared(): a name and how many numbers", 2)
+  end
+  count = count or 1
+  local known, address = P.shared_numbers(name, count)
+  if known ~= count then
+    error(("dyno.shared(): '%s' has %d numbers, not %d"):format(name, known, count), 2)
+  end
+  return setmetatable({ count = count, at = ffi.cast("int64_t *", address) }, shared_meta)
+end
+
+local function place(shared, index)
+  index = index or 1
+  if not (index >= 1 and index <= shared.count) then
+    error("there is no such number", 3)
+  end
+  return shared.at + (index - 1)
+end
+
+-- Adds to a number; answers what it is then.
+function Shared:add(amount, index)
+  return tonumber(C.dyno_shared_add(place(self, index), amount))
+end
+
+function Shared:get(index)
+  return tonumber(C.dyno_shared_add(place(self, index), 0))
+end
+
+-- Replaces a number.
+function Shared:set(value, index)
+  C.dyno_shared_set(place(self, index), value)
+end

@@ -1,0 +1,145 @@
+//! Roles: groups of sessions with a behaviour of their own, and what sessions share.
+
+use std::sync::Arc;
+
+use dyno_core::plan::{Arrivals, OpenLoop, Pace, Role};
+use dyno_core::session::Entry;
+use dyno_script::Host;
+
+use crate::fake::FakePort;
+use crate::{config, drive};
+
+const SCRIPT: &str = "
+    local done = dyno.shared('done', 2)
+    local con
+    function thread_init()
+      con = sysbench.sql.driver():connect()
+      local role = dyno.role()
+      con:query(('I AM %s %d OF %d'):format(role.name, role.member, role.sessions))
+    end
+    local function insert()
+      con:query('INSERT')
+      done:add(5, dyno.role().member + 1)
+    end
+    local function look()
+      con:query('LOOK ' .. done:get(1) .. ' ' .. done:get(2))
+      dyno.finish()
+      con:query('NEVER')
+    end
+    function roles()
+      return {
+        {name = 'insert', sessions = sysbench.opt.table_size / 5, event = insert,
+         background = true, rate_per_session = 7.5, skip_after = 1},
+        {name = 'nobody', sessions = 0, event = look},
+        {name = 'look', sessions = 1, event = look},
+      }
+    end";
+
+fn described(text: &str) -> Host {
+    let mut host = Host::new(Arc::new(config(text))).unwrap();
+    host.describe().unwrap();
+    host.set_options(&config("").options).unwrap();
+    host
+}
+
+#[test]
+fn roles_are_read_when_the_options_are_known() {
+    let mut host = described(SCRIPT);
+    let arrivals = OpenLoop {
+        per_second: 7.5,
+        arrivals: Arrivals::Constant,
+    };
+    let insert = Role {
+        name: "insert".to_owned(),
+        sessions: 2,
+        background: true,
+        pace: Some(Pace {
+            arrivals,
+            each: true,
+            skip_after_s: Some(1.0),
+        }),
+    };
+    assert_eq!(insert.asked_per_s(), Some(15.0));
+    let look = Role {
+        name: "look".to_owned(),
+        sessions: 1,
+        background: false,
+        pace: None,
+    };
+    assert_eq!(host.roles(), Ok(vec![insert, look]));
+    assert_eq!(described("function event() end").roles(), Ok(vec![]));
+    assert_eq!(described("function roles() end").roles(), Ok(vec![]));
+}
+
+#[test]
+fn each_session_runs_its_roles_events_and_sees_what_others_shared() {
+    let mut config = config(SCRIPT);
+    config.plays_roles = true;
+    let mut host = Host::new(Arc::new(config)).unwrap();
+    let mut log = Vec::new();
+    for (session, events) in [(0, 1), (1, 2), (2, 9)] {
+        let mut port = FakePort {
+            events_left: events,
+            ..FakePort::default()
+        };
+        for entry in [Entry::Init, Entry::Run] {
+            drive(&mut host, &mut port, session, &entry).unwrap();
+        }
+        log.extend(port.log.into_iter().map(|(_, text)| text));
+    }
+    let expected = [
+        "I AM insert 0 OF 2",
+        "INSERT",
+        "I AM insert 1 OF 2",
+        "INSERT",
+        "INSERT",
+        "I AM look 0 OF 1",
+        "LOOK 5 10",
+    ];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn bad_roles_are_told_by_name() {
+    let told = |role: &str| {
+        let text = format!("local function f() end function roles() return {{{role}}} end");
+        described(&text).roles().unwrap_err()
+    };
+    let cases = [
+        ("3", "role 1 is not a table"),
+        ("{sessions = 1, event = f}", "the name must be of letters"),
+        (
+            "{name = 'a', sessions = 1.5, event = f}",
+            "'a': 'sessions' must be a whole number",
+        ),
+        (
+            "{name = 'a', sessions = 1}",
+            "'a': 'event' must be a function",
+        ),
+        (
+            "{name = 'a', sessions = 1, event = f, rat = 1}",
+            "there is no field 'rat'",
+        ),
+        (
+            "{name = 'a', sessions = 1, event = f, rate = 0}",
+            "the rate must be above 0",
+        ),
+        (
+            "{name = 'a', sessions = 1, event = f, skip_after = 1}",
+            "need a rate",
+        ),
+        (
+            "{name = 'a', sessions = 0, event = f}",
+            "no role with sessions",
+        ),
+        (
+            "{name = 'a', sessions = 1, event = f}, {name = 'a', sessions = 1, event = f}",
+            "there are two 'a'",
+        ),
+    ];
+    for (role, words) in cases {
+        let message = told(role);
+        assert!(message.contains(words), "{role}: {message}");
+        assert!(!message.contains("traceback"), "{message}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Check 4 for roles: whether each kept the pace that it was asked for.
+
+use dyno_core::summary::RoleSummary;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const ROLE_RATES: Check = Check {
+    number: 4,
+    name: "role-rates",
+    title: "Achieved against asked rate of each role with a pace of its own",
+    rule: "Doubt if a role achieved less than {0} % of the rate that it was asked for.",
+    thresholds: &[ACHIEVED],
+    make: role_rates,
+};
+
+const ACHIEVED: Threshold = Threshold {
+    name: "achieved of asked",
+    value: 95.0,
+    unit: "percent",
+    why: "the Insert Benchmark's own bound for its background inserts: below it the foreground ran \
+          beside less work than was meant",
+};
+
+/// Roles that the evidence names.
+const NAMED_MAX: usize = 4;
+
+fn role_rates(view: &View) -> Made {
+    let roles = view.summary().map_or(&[][..], |summary| &summary.roles);
+    let paced: Vec<(&RoleSummary, f64)> = roles
+        .iter()
+        .filter_map(|role| Some((role, role.achieved_share()? * 100.0)))
+        .collect();
+    if paced.is_empty() {
+        return Made::not_checked("No role of this workload has a pace of its own.");
+    }
+    let told: Vec<String> = paced.iter().map(|(role, _)| achieved(role)).collect();
+    let slow = paced.iter().any(|(_, share)| *share < ACHIEVED.value);
+    let evidence = format!("Events per second: {}.", text::few(&told, NAMED_MAX));
+    let made = match slow {
+        false => Made::pass(evidence),
+        true => Made::doubt(
+            evidence,
+            "The target did not keep up with the work in the background: compare only with runs \
+             that did the same. Lower the rate, or give the role more sessions.",
+        ),
+    };
+    paced.iter().fold(made, |made, (role, share)| {
+        made.with(
+            &format!("{}, achieved of asked", role.name),
+            *share,
+            "percent",
+        )
+    })
+}
+
+fn achieved(role: &RoleSummary) -> String {
+    let asked = role.asked_per_s.unwrap_or_default();
+    let mut told = format!(
+        "{} {} of {} asked",
+        role.name,
+        text::plain(role.events_per_s),
+        text::plain(asked)
+    );
+    if role.skipped > 0 {
+        told += &format!(" ({} left out)", role.skipped);
+    }
+    told
+}
