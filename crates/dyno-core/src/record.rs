@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Verdict};
 use crate::plan::Drive;
-use crate::summary::{IntervalSummary, RunSummary, TargetSummary, WorkloadSummary};
+use crate::summary::{IntervalSummary, PhaseOf, RunSummary, TargetSummary, WorkloadSummary};
 
 /// What made a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,9 @@ pub struct RunHead {
     pub percentiles: Vec<f64>,
     /// What the user wrote about it (`--note`).
     pub note: String,
+    /// Of which sequence of runs it is a phase.
+    #[serde(default)]
+    pub phase: Option<PhaseOf>,
 }
 
 /// Something about the host, the server or the client that does not change during a run.

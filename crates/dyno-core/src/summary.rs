@@ -13,7 +13,7 @@ use crate::record::{Cost, NotObserved};
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// A whole run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunSummary {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -68,6 +68,9 @@ pub struct RunSummary {
     /// The script's named pieces of work, in the order it declares them; empty without any.
     #[serde(default)]
     pub operations: Vec<OperationSummary>,
+    /// Of which sequence of runs it is a phase; `None` where it stands alone.
+    #[serde(default)]
+    pub phase: Option<PhaseOf>,
     /// The roles that sessions played; empty where all played the same.
     #[serde(default)]
     pub roles: Vec<RoleSummary>,
@@ -107,11 +110,36 @@ pub struct Recorded {
     pub name: String,
 }
 
+/// A run's place in the sequence of runs that one command made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseOf {
+    /// The sequence's name, unique for ever.
+    pub sequence: String,
+    /// The phase, as the script names it.
+    pub name: String,
+    /// Its place in the sequence, from 1.
+    pub number: u32,
+    /// How many phases the sequence is to have.
+    pub of: u32,
+    /// What an event is made of, e.g. `rows`; `events` unless the script tells.
+    pub unit: String,
+    /// How many of them an event is.
+    pub per_event: f64,
+}
+
+impl PhaseOf {
+    /// A rate of events in the phase's own unit.
+    pub fn rate(&self, events_per_s: f64) -> f64 {
+        events_per_s * self.per_event
+    }
+}
+
 /// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum RunEnd {
     /// A limit was reached.
+    #[default]
     Completed,
     /// The user stopped it early.
     Interrupted,
@@ -120,7 +148,7 @@ pub enum RunEnd {
 }
 
 /// What ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSummary {
     /// As typed.
     pub name: String,
@@ -134,7 +162,7 @@ pub struct WorkloadSummary {
 }
 
 /// What it ran on. No secrets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetSummary {
     /// The target's URL without its password.
     pub url: String,

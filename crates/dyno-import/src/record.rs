@@ -39,6 +39,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         drive: (!draft.argv.is_empty() && draft.threads.is_some()).then(|| drive.clone()),
         percentiles: percents(draft, options),
         note: String::new(),
+        phase: None,
     };
     let operations = operations(draft, measured_s.unwrap_or_else(|| draft.last_s()));
     let not_observed = gaps::gaps(draft, &intervals, started.is_some());

@@ -51,21 +51,11 @@ pub(crate) fn summary(
         fairness: fairness(&report),
         endpoints: Vec::new(),
         client: None,
-        limits: Vec::new(),
-        operations: Vec::new(),
-        roles: Vec::new(),
-        latency_limit: None,
-        ledger: Vec::new(),
-        warnings: Vec::new(),
-        verdict: None,
-        findings: Vec::new(),
-        costs: Vec::new(),
         not_observed: not_observed.to_vec(),
-        note: String::new(),
-        recorded: None,
         intervals: Vec::new(),
         // Of a drive without sessions nothing is known.
         drive: (drive.sessions > 0).then_some(drive),
+        ..RunSummary::default()
     })
 }
 

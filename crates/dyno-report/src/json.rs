@@ -15,6 +15,16 @@ pub fn run(run: &RunSummary) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
+/// Several runs as a JSON array, each by [`SCHEMA`].
+///
+/// # Errors
+/// As [`run`].
+pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(runs)?;
+    text.push('\n');
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,11 +49,6 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         fairness: None,
         endpoints: Vec::new(),
         client: None,
-        limits: Vec::new(),
-        operations: Vec::new(),
-        roles: Vec::new(),
-        latency_limit: None,
-        ledger: Vec::new(),
         warnings: vec![
             "What is only known at a run's end is missing: the client's cost, errors by code, the \
              spread over sessions."
@@ -61,12 +56,11 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         ],
         verdict: run.verdict,
         findings: run.findings.clone(),
-        costs: Vec::new(),
         not_observed: run.not_observed.clone(),
         note: head.note.clone(),
-        recorded: None,
         intervals: run.intervals.clone(),
         drive,
+        ..RunSummary::default()
     }
 }
 
@@ -145,6 +139,7 @@ mod tests {
                 drive: good.drive.clone(),
                 percentiles: vec![50.0],
                 note: String::new(),
+                phase: None,
             },
             summary: None,
             intervals: good.intervals.clone(),

@@ -420,18 +420,10 @@ fn summed(
         }),
         limits: vec![],
         operations: vec![],
-        roles: Vec::new(),
-        latency_limit: None,
-        ledger: Vec::new(),
         warnings: vec![],
-        verdict: None,
-        findings: Vec::new(),
-        costs: Vec::new(),
-        not_observed: Vec::new(),
-        note: String::new(),
-        recorded: None,
         intervals,
         drive: Some(drive),
+        ..RunSummary::default()
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Description {
 }
 
 /// The functions that make a difference.
-const FUNCTIONS: [&str; 15] = [
+const FUNCTIONS: [&str; 16] = [
     "init",
     "done",
     "event",
@@ -39,6 +39,7 @@ const FUNCTIONS: [&str; 15] = [
     "help",
     "ledger",
     "roles",
+    "phases",
 ];
 
 impl Host {

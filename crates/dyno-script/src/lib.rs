@@ -26,4 +26,5 @@ pub use host::Host;
 pub use ledger::{Ledger, Sum};
 pub use options::{InvalidValue, OptionKind, ScriptOption, help};
 pub use report::Stat;
+pub use roles::Phase;
 pub use source::{Builtins, Source, SourceError, find};

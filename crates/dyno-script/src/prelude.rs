@@ -11,7 +11,7 @@ use crate::config::HostConfig;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
-const PARTS: [(&str, &str); 11] = [
+const PARTS: [(&str, &str); 12] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),
     ("=sysbench.lua", include_str!("prelude/sysbench.lua")),
@@ -23,6 +23,7 @@ const PARTS: [(&str, &str); 11] = [
     ("=dialect.lua", include_str!("prelude/dialect.lua")),
     ("=session.lua", include_str!("prelude/session.lua")),
     ("=role.lua", include_str!("prelude/role.lua")),
+    ("=phase.lua", include_str!("prelude/phase.lua")),
 ];
 
 /// LuaJIT's own limits are for small programs: many statements and sessions make many traces.

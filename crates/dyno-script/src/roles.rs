@@ -1,6 +1,6 @@
-//! The roles that a script's `roles()` tells.
+//! The roles and phases that a script's `roles()` and `phases()` tell.
 
-use dyno_core::plan::{Arrivals, OpenLoop, Pace, Role};
+use dyno_core::plan::{Arrivals, OpenLoop, OptionValue, Pace, Role};
 use dyno_core::session::Entry;
 use mlua::{Function, Table, Value};
 
@@ -14,17 +14,89 @@ impl Host {
     /// What it raised, or an answer that is no list of roles, in words for the script's author.
     pub fn roles(&mut self) -> Result<Vec<Role>, String> {
         self.run_alone(0, 0, &Entry::Call("roles".to_owned()))?;
-        self.read_roles().map_err(|error| match error {
-            mlua::Error::CallbackError { cause, .. } => cause.to_string(),
-            mlua::Error::RuntimeError(message) => first_line(&message).to_owned(),
-            other => other.to_string(),
-        })
+        self.read_roles().map_err(told)
+    }
+
+    /// After [`Host::describe`] and [`Host::set_options`]: the phases of the script's `phases()`;
+    /// empty where it has none, or answers nothing.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is no list of phases, in words for the script's author.
+    pub fn phases(&mut self) -> Result<Vec<Phase>, String> {
+        self.run_alone(0, 0, &Entry::Call("phases".to_owned()))?;
+        self.read_phases().map_err(told)
+    }
+
+    fn read_phases(&self) -> mlua::Result<Vec<Phase>> {
+        let answer: Value = self.api.get::<Function>("answer")?.call(0)?;
+        let checked: Option<Vec<Table>> = self.api.get::<Function>("check_phases")?.call(answer)?;
+        checked.unwrap_or_default().iter().map(phase).collect()
     }
 
     fn read_roles(&self) -> mlua::Result<Vec<Role>> {
         let answer: Value = self.api.get::<Function>("answer")?.call(0)?;
         let checked: Option<Vec<Table>> = self.api.get::<Function>("check_roles")?.call(answer)?;
         checked.unwrap_or_default().iter().map(role).collect()
+    }
+}
+
+/// A step of a workload: a run of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Phase {
+    /// As the script names it.
+    pub name: String,
+    /// The script's options that are not as the user set them, by name.
+    pub options: Vec<(String, OptionValue)>,
+    /// How long it is measured, in seconds; without limit where it is `None`.
+    pub time_s: Option<f64>,
+    /// How many events it has; without limit where it is `None`.
+    pub events: Option<u64>,
+    /// How long it warms up, in seconds.
+    pub warmup_s: f64,
+    /// The script's command that is run before it.
+    pub before: Option<String>,
+    /// What an event is made of; `events` unless the script tells.
+    pub unit: String,
+    /// How many of them an event is.
+    pub per_event: f64,
+}
+
+fn phase(table: &Table) -> mlua::Result<Phase> {
+    let mut options = Vec::new();
+    if let Some(own) = table.get::<Option<Table>>("options")? {
+        for pair in own.pairs::<String, Value>() {
+            let (name, value) = pair?;
+            let value = match value {
+                Value::Boolean(on) => OptionValue::Bool(on),
+                Value::Integer(number) => OptionValue::Number(number as f64),
+                Value::Number(number) => OptionValue::Number(number),
+                other => OptionValue::Text(other.to_string()?),
+            };
+            options.push((name.replace('-', "_"), value));
+        }
+    }
+    options.sort_by(|a, b| a.0.cmp(&b.0));
+    let above = |name: &str| -> mlua::Result<Option<f64>> {
+        Ok(table.get::<Option<f64>>(name)?.filter(|value| *value > 0.0))
+    };
+    Ok(Phase {
+        name: table.get("name")?,
+        options,
+        time_s: above("time")?,
+        events: above("events")?.map(|events| events as u64),
+        warmup_s: above("warmup")?.unwrap_or(0.0),
+        before: table.get("before")?,
+        unit: (table.get::<Option<String>>("unit")?).unwrap_or_else(|| "events".to_owned()),
+        per_event: above("per_event")?.unwrap_or(1.0),
+    })
+}
+
+/// What Lua says, without where in the host it was said.
+fn told(error: mlua::Error) -> String {
+    match error {
+        mlua::Error::CallbackError { cause, .. } => cause.to_string(),
+        mlua::Error::RuntimeError(message) => first_line(&message).to_owned(),
+        other => other.to_string(),
     }
 }
 

@@ -357,6 +357,7 @@ fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHe
         drive: Some(drive),
         percentiles: PERCENTS.to_vec(),
         note: String::new(),
+        phase: None,
     }
 }
 
@@ -419,19 +420,8 @@ fn summary(
             stall_max_ms: 8.0,
             rss_max_bytes: 30_000_000,
         }),
-        limits: Vec::new(),
-        operations: Vec::new(),
-        roles: Vec::new(),
-        latency_limit: None,
-        ledger: Vec::new(),
-        warnings: Vec::new(),
-        verdict: None,
-        findings: Vec::new(),
-        costs: Vec::new(),
-        not_observed: Vec::new(),
-        note: String::new(),
-        recorded: None,
         intervals: Vec::new(),
+        ..RunSummary::default()
     }
 }
 

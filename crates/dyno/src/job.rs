@@ -11,7 +11,8 @@ use dyno_core::session::Entry;
 use dyno_core::summary::RunEnd;
 use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
 use dyno_script::{
-    Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, SharedNumbers, Source,
+    Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase, SharedNumbers,
+    Source,
 };
 
 use crate::workloads;
@@ -120,6 +121,19 @@ impl Loaded {
         self
     }
 
+    /// The phases of the script's `phases()` with these options; empty where it has none.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is no list of phases.
+    pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
+        if !self.description.functions.iter().any(|own| own == "phases") {
+            return Ok(Vec::new());
+        }
+        let set = self.main.set_options(options);
+        set.map_err(|message| anyhow!(message))?;
+        self.main.phases().map_err(|message| anyhow!(message))
+    }
+
     /// Sets what could only be known once the script was loaded, and makes ready to run.
     ///
     /// # Errors
@@ -209,12 +223,11 @@ impl Ready {
     /// # Errors
     /// It has no `event()`.
     pub fn check_event(&self) -> Result<()> {
-        if !self
-            .description
-            .functions
+        let functions = &self.description.functions;
+        let acts = functions
             .iter()
-            .any(|name| name == "event" || name == "thread_run")
-        {
+            .any(|own| own == "event" || own == "thread_run");
+        if !acts && self.job.drive.roles.is_empty() {
             bail!(
                 "cannot find the event() function in {}",
                 self.job.source.path

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result};
 use dyno_core::summary::RunSummary;
 use dyno_report::json;
-use dyno_report::terminal::{Look, summary as summary_text};
+use dyno_report::terminal::{Look, phases as phases_text, summary as summary_text};
 
 use crate::console;
 use crate::options::Parsed;
@@ -47,12 +47,34 @@ impl Output {
     /// # Errors
     /// The file's, once the text has been shown: the run is not to be lost with the file.
     pub fn write(self, summary: &RunSummary, look: &Look) -> Result<()> {
+        self.show(summary, look);
+        self.save(|| json::run(summary))
+    }
+
+    /// One of several results, when it is there: as text, if that goes to the terminal.
+    pub fn show(&self, summary: &RunSummary, look: &Look) {
+        if !matches!(self, Self::Json) {
+            console::out(&summary_text(summary, look));
+        }
+    }
+
+    /// All results, when they are there: a table of them, and one JSON array.
+    ///
+    /// # Errors
+    /// The file's, once the text has been shown.
+    pub fn write_all(self, summaries: &[RunSummary], look: &Look) -> Result<()> {
+        if !matches!(self, Self::Json) && summaries.len() > 1 {
+            console::out(&phases_text(summaries, look));
+        }
+        self.save(|| json::runs(summaries))
+    }
+
+    fn save(self, text: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<()> {
         match self {
-            Self::Terminal => console::out(&summary_text(summary, look)),
-            Self::Json => console::out(&json::run(summary)?),
+            Self::Terminal => {}
+            Self::Json => console::out(&text()?),
             Self::Both(path, mut file) => {
-                console::out(&summary_text(summary, look));
-                let text = json::run(summary)?;
+                let text = text()?;
                 // Devices and pipes have no length to set.
                 let regular = file.metadata().is_ok_and(|about| about.is_file());
                 let cut = if regular { file.set_len(0) } else { Ok(()) };

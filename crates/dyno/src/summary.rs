@@ -10,7 +10,7 @@ use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue, Role};
 use dyno_core::summary::{
     ClientCost, EndpointSummary, IntervalSummary, LatencyLimit, OpenLoopSummary, OperationSummary,
-    RoleSummary, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
+    PhaseOf, RoleSummary, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 use dyno_load::RunOutcome;
 use dyno_report::summarize::{self, SessionTotal};
@@ -119,6 +119,8 @@ pub struct Asked {
     pub percentiles: Vec<f64>,
     /// Who answers at the target.
     pub server: ServerInfo,
+    /// Of which sequence the run is a phase.
+    pub phase: Option<PhaseOf>,
 }
 
 /// Puts a summary together.
@@ -171,6 +173,7 @@ pub fn summarise(
         limits: Vec::new(),
         warnings: Vec::new(),
         operations: operations(ready, outcome, measured_s, &asked.percentiles),
+        phase: asked.phase.clone(),
         roles: roles(&ready.job.drive, outcome, measured_s),
         latency_limit: latency_limit(&ready.job.drive, outcome),
         ledger: Vec::new(),
@@ -475,7 +478,9 @@ fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Vec<St
             ));
         }
     }
-    if drive.time.is_none() && drive.events.is_none() {
+    let through =
+        (summary.roles.iter()).any(|role| !role.background && role.finished_last_s.is_some());
+    if drive.time.is_none() && drive.events.is_none() && !through {
         warnings.push("The run had no limit but the user's patience.".to_owned());
     }
     warnings

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
+mod insert_benchmark;
 mod pgbench;
 mod sql_file;
 mod tpcc;

@@ -27,6 +27,7 @@ pub(crate) fn record() -> RunRecord {
         drive: summary.drive.clone(),
         percentiles: vec![50.0, 95.0, 99.0, 99.9],
         note: "a \"note\", with commas".into(),
+        phase: None,
     };
     RunRecord {
         id: 7,

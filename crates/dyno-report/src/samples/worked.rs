@@ -34,6 +34,14 @@ pub(crate) fn worked() -> RunSummary {
     run.operations[0].first_tries = Some(latency.clone());
     run.operations[1].response = Some(latency.clone());
     roles(&mut run);
+    run.phase = Some(PhaseOf {
+        sequence: "20261121-124512-worked-3f9a".into(),
+        name: "read".into(),
+        number: 2,
+        of: 3,
+        unit: "rows".into(),
+        per_event: 10.0,
+    });
     run.ledger = vec![LedgerEntry {
         sum: "money".into(),
         database: "accounts".into(),

@@ -7,6 +7,7 @@ mod live;
 mod look;
 mod operations;
 mod page;
+mod phases;
 mod progress;
 mod roles;
 mod runs;
@@ -19,6 +20,7 @@ pub use compare::comparison;
 pub use findings::findings;
 pub use live::live_line;
 pub use look::Look;
+pub use phases::phases;
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
 

@@ -143,7 +143,10 @@ fn ledger(run: &RunSummary, page: &mut Page) {
     let (ink, text) = match (wrong, unread) {
         (0, 0) => (
             Ink::Plain,
-            format!("{all} sums in the database agree with what the server acknowledged"),
+            match all {
+                1 => "the sum in the database agrees with what the server acknowledged".to_owned(),
+                _ => format!("{all} sums in the database agree with what the server acknowledged"),
+            },
         ),
         (0, unread) => (
             Ink::Warning,

@@ -36,6 +36,7 @@ fn head() -> RunHead {
         drive: None,
         percentiles: Vec::new(),
         note: String::new(),
+        phase: None,
     }
 }
 

@@ -53,6 +53,7 @@ pub fn head(name: &str) -> RunHead {
         drive: Some(drive()),
         percentiles: vec![50.0, 95.0, 99.0, 99.9],
         note: "before the upgrade".to_owned(),
+        phase: None,
     }
 }
 
@@ -154,23 +155,14 @@ pub fn summary() -> RunSummary {
         endpoints: Vec::new(),
         client: Some(ClientCost::default()),
         limits: vec!["the server's CPUs".to_owned()],
-        operations: Vec::new(),
-        roles: Vec::new(),
-        latency_limit: None,
-        ledger: Vec::new(),
-        warnings: Vec::new(),
-        verdict: None,
-        findings: Vec::new(),
         costs: vec![Cost {
             name: "server CPU".to_owned(),
             value: Some(120.5),
             unit: "us".to_owned(),
             source: "server.cpu".to_owned(),
         }],
-        not_observed: Vec::new(),
-        note: String::new(),
-        recorded: None,
         intervals: vec![interval(1)],
+        ..RunSummary::default()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use dyno_core::plan::{Arrivals, OpenLoop, Pace, Role};
+use dyno_core::plan::{Arrivals, OpenLoop, OptionValue, Pace, Role};
 use dyno_core::session::Entry;
-use dyno_script::Host;
+use dyno_script::{Host, Phase};
 
 use crate::fake::FakePort;
 use crate::{config, drive};
@@ -97,6 +97,57 @@ fn each_session_runs_its_roles_events_and_sees_what_others_shared() {
         "LOOK 5 10",
     ];
     assert_eq!(log, expected);
+}
+
+#[test]
+fn phases_are_read_with_what_each_changes() {
+    let mut host = described(
+        "function phases() return {
+           {name = 'load', events = 30, unit = 'rows', per_event = 100,
+            options = {['table-size'] = sysbench.opt.table_size * 2, step = 'i0', fast = true}},
+           {name = 'rest', time = 2.5, warmup = 1, before = 'settle'}} end",
+    );
+    let option = |name: &str, value| (name.to_owned(), value);
+    let load = Phase {
+        name: "load".to_owned(),
+        options: vec![
+            option("fast", OptionValue::Bool(true)),
+            option("step", OptionValue::Text("i0".to_owned())),
+            option("table_size", OptionValue::Number(20.0)),
+        ],
+        events: Some(30),
+        unit: "rows".to_owned(),
+        per_event: 100.0,
+        ..Phase::default()
+    };
+    let rest = Phase {
+        name: "rest".to_owned(),
+        time_s: Some(2.5),
+        warmup_s: 1.0,
+        before: Some("settle".to_owned()),
+        unit: "events".to_owned(),
+        per_event: 1.0,
+        ..Phase::default()
+    };
+    assert_eq!(host.phases(), Ok(vec![load, rest]));
+    assert_eq!(described("function event() end").phases(), Ok(vec![]));
+    let told = |phase: &str| {
+        let text = format!("function phases() return {{{phase}}} end");
+        described(&text).phases().unwrap_err()
+    };
+    let cases = [
+        ("", "must return a list"),
+        ("1", "phase 1 is not a table"),
+        ("{}", "the name must be of letters"),
+        ("{name = 'a', tim = 1}", "'a': there is no field 'tim'"),
+        ("{name = 'a', events = 1.5}", "'events' (a whole number)"),
+        ("{name = 'a', options = {x = {}}}", "'options' must give"),
+        ("{name = 'a'}, {name = 'a'}", "there are two 'a'"),
+    ];
+    for (phase, words) in cases {
+        let message = told(phase);
+        assert!(message.contains(words), "{phase}: {message}");
+    }
 }
 
 #[test]

@@ -21,6 +21,9 @@ macro_rules! workloads {
 
 const WORKLOADS: Builtins = workloads![
     "bulk_insert",
+    "insert_benchmark",
+    "insert_benchmark_common",
+    "insert_benchmark_rest",
     "oltp_common",
     "oltp_delete",
     "oltp_insert",

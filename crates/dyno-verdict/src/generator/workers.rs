@@ -1,6 +1,7 @@
 //! Checks 2 and 7: the workers that drive the sessions, and how evenly the work was spread.
 
 use dyno_core::finding::Outcome;
+use dyno_core::record::SessionShare;
 
 use crate::check::{Check, Made, Threshold};
 use crate::text;
@@ -309,14 +310,14 @@ struct Spread {
 
 impl Spread {
     fn of(view: &View) -> Option<Self> {
-        let run = view.run;
-        if !run.sessions.is_empty() {
-            let events: Vec<f64> = run.sessions.iter().map(|s| s.events as f64).collect();
+        let peers = peers(view);
+        if !peers.is_empty() {
+            let events: Vec<f64> = peers.iter().map(|s| s.events as f64).collect();
             return Some(Self {
                 sessions: events.len(),
                 mean: events.iter().sum::<f64>() / events.len() as f64,
-                fewest: run.sessions.iter().map(|s| s.events).min()?,
-                most: run.sessions.iter().map(|s| s.events).max()?,
+                fewest: peers.iter().map(|s| s.events).min()?,
+                most: peers.iter().map(|s| s.events).max()?,
                 index: jain(&events)?,
             });
         }
@@ -345,10 +346,31 @@ impl Spread {
     }
 }
 
+/// The sessions that do the same work: all, or with roles those of the largest in the foreground.
+fn peers<'a>(view: &View<'a>) -> Vec<&'a SessionShare> {
+    let sessions = view.run.sessions.iter();
+    let roles = view.drive().map_or(&[][..], |drive| &drive.roles);
+    let mut first = 0;
+    let mut largest: Option<(u32, u32)> = None;
+    for role in roles {
+        let larger = largest.is_none_or(|(_, most)| role.sessions > most);
+        if !role.background && larger {
+            largest = Some((first, role.sessions));
+        }
+        first += role.sessions;
+    }
+    match largest {
+        Some((first, count)) => sessions
+            .filter(|session| (first..first + count).contains(&session.session))
+            .collect(),
+        None => sessions.collect(),
+    }
+}
+
 /// Events per session of each worker, and how even they are.
 fn worker_index(view: &View) -> Option<f64> {
     let mut workers: Vec<(u32, f64, f64)> = Vec::new();
-    for session in &view.run.sessions {
+    for session in peers(view) {
         match workers
             .iter_mut()
             .find(|(worker, ..)| *worker == session.worker)

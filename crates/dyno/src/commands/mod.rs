@@ -7,6 +7,8 @@ mod export;
 mod hints;
 mod import;
 mod list;
+mod measure;
+mod phases;
 mod report;
 mod run;
 mod runs;

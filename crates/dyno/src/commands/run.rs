@@ -1,31 +1,28 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
 use dyno_core::db::Family;
-use dyno_core::finding::Verdict;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
-use dyno_core::summary::{IntervalSummary, RunEnd};
+use dyno_core::redact;
 use dyno_core::units;
-use dyno_load::Progress;
-use dyno_report::summarize;
-use dyno_report::terminal::{Look, live_line};
 use dyno_script::{Description, Source};
 
-use super::hints::{hint, with_hint};
+use super::hints::with_hint;
+use super::measure::{Screen, measure};
+use super::phases::{self, Base};
 use super::target::target;
 use crate::definitions::RUN;
 use crate::job::{Job, Loaded, Ready, cores, default_ignored_errors};
-use crate::ledger::Before;
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
-use crate::recording::{Recording, Wanted};
+use crate::recording::Wanted;
 use crate::settings::{self, usage};
-use crate::summary::{Asked, Start, summarise};
-use crate::{STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console, loading, signals, workloads};
-use dyno_core::redact;
+use crate::summary::Asked;
+use crate::{STATUS_DONE, console, loading, signals, workloads};
 
 /// How long `dyno run` warms up unless told otherwise.
 const WARMUP: Duration = Duration::from_secs(2);
@@ -173,9 +170,35 @@ impl<'a> Request<'a> {
                 .any(|(name, parallel)| name == self.command && *parallel)
     }
 
+    /// Makes the tables of a database for this run alone.
+    fn prepare_temporary(&self, ready: &mut Ready, wanted: &Wanted, quiet: bool) -> Result<()> {
+        // Before the tables are made: a file that cannot be used costs no load.
+        if let Some(file) = &wanted.file {
+            crate::recording::try_file(file)?;
+        }
+        if !quiet {
+            console::note("No --target: making a temporary SQLite database.");
+        }
+        if ready
+            .description
+            .commands
+            .iter()
+            .any(|(name, _)| name == "prepare")
+            || ready
+                .description
+                .functions
+                .iter()
+                .any(|name| name == "prepare")
+        {
+            loading::with_progress(ready, "prepare", quiet)
+                .context("cannot prepare the temporary database (TMPDIR says where it is made)")?;
+        }
+        Ok(())
+    }
+
     fn execute(
         self,
-        loaded: Loaded,
+        mut loaded: Loaded,
         parsed: &Parsed,
         own: Vec<(String, OptionValue)>,
     ) -> Result<u8> {
@@ -183,7 +206,12 @@ impl<'a> Request<'a> {
         let output = Output::of(parsed)?;
         let wanted = Wanted::of(parsed)?;
         let options = options_of(&loaded.job.drive, &own);
-        let mut ready = loaded.ready(options, stop)?;
+        let steps = match self.command {
+            "run" => loaded.phases(&options)?,
+            _ => Vec::new(),
+        };
+        let job = loaded.job.clone();
+        let mut ready = loaded.ready(options, Arc::clone(&stop))?;
         let timeout_ms = self.target.connect_timeout_ms;
         let server = match &ready.connector {
             Some(connector) => dyno_drivers::probe(connector.as_ref(), timeout_ms)
@@ -197,28 +225,7 @@ impl<'a> Request<'a> {
             return Ok(STATUS_DONE);
         }
         if self.temporary.is_some() {
-            // Before the tables are made: a file that cannot be used costs no load.
-            if let Some(file) = &wanted.file {
-                crate::recording::try_file(file)?;
-            }
-            if !quiet {
-                console::note("No --target: making a temporary SQLite database.");
-            }
-            if ready
-                .description
-                .commands
-                .iter()
-                .any(|(name, _)| name == "prepare")
-                || ready
-                    .description
-                    .functions
-                    .iter()
-                    .any(|name| name == "prepare")
-            {
-                loading::with_progress(&mut ready, "prepare", quiet).context(
-                    "cannot prepare the temporary database (TMPDIR says where it is made)",
-                )?;
-            }
+            self.prepare_temporary(&mut ready, &wanted, quiet)?;
         }
         let declared = ready.description.options.clone().unwrap_or_default();
         let asked = Asked {
@@ -227,118 +234,23 @@ impl<'a> Request<'a> {
             options: redact::options(&own),
             percentiles: self.percentiles,
             server,
+            phase: None,
         };
-        measure(&mut ready, &asked, parsed, output, wanted)
-    }
-}
-
-/// Runs the workload and reports.
-fn measure(
-    ready: &mut Ready,
-    asked: &Asked,
-    parsed: &Parsed,
-    output: Output,
-    wanted: Wanted,
-) -> Result<u8> {
-    let quiet = parsed.has("quiet");
-    let look = Look {
-        columns: console::width(),
-        colour: console::colors(parsed.has("no-color")),
-        ascii: false,
-    };
-    let (gate, ledger) = (wanted.gate, wanted.ledger);
-    let recording = Recording::start(wanted, ready, asked, quiet)?;
-    if let Err(error) = ready.call("init").context("init() failed") {
-        recording.abandon(&format!("{error:#}"));
-        return Err(error);
-    }
-    let before = if ledger { Before::read(ready) } else { None };
-    if !quiet {
-        announce(&ready.job.drive);
-    }
-    let mut course = Course {
-        asked,
-        recording: &recording,
-        look: (!quiet).then_some(&look),
-        open: ready.job.drive.open_loop.is_some(),
-        start: Start::at(0),
-        origin: 0,
-        intervals: Vec::new(),
-    };
-    let outcome = ready.run(|progress| course.take(&progress));
-    let (start, intervals) = (course.start, course.intervals);
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            let error = with_hint(error, ready, &asked.workload);
-            recording.abandon(&format!("{error:#}"));
-            return Err(error);
+        let screen = Screen::of(parsed);
+        if !steps.is_empty() {
+            drop(ready);
+            let base = Base {
+                asked,
+                job,
+                own,
+                stop,
+                wanted,
+            };
+            return phases::run(&base, &steps, &screen, output);
         }
-    };
-    let mut summary = summarise(ready, &outcome, &start, asked, intervals);
-    summary.ledger = before.map_or_else(Vec::new, |before| before.compare(ready));
-    let recorded = recording.finish(&mut summary, &outcome);
-    let done = match outcome.end {
-        RunEnd::Completed => ready.call("done").context("done() failed"),
-        _ => Ok(()),
-    };
-    output.write(&summary, &look)?;
-    recorded.context("the figures above are right, but the run is not kept as it should be")?;
-    done?;
-    if let RunEnd::Failed(why) = &outcome.end
-        && let Some(hint) = hint(why, ready, &asked.workload)
-    {
-        console::note(&hint);
-    }
-    let worthless = matches!(outcome.end, RunEnd::Failed(_)) || summary.totals.events == 0;
-    Ok(if worthless {
-        STATUS_FAILED
-    } else if gate && summary.verdict == Some(Verdict::Refused) {
-        STATUS_REFUSED
-    } else {
-        STATUS_DONE
-    })
-}
-
-fn announce(drive: &Drive) {
-    let about = match drive.warmup.is_zero() {
-        true => String::new(),
-        false => format!(
-            ", {} of warm-up first",
-            units::format_duration(drive.warmup)
-        ),
-    };
-    console::note(&format!("Connecting {} session(s){about}.", drive.sessions));
-}
-
-/// What becomes of a run's progress: a live line where there is a look, the record, the summary.
-struct Course<'a> {
-    asked: &'a Asked,
-    recording: &'a Recording,
-    look: Option<&'a Look>,
-    open: bool,
-    start: Start,
-    origin: u64,
-    intervals: Vec<IntervalSummary>,
-}
-
-impl Course<'_> {
-    fn take(&mut self, progress: &Progress<'_>) {
-        match progress {
-            Progress::Started { measured } => {
-                self.start = Start::at(*measured);
-                self.origin = *measured;
-                self.recording.begins(*measured);
-            }
-            Progress::Interval(interval) => {
-                let told = summarize::interval(interval, self.origin, &self.asked.percentiles);
-                self.recording.interval(interval, &told);
-                if let Some(look) = self.look {
-                    console::note(&live_line(&told, self.open, look));
-                }
-                self.intervals.push(told);
-            }
-        }
+        let measured = measure(&mut ready, &asked, &screen, wanted)?;
+        output.write(&measured.summary, &screen.look)?;
+        measured.end(&ready, &asked)
     }
 }
 
@@ -410,7 +322,7 @@ fn latency_limit(parsed: &Parsed) -> Result<Option<Duration>> {
 }
 
 /// What scripts find in `sysbench.opt`: their own options, and the engine's by sysbench's names.
-fn options_of(drive: &Drive, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
+pub fn options_of(drive: &Drive, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
     let mut options = engine_options(drive);
     options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
     options.extend(own.iter().cloned());

@@ -39,11 +39,12 @@ pub fn head(job: &Job, asked: &Asked, note: &str) -> RunHead {
         drive: Some(job.drive.clone()),
         percentiles: asked.percentiles.clone(),
         note: redact::text(note),
+        phase: asked.phase.clone(),
     }
 }
 
 /// `20261121-124512-oltp_read_write-3f9a`: sorts by time, says what it was, and is unique.
-fn name(workload: &str, unix_s: f64) -> String {
+pub fn name(workload: &str, unix_s: f64) -> String {
     let stem = Path::new(workload).file_stem().map_or_else(
         || "run".to_owned(),
         |stem| stem.to_string_lossy().into_owned(),

@@ -25,7 +25,7 @@ use dyno_observe::{Config, Cost, Observers};
 use dyno_results::Results;
 use dyno_verdict::{Context, Keeping};
 
-pub use head::civil;
+pub use head::{civil, name as new_name};
 pub use keeper::try_file;
 pub use wanted::{Calibrate, Wanted, waiver};
 

@@ -68,6 +68,7 @@ pub(super) fn head(shape: Shape) -> RunHead {
         drive: Some(drive(shape)),
         percentiles: PERCENTS.to_vec(),
         note: "after the upgrade of the storage firmware".into(),
+        phase: None,
     }
 }
 
@@ -214,17 +215,13 @@ pub(super) fn summary(
         client: Some(client(measured_s)),
         limits: vec!["The disk of the server was busy for 97 % of the time.".into()],
         operations: named(),
-        roles: Vec::new(),
-        latency_limit: None,
         ledger: ledger(),
         warnings: vec!["TLS is on: its cost is part of every figure.".into()],
-        verdict: None,
         findings: vec![],
         costs: vec![],
         not_observed: vec![],
-        note: String::new(),
-        recorded: None,
         intervals: vec![],
+        ..RunSummary::default()
     }
 }
 

@@ -162,5 +162,6 @@ fn asked(sysbench: &Settings, ready: &Ready) -> Result<Asked> {
         options: redact::options(&own),
         percentiles,
         server,
+        phase: None,
     })
 }

@@ -1,0 +1,61 @@
+-- Phases: the steps of a workload, each a run of its own.
+local P = ...
+local error, type, tostring = error, type, tostring
+
+local FIELDS = {
+  name = "string",
+  options = "table",
+  time = "number",
+  events = "number",
+  warmup = "number",
+  before = "string",
+  unit = "string",
+  per_event = "number",
+}
+local VALUES = { number = true, string = true, boolean = true }
+
+local function check(phase, number)
+  local what = ("phases(): phase %d"):format(number)
+  if type(phase) ~= "table" then
+    error(what .. " is not a table", 0)
+  end
+  if type(phase.name) ~= "string" or not phase.name:find("^[%w_.:-]+$") then
+    error(what .. ": the name must be of letters, digits and _ . : -", 0)
+  end
+  what = ("phases(): '%s'"):format(phase.name)
+  for field, value in P.pairs(phase) do
+    if not FIELDS[field] then
+      error(("%s: there is no field '%s'"):format(what, tostring(field)), 0)
+    elseif type(value) ~= FIELDS[field] then
+      error(("%s: '%s' must be a %s"):format(what, field, FIELDS[field]), 0)
+    end
+  end
+  for name, value in P.pairs(phase.options or {}) do
+    if type(name) ~= "string" or not VALUES[type(value)] then
+      error(what .. ": 'options' must give numbers, texts or booleans by name", 0)
+    end
+  end
+  local time, events, warmup = phase.time or 0, phase.events or 0, phase.warmup or 0
+  if time < 0 or warmup < 0 or events < 0 or events % 1 ~= 0 then
+    error(what .. ": 'time', 'events' (a whole number) and 'warmup' cannot be below 0", 0)
+  end
+end
+
+-- What the script's `phases()` answered, checked; nil where it answers nothing.
+function P.check_phases(answer)
+  if answer == nil then
+    return nil
+  elseif type(answer) ~= "table" or #answer == 0 then
+    error("phases() must return a list of phases", 0)
+  end
+  local known = {}
+  for number = 1, #answer do
+    check(answer[number], number)
+    local name = answer[number].name
+    if known[name] then
+      error(("phases(): there are two '%s'"):format(name), 0)
+    end
+    known[name] = true
+  end
+  return answer
+end

@@ -1,0 +1,119 @@
+//! The phases of a workload: one recorded run each, one after the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use dyno_core::clock::wall_time;
+use dyno_core::plan::OptionValue;
+use dyno_core::redact;
+use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
+use dyno_load::StopSignal;
+use dyno_script::Phase;
+
+use super::hints::with_hint;
+use super::measure::{Screen, measure};
+use super::run::options_of;
+use crate::job::{Job, Loaded};
+use crate::output::Output;
+use crate::recording::{Wanted, new_name};
+use crate::summary::Asked;
+use crate::{STATUS_DONE, console, loading, settings};
+
+/// What all phases have in common.
+pub struct Base {
+    /// What shapes the summary; the options are those that the user gave.
+    pub asked: Asked,
+    /// The job, without the script's own options.
+    pub job: Job,
+    /// The script's own options.
+    pub own: Vec<(String, OptionValue)>,
+    /// Ends the run, and with it the sequence.
+    pub stop: Arc<StopSignal>,
+    /// What to record.
+    pub wanted: Wanted,
+}
+
+/// Runs the phases, each of which is shown when it has ended.
+///
+/// # Errors
+/// What keeps a phase from a result; those before it are kept.
+pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Result<u8> {
+    let sequence = new_name(&base.asked.workload, wall_time().as_secs_f64());
+    let mut done: Vec<RunSummary> = Vec::new();
+    let mut status = STATUS_DONE;
+    for (index, phase) in phases.iter().enumerate() {
+        let place = PhaseOf {
+            sequence: sequence.clone(),
+            name: phase.name.clone(),
+            number: index as u32 + 1,
+            of: phases.len() as u32,
+            unit: phase.unit.clone(),
+            per_event: phase.per_event,
+        };
+        if !screen.quiet {
+            let (name, number, of) = (&place.name, place.number, place.of);
+            console::note(&format!("Phase {number} of {of}: {name}"));
+        }
+        let (summary, own_status) = one(base, phase, place, screen, &output)
+            .with_context(|| format!("phase {} of {}", phase.name, phases.len()))?;
+        let completed = summary.end == RunEnd::Completed;
+        done.push(summary);
+        // The worst of all is the sequence's.
+        status = status.max(own_status);
+        if !completed {
+            let left = phases.len() - done.len();
+            if left > 0 && !screen.quiet {
+                console::note(&format!("{left} phase(s) were not begun."));
+            }
+            break;
+        }
+    }
+    output.write_all(&done, &screen.look)?;
+    Ok(status)
+}
+
+fn one(
+    base: &Base,
+    phase: &Phase,
+    place: PhaseOf,
+    screen: &Screen,
+    output: &Output,
+) -> Result<(RunSummary, u8)> {
+    let mut job = base.job.clone();
+    let seconds =
+        |s: f64| Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds are no time"));
+    job.drive.time = phase.time_s.map(seconds).transpose()?;
+    job.drive.events = phase.events;
+    job.drive.warmup = seconds(phase.warmup_s)?;
+    let mut own = base.own.clone();
+    for (name, value) in &phase.options {
+        match own.iter_mut().find(|(own, _)| own == name) {
+            Some((_, own)) => *own = value.clone(),
+            None => bail!("the script has no option '{name}'"),
+        }
+    }
+    let options = options_of(&job.drive, &own);
+    let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
+    let declared = ready.description.options.clone().unwrap_or_default();
+    let asked = Asked {
+        workload: base.asked.workload.clone(),
+        changed: settings::changed(&declared, &own),
+        options: redact::options(&own),
+        percentiles: base.asked.percentiles.clone(),
+        server: base.asked.server.clone(),
+        phase: Some(place),
+    };
+    if let Some(before) = &phase.before {
+        if !screen.quiet {
+            console::note(&format!("Running '{before}' first."));
+        }
+        loading::with_progress(&mut ready, before, screen.quiet)
+            .map_err(|error| with_hint(error, &ready, &asked.workload))?;
+    }
+    let measured = measure(&mut ready, &asked, screen, base.wanted.clone())?;
+    output.show(&measured.summary, &screen.look);
+    let summary = measured.summary.clone();
+    let status = measured.end(&ready, &asked)?;
+    Ok((summary, status))
+}

@@ -1,0 +1,163 @@
+//! The Insert Benchmark: its steps, one recorded run each, leave tables of the size they had.
+
+use std::time::Duration;
+
+use dyno_tests::Kind;
+use serde_json::Value;
+
+use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
+
+const SMALL: &str = "-c 2 --rows 3000 --write_rows 2000 --settle 0";
+
+fn steps(place: &Place, line: &str) -> Vec<Value> {
+    let result = place.result(&format!("insert_benchmark {SMALL} {line}"));
+    result.as_array().unwrap().clone()
+}
+
+fn role<'a>(run: &'a Value, name: &str) -> &'a Value {
+    let roles = run["roles"].as_array().unwrap();
+    roles.iter().find(|role| role["name"] == name).unwrap()
+}
+
+#[test]
+fn every_step_keeps_the_books_on_every_server() {
+    for place in everywhere() {
+        let name = place.name();
+        place
+            .dyno(&format!("prepare insert_benchmark {SMALL}"))
+            .success();
+        let runs = steps(&place, "-t 2s --steps i0,x,i1,i2,qr100,qp500");
+        let names: Vec<&str> = (runs.iter())
+            .map(|run| run["phase"]["name"].as_str().unwrap())
+            .collect();
+        let expected = ["l.i0", "l.x", "l.i1", "l.i2", "qr100.L1", "qp500.L2"];
+        assert_eq!(names, expected, "{name}");
+        for run in &runs {
+            assert_eq!(outcome(run, "consistency"), "pass", "{name}: {run:#}");
+            assert_eq!(
+                run["phase"]["sequence"], runs[0]["phase"]["sequence"],
+                "{name}"
+            );
+            assert_eq!(run["end"]["how"], "completed", "{name}");
+        }
+        // Rows of both clients over the rows of a statement.
+        let statements = [(0, 3000 / 100), (2, 1600 / 50), (3, 400 / 5)];
+        for (step, each) in statements {
+            let inserter = role(&runs[step], "inserter");
+            assert_eq!(inserter["events"], 2 * each, "{name}, step {step}");
+            assert_eq!(inserter["events_min"], each, "{name}, step {step}");
+            assert!(
+                inserter["finished_last_s"].as_f64().unwrap() > 0.0,
+                "{name}"
+            );
+        }
+        // As much was deleted as was inserted.
+        for step in [2, 3] {
+            assert_eq!(runs[step]["ledger"][0]["found"], 0, "{name}, step {step}");
+            assert_eq!(done(&runs[step], "min_key_first"), 2, "{name}, step {step}");
+        }
+        let index = &runs[1];
+        assert_eq!(done(index, "create_indexes"), 2, "{name}");
+        assert_eq!(index["phase"]["per_event"], 3000.0, "{name}");
+        for (step, rate) in [(4, 100.0), (5, 500.0)] {
+            let run = &runs[step];
+            let asked = role(run, "inserter")["asked_per_s"].as_f64().unwrap();
+            assert!((asked - 2.0 * rate / 50.0).abs() < 1e-9, "{name}: {asked}");
+            assert_eq!(role(run, "inserter")["background"], true, "{name}");
+            let events = run["totals"]["events"].as_u64().unwrap();
+            assert!(
+                events > 0 && events == done(run, "query"),
+                "{name}, step {step}"
+            );
+            assert!(done(run, "insert") > 0, "{name}, step {step}");
+        }
+        place
+            .dyno(&format!("check insert_benchmark {SMALL}"))
+            .success();
+        // However many clients there were.
+        place.dyno("cleanup insert_benchmark").success();
+        place
+            .dyno(&format!("prepare insert_benchmark {SMALL}"))
+            .success();
+        place.dyno("cleanup insert_benchmark").success();
+        place.dyno("cleanup insert_benchmark").success();
+    }
+}
+
+#[test]
+fn the_version_of_2023_has_its_own_indexes_and_steps() {
+    for place in [on(Kind::Mysql), on(Kind::Postgres)] {
+        place
+            .dyno(&format!("prepare insert_benchmark {SMALL} --variant 2023"))
+            .success();
+        let runs = steps(&place, "-t 1s --variant 2023 --steps i0,x,i1,q100");
+        assert_eq!(runs[3]["phase"]["name"], "q100.L1");
+        // All rows of the write-heavy steps in one.
+        assert_eq!(role(&runs[2], "inserter")["events"], 2 * 2000 / 50);
+        place
+            .dyno(&format!("check insert_benchmark {SMALL} --variant 2023"))
+            .success();
+    }
+}
+
+#[test]
+fn rows_that_vanish_are_found() {
+    for place in [sqlite(), on(Kind::Mariadb)] {
+        place
+            .dyno(&format!("prepare insert_benchmark {SMALL}"))
+            .success();
+        steps(&place, "--steps i0,x");
+        place.execute("DELETE FROM pi2 WHERE transactionid > 900");
+        fails(&place, &format!("insert_benchmark {SMALL}"), &["pi2 has "]);
+        // A step whose rows somebody takes away is refused by its ledger.
+        let line = format!("run insert_benchmark {SMALL} --step qr100 -t 3s --gate --json {QUIET}");
+        let running = place.start(&line);
+        std::thread::sleep(Duration::from_millis(1500));
+        place.execute("DELETE FROM pi1 WHERE transactionid BETWEEN 2000 AND 2100");
+        let output = running.finish(Duration::from_secs(60));
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let run: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(outcome(&run, "consistency"), "refuse");
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_told_before_anything_is() {
+    let place = sqlite();
+    let told = |line: &str, words: &str| {
+        let output = place.dyno(&format!("{line} {QUIET}"));
+        assert_ne!(output.status.code(), Some(0), "{line}");
+        assert!(output.stderr.contains(words), "{line}: {}", output.stderr);
+        assert!(
+            !output.stderr.contains("panicked"),
+            "{line}: {}",
+            output.stderr
+        );
+    };
+    told(
+        "run insert_benchmark --steps i0,i9",
+        "there is no step 'i9'",
+    );
+    told(
+        "run insert_benchmark --variant 2020",
+        "--variant must be 2026 or 2023",
+    );
+    told(
+        "run insert_benchmark --rows 0",
+        "--rows must be a whole number from 1",
+    );
+    told("run insert_benchmark --events 5", "--events");
+    told(
+        "run insert_benchmark --settle soon",
+        "--settle must be auto or a number",
+    );
+    told("run insert_benchmark --steps i0", "dyno prepare");
+    place
+        .dyno(&format!("prepare insert_benchmark {SMALL}"))
+        .success();
+    steps(&place, "--steps i0");
+    told(
+        &format!("run insert_benchmark {SMALL} --steps i0"),
+        "is not empty",
+    );
+}

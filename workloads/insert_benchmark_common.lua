@@ -1,0 +1,183 @@
+-- The Insert Benchmark: options, steps, tables, indexes. See insert_benchmark.lua.
+
+local bench = {}
+
+sysbench.cmdline.options = {
+   rows = {"Rows that each client's table is loaded with", 100000},
+   write_rows = {"Rows that each client inserts, and deletes, in the write-heavy steps", 100000},
+   variant = {"2026 or 2023: indexes, price and steps of that year's version", "2026"},
+   steps = {"Steps in order, or auto for all of the variant's: i0, x, i1, i2; qr, qp or q with " ..
+            "the rows per second and client in the background, e.g. qr100", "auto"},
+   step = {"Run this step alone, as one run", ""},
+   rows_per_commit = {"Rows of an INSERT; 0 for as many as each step has by itself", 0},
+   query_threads = {"Sessions of a client that query, in the steps that do", 1},
+   deletes = {"Delete at the tail what is inserted at the head, once there are indexes", true},
+   data_min = {"Shortest text of a row", 10},
+   data_max = {"Longest text of a row, to 4000", 20},
+   random_pct = {"Percent of three quarters of a text that are random", 50},
+   min_key_every = {"After so many deletes the lowest key is looked for anew; 0 for the first " ..
+                    "time only", 1000},
+   settle = {"Seconds of rest before the first query step, or auto: 60 and one for each million " ..
+             "of rows, 1200 at most", "auto"},
+   settle_flush = {"Have InnoDB flush all dirty pages while it rests: sets three global variables "
+                   .. "and restores them", false},
+   settled = {"How long the server rested before this step; set by the steps", 0},
+   mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
+   mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB", ""},
+}
+
+local STEPS = {
+   ["2026"] = "i0,x,i1,i2,qr100,qp100,qr500,qp500,qr1000,qp1000",
+   ["2023"] = "i0,x,i1,q100,q500,q1000",
+}
+
+-- Suffix, columns.
+local INDEXES = {
+   ["2026"] = {
+      {"marketsegment", "productid, customerid, price"},
+      {"registersegment", "cashregisterid, customerid, price"},
+      {"pdc", "price, dateandtime, customerid"},
+   },
+   ["2023"] = {
+      {"marketsegment", "price, customerid"},
+      {"registersegment", "cashregisterid, price, customerid"},
+      {"pdc", "price, dateandtime, customerid"},
+   },
+}
+
+local function whole(name, low, high)
+   local value = sysbench.opt[name]
+   if value < low or value > high or value % 1 ~= 0 then
+      error(("--%s must be a whole number from %d to %d, not %g"):format(name, low, high, value), 0)
+   end
+   return value
+end
+
+-- The options, checked.
+function bench.check_options()
+   local opt = sysbench.opt
+   if not STEPS[opt.variant] then
+      error(("--variant must be 2026 or 2023, not '%s'"):format(opt.variant), 0)
+   end
+   whole("rows", 1, 1e10)
+   whole("write_rows", 1, 1e10)
+   whole("rows_per_commit", 0, 10000)
+   whole("query_threads", 1, 1000)
+   whole("min_key_every", 0, 1e9)
+   whole("random_pct", 0, 100)
+   whole("data_min", 0, 4000)
+   whole("data_max", opt.data_min, 4000)
+   if opt.settle ~= "auto" and not (tonumber(opt.settle) and tonumber(opt.settle) >= 0) then
+      error(("--settle must be auto or a number of seconds, not '%s'"):format(opt.settle), 0)
+   end
+end
+
+-- A step's parts: what it is made of (`load`, `index`, `write`, `query`), its rows per commit, its
+-- rows per client, the rate in the background.
+function bench.step(name)
+   local opt = sysbench.opt
+   local all = opt.variant == "2023"
+   local large = all and opt.write_rows or opt.write_rows - math.floor(opt.write_rows / 5)
+   local steps = {
+      i0 = {kind = "load", batch = 100, rows = opt.rows},
+      x = {kind = "index", batch = 100, rows = 100},
+      i1 = {kind = "write", batch = 50, rows = large},
+      i2 = {kind = "write", batch = 5, rows = math.floor(opt.write_rows / 5)},
+   }
+   local step = steps[name]
+   if not step then
+      local kind, rate = name:match("^(q[rp]?)([1-9]%d*)$")
+      if not kind then
+         error(("there is no step '%s': i0, x, i1, i2, or qr, qp, q with a rate, e.g. qr100")
+            :format(name), 0)
+      end
+      step = {kind = "query", batch = 50, rate = tonumber(rate), points = kind == "qp"}
+   end
+   if opt.rows_per_commit > 0 then
+      step.batch = opt.rows_per_commit
+   end
+   -- Otherwise there would be less than one statement a second.
+   if step.rate and step.batch > step.rate then
+      step.batch = step.rate
+   end
+   step.name = name
+   return step
+end
+
+-- The names of the steps, in order.
+function bench.steps()
+   local opt = sysbench.opt
+   local names = {}
+   for name in (opt.steps == "auto" and STEPS[opt.variant] or opt.steps):gmatch("[^,%s]+") do
+      bench.step(name)
+      names[#names + 1] = name
+   end
+   if #names == 0 then
+      error("--steps: there is none", 0)
+   end
+   return names
+end
+
+function bench.settle_seconds()
+   local opt = sysbench.opt
+   if opt.settle ~= "auto" then
+      return tonumber(opt.settle)
+   end
+   return math.min(1200, 60 + math.floor(opt.rows * opt.threads / 1e6))
+end
+
+-- The statement that makes a client's table.
+function bench.create(con, number)
+   local family, opt = dyno.family(con), sysbench.opt
+   local price = opt.variant == "2023" and {mysql = "FLOAT", postgres = "REAL", sqlite = "REAL"}
+      or {mysql = "INT", postgres = "INT", sqlite = "INTEGER"}
+   local words = {
+      n = number,
+      id = ({mysql = "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY", postgres =
+         "BIGSERIAL PRIMARY KEY", sqlite = "INTEGER PRIMARY KEY AUTOINCREMENT"})[family],
+      date = ({mysql = "DATETIME", postgres = "TIMESTAMP", sqlite = "INTEGER"})[family],
+      price = price[family],
+      suffix = family == "mysql" and (" ENGINE=%s %s"):format(opt.mysql_storage_engine,
+         opt.mysql_table_options) or "",
+   }
+   con:query(dyno.render(con, "CREATE TABLE pi{n} (transactionid {id}, dateandtime {date}, " ..
+      "cashregisterid {int} NOT NULL, customerid {int} NOT NULL, productid {int} NOT NULL, " ..
+      "price {price} NOT NULL, data {text}(4000)){suffix}", words))
+   if family == "postgres" then
+      -- Else each row of each client would touch the sequence.
+      con:query(("ALTER SEQUENCE pi%d_transactionid_seq CACHE 1000"):format(number))
+   end
+end
+
+-- The name of an index on this server.
+function bench.index_name(con, number, suffix)
+   return dyno.family(con) == "mysql" and suffix or ("pi%d_%s"):format(number, suffix)
+end
+
+function bench.indexes()
+   return INDEXES[sysbench.opt.variant]
+end
+
+-- Makes the secondary indexes of a client's table: in one statement where the server can.
+function bench.index(con, number)
+   local engine = sysbench.opt.mysql_storage_engine:lower()
+   local together = {}
+   for _, index in ipairs(bench.indexes()) do
+      local name = bench.index_name(con, number, index[1])
+      if dyno.family(con) == "mysql" and engine ~= "rocksdb" then
+         together[#together + 1] = ("ADD INDEX %s (%s)"):format(name, index[2])
+      else
+         con:query(("CREATE INDEX %s ON pi%d (%s)"):format(name, number, index[2]))
+      end
+   end
+   if #together > 0 then
+      con:query(("ALTER TABLE pi%d %s"):format(number, table.concat(together, ", ")))
+   end
+end
+
+-- One column of one row, as a number; nil where there is none.
+function bench.number(con, query, ...)
+   return tonumber((con:query_row(query:format(...))))
+end
+
+return bench
