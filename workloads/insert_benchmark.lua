@@ -233,17 +233,19 @@ function roles()
    step = bench.step(opt.step)
    local clients = opt.threads
    local deleter = {name = "deleter", sessions = deletes() and clients or 0, event = delete_event,
-                    background = true}
+                    background = true, unit = "rows", per_event = step.batch}
    if step.kind == "query" then
       return {
          {name = "inserter", sessions = clients, event = insert_event, background = true,
-          rate_per_session = step.rate / step.batch, skip_after = 1},
+          unit = "rows", per_event = step.batch, rate_per_session = step.rate / step.batch,
+          skip_after = 1},
          deleter,
          {name = "querier", sessions = clients * opt.query_threads, event = query_event},
       }
    end
    local event = step.kind == "index" and index_event or insert_event
-   return {{name = "inserter", sessions = clients, event = event}, deleter}
+   return {{name = "inserter", sessions = clients, event = event, unit = "rows",
+            per_event = step.kind == "index" and opt.rows or step.batch}, deleter}
 end
 
 function phases()
@@ -260,7 +262,7 @@ function phases()
    for _, name in ipairs(bench.steps()) do
       local its = bench.step(name)
       local phase = {name = "l." .. name, options = {step = name}, unit = "rows",
-                     per_event = its.batch}
+                     per_event = its.batch, warmup = its.kind ~= "query" and 0 or nil}
       if its.kind == "index" then
          phase.per_event = opt.rows
       elseif its.kind == "query" then
@@ -270,7 +272,8 @@ function phases()
          queried = queried + 1
          phase.name = ("%s.L%d"):format(name, queried)
          phase.unit, phase.per_event = "queries", 1
-         phase.time, phase.warmup = opt.time, opt.warmup_time
+         -- No warm-up unless the user wants one: the first look for the lowest key is a result.
+         phase.time = opt.time
          if queried == 1 then
             phase.before = "settle"
             phase.options.settled = bench.settle_seconds()

@@ -79,6 +79,10 @@ pub struct Role {
     /// Its events are not the run's: they are counted apart, limits do not count them, and the run
     /// ends when all others have ended.
     pub background: bool,
+    /// What an event of it is made of, e.g. `rows`; `events` unless the script tells.
+    pub unit: String,
+    /// How many of them an event is.
+    pub per_event: f64,
     /// Its own pace. Without one, foreground roles have the run's, and background roles go as fast
     /// as they are answered.
     pub pace: Option<Pace>,

@@ -256,6 +256,10 @@ pub struct RoleSummary {
     pub sessions: u32,
     /// Its events are not among the run's.
     pub background: bool,
+    /// What an event of it is made of, e.g. `rows`.
+    pub unit: String,
+    /// How many of them an event is.
+    pub per_event: f64,
     /// Events per second asked for, of all its sessions; `None` where it has no pace of its own.
     pub asked_per_s: Option<f64>,
     /// Its events, the grace included.

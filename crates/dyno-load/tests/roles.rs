@@ -12,6 +12,8 @@ fn role(name: &str, sessions: u32, background: bool, pace: Option<Pace>) -> Role
         name: name.to_owned(),
         sessions,
         background,
+        unit: "events".to_owned(),
+        per_event: 1.0,
         pace,
     }
 }

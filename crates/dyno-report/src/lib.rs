@@ -7,6 +7,7 @@ pub mod export;
 pub mod html;
 pub mod json;
 mod number;
+pub mod phases;
 mod rebuild;
 #[cfg(test)]
 mod samples;

@@ -78,6 +78,9 @@ pub enum Problem {
     /// No run answers to that.
     #[error("there is no run `{0}` in it")]
     NoSuchRun(String),
+    /// The run is no phase.
+    #[error("the run `{0}` is no phase of a sequence")]
+    NoSequence(String),
     /// Several names begin like that.
     #[error("`{wanted}` may be {}", .names.join(" or "))]
     Ambiguous {
@@ -127,6 +130,7 @@ impl Problem {
             Self::NoSuchRun(_) | Self::Ambiguous { .. } => {
                 "name a run by `last`, its number, or a beginning that only its name has"
             }
+            Self::NoSequence(_) => "name a sequence by its name's beginning, or by one of its runs",
             Self::NameTaken(_) => "it seems to have been imported before",
             Self::NoRuns | Self::Unreadable { .. } | Self::NoWriter(_) | Self::Other(_) => "",
         }

@@ -51,8 +51,8 @@ pub struct Phase {
     pub time_s: Option<f64>,
     /// How many events it has; without limit where it is `None`.
     pub events: Option<u64>,
-    /// How long it warms up, in seconds.
-    pub warmup_s: f64,
+    /// How long it warms up, in seconds; as the user asked, else not at all, where it is `None`.
+    pub warmup_s: Option<f64>,
     /// The script's command that is run before it.
     pub before: Option<String>,
     /// What an event is made of; `events` unless the script tells.
@@ -84,7 +84,7 @@ fn phase(table: &Table) -> mlua::Result<Phase> {
         options,
         time_s: above("time")?,
         events: above("events")?.map(|events| events as u64),
-        warmup_s: above("warmup")?.unwrap_or(0.0),
+        warmup_s: table.get("warmup")?,
         before: table.get("before")?,
         unit: (table.get::<Option<String>>("unit")?).unwrap_or_else(|| "events".to_owned()),
         per_event: above("per_event")?.unwrap_or(1.0),
@@ -125,6 +125,8 @@ fn role(table: &Table) -> mlua::Result<Role> {
         name: table.get("name")?,
         sessions: table.get::<f64>("sessions")? as u32,
         background: table.get::<Option<bool>>("background")?.unwrap_or(false),
+        unit: (table.get::<Option<String>>("unit")?).unwrap_or_else(|| "events".to_owned()),
+        per_event: (table.get::<Option<f64>>("per_event")?).unwrap_or(1.0),
         pace,
     })
 }

@@ -223,6 +223,8 @@ fn roles(drive: &Drive, outcome: &RunOutcome, measured_s: f64) -> Vec<RoleSummar
             name: role.name.clone(),
             sessions: role.sessions,
             background: role.background,
+            unit: role.unit.clone(),
+            per_event: role.per_event,
             asked_per_s: role.asked_per_s(),
             events: sums.events,
             events_per_s: outcome.role_events_in_window(number) as f64

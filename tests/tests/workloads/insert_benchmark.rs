@@ -161,3 +161,51 @@ fn what_cannot_be_run_is_told_before_anything_is() {
         "is not empty",
     );
 }
+
+#[test]
+fn the_steps_of_two_runs_are_set_beside_each_other() {
+    let place = sqlite();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dyno.db");
+    let results = format!("--results {}", file.display());
+    for note in ["one", "two"] {
+        place
+            .dyno(&format!("prepare insert_benchmark {SMALL}"))
+            .success();
+        let line = format!("run insert_benchmark {SMALL} --steps i0,x,qr100 -t 1s -q");
+        place
+            .dyno(&format!("{line} --calibrate never --note {note} {results}"))
+            .success();
+        place.dyno("cleanup insert_benchmark").success();
+    }
+    let phases = |line: &str| {
+        let mut command = std::process::Command::new(dyno_tests::command::dyno_path());
+        command.args(["phases", "--results"]).arg(&file);
+        command.args(line.split_whitespace());
+        dyno_tests::command::run(&mut command, Duration::from_secs(60))
+    };
+    let page = folder.path().join("phases.html");
+    let output = phases(&format!("1 new=last --tsv - --html {}", page.display())).success();
+    let rows: Vec<&str> = output.stdout.lines().take(4).collect();
+    let heads = "configuration\tl.i0 rows/s\tl.x rows/s\tqr100.L1 queries/s";
+    assert_eq!(rows[..2], ["# Throughput", heads], "{output:?}");
+    for (row, label) in rows[2..].iter().zip(["one", "new"]) {
+        let cells: Vec<&str> = row.split('\t').collect();
+        assert_eq!(cells[0], label);
+        assert!(
+            cells[1..]
+                .iter()
+                .all(|cell| cell.parse::<f64>().unwrap() > 0.0),
+            "{row}"
+        );
+    }
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        text.contains("qr100.L1: figures relative to the first"),
+        "{}",
+        text.len()
+    );
+    let wrong = phases("gone-away");
+    assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
+    assert!(wrong.stderr.contains("no run `gone-away`"), "{wrong:?}");
+}

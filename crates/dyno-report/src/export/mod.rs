@@ -4,4 +4,4 @@ pub mod csv;
 pub mod hlog;
 pub mod json;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;

@@ -16,6 +16,7 @@ mod disks;
 mod distribution;
 mod figures;
 mod findings;
+mod grids;
 mod host;
 #[cfg(test)]
 mod hostile;
@@ -39,6 +40,7 @@ mod thin;
 mod throughput;
 mod time;
 
+pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
 use markup::Text;
 use page::{Page, put};

@@ -58,6 +58,8 @@ fn roles(run: &mut RunSummary) {
         name: name.into(),
         sessions: 8,
         background: asked.is_some(),
+        unit: "events".to_owned(),
+        per_event: 1.0,
         asked_per_s: asked,
         events: (achieved * 30.0) as u64,
         events_per_s: achieved,
@@ -81,6 +83,8 @@ fn roles(run: &mut RunSummary) {
             name: "inserter".into(),
             sessions: 8,
             background: true,
+            unit: "events".to_owned(),
+            per_event: 1.0,
             pace: Some(Pace {
                 arrivals: OpenLoop {
                     per_second: 20.0,

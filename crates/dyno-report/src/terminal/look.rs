@@ -25,7 +25,7 @@ impl Default for Look {
 
 /// What a piece of text is, which its colour tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(crate) enum Ink {
     Plain,
     Strong,
     Faint,
@@ -38,12 +38,12 @@ impl Look {
     /// Narrower than this nothing is readable, so that lines are left to wrap.
     const COLUMNS_MIN: usize = 40;
 
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.columns.max(Self::COLUMNS_MIN)
     }
 
     /// The text in its colour, if there are colours.
-    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+    pub(crate) fn paint(&self, ink: Ink, text: &str) -> String {
         let code = match ink {
             Ink::Plain => return text.into(),
             _ if !self.colour || text.is_empty() => return text.into(),
@@ -58,7 +58,7 @@ impl Look {
 
     /// The text with what the look does not allow replaced, character by character. Control
     /// characters become blanks: text of a server must not steer the terminal.
-    pub(super) fn clean(&self, text: &str) -> String {
+    pub(crate) fn clean(&self, text: &str) -> String {
         text.chars()
             .map(|c| match c {
                 c if c.is_control() => ' ',
@@ -72,7 +72,7 @@ impl Look {
 }
 
 /// How many columns a text takes.
-pub(super) fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
@@ -98,7 +98,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 }
 
 /// The text in lines of at most so many columns, broken at blanks where there are any.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in words(text) {

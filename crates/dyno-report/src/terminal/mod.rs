@@ -20,13 +20,13 @@ pub use compare::comparison;
 pub use findings::findings;
 pub use live::live_line;
 pub use look::Look;
+pub(crate) use look::{Ink, columns, wrap};
 pub use phases::phases;
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
 
 use dyno_core::summary::{RunEnd, RunSummary};
 
-use look::Ink;
 use page::Page;
 
 /// The summary of a run: lines no wider than `look.columns`, an empty line first and a line end

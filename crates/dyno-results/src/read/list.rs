@@ -189,6 +189,56 @@ impl Results {
         }
     }
 
+    /// The runs of a sequence, in their order: by the beginning of the sequence's name, or as one
+    /// of its runs is named by [`Results::find`].
+    ///
+    /// # Errors
+    /// There is no such run, it is no phase of a sequence, or the file cannot be read.
+    pub fn sequence(&self, wanted: &str) -> Result<Vec<i64>, ResultsError> {
+        let at = self.at("find a sequence in");
+        let begun = self.sequences_begun_with(wanted);
+        let mut names = begun.map_err(|error| at.sqlite(error))?;
+        if names.len() > 1 {
+            return Err(at.error(Problem::Ambiguous {
+                wanted: wanted.to_owned(),
+                names,
+            }));
+        }
+        let name = match names.pop() {
+            Some(name) => name,
+            None => {
+                let id = self.find(wanted)?;
+                let sql = "SELECT json_extract(head, '$.phase.sequence') FROM run WHERE id = ?1";
+                let name = self.connection.query_row(sql, [id], |row| row.get(0));
+                let name: Option<String> = name.map_err(|error| at.sqlite(error))?;
+                name.ok_or_else(|| at.error(Problem::NoSequence(wanted.to_owned())))?
+            }
+        };
+        self.of_sequence(&name).map_err(|error| at.sqlite(error))
+    }
+
+    fn of_sequence(&self, name: &str) -> rusqlite::Result<Vec<i64>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id FROM run WHERE json_extract(head, '$.phase.sequence') = ?1 ORDER BY id",
+        )?;
+        let rows = statement.query_map([name], |row| row.get(0))?;
+        rows.collect()
+    }
+
+    fn sequences_begun_with(&self, beginning: &str) -> rusqlite::Result<Vec<String>> {
+        // Short numbers are runs', though years begin with them.
+        let number = beginning.parse::<i64>().is_ok() && self.find(beginning).is_ok();
+        if beginning.is_empty() || number {
+            return Ok(Vec::new());
+        }
+        let mut statement = self.connection.prepare_cached(
+            "SELECT DISTINCT json_extract(head, '$.phase.sequence') AS sequence FROM run
+             WHERE substr(sequence, 1, length(?1)) = ?1 LIMIT ?2",
+        )?;
+        let rows = statement.query_map((beginning, NAMES_TOLD_MAX as i64), |row| row.get(0))?;
+        rows.collect()
+    }
+
     fn begun_with(&self, beginning: &str) -> rusqlite::Result<Vec<(i64, String)>> {
         if beginning.is_empty() {
             return Ok(Vec::new());

@@ -15,6 +15,8 @@ local FIELDS = {
   rate_per_session = "number",
   arrivals = "string",
   skip_after = "number",
+  unit = "string",
+  per_event = "number",
 }
 
 local function whole(value)
@@ -49,6 +51,8 @@ local function check(role, number)
     error(what .. ": the rate must be above 0 and at most 1e9", 0)
   elseif role.arrivals and role.arrivals ~= "poisson" and role.arrivals ~= "constant" then
     error(what .. ": 'arrivals' is neither poisson nor constant", 0)
+  elseif role.per_event and not (role.per_event > 0) then
+    error(what .. ": 'per_event' must be above 0", 0)
   elseif role.skip_after and not (role.skip_after > 0) then
     error(what .. ": 'skip_after' must be above 0", 0)
   elseif (role.arrivals or role.skip_after) and not rate then

@@ -53,6 +53,8 @@ fn roles_are_read_when_the_options_are_known() {
         name: "insert".to_owned(),
         sessions: 2,
         background: true,
+        unit: "events".to_owned(),
+        per_event: 1.0,
         pace: Some(Pace {
             arrivals,
             each: true,
@@ -64,6 +66,8 @@ fn roles_are_read_when_the_options_are_known() {
         name: "look".to_owned(),
         sessions: 1,
         background: false,
+        unit: "events".to_owned(),
+        per_event: 1.0,
         pace: None,
     };
     assert_eq!(host.roles(), Ok(vec![insert, look]));
@@ -123,7 +127,7 @@ fn phases_are_read_with_what_each_changes() {
     let rest = Phase {
         name: "rest".to_owned(),
         time_s: Some(2.5),
-        warmup_s: 1.0,
+        warmup_s: Some(1.0),
         before: Some("settle".to_owned()),
         unit: "events".to_owned(),
         per_event: 1.0,

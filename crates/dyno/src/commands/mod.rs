@@ -14,6 +14,7 @@ mod run;
 mod runs;
 mod show;
 pub mod sysbench;
+mod tables;
 mod target;
 mod waive;
 
@@ -37,6 +38,7 @@ Usage: dyno <command> …
   list [runs]         the workloads that come with Dyno; the runs of the results file
   report [RUN…]       runs as one offline HTML file
   compare BASE NEW…   ratios with intervals, and what differs besides
+  phases SEQUENCE…    the phases of workloads that have some, as tables
   export [RUN]        a run as JSON, CSV or HdrHistogram's log
   import sysbench F…  what sysbench printed years ago, judged by the same rules
   waive RUN CHECK=WHY a finding that is not to count, and why
@@ -70,6 +72,7 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
         "report" => report::main(&args[2..]),
         "export" => export::main(&args[2..]),
         "compare" => compare::main(&args[2..]),
+        "phases" => tables::main(&args[2..]),
         "import" => import::main(args),
         "waive" => waive::main(&args[2..]),
         "doctor" => doctor::main(&args[2..]),
@@ -94,6 +97,7 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
                 "show",
                 "report",
                 "compare",
+                "phases",
                 "export",
                 "import",
                 "waive",

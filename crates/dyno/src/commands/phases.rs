@@ -28,6 +28,8 @@ pub struct Base {
     pub job: Job,
     /// The script's own options.
     pub own: Vec<(String, OptionValue)>,
+    /// The warm-up, if the user asked for one.
+    pub warmup: Option<Duration>,
     /// Ends the run, and with it the sequence.
     pub stop: Arc<StopSignal>,
     /// What to record.
@@ -55,8 +57,16 @@ pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Re
             let (name, number, of) = (&place.name, place.number, place.of);
             console::note(&format!("Phase {number} of {of}: {name}"));
         }
-        let (summary, own_status) = one(base, phase, place, screen, &output)
-            .with_context(|| format!("phase {} of {}", phase.name, phases.len()))?;
+        let ended = one(base, phase, place, screen, &output)
+            .with_context(|| format!("the phase {} failed", phase.name));
+        let (summary, own_status) = match ended {
+            Ok(ended) => ended,
+            Err(error) => {
+                // Those before it are not to be lost with it.
+                output.write_all(&done, &screen.look)?;
+                return Err(error);
+            }
+        };
         let completed = summary.end == RunEnd::Completed;
         done.push(summary);
         // The worst of all is the sequence's.
@@ -85,7 +95,10 @@ fn one(
         |s: f64| Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds are no time"));
     job.drive.time = phase.time_s.map(seconds).transpose()?;
     job.drive.events = phase.events;
-    job.drive.warmup = seconds(phase.warmup_s)?;
+    job.drive.warmup = match phase.warmup_s {
+        Some(warmup_s) => seconds(warmup_s)?,
+        None => base.warmup.unwrap_or_default(),
+    };
     let mut own = base.own.clone();
     for (name, value) in &phase.options {
         match own.iter_mut().find(|(own, _)| own == name) {

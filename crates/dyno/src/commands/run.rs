@@ -239,10 +239,12 @@ impl<'a> Request<'a> {
         let screen = Screen::of(parsed);
         if !steps.is_empty() {
             drop(ready);
+            let asked_warmup = job.drive.warmup;
             let base = Base {
                 asked,
                 job,
                 own,
+                warmup: parsed.has("warmup").then_some(asked_warmup),
                 stop,
                 wanted,
             };

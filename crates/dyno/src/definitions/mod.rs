@@ -3,7 +3,7 @@
 mod results;
 mod sysbench;
 
-pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, REPORT, SHOW, WAIVE};
+pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, SHOW, WAIVE};
 pub use sysbench::{DYNO, SYSBENCH};
 
 use crate::options::Opt;

@@ -145,6 +145,25 @@ pub const COMPARE: &[Opt] = &[
     HELP,
 ];
 
+/// The options of `dyno phases`.
+pub const PHASES: &[Opt] = &[
+    opt(
+        GROUP,
+        "html",
+        Some("FILE"),
+        "the tables as one offline HTML page as well",
+    ),
+    opt(
+        GROUP,
+        "tsv",
+        Some("FILE"),
+        "the tables with tabs between figures as well; - for standard output alone",
+    ),
+    RESULTS,
+    NO_COLOR,
+    HELP,
+];
+
 /// The options of `dyno export`.
 pub const EXPORT: &[Opt] = &[
     opt(

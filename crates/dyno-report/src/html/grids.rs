@@ -1,0 +1,69 @@
+//! A page of nothing but tables.
+
+use super::markup::Text;
+use super::page::{Page, put};
+
+/// A page that tables are written to.
+pub(crate) struct Grids {
+    page: Page,
+}
+
+impl Grids {
+    /// Begins a table in a section of its own.
+    pub(crate) fn begin(&mut self, id: &str, title: &str, about: &str, columns: &[String]) {
+        let page = &mut self.page;
+        put!(
+            page,
+            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2><div \
+                class=\"panel\">",
+            Text(title)
+        );
+        page.entry(id, title);
+        if !about.is_empty() {
+            put!(page, "<p class=\"source\">{}</p>", Text(about));
+        }
+        let heads: Vec<String> = (columns.iter().enumerate())
+            .map(|(index, head)| match index {
+                0 => head.clone(),
+                _ => format!("#{head}"),
+            })
+            .collect();
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        page.table(&heads);
+    }
+
+    /// A row: its label, then texts with what they are pointed at for.
+    pub(crate) fn row(&mut self, label: &str, cells: impl Iterator<Item = (String, &'static str)>) {
+        let page = &mut self.page;
+        put!(page, "<tr><th scope=\"row\">{}</th>", Text(label));
+        for (text, class) in cells {
+            put!(page, "<td class=\"n {class}\">{}</td>", Text(&text));
+        }
+        put!(page, "</tr>");
+    }
+
+    /// Ends the table.
+    pub(crate) fn end(&mut self) {
+        put!(self.page, "</tbody></table></div></div>");
+        self.page.end_section();
+    }
+}
+
+/// A whole page of tables.
+pub(crate) fn tables_page(
+    title: &str,
+    generated_unix_s: f64,
+    write: impl FnOnce(&mut Grids),
+) -> String {
+    let mut grids = Grids {
+        page: Page::default(),
+    };
+    let page = &mut grids.page;
+    put!(
+        page,
+        "<section class=\"overview\" id=\"top\"><h1>{}</h1></section>",
+        Text(title)
+    );
+    write(&mut grids);
+    grids.page.finish(title, generated_unix_s)
+}

@@ -1,0 +1,172 @@
+//! Tables of made-up sequences: what is pointed at, what is left out.
+
+use dyno_core::summary::{PhaseOf, RoleSummary};
+
+use super::*;
+use crate::samples;
+use crate::terminal::Look;
+
+/// A run of a phase: its rate in events per second, and what its background achieved of 100 asked.
+fn run(name: &str, unit: &str, per_event: f64, rate: f64, background: Option<f64>) -> RunRecord {
+    let mut run = crate::export::samples::record();
+    let phase = PhaseOf {
+        sequence: "s-1".into(),
+        name: name.into(),
+        number: 1,
+        of: 2,
+        unit: unit.into(),
+        per_event,
+    };
+    run.head.phase = Some(phase.clone());
+    let mut summary = samples::good();
+    summary.phase = Some(phase);
+    summary.rates.events_per_s = rate;
+    let role = |name: &str, background, asked_per_s, events_per_s| RoleSummary {
+        name: name.into(),
+        sessions: 8,
+        background,
+        unit: "rows".into(),
+        per_event: 50.0,
+        asked_per_s,
+        events: 1000,
+        events_per_s,
+        skipped: 0,
+        events_min: 125,
+        events_max: 125,
+        finished_first_s: background.eq(&false).then_some(10.0),
+        finished_last_s: background.eq(&false).then_some(11.0),
+    };
+    summary.roles = vec![role("main", false, None, rate)];
+    summary
+        .roles
+        .extend(background.map(|share| role("beside", true, Some(2.0), share * 2.0)));
+    run.summary = Some(summary);
+    run
+}
+
+fn sequences() -> Vec<Sequence> {
+    let sequence = |label: &str, load: f64, read: f64, kept: f64| Sequence {
+        label: label.into(),
+        runs: vec![
+            run("l.i0", "rows", 100.0, load, None),
+            run("qr100.L1", "queries", 1.0, read, Some(kept)),
+        ],
+    };
+    vec![
+        sequence("base", 1000.0, 5000.0, 1.0),
+        sequence("better", 2000.0, 5200.0, 0.96),
+        sequence("late\tone", 500.0, 20_000.0, 0.5),
+    ]
+}
+
+fn table(title: &str) -> Table {
+    let all = tables(&sequences());
+    all.into_iter().find(|table| table.title == title).unwrap()
+}
+
+fn marks(table: &Table, column: usize) -> Vec<Mark> {
+    table
+        .rows
+        .iter()
+        .map(|(_, cells)| cells[column].mark)
+        .collect()
+}
+
+#[test]
+fn throughput_is_in_the_phases_unit_and_what_missed_its_background_does_not_count() {
+    let absolute = table("Throughput");
+    let values = |row: usize| -> Vec<Option<f64>> {
+        absolute.rows[row].1.iter().map(|cell| cell.value).collect()
+    };
+    assert_eq!(
+        absolute.columns,
+        ["configuration", "l.i0 rows/s", "qr100.L1 queries/s"]
+    );
+    assert_eq!(values(0), [Some(100_000.0), Some(5000.0)]);
+    assert_eq!(values(2), [Some(50_000.0), Some(20_000.0)]);
+    assert_eq!(marks(&absolute, 0), [Mark::None, Mark::High, Mark::Low]);
+    // 5000 is more than four fifths of 5200, the highest that counts.
+    assert_eq!(marks(&absolute, 1), [Mark::None, Mark::High, Mark::Missed]);
+    let relative = table("Throughput relative to the first");
+    assert_eq!(relative.rows[1].1[0].text, "2.00");
+    assert_eq!(relative.rows[1].1[1].text, "1.04");
+    assert_eq!(marks(&relative, 0), [Mark::None, Mark::High, Mark::Low]);
+    assert_eq!(marks(&relative, 1), [Mark::None, Mark::None, Mark::Missed]);
+}
+
+#[test]
+fn the_background_is_told_with_what_was_asked_for() {
+    let kept = table("The background's rate");
+    let labels: Vec<&str> = kept.rows.iter().map(|(label, _)| label.as_str()).collect();
+    assert_eq!(labels, ["base", "better", "late\tone", "asked for"]);
+    let rates: Vec<Option<f64>> = kept.rows.iter().map(|(_, cells)| cells[1].value).collect();
+    assert_eq!(rates, [Some(100.0), Some(96.0), Some(50.0), Some(100.0)]);
+    assert_eq!(
+        marks(&kept, 1),
+        [Mark::None, Mark::None, Mark::Low, Mark::None]
+    );
+    assert_eq!(kept.rows[0].1[0].text, "–");
+}
+
+#[test]
+fn figures_are_set_against_the_first_and_inserts_come_from_the_background_where_queries_lead() {
+    let figures = table("qr100.L1: figures");
+    let ips = figures
+        .columns
+        .iter()
+        .position(|name| name == "ips")
+        .unwrap()
+        - 1;
+    let qps = figures
+        .columns
+        .iter()
+        .position(|name| name == "qps")
+        .unwrap()
+        - 1;
+    assert_eq!(figures.rows[1].1[ips].value, Some(96.0));
+    assert_eq!(figures.rows[1].1[qps].value, Some(5200.0));
+    let relative = table("qr100.L1: figures relative to the first");
+    assert_eq!(relative.rows[1].1[ips].text, "0.96");
+    let load = table("l.i0: figures");
+    assert_eq!(load.rows[0].1[ips].value, Some(100_000.0));
+    assert_eq!(load.rows[0].1[qps].text, "–");
+}
+
+#[test]
+fn fairness_is_the_time_from_the_first_to_the_last_client() {
+    let fairness = table("Fairness");
+    let figures: Vec<&str> = fairness.rows[0]
+        .1
+        .iter()
+        .map(|cell| cell.text.as_str())
+        .collect();
+    assert_eq!(fairness.rows[0].0, "base l.i0");
+    assert_eq!(figures, ["10.00", "11.00", "1.000", "10.00"]);
+}
+
+#[test]
+fn tables_as_text_fit_the_terminal_and_tabs_separate_nothing_else() {
+    let tables = tables(&sequences());
+    let look = Look {
+        columns: 60,
+        ..Look::default()
+    };
+    let text = terminal(&tables, &look);
+    for line in text.lines() {
+        assert!(crate::terminal::columns(line) <= 60, "{line}");
+    }
+    assert!(text.contains("(20000)"), "{text}");
+    let tsv = tsv(&tables);
+    let rows: Vec<&str> = tsv.lines().take(5).collect();
+    assert_eq!(rows[0], "# Throughput");
+    assert_eq!(rows[1], "configuration\tl.i0 rows/s\tqr100.L1 queries/s");
+    assert_eq!(rows[4], "late one\t50000\t20000 missed");
+    for part in tsv.split("\n\n").filter(|part| !part.is_empty()) {
+        let mut widths = part.lines().skip(1).map(|line| line.split('\t').count());
+        let head = widths.next().unwrap();
+        assert!(widths.all(|width| width == head), "{part}");
+    }
+    let page = html(&tables, "a <b>", 0.0);
+    assert!(page.contains("<td class=\"n missed\">(20000)</td>"));
+    assert!(page.contains("a &lt;b&gt;") && !page.contains("a <b>"));
+}

@@ -1,0 +1,55 @@
+//! Runs found as the phases of a sequence.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::head;
+use dyno_core::summary::PhaseOf;
+use dyno_results::{Recorder, Results};
+
+#[test]
+fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dyno.db");
+    let phases = [
+        ("one", Some("20261121-alpha-1")),
+        ("two", Some("20261121-alpha-1")),
+        ("alone", None),
+        ("three", Some("20261121-beta-2")),
+        ("four", Some("20261121-alpha-1")),
+    ];
+    for (name, sequence) in phases {
+        let mut head = head(name);
+        head.phase = sequence.map(|sequence| PhaseOf {
+            sequence: sequence.to_owned(),
+            name: name.to_owned(),
+            number: 1,
+            of: 3,
+            unit: "events".to_owned(),
+            per_event: 1.0,
+        });
+        Recorder::start(&path, &head)
+            .unwrap()
+            .abandon("made up")
+            .unwrap();
+    }
+    let results = Results::open_read(&path).unwrap();
+    let of = |wanted: &str| results.sequence(wanted).map_err(|error| error.to_string());
+    for wanted in ["20261121-alpha-1", "20261121-a", "one", "2", "5", "last"] {
+        assert_eq!(of(wanted), Ok(vec![1, 2, 5]), "{wanted}");
+    }
+    assert_eq!(of("three"), Ok(vec![4]));
+    let told = |wanted: &str| of(wanted).unwrap_err();
+    assert!(
+        told("alone").contains("no phase of a sequence"),
+        "{}",
+        told("alone")
+    );
+    assert!(
+        told("20261121").contains("20261121-beta-2"),
+        "{}",
+        told("20261121")
+    );
+    assert!(told("gone").contains("no run `gone`"), "{}", told("gone"));
+}

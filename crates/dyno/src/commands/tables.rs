@@ -1,0 +1,112 @@
+//! `dyno phases`: sequences of phases as tables.
+
+use anyhow::Result;
+use dyno_core::clock::wall_time;
+use dyno_report::phases::{Sequence, html, tables, terminal, tsv};
+use dyno_report::terminal::Look;
+use dyno_results::{Results, Scope};
+
+use crate::definitions::PHASES;
+use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::{STATUS_DONE, console, kept, output};
+
+/// Shows the tables.
+///
+/// # Errors
+/// Sequences that there are not, files that cannot be written.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, PHASES, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::out(&format!(
+            "Usage: dyno phases [LABEL=]SEQUENCE… [--html FILE] [--tsv FILE]\n\n\
+             A workload in phases, e.g. insert_benchmark, makes a sequence of runs. SEQUENCE is \
+             the beginning of its\nname, `last`, or the number or name of one of its runs; \
+             FILE:SEQUENCE is one of another results file.\nThe first is what the others are set \
+             against. A LABEL takes the place of the server's version.\n{}",
+            help(PHASES, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    let last = ["last".to_owned()];
+    let words = match parsed.words.as_slice() {
+        [] => last.as_slice(),
+        words => words,
+    };
+    let mut sequences = Vec::new();
+    for word in words {
+        sequences.push(sequence(&parsed, word)?);
+    }
+    distinguish(&mut sequences);
+    let tables = tables(&sequences);
+    if let Some(path) = parsed.value("html") {
+        let title = title(&sequences);
+        output::write(path, &html(&tables, &title, wall_time().as_secs_f64()))?;
+        console::note(&format!("{path}: {} tables", tables.len()));
+    }
+    match parsed.value("tsv") {
+        Some("-") => {
+            console::out(&tsv(&tables));
+            return Ok(STATUS_DONE);
+        }
+        Some(path) => output::write(path, &tsv(&tables))?,
+        None => {}
+    }
+    let look = Look {
+        columns: console::width(),
+        colour: console::colors(parsed.has("no-color")),
+        ascii: false,
+    };
+    console::out(&terminal(&tables, &look));
+    Ok(STATUS_DONE)
+}
+
+/// The runs of one sequence.
+fn sequence(parsed: &Parsed, word: &str) -> Result<Sequence> {
+    let (label, word) = match word.split_once('=') {
+        Some((label, rest)) if !label.is_empty() => (Some(label), rest),
+        _ => (None, word),
+    };
+    let (path, wanted) = kept::place(parsed, word)?;
+    let results = Results::open_read(&path)?;
+    let mut runs = Vec::new();
+    for id in results.sequence(&wanted)? {
+        runs.push(results.load(id, &Scope::whole())?);
+    }
+    let made = runs.first().map_or_else(String::new, |run| {
+        let target = &run.head.target;
+        match run.head.note.as_str() {
+            "" => format!("{} {}", target.product, short(&target.version)),
+            note => note.to_owned(),
+        }
+    });
+    Ok(Sequence {
+        label: label.map_or(made, str::to_owned),
+        runs,
+    })
+}
+
+/// The version without what a distribution adds to it.
+fn short(version: &str) -> &str {
+    version.split([' ', '-']).next().unwrap_or(version)
+}
+
+/// Adds a number to labels that are the same.
+fn distinguish(sequences: &mut [Sequence]) {
+    let labels: Vec<String> = sequences.iter().map(|s| s.label.clone()).collect();
+    for (index, sequence) in sequences.iter_mut().enumerate() {
+        let same = labels
+            .iter()
+            .filter(|label| **label == sequence.label)
+            .count();
+        if same > 1 {
+            sequence.label += &format!(" ({})", index + 1);
+        }
+    }
+}
+
+fn title(sequences: &[Sequence]) -> String {
+    let first = sequences.iter().find_map(|sequence| sequence.runs.first());
+    let workload = first.map_or("phases", |run| run.head.workload.name.as_str());
+    let labels: Vec<&str> = sequences.iter().map(|s| s.label.as_str()).collect();
+    format!("{workload}: {}", labels.join(", "))
+}
