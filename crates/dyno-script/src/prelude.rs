@@ -32,9 +32,10 @@ const JIT_LIMITS: &str =
 
 /// A LuaJIT state with all of its libraries.
 pub(crate) fn new_state() -> Lua {
-    // Scripts need FFI, which mlua calls unsafe: they can do whatever the user can. Rust panics
-    // are not passed through Lua: catching them would replace `pcall` by one that cannot yield.
-    unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(false)) }
+    // Scripts need FFI, which mlua calls unsafe: they can do whatever the user can. Without
+    // `catch_rust_panics` mlua would replace `pcall` by one that a session cannot yield through,
+    // and a worker would stand still for each answer.
+    unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(true)) }
 }
 
 /// Loads the prelude; answers the table through which it and the host know each other.

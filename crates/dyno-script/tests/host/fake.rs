@@ -138,6 +138,8 @@ pub struct FakePort {
     pub retries: u32,
     pub counters: [u64; Counter::COUNT],
     pub slept: VecDeque<u64>,
+    /// How often a worker would have stood still until an answer was there.
+    pub stood_still: u32,
     /// What operations did.
     pub work: Vec<String>,
     /// Parameters of executed statements and texts of others, by session.
@@ -185,7 +187,9 @@ impl Port for FakePort {
             Operation::NextResult => connection.next_result(scratch),
         })
     }
-    fn wait(&mut self, _: SessionId, _: ConnId) {}
+    fn wait(&mut self, _: SessionId, _: ConnId) {
+        self.stood_still += 1;
+    }
     fn connection(&mut self, _: SessionId, id: ConnId) -> Option<&mut dyn Connection> {
         self.connections
             .get_mut(id as usize)

@@ -57,6 +57,7 @@ fn a_transaction_is_repeated_with_the_same_arguments() {
     );
     assert_eq!(result, Ok(()));
     assert_eq!(port.work, ["start 0", "retry", "retry", "Done"]);
+    assert_eq!(port.stood_still, 0, "other sessions run meanwhile");
     let tried = ["BEGIN", "UPDATE 7", "FAIL 1213"];
     let again = statements(&port);
     assert_eq!(again[..3], tried);
