@@ -4,15 +4,21 @@
 local tpcc = require("tpcc_common")
 local load = require("tpcc_load")
 local transactions = require("tpcc_transactions")
+local reference_profile = require("tpcc_reference")
+local purge = require("tpcc_purge")
 local checks = require("tpcc_check")
 
-local KINDS = {"new_order", "payment", "order_status", "delivery", "stock_level"}
+local KINDS = {"new_order", "payment", "order_status", "delivery", "stock_level", "purge"}
 local READ_ONLY = {order_status = true, stock_level = true}
 local CARDS = {{"new_order", 10}, {"payment", 10}, {"order_status", 1}, {"delivery", 1},
                {"stock_level", 1}}
+-- One of 24, where there is to be purging.
+local PURGING = {{"purge", 1}, unpack(CARDS)}
 -- Seconds that a user types before, and thinks after on average (clause 5.2.5.7).
-local KEYING = {new_order = 18, payment = 3, order_status = 2, delivery = 2, stock_level = 2}
-local THINKING = {new_order = 12, payment = 12, order_status = 10, delivery = 5, stock_level = 5}
+local KEYING = {new_order = 18, payment = 3, order_status = 2, delivery = 2, stock_level = 2,
+                purge = 0}
+local THINKING = {new_order = 12, payment = 12, order_status = 10, delivery = 5, stock_level = 5,
+                  purge = 1}
 local LEVELS = {RC = "READ COMMITTED", RR = "REPEATABLE READ", SER = "SERIALIZABLE"}
 
 local operations = {}
@@ -24,7 +30,7 @@ local sums = {paid = dyno.sum("payments_in_cents"), ordered = dyno.sum("new_orde
 local function prepare(tid)
    local sizes, sessions = tpcc.sizes(), sysbench.opt.threads
    local con = sysbench.sql.driver():connect()
-   load.begin(sysbench.opt.data_compressibility)
+   load.begin(sysbench.opt)
    if tid == 0 then
       dyno.load_total(load.row_count(sizes))
       for set = 1, sizes.sets do
@@ -39,15 +45,20 @@ local function prepare(tid)
    end
    dyno.barrier()
    local part = 0
-   for set = 1, sizes.sets do
-      for w = 1, sizes.warehouses do
-         if part % sessions == tid then
-            load.warehouse(con, set, w, sizes)
+   for _, parts in ipairs(load.PARTS) do
+      for set = 1, sizes.sets do
+         for w = 1, sizes.warehouses do
+            for p = parts[1], parts[2] do
+               if part % sessions == tid then
+                  load.part(con, set, w, p, sizes)
+               end
+               part = part + 1
+            end
          end
-         part = part + 1
       end
+      -- Others' rows refer to these.
+      dyno.barrier()
    end
-   dyno.barrier()
    for set = 1, sizes.sets do
       if (set - 1) % sessions == tid then
          tpcc.constrain(con, set)
@@ -65,7 +76,7 @@ local function check()
    local con = sysbench.sql.driver():connect()
    local failed, all = 0, 0
    for set = 1, sizes.sets do
-      local wrong, made = checks.set(con, set, sizes)
+      local wrong, made = checks.set(con, set, sizes, sysbench.opt.profile)
       failed, all = failed + wrong, all + made
    end
    con:disconnect()
@@ -109,7 +120,27 @@ function ledger()
    }
 end
 
-local con, sizes, statements, next_kind, home, thinks, thought_before
+-- Whether the tables are those that the options tell of.
+function init()
+   local opt, own = sysbench.opt, sysbench.sql.driver():connect()
+   local expected = tpcc.sizes()
+   local function of(what, table_name, column, wanted)
+      local found = tonumber((own:query_row(("SELECT MAX(%s) FROM %s%d"):format(column, table_name,
+         expected.sets)))) or 0
+      if found ~= wanted then
+         error(("the tables have %d %s and not %d: give the --scale, --tables and --shrink that " ..
+            "they were prepared with"):format(found, what, wanted), 0)
+      end
+   end
+   if opt.profile == "reference" and opt.home_binding ~= "none" then
+      error("--profile reference has no home warehouses: leave --home_binding out", 0)
+   end
+   of("warehouses", "warehouse", "w_id", expected.warehouses)
+   of("items", "item", "i_id", expected.items)
+   own:disconnect()
+end
+
+local con, sizes, statements, next_kind, home, thinks, thought_before, reference
 
 -- The session's isolation level; the server forgets it with the connection.
 local function set_level()
@@ -145,14 +176,23 @@ function thread_init(tid)
    con = sysbench.sql.driver():connect()
    set_level()
    transactions.begin(opt, sizes, constants(), sums)
+   if opt.profile == "reference" then
+      reference_profile(transactions, opt, sizes, sums)
+   elseif opt.purge then
+      purge(transactions, sizes, sums)
+   end
    statements = {}
    for set = 1, sizes.sets do
       statements[set] = transactions.statements(con, set)
    end
+   reference = opt.profile == "reference"
    for _, kind in ipairs(KINDS) do
-      operations[kind].tries = opt.max_retries + 1
+      -- The reference draws a new transaction after a deadlock.
+      operations[kind].tries = reference and 1 or opt.max_retries + 1
    end
-   next_kind = opt.mix == "deck" and dyno.deck(CARDS) or dyno.choice(CARDS)
+   local cards = opt.purge and PURGING or CARDS
+   local deals = opt.mix == "deck" or opt.mix == "auto" and not reference
+   next_kind = deals and dyno.deck(cards) or dyno.choice(cards)
    home = opt.home_binding == "client" and tid % sizes.warehouses + 1
    thinks = opt.think_keying == "standard"
    thought_before = 0
@@ -162,7 +202,7 @@ function thread_done()
    con:disconnect()
 end
 
-function event()
+local function transact()
    local random = dyno.random
    local kind = next_kind(random)
    local set = sizes.sets == 1 and 1 or random:uniform(1, sizes.sets)
@@ -171,5 +211,13 @@ function event()
       dyno.think(thought_before + KEYING[kind])
       thought_before = math.min(random:exponential(THINKING[kind]), 10 * THINKING[kind])
    end
-   operations[kind]:transaction(con, transactions.bodies[kind], statements[set], input)
+   return operations[kind]:transaction(con, transactions.bodies[kind], statements[set], input)
+end
+
+function event()
+   local done = transact()
+   -- In the reference's way: another transaction, within the same event.
+   while reference and done == nil do
+      done = transact()
+   end
 end

@@ -83,6 +83,13 @@ check.conditions = {
     "WHERE o_all_local <> l"},
 }
 
+-- What the reference profile breaks on purpose, and why.
+local REFERENCE_BREAKS = {
+   S1 = "the reference does not count what is ordered",
+   S2 = "the reference does not count payments",
+   S3 = "the reference marks orders as remote whose lines are not",
+}
+
 -- How many rows of a table there must be: a query that counts those that are missing or too many.
 local function counts(sizes)
    return {
@@ -95,7 +102,7 @@ local function counts(sizes)
 end
 
 -- Checks a set in one snapshot; answers how many conditions failed, of how many.
-function check.set(con, set, sizes)
+function check.set(con, set, sizes, profile)
    con:query(dyno.render(con, {
       mysql = "START TRANSACTION WITH CONSISTENT SNAPSHOT",
       postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -113,8 +120,14 @@ function check.set(con, set, sizes)
    end
    for _, condition in ipairs(check.conditions) do
       local found = tonumber((con:query_row(dyno.render(con, condition[3], words))))
-      tell(found == 0, ("condition %s, %s: %d violations"):format(condition[1], condition[2],
-         found))
+      local spared = profile == "reference" and REFERENCE_BREAKS[condition[1]]
+      if spared and found > 0 then
+         print(("known   set %d, condition %s, %s: %d violations, for %s"):format(set,
+            condition[1], condition[2], found, spared))
+      else
+         tell(found == 0, ("condition %s, %s: %d violations"):format(condition[1], condition[2],
+            found))
+      end
    end
    con:query("COMMIT")
    return failed, #counts(sizes) + #check.conditions

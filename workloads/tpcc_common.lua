@@ -8,7 +8,11 @@ sysbench.cmdline.options = {
    use_fk = {"Add the ten foreign keys", true},
    force_pk = {"Give history a primary key, as clusters demand", false},
    trx_level = {"Isolation: RC, RR or SER", "RR"},
-   mix = {"deck: exact shares, 10 10 1 1 1 of 23 in random order; draw: each by chance", "deck"},
+   profile = {"standard, or reference: as sysbench-tpcc does it, faults included", "standard"},
+   purge = {"Also delete old orders and payments, one transaction of 24, so that tables keep " ..
+            "their size", false},
+   mix = {"deck: exact shares, 10 10 1 1 1 of 23 in random order; draw: each by chance; auto: " ..
+          "draw in the reference profile, else deck", "auto"},
    home_binding = {"client: each session stays with one warehouse; none: any", "none"},
    think_keying = {"standard: users type and think as the specification says; off: they do not",
                    "off"},
@@ -53,11 +57,18 @@ function tpcc.sizes()
          error(("--%s must be from 0 to 100, not %g"):format(name, value), 0)
       end
    end
-   one_of("mix", "deck draw")
+   one_of("mix", "auto deck draw")
+   if one_of("profile", "standard reference") == "reference" and sysbench.opt.purge then
+      error("--purge is not in the reference profile: its purge breaks the books", 0)
+   end
    one_of("home_binding", "none client")
    one_of("think_keying", "off standard")
    one_of("trx_level", "RC RR SER")
    whole("max_retries", 0, 1000)
+   local pad = sysbench.opt.data_compressibility
+   if pad < 0 or pad > 1 then
+      error(("--data_compressibility must be from 0 to 1, not %g"):format(pad), 0)
+   end
    return {
       warehouses = whole("scale", 1, 100000),
       sets = whole("tables", 1, 1000),

@@ -1,25 +1,38 @@
 -- TPC-C-like order entry: the rows that the tables begin with (clause 4.3 of the specification).
--- Each warehouse is made from streams of its own, so that the rows are the same whoever loads them.
+-- Each part of a warehouse is made from streams of its own, so that the rows are the same whoever
+-- loads them.
 
 local tpcc = require("tpcc_common")
 
 local load = {}
 
-local now, pad
+local now, pad, reference
+
+-- A text of random characters; in the reference profile of one letter, again and again.
+local function noise(rows, stream, shortest, longest)
+   if reference then
+      local letter = string.char(stream:uniform(97, 122))
+      rows:text(letter:rep(stream:uniform(shortest, longest)))
+   else
+      rows:random(stream, shortest, longest, pad)
+   end
+end
 
 local function zip(stream)
    return stream:pattern("####11111")
 end
 
 local function address(rows, stream)
-   rows:random(stream, 10, 20, pad):random(stream, 10, 20, pad):random(stream, 10, 20, pad)
+   noise(rows, stream, 10, 20)
+   noise(rows, stream, 10, 20)
+   noise(rows, stream, 10, 20)
    rows:text(stream:pattern("@@")):text(zip(stream))
 end
 
--- A tenth of them hold a word somewhere.
+-- A tenth of them hold a word somewhere; in the reference profile none.
 local function data_text(rows, stream)
-   if not stream:chance(10) then
-      rows:random(stream, 26, 50, pad)
+   if reference or not stream:chance(10) then
+      noise(rows, stream, 26, 50)
       return
    end
    local text = stream:text(26, 50, pad)
@@ -27,8 +40,13 @@ local function data_text(rows, stream)
    rows:text(text:sub(1, place - 1) .. "ORIGINAL" .. text:sub(place + 8))
 end
 
-local function tax(rows, stream, highest)
-   rows:text(("0.%04d"):format(stream:uniform(0, highest)))
+-- Up to `highest` ten thousandths; in the reference profile two decimals of them.
+local function share(rows, stream, highest)
+   local value = stream:uniform(0, highest)
+   if reference then
+      value = math.floor(value / 100 + 0.5) * 100
+   end
+   rows:text(("0.%04d"):format(value))
 end
 
 local function columns_of(name)
@@ -52,7 +70,8 @@ function load.items(con, set, sizes)
    local stream = dyno.stream("tpcc", "item", set)
    local rows = loader(con, "item", set)
    for i = 1, sizes.items do
-      rows:int(i):int(stream:uniform(1, 10000)):random(stream, 14, 24, pad)
+      rows:int(i):int(stream:uniform(1, 10000))
+      noise(rows, stream, 14, 24)
       rows:cents(stream:uniform(100, 10000))
       data_text(rows, stream)
       rows:row()
@@ -63,63 +82,69 @@ end
 local function warehouse(con, set, w, sizes)
    local stream = dyno.stream("tpcc", "warehouse", set, w)
    local rows = loader(con, "warehouse", set)
-   rows:int(w):random(stream, 6, 10, pad)
+   rows:int(w)
+   noise(rows, stream, 6, 10)
    address(rows, stream)
-   tax(rows, stream, 2000)
+   share(rows, stream, 2000)
    -- As much as its districts took.
    rows:cents(10 * 1000 * sizes.customers):row()
    rows:finish()
 end
 
-local function district_rows(con, set, w, sizes)
+local function districts(con, set, w, sizes)
    local stream = dyno.stream("tpcc", "district", set, w)
    local rows = loader(con, "district", set)
    for d = 1, 10 do
-      rows:int(d):int(w):random(stream, 6, 10, pad)
+      rows:int(d):int(w)
+      noise(rows, stream, 6, 10)
       address(rows, stream)
-      tax(rows, stream, 2000)
+      share(rows, stream, 2000)
       -- As much as its customers paid: 10 each.
       rows:cents(1000 * sizes.customers):int(sizes.customers + 1):row()
    end
    rows:finish()
 end
 
-local function customers(con, set, w, sizes)
-   local stream = dyno.stream("tpcc", "customer", set, w)
+local function customers(con, set, w, d, sizes)
+   local stream = dyno.stream("tpcc", "customer", set, w, d)
    local rows = loader(con, "customer", set)
-   for d = 1, 10 do
-      for c = 1, sizes.customers do
-         local name = c <= 1000 and c - 1 or stream:nurand(255, 0, 999, tpcc.C_LOAD)
-         rows:int(c):int(d):int(w):random(stream, 8, 16, pad):text("OE"):text(tpcc.last_name(name))
-         address(rows, stream)
-         rows:text(stream:pattern("################")):text(now)
-         rows:text(stream:chance(10) and "BC" or "GC"):cents(5000000)
-         tax(rows, stream, 5000)
-         rows:cents(-1000):cents(1000):int(1):int(0):random(stream, 300, 500, pad):row()
-      end
+   for c = 1, sizes.customers do
+      local constant = reference and stream:uniform(0, 255) or tpcc.C_LOAD
+      local name = c <= 1000 and c - 1 or stream:nurand(255, 0, 999, constant)
+      rows:int(c):int(d):int(w)
+      noise(rows, stream, 8, 16)
+      rows:text("OE"):text(tpcc.last_name(name))
+      address(rows, stream)
+      rows:text(stream:pattern("################")):text(now)
+      rows:text(stream:chance(10) and "BC" or "GC"):cents(5000000)
+      share(rows, stream, 5000)
+      rows:cents(-1000):cents(1000):int(1):int(0)
+      noise(rows, stream, 300, 500)
+      rows:row()
    end
    rows:finish()
 end
 
-local function history(con, set, w, sizes)
-   local stream = dyno.stream("tpcc", "history", set, w)
+local function history(con, set, w, d, sizes)
+   local stream = dyno.stream("tpcc", "history", set, w, d)
    local rows = loader(con, "history", set)
-   for d = 1, 10 do
-      for c = 1, sizes.customers do
-         rows:int(c):int(d):int(w):int(d):int(w):text(now):cents(1000)
-         rows:random(stream, 12, 24, pad):row()
-      end
+   for c = 1, sizes.customers do
+      rows:int(c):int(d):int(w):int(d):int(w):text(now):cents(1000)
+      noise(rows, stream, 12, 24)
+      rows:row()
    end
    rows:finish()
 end
 
-local function stock(con, set, w, sizes)
-   local stream = dyno.stream("tpcc", "stock", set, w)
+-- A tenth of a warehouse's stock.
+local function stock(con, set, w, part, sizes)
+   local stream = dyno.stream("tpcc", "stock", set, w, part)
    local rows = loader(con, "stock", set)
-   for i = 1, sizes.items do
+   local from = math.floor(sizes.items * (part - 1) / 10) + 1
+   for i = from, math.floor(sizes.items * part / 10) do
       rows:int(i):int(w):int(stream:uniform(10, 100))
       for _ = 1, 10 do
-         rows:random(stream, 24, 24, pad)
+         noise(rows, stream, 24, 24)
       end
       rows:int(0):int(0):int(0)
       data_text(rows, stream)
@@ -128,24 +153,24 @@ local function stock(con, set, w, sizes)
    rows:finish()
 end
 
--- The orders of a warehouse with how many lines each has: the same whenever it is asked.
-local function each_order(set, w, sizes, act)
-   local stream = dyno.stream("tpcc", "orders", set, w)
-   for d = 1, 10 do
-      local customer_of = {}
-      for c = 1, sizes.customers do
-         customer_of[c] = c
-      end
-      stream:shuffle(customer_of)
-      for o = 1, sizes.customers do
-         act(d, o, customer_of[o], stream:uniform(5, 15), stream:uniform(1, 10))
-      end
+-- The orders of a district with how many lines each has: the same whenever it is asked.
+local function each_order(set, w, d, sizes, act)
+   local stream = dyno.stream("tpcc", "orders", set, w, d)
+   local customer_of = {}
+   for c = 1, sizes.customers do
+      customer_of[c] = c
+   end
+   -- The reference has one order of the customers for all districts of a warehouse.
+   local shuffler = reference and dyno.stream("tpcc", "customers of orders", set, w) or stream
+   shuffler:shuffle(customer_of)
+   for o = 1, sizes.customers do
+      act(o, customer_of[o], stream:uniform(5, 15), stream:uniform(1, 10))
    end
 end
 
-local function orders(con, set, w, sizes)
+local function orders(con, set, w, d, sizes)
    local rows = loader(con, "orders", set)
-   each_order(set, w, sizes, function(d, o, customer, lines, carrier)
+   each_order(set, w, d, sizes, function(o, customer, lines, carrier)
       rows:int(o):int(d):int(w):int(customer):text(now)
       if o <= sizes.delivered then
          rows:int(carrier)
@@ -156,18 +181,16 @@ local function orders(con, set, w, sizes)
    end)
    rows:finish()
    rows = loader(con, "new_orders", set)
-   for d = 1, 10 do
-      for o = sizes.delivered + 1, sizes.customers do
-         rows:int(o):int(d):int(w):row()
-      end
+   for o = sizes.delivered + 1, sizes.customers do
+      rows:int(o):int(d):int(w):row()
    end
    rows:finish()
 end
 
-local function order_lines(con, set, w, sizes)
-   local stream = dyno.stream("tpcc", "order_line", set, w)
+local function order_lines(con, set, w, d, sizes)
+   local stream = dyno.stream("tpcc", "order_line", set, w, d)
    local rows = loader(con, "order_line", set)
-   each_order(set, w, sizes, function(d, o, _, lines)
+   each_order(set, w, d, sizes, function(o, _, lines)
       local delivered = o <= sizes.delivered
       for number = 1, lines do
          rows:int(o):int(d):int(w):int(number):int(stream:uniform(1, sizes.items)):int(w)
@@ -176,22 +199,36 @@ local function order_lines(con, set, w, sizes)
          else
             rows:null():int(5):cents(stream:uniform(1, 999999))
          end
-         rows:random(stream, 24, 24, pad):row()
+         noise(rows, stream, 24, 24)
+         rows:row()
       end
    end)
    rows:finish()
 end
 
--- All rows of a warehouse. Parents come before children.
-function load.warehouse(con, set, w, sizes)
+-- A warehouse is loaded in parts, from each first to each last, those of a line side by side.
+load.PARTS = {
+   {1, 1},
+   {2, 11},
+   {12, 21},
+}
+
+-- The rows of a part of a warehouse: the warehouse with its districts, a tenth of its stock, or
+-- what is of a district.
+function load.part(con, set, w, part, sizes)
    now = os.date("!%Y-%m-%d %H:%M:%S")
-   warehouse(con, set, w, sizes)
-   district_rows(con, set, w, sizes)
-   customers(con, set, w, sizes)
-   history(con, set, w, sizes)
-   orders(con, set, w, sizes)
-   stock(con, set, w, sizes)
-   order_lines(con, set, w, sizes)
+   if part == 1 then
+      warehouse(con, set, w, sizes)
+      districts(con, set, w, sizes)
+   elseif part <= 11 then
+      stock(con, set, w, part - 1, sizes)
+   else
+      local d = part - 11
+      customers(con, set, w, d, sizes)
+      history(con, set, w, d, sizes)
+      orders(con, set, w, d, sizes)
+      order_lines(con, set, w, d, sizes)
+   end
 end
 
 -- How many rows there are, with ten lines to an order on average.
@@ -201,8 +238,8 @@ function load.row_count(sizes)
    return sizes.sets * (sizes.items + sizes.warehouses * each)
 end
 
-function load.begin(compressibility)
-   pad = compressibility
+function load.begin(opt)
+   pad, reference = opt.data_compressibility, opt.profile == "reference"
    now = os.date("!%Y-%m-%d %H:%M:%S")
 end
 

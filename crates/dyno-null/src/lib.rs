@@ -1,7 +1,9 @@
 //! A server that answers at once with canned rows, so that the client is what is measured.
 //!
 //! It speaks enough of the MySQL and PostgreSQL protocols for load generators: they log in as
-//! anyone, prepare, execute, query and load. Every `SELECT` gives one row of one text column.
+//! anyone, prepare, execute, query and load. Every `SELECT` gives one row: of one wide text column
+//! where the test table's `c` or `pad` is asked for, else of as many columns as it lists, with a
+//! number in each.
 
 mod mysql;
 mod postgres;

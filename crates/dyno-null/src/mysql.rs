@@ -1,7 +1,7 @@
 //! The MySQL protocol, as much of it as load generators speak.
 
 use crate::server::{Fed, Protocol};
-use crate::sql::{self, CELL, Kind, Loaded, newlines};
+use crate::sql::{self, CELL, Kind, Loaded, NARROW, newlines};
 
 const CLIENT_DEPRECATE_EOF: u32 = 1 << 24;
 /// Long password, found rows, long flag, database at connect, local files, protocol 4.1,
@@ -26,6 +26,8 @@ const TAG_NONE: u8 = 0;
 const TAG_ROW: u8 = 1;
 const TAG_CHANGE: u8 = 2;
 const TAG_COUNT: u8 = 3;
+/// Rows of fewer columns than this are built once.
+const ROWS_READY: u16 = 33;
 const TYPE_LONGLONG: u8 = 8;
 const TYPE_VAR_STRING: u8 = 253;
 const TYPE_STRING: u8 = 254;
@@ -35,8 +37,9 @@ pub struct Replies {
     greeting: Vec<u8>,
     ok: Vec<u8>,
     one_changed: Vec<u8>,
-    text_row: [Vec<u8>; 2],
-    binary_row: [Vec<u8>; 2],
+    /// By number of columns; the first has the wide one.
+    text_rows: Vec<[Vec<u8>; 2]>,
+    binary_rows: Vec<[Vec<u8>; 2]>,
     eof: [Vec<u8>; 2],
     loaded: Loaded,
 }
@@ -48,10 +51,30 @@ impl Replies {
             greeting: packet(0, &greeting()),
             ok: packet(1, &ok_payload(0, 0)),
             one_changed: packet(1, &ok_payload(0, 1)),
-            text_row: [false, true].map(|bare| select_reply(bare, false)),
-            binary_row: [false, true].map(|bare| select_reply(bare, true)),
+            text_rows: (0..ROWS_READY)
+                .map(|columns| [false, true].map(|bare| select_reply(bare, false, columns)))
+                .collect(),
+            binary_rows: (0..ROWS_READY)
+                .map(|columns| [false, true].map(|bare| select_reply(bare, true, columns)))
+                .collect(),
             eof: [packet(1, &eof_payload()), packet(1, &ok_payload(0xfe, 0))],
             loaded: Loaded::default(),
+        }
+    }
+}
+
+impl Replies {
+    /// The answer to a `SELECT` of so many narrow columns.
+    #[inline]
+    fn select(&self, bare: bool, binary: bool, columns: u16, out: &mut Vec<u8>) {
+        let ready = if binary {
+            &self.binary_rows
+        } else {
+            &self.text_rows
+        };
+        match ready.get(usize::from(columns)) {
+            Some(pair) => out.extend_from_slice(&pair[usize::from(bare)]),
+            None => out.extend_from_slice(&select_reply(bare, binary, columns)),
         }
     }
 }
@@ -177,7 +200,9 @@ impl Session {
 
     fn query(&mut self, replies: &Replies, text: &[u8], out: &mut Vec<u8>) {
         match sql::kind_of(text) {
-            Kind::Select => out.extend_from_slice(&replies.text_row[usize::from(self.bare)]),
+            Kind::Select => {
+                replies.select(self.bare, false, sql::narrow_columns(text), out);
+            }
             Kind::Count => count_reply(self.bare, false, &replies.loaded, out),
             Kind::Variables => variables_reply(self.bare, text, out),
             Kind::Insert => {
@@ -208,10 +233,11 @@ impl Session {
     }
 
     /// A statement's number tells what it gives, so that executing one looks nothing up: the
-    /// lowest two bits are a `TAG_`, the next sixteen an `INSERT`'s rows.
+    /// lowest two bits are a `TAG_`, the next sixteen an `INSERT`'s rows or a `SELECT`'s columns.
     fn prepare(&mut self, text: &[u8], out: &mut Vec<u8>) {
         let (tag, rows) = match sql::kind_of(text) {
-            Kind::Select | Kind::Variables => (TAG_ROW, 0),
+            Kind::Select => (TAG_ROW, u32::from(sql::narrow_columns(text))),
+            Kind::Variables => (TAG_ROW, 0),
             Kind::Count => (TAG_COUNT, 0),
             Kind::Insert => (TAG_CHANGE, sql::inserted_rows(text).min(0xffff) as u32),
             Kind::Change => (TAG_CHANGE, 0),
@@ -219,7 +245,11 @@ impl Session {
         };
         self.statements += 1;
         let id = self.statements << 18 | rows << 2 | u32::from(tag);
-        let columns = u16::from(matches!(tag, TAG_ROW | TAG_COUNT));
+        let columns = match tag {
+            TAG_ROW => (rows as u16).max(1),
+            TAG_COUNT => 1,
+            _ => 0,
+        };
         let parameters = sql::question_marks(text);
         let mut head = vec![0];
         head.extend_from_slice(&id.to_le_bytes());
@@ -252,7 +282,7 @@ impl Session {
         };
         let id = u32::from_le_bytes(*id);
         match (id & 3) as u8 {
-            TAG_ROW => out.extend_from_slice(&replies.binary_row[usize::from(self.bare)]),
+            TAG_ROW => replies.select(self.bare, true, (id >> 2 & 0xffff) as u16, out),
             TAG_CHANGE => {
                 let rows = u64::from(id >> 2 & 0xffff);
                 replies.loaded.add(rows);
@@ -303,10 +333,19 @@ fn greeting() -> Vec<u8> {
     bytes
 }
 
-fn select_reply(bare: bool, binary: bool) -> Vec<u8> {
-    let mut row = if binary { vec![0, 0] } else { Vec::new() };
-    text(CELL, &mut row);
-    rows_reply(bare, &[column(b"c", TYPE_STRING)], row)
+/// A row of so many narrow columns, or of the wide one where there is none.
+fn select_reply(bare: bool, binary: bool, columns: u16) -> Vec<u8> {
+    let cell = if columns == 0 { CELL } else { NARROW };
+    let count = usize::from(columns.max(1));
+    let mut row = Vec::new();
+    if binary {
+        // A header, and a bit for each column that is not NULL, two bits in.
+        row.resize(1 + (count + 9) / 8, 0);
+    }
+    for _ in 0..count {
+        text(cell, &mut row);
+    }
+    rows_reply(bare, &vec![column(b"c", TYPE_STRING); count], row)
 }
 
 fn count_reply(bare: bool, binary: bool, loaded: &Loaded, out: &mut Vec<u8>) {

@@ -181,7 +181,7 @@ impl Session {
         let text = body.strip_suffix(b"\0").unwrap_or(body);
         let portal = Portal::of(text);
         if portal.has_rows() {
-            out.extend_from_slice(&replies.description);
+            replies.describe(portal.columns(), out);
         }
         if portal.kind == Kind::Load {
             self.copy_begin(replies, true, out);
@@ -244,7 +244,7 @@ impl Session {
             portal
         };
         if portal.has_rows() {
-            out.extend_from_slice(&replies.description);
+            replies.describe(portal.columns(), out);
         } else {
             out.extend_from_slice(&[b'n', 0, 0, 0, 4]);
         }
@@ -276,7 +276,7 @@ impl Session {
     fn run(&mut self, replies: &Replies, portal: Portal, out: &mut Vec<u8>) {
         match portal.kind {
             Kind::Select | Kind::Variables | Kind::DollarQuote => {
-                out.extend_from_slice(&replies.row)
+                replies.select(portal.columns(), out);
             }
             Kind::Show => {
                 out.extend_from_slice(&data_row(b"1"));
@@ -373,9 +373,18 @@ impl Portal {
         let kind = sql::kind_of(text);
         let rows = match kind {
             Kind::Insert => sql::inserted_rows(text),
+            Kind::Select => u64::from(sql::narrow_columns(text)),
             _ => 0,
         };
         Portal { kind, rows }
+    }
+
+    /// The narrow columns of its row.
+    fn columns(self) -> u16 {
+        match self.kind {
+            Kind::Select => self.rows as u16,
+            _ => 0,
+        }
     }
 
     fn has_rows(self) -> bool {

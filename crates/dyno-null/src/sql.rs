@@ -6,6 +6,12 @@ use std::cell::Cell;
 pub const CELL: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-\
 20604855487-25459966574-28203206787-41238978918-19503783441";
 
+/// What a cell holds in all other rows: it can be a number, and a key that exists.
+pub const NARROW: &[u8] = b"1";
+
+/// The most columns that a row has.
+const COLUMNS_MAX: u16 = 200;
+
 /// What a statement wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -108,6 +114,40 @@ pub fn inserted_rows(sql: &[u8]) -> u64 {
         }
     }
     rows
+}
+
+/// How many narrow columns the row of a `SELECT` has; 0 for the wide column of the usual test
+/// table, which is asked for by its name.
+pub fn narrow_columns(sql: &[u8]) -> u16 {
+    let sql = sql.trim_ascii_start();
+    let list = sql.get("select".len()..).unwrap_or_default();
+    let (mut depth, mut columns, mut end) = (0_u32, 1_u16, list.len());
+    for (at, byte) in list.iter().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => columns = columns.saturating_add(1),
+            b' ' if depth == 0 && starts_with(&list[at..], b" from ") => {
+                end = at;
+                break;
+            }
+            _ => {}
+        }
+    }
+    let head = list[..end].trim_ascii();
+    let head = match starts_with(head, b"distinct ") {
+        true => head["distinct ".len()..].trim_ascii(),
+        false => head,
+    };
+    match head {
+        b"c" | b"C" | b"pad" | b"*" => 0,
+        _ => columns.min(COLUMNS_MAX),
+    }
+}
+
+fn starts_with(text: &[u8], lower: &[u8]) -> bool {
+    let head = text.get(..lower.len());
+    head.is_some_and(|head| head.eq_ignore_ascii_case(lower))
 }
 
 /// How many lines end in `bytes`: the rows of a file.
@@ -240,6 +280,31 @@ mod tests {
             2
         );
         assert_eq!(highest_dollar(b"SELECT $1, $12, $2"), 12);
+    }
+
+    #[test]
+    fn columns_are_counted_to_from_and_outside_of_parentheses() {
+        let cases: [(&[u8], u16); 8] = [
+            (b"SELECT c FROM sbtest1 WHERE id=?", 0),
+            (b"select distinct c from sbtest1 order by c", 0),
+            (b"SELECT k FROM t", 1),
+            (b"SELECT SUM(k) FROM t", 1),
+            (b"SELECT a, b,c FROM t WHERE x IN (1, 2)", 3),
+            (
+                b"SELECT COALESCE(SUM(a), 0), (SELECT x, y FROM u) FROM t",
+                2,
+            ),
+            (b"SELECT 1", 1),
+            (b"SELECT", 1),
+        ];
+        for (sql, columns) in cases {
+            assert_eq!(
+                narrow_columns(sql),
+                columns,
+                "{}",
+                String::from_utf8_lossy(sql)
+            );
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ workloads! {
     "tpcc_load": "",
     "tpcc_transactions": "",
     "tpcc_check": "",
+    "tpcc_purge": "",
+    "tpcc_reference": "",
     "insert_benchmark_common": "",
     "insert_benchmark_rest": "",
     "sql_file": "",

@@ -212,6 +212,89 @@ fn shares_are_as_the_specification_says() {
 }
 
 #[test]
+fn the_reference_profile_has_its_faults_and_keeps_the_rest() {
+    for place in [sqlite(), on(Kind::Mariadb)] {
+        let name = place.name();
+        let options = "--shrink 30 --scale 2 --profile reference";
+        place
+            .dyno(&format!("prepare tpcc {options} -c 2"))
+            .success();
+        let result = place.result(&format!("tpcc {options} -c 3 --events 900"));
+        assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
+        // What it breaks on purpose is told, and is no failure.
+        let checked = place.dyno(&format!("check tpcc {options}")).success();
+        for condition in ["S1", "S2", "S3"] {
+            let line = format!("known   set 1, condition {condition},");
+            assert!(checked.stdout.contains(&line), "{name}: {}", checked.stdout);
+        }
+        // The standard's check sees it.
+        let standard = "tpcc --shrink 30 --scale 2";
+        let broken = ["S1", "S2", "S3"].map(|c| format!("set 1, condition {c},"));
+        let broken: Vec<&str> = broken.iter().map(String::as_str).collect();
+        fails(&place, standard, &broken);
+        if matches!(place, Place::Sqlite(_)) {
+            let count = |sql: &str| count(&place, sql);
+            let new = "FROM order_line1 WHERE ol_o_id > 100";
+            let remote = format!("SELECT COUNT(*) * 1.0 {new} AND ol_w_id <> ol_supply_w_id");
+            assert_eq!(count(&remote), 0.0);
+            assert!(count("SELECT COUNT(*) * 1.0 FROM orders1 WHERE o_all_local = 0") > 0.0);
+            assert_eq!(count("SELECT SUM(s_ytd) * 1.0 FROM stock1"), 0.0);
+            assert_eq!(count("SELECT MAX(c_payment_cnt) * 1.0 FROM customer1"), 1.0);
+            // Amounts in whole units, which are a hundred of what is stored.
+            let cents = format!("SELECT SUM(ol_amount % 100) * 1.0 {new}");
+            assert_eq!(count(&cents), 0.0);
+            let noise = "SELECT MAX(LENGTH(REPLACE(c_data, SUBSTR(c_data, 1, 1), ''))) * 1.0 \
+                         FROM customer1 WHERE c_credit = 'GC'";
+            assert_eq!(count(noise), 0.0);
+        }
+    }
+}
+
+#[test]
+fn purging_keeps_every_condition() {
+    for place in everywhere() {
+        let name = place.name();
+        place.dyno(&format!("prepare tpcc {SMALL} -c 3")).success();
+        // Orders are delivered first, so that there is something to be purged.
+        let line = format!("tpcc {SMALL} --purge=on -c 4 --events 2400 --remote_lines_pct 10");
+        let result = place.result(&line);
+        assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
+        let purged = ends(&result, "purge")["done"].as_u64().unwrap();
+        assert!((60..=140).contains(&purged), "{name}: {purged}");
+        if matches!(place, Place::Sqlite(_)) {
+            let orders = done(&result, "new_order") as f64;
+            let left = count(&place, "SELECT COUNT(*) * 1.0 FROM orders1");
+            assert!(left < 2000.0 + orders, "{left}");
+        }
+        place.dyno(&format!("check tpcc {SMALL}")).success();
+    }
+}
+
+#[test]
+fn the_hottest_hundredth_of_the_items_gets_its_share() {
+    // As many items as the specification has; orders alone.
+    let share = |profile: &str| {
+        let place = sqlite();
+        place
+            .dyno(&format!("prepare tpcc --use_fk=off --profile {profile}"))
+            .success();
+        let line = format!("run tpcc --profile {profile} --events 6000 {QUIET}");
+        place.dyno(&line).success();
+        count(
+            &place,
+            "SELECT SUM(c) * 1.0 / (SELECT COUNT(*) FROM order_line1 WHERE ol_o_id > 3000) FROM \
+             (SELECT COUNT(*) c FROM order_line1 WHERE ol_o_id > 3000 GROUP BY ol_i_id ORDER BY \
+             c DESC LIMIT 1000)",
+        )
+    };
+    // 26,000 draws of 100,000 items find more in their own hottest thousand than is there.
+    let standard = share("standard");
+    assert!((0.30..0.36).contains(&standard), "{standard}");
+    let reference = share("reference");
+    assert!(reference < 0.16, "{reference}");
+}
+
+#[test]
 fn the_same_seed_places_the_same_orders() {
     let orders = || {
         let place = sqlite();
@@ -246,7 +329,7 @@ fn bad_input_is_told() {
     );
     refused(
         "prepare tpcc --mix cards",
-        "--mix must be one of deck, draw",
+        "--mix must be one of auto, deck, draw",
     );
     refused(
         "prepare tpcc --rollback_pct 101",
@@ -254,6 +337,19 @@ fn bad_input_is_told() {
     );
     refused(&format!("run tpcc -t 1s {QUIET}"), "prepare tpcc");
     place.dyno("prepare tpcc --shrink 60").success();
+    let other = format!("run tpcc --shrink 50 -t 1s {QUIET}");
+    refused(&other, "the tables have 1666 items and not 2000");
+    let other = format!("run tpcc --shrink 60 --scale 2 -t 1s {QUIET}");
+    refused(&other, "the tables have 1 warehouses and not 2");
+    refused("prepare tpcc --profile best", "--profile must be one of");
+    refused(
+        "prepare tpcc --profile reference --purge",
+        "--purge is not in the reference",
+    );
+    refused(
+        "prepare tpcc --data_compressibility 2",
+        "must be from 0 to 1",
+    );
     refused("check tpcc --shrink 50", "conditions failed");
     refused("prepare tpcc --shrink 60", "already exists");
     place.dyno("check tpcc --shrink 60").success();

@@ -1,10 +1,12 @@
 //! Answers: those that are the same every time, and the parts of others.
 
-use crate::sql::{CELL, Loaded};
+use crate::sql::{CELL, Loaded, NARROW};
 
 /// The type that parameters are said to have.
 pub const OID_INT4: u32 = 23;
 const OID_BPCHAR: u32 = 1042;
+/// Rows of fewer columns than this are built once.
+const ROWS_READY: u16 = 33;
 const PARAMETERS: &[(&str, &str)] = &[
     ("server_version", "15.0"),
     ("server_encoding", "UTF8"),
@@ -25,10 +27,10 @@ const PARAMETERS: &[(&str, &str)] = &[
 pub struct Replies {
     /// Authentication passed, parameters, ready.
     pub login: Vec<u8>,
-    /// One column of text.
-    pub description: Vec<u8>,
-    /// A row and its command's end.
-    pub row: Vec<u8>,
+    /// Columns of text, by their number; the first has the wide one.
+    descriptions: Vec<Vec<u8>>,
+    /// A row and its command's end, in the same way.
+    rows: Vec<Vec<u8>>,
     /// Rows may come.
     pub copy_in: Vec<u8>,
     /// What was loaded, by all connections.
@@ -38,16 +40,50 @@ pub struct Replies {
 impl Replies {
     /// Builds them.
     pub fn new() -> Replies {
-        let mut row = data_row(CELL);
-        complete("SELECT 1", &mut row);
         Replies {
             login: login(),
-            description: row_description(),
-            row,
+            descriptions: (0..ROWS_READY).map(row_description).collect(),
+            rows: (0..ROWS_READY).map(selected).collect(),
             copy_in: message(b'G', &[0, 0, 0]),
             loaded: Loaded::default(),
         }
     }
+}
+
+impl Replies {
+    /// What a row of so many narrow columns is said to be.
+    pub fn describe(&self, columns: u16, out: &mut Vec<u8>) {
+        match self.descriptions.get(usize::from(columns)) {
+            Some(ready) => out.extend_from_slice(ready),
+            None => out.extend_from_slice(&row_description(columns)),
+        }
+    }
+
+    /// A row of so many narrow columns and its command's end.
+    #[inline]
+    pub fn select(&self, columns: u16, out: &mut Vec<u8>) {
+        match self.rows.get(usize::from(columns)) {
+            Some(ready) => out.extend_from_slice(ready),
+            None => out.extend_from_slice(&selected(columns)),
+        }
+    }
+}
+
+/// A row of so many narrow columns, or of the wide one where there is none, and the end.
+fn selected(columns: u16) -> Vec<u8> {
+    let mut row = match columns {
+        0 => data_row(CELL),
+        _ => {
+            let mut body = columns.to_be_bytes().to_vec();
+            for _ in 0..columns {
+                body.extend_from_slice(&(NARROW.len() as u32).to_be_bytes());
+                body.extend_from_slice(NARROW);
+            }
+            message(b'D', &body)
+        }
+    };
+    complete("SELECT 1", &mut row);
+    row
 }
 
 fn login() -> Vec<u8> {
@@ -60,14 +96,17 @@ fn login() -> Vec<u8> {
     bytes
 }
 
-fn row_description() -> Vec<u8> {
-    let mut body = vec![0, 1, b'c', 0];
-    body.extend_from_slice(&[0; 6]);
-    body.extend_from_slice(&OID_BPCHAR.to_be_bytes());
-    // Variable width, CHAR(120) with its four bytes of length, text format.
-    body.extend_from_slice(&(-1i16).to_be_bytes());
-    body.extend_from_slice(&124i32.to_be_bytes());
-    body.extend_from_slice(&[0, 0]);
+fn row_description(columns: u16) -> Vec<u8> {
+    let mut body = columns.max(1).to_be_bytes().to_vec();
+    for _ in 0..columns.max(1) {
+        body.extend_from_slice(b"c\0");
+        body.extend_from_slice(&[0; 6]);
+        body.extend_from_slice(&OID_BPCHAR.to_be_bytes());
+        // Variable width, CHAR(120) with its four bytes of length, text format.
+        body.extend_from_slice(&(-1i16).to_be_bytes());
+        body.extend_from_slice(&124i32.to_be_bytes());
+        body.extend_from_slice(&[0, 0]);
+    }
     message(b'T', &body)
 }
 

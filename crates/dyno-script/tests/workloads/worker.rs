@@ -41,6 +41,8 @@ const WORKLOADS: Builtins = workloads![
     "tpcc_check",
     "tpcc_common",
     "tpcc_load",
+    "tpcc_purge",
+    "tpcc_reference",
     "tpcc_transactions"
 ];
 

@@ -87,6 +87,7 @@ pub fn measure(
     let (gate, ledger) = (wanted.gate, wanted.ledger);
     let recording = Recording::start(wanted, ready, asked, screen.quiet)?;
     if let Err(error) = ready.call("init").context("init() failed") {
+        let error = with_hint(error, ready, &asked.workload);
         recording.abandon(&format!("{error:#}"));
         return Err(error);
     }

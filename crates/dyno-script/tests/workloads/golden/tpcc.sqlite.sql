@@ -70,6 +70,28 @@ UPDATE customer1 SET c_balance = ?, c_ytd_payment = ?, c_payment_cnt = c_payment
 UPDATE district1 SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?;
 -- pay_warehouse
 UPDATE warehouse1 SET w_ytd = w_ytd + ? WHERE w_id = ?;
+-- purge_delete_lines
+DELETE FROM order_line1 WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?;
+-- purge_delete_order
+DELETE FROM orders1 WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?;
+-- purge_lines_of_order
+SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount FROM order_line1 WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ? ORDER BY ol_supply_w_id, ol_i_id;
+-- purge_old_order
+SELECT o_id, o_c_id FROM orders1 WHERE o_w_id = ? AND o_d_id = ? AND o_id > ? AND o_carrier_id IS NOT NULL AND o_id < (SELECT MIN(no_o_id) FROM new_orders1 WHERE no_w_id = ? AND no_d_id = ?) ORDER BY o_id LIMIT 1;
+-- purge_uncount_stock
+UPDATE stock1 SET s_ytd = s_ytd - ?, s_order_cnt = s_order_cnt - 1, s_remote_cnt = s_remote_cnt - ? WHERE s_i_id = ? AND s_w_id = ?;
+-- purge_uncredit_customer
+UPDATE customer1 SET c_balance = c_balance - ?, c_delivery_cnt = c_delivery_cnt - 1 WHERE c_id = ? AND c_d_id = ? AND c_w_id = ?;
+-- reference_count_names
+SELECT COUNT(c_id) FROM customer1 WHERE c_w_id = ? AND c_d_id = ? AND c_last = ?;
+-- reference_orders
+SELECT o_id, o_carrier_id, o_entry_d FROM orders1 WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC;
+-- reference_pay
+UPDATE customer1 SET c_balance = ?, c_ytd_payment = ? WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?;
+-- reference_pay_bad
+UPDATE customer1 SET c_balance = ?, c_ytd_payment = ?, c_data = ? WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?;
+-- reference_update_stock
+UPDATE stock1 SET s_quantity = ? WHERE s_i_id = ? AND s_w_id = ?;
 -- set_carrier
 UPDATE orders1 SET o_carrier_id = ? WHERE o_id = ? AND o_d_id = ? AND o_w_id = ?;
 -- sum_of_order

@@ -1,0 +1,52 @@
+-- TPC-C-like order entry: a sixth transaction, which is none of TPC-C's. It deletes an old order
+-- with its lines and takes it out of stock and balance, so that every condition goes on to hold.
+
+local PURGED = {
+   -- An order that was delivered, of those that the load did not make; never the last one.
+   old_order = {"SELECT o_id, o_c_id FROM orders{n} WHERE o_w_id = ? AND o_d_id = ? AND " ..
+      "o_id > ? AND o_carrier_id IS NOT NULL AND o_id < (SELECT MIN(no_o_id) FROM new_orders{n} " ..
+      "WHERE no_w_id = ? AND no_d_id = ?) ORDER BY o_id{first_row}{for_update}", "iiiii"},
+   lines_of_order = {"SELECT ol_i_id, ol_supply_w_id, ol_quantity, {cents ol_amount} " ..
+      "FROM order_line{n} WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ? " ..
+      "ORDER BY ol_supply_w_id, ol_i_id", "iii"},
+   delete_lines = {"DELETE FROM order_line{n} WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
+      "iii"},
+   delete_order = {"DELETE FROM orders{n} WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?", "iii"},
+   uncount_stock = {"UPDATE stock{n} SET s_ytd = s_ytd - ?, s_order_cnt = s_order_cnt - 1, " ..
+      "s_remote_cnt = s_remote_cnt - ? WHERE s_i_id = ? AND s_w_id = ?", "iiii"},
+   uncredit_customer = {"UPDATE customer{n} SET c_balance = c_balance - {cents}, " ..
+      "c_delivery_cnt = c_delivery_cnt - 1 WHERE c_id = ? AND c_d_id = ? AND c_w_id = ?", "iiii"},
+}
+for name, template in pairs(PURGED) do
+   templates["purge_" .. name] = template
+end
+
+return function(transactions, sizes, sums)
+   local random = dyno.random
+
+   function transactions.inputs.purge(w)
+      return {w = w, d = random:uniform(1, 10)}
+   end
+
+   -- The order with its lines goes, and what it added to stock and balance.
+   function transactions.bodies.purge(s, purge)
+      local w, d = purge.w, purge.d
+      -- As new orders do, so that both wait for each other in one order.
+      s.lock_district:row(w, d)
+      local order, c = s.purge_old_order:row(w, d, sizes.customers, w, d)
+      order, c = tonumber(order), tonumber(c)
+      if not order then
+         return
+      end
+      local amount = 0
+      for _, line in ipairs(s.purge_lines_of_order:rows(w, d, order)) do
+         local item, supply = tonumber(line[1]), tonumber(line[2])
+         s.purge_uncount_stock:execute(tonumber(line[3]), supply == w and 0 or 1, item, supply)
+         amount = amount + tonumber(line[4])
+      end
+      s.purge_uncredit_customer:execute(amount, c, d, w)
+      s.purge_delete_lines:execute(w, d, order)
+      s.purge_delete_order:execute(w, d, order)
+      sums.ordered:add(-1)
+   end
+end
