@@ -284,6 +284,17 @@ function ledger()
 end
 
 local con, statements, random, next_kind, single, draw_account
+-- Whether the tables are of the scale that is asked for.
+function init()
+   local wanted, con = scale(), sysbench.sql.driver():connect()
+   local found = tonumber((con:query_row("SELECT MAX(bid) FROM pgbench_branches"))) or 0
+   con:disconnect()
+   if found ~= wanted then
+      error(("the tables have %d branches and not %d: give the --scale that they were prepared with")
+         :format(found, wanted), 0)
+   end
+end
+
 local branches, tellers, accounts
 
 local function parse_mix(text)

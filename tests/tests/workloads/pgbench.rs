@@ -109,6 +109,41 @@ fn what_is_corrupted_fails_its_condition() {
 }
 
 #[test]
+fn tables_of_another_scale_are_not_run_on() {
+    for place in [sqlite(), on(Kind::Mysql)] {
+        place.dyno("prepare select_only --scale 2").success();
+        let output = place.dyno(&format!("run select_only --scale 3 -t 1s {QUIET}"));
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let told = "the tables have 2 branches and not 3";
+        assert!(output.stderr.contains(told), "{output:?}");
+        place.dyno("cleanup select_only").success();
+        let output = place.dyno(&format!("run select_only -t 1s {QUIET}"));
+        assert!(output.stderr.contains("dyno prepare"), "{output:?}");
+    }
+}
+
+#[test]
+fn too_late_events_are_skipped_and_counted() {
+    let place = on(Kind::Postgres);
+    place.dyno("prepare tpcb").success();
+    // One session on one row at a time cannot do so many: the queue would grow.
+    let line = "tpcb -c 1 -t 3s --rate 20000 --latency-limit 20ms";
+    let result = place.result(line);
+    let limit = &result["latency_limit"];
+    let (events, skipped) = (&result["totals"]["events"], &limit["skipped"]);
+    assert!(skipped.as_u64() > events.as_u64(), "{limit} {events}");
+    assert_eq!(limit["limit_ms"], 20.0);
+    assert_eq!(outcome(&result, "unserved"), "doubt");
+    // What was begun was begun within the limit: the response is that and its own time.
+    let longest = result["response"]["max_ms"].as_f64().unwrap();
+    let service = result["service"]["max_ms"].as_f64().unwrap();
+    assert!(longest <= 21.0 + service, "{longest} {service}");
+    // Arrivals that were due, within what chance makes of 60,000.
+    let due = events.as_f64().unwrap() + skipped.as_f64().unwrap();
+    assert!((due - 60_000.0).abs() < 1_500.0, "{due}");
+}
+
+#[test]
 fn another_writer_during_the_run_is_found_by_the_ledger() {
     let place = on(Kind::Mariadb);
     place.dyno("prepare tpcb").success();

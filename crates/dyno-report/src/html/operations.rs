@@ -13,13 +13,25 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let Some(summary) = &view.run.summary else {
         return;
     };
-    if summary.operations.is_empty() && summary.ledger.is_empty() && summary.roles.is_empty() {
+    let named = !summary.operations.is_empty() || !summary.roles.is_empty();
+    if !named && summary.ledger.is_empty() && summary.latency_limit.is_none() {
         return;
     }
     page.section(view, "operations", "Operations");
     put!(page, "<div class=\"panel\">");
     if !summary.operations.is_empty() {
         operations(page, &summary.operations);
+    }
+    if let Some(limit) = &summary.latency_limit {
+        let ended = number::thousands(summary.totals.events);
+        put!(
+            page,
+            "<p>{} of {ended} events took longer than {}; {} were skipped because they could not \
+                begin within it.</p>",
+            number::thousands(limit.above),
+            Text(&figures::value(limit.limit_ms, "ms")),
+            number::thousands(limit.skipped)
+        );
     }
     if !summary.roles.is_empty() {
         roles(page, &summary.roles);

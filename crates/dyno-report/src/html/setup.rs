@@ -54,6 +54,13 @@ fn plan(page: &mut Page, view: &View<'_>) {
     fact(page, created, &utc(head.created_unix_s));
     fact(page, "Tool", &head.tool);
     fact(page, "Profile", profile);
+    if let Some(phase) = &head.phase {
+        let text = format!(
+            "{}, {} of {} in {}",
+            phase.name, phase.number, phase.of, phase.sequence
+        );
+        fact(page, "Phase", &text);
+    }
     fact(
         page,
         "Workload",
@@ -115,6 +122,9 @@ fn drive_facts(page: &mut Page, drive: &Drive) {
         )
     });
     fact(page, "Loop", &open.unwrap_or_else(|| "closed".to_owned()));
+    if let Some(limit) = drive.latency_limit {
+        fact(page, "Latency limit", &seconds(limit));
+    }
     fact(page, "Interval", &seconds(drive.interval));
     fact(page, "Seed", &drive.seed.to_string());
 }

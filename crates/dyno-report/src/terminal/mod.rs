@@ -93,6 +93,13 @@ fn head(run: &RunSummary, page: &mut Page) {
             &(target.url.clone() + &tls.unwrap_or_default()),
         );
     }
+    if let Some(phase) = &run.phase {
+        let text = format!(
+            "{}, {} of {} in {}",
+            phase.name, phase.number, phase.of, phase.sequence
+        );
+        page.row("phase", Ink::Plain, &text);
+    }
     sections::options(run, page);
     sections::drive(run, page);
     verdict::kept(run, page);
