@@ -290,8 +290,8 @@ function init()
    local found = tonumber((con:query_row("SELECT MAX(bid) FROM pgbench_branches"))) or 0
    con:disconnect()
    if found ~= wanted then
-      error(("the tables have %d branches and not %d: give the --scale that they were prepared with")
-         :format(found, wanted), 0)
+      error(("the tables have %d branches and not %d: give the --scale that they were prepared " ..
+         "with"):format(found, wanted), 0)
    end
 end
 
