@@ -7,6 +7,7 @@ mod many_sessions;
 mod pacing;
 mod point_select;
 mod recording;
+mod workloads;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ pub const SECTIONS: &[&str] = &[
     "many-sessions",
     "pacing",
     "recording",
+    "workloads",
 ];
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::Mysql, Protocol::Postgres];
@@ -40,6 +42,7 @@ pub fn run(name: &str, bench: &Bench) -> Result<Section> {
         "many-sessions" => many_sessions::run(bench),
         "pacing" => pacing::run(bench),
         "recording" => recording::run(bench),
+        "workloads" => workloads::run(bench),
         other => bail!("there is no section `{other}`"),
     }
 }

@@ -81,7 +81,7 @@ impl Tool {
     ) -> Command {
         match self {
             Tool::Floor => floor(bench, place, sessions, limit),
-            Tool::Pgbench => pgbench(bench, place, sessions, limit),
+            Tool::Pgbench => pgbench(bench, "point_select.pgbench", place, sessions, limit),
             Tool::Dyno | Tool::Sysbench => {
                 let mut command = self.script(bench, "oltp_point_select", sessions, limit);
                 command.args(connection(place));
@@ -90,6 +90,17 @@ impl Tool {
                 command
             }
         }
+    }
+
+    /// A script of pgbench's, with prepared statements.
+    pub fn pgbench_script(
+        bench: &Bench,
+        script: &str,
+        place: Place,
+        sessions: usize,
+        limit: Limit,
+    ) -> Command {
+        pgbench(bench, script, place, sessions, limit)
     }
 
     /// A sysbench script, without its command word. For Dyno and sysbench only.
@@ -170,10 +181,10 @@ fn floor(bench: &Bench, place: Place, sessions: usize, limit: Limit) -> Command 
     command
 }
 
-fn pgbench(bench: &Bench, place: Place, sessions: usize, limit: Limit) -> Command {
+fn pgbench(bench: &Bench, script: &str, place: Place, sessions: usize, limit: Limit) -> Command {
     let mut command = Command::new(bench.path(Tool::Pgbench));
     command.args(["-n", "-M", "prepared", "-j", "1", "-U", "postgres", "-f"]);
-    command.arg(bench.script("point_select.pgbench"));
+    command.arg(bench.script(script));
     command.args(["-h", &place.directory(), "-c", &sessions.to_string()]);
     match limit {
         Limit::Seconds(seconds) => command.args(["-T", &seconds.to_string()]),

@@ -1,0 +1,155 @@
+//! What Dyno's own workloads cost the client: a statement of `tpcc` against a point select, and
+//! `select_only` against the same transaction of pgbench.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::PROTOCOLS;
+use crate::bench::Bench;
+use crate::figures::Section;
+use crate::tool::{Limit, Place, Protocol, Tool};
+
+/// Sessions of each run.
+const SESSIONS: usize = 16;
+/// Statements of a transaction of `tpcc`, on average: what makes both runs about as long.
+const TPCC_STATEMENTS: u64 = 30;
+/// Events per session of the short run, whose cost is taken off the long run's.
+const SHORT_EVENTS: u64 = 100;
+
+pub(super) fn run(bench: &Bench) -> Result<Section> {
+    let mut section = Section::default();
+    for protocol in PROTOCOLS {
+        if bench.tools(&[Tool::Dyno], protocol).is_empty() {
+            continue;
+        }
+        order_entry(bench, protocol, &mut section)?;
+    }
+    if !bench
+        .tools(&[Tool::Dyno, Tool::Pgbench], Protocol::Postgres)
+        .contains(&Tool::Pgbench)
+    {
+        return Ok(section);
+    }
+    select_only(bench, &mut section)?;
+    Ok(section)
+}
+
+/// CPU per statement of `tpcc` and of point selects, in turn.
+fn order_entry(bench: &Bench, protocol: Protocol, section: &mut Section) -> Result<()> {
+    let server = bench.null_server(protocol)?;
+    let script = bench.script("tpcc.lua").display().to_string();
+    let queries = bench.options.queries;
+    let (mut tpcc, mut selects) = (Vec::new(), Vec::new());
+    for round in 0..bench.options.rounds {
+        let cases = [
+            (script.as_str(), queries / TPCC_STATEMENTS, &mut tpcc),
+            ("oltp_point_select", queries, &mut selects),
+        ];
+        for (workload, events, values) in cases {
+            let us = per_query(bench, server.place(), workload, events)?;
+            section.samples.push(json!({
+                "case": protocol.name(), "workload": workload.rsplit('/').next(),
+                "round": round, "cpu_us_per_query": us,
+            }));
+            values.push(us);
+        }
+    }
+    let name = protocol.name();
+    section.add(format!("statement of tpcc, {name}"), "µs", &tpcc);
+    section.add(format!("point select, {name}"), "µs", &selects);
+    section.add_ratio(
+        format!("tpcc / point select, per statement, {name}"),
+        &tpcc,
+        &selects,
+    );
+    Ok(())
+}
+
+/// CPU per transaction of `select_only` and of pgbench's, in turn.
+fn select_only(bench: &Bench, section: &mut Section) -> Result<()> {
+    let server = bench.null_server(Protocol::Postgres)?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..bench.options.rounds {
+        let us = per_query(bench, server.place(), "select_only", bench.options.queries)?;
+        ours.push(us);
+        let peer = pgbench(bench, server.place())?;
+        theirs.push(peer);
+        section.samples.push(json!({
+            "case": "select_only", "round": round, "dyno_us": us, "pgbench_us": peer,
+        }));
+    }
+    section.add("dyno, select_only".to_owned(), "µs", &ours);
+    section.add("pgbench, select_only".to_owned(), "µs", &theirs);
+    section.add_ratio("dyno / pgbench, select_only".to_owned(), &ours, &theirs);
+    Ok(())
+}
+
+/// CPU of the process per statement, with what starting costs taken off.
+fn per_query(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<f64> {
+    let short = dyno(bench, place, workload, SHORT_EVENTS * SESSIONS as u64)?;
+    let long = dyno(
+        bench,
+        place,
+        workload,
+        SHORT_EVENTS * SESSIONS as u64 + events,
+    )?;
+    ensure!(
+        long.1 > short.1,
+        "the long run made no more statements than the short one"
+    );
+    Ok((long.0 - short.0) / (long.1 - short.1))
+}
+
+/// CPU in microseconds, and statements.
+fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64, f64)> {
+    let socket = place.socket.display();
+    let target = match place.protocol {
+        Protocol::Mysql => format!("mysql://root@localhost/sbtest?socket={socket}"),
+        Protocol::Postgres => {
+            format!(
+                "postgres://postgres@localhost/sbtest?host={}",
+                place.directory()
+            )
+        }
+    };
+    let mut command = Command::new(bench.path(Tool::Dyno));
+    command.args(["run", workload, "--target", &target, "--workers", "1"]);
+    command.args(["-c", &SESSIONS.to_string(), "--events", &events.to_string()]);
+    command.args(["--warmup", "0", "--ledger", "off", "--json", "--quiet"]);
+    command.args([
+        "--calibrate",
+        "never",
+        "--results",
+        "none",
+        "--observe",
+        "off",
+    ]);
+    let outcome = bench.measure(command)?;
+    let summary: Value = serde_json::from_str(&outcome.report)
+        .with_context(|| format!("`dyno run --json` is not JSON:\n{}", outcome.report))?;
+    let totals = &summary["totals"];
+    let statements = ["reads", "writes", "other"].map(|kind| totals[kind].as_f64());
+    let statements: Option<f64> = statements.into_iter().sum();
+    let statements = statements.context("the result does not tell its statements")?;
+    ensure!(
+        totals["events"] == events,
+        "{} events were made of {events}",
+        totals["events"]
+    );
+    Ok((outcome.cpu.total_us(), statements))
+}
+
+/// The same of pgbench.
+fn pgbench(bench: &Bench, place: Place) -> Result<f64> {
+    let count = |events: u64| -> Result<f64> {
+        let limit = Limit::Events(events);
+        let command = Tool::pgbench_script(bench, "select_only.pgbench", place, SESSIONS, limit);
+        Ok(bench.measure(command)?.cpu.total_us())
+    };
+    let sessions = SESSIONS as u64;
+    let each = bench.options.queries.div_ceil(sessions) * sessions;
+    let short = SHORT_EVENTS * sessions;
+    Ok((count(short + each)? - count(short)?) / each as f64)
+}
