@@ -29,6 +29,7 @@ workloads! {
     "select_only": "one account's balance by its id, no transaction",
     "tpcc": "order entry after TPC-C: five transactions over nine tables, with a check",
     "insert_benchmark": "the Insert Benchmark: load, index, write, then queries beside writes",
+    "linkbench": "a social graph after LinkBench: nodes, links and their counts, with a check",
     "oltp_common": "",
     "pgbench_common": "",
     "tpcc_common": "",
@@ -39,6 +40,10 @@ workloads! {
     "tpcc_reference": "",
     "insert_benchmark_common": "",
     "insert_benchmark_rest": "",
+    "linkbench_common": "",
+    "linkbench_load": "",
+    "linkbench_operations": "",
+    "linkbench_check": "",
     "sql_file": "",
     "sql_file_expression": "",
 }

@@ -5,6 +5,7 @@
 
 mod common;
 mod insert_benchmark;
+mod linkbench;
 mod pgbench;
 mod sql_file;
 mod tpcc;

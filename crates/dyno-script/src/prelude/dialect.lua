@@ -85,6 +85,7 @@ local KINDS = {
   i = { TYPE.BIGINT },
   d = { TYPE.DOUBLE },
   s = { TYPE.VARCHAR, 4000 },
+  t = { TYPE.VARCHAR, 65535 },
 }
 
 local Statement = {}
@@ -128,11 +129,12 @@ local function executor(count)
 end
 
 -- A statement on a connection: prepared when it is first used, and again after the connection was
--- lost. `kinds` has a letter for each parameter: `i` a whole number, `d` a real one, `s` a text.
+-- lost. `kinds` has a letter for each parameter: `i` a whole number, `d` a real one, `s` a text of
+-- up to 4,000 bytes, `t` one of up to 65,535; longer ones are cut off.
 function dyno.statement(connection, template, kinds, own)
   kinds = kinds or ""
-  if kinds:find("[^ids]") then
-    error("dyno.statement(): the kinds of parameters are i, d and s, not '" .. kinds .. "'", 2)
+  if kinds:find("[^idst]") then
+    error("dyno.statement(): the kinds of parameters are i, d, s and t, not '" .. kinds .. "'", 2)
   end
   local text = dyno.render(connection, template, own)
   local _, count = text:gsub("%?", "")

@@ -196,7 +196,7 @@ fn bad_names_and_options_are_refused() {
             "dyno.render('sqlite', {mysql = 'SELECT 1'})",
             "no text for sqlite",
         ),
-        ("dyno.statement(con, 'SELECT ?', 'x')", "i, d and s"),
+        ("dyno.statement(con, 'SELECT ?', 'x')", "i, d, s and t"),
         (
             "dyno.statement(con, 'SELECT ?', 'ii')",
             "1 parameters in, 2 kinds",

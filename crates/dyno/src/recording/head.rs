@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dyno_core::clock::wall_time;
+use dyno_core::plan::OptionValue;
 use dyno_core::record::{Profile, RunHead, Source};
 use dyno_core::summary::{TargetSummary, WorkloadSummary};
 use jiff::Timestamp;
@@ -19,7 +20,7 @@ pub fn head(job: &Job, asked: &Asked, note: &str) -> RunHead {
     RunHead {
         name: name(&asked.workload, created_unix_s),
         source: Source::Dyno,
-        profile: Profile::Standard,
+        profile: profile(asked),
         tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
         created_unix_s,
         argv: job.argv.clone(),
@@ -40,6 +41,16 @@ pub fn head(job: &Job, asked: &Asked, note: &str) -> RunHead {
         percentiles: asked.percentiles.clone(),
         note: redact::text(note),
         phase: asked.phase.clone(),
+    }
+}
+
+/// What a workload's option `profile` says; those without one do as they should.
+fn profile(asked: &Asked) -> Profile {
+    let reference = OptionValue::Text("reference".to_owned());
+    let faulty = ("profile".to_owned(), reference);
+    match asked.options.contains(&faulty) {
+        true => Profile::Reference,
+        false => Profile::Standard,
     }
 }
 

@@ -1,0 +1,142 @@
+-- LinkBench-like social graph: nodes, links and their counts, ten operations, at the pace of the
+-- sessions or at a rate. docs/workloads/linkbench.md tells what it models and what not.
+
+local graph = require("linkbench_common")
+local load = require("linkbench_load")
+local operations = require("linkbench_operations")
+local checks = require("linkbench_check")
+
+-- Name, published share in percent; how it is done.
+local KINDS = {
+   {"get_links_list", 50.7119145, read_only = true},
+   {"get_node", 12.9326683, read_only = true},
+   {"add_link", 8.9886601, transaction = true},
+   {"update_link", 8.0122125, transaction = true},
+   {"update_node", 7.366437},
+   {"count_link", 4.8863567, read_only = true},
+   {"delete_link", 2.9907664, transaction = true},
+   {"add_node", 2.5732789},
+   {"delete_node", 1.0115914},
+   {"multiget_link", 0.5261142, read_only = true},
+}
+
+local work, do_ = {}, {}
+for _, kind in ipairs(KINDS) do
+   local name = kind[1]
+   work[name] = dyno.operation(name, {read_only = kind.read_only})
+   do_[name] = kind.transaction and work[name].transaction or work[name].run
+end
+local sums = {nodes = dyno.sum("nodes"), links = dyno.sum("links"),
+              visible = dyno.sum("visible_links")}
+
+local function prepare(tid)
+   local sizes, sessions = graph.sizes(), sysbench.opt.threads
+   local con = sysbench.sql.driver():connect()
+   if tid == 0 then
+      dyno.load_total(load.row_count(sizes))
+      graph.create(con)
+   end
+   dyno.barrier()
+   load.rows(con, sizes, tid, sessions)
+   dyno.barrier()
+   if tid == 0 then
+      graph.finish(con, sizes)
+   end
+   con:disconnect()
+end
+
+local function check()
+   local sizes = graph.sizes()
+   local con = sysbench.sql.driver():connect()
+   graph.must_fit(con, sizes)
+   local failed, all = checks.all(con, sizes)
+   con:disconnect()
+   if failed > 0 then
+      error(("%d of %d conditions failed"):format(failed, all), 0)
+   end
+end
+
+sysbench.cmdline.commands = {
+   prepare = {prepare, sysbench.cmdline.PARALLEL_COMMAND},
+   check = {check},
+}
+
+function cleanup()
+   local con = sysbench.sql.driver():connect()
+   graph.drop(con)
+   con:disconnect()
+end
+
+function ledger()
+   local con = sysbench.sql.driver():connect()
+   local found = checks.sums(con)
+   con:disconnect()
+   return found
+end
+
+-- The weights of the operations, as a list for dyno.choice().
+local function parse_mix(text)
+   if text == "standard" then
+      return KINDS
+   end
+   local cards = {}
+   for entry in text:gmatch("[^,]+") do
+      local name, weight = entry:match("^%s*([%w_]+)@([%d.]+)%s*$")
+      weight = tonumber(weight)
+      if not weight or not work[name] then
+         local names = {}
+         for i, kind in ipairs(KINDS) do
+            names[i] = kind[1]
+         end
+         error(("--mix: '%s' is no operation@weight; operations are %s"):format(entry,
+            table.concat(names, ", ")), 0)
+      end
+      if weight > 0 then
+         cards[#cards + 1] = {name, weight}
+      end
+   end
+   if #cards == 0 then
+      error("--mix names no operation", 0)
+   end
+   return cards
+end
+
+-- Whether a statement that changes nothing counts the rows that it found.
+local function counts_found_rows(con)
+   local touch = dyno.statement(con, "UPDATE linkbench_settings SET startid = startid")
+   return dyno.family(con) == "mysql" and touch:change() > 0
+end
+
+function init()
+   local sizes = graph.sizes()
+   parse_mix(sysbench.opt.mix)
+   local con = sysbench.sql.driver():connect()
+   if graph.must_fit(con, sizes) and counts_found_rows(con) then
+      error("linkbench tells new links from old ones by the rows that were changed: take " ..
+         "found_rows=1 out of the target", 0)
+   end
+   con:disconnect()
+end
+
+local con, statements, next_kind
+
+function thread_init()
+   local sizes = graph.sizes()
+   con = sysbench.sql.driver():connect()
+   operations.begin(con, sizes, sums)
+   statements = operations.statements(con, sizes)
+   for _, kind in ipairs(KINDS) do
+      work[kind[1]].tries = sysbench.opt.max_retries + 1
+   end
+   next_kind = dyno.choice(parse_mix(sysbench.opt.mix))
+end
+
+function thread_done()
+   con:disconnect()
+end
+
+function event()
+   local kind = next_kind(dyno.random)
+   local input = operations.inputs[kind]()
+   do_[kind](work[kind], con, operations.bodies[kind], statements, input)
+end
