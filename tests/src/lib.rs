@@ -12,6 +12,6 @@ pub mod server;
 
 pub use command::{Output, dyno, sysbench};
 pub use database::Database;
-pub use private::{PrivateServer, start_private_server};
+pub use private::{PrivateServer, start_private_server, start_private_server_with};
 pub use server::Server;
 pub use xtask::servers::Kind;

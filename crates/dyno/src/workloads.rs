@@ -30,6 +30,7 @@ workloads! {
     "tpcc": "order entry after TPC-C: five transactions over nine tables, with a check",
     "insert_benchmark": "the Insert Benchmark: load, index, write, then queries beside writes",
     "linkbench": "a social graph after LinkBench: nodes, links and their counts, with a check",
+    "many_tables": "a schema for each customer: up to millions of tables made, touched, dropped",
     "oltp_common": "",
     "pgbench_common": "",
     "tpcc_common": "",
@@ -44,6 +45,9 @@ workloads! {
     "linkbench_load": "",
     "linkbench_operations": "",
     "linkbench_check": "",
+    "many_tables_common": "",
+    "many_tables_state": "",
+    "many_tables_law": "",
     "sql_file": "",
     "sql_file_expression": "",
 }

@@ -6,6 +6,7 @@
 mod common;
 mod insert_benchmark;
 mod linkbench;
+mod many_tables;
 mod pgbench;
 mod sql_file;
 mod tpcc;

@@ -6,7 +6,13 @@ use std::path::PathBuf;
 
 use crate::worker::Workload;
 
-const WORKLOADS: &[&str] = &["insert_benchmark", "linkbench", "tpcb", "tpcc"];
+const WORKLOADS: &[&str] = &[
+    "insert_benchmark",
+    "linkbench",
+    "many_tables",
+    "tpcb",
+    "tpcc",
+];
 
 #[test]
 fn statements_are_as_they_were_for_every_family() {

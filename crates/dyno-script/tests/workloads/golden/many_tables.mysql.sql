@@ -1,0 +1,22 @@
+-- all_indexes
+SELECT COUNT(*) FROM information_schema.statistics WHERE index_name = 'k_1' AND table_schema REGEXP '^many_[0-9]+$';
+-- all_schemas
+SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name REGEXP '^many_[0-9]+$';
+-- all_tables
+SELECT COUNT(*) FROM information_schema.tables WHERE table_schema REGEXP '^many_[0-9]+$';
+-- alter_table
+ALTER TABLE many_1.t1 ALTER COLUMN k SET DEFAULT 2;
+-- count_tables
+SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'many_1';
+-- create_index
+CREATE INDEX k_1 ON many_1.t1 (k);
+-- create_table
+CREATE TABLE many_1.t1 (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, k INT UNSIGNED NOT NULL DEFAULT 0, c VARCHAR(120) NOT NULL DEFAULT '', pad VARCHAR(60) NOT NULL DEFAULT '', KEY k_1 (k)) ENGINE=innodb ;
+-- drop_table
+DROP TABLE many_1.t1;
+-- insert
+INSERT INTO many_1.t1 (k, c, pad) VALUES (2, 'c', 'pad');
+-- insert_with_id
+INSERT INTO many_1.t1 (id, k, c, pad) VALUES (1, 2, 'c', 'pad');
+-- select
+SELECT id, k, c, pad FROM many_1.t1 WHERE id = 1;

@@ -1,0 +1,450 @@
+//! A schema for each customer: what is made, touched and dropped is what was acknowledged, the
+//! table cache obeys its law, and each condition catches what breaks it.
+
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::{Database, Kind, start_private_server_with};
+use serde_json::Value;
+
+use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
+
+/// A place with a prefix for schemas that is its own, whose schemas go at the end.
+struct Tables {
+    place: Place,
+    prefix: String,
+}
+
+impl Drop for Tables {
+    fn drop(&mut self) {
+        self.place.dyno("cleanup many_tables");
+    }
+}
+
+impl Tables {
+    fn at(place: Place) -> Self {
+        let prefix = match &place {
+            Place::Server(database) => format!("{}_", database.name),
+            Place::Sqlite(_) => "many_".to_owned(),
+        };
+        Self { place, prefix }
+    }
+
+    /// A command with options, at twelve schemas of ten tables unless they say otherwise.
+    fn line(&self, command: &str, options: &str) -> String {
+        let prefix = &self.prefix;
+        let sizes = "--schemas 12 --tables 10";
+        format!("{command} many_tables {sizes} --schema_prefix {prefix} {options}")
+    }
+
+    fn dyno(&self, command: &str, options: &str) -> dyno_tests::Output {
+        self.place.dyno(&self.line(command, options))
+    }
+
+    /// The result of a run whose ledger agrees.
+    fn run(&self, options: &str) -> Value {
+        let results = self.runs(options);
+        assert_eq!(results.len(), 1);
+        results.into_iter().next().unwrap()
+    }
+
+    /// The results of its phases.
+    fn runs(&self, options: &str) -> Vec<Value> {
+        let line = self.line("", options);
+        let results = match self.place.result(line.trim_start()) {
+            Value::Array(phases) => phases,
+            result => vec![result],
+        };
+        let name = self.place.name();
+        for result in &results {
+            let found = outcome(result, "consistency");
+            assert_eq!(found, "pass", "{name}: {}", result["ledger"]);
+        }
+        results
+    }
+
+    /// The name of a table.
+    fn table(&self, schema: u32, number: u32) -> String {
+        let dot = match self.place {
+            Place::Server(_) => '.',
+            Place::Sqlite(_) => '_',
+        };
+        format!("{}{schema}{dot}t{number}", self.prefix)
+    }
+
+    /// The number that a query answers.
+    fn number(&self, sql: &str) -> u64 {
+        match &self.place {
+            Place::Server(database) => database.query_one(sql).parse().unwrap(),
+            Place::Sqlite(folder) => {
+                let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+                let answer: i64 = file.query_row(sql, [], |row| row.get(0)).unwrap();
+                answer.try_into().unwrap()
+            }
+        }
+    }
+
+    /// How many rows each table has, schema by schema.
+    fn rows(&self) -> Vec<Vec<u64>> {
+        let of = |s, t| self.number(&format!("SELECT COUNT(*) FROM {}", self.table(s, t)));
+        let schema = |s| (1..=10).map(|t| of(s, t)).collect();
+        (1..=12).map(schema).collect()
+    }
+
+    fn refused(&self, command: &str, options: &str, why: &str) {
+        let output = self.dyno(command, options);
+        assert!(!output.status.success(), "{options}: {output:?}");
+        assert!(output.stderr.contains(why), "{options}: {output:?}");
+    }
+}
+
+fn all() -> Vec<Tables> {
+    everywhere().into_iter().map(Tables::at).collect()
+}
+
+#[test]
+fn tables_are_made_touched_and_dropped_on_every_server() {
+    for tables in all() {
+        let name = tables.place.name();
+        let prepared = tables.dyno("prepare", "-c 3");
+        assert!(
+            prepared.success().stderr.contains("120 of 120 tables"),
+            "{name}"
+        );
+        tables.dyno("check", "").success();
+        let result = tables.run("-c 4 --events 1200");
+        assert_eq!(
+            done(&result, "first_touch") + done(&result, "touch_again"),
+            1200
+        );
+        let rows = tables.rows().concat();
+        assert_eq!(rows.iter().sum::<u64>(), 1200, "{name}");
+        let touched = rows.iter().filter(|&&count| count > 0).count();
+        assert_eq!(done(&result, "first_touch"), touched as u64, "{name}");
+        let checked = tables.dyno("check", "").success();
+        assert!(
+            checked.stdout.contains("rows: 1200, expected 1200"),
+            "{name}"
+        );
+        // All that a run can do, side by side.
+        let alter = match tables.place {
+            Place::Server(_) => ",alter@1",
+            Place::Sqlite(_) => "",
+        };
+        let mix = format!("--mix insert@5,select@3,count@1,churn@1{alter} -c 4 --events 400");
+        let result = tables.run(&mix);
+        for operation in ["create_table", "drop_table", "count_tables"] {
+            assert!(done(&result, operation) > 0, "{name}: {operation}");
+        }
+        tables.dyno("check", "").success();
+        let result = tables.run("--phase drop --keep 4 -c 3");
+        assert_eq!(done(&result, "drop_schema"), 8, "{name}");
+        let checked = tables.dyno("check", "").success();
+        assert!(checked.stdout.contains("tables: 40, expected 40"), "{name}");
+        tables.refused(
+            "run",
+            &format!("-t 1s {QUIET}"),
+            "only 4 of 12 schemas are left",
+        );
+        tables
+            .place
+            .dyno("cleanup many_tables --schemas 0")
+            .success();
+        tables.place.dyno("cleanup many_tables").success();
+        let left = tables.dyno("check", "");
+        assert!(
+            left.stderr.contains("prepare many_tables"),
+            "{name}: {left:?}"
+        );
+    }
+}
+
+#[test]
+fn making_and_dropping_are_measured_as_runs() {
+    for tables in all() {
+        let name = tables.place.name();
+        let result = tables.run("--phase create --order shuffled -c 3");
+        assert_eq!(done(&result, "create_table"), 120, "{name}");
+        let has_schemas = matches!(tables.place, Place::Server(_));
+        if has_schemas {
+            assert_eq!(done(&result, "create_schema"), 12, "{name}");
+        }
+        tables.dyno("check", "").success();
+        let drop = "--phase drop --keep 3 --touchers 2 --touch_rate 400 -c 2";
+        let result = tables.run(drop);
+        assert_eq!(done(&result, "drop_schema"), 9, "{name}");
+        // Those that stay are touched meanwhile, which is no part of the rate.
+        assert_eq!(result["totals"]["events"], 9, "{name}");
+        tables.dyno("check", "").success();
+        tables.place.dyno("cleanup many_tables").success();
+        // All of it, one after the other.
+        let results = tables.runs("--phase all --keep 2 --touchers 1 -c 2 -t 1s");
+        let operations = ["create_table", "touch_again", "drop_schema"];
+        for (result, operation) in results.iter().zip(operations) {
+            assert!(done(result, operation) > 0, "{name}: {operation}");
+        }
+        assert_eq!(results.len(), 3, "{name}");
+        let checked = tables.dyno("check", "").success();
+        assert!(checked.stdout.contains("tables: 20, expected 20"), "{name}");
+    }
+}
+
+#[test]
+fn the_table_cache_obeys_its_law() {
+    for (kind, cache) in [
+        (Kind::Mariadb, "--table-open-cache=100"),
+        (Kind::Mysql, "--table-open-cache=100"),
+    ] {
+        let more = match kind {
+            Kind::Mysql => vec![cache, "--table-open-cache-instances=1"],
+            Kind::Mariadb | Kind::Postgres => vec![cache],
+        };
+        let private = start_private_server_with(kind, &more);
+        let place = Place::Server(Database::on(&private.server()));
+        let tables = Tables::at(place);
+        let sizes = "--schemas 20 --tables 25";
+        tables.dyno("prepare", &format!("{sizes} -c 4")).success();
+        for (active, law) in [
+            (
+                "--active_schemas 10 --active_tables 5",
+                "1 - 100 / 50 says 0.000",
+            ),
+            ("", "1 - 100 / 500 says 0.800"),
+        ] {
+            let line = format!("{sizes} {active} -c 4 -t 8s {QUIET} --ledger off");
+            let output = tables.dyno("run", &line).success();
+            let told = &output.stderr;
+            let found = told.lines().find(|line| line.contains("table cache"));
+            let found = found.unwrap_or_else(|| panic!("{kind}: {told}"));
+            assert!(
+                found.contains(law) && found.ends_with("they agree"),
+                "{kind}: {found}"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_condition_catches_its_corruption() {
+    for tables in all() {
+        tables.dyno("prepare", "").success();
+        tables.run("-c 2 --events 300");
+        let (one, other) = (tables.table(3, 4), tables.table(3, 11));
+        let has_schemas = matches!(tables.place, Place::Server(_));
+        let place = &tables.place;
+        let fails =
+            |conditions: &[&str]| fails(place, tables.line("", "").trim_start(), conditions);
+        place.execute(&format!("INSERT INTO {one} (id, k) VALUES (1000000, 1)"));
+        fails(&["rows"]);
+        place.execute(&format!("DELETE FROM {one} WHERE id = 1000000"));
+        tables.dyno("check", "").success();
+        place.execute(&format!("CREATE TABLE {other} (id INT PRIMARY KEY)"));
+        fails(&["tables"]);
+        place.execute(&format!("DROP TABLE {other}"));
+        tables.dyno("check", "").success();
+        let index = match place.name().as_str() {
+            "SQLite" => format!("DROP INDEX {}3_k_4", tables.prefix),
+            "PostgreSQL" => format!("DROP INDEX {}3.k_4", tables.prefix),
+            _ => format!("DROP INDEX k_1 ON {one}"),
+        };
+        place.execute(&index);
+        fails(&["indexes on k"]);
+        place.execute(&format!("DROP TABLE {one}"));
+        fails(&["tables", "indexes on k"]);
+        if has_schemas {
+            let cascade = match place.name().as_str() {
+                "PostgreSQL" => "CASCADE",
+                _ => "",
+            };
+            place.execute(&format!("DROP SCHEMA {}5 {cascade}", tables.prefix));
+            fails(&["schemas", "tables", "indexes on k"]);
+        }
+    }
+}
+
+#[test]
+fn another_writer_during_the_run_is_found_by_the_ledger() {
+    for tables in [Tables::at(on(Kind::Mysql)), Tables::at(on(Kind::Postgres))] {
+        tables.dyno("prepare", "").success();
+        let line = tables.line("run", &format!("-c 2 -t 4s --gate --json {QUIET}"));
+        let running = tables.place.start(&line);
+        thread::sleep(Duration::from_secs(2));
+        let one = tables.table(3, 4);
+        tables
+            .place
+            .execute(&format!("INSERT INTO {one} (id, k) VALUES (1000000, 1)"));
+        let output = running.finish(Duration::from_secs(60));
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(outcome(&result, "consistency"), "refuse");
+    }
+}
+
+#[test]
+fn a_killed_client_leaves_what_the_next_run_mends() {
+    for tables in all() {
+        tables.dyno("prepare", "").success();
+        let line = tables.line(
+            "run",
+            &format!("--mix insert@1,churn@1 -c 6 -t 60s {QUIET}"),
+        );
+        let running = tables.place.start(&line);
+        thread::sleep(Duration::from_millis(1500));
+        drop(running);
+        // Nobody knows how many rows there are until they were counted.
+        let checked = tables.dyno("check", "");
+        assert!(!checked.stdout.contains("FAILED  rows"), "{checked:?}");
+        tables.run("--mix insert@1,churn@1 -c 6 --events 60");
+        let checked = tables.dyno("check", "").success();
+        assert!(checked.stdout.contains("ok      rows"), "{checked:?}");
+    }
+}
+
+#[test]
+fn tables_are_chosen_as_asked() {
+    let seeded = |options: &str, seed: u32| {
+        let tables = Tables::at(sqlite());
+        tables.dyno("prepare", "").success();
+        tables.run(&format!("{options} --events 4000 --seed {seed}"));
+        tables.rows()
+    };
+    let rows_of = |options: &str| seeded(options, 5);
+    let total = |rows: &[Vec<u64>]| rows.concat().iter().sum::<u64>() as f64;
+    // 4,000 draws of 120 tables: five standard deviations are 29.
+    let uniform = rows_of("");
+    assert!(
+        uniform.concat().iter().all(|&n| (5..63).contains(&n)),
+        "{uniform:?}"
+    );
+    // Three of twelve schemas get 80 %: five standard deviations are 127.
+    let skewed = rows_of("--skew 80_20");
+    assert!((total(&skewed[..3]) - 3200.0).abs() < 127.0, "{skewed:?}");
+    // The most touched gets 1 / H(120), 5.37, of all, the next one half of that.
+    let mut zipf = rows_of("--skew zipf").concat();
+    zipf.sort_unstable_by(|a, b| b.cmp(a));
+    assert!((zipf[0] as f64 - 745.0).abs() < 123.0, "{zipf:?}");
+    assert!((zipf[1] as f64 - 372.0).abs() < 92.0, "{zipf:?}");
+    let active = rows_of("--active_schemas 3 --active_tables 2");
+    for (s, schema) in active.iter().enumerate() {
+        for (t, &rows) in schema.iter().enumerate() {
+            assert_eq!(rows > 0, s < 3 && t < 2, "{active:?}");
+        }
+    }
+    assert!(rows_of("") == uniform && seeded("", 6) != uniform);
+}
+
+#[test]
+fn touches_for_each_table_are_told() {
+    let tables = Tables::at(sqlite());
+    tables.dyno("prepare", "").success();
+    for (events, cold) in [(240, true), (600, false)] {
+        let output = tables.dyno("run", &format!("--events {events} {QUIET}"));
+        let told = &output.success().stderr;
+        let expected = format!("touches: {events}, {}.00 for each of 120", events / 120);
+        assert!(told.contains(&expected), "{told}");
+        assert_eq!(told.contains("cold: "), cold, "{told}");
+    }
+}
+
+#[test]
+fn tablespaces_are_where_the_server_has_them() {
+    let tables = Tables::at(on(Kind::Mysql));
+    for (spaces, expected) in [("schema", 12), ("5", 3)] {
+        let options = format!("--tablespaces {spaces} -c 4");
+        tables.dyno("prepare", &options).success();
+        let spaces = format!(
+            "SELECT COUNT(*) FROM information_schema.innodb_tablespaces WHERE space_type = \
+             'General' AND name LIKE '{}space%'",
+            tables.prefix
+        );
+        assert_eq!(tables.number(&spaces), expected);
+        tables.run("-c 2 --events 100");
+        tables.dyno("check", "").success();
+        let result = tables.run("--phase drop --keep 1 -c 2");
+        assert_eq!(done(&result, "drop_schema"), 11);
+        tables.dyno("check", "").success();
+        tables.place.dyno("cleanup many_tables").success();
+        assert_eq!(tables.number(&spaces), 0);
+    }
+    for place in [on(Kind::Mariadb), on(Kind::Postgres), sqlite()] {
+        let tables = Tables::at(place);
+        let why = "only MySQL has general tablespaces";
+        tables.refused("prepare", "--tablespaces schema", why);
+        // Nothing is left behind by that.
+        tables.dyno("prepare", "").success();
+    }
+}
+
+#[test]
+fn ids_on_postgresql_need_no_sequences() {
+    let tables = Tables::at(on(Kind::Postgres));
+    let sequences = format!(
+        "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE \
+         relkind = 'S' AND nspname LIKE '{}%'",
+        tables.prefix
+    );
+    for (ids, expected) in [("identity", 120), ("int", 0)] {
+        tables.dyno("prepare", &format!("--pg_id {ids}")).success();
+        assert_eq!(tables.number(&sequences), expected);
+        tables.run(&format!("--pg_id {ids} --events 300"));
+        tables.place.dyno("cleanup many_tables").success();
+    }
+}
+
+#[test]
+fn what_was_there_before_stays() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let tables = Tables::at(on(kind));
+        let schema = format!("{}7", tables.prefix);
+        tables.place.execute(&format!("CREATE SCHEMA {schema}"));
+        tables.refused("prepare", "", "which are not this workload's");
+        tables.place.dyno("cleanup many_tables").success();
+        let there = format!(
+            "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = '{schema}'"
+        );
+        assert_eq!(tables.number(&there), 1);
+        tables.place.execute(&format!("DROP SCHEMA {schema}"));
+        tables.dyno("prepare", "").success();
+    }
+}
+
+#[test]
+fn bad_input_is_told() {
+    let tables = Tables::at(sqlite());
+    let refused = |options: &str, why: &str| tables.refused("prepare", options, why);
+    refused("--schemas 0", "must be a whole number from 1");
+    refused("--tables 0", "must be a whole number from 1");
+    refused(
+        "--schemas 1000000 --tables 1000",
+        "must be at most 10000000",
+    );
+    refused("--active_schemas 13", "must be a whole number from 0 to 12");
+    refused("--skew pareto", "must be one of uniform, 80_20, zipf");
+    refused("--phase make", "must be one of touch, create, drop, all");
+    refused("--schema_prefix a-b", "--schema_prefix must be of a to z");
+    refused("--tablespaces few", "must be none, schema or a number");
+    refused("--touchers 1", "--touchers need schemas to --keep");
+    refused("--touch_rate 1", "--touch_rate is the pace of --touchers");
+    let run = format!("-t 1s {QUIET}");
+    tables.refused("run", &run, "prepare many_tables");
+    tables.dyno("prepare", "").success();
+    tables.refused("prepare", "", "already exists");
+    tables.refused(
+        "run",
+        &format!("{run} --schemas 11"),
+        "were prepared with --schemas 12",
+    );
+    tables.refused("check", "--tables 11", "were prepared with --schemas 12");
+    tables.refused("run", &format!("{run} --mix sort@1"), "no work@weight");
+    tables.refused("run", &format!("{run} --mix insert@0"), "names no work");
+    tables.refused(
+        "run",
+        &format!("{run} --mix alter@1"),
+        "SQLite cannot alter",
+    );
+    let some = format!("{run} --phase drop --events 5");
+    tables.refused("run", &some, "as many as there are tables");
+    let beside = format!("{run} --keep 1 --touchers 1");
+    tables.refused("run", &beside, "--touchers is for --phase drop");
+    tables.dyno("check", "").success();
+}

@@ -1,0 +1,454 @@
+-- A schema for each customer, up to millions of tables: what they cost to make, to touch and to
+-- drop. docs/workloads/many-tables.md tells what it models and what not.
+
+local many = require("many_tables_common")
+local state = require("many_tables_state")
+local law = require("many_tables_law")
+
+local create_schema = dyno.operation("create_schema")
+local create_tablespace = dyno.operation("create_tablespace")
+local create_table = dyno.operation("create_table")
+local first_touch = dyno.operation("first_touch")
+local touch_again = dyno.operation("touch_again")
+local count_tables = dyno.operation("count_tables", {read_only = true})
+local alter_table = dyno.operation("alter_table")
+local drop_table = dyno.operation("drop_table")
+local drop_schema = dyno.operation("drop_schema")
+local drop_tablespace = dyno.operation("drop_tablespace")
+local WORK = {create_schema, create_tablespace, create_table, first_touch, touch_again,
+              count_tables, alter_table, drop_table, drop_schema, drop_tablespace}
+
+local tables_made, rows_inserted = dyno.sum("tables"), dyno.sum("rows")
+
+local con, family, sizes
+
+-- Making ----------------------------------------------------------------------------------------
+
+local function make_table(schema, number)
+   many.make_table(con, family, sizes, schema, number)
+   tables_made:add(1)
+end
+
+-- A table with its index is one piece of work, also where it takes two statements.
+local function run_make_table(schema, number)
+   local run = family == "mysql" and create_table.run or create_table.transaction
+   run(create_table, con, make_table, schema, number)
+end
+
+local function make(step)
+   local what, schema, number = unpack(step)
+   if what == "schema" then
+      create_schema:run(con, many.make_schema, con, family, sizes, schema)
+   elseif what == "tablespace" then
+      create_tablespace:run(con, many.make_tablespace, con, sizes, schema)
+   else
+      run_make_table(schema, number)
+   end
+end
+
+local function tell_made(made, began)
+   local took = dyno.now() - began
+   print(("%.0f of %.0f tables in %.1f s (%.0f tables/s)"):format(made,
+      sizes.schemas * sizes.tables, took, made / math.max(took, 0.001)))
+end
+
+local function prepare(tid)
+   sizes = many.sizes()
+   con = sysbench.sql.driver():connect()
+   family = dyno.family(con)
+   if tid == 0 then
+      state.create(con, sizes)
+   end
+   dyno.barrier()
+   local began, count = dyno.now(), dyno.shared("made")
+   local told = began
+   for _, step in ipairs(many.plan(family, sizes, tid, sysbench.opt.threads)) do
+      local what, schema, number = unpack(step)
+      if what == "schema" then
+         many.make_schema(con, family, sizes, schema)
+      elseif what == "tablespace" then
+         many.make_tablespace(con, sizes, schema)
+      else
+         many.make_table(con, family, sizes, schema, number)
+         count:add(1)
+      end
+      if tid == 0 and dyno.now() - told >= 10 then
+         told = dyno.now()
+         tell_made(count:get(), began)
+      end
+   end
+   dyno.barrier()
+   if tid == 0 then
+      tell_made(count:get(), began)
+   end
+   con:disconnect()
+end
+
+local function check()
+   local checked = many.sizes()
+   local connection = sysbench.sql.driver():connect()
+   local failed, all = state.check(connection, checked)
+   connection:disconnect()
+   if failed > 0 then
+      error(("%d of %d conditions failed"):format(failed, all), 0)
+   end
+end
+
+sysbench.cmdline.commands = {
+   prepare = {prepare, sysbench.cmdline.PARALLEL_COMMAND},
+   check = {check},
+}
+
+function cleanup()
+   local connection = sysbench.sql.driver():connect()
+   state.drop_all(connection)
+   connection:disconnect()
+end
+
+-- Touching --------------------------------------------------------------------------------------
+
+local KINDS = {insert = true, select = true, count = true, alter = true, churn = true}
+
+-- The weights of the work, as a list for dyno.choice().
+local function parse_mix(text)
+   local cards = {}
+   for entry in text:gmatch("[^,]+") do
+      local kind, weight = entry:match("^%s*(%a+)@([%d.]+)%s*$")
+      weight = tonumber(weight)
+      if not weight or not KINDS[kind] then
+         error(("--mix: '%s' is no work@weight; work is insert, select, count, alter, churn")
+            :format(entry), 0)
+      elseif kind == "alter" and family == "sqlite" then
+         error("--mix: SQLite cannot alter a column", 0)
+      end
+      if weight > 0 then
+         cards[#cards + 1] = {kind, weight}
+      end
+   end
+   if #cards == 0 then
+      error("--mix names no work", 0)
+   end
+   return cards
+end
+
+local random, draw, counters, next_kind, own_schema, own_table
+local works = {}
+
+-- A function that draws a schema and a table.
+local function new_draw(lowest, schemas)
+   local tables, skew = sizes.active_tables, sysbench.opt.skew
+   if skew == "zipf" then
+      local zipf = dyno.zipf(schemas * tables, 1)
+      return function()
+         local place = dyno.permute(random:zipf(zipf) - 1, schemas * tables, 1)
+         return lowest + math.floor(place / tables), place % tables + 1
+      end
+   end
+   local hot = math.ceil(schemas / 5)
+   return function()
+      local low, high = 1, schemas
+      if skew == "80_20" and hot < schemas then
+         if random:chance(80) then
+            high = hot
+         else
+            low = hot + 1
+         end
+      end
+      return lowest + random:uniform(low, high) - 1, random:uniform(1, tables)
+   end
+end
+
+local C_PATTERN = ("###########-"):rep(9) .. "###########"
+local PAD_PATTERN = ("###########-"):rep(4) .. "###########"
+
+local function insert(statement)
+   con:query(statement)
+   rows_inserted:add(1)
+end
+
+local function select_first(statement)
+   con:query(statement):free()
+end
+
+-- Draws a table and tells whether this is the first touch of it in the run.
+local function touch()
+   local schema, number = draw()
+   local count = counters:add(1, (schema - 1) * sizes.tables + number)
+   return many.table_name(family, sizes, schema, number), count == 1 and first_touch or touch_again
+end
+
+-- The statements with places for what differs from event to event.
+local texts
+
+local function prepare_texts()
+   local words = {name = "%s", id = "%.0f", k = "%d", c = "%s", pad = "%s", schema = "%s"}
+   texts = {}
+   for _, name in ipairs {"insert", "insert_with_id", "select", "count_tables", "alter_table",
+                          "drop_table"} do
+      texts[name] = dyno.render(con, templates[name], words)
+   end
+   texts.has_ids = family == "postgres" and sysbench.opt.pg_id == "int"
+end
+
+function works.insert()
+   local name, work = touch()
+   local k = random:uniform(1, sysbench.opt.k_max)
+   local c, pad = random:pattern(C_PATTERN), random:pattern(PAD_PATTERN)
+   local statement
+   if texts.has_ids then
+      local id = random:uniform(1, 9007199254740991)
+      statement = texts.insert_with_id:format(name, id, k, c, pad)
+   else
+      statement = texts.insert:format(name, k, c, pad)
+   end
+   work:run(con, insert, statement)
+end
+
+function works.select()
+   local name, work = touch()
+   work:run(con, select_first, texts.select:format(name))
+end
+
+function works.count()
+   local schema = draw()
+   count_tables:run(con, select_first, texts.count_tables:format(sizes.prefix .. schema))
+end
+
+local function query(statement)
+   con:query(statement)
+end
+
+function works.alter()
+   local schema, number = draw()
+   local name = many.table_name(family, sizes, schema, number)
+   alter_table:run(con, query, texts.alter_table:format(name, random:uniform(0, 9)))
+end
+
+local function drop_own()
+   con:query(texts.drop_table:format(many.table_name(family, sizes, own_schema, own_table)))
+   tables_made:add(-1)
+end
+
+function works.churn()
+   run_make_table(own_schema, own_table)
+   drop_table:run(con, drop_own)
+end
+
+-- The first of the schemas that are touched, and how many they are: those that stay, while others
+-- are dropped.
+local function touched_schemas()
+   if sizes.phase == "drop" then
+      return sizes.schemas - sizes.keep + 1, sizes.keep
+   end
+   return 1, sizes.active_schemas
+end
+
+-- The schema and the number of a session's table, which nobody else touches.
+local function own_place(tid)
+   local lowest, schemas = touched_schemas()
+   return lowest + tid % schemas, sizes.tables + 1 + tid
+end
+
+-- A run that was killed may have left such tables.
+local function drop_leftovers(connection, cards)
+   for _, card in ipairs(cards) do
+      for tid = 0, card[1] == "churn" and sysbench.opt.threads - 1 or -1 do
+         connection:query("DROP TABLE IF EXISTS " ..
+            many.table_name(family, sizes, own_place(tid)))
+      end
+   end
+end
+
+local function begin_touching(tid, is_database)
+   local cards = parse_mix(sysbench.opt.mix)
+   prepare_texts()
+   counters, next_kind = many.counters(sizes), dyno.choice(cards)
+   draw = new_draw(touched_schemas())
+   own_schema, own_table = own_place(tid)
+   local opens = true
+   for _, card in ipairs(cards) do
+      opens = opens and (card[1] == "insert" or card[1] == "select")
+   end
+   local alike = opens and sysbench.opt.skew == "uniform" and sizes.phase == "touch"
+   if tid == 0 and is_database and family == "mysql" and alike then
+      law.watch(con, sizes)
+      return law.look
+   end
+end
+
+-- Dropping --------------------------------------------------------------------------------------
+
+local function drop(schema)
+   many.drop_schema(con, family, sizes, schema)
+   tables_made:add(-sizes.tables)
+end
+
+-- The schemas that a session drops, a tablespace's all.
+local function schemas_to_drop(tid, sessions)
+   local list, group = {}, math.max(sizes.share, 1)
+   for schema = 1, sizes.schemas - sizes.keep do
+      if math.floor((schema - 1) / group) % sessions == tid then
+         list[#list + 1] = schema
+      end
+   end
+   return list
+end
+
+-- The run ---------------------------------------------------------------------------------------
+
+-- What the rows were before the run, nil where nobody knows; and whether they were read before.
+local rows_before, rows_read
+
+function init()
+   local opt = sysbench.opt
+   sizes = many.sizes()
+   local connection = sysbench.sql.driver():connect()
+   family = dyno.family(connection)
+   local cards = parse_mix(opt.mix)
+   if sizes.phase == "create" then
+      state.create(connection, sizes)
+   else
+      local made = state.must_fit(connection, sizes)
+      if made and sizes.phase == "touch" and made.present < made.schemas then
+         error(("only %d of %d schemas are left by --phase drop: prepare anew"):format(
+            made.present, made.schemas), 0)
+      end
+      if sizes.phase == "touch" then
+         drop_leftovers(connection, cards)
+      end
+      rows_before = made and made.rows
+      state.set_rows(connection, nil)
+      if sizes.phase == "drop" then
+         state.set_present(connection, sizes.keep)
+      end
+   end
+   connection:disconnect()
+end
+
+-- The rows are not read before the run, which would open every table, but kept from the last run.
+function ledger()
+   local connection = sysbench.sql.driver():connect()
+   local now = many.sizes()
+   local found = {tables = {["tables in the catalogue"] = many.count(connection, now, "tables")}}
+   if now.phase == "touch" then
+      local rows = not rows_read and rows_before
+      if not rows then
+         rows = state.count_rows(connection, state.read(connection))
+      end
+      if rows_read then
+         state.set_rows(connection, rows)
+      end
+      rows_read = true
+      found.rows = {["rows of all tables"] = rows}
+   end
+   connection:disconnect()
+   return found
+end
+
+local steps, place, watch
+
+function thread_init(tid)
+   local opt, role = sysbench.opt, dyno.role()
+   sizes, random = many.sizes(), dyno.random
+   con = sysbench.sql.driver():connect()
+   family = dyno.family(con)
+   for _, work in ipairs(WORK) do
+      work.tries = opt.max_retries + 1
+   end
+   place = 0
+   if sizes.phase == "create" then
+      steps = many.plan(family, sizes, tid, opt.threads)
+      return
+   end
+   local made = state.read(con)
+   sizes.share = made and made.share or 0
+   if sizes.phase == "drop" and not (role and role.name == "toucher") then
+      steps = schemas_to_drop(role and role.member or tid, opt.threads)
+   else
+      watch = begin_touching(tid, made ~= nil)
+   end
+end
+
+function thread_done()
+   if watch then
+      law.tell()
+   end
+   con:disconnect()
+end
+
+local function touch_event()
+   if watch then
+      watch()
+   end
+   works[next_kind(random)]()
+end
+
+local function step_event()
+   place = place + 1
+   local step = steps[place]
+   if not step then
+      dyno.finish()
+   elseif sizes.phase == "create" then
+      make(step)
+   else
+      drop_schema:run(con, drop, step)
+      if many.ends_tablespace(sizes, step, sizes.schemas) then
+         drop_tablespace:run(con, many.drop_tablespace, con, sizes, step)
+      end
+   end
+end
+
+function event()
+   if steps then
+      step_event()
+   else
+      touch_event()
+   end
+end
+
+-- While some drop, others may touch what stays.
+function roles()
+   local asked, rate = many.sizes(), sysbench.opt.touch_rate
+   if asked.phase ~= "drop" or asked.touchers == 0 then
+      return nil
+   end
+   return {
+      {name = "dropper", sessions = sysbench.opt.threads, event = step_event},
+      {name = "toucher", sessions = asked.touchers, event = touch_event, background = true,
+       rate = rate > 0 and rate or nil},
+   }
+end
+
+-- Making and dropping last as long as they take.
+function phases()
+   local opt, asked = sysbench.opt, many.sizes().phase
+   local list = {}
+   for _, name in ipairs {"create", "touch", "drop"} do
+      if asked == name or asked == "all" then
+         list[#list + 1] = {name = name, options = {phase = name}}
+      end
+   end
+   if sysbench.opt.touchers > 0 and asked ~= "drop" and asked ~= "all" then
+      error("--touchers is for --phase drop or all", 0)
+   elseif asked == "touch" then
+      return nil
+   elseif asked == "all" then
+      list[2].time, list[2].warmup = opt.time, opt.warmup_time
+   end
+   if opt.events > 0 then
+      error("--events: making and dropping have as many as there are tables", 0)
+   end
+   return list
+end
+
+-- Tells how often tables were touched, warm-up included.
+function done()
+   if sizes.phase ~= "touch" then
+      return
+   end
+   local touches, touched = many.touches(sizes)
+   local each = touches / sizes.active
+   print(("touches: %.0f, %.2f for each of %d active tables, of which %d were touched%s"):format(
+      touches, each, sizes.active, touched, each < 3 and "; cold: with fewer than 3 each the " ..
+      "figures are those of first opens" or ""))
+end

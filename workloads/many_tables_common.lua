@@ -1,0 +1,351 @@
+-- A schema for each customer, up to millions of tables: the options, the statements of each server,
+-- what is made and dropped. See many_tables.lua.
+
+local many = {}
+
+sysbench.cmdline.options = {
+   schemas = {"Schemas; databases on MySQL and MariaDB", 100},
+   tables = {"Tables in each schema", 10},
+   schema_prefix = {"What the schemas' names begin with, before a number", "many_"},
+   phase = {"What a run does: touch, create (instead of prepare), drop; all: one after the other",
+            "touch"},
+   active_schemas = {"How many schemas are touched; 0: all", 0},
+   active_tables = {"How many tables of each schema are touched; 0: all", 0},
+   skew = {"Which tables are touched: uniform; 80_20: a fifth of the schemas gets 80 percent; " ..
+           "zipf: table r in proportion to 1 / r", "uniform"},
+   mix = {"Work by weight: insert@1, select, count, alter, churn", "insert@1"},
+   k_max = {"The largest value of the indexed column k", 10000},
+   order = {"Tables are made schema by schema, or shuffled", "schema"},
+   keep = {"Schemas that the phase drop leaves, the last ones", 0},
+   touchers = {"Sessions beside the others that touch those meanwhile", 0},
+   touch_rate = {"How many touches they begin per second; 0: as many as are answered", 0},
+   tablespaces = {"Only MySQL: none; schema: a general tablespace for each schema; a number: " ..
+                  "one for so many schemas", "none"},
+   pg_id = {"On PostgreSQL: identity, with a sequence for each table; int: ids by chance",
+            "identity"},
+   max_retries = {"How often work is tried again after a deadlock", 10},
+   mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
+   mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB",
+                          "DEFAULT CHARSET=latin1"},
+}
+
+-- Options ---------------------------------------------------------------------------------------
+
+local function whole(name, low, high)
+   local value = sysbench.opt[name]
+   if value < low or value > high or value % 1 ~= 0 then
+      error(("--%s must be a whole number from %d to %d, not %g"):format(name, low, high, value), 0)
+   end
+   return value
+end
+
+local function one_of(name, choices)
+   local value = sysbench.opt[name]
+   for choice in choices:gmatch("%S+") do
+      if value == choice then
+         return value
+      end
+   end
+   error(("--%s must be one of %s, not '%s'"):format(name, choices:gsub(" ", ", "), value), 0)
+end
+
+local function prefix()
+   local text = sysbench.opt.schema_prefix
+   if not text:match("^[a-z][a-z0-9_]*$") or #text > 40 then
+      error(("--schema_prefix must be of a to z, 0 to 9 and _, a letter first, at most 40, not " ..
+         "'%s'"):format(text), 0)
+   end
+   return text
+end
+
+-- How many schemas share a tablespace; 0 where there are none.
+local function tablespaces()
+   local text = sysbench.opt.tablespaces
+   if text == "none" or text == "schema" then
+      return text == "schema" and 1 or 0
+   end
+   local number = text:match("^%d+$") and tonumber(text) or 0
+   if number < 1 then
+      error(("--tablespaces must be none, schema or a number from 1, not '%s'"):format(text), 0)
+   end
+   return number
+end
+
+-- Each has a counter of touches.
+local TABLES_MAX = 10000000
+
+-- What the options come to, checked.
+function many.sizes()
+   local sizes = {
+      prefix = prefix(),
+      schemas = whole("schemas", 1, 1000000),
+      tables = whole("tables", 1, 100000),
+      share = tablespaces(),
+      phase = one_of("phase", "touch create drop all"),
+   }
+   if sizes.schemas * sizes.tables > TABLES_MAX then
+      error(("--schemas times --tables must be at most %d, not %.0f"):format(TABLES_MAX,
+         sizes.schemas * sizes.tables), 0)
+   end
+   sizes.active_schemas = whole("active_schemas", 0, sizes.schemas)
+   sizes.active_tables = whole("active_tables", 0, sizes.tables)
+   if sizes.active_schemas == 0 then
+      sizes.active_schemas = sizes.schemas
+   end
+   if sizes.active_tables == 0 then
+      sizes.active_tables = sizes.tables
+   end
+   sizes.active = sizes.active_schemas * sizes.active_tables
+   sizes.keep = whole("keep", 0, sizes.schemas - 1)
+   sizes.touchers = whole("touchers", 0, 100000)
+   local rate = sysbench.opt.touch_rate
+   if rate < 0 or (rate > 0 and sizes.touchers == 0) then
+      error("--touch_rate is the pace of --touchers, from 0 on", 0)
+   elseif sizes.touchers > 0 and sizes.keep == 0 then
+      error("--touchers need schemas to --keep", 0)
+   end
+   one_of("skew", "uniform 80_20 zipf")
+   one_of("order", "schema shuffled")
+   one_of("pg_id", "identity int")
+   whole("k_max", 1, 2147483647)
+   whole("max_retries", 0, 1000)
+   return sizes
+end
+
+-- Names -----------------------------------------------------------------------------------------
+
+-- The name of a table, with its schema's. SQLite has no schemas: there they are part of the name.
+function many.table_name(family, sizes, schema, number)
+   return ("%s%d%st%d"):format(sizes.prefix, schema, family == "sqlite" and "_" or ".", number)
+end
+
+-- Tablespaces -----------------------------------------------------------------------------------
+
+local function is_mysql(con)
+   if dyno.family(con) ~= "mysql" then
+      return false
+   end
+   local version = con:query_row("SELECT VERSION()")
+   return not (version or ""):lower():find("mariadb", 1, true)
+end
+
+-- Fails where the server has none: MariaDB would take the clause and ignore it.
+function many.must_have_tablespaces(con, sizes)
+   if sizes.share > 0 and not is_mysql(con) then
+      error("--tablespaces: only MySQL has general tablespaces, not this server", 0)
+   end
+end
+
+local function tablespace(sizes, schema)
+   return ("%sspace_%d"):format(sizes.prefix, math.ceil(schema / sizes.share))
+end
+
+-- Making ----------------------------------------------------------------------------------------
+
+-- Statements as data.
+templates = {
+   create_table = {
+      mysql = "CREATE TABLE {name} (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, " ..
+         "k INT UNSIGNED NOT NULL DEFAULT 0, c VARCHAR(120) NOT NULL DEFAULT '', " ..
+         "pad VARCHAR(60) NOT NULL DEFAULT '', KEY k_1 (k)) ENGINE={engine} {options}",
+      postgres = "CREATE TABLE {name} (id {id_type} PRIMARY KEY, k INT NOT NULL DEFAULT 0, " ..
+         "c VARCHAR(120) NOT NULL DEFAULT '', pad VARCHAR(60) NOT NULL DEFAULT '')",
+      sqlite = "CREATE TABLE {name} (id INTEGER PRIMARY KEY, k INT NOT NULL DEFAULT 0, " ..
+         "c VARCHAR(120) NOT NULL DEFAULT '', pad VARCHAR(60) NOT NULL DEFAULT '')",
+   },
+   create_index = "CREATE INDEX {index} ON {name} (k)",
+   insert = "INSERT INTO {name} (k, c, pad) VALUES ({k}, '{c}', '{pad}')",
+   -- Where the server does not number the rows.
+   insert_with_id = "INSERT INTO {name} (id, k, c, pad) VALUES ({id}, {k}, '{c}', '{pad}')",
+   select = "SELECT id, k, c, pad FROM {name} WHERE id = 1",
+   count_tables = {
+      any = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{schema}'",
+      sqlite = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name GLOB " ..
+         "'{schema}_t*'",
+   },
+   alter_table = "ALTER TABLE {name} ALTER COLUMN k SET DEFAULT {k}",
+   drop_table = "DROP TABLE {name}",
+   -- Of the workload's schemas, which fit the pattern.
+   all_schemas = {
+      mysql = "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name REGEXP " ..
+         "'^{prefix}[0-9]+$'",
+      postgres = "SELECT COUNT(*) FROM pg_namespace WHERE nspname ~ '^{prefix}[0-9]+$'",
+      -- It has none.
+      sqlite = "SELECT 0",
+   },
+   all_tables = {
+      mysql = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema REGEXP " ..
+         "'^{prefix}[0-9]+$'",
+      postgres = "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace " ..
+         "WHERE relkind = 'r' AND nspname ~ '^{prefix}[0-9]+$'",
+      sqlite = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name GLOB " ..
+         "'{prefix}[0-9]*'",
+   },
+   -- Those on k.
+   all_indexes = {
+      mysql = "SELECT COUNT(*) FROM information_schema.statistics WHERE index_name = 'k_1' AND " ..
+         "table_schema REGEXP '^{prefix}[0-9]+$'",
+      postgres = "SELECT COUNT(*) FROM pg_index i JOIN pg_class c ON c.oid = indrelid JOIN " ..
+         "pg_namespace n ON n.oid = relnamespace WHERE NOT indisprimary AND indisvalid AND " ..
+         "nspname ~ '^{prefix}[0-9]+$'",
+      sqlite = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND name GLOB " ..
+         "'{prefix}[0-9]*'",
+   },
+}
+template_words = {name = "many_1.t1", index = "k_1", engine = "innodb", id = "1", k = "2",
+                  id_type = "INT GENERATED BY DEFAULT AS IDENTITY",
+                  options = "", c = "c", pad = "pad", schema = "many_1", prefix = "many_"}
+
+-- The statements that make a table with its index.
+local function table_statements(family, sizes, schema, number)
+   local ids = {identity = "INT GENERATED BY DEFAULT AS IDENTITY", int = "BIGINT"}
+   local words = {
+      name = many.table_name(family, sizes, schema, number),
+      index = "k_" .. number,
+      id_type = ids[sysbench.opt.pg_id],
+      engine = sysbench.opt.mysql_storage_engine,
+      options = sysbench.opt.mysql_table_options,
+   }
+   if family == "sqlite" then
+      words.index = ("%s%d_k_%d"):format(sizes.prefix, schema, number)
+   elseif sizes.share > 0 then
+      words.options = words.options .. " TABLESPACE " .. tablespace(sizes, schema)
+   end
+   local text = dyno.render(family, templates.create_table, words)
+   if family == "mysql" then
+      return {text}
+   end
+   return {text, dyno.render(family, templates.create_index, words)}
+end
+
+function many.make_schema(con, family, sizes, schema)
+   if family ~= "sqlite" then
+      con:query(("CREATE SCHEMA %s%d"):format(sizes.prefix, schema))
+   end
+end
+
+function many.make_tablespace(con, sizes, schema)
+   local name = tablespace(sizes, schema)
+   con:query(("CREATE TABLESPACE %s ADD DATAFILE '%s.ibd' ENGINE=InnoDB"):format(name, name))
+end
+
+function many.make_table(con, family, sizes, schema, number)
+   for _, statement in ipairs(table_statements(family, sizes, schema, number)) do
+      con:query(statement)
+   end
+end
+
+-- What a session has to make, in order: {what, schema, table}. A tablespace's schemas are one
+-- session's, so that it is there before its tables.
+function many.plan(family, sizes, tid, sessions)
+   local plan, tables, group = {}, {}, math.max(sizes.share, 1)
+   for schema = 1, sizes.schemas do
+      if math.floor((schema - 1) / group) % sessions == tid then
+         if family ~= "sqlite" then
+            plan[#plan + 1] = {"schema", schema}
+         end
+         if sizes.share > 0 and (schema - 1) % group == 0 then
+            plan[#plan + 1] = {"tablespace", schema}
+         end
+         local shuffled = sysbench.opt.order == "shuffled"
+         for number = 1, sizes.tables do
+            local into = shuffled and tables or plan
+            into[#into + 1] = {"table", schema, number}
+         end
+      end
+   end
+   for _, made in ipairs(dyno.stream("many_tables", "order", tid):shuffle(tables)) do
+      plan[#plan + 1] = made
+   end
+   return plan
+end
+
+-- Dropping --------------------------------------------------------------------------------------
+
+-- Tables that one statement drops: PostgreSQL locks each until it is done.
+local AT_ONCE = 100
+
+function many.drop_schema(con, family, sizes, schema)
+   if family == "mysql" then
+      con:query(("DROP SCHEMA IF EXISTS %s%d"):format(sizes.prefix, schema))
+   elseif family == "postgres" then
+      for first = 1, sizes.tables > AT_ONCE and sizes.tables or 0, AT_ONCE do
+         local names = {}
+         for number = first, math.min(first + AT_ONCE - 1, sizes.tables) do
+            names[#names + 1] = many.table_name(family, sizes, schema, number)
+         end
+         con:query("DROP TABLE IF EXISTS " .. table.concat(names, ", "))
+      end
+      con:query(("DROP SCHEMA IF EXISTS %s%d CASCADE"):format(sizes.prefix, schema))
+   else
+      local found = con:query(("SELECT name FROM sqlite_master WHERE type = 'table' AND name " ..
+         "GLOB '%s%d_t[0-9]*'"):format(sizes.prefix, schema))
+      local names = {}
+      for i = 1, found.nrows do
+         names[i] = found:fetch_row()[1]
+      end
+      for _, name in ipairs(names) do
+         con:query("DROP TABLE " .. name)
+      end
+   end
+end
+
+-- Whether a schema is the last of its tablespace's, so that the tablespace can go.
+function many.ends_tablespace(sizes, schema, last)
+   return sizes.share > 0 and (schema % sizes.share == 0 or schema == last)
+end
+
+function many.drop_tablespace(con, sizes, schema)
+   local name = tablespace(sizes, schema)
+   local there = con:query_row(("SELECT COUNT(*) FROM information_schema.files WHERE " ..
+      "tablespace_name = '%s'"):format(name))
+   if there ~= "0" then
+      con:query("DROP TABLESPACE " .. name)
+   end
+end
+
+-- What is there ---------------------------------------------------------------------------------
+
+-- How many `schemas`, `tables` or `indexes` of the workload's there are.
+function many.count(con, sizes, what)
+   local words = {prefix = sizes.prefix}
+   return tonumber((con:query_row(dyno.render(con, templates["all_" .. what], words)))) or 0
+end
+
+-- How often each table was touched in this run, by all sessions.
+function many.counters(sizes)
+   return dyno.shared("touches", sizes.schemas * sizes.tables)
+end
+
+-- How many touches there were, and of how many tables.
+function many.touches(sizes)
+   local counters, touches, tables = many.counters(sizes), 0, 0
+   for number = 1, sizes.schemas * sizes.tables do
+      local count = counters:get(number)
+      touches, tables = touches + count, tables + (count > 0 and 1 or 0)
+   end
+   return touches, tables
+end
+
+-- Whether a database answers, and not the server of a calibration, which adds up nothing.
+function many.is_database(con)
+   return con:query_row("SELECT 1 + 1") == "2"
+end
+
+-- The rows of all tables of the schemas from `first` to `last`.
+function many.count_rows(con, sizes, first, last)
+   local family, rows = dyno.family(con), 0
+   for schema = first, last do
+      for from = 1, sizes.tables, AT_ONCE do
+         local parts = {}
+         for number = from, math.min(from + AT_ONCE - 1, sizes.tables) do
+            parts[#parts + 1] = "(SELECT COUNT(*) FROM "
+               .. many.table_name(family, sizes, schema, number) .. ")"
+         end
+         rows = rows + (tonumber((con:query_row("SELECT " .. table.concat(parts, " + ")))) or 0)
+      end
+   end
+   return rows
+end
+
+return many

@@ -1,0 +1,72 @@
+-- Many tables: how far what the server's table cache does agrees with what must come of it. With
+-- every table as likely as any other, a cache of C tables misses max(0, 1 - C / A) of the touches
+-- of A tables, once it is full.
+
+local many = require("many_tables_common")
+
+local law = {}
+
+local TOLERANCE = 0.05
+-- Touches of each table before the cache counts as filled.
+local WARM = 2
+-- Touches to be counted at least.
+local ENOUGH = 1000
+
+local con, sizes, active, began, looked
+
+local function misses()
+   local _, value = con:query_row("SHOW GLOBAL STATUS LIKE 'Table_open_cache_misses'")
+   return tonumber(value)
+end
+
+-- The tables that the cache of a connection holds. MySQL divides the number among the instances,
+-- MariaDB does not.
+local function capacity()
+   local limit, instances, version = con:query_row(
+      "SELECT @@table_open_cache, @@table_open_cache_instances, VERSION()")
+   if version:lower():find("mariadb", 1, true) then
+      instances = 1
+   end
+   return math.max(1, math.floor(tonumber(limit) / tonumber(instances)))
+end
+
+-- Begins to watch on the connection of one session.
+function law.watch(connection, its_sizes)
+   con, sizes, active = connection, its_sizes, its_sizes.active
+   began, looked = nil, dyno.now()
+end
+
+-- Looks once a second whether the cache is warm by now, and counts from then on.
+function law.look()
+   if began or dyno.now() - looked < 1 then
+      return
+   end
+   looked = dyno.now()
+   local touches = many.touches(sizes)
+   if touches >= WARM * active then
+      began = {touches = touches, misses = misses()}
+   end
+end
+
+-- Tells what came of it.
+function law.tell()
+   if not began or not began.misses then
+      print("table cache: not compared with the law 1 - C / A, which holds once every table was " ..
+         "touched twice or so")
+      return
+   end
+   local touches = many.touches(sizes) - began.touches
+   if touches < ENOUGH then
+      print(("table cache: not compared with the law 1 - C / A: %d touches of warm tables are " ..
+         "too few"):format(touches))
+      return
+   end
+   local found, size = (misses() - began.misses) / touches, capacity()
+   local expected = math.max(0, 1 - size / active)
+   local agrees = math.abs(found - expected) <= TOLERANCE
+   print(("table cache: %.3f misses per touch; the law 1 - %d / %d says %.3f: %s"):format(found,
+      size, active, expected, agrees and "they agree" or "they differ by more than 0.05, so " ..
+      "other load opened tables, or the cache's instances are filled unevenly"))
+end
+
+return law

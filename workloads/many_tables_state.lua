@@ -1,0 +1,122 @@
+-- Many tables: what was made and what is to be there, kept in the table many_tables_settings; the
+-- check; and the sums of the ledger.
+
+local many = require("many_tables_common")
+
+local state = {}
+
+local COLUMNS = "prefix VARCHAR(40) NOT NULL, schema_count BIGINT NOT NULL, table_count BIGINT " ..
+   "NOT NULL, share BIGINT NOT NULL, present BIGINT NOT NULL, row_count BIGINT"
+
+-- Writes down what is going to be made. Fails where something of that name is there already.
+function state.create(con, sizes)
+   many.must_have_tablespaces(con, sizes)
+   con:query(dyno.render(con, "CREATE TABLE many_tables_settings ({columns})",
+      {columns = COLUMNS}))
+   local what = dyno.family(con) == "sqlite" and "tables" or "schemas"
+   if many.is_database(con) and many.count(con, sizes, what) > 0 then
+      con:query("DROP TABLE many_tables_settings")
+      error(("there are %s named %s1 and so on, which are not this workload's: give another " ..
+         "--schema_prefix, or drop them"):format(what, sizes.prefix), 0)
+   end
+   con:query(("INSERT INTO many_tables_settings (prefix, schema_count, table_count, share, " ..
+      "present, row_count) VALUES ('%s', %d, %d, %d, %d, 0)"):format(sizes.prefix, sizes.schemas,
+      sizes.tables, sizes.share, sizes.schemas))
+end
+
+-- What stands there, as the sizes of what was made: `present` schemas with `rows` rows, nil where
+-- nobody knows. Nil without any.
+function state.read(con)
+   local prefix, schemas, tables, share, present, rows = con:query_row(
+      "SELECT prefix, schema_count, table_count, share, present, row_count " ..
+      "FROM many_tables_settings")
+   -- The server of a calibration answers everything alike.
+   if not tonumber(schemas) then
+      return nil
+   end
+   return {prefix = prefix, schemas = tonumber(schemas), tables = tonumber(tables),
+           share = tonumber(share), present = tonumber(present), rows = tonumber(rows)}
+end
+
+-- What was made, which must be what the options say.
+function state.must_fit(con, sizes)
+   local made = state.read(con)
+   local text = "--schemas %d --tables %d --schema_prefix %s"
+   local asked = text:format(sizes.schemas, sizes.tables, sizes.prefix)
+   local found = made and text:format(made.schemas, made.tables, made.prefix)
+   if made and found ~= asked then
+      error(("the tables were prepared with %s, not with %s: give the same options to every " ..
+         "command, or prepare anew"):format(found, asked), 0)
+   end
+   return made
+end
+
+function state.set_rows(con, rows)
+   con:query("UPDATE many_tables_settings SET row_count = " ..
+      (rows and ("%.0f"):format(rows) or "NULL"))
+end
+
+-- The first schemas are dropped, so many are to stay.
+function state.set_present(con, present)
+   con:query("UPDATE many_tables_settings SET present = " .. present)
+end
+
+-- The rows of the schemas that are there.
+function state.count_rows(con, made)
+   return many.count_rows(con, made, made.schemas - made.present + 1, made.schemas)
+end
+
+-- Checks what is there; answers how many conditions failed, of how many.
+function state.check(con, sizes)
+   local made = state.must_fit(con, sizes)
+   local failed, all = 0, 0
+   local function tell(what, found, expected)
+      all = all + 1
+      failed = failed + (found == expected and 0 or 1)
+      print(("%s  %s: %.0f, expected %.0f"):format(found == expected and "ok    " or "FAILED",
+         what, found, expected))
+   end
+   local tables = made.present * made.tables
+   if dyno.family(con) ~= "sqlite" then
+      tell("schemas", many.count(con, made, "schemas"), made.present)
+   end
+   local found = many.count(con, made, "tables")
+   tell("tables", found, tables)
+   tell("indexes on k", many.count(con, made, "indexes"), tables)
+   if found < tables then
+      print("-       rows: not counted, because tables are missing")
+   elseif made.rows then
+      tell("rows", state.count_rows(con, made), made.rows)
+   else
+      print("-       rows: not compared, because the last run did not count them at its end")
+   end
+   return failed, all
+end
+
+-- Whether the settings are there at all.
+local function is_there(con)
+   local found = con:query_row(dyno.render(con, {
+      mysql = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() " ..
+         "AND table_name = 'many_tables_settings'",
+      postgres = "SELECT COUNT(to_regclass('many_tables_settings'))",
+      sqlite = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'many_tables_settings'",
+   }))
+   return found ~= "0"
+end
+
+-- Drops what was made, and nothing else, whatever the options say.
+function state.drop_all(con)
+   if not is_there(con) then
+      return
+   end
+   local family, made = dyno.family(con), state.read(con)
+   for schema = 1, made and made.schemas or 0 do
+      many.drop_schema(con, family, made, schema)
+      if many.ends_tablespace(made, schema, made.schemas) then
+         many.drop_tablespace(con, made, schema)
+      end
+   end
+   con:query("DROP TABLE many_tables_settings")
+end
+
+return state
