@@ -153,7 +153,7 @@ impl Port for State {
         self.turn_events += 1;
         if self.turn_events == 1 {
             self.turn_start = at;
-        } else if self.live > 1
+        } else if (self.live > 1 || self.has_background)
             && (self.turn_events > TURN_EVENTS_MAX || at - self.turn_start >= TURN_NS_MAX)
         {
             return Next::Wait;

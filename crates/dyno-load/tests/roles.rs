@@ -102,6 +102,26 @@ fn the_run_ends_when_nobody_is_left_in_the_foreground() {
 }
 
 #[test]
+fn a_worker_whose_only_session_never_waits_hears_that_it_is_in_the_background() {
+    let drive = Drive {
+        time: None,
+        events: Some(30),
+        ..drive(vec![
+            role("work", 1, false, None),
+            role("beside", 1, true, None),
+        ])
+    };
+    let at_once = Behaviour {
+        statements: b"",
+        ..Behaviour::default()
+    };
+    let outcome = run(config(drive, Server::default()), at_once).unwrap();
+    assert_eq!(outcome.end, RunEnd::Completed);
+    assert_eq!(outcome.totals.roles[0].events, 30);
+    assert!(outcome.totals.roles[1].events > 0);
+}
+
+#[test]
 fn what_cannot_be_begun_in_time_is_left_out_and_counted() {
     // Every event takes 20 ms and 100 a second are due: four of five cannot be begun in time.
     let slow = Behaviour {
