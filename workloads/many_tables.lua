@@ -360,7 +360,7 @@ function thread_init(tid)
       steps = many.plan(family, sizes, tid, opt.threads)
       return
    end
-   local made = state.read(con)
+   local made = many.is_database(con) and state.read(con) or nil
    sizes.share = made and made.share or 0
    if sizes.phase == "drop" and not (role and role.name == "toucher") then
       steps = schemas_to_drop(role and role.member or tid, opt.threads)

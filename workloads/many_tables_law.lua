@@ -48,14 +48,17 @@ function law.look()
    end
 end
 
--- Tells what came of it.
+-- Tells what came of it, unless there was hardly a run.
 function law.tell()
-   if not began or not began.misses then
+   local all = many.touches(sizes)
+   if all < ENOUGH then
+      return
+   elseif not began or not began.misses then
       print("table cache: not compared with the law 1 - C / A, which holds once every table was " ..
          "touched twice or so")
       return
    end
-   local touches = many.touches(sizes) - began.touches
+   local touches = all - began.touches
    if touches < ENOUGH then
       print(("table cache: not compared with the law 1 - C / A: %d touches of warm tables are " ..
          "too few"):format(touches))
