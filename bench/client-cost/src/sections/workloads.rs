@@ -108,10 +108,7 @@ fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64
     let target = match place.protocol {
         Protocol::Mysql => format!("mysql://root@localhost/sbtest?socket={socket}"),
         Protocol::Postgres => {
-            format!(
-                "postgres://postgres@localhost/sbtest?host={}",
-                place.directory()
-            )
+            format!("postgres://postgres@/sbtest?host={}", place.directory())
         }
     };
     let mut command = Command::new(bench.path(Tool::Dyno));
