@@ -5,6 +5,7 @@
 pub mod bulk;
 pub mod clock;
 pub mod db;
+pub mod distributions;
 pub mod finding;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

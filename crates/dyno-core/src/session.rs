@@ -1,5 +1,8 @@
 //! The contract between a worker, which drives sessions, and the program that sessions run.
 
+use std::io;
+use std::os::fd::RawFd;
+
 use crate::bulk::BulkLoad;
 use crate::clock::Nanos;
 use crate::db::{Connection, DbError, Param, ParamKind, StatementId, Submitted};
@@ -109,6 +112,19 @@ pub enum Operation<'a> {
     NextResult,
 }
 
+/// An event that goes on without its session, as its worker left it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Detached {
+    /// When it began.
+    pub started: Nanos,
+    /// When it was due; only in an open loop.
+    pub scheduled: Nanos,
+    /// It counts.
+    pub measured: bool,
+    /// The named piece of work under way, and when that began.
+    pub work: Option<(OperationId, Nanos)>,
+}
+
 /// What a worker offers to the program of a session. Every method names the session.
 pub trait Port {
     /// Begins a connection to the target; pending until the worker resumes the session.
@@ -146,6 +162,20 @@ pub trait Port {
 
     /// The event has ended and counts.
     fn event_stop(&mut self, session: SessionId);
+
+    /// The event, which has begun, goes on without the session, which may begin another one. It
+    /// counts once it was attached again and stopped; one that never is has not ended.
+    fn event_detach(&mut self, session: SessionId) -> Detached;
+
+    /// The session, which is in no event, takes a detached one up again.
+    fn event_attach(&mut self, session: SessionId, event: Detached);
+
+    /// From now on the session is resumed, too, when this descriptor becomes readable while the
+    /// session waits for time. Only once for each session.
+    ///
+    /// # Errors
+    /// A descriptor that cannot be waited for.
+    fn watch(&mut self, session: SessionId, fd: RawFd) -> io::Result<()>;
 
     /// A named piece of work begins within the event.
     fn operation_start(&mut self, session: SessionId, operation: OperationId);

@@ -77,6 +77,9 @@ pub struct RunSummary {
     /// The limit on latencies; `None` without one.
     #[serde(default)]
     pub latency_limit: Option<LatencyLimit>,
+    /// What a test of the host measured besides events; `None` where a database was loaded.
+    #[serde(default)]
+    pub machine: Option<MachineSummary>,
     /// What the server acknowledged against what it holds; empty where the script keeps no ledger.
     #[serde(default)]
     pub ledger: Vec<LedgerEntry>,
@@ -295,6 +298,28 @@ pub struct LatencyLimit {
     pub above: u64,
     /// Open loop: events that could not be begun within the limit and were left out.
     pub skipped: u64,
+}
+
+/// What a test of the host measured besides its events.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineSummary {
+    /// What an event did and whose speed that is; whole sentences.
+    pub about: Vec<String>,
+    /// What came of it, per second of the measurement without the grace.
+    pub figures: Vec<MachineFigure>,
+    /// Events that a session has under way at a time, at most.
+    pub depth: u32,
+}
+
+/// One figure of a test of the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MachineFigure {
+    /// What it is of, e.g. `written`.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what, e.g. `MiB/s`.
+    pub unit: String,
 }
 
 /// One sum that the database holds against what the server acknowledged.

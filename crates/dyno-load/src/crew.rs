@@ -265,7 +265,7 @@ fn own_descriptors(parts: &Parts) {
     if parts
         .connector
         .as_ref()
-        .is_some_and(|connector| !connector.blocks())
+        .is_none_or(|connector| !connector.blocks())
     {
         // A kernel or sandbox that refuses costs a little CPU time, nothing else.
         // SAFETY: a system call without pointers; the thread has no descriptors of its own yet,

@@ -1,15 +1,18 @@
 //! What a worker offers to the program of a session.
 
+use std::io;
+use std::os::fd::RawFd;
+
 use dyno_core::clock::Nanos;
 use dyno_core::db::{Connection, DbError, Submitted};
 use dyno_core::session::{
-    ConnId, Counter, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+    ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
 };
 
 use crate::poller;
 use crate::quota::Permission;
 use crate::recorder::Class;
-use crate::session::{OperationKind, Stage, Wait};
+use crate::session::{OperationKind, Stage, WATCHED, Wait, token};
 use crate::state::{State, as_connection, now, settle, update_interest};
 use crate::stop::stoppable;
 
@@ -254,6 +257,18 @@ impl Port for State {
             }
             Class::Outside => {}
         }
+    }
+
+    fn event_detach(&mut self, session: SessionId) -> Detached {
+        self.detach(session)
+    }
+
+    fn event_attach(&mut self, session: SessionId, event: Detached) {
+        self.attach(session, event);
+    }
+
+    fn watch(&mut self, session: SessionId, fd: RawFd) -> io::Result<()> {
+        self.poller.add(fd, token(session, WATCHED), false)
     }
 
     fn operation_start(&mut self, session: SessionId, operation: OperationId) {

@@ -38,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) pacer: Option<Arc<Pacer>>,
     /// When it ended its run by itself; 0 before.
     pub(crate) finished: Nanos,
+    /// Events that go on without it.
+    pub(crate) detached: u32,
     /// The named piece of work under way.
     pub(crate) work: Option<Work>,
     /// Its own totals since it began, in sysbench's order.
@@ -112,6 +114,7 @@ impl Session {
             background: false,
             pacer: None,
             finished: 0,
+            detached: 0,
             work: None,
             counters: [0; Counter::COUNT],
             events: 0,
@@ -214,6 +217,9 @@ impl Conns {
 pub(crate) fn token(session: usize, conn: ConnId) -> u64 {
     (session as u64) << 32 | u64::from(conn)
 }
+
+/// Stands for no connection but for a descriptor that the session's program watches.
+pub(crate) const WATCHED: ConnId = ConnId::MAX;
 
 /// The session and connection of a token.
 #[inline]

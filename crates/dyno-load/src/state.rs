@@ -16,7 +16,7 @@ use crate::message::{Control, Mailbox, Start};
 use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
-use crate::session::{Conn, OperationKind, Session, Stage, Wait, token, untoken};
+use crate::session::{Conn, OperationKind, Session, Stage, WATCHED, Wait, token, untoken};
 use crate::stop::{StopLevel, StopSignal};
 use crate::timers::Timers;
 
@@ -320,7 +320,10 @@ impl State {
     pub(crate) fn readiness(&mut self, token: u64) -> Option<SessionId> {
         let (session, id) = untoken(token);
         let record = self.sessions.get_mut(session)?;
-        let conn = record.conns.find(id)?;
+        let Some(conn) = record.conns.find(id) else {
+            let idle = matches!(record.wait, Wait::Event | Wait::Sleep);
+            return (id == WATCHED && idle).then_some(session);
+        };
         if !conn.pending {
             conn.edge = true;
             return None;

@@ -1,12 +1,58 @@
-//! Named pieces of work within events.
+//! Named pieces of work within events, and events that go on without their session.
 
-use dyno_core::session::{OperationEnd, OperationId, Port, SessionId};
+use dyno_core::session::{Detached, OperationEnd, OperationId, Port, SessionId};
 
 use crate::recorder::{Class, Ended};
 use crate::session::Work;
 use crate::state::{State, now};
 
 impl State {
+    pub(crate) fn detach(&mut self, session: SessionId) -> Detached {
+        let record = &mut self.sessions[session];
+        // It stays among those under way.
+        record.detached += u32::from(record.in_event);
+        record.in_event = false;
+        Detached {
+            started: record.started,
+            scheduled: record.scheduled,
+            measured: record.class == Class::Measured,
+            work: record
+                .work
+                .take()
+                .map(|work| (work.operation, work.started)),
+        }
+    }
+
+    pub(crate) fn attach(&mut self, session: SessionId, event: Detached) {
+        let record = &mut self.sessions[session];
+        let Some(others) = record.detached.checked_sub(1) else {
+            return;
+        };
+        record.detached = others;
+        record.in_event = true;
+        record.started = event.started;
+        record.scheduled = event.scheduled;
+        record.class = match event.measured {
+            true => Class::Measured,
+            false => Class::Warmup,
+        };
+        record.work = event.work.map(|(operation, started)| Work {
+            operation,
+            retries: 0,
+            started,
+            first_ns: 0,
+        });
+        // It ends at an instant of its own.
+        self.stamp = 0;
+    }
+
+    /// The session's detached events are over without counting. Returns how many there were.
+    pub(crate) fn drop_detached(&mut self, session: SessionId) -> u64 {
+        let count = std::mem::take(&mut self.sessions[session].detached);
+        self.in_events -= count;
+        u64::from(count)
+    }
+
     pub(crate) fn begin_work(&mut self, session: SessionId, operation: OperationId) {
         let started = match self.stamp {
             0 => now(),

@@ -354,8 +354,10 @@ impl<P: Program> Worker<P> {
         let ran = record.stage == Stage::Run;
         record.stage = Stage::Ended;
         record.class = Class::Outside;
+        let background = record.background;
+        self.state.unfinished += self.state.drop_detached(session);
         self.state.running -= u32::from(ran);
-        self.state.foreground -= u32::from(ran && !record.background);
+        self.state.foreground -= u32::from(ran && !background);
         self.state.live -= 1;
         self.state.close_connections(session, politely);
     }

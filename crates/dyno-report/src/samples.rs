@@ -27,6 +27,7 @@ pub(crate) fn all() -> Vec<RunSummary> {
         interrupted(),
         sqlite(),
         worked(),
+        host(),
     ]
 }
 
@@ -309,6 +310,19 @@ pub(crate) fn sqlite() -> RunSummary {
     };
     run.warnings =
         vec!["The database is a temporary file of this process: see the guide for servers.".into()];
+    run
+}
+
+/// A test of the host.
+pub(crate) fn host() -> RunSummary {
+    let mut run = few();
+    run.end = RunEnd::Completed;
+    let (name, value, unit) = ("written".into(), 43_937.25, "MiB/s".into());
+    run.machine = Some(MachineSummary {
+        about: vec!["An event stores to each word of a block of 1 MiB, in order.".into()],
+        figures: vec![MachineFigure { name, value, unit }],
+        depth: 1,
+    });
     run
 }
 

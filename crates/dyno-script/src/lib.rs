@@ -5,7 +5,7 @@ mod bulk;
 mod config;
 mod context;
 mod describe;
-pub mod distributions;
+
 mod exports;
 mod failure;
 pub mod generate;
@@ -19,6 +19,8 @@ mod report;
 mod roles;
 mod rows;
 mod source;
+
+pub use dyno_core::distributions;
 
 pub use config::{Barrier, Declared, HostConfig, LoadProgress, SharedNumbers};
 pub use describe::Description;

@@ -1,10 +1,13 @@
 //! A port without a worker: for a script's top level and for report functions, which have no
 //! database.
 
+use std::io;
+use std::os::fd::RawFd;
+
 use dyno_core::clock::Nanos;
 use dyno_core::db::{Connection, DbError, ErrorClass, Submitted};
 use dyno_core::session::{
-    ConnId, Counter, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+    ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
 };
 
 pub(crate) struct NoPort;
@@ -40,6 +43,17 @@ impl Port for NoPort {
     fn event_start(&mut self, _: SessionId) {}
 
     fn event_stop(&mut self, _: SessionId) {}
+
+    // Scripts have one event at a time.
+    fn event_detach(&mut self, _: SessionId) -> Detached {
+        Detached::default()
+    }
+
+    fn event_attach(&mut self, _: SessionId, _: Detached) {}
+
+    fn watch(&mut self, _: SessionId, _: RawFd) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     fn operation_start(&mut self, _: SessionId, _: OperationId) {}
 

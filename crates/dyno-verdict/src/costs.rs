@@ -22,7 +22,10 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
     };
     let mut costs = meter.processes();
     costs.extend(meter.storage());
-    costs.extend(meter.network());
+    let loads_host = |summary: &dyno_core::summary::RunSummary| summary.machine.is_some();
+    if !view.summary().is_some_and(loads_host) {
+        costs.extend(meter.network());
+    }
     if view.mysql() {
         costs.extend(MYSQL.iter().filter_map(|row| meter.counted(row)));
     }

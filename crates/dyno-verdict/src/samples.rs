@@ -379,7 +379,6 @@ fn summary(
     target: &TargetSummary,
 ) -> RunSummary {
     let events = totals.events as f64 / f64::from(SESSIONS);
-    let latency = latency(total);
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: "dyno 0.1.0".to_owned(),
@@ -393,7 +392,7 @@ fn summary(
         elapsed_s: measured_s,
         totals,
         rates: rates(&totals, measured_s),
-        service: latency,
+        service: latency(total),
         response: None,
         open_loop: None,
         events_in_grace: 5,

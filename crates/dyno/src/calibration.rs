@@ -209,7 +209,7 @@ fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
     let parts = [
         machine,
         env!("CARGO_PKG_VERSION").to_owned(),
-        job.source.text.clone(),
+        job.work.text(),
         format!("{:?} {:?}", lasting(options), job.rand),
         format!("{family:?} {by_socket} {}", job.emulate_prepared),
         format!("{} {}", drive.sessions, drive.workers),

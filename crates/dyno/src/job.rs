@@ -1,4 +1,5 @@
-//! A job: a script with everything that it needs to run, and the running of it.
+//! A job: a script or a test of the host with everything that it needs to run, and the running of
+//! it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,12 +10,14 @@ use dyno_core::db::{Connector, Family};
 use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::session::Entry;
 use dyno_core::summary::RunEnd;
+use dyno_host::Plan;
 use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
 use dyno_script::{
     Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase, SharedNumbers,
     Source,
 };
 
+use crate::work::{self, Work};
 use crate::workloads;
 
 /// Descriptors that the process needs besides its connections.
@@ -26,8 +29,8 @@ const DESCRIPTORS_PER_FILE: u64 = 4;
 /// What to run, on what, and how.
 #[derive(Clone)]
 pub struct Job {
-    /// The script.
-    pub source: Source,
+    /// What the sessions do.
+    pub work: Work,
     /// The command line, for scripts.
     pub argv: Vec<String>,
     /// The command, e.g. `run`.
@@ -90,7 +93,8 @@ pub struct Loaded {
     pub job: Job,
     /// What the script declares.
     pub description: Description,
-    main: Host,
+    /// The main state; `None` for a test of the host.
+    main: Option<Host>,
     shared: Shared,
 }
 
@@ -101,9 +105,13 @@ impl Loaded {
     /// A script that does not compile or raises.
     pub fn new(job: Job) -> Result<Self> {
         let shared = Shared::new(job.drive.sessions);
-        let config = config(&job, MAIN_STREAM, &shared, None);
-        let mut main = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
-        let description = main.describe().map_err(|message| anyhow!(message))?;
+        let (description, main) = match &job.work {
+            Work::Host(test, edition) => (work::description(test, *edition), None),
+            Work::Script(source) => {
+                let (host, description) = described(&job, source, MAIN_STREAM, &shared)?;
+                (description, Some(host))
+            }
+        };
         Ok(Self {
             job,
             description,
@@ -129,9 +137,12 @@ impl Loaded {
         if !self.description.functions.iter().any(|own| own == "phases") {
             return Ok(Vec::new());
         }
-        let set = self.main.set_options(options);
+        let Some(main) = &mut self.main else {
+            return Ok(Vec::new());
+        };
+        let set = main.set_options(options);
         set.map_err(|message| anyhow!(message))?;
-        self.main.phases().map_err(|message| anyhow!(message))
+        main.phases().map_err(|message| anyhow!(message))
     }
 
     /// Sets what could only be known once the script was loaded, and makes ready to run.
@@ -150,11 +161,13 @@ impl Loaded {
             mut shared,
         } = self;
         job.options = options;
-        main.set_options(&job.options)
-            .map_err(|message| anyhow!(message))?;
-        let tells_roles = description.functions.iter().any(|own| own == "roles");
-        if tells_roles && job.command.as_deref() == Some("run") {
-            job.drive.roles = main.roles().map_err(|message| anyhow!(message))?;
+        if let Some(main) = &mut main {
+            main.set_options(&job.options)
+                .map_err(|message| anyhow!(message))?;
+            let tells_roles = description.functions.iter().any(|own| own == "roles");
+            if tells_roles && job.command.as_deref() == Some("run") {
+                job.drive.roles = main.roles().map_err(|message| anyhow!(message))?;
+            }
         }
         if !job.drive.roles.is_empty() {
             let sessions: u32 = job.drive.roles.iter().map(|role| role.sessions).sum();
@@ -172,7 +185,13 @@ impl Loaded {
         {
             job.drive.workers = job.drive.sessions;
         }
-        let main = Single::new(main, connector.clone(), Arc::clone(&stop))?;
+        let main = match main {
+            Some(main) => {
+                let single = Single::new(main, connector.clone(), Arc::clone(&stop))?;
+                Main::Script(Box::new(single))
+            }
+            None => Main::Host(Arc::new(work::plan(&mut job)?)),
+        };
         Ok(Ready {
             job,
             description,
@@ -194,8 +213,16 @@ pub struct Ready {
     pub connector: Option<Arc<dyn Connector>>,
     /// Ends it early.
     pub stop: Arc<StopSignal>,
-    main: Single<Host>,
+    main: Main,
     shared: Shared,
+}
+
+/// What stands for the run as a whole.
+enum Main {
+    /// The script's main state.
+    Script(Box<Single<Host>>),
+    /// A test of the host, its options read.
+    Host(Arc<Plan>),
 }
 
 impl Ready {
@@ -204,9 +231,13 @@ impl Ready {
     /// # Errors
     /// What it raised.
     pub fn call(&mut self, name: &str) -> Result<()> {
-        self.main
-            .run(&Entry::Call(name.to_owned()))
-            .map_err(|message| anyhow!(message))
+        match &mut self.main {
+            Main::Script(main) => main
+                .run(&Entry::Call(name.to_owned()))
+                .map_err(|message| anyhow!(message)),
+            Main::Host(plan) if name == "done" => plan.finish().map_err(|why| anyhow!(why)),
+            Main::Host(_) => Ok(()),
+        }
     }
 
     /// Runs the sessions within the drive's limits.
@@ -221,8 +252,11 @@ impl Ready {
     /// Whether the script can run at all.
     ///
     /// # Errors
-    /// It has no `event()`.
+    /// It has no `event()`; a test of the host does not find what it needs.
     pub fn check_event(&self) -> Result<()> {
+        if let Some(plan) = self.plan() {
+            return plan.ready().map_err(|why| anyhow!(why));
+        }
         let functions = &self.description.functions;
         let acts = functions
             .iter()
@@ -230,7 +264,7 @@ impl Ready {
         if !acts && self.job.drive.roles.is_empty() {
             bail!(
                 "cannot find the event() function in {}",
-                self.job.source.path
+                self.job.work.path()
             );
         }
         Ok(())
@@ -251,12 +285,15 @@ impl Ready {
         if !known {
             bail!(
                 "'{}' does not implement the '{name}' command",
-                self.job.source.path
+                self.job.work.path()
             );
         }
         let entry = Entry::Command(name.to_owned());
         if !parallel || self.job.drive.sessions == 1 {
-            return self.main.run(&entry).map_err(|message| anyhow!(message));
+            let main = self
+                .main()
+                .context("a test of the host has no such command")?;
+            return main.run(&entry).map_err(|message| anyhow!(message));
         }
         let outcome = self.start(entry, observer)?;
         if outcome.end == RunEnd::Interrupted {
@@ -284,10 +321,8 @@ impl Ready {
     /// What the top level raised.
     pub fn reporter(&self) -> Result<Host> {
         let base = u64::from(self.job.drive.sessions);
-        let config = config(&self.job, base, &self.shared, None);
-        let mut host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
-        host.describe().map_err(|message| anyhow!(message))?;
-        Ok(host)
+        let source = self.job.work.script().context("there is no script")?;
+        Ok(described(&self.job, source, base, &self.shared)?.0)
     }
 
     /// The sums that the sessions entered, in the order that the script declares them.
@@ -306,7 +341,8 @@ impl Ready {
             return Ok(None);
         }
         self.call("ledger").context("ledger() failed")?;
-        let read = self.main().ledger().map_err(|message| anyhow!(message))?;
+        let host = self.host().context("there is no script")?;
+        let read = host.ledger().map_err(|message| anyhow!(message))?;
         Ok(Some(read))
     }
 
@@ -315,9 +351,24 @@ impl Ready {
         self.shared.driver_used.load(Ordering::Relaxed)
     }
 
-    /// The main state.
-    pub fn main(&mut self) -> &mut Host {
-        self.main.program()
+    /// The script's main state; `None` for a test of the host.
+    pub fn host(&mut self) -> Option<&mut Host> {
+        self.main().map(Single::program)
+    }
+
+    fn main(&mut self) -> Option<&mut Single<Host>> {
+        match &mut self.main {
+            Main::Script(main) => Some(main),
+            Main::Host(_) => None,
+        }
+    }
+
+    /// The test of the host, its options read; `None` for a script.
+    pub fn plan(&self) -> Option<&Plan> {
+        match &self.main {
+            Main::Script(_) => None,
+            Main::Host(plan) => Some(plan),
+        }
     }
 
     fn start(&self, entry: Entry, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
@@ -327,6 +378,8 @@ impl Ready {
             _ => 1,
         };
         let needed = per_session * u64::from(drive.sessions) + 4 * u64::from(drive.workers);
+        // Workers have tables of descriptors of their own.
+        let needed = needed + self.plan().map_or(0, Plan::descriptors);
         ensure_descriptors(needed + DESCRIPTORS_SPARE)?;
         let config = RunConfig {
             drive: self.job.drive.clone(),
@@ -335,10 +388,25 @@ impl Ready {
             entry,
             operations: self.description.declared.operations.len(),
         };
+        let source = match (&self.main, &self.job.work) {
+            (Main::Host(plan), _) => {
+                let shared = Arc::new(plan.share(drive.sessions).map_err(|why| anyhow!(why))?);
+                let plan = Arc::clone(plan);
+                let factory = move |_| {
+                    Ok(dyno_host::Program::new(
+                        Arc::clone(&plan),
+                        Arc::clone(&shared),
+                    ))
+                };
+                return Ok(Run::start(config, factory, observer)?);
+            }
+            (Main::Script(_), work) => work.script().context("there is no script")?.clone(),
+        };
         let (job, shared) = (self.job.clone(), self.shared.clone());
         let declared = self.description.declared.clone();
         let factory = move |_| {
-            let host = Host::new(Arc::new(self::config(&job, 0, &shared, Some(&declared))));
+            let config = self::config(&job, &source, 0, &shared, Some(&declared));
+            let host = Host::new(Arc::new(config));
             // Without its worker, sessions would wait in vain for those it was to drive.
             host.inspect_err(|_| shared.barrier.break_down())
         };
@@ -351,12 +419,31 @@ pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, usize::from) as u32
 }
 
+/// A state of its own for the script, in which its top level has run, and what it declares there.
+fn described(
+    job: &Job,
+    source: &Source,
+    stream_base: u64,
+    shared: &Shared,
+) -> Result<(Host, Description)> {
+    let config = config(job, source, stream_base, shared, None);
+    let mut host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
+    let description = host.describe().map_err(|message| anyhow!(message))?;
+    Ok((host, description))
+}
+
 /// Sets the main state's streams apart from those of sessions.
 const MAIN_STREAM: u64 = 1 << 32;
 
-fn config(job: &Job, stream_base: u64, shared: &Shared, declared: Option<&Declared>) -> HostConfig {
+fn config(
+    job: &Job,
+    source: &Source,
+    stream_base: u64,
+    shared: &Shared,
+    declared: Option<&Declared>,
+) -> HostConfig {
     HostConfig {
-        source: job.source.clone(),
+        source: source.clone(),
         builtins: workloads::SCRIPTS,
         options: job.options.clone(),
         argv: job.argv.clone(),

@@ -15,6 +15,7 @@ mod recording;
 mod settings;
 mod signals;
 mod summary;
+mod work;
 mod workloads;
 
 use std::process::ExitCode;

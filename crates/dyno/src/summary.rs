@@ -176,6 +176,7 @@ pub fn summarise(
         phase: asked.phase.clone(),
         roles: roles(&ready.job.drive, outcome, measured_s),
         latency_limit: latency_limit(&ready.job.drive, outcome),
+        machine: crate::work::machine(ready, outcome, measured_s),
         ledger: Vec::new(),
         verdict: None,
         findings: Vec::new(),

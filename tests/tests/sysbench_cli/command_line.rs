@@ -133,8 +133,15 @@ fn what_cannot_be_done_is_not_taken() {
         let output = ours(&format!("empty {option} --events=1 run")).failure(1);
         assert!(output.stderr.contains("is not supported"), "{output:?}");
     }
-    let output = plain("cpu run").failure(1);
-    assert!(output.stdout.contains("the 'cpu' test"), "{output:?}");
+    let output = plain("cpu").failure(1);
+    assert!(output.stderr.contains("requires a command"), "{output:?}");
+    let output = plain("cpu prepare").failure(1);
+    assert!(output.stderr.contains("does not implement"), "{output:?}");
+    let output = plain("mutex --warmup-time=1 run").failure(1);
+    assert!(
+        output.stderr.contains("a warm-up would leave nothing"),
+        "{output:?}"
+    );
 }
 
 #[test]

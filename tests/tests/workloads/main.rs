@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
+mod host;
 mod insert_benchmark;
 mod linkbench;
 mod many_tables;

@@ -2,13 +2,20 @@
 //! those of both released 1.0.20 and the development branch (1.1.0). Each function returns whole
 //! lines, their ends included.
 
+mod file_mode;
 mod histogram;
+mod host;
 mod intermediate;
 mod report;
 mod reporters;
 mod start;
 
+pub use file_mode::{FileMode, file_flags, file_mode, file_prepare, file_written};
 pub use histogram::histogram;
+pub use host::{
+    FileCounts, MemoryMode, cpu_block, cpu_mode, file_block, file_latency, memory_block,
+    memory_mode, mutex_mode, threads_mode,
+};
 pub use intermediate::{checkpoint, event_line, file_line, memory_line, queue_line, sql_line};
 pub use report::{general_block, sql_block, thread_block};
 pub use reporters::{JSON_BETWEEN, JSON_FIRST, JSON_LAST, report_csv, report_default, report_json};

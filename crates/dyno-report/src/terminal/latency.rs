@@ -5,6 +5,7 @@ use dyno_core::summary::{Bucket, LatencySummary, RunSummary};
 use super::look::{Ink, columns};
 use super::page::Page;
 use super::spark::{grouped, sparkline, sum};
+use super::words::EventWord;
 use crate::number::{latency, plain, thousands};
 use crate::summarize::SAMPLES_BEYOND_MIN;
 
@@ -21,7 +22,10 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
         page.row(
             "latency",
             Ink::Warning,
-            "No transaction ended, so there is none to tell.",
+            &format!(
+                "No {} ended, so there is none to tell.",
+                EventWord::of(run).one()
+            ),
         );
         return;
     }

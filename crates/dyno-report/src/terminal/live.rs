@@ -3,12 +3,18 @@
 use dyno_core::summary::IntervalSummary;
 
 use super::look::{Ink, Look, columns, cut};
+use super::words::EventWord;
 use crate::number::{latency, plain, rate, thousands};
 
 /// One interval in one line, without a line end: columns stay where they are from one line to the
 /// next. `open_loop` adds the backlog. Where the line is too long for the look, queries, sessions
 /// and latencies fall away in this order.
-pub fn live_line(interval: &IntervalSummary, open_loop: bool, look: &Look) -> String {
+pub fn live_line(
+    interval: &IntervalSummary,
+    event: EventWord,
+    open_loop: bool,
+    look: &Look,
+) -> String {
     let per_s = |count: u64| {
         if interval.length_s > 0.0 {
             count as f64 / interval.length_s
@@ -22,7 +28,7 @@ pub fn live_line(interval: &IntervalSummary, open_loop: bool, look: &Look) -> St
         Part::spare(3, Ink::Plain, sessions(interval.sessions)),
         Part::needed(
             Ink::Strong,
-            format!("{:>6} tx/s", rate(per_s(counters.events))),
+            format!("{:>6} {}/s", rate(per_s(counters.events)), event.short()),
         ),
     ];
     if counters.queries() > 0 {
@@ -161,9 +167,9 @@ mod tests {
             ..Look::default()
         };
         let lines = [
-            live_line(&interval(), false, &look),
-            live_line(&second, false, &look),
-            live_line(&interval(), true, &look),
+            live_line(&interval(), EventWord::Transaction, false, &look),
+            live_line(&second, EventWord::Transaction, false, &look),
+            live_line(&interval(), EventWord::Transaction, true, &look),
         ];
         insta::assert_snapshot!(lines.join("\n"));
     }
@@ -174,9 +180,9 @@ mod tests {
             columns: 44,
             ..Look::default()
         };
-        let line = live_line(&interval(), true, &look);
+        let line = live_line(&interval(), EventWord::Transaction, true, &look);
         assert_eq!(line, " 12s  12,345 tx/s  backlog     0  errors 0");
-        let line = live_line(&interval(), false, &Look::default());
+        let line = live_line(&interval(), EventWord::Transaction, false, &Look::default());
         assert_eq!(columns(&line), 80, "{line}");
         assert!(line.contains("246,900 q/s"), "{line}");
     }

@@ -15,6 +15,7 @@ mod sections;
 mod spark;
 mod table;
 mod verdict;
+mod words;
 
 pub use compare::comparison;
 pub use findings::findings;
@@ -24,6 +25,7 @@ pub(crate) use look::{Ink, columns, wrap};
 pub use phases::phases;
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
+pub use words::EventWord;
 
 use dyno_core::summary::{RunEnd, RunSummary};
 
@@ -41,6 +43,8 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     latency::section(run, &mut page);
     page.blank();
     roles::section(run, &mut page);
+    page.blank();
+    sections::machine(run, &mut page);
     page.blank();
     operations::section(run, &mut page);
     page.blank();
@@ -152,6 +156,11 @@ mod tests {
     }
 
     #[test]
+    fn a_test_of_the_host() {
+        insta::assert_snapshot!(plain(&samples::host()));
+    }
+
+    #[test]
     fn narrow_and_in_ascii() {
         let look = Look {
             columns: 48,
@@ -250,7 +259,7 @@ mod tests {
                 for interval in &mut run.intervals {
                     interval.length_s = figures[11];
                     interval.counters.events = counts[5];
-                    let line = live_line(interval, true, &look);
+                    let line = live_line(interval, EventWord::Transaction, true, &look);
                     proptest::prop_assert!(
                         unicode_width::UnicodeWidthStr::width(line.as_str()) <= columns.max(40)
                     );

@@ -8,6 +8,7 @@ use super::latency::table;
 use super::look::{Ink, columns};
 use super::page::Page;
 use super::spark::{grouped, mean, sparkline};
+use super::words::EventWord;
 use crate::number::{bytes, latency, length, percent, plain, rate, thousands};
 
 /// Codes of errors that are listed; the rest is summed up.
@@ -71,7 +72,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
         _ => {}
     }
     if let Some(events) = drive.events {
-        measured += &format!(", at most {}", count_of(events, "transaction"));
+        measured += &format!(", at most {}", count_of(events, EventWord::of(run).one()));
     }
     if !drive.warmup.is_zero() {
         measured += &format!(", after {} of warm-up", length(drive.warmup.as_secs_f64()));
@@ -86,7 +87,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
 pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     let (totals, rates) = (&run.totals, &run.rates);
     let mut rows = vec![(
-        "transactions",
+        EventWord::of(run).many(),
         rates.events_per_s,
         thousands(totals.events) + " in all",
     )];
@@ -113,6 +114,22 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     }
 }
 
+/// What a test of the host measured besides its events, and whose speed that is.
+pub(super) fn machine(run: &RunSummary, page: &mut Page) {
+    let Some(machine) = &run.machine else {
+        return;
+    };
+    for figure in &machine.figures {
+        let value = format!("{} {}", rate(figure.value), figure.unit);
+        page.row(&figure.name, Ink::Strong, &value);
+    }
+    let mut label = "measured is";
+    for sentence in &machine.about {
+        page.row(label, Ink::Plain, sentence);
+        label = "";
+    }
+}
+
 /// What went wrong, and what was cut off.
 pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
     errors(run, page);
@@ -129,14 +146,14 @@ pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
         let text = format!(
             "{} ended within the grace{grace} after the time limit; in the totals, \
              not in the rates",
-            count_of(run.events_in_grace, "transaction"),
+            count_of(run.events_in_grace, EventWord::of(run).one()),
         );
         page.row("late", Ink::Plain, &text);
     }
     if run.events_unfinished > 0 {
         let text = format!(
             "{} begun and not ended when the run was over; not in the latencies",
-            count_of(run.events_unfinished, "transaction"),
+            count_of(run.events_unfinished, EventWord::of(run).one()),
         );
         page.row("unfinished", Ink::Warning, &text);
     }
@@ -147,12 +164,12 @@ pub(super) fn spread(run: &RunSummary, page: &mut Page) {
     if let (Some(fairness), Some(drive)) = (&run.fairness, &run.drive)
         && drive.sessions > 1
     {
-        unevenness(fairness, page);
+        unevenness(fairness, EventWord::of(run).many(), page);
     }
     endpoints(run, page);
 }
 
-fn unevenness(fairness: &Fairness, page: &mut Page) {
+fn unevenness(fairness: &Fairness, what: &str, page: &mut Page) {
     // A few events more or less per session say nothing; a tenth of many, or a starved one, does.
     let uneven = fairness.events_mean >= 30.0
         && (fairness.events_stddev > fairness.events_mean * 0.1
@@ -164,7 +181,7 @@ fn unevenness(fairness: &Fairness, page: &mut Page) {
             max => format!("{} to {} ", thousands(fairness.events_min), thousands(max)),
         };
         let text = format!(
-            "uneven: {ends}transactions per session, {} on average, standard deviation {}",
+            "uneven: {ends}{what} per session, {} on average, standard deviation {}",
             rate(fairness.events_mean),
             rate(fairness.events_stddev),
         );
@@ -201,7 +218,11 @@ pub(super) fn client(run: &RunSummary, page: &mut Page) {
     };
     let mut parts = Vec::new();
     if client.us_per_event > 0.0 {
-        let mut cpu = format!("{} CPU per transaction", latency(client.us_per_event / 1e3));
+        let mut cpu = format!(
+            "{} CPU per {}",
+            latency(client.us_per_event / 1e3),
+            EventWord::of(run).one()
+        );
         if let Some(us) = client.us_per_query {
             cpu += &format!(", {} per query", latency(us / 1e3));
         }
@@ -233,7 +254,10 @@ fn errors(run: &RunSummary, page: &mut Page) {
         rate(run.rates.errors_per_s)
     );
     if run.totals.retries > 0 {
-        text += &format!("; {} repeated", count_of(run.totals.retries, "transaction"));
+        text += &format!(
+            "; {} repeated",
+            count_of(run.totals.retries, EventWord::of(run).one())
+        );
     }
     page.row("errors", Ink::Error, &text);
     let mut codes: Vec<_> = run.errors.iter().collect();

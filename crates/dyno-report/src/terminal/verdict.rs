@@ -5,6 +5,7 @@ use dyno_core::summary::RunSummary;
 
 use super::look::Ink;
 use super::page::Page;
+use super::words::EventWord;
 use crate::number::plain;
 
 /// The verdict and what it rests on, where somebody judged.
@@ -74,7 +75,7 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
         page.row(
             "cost",
             Ink::Strong,
-            &format!("per transaction: {}", parts.join(", ")),
+            &format!("per {}: {}", EventWord::of(run).one(), parts.join(", ")),
         );
     }
 }

@@ -1,6 +1,8 @@
 //! A worker's stand-in, and a server's.
 
 use std::collections::VecDeque;
+use std::io;
+use std::os::fd::RawFd;
 
 use dyno_core::db::{
     Connection, DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, ParamValue, Row,
@@ -8,7 +10,7 @@ use dyno_core::db::{
 };
 
 use dyno_core::session::{
-    ConnId, Counter, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+    ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
 };
 
 /// Answers every statement after one turn of waiting, as a server would.
@@ -222,6 +224,17 @@ impl Port for FakePort {
     fn count_retry(&mut self, _: SessionId) {
         self.retries += 1;
     }
+    // Scripts have one event at a time.
+    fn event_detach(&mut self, _: SessionId) -> Detached {
+        Detached::default()
+    }
+
+    fn event_attach(&mut self, _: SessionId, _: Detached) {}
+
+    fn watch(&mut self, _: SessionId, _: RawFd) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn operation_start(&mut self, _: SessionId, operation: OperationId) {
         self.work.push(format!("start {operation}"));
     }

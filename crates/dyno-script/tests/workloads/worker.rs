@@ -1,6 +1,8 @@
 //! A worker whose statements go to a real SQLite file, and a way to run the built-in workloads.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,8 +10,8 @@ use dyno_core::Target;
 use dyno_core::db::{Connection, Connector, DbError, OutcomeKind, Scratch, Submitted};
 use dyno_core::plan::{OptionValue, RandPlan};
 use dyno_core::session::{
-    ConnId, Counter, Entry, Next, Operation, OperationEnd, OperationId, Port, Program, SessionId,
-    Step,
+    ConnId, Counter, Detached, Entry, Next, Operation, OperationEnd, OperationId, Port, Program,
+    SessionId, Step,
 };
 use dyno_script::{Barrier, Builtins, Host, HostConfig, LoadProgress, find};
 
@@ -162,6 +164,17 @@ impl Port for SqlitePort {
     }
 
     fn count_retry(&mut self, _: SessionId) {}
+
+    // Scripts have one event at a time.
+    fn event_detach(&mut self, _: SessionId) -> Detached {
+        Detached::default()
+    }
+
+    fn event_attach(&mut self, _: SessionId, _: Detached) {}
+
+    fn watch(&mut self, _: SessionId, _: RawFd) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     fn operation_start(&mut self, _: SessionId, _: OperationId) {}
 

@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
 use dyno_core::record::{Event, EventKind, RunRecord};
-use dyno_core::summary::{EndpointSummary, RunEnd};
+use dyno_core::summary::{EndpointSummary, MachineSummary, RunEnd};
 
 use crate::context::Context;
 use crate::samples::{self, Product, closed, drop_series, fact, series};
@@ -67,6 +67,19 @@ fn work_was_done_and_not_too_fast() {
         little.evidence.contains("more than 16 sessions"),
         "{}",
         little.evidence
+    );
+    // Of a test of the host a session may have several events under way, which are no statements.
+    let queued = expect("work-done", Pass, |run| {
+        samples::scale(&mut summary(run).service, 1.5);
+        summary(run).machine = Some(MachineSummary {
+            depth: 2,
+            ..MachineSummary::default()
+        });
+    });
+    assert!(
+        !queued.evidence.contains("statements"),
+        "{}",
+        queued.evidence
     );
     // An embedded database answers without a connection.
     let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);

@@ -136,12 +136,12 @@ fn work_done(view: &View) -> Made {
         stated_time(view),
     ];
     let faults: Vec<String> = signs.into_iter().flatten().collect();
-    let mut done = format!(
-        "{} events ended with {} statements",
-        text::count(totals.events),
-        text::count(queries)
-    );
-    if !view.imported() {
+    let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
+    let mut done = format!("{} events ended", text::count(totals.events));
+    if !tests_host {
+        done += &format!(" with {} statements", text::count(queries));
+    }
+    if !view.imported() && !tests_host {
         done += &format!(
             ", {} rows and {} received",
             text::count(totals.rows),
@@ -189,7 +189,9 @@ fn too_fast(view: &View) -> Option<String> {
 fn against_little(view: &View) -> Option<String> {
     let summary = view.summary()?;
     let drive = view.drive().filter(|drive| drive.open_loop.is_none())?;
-    let sessions = f64::from(drive.sessions);
+    let machine = summary.machine.as_ref();
+    let depth = machine.map_or(1, |machine| machine.depth.max(1));
+    let sessions = f64::from(drive.sessions) * f64::from(depth);
     // Until the last event that counts: a slow one that ended in the grace has its time in the
     // mean, and is in no rate.
     let time_s = summary.elapsed_s.max(summary.measured_s);
@@ -199,8 +201,12 @@ fn against_little(view: &View) -> Option<String> {
     let bound = sessions * (1.0 + LITTLE.value / 100.0 + 2.0 / rounds.max(1.0));
     (inside > bound).then(|| {
         format!(
-            "rate times latency is {}, more than {sessions} sessions can make",
-            text::plain(inside)
+            "rate times latency is {}, more than {} can make",
+            text::plain(inside),
+            match depth {
+                1 => format!("{sessions} sessions"),
+                depth => format!("{} sessions with {depth} each", drive.sessions),
+            }
         )
     })
 }

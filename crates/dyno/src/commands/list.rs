@@ -23,6 +23,11 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     if let Some(name) = parsed.value("show") {
         // Only the built-in ones: a script of the user's own needs no showing.
+        if dyno_host::find(name).is_some() {
+            return Err(settings::usage(format!(
+                "{name} is a test of this host, not a script; `dyno run {name} --help` tells of it"
+            )));
+        }
         let bare = name.strip_suffix(".lua").unwrap_or(name);
         let Some((_, script)) = workloads::SCRIPTS.iter().find(|(known, _)| *known == bare) else {
             let names: Vec<&str> = workloads::SCRIPTS.iter().map(|(name, _)| *name).collect();
@@ -50,6 +55,9 @@ pub fn main(args: &[String]) -> Result<u8> {
         .filter(|(_, about)| !about.is_empty())
     {
         let _ = writeln!(text, "{name:24} {about}");
+    }
+    for test in dyno_host::TESTS {
+        let _ = writeln!(text, "{:24} this host: {}", test.name, test.about);
     }
     console::out(&text);
     Ok(STATUS_DONE)

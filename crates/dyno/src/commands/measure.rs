@@ -2,12 +2,11 @@
 
 use anyhow::{Context as _, Error, Result};
 use dyno_core::finding::Verdict;
-use dyno_core::plan::Drive;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
 use dyno_core::units;
 use dyno_load::Progress;
 use dyno_report::summarize;
-use dyno_report::terminal::{Look, live_line};
+use dyno_report::terminal::{EventWord, Look, live_line};
 
 use super::hints::{hint, with_hint};
 use crate::job::Ready;
@@ -93,12 +92,16 @@ pub fn measure(
     }
     let before = if ledger { Before::read(ready) } else { None };
     if !screen.quiet {
-        announce(&ready.job.drive);
+        announce(ready);
     }
     let mut course = Course {
         asked,
         recording: &recording,
         look: (!screen.quiet).then_some(&screen.look),
+        event: match ready.plan() {
+            Some(_) => EventWord::Event,
+            None => EventWord::Transaction,
+        },
         open: ready.job.drive.open_loop.is_some(),
         start: Start::at(0),
         origin: 0,
@@ -130,7 +133,8 @@ pub fn measure(
     })
 }
 
-fn announce(drive: &Drive) {
+fn announce(ready: &Ready) {
+    let drive = &ready.job.drive;
     let about = match drive.warmup.is_zero() {
         true => String::new(),
         false => format!(
@@ -138,7 +142,11 @@ fn announce(drive: &Drive) {
             units::format_duration(drive.warmup)
         ),
     };
-    console::note(&format!("Connecting {} session(s){about}.", drive.sessions));
+    let doing = match ready.plan() {
+        Some(_) => "Starting",
+        None => "Connecting",
+    };
+    console::note(&format!("{doing} {} session(s){about}.", drive.sessions));
 }
 
 /// What becomes of a run's progress: a live line where there is a look, the record, the summary.
@@ -146,6 +154,7 @@ struct Course<'a> {
     asked: &'a Asked,
     recording: &'a Recording,
     look: Option<&'a Look>,
+    event: EventWord,
     open: bool,
     start: Start,
     origin: u64,
@@ -164,7 +173,7 @@ impl Course<'_> {
                 let told = summarize::interval(interval, self.origin, &self.asked.percentiles);
                 self.recording.interval(interval, &told);
                 if let Some(look) = self.look {
-                    console::note(&live_line(&told, self.open, look));
+                    console::note(&live_line(&told, self.event, self.open, look));
                 }
                 self.intervals.push(told);
             }

@@ -3,8 +3,10 @@
 mod calibrate;
 mod compare;
 mod doctor;
+mod drive;
 mod export;
 mod hints;
+mod host;
 mod import;
 mod list;
 mod measure;

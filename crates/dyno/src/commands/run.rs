@@ -1,31 +1,31 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
 use dyno_core::db::Family;
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
+use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::redact;
-use dyno_core::units;
-use dyno_script::{Description, Source};
+use dyno_host::Edition;
+use dyno_script::Description;
 
+use super::drive::drive;
 use super::hints::with_hint;
+use super::host;
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
 use super::target::target;
 use crate::definitions::RUN;
-use crate::job::{Job, Loaded, Ready, cores, default_ignored_errors};
+use crate::job::{Job, Loaded, Ready, default_ignored_errors};
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
 use crate::recording::Wanted;
 use crate::settings::{self, usage};
 use crate::summary::Asked;
-use crate::{STATUS_DONE, console, loading, signals, workloads};
+use crate::work::Work;
+use crate::{STATUS_DONE, console, loading, signals};
 
-/// How long `dyno run` warms up unless told otherwise.
-const WARMUP: Duration = Duration::from_secs(2);
 /// Sessions of a parallel `dyno prepare` unless told otherwise.
 const PREPARE_SESSIONS: u32 = 4;
 
@@ -48,10 +48,9 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
             "dyno {command} needs a workload; `dyno list` shows some"
         )));
     };
-    let source =
-        dyno_script::find(workload, workloads::SCRIPTS).map_err(|e| usage(e.to_string()))?;
-    let request = Request::new(args, command, workload.clone(), &first)?;
-    let mut loaded = Loaded::new(request.job(&first, source)?)
+    let work = work(workload, &first)?;
+    let request = Request::new(args, command, workload.clone(), &first, &work)?;
+    let mut loaded = Loaded::new(request.job(&first, work)?)
         .with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
     let script = declared
@@ -59,7 +58,7 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         .map_or(Script::TakesAny, Script::Declares);
     let parsed = parse(&args[2..], RUN, script, Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&workload_help(command, workload, &loaded.description));
+        console::out(&workload_help(command, workload, &loaded));
         return Ok(STATUS_DONE);
     }
     if let Some(word) = parsed.words.get(1) {
@@ -102,22 +101,41 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
     request.execute(loaded, &parsed, own)
 }
 
+/// The workload of this name, to which all that is asked for means something.
+fn work(workload: &str, parsed: &Parsed) -> Result<Work> {
+    let work = Work::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
+    if let Some(test) = work.test() {
+        host::refuse_meaningless(test, parsed)?;
+    }
+    Ok(work)
+}
+
 /// What the command line asks for.
 struct Request<'a> {
     args: &'a [String],
     command: &'a str,
     workload: String,
-    target: Target,
+    /// `None` for a test of the host.
+    target: Option<Target>,
     /// A database made for this run alone, dropped at its end.
     temporary: Option<tempfile::TempDir>,
     percentiles: Vec<f64>,
 }
 
 impl<'a> Request<'a> {
-    fn new(args: &'a [String], command: &'a str, workload: String, first: &Parsed) -> Result<Self> {
+    fn new(
+        args: &'a [String],
+        command: &'a str,
+        workload: String,
+        first: &Parsed,
+        work: &Work,
+    ) -> Result<Self> {
         let percentiles =
             settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
-        let (target, temporary) = target(first, command)?;
+        let (target, temporary) = match work.test() {
+            Some(_) => (None, None),
+            None => target(first, command).map(|(target, temporary)| (Some(target), temporary))?,
+        };
         Ok(Self {
             args,
             command,
@@ -128,8 +146,8 @@ impl<'a> Request<'a> {
         })
     }
 
-    fn job(&self, first: &Parsed, source: Source) -> Result<Job> {
-        let family = Some(self.target.family);
+    fn job(&self, first: &Parsed, work: Work) -> Result<Job> {
+        let family = self.target.as_ref().map(|target| target.family);
         let ignored = match first.value("ignore-errors") {
             None => default_ignored_errors(family),
             Some(list) => list.split(',').map(|code| code.trim().to_owned()).collect(),
@@ -141,12 +159,12 @@ impl<'a> Request<'a> {
             Some(text) => Err(usage(format!("--{name}: '{text}' is neither {a} nor {b}"))),
         };
         Ok(Job {
-            source,
+            work,
             argv: redact::argv(self.args),
             // A calibration runs what a run would.
             command: Some(self.command.replace("calibrate", "run")),
             options: Vec::new(),
-            target: Some(self.target.clone()),
+            target: self.target.clone(),
             drive: drive(first)?,
             workers: settings::workers(first)?,
             rand: settings::rand_plan(first)?,
@@ -163,7 +181,8 @@ impl<'a> Request<'a> {
     }
 
     fn parallel(&self, description: &Description) -> bool {
-        self.target.family != Family::Sqlite
+        let embedded = |target: &Target| target.family == Family::Sqlite;
+        !self.target.as_ref().is_some_and(embedded)
             && description
                 .commands
                 .iter()
@@ -212,13 +231,22 @@ impl<'a> Request<'a> {
         };
         let job = loaded.job.clone();
         let mut ready = loaded.ready(options, Arc::clone(&stop))?;
-        let timeout_ms = self.target.connect_timeout_ms;
-        let server = match &ready.connector {
-            Some(connector) => dyno_drivers::probe(connector.as_ref(), timeout_ms)
-                .with_context(|| format!("cannot use the target {}", self.target))?,
-            None => Default::default(),
+        let server = match (&ready.connector, &self.target) {
+            (Some(connector), Some(target)) => {
+                dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms)
+                    .with_context(|| format!("cannot use the target {target}"))?
+            }
+            _ => Default::default(),
         };
         let quiet = parsed.has("quiet");
+        if let Some(plan) = ready.plan() {
+            if self.command != "run" {
+                return host::command(plan, self.command, &ready.stop, quiet);
+            }
+            ready
+                .check_event()
+                .map_err(|error| host::with_hint(error, &self.workload))?;
+        }
         if self.command != "run" {
             loading::with_progress(&mut ready, self.command, quiet)
                 .map_err(|error| with_hint(error, &ready, &self.workload))?;
@@ -256,73 +284,6 @@ impl<'a> Request<'a> {
     }
 }
 
-fn drive(parsed: &Parsed) -> Result<Drive> {
-    let usual = Drive::default();
-    let sessions = settings::count(parsed, "sessions", 1)?;
-    let sessions = u32::try_from(sessions)
-        .ok()
-        .filter(|sessions| *sessions > 0)
-        .ok_or_else(|| usage("--sessions must be at least 1"))?;
-    let events = settings::count(parsed, "events", 0)?;
-    // With a number of events, time is no limit unless it is asked for.
-    let time = if events > 0 {
-        Duration::ZERO
-    } else {
-        Duration::from_secs(10)
-    };
-    let time = settings::duration(parsed, "time", time)?;
-    let open_loop = match parsed.value("rate") {
-        None => None,
-        Some(text) => {
-            let per_second =
-                units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?;
-            let arrivals = match parsed.value("arrivals") {
-                None | Some("poisson") => Arrivals::Poisson,
-                Some("constant") => Arrivals::Constant,
-                Some(other) => {
-                    return Err(usage(format!(
-                        "--arrivals: '{other}' is neither poisson nor constant"
-                    )));
-                }
-            };
-            (per_second > 0.0).then_some(OpenLoop {
-                per_second,
-                arrivals,
-            })
-        }
-    };
-    if open_loop.is_none() && parsed.has("arrivals") {
-        return Err(usage(
-            "--arrivals says how --rate's events are spaced: give a --rate as well",
-        ));
-    }
-    Ok(Drive {
-        sessions,
-        workers: settings::workers(parsed)?
-            .unwrap_or_else(cores)
-            .min(sessions),
-        time: (!time.is_zero()).then_some(time),
-        events: (events > 0).then_some(events),
-        warmup: settings::duration(parsed, "warmup", WARMUP)?,
-        grace: settings::duration(parsed, "grace", usual.grace)?,
-        ramp_up: settings::duration(parsed, "ramp-up", usual.ramp_up)?,
-        open_loop,
-        latency_limit: latency_limit(parsed)?,
-        roles: Vec::new(),
-        init_timeout: settings::duration(parsed, "init-timeout", usual.init_timeout)?,
-        interval: settings::duration(parsed, "interval", usual.interval)?,
-        seed: settings::seed(parsed, "seed")?,
-    })
-}
-
-fn latency_limit(parsed: &Parsed) -> Result<Option<Duration>> {
-    let limit = settings::duration(parsed, "latency-limit", Duration::ZERO)?;
-    if parsed.has("latency-limit") && limit.is_zero() {
-        return Err(usage("--latency-limit must be above 0, e.g. 100ms"));
-    }
-    Ok((!limit.is_zero()).then_some(limit))
-}
-
 /// What scripts find in `sysbench.opt`: their own options, and the engine's by sysbench's names.
 pub fn options_of(drive: &Drive, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
     let mut options = engine_options(drive);
@@ -358,8 +319,15 @@ fn undeclared(parsed: &Parsed) -> Vec<(String, OptionValue)> {
         .collect()
 }
 
-fn workload_help(command: &str, workload: &str, description: &Description) -> String {
-    let mut text = format!("Usage: dyno {command} {workload} [--target URL] [options]\n");
+fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
+    let description = &loaded.description;
+    let test = loaded.job.work.test();
+    let target = if test.is_some() {
+        ""
+    } else {
+        " [--target URL]"
+    };
+    let mut text = format!("Usage: dyno {command} {workload}{target} [options]\n");
     if let Some(options) = description
         .options
         .as_deref()
@@ -381,7 +349,10 @@ fn workload_help(command: &str, workload: &str, description: &Description) -> St
             commands.join(", ")
         ));
     }
-    text.push_str(&help(RUN, Grammar::Dyno));
+    text.push_str(&match test {
+        Some(test) => host::run_help(test),
+        None => help(RUN, Grammar::Dyno),
+    });
     text
 }
 
@@ -392,8 +363,8 @@ fn plan(job: &Job, own: &[(String, OptionValue)]) -> Result<String> {
         .map(|(name, value)| Ok((name, serde_json::to_value(value)?)))
         .collect::<Result<_>>()?;
     let plan = serde_json::json!({
-        "workload": job.source.name,
-        "script": job.source.path,
+        "workload": job.work.name(),
+        "script": job.work.path(),
         "command": job.command,
         "options": options,
         "target": job.target.as_ref().map(Target::label),

@@ -30,7 +30,7 @@ pub fn head(job: &Job, asked: &Asked, note: &str) -> RunHead {
             options: asked.options.clone(),
             changed: asked.changed.clone(),
         },
-        script_sha256: hex(&Sha256::digest(job.source.text.as_bytes())),
+        script_sha256: hex(&Sha256::digest(job.work.text().as_bytes())),
         target: TargetSummary {
             url: label.unwrap_or_default(),
             product: asked.server.product.clone(),

@@ -235,7 +235,7 @@ fn calibrated(wanted: &Wanted, ready: &Ready, quiet: bool) -> Option<Calibration
             return Some(kept);
         }
         // A script of the user's own may do what must not be done twice.
-        if !crate::workloads::is_builtin(&job.source) {
+        if !job.work.is_builtin() {
             return None;
         }
     }

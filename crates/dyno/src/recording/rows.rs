@@ -8,7 +8,6 @@ use dyno_verdict::{Claim, RowCount};
 
 use crate::job::Ready;
 use crate::summary::Asked;
-use crate::workloads;
 
 /// Counting reads every row: more than these would take seconds and warm the caches.
 const ROWS_MAX: f64 = 1_000_000.0;
@@ -37,7 +36,7 @@ pub fn count(ready: &Ready, asked: &Asked, claim: Option<Claim>) -> Vec<RowCount
         .workload
         .strip_suffix(".lua")
         .unwrap_or(&asked.workload);
-    let known = workloads::is_builtin(&ready.job.source) && CONSTANT.contains(&bare);
+    let known = ready.job.work.is_builtin() && CONSTANT.contains(&bare);
     let (Some(tables), Some(size)) = (option("tables"), option("table_size")) else {
         return Vec::new();
     };

@@ -215,6 +215,7 @@ pub(super) fn summary(
         client: Some(client(measured_s)),
         limits: vec!["The disk of the server was busy for 97 % of the time.".into()],
         operations: named(),
+        machine: None,
         ledger: ledger(),
         warnings: vec!["TLS is on: its cost is part of every figure.".into()],
         findings: vec![],

@@ -9,7 +9,6 @@ use dyno_core::secret::Secret;
 use dyno_core::target::TlsMode;
 use dyno_core::units;
 use dyno_report::sysbench::Edition;
-use dyno_script::Source;
 
 use super::exported::exported;
 use super::output;
@@ -17,6 +16,7 @@ use crate::console;
 use crate::job::{Job, default_ignored_errors};
 use crate::options::Parsed;
 use crate::settings::{self, usage};
+use crate::work::Work;
 
 /// What says who this is, where sysbench gives its name and version.
 pub const BANNER: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"));
@@ -125,13 +125,14 @@ impl Settings {
     }
 
     /// The job, without the script's own options.
-    pub fn job(&self, source: Source) -> Job {
+    pub fn job(&self, work: Work) -> Job {
         Job {
-            source,
             argv: crate::redact::argv(&self.args),
             command: self.command.clone(),
             options: Vec::new(),
-            target: Some(self.target.clone()),
+            // A test of the host has no database to connect to.
+            target: work.script().map(|_| self.target.clone()),
+            work,
             drive: self.drive.clone(),
             workers: self.workers,
             rand: self.rand.clone(),

@@ -2,29 +2,30 @@
 
 mod args;
 mod exported;
+mod host;
 mod legacy;
 mod output;
 mod record;
 mod run;
+mod window;
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use dyno_core::plan::OptionValue;
+use dyno_host::Edition;
 use dyno_script::{Description, OptionKind, ScriptOption, SourceError};
 
 use self::args::{BANNER, Settings};
 use crate::definitions::SYSBENCH;
 use crate::job::Loaded;
 use crate::options::{Grammar, Parsed, Script, UsageError, help, parse};
-use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals, workloads};
+use crate::work::Work;
+use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals};
 use dyno_core::redact;
 
 /// sysbench's exit status after a forced shutdown.
 const STATUS_FORCED: u8 = 2;
-
-/// What a test of sysbench's own in C is called; none of them is a script.
-const C_TESTS: [&str; 5] = ["cpu", "memory", "threads", "mutex", "fileio"];
 
 /// Runs sysbench's command line, `args[0]` being the program's name.
 ///
@@ -61,18 +62,19 @@ fn command_line(args: &[String]) -> Result<u8> {
     let settings = Settings::new(args, &first, command.as_deref())?;
     output::set_verbosity(settings.verbosity);
     output::notice(&format!("{}\n\n", banner_line()));
-    if let Some(test) = test.as_deref().filter(|test| C_TESTS.contains(test)) {
-        return Err(anyhow!(
-            "the '{test}' test is not among Dyno's workloads; `dyno list` shows those that are"
-        ));
-    }
-    let source = match dyno_script::find(test.as_deref().unwrap_or("-"), workloads::SCRIPTS) {
-        Ok(source) => source,
+    let work = match Work::find(test.as_deref().unwrap_or("-"), Edition::Sysbench) {
+        Ok(work) => work,
         Err(error @ SourceError::NotFound { .. }) => return Err(anyhow!("{error}")),
         Err(error) => return Err(error.into()),
     };
-    let loaded = Loaded::new(settings.job(source))?;
+    let loaded = Loaded::new(settings.job(work))?;
     let Some(command) = command else {
+        if let Some(test) = loaded.job.work.test() {
+            let name = test.name;
+            return Err(settings::usage(format!(
+                "The '{name}' test requires a command argument. See 'sysbench {name} help'"
+            )));
+        }
         // A script alone: sysbench as an interpreter of Lua.
         return Ok(STATUS_DONE);
     };
@@ -92,7 +94,7 @@ fn run_command(
     options: Vec<(String, OptionValue)>,
 ) -> Result<u8> {
     let description = loaded.description.clone();
-    let path = Path::new(&loaded.job.source.path);
+    let path = Path::new(loaded.job.work.path());
     let name = path.file_name().unwrap_or(path.as_os_str());
     let name = name.to_string_lossy().into_owned();
     let own = description.commands.iter().any(|(name, _)| name == command);
@@ -123,6 +125,10 @@ fn run_command(
     let mut ready = loaded.ready(options, signals::install()?)?;
     if command == "run" && !own {
         return run::run(&settings, &mut ready);
+    }
+    if let Some(plan) = ready.plan() {
+        host::command(plan, command, &ready.stop)?;
+        return Ok(STATUS_DONE);
     }
     if parallel && ready.job.drive.sessions > 1 {
         output::notice("Initializing worker threads...\n\n");

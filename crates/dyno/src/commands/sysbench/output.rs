@@ -10,6 +10,7 @@ const ALERT: u64 = 1;
 const WARNING: u64 = 2;
 /// Everything that sysbench prints by default.
 const NOTICE: u64 = 3;
+const INFO: u64 = 4;
 /// The highest level there is.
 pub const DEBUG: u64 = 5;
 
@@ -24,6 +25,11 @@ pub fn set_verbosity(level: u64) {
 /// Progress and reports.
 pub fn notice(text: &str) {
     print(NOTICE, text);
+}
+
+/// What tests tell of themselves to those who ask for more.
+pub fn info(text: &str) {
+    print(INFO, text);
 }
 
 /// Details for those who look for a fault.

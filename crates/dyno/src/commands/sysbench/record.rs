@@ -155,9 +155,9 @@ fn asked(sysbench: &Settings, ready: &Ready) -> Result<Asked> {
         .filter(|(name, _)| declared.iter().any(|option| option.key() == *name))
         .cloned()
         .collect();
-    let source = &ready.job.source;
+    let work = &ready.job.work;
     Ok(Asked {
-        workload: source.name.clone().unwrap_or_else(|| source.path.clone()),
+        workload: work.name().unwrap_or_else(|| work.path()).to_owned(),
         changed: settings::changed(&declared, &own),
         options: redact::options(&own),
         percentiles,

@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use dyno_core::interval::{Counters, Interval, Latencies};
+use dyno_core::interval::Interval;
 use dyno_core::summary::RunEnd;
 use dyno_core::target::Endpoint;
+use dyno_host::Plan;
 use dyno_load::{LoadError, Progress, RunOutcome};
 use dyno_report::summarize::{self, SessionTotal};
-use dyno_report::sysbench::{self as text, Stage, Stat};
+use dyno_report::sysbench::{self as text, Edition, Stage, Stat};
 use dyno_script::Host;
 
 use super::args::Settings;
 use super::record::Record;
-use super::{STATUS_FORCED, banner_line, output};
+use super::window::Window;
+use super::{STATUS_FORCED, banner_line, host, output};
 use crate::job::Ready;
 use crate::{STATUS_DONE, STATUS_FAILED, settings};
 
@@ -21,6 +23,9 @@ use crate::{STATUS_DONE, STATUS_FAILED, settings};
 pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     ready.check_event()?;
     announce(settings);
+    if let Some(plan) = ready.plan() {
+        host::announce(plan, settings.drive.events);
+    }
     ready
         .call("init")
         .map_err(|error| anyhow!("`init' function failed: {error:#}"))?;
@@ -55,7 +60,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
                         output::notice(&text::stage(Stage::WarmingUp(warmup_s)));
                     }
                 }
-                Progress::Interval(interval) => reports.interval(interval, ready.driver_used()),
+                Progress::Interval(interval) => reports.interval(interval, ready),
             }
         })
     };
@@ -154,15 +159,16 @@ fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> R
     stat.time_interval = elapsed_s - reports.checkpoint_s;
     if reports.cumulative_hook {
         let stat = script_stat(&stat, true);
-        let main: &mut Host = ready.main();
-        main.report("report_cumulative", &stat)
-            .map_err(|error| anyhow!("{error}"))?;
-        main.finish_report().map_err(|error| anyhow!("{error}"))?;
+        if let Some(main) = ready.host() {
+            main.report("report_cumulative", &stat)
+                .map_err(|error| anyhow!("{error}"))?;
+            main.finish_report().map_err(|error| anyhow!("{error}"))?;
+        }
     } else {
         if settings.histogram {
             output::notice(&text::histogram(&rest.latencies));
         }
-        cumulative(settings, &stat, outcome, ready.driver_used());
+        cumulative(ready, &stat, &rest, reports, outcome);
     }
     if status == STATUS_DONE {
         ready
@@ -172,7 +178,14 @@ fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> R
     Ok(status)
 }
 
-fn cumulative(settings: &Settings, stat: &Stat, outcome: &RunOutcome, sql: bool) {
+fn cumulative(
+    ready: &Ready,
+    stat: &Stat,
+    window: &Window,
+    reports: &Reports<'_>,
+    outcome: &RunOutcome,
+) {
+    let settings = reports.settings;
     let sessions: Vec<SessionTotal> = outcome
         .sessions
         .iter()
@@ -182,12 +195,12 @@ fn cumulative(settings: &Settings, stat: &Stat, outcome: &RunOutcome, sql: bool)
         })
         .collect();
     let fairness = summarize::fairness(&sessions);
-    let (mut report, mut debug) = (String::new(), String::new());
-    if sql {
-        report.push_str(&text::sql_block(stat));
-    }
+    let (mut report, mut debug) = (own_block(settings, ready, stat, window), String::new());
     let (percentile, edition) = (settings.percentile, settings.edition);
-    let general = text::general_block(stat, &fairness, percentile, edition);
+    let general = match ready.plan() {
+        Some(Plan::FileIo(_)) if edition == Edition::Master => text::file_latency(stat, percentile),
+        _ => text::general_block(stat, &fairness, percentile, edition),
+    };
     report.push_str(if settings.checkpoints_s.is_empty() {
         &general
     } else {
@@ -199,6 +212,15 @@ fn cumulative(settings: &Settings, stat: &Stat, outcome: &RunOutcome, sql: bool)
     }
     output::notice(&report);
     output::debug(&debug);
+}
+
+/// What stands before the general block: what a script did with its database, a test's figures.
+fn own_block(settings: &Settings, ready: &Ready, stat: &Stat, window: &Window) -> String {
+    match ready.plan() {
+        Some(plan) => host::block(plan, stat, window, settings.edition),
+        None if ready.driver_used() => text::sql_block(stat),
+        None => String::new(),
+    }
 }
 
 /// Sessions' sums are those of the whole run, so they say nothing of the time between checkpoints.
@@ -224,62 +246,6 @@ fn thread_stat(session: &dyno_load::SessionTotals) -> Stat {
     }
 }
 
-/// Sums over some intervals.
-#[derive(Default)]
-struct Window {
-    length_s: f64,
-    counters: Counters,
-    latencies: Latencies,
-}
-
-impl Window {
-    fn of(interval: &Interval) -> Self {
-        Self {
-            length_s: 0.0,
-            counters: interval.counters,
-            latencies: interval.latencies.clone(),
-        }
-    }
-
-    fn add(&mut self, interval: &Interval) {
-        self.length_s += (interval.end - interval.start) as f64 / 1e9;
-        self.counters.merge(&interval.counters);
-        self.latencies.merge(&interval.latencies);
-    }
-
-    fn clear(&mut self) {
-        self.length_s = 0.0;
-        self.counters = Counters::default();
-        self.latencies.clear();
-    }
-
-    /// Takes away what another window, which is part of this one, holds.
-    fn subtract(&mut self, part: &Window) {
-        if part.counters.events == 0 {
-            return;
-        }
-        let (all, part_counters) = (&mut self.counters, &part.counters);
-        for (all, part) in [
-            (&mut all.events, part_counters.events),
-            (&mut all.reads, part_counters.reads),
-            (&mut all.writes, part_counters.writes),
-            (&mut all.other, part_counters.other),
-            (&mut all.errors, part_counters.errors),
-            (&mut all.reconnects, part_counters.reconnects),
-        ] {
-            *all = all.saturating_sub(part);
-        }
-        let (all, part) = (&mut self.latencies, &part.latencies);
-        // What is subtracted was added before, so this cannot fail.
-        let _ = all.service.subtract(&part.service);
-        let _ = all.response.subtract(&part.response);
-        all.service_ns_sum = all.service_ns_sum.saturating_sub(part.service_ns_sum);
-        all.response_ns_sum = all.response_ns_sum.saturating_sub(part.response_ns_sum);
-        (all.service_ns_min, all.service_ns_max) = (all.service.min(), all.service.max());
-        (all.response_ns_min, all.response_ns_max) = (all.response.min(), all.response.max());
-    }
-}
-
 /// Reports while the run goes on.
 struct Reports<'a> {
     settings: &'a Settings,
@@ -295,13 +261,13 @@ struct Reports<'a> {
 
 impl Reports<'_> {
     /// An interval of one second is over.
-    fn interval(&mut self, interval: &Interval, sql: bool) {
+    fn interval(&mut self, interval: &Interval, ready: &Ready) {
         let at_s = interval.index + 1;
         let every_s = self.settings.report_interval_s;
         if every_s > 0 {
             self.interval.add(interval);
             if at_s.is_multiple_of(every_s) {
-                self.intermediate(interval, at_s as f64, sql);
+                self.intermediate(interval, at_s as f64, ready);
                 self.interval.clear();
             }
         }
@@ -313,12 +279,13 @@ impl Reports<'_> {
                 .iter()
                 .any(|point| u64::from(*point) == at_s)
             {
-                self.at_checkpoint(at_s as f64, interval.running, sql);
+                self.at_checkpoint(at_s as f64, interval.running, ready);
             }
         }
     }
 
-    fn intermediate(&mut self, interval: &Interval, at_s: f64, sql: bool) {
+    fn intermediate(&mut self, interval: &Interval, at_s: f64, ready: &Ready) {
+        let sql = ready.driver_used();
         let percentile = self.settings.percentile;
         let mut stat = self.stat(&self.interval, at_s, interval.running);
         if self.settings.drive.open_loop.is_some() {
@@ -329,10 +296,12 @@ impl Reports<'_> {
             self.hook("report_intermediate", &script_stat(&stat, false));
             return;
         }
-        let mut line = if sql {
-            text::sql_line(&stat, percentile)
-        } else {
-            text::event_line(&stat, percentile)
+        let own = ready.plan();
+        let own = own.and_then(|plan| host::line(plan, &stat, &self.interval, percentile));
+        let mut line = match own {
+            Some(line) => line,
+            None if sql => text::sql_line(&stat, percentile),
+            None => text::event_line(&stat, percentile),
         };
         if self.settings.drive.open_loop.is_some() {
             line.push_str(&text::queue_line(&stat, sql));
@@ -340,24 +309,20 @@ impl Reports<'_> {
         output::notice(&line);
     }
 
-    fn at_checkpoint(&mut self, at_s: f64, running: u32, sql: bool) {
+    fn at_checkpoint(&mut self, at_s: f64, running: u32, ready: &Ready) {
         let stat = self.stat(&self.checkpoint, at_s, running);
         output::notice(&text::checkpoint(at_s));
         if self.cumulative_hook {
             self.hook("report_cumulative", &script_stat(&stat, true));
         } else {
             let fairness = summarize::fairness(&[]);
-            let mut report = String::new();
-            if sql {
-                report.push_str(&text::sql_block(&stat));
-            }
+            let mut report = own_block(self.settings, ready, &stat, &self.checkpoint);
             let (percentile, edition) = (self.settings.percentile, self.settings.edition);
             let general = text::general_block(&stat, &fairness, percentile, edition);
             report.push_str(without_fairness(&general));
             output::notice(&report);
         }
-        self.reported.counters.merge(&self.checkpoint.counters);
-        self.reported.latencies.merge(&self.checkpoint.latencies);
+        self.reported.merge(&self.checkpoint);
         self.checkpoint.clear();
         self.checkpoint_s = at_s;
     }

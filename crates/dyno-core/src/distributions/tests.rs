@@ -1,8 +1,8 @@
 //! Every distribution against its law. Seeds are fixed, so a test that passes passes for ever; the
 //! error probabilities say how likely a right implementation would have been to fail.
 
-use dyno_core::plan::{RandKind, RandPlan};
-use dyno_core::rand::Stream;
+use crate::plan::{RandKind, RandPlan};
+use crate::rand::Stream;
 use proptest::prelude::*;
 
 use super::Distributions;

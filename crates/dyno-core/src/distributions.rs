@@ -6,8 +6,8 @@
 
 use std::cell::Cell;
 
-use dyno_core::plan::{RandKind, RandPlan};
-use dyno_core::rand::Stream;
+use crate::plan::{RandKind, RandPlan};
+use crate::rand::Stream;
 
 pub use shapes::{Zipf, bell, keyed, letters, normal, permute};
 pub use text::{Pattern, TextMaker, varstring};

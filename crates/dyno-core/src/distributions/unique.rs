@@ -1,6 +1,6 @@
 //! Numbers that do not repeat, in an order that looks random.
 
-use dyno_core::rand::Stream;
+use crate::rand::Stream;
 
 /// How many different numbers there are: the largest prime below 2^32. It is 3 modulo 4, which is
 /// what makes quadratic residues a permutation.

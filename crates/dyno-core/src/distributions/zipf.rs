@@ -5,7 +5,7 @@
 //! H(n + 0.5) is inverted and rounded to a rank, which is taken at once where the hat's area over
 //! the rank lies within the histogram's, and tested otherwise. The cost does not depend on n.
 
-use dyno_core::rand::Stream;
+use crate::rand::Stream;
 
 /// Above this exponent the second rank is never drawn in practice, and powers would overflow.
 const EXPONENT_MAX: f64 = 64.0;

@@ -1,6 +1,6 @@
 //! Shapes that sysbench does not have: bells, keyed streams, permutations, texts.
 
-use dyno_core::rand::Stream;
+use crate::rand::Stream;
 
 use super::zipf;
 

@@ -1,6 +1,6 @@
 //! Random texts after a pattern.
 
-use dyno_core::rand::Stream;
+use crate::rand::Stream;
 
 /// Digits are made this many at a time: as many as one 64-bit draw gives with a bias below 10^-3
 /// of the share of a whole group, which no test of fewer than 10^16 draws would see.
@@ -171,7 +171,7 @@ fn eight_digits(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{Pattern, TextMaker, eight_digits, varstring};
-    use dyno_core::rand::Stream;
+    use crate::rand::Stream;
     use proptest::prelude::*;
 
     fn digits_of(number: u64) -> String {

@@ -1,0 +1,185 @@
+//! The options of the tests, and their values.
+
+use dyno_core::plan::OptionValue;
+
+/// Whose command line asks: a few defaults differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edition {
+    /// `dyno run`: events are repeated until the run's limits.
+    Dyno,
+    /// `dyno sysbench`: as sysbench has it.
+    Sysbench,
+}
+
+/// The type of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number.
+    Int,
+    /// A number.
+    Double,
+    /// Bytes, with binary multipliers.
+    Size,
+    /// A switch.
+    Bool,
+    /// A word.
+    Text,
+    /// Words with commas between them.
+    List,
+}
+
+/// An option of a test.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// Without dashes.
+    pub name: &'static str,
+    /// For help.
+    pub about: &'static str,
+    /// Its type.
+    pub kind: Kind,
+    /// Its default under `dyno run`.
+    pub default: &'static str,
+    /// Its default under `dyno sysbench`, where that differs.
+    pub sysbench: Option<&'static str>,
+}
+
+impl Definition {
+    /// The default of an edition.
+    pub fn default(&self, edition: Edition) -> &'static str {
+        match (edition, self.sysbench) {
+            (Edition::Sysbench, Some(default)) => default,
+            _ => self.default,
+        }
+    }
+}
+
+/// An option with one default.
+pub(crate) const fn option(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    about: &'static str,
+) -> Definition {
+    Definition {
+        name,
+        about,
+        kind,
+        default,
+        sysbench: None,
+    }
+}
+
+/// The values of a test's options. All options of a test are there: whoever reads the command line
+/// fills in the defaults.
+pub(crate) struct Values<'a>(pub(crate) &'a [(String, OptionValue)]);
+
+impl Values<'_> {
+    fn find(&self, name: &str) -> Result<&OptionValue, String> {
+        let key = name.replace('-', "_");
+        let found = self.0.iter().find(|(known, _)| *known == key);
+        found
+            .map(|(_, value)| value)
+            .ok_or_else(|| format!("--{name} has no value"))
+    }
+
+    /// A number that may have a fraction, not negative.
+    pub(crate) fn number(&self, name: &str) -> Result<f64, String> {
+        match self.find(name)? {
+            OptionValue::Number(number) if *number >= 0.0 && number.is_finite() => Ok(*number),
+            other => Err(format!("--{name}: {} is no number from 0 on", told(other))),
+        }
+    }
+
+    /// A whole number from `least` on.
+    pub(crate) fn count(&self, name: &str, least: u64) -> Result<u64, String> {
+        // Doubles count to here without gaps.
+        const MOST: f64 = 9_007_199_254_740_992.0;
+        let number = self.number(name)?;
+        if number.fract() != 0.0 || number > MOST {
+            return Err(format!("--{name}: {number} is no whole number"));
+        }
+        match number as u64 {
+            number if number < least => Err(format!(
+                "--{name}: {number} is too little; at least {least}"
+            )),
+            number => Ok(number),
+        }
+    }
+
+    /// A word, one of `known`.
+    pub(crate) fn word(&self, name: &str, known: &[&'static str]) -> Result<&'static str, String> {
+        let value = told(self.find(name)?);
+        let found = known.iter().find(|word| **word == value);
+        found
+            .copied()
+            .ok_or_else(|| format!("--{name}: '{value}' is none of {}", known.join(", ")))
+    }
+
+    /// Any text.
+    pub(crate) fn text(&self, name: &str) -> Result<String, String> {
+        self.find(name).map(told)
+    }
+
+    /// Words.
+    pub(crate) fn list(&self, name: &str) -> Result<Vec<String>, String> {
+        match self.find(name)? {
+            OptionValue::List(items) => Ok(items.clone()),
+            other => Ok(vec![told(other)]),
+        }
+    }
+
+    /// A switch.
+    pub(crate) fn switch(&self, name: &str) -> Result<bool, String> {
+        match self.find(name)? {
+            OptionValue::Bool(on) => Ok(*on),
+            other => Err(format!("--{name}: {} is neither on nor off", told(other))),
+        }
+    }
+}
+
+fn told(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        OptionValue::Number(number) => number.to_string(),
+        OptionValue::Text(text) => text.clone(),
+        OptionValue::List(items) => items.join(","),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Vec<(String, OptionValue)> {
+        vec![
+            ("a_size".to_owned(), OptionValue::Number(1024.0)),
+            ("a_part".to_owned(), OptionValue::Number(1.5)),
+            ("a_word".to_owned(), OptionValue::Text("seq".to_owned())),
+            ("a_switch".to_owned(), OptionValue::Bool(true)),
+        ]
+    }
+
+    #[test]
+    fn values_are_of_their_type() {
+        let values = values();
+        let values = Values(&values);
+        assert_eq!(values.count("a-size", 8), Ok(1024));
+        assert_eq!(values.number("a-part"), Ok(1.5));
+        assert_eq!(values.word("a-word", &["rnd", "seq"]), Ok("seq"));
+        assert_eq!(values.switch("a-switch"), Ok(true));
+    }
+
+    #[test]
+    fn wrong_values_are_refused_by_name() {
+        let values = values();
+        let values = Values(&values);
+        let told = |result: Result<u64, String>| result.unwrap_err();
+        assert!(told(values.count("a-size", 2048)).contains("at least 2048"));
+        assert!(told(values.count("a-part", 0)).contains("no whole number"));
+        assert!(told(values.count("a-word", 0)).contains("seq is no number"));
+        assert!(told(values.count("gone", 0)).contains("--gone has no value"));
+        let word = values.word("a-word", &["read", "write"]).unwrap_err();
+        assert_eq!(word, "--a-word: 'seq' is none of read, write");
+        assert!(values.switch("a-size").is_err());
+    }
+}

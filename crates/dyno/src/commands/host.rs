@@ -1,0 +1,109 @@
+//! What of `dyno run` means nothing to the tests of the host.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use dyno_core::Clock;
+use dyno_host::fileio::{Told, size};
+use dyno_host::{Plan, Test};
+use dyno_load::{StopLevel, StopSignal};
+
+use crate::definitions::RUN;
+use crate::options::{Grammar, Opt, Parsed, help};
+use crate::settings::usage;
+use crate::{STATUS_DONE, console};
+
+/// Options that are about databases, scripts, or threads that sessions share.
+const MEANINGLESS: [&str; 11] = [
+    "target",
+    "ask-password",
+    "workers",
+    "ps-mode",
+    "luajit-cmd",
+    "ignore-errors",
+    "lost-connections",
+    "ledger",
+    "claim",
+    "expect",
+    "calibrate",
+];
+
+/// Whether an option changes anything in a run of the test.
+fn means_something(test: &Test, opt: &Opt) -> bool {
+    let random = opt.name.starts_with("rand-");
+    !MEANINGLESS.contains(&opt.name) && (!random || test.draws_places)
+}
+
+/// Refuses options that would change nothing.
+///
+/// # Errors
+/// There is one.
+pub fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
+    let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
+    let Some(opt) = given.find(|opt| !means_something(test, opt)) else {
+        return Ok(());
+    };
+    let why = match opt.name {
+        "workers" => "each of its sessions has a thread of its own",
+        name if name.starts_with("rand-") => "it draws nothing from a distribution",
+        _ => "it measures this host and uses neither a database nor a script",
+    };
+    Err(usage(format!(
+        "--{} means nothing to {}: {why}",
+        opt.name, test.name
+    )))
+}
+
+/// Help on the options that mean something.
+pub fn run_help(test: &Test) -> String {
+    let options = RUN.iter().filter(|opt| means_something(test, opt));
+    let options: Vec<Opt> = options.copied().collect();
+    help(&options, Grammar::Dyno)
+}
+
+/// Runs a command of the test, telling in short what it did.
+///
+/// # Errors
+/// A test without commands; files that cannot be made or removed.
+pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> Result<u8> {
+    let begun = Clock.now();
+    let mut last = String::new();
+    let mut tell = |told| match told {
+        Told::File(how, number) if !quiet => {
+            console::progress(&format!("{how} test_file.{number}"));
+        }
+        Told::Begin | Told::File(..) => {}
+        Told::Written(0) => last = "All files were there already.".to_owned(),
+        Told::Written(bytes) => {
+            let seconds = (Clock.now() - begun) as f64 / 1e9;
+            let mib_s = bytes as f64 / 1_048_576.0 / seconds.max(1e-9);
+            last = format!(
+                "Wrote {}B in {seconds:.1} s ({mib_s:.0} MiB/s).",
+                size(bytes)
+            );
+        }
+        Told::Removing => last = "Removed the test's files.".to_owned(),
+    };
+    let stopped = || stop.level() > StopLevel::None;
+    let result = plan.command(name, &mut tell, &stopped);
+    if !quiet {
+        console::progress("");
+    }
+    result.map_err(|why| anyhow!(why))?;
+    if !quiet {
+        console::note(&last);
+    }
+    Ok(STATUS_DONE)
+}
+
+/// What is missing, and the command that makes it.
+pub fn with_hint(error: anyhow::Error, workload: &str) -> anyhow::Error {
+    let text = format!("{error:#}");
+    if text.contains("prepare") {
+        return error.context(format!(
+            "the test's files are missing: `dyno prepare {workload}` with the same options makes \
+             them"
+        ));
+    }
+    error
+}

@@ -1,0 +1,163 @@
+//! What the sessions of a run do: a script, or one of the tests of the host.
+
+use anyhow::{Result, bail};
+use dyno_core::plan::RandPlan;
+use dyno_core::summary::{MachineFigure, MachineSummary};
+use dyno_host::{Edition, Kind, Plan, Setting, Test};
+use dyno_load::RunOutcome;
+use dyno_script::{Declared, Description, OptionKind, ScriptOption, Source, SourceError};
+
+use crate::job::{Job, Ready};
+use crate::{settings, workloads};
+
+/// What the sessions of a run do.
+#[derive(Clone)]
+pub enum Work {
+    /// What a script says.
+    Script(Source),
+    /// What a test of the host does, with the defaults of a command line.
+    Host(&'static Test, Edition),
+}
+
+impl Work {
+    /// The work of this name: a test of the host, else a script.
+    ///
+    /// # Errors
+    /// A script that is nowhere, or cannot be read.
+    pub fn find(name: &str, edition: Edition) -> Result<Self, SourceError> {
+        match dyno_host::find(name) {
+            Some(test) => Ok(Self::Host(test, edition)),
+            None => dyno_script::find(name, workloads::SCRIPTS).map(Self::Script),
+        }
+    }
+
+    /// The script, if it is one.
+    pub fn script(&self) -> Option<&Source> {
+        match self {
+            Self::Script(source) => Some(source),
+            Self::Host(..) => None,
+        }
+    }
+
+    /// The test of the host, if it is one.
+    pub fn test(&self) -> Option<&'static Test> {
+        match self {
+            Self::Script(_) => None,
+            Self::Host(test, _) => Some(test),
+        }
+    }
+
+    /// As typed; `None` for standard input.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Script(source) => source.name.as_deref(),
+            Self::Host(test, _) => Some(test.name),
+        }
+    }
+
+    /// Where it was found, for messages.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Script(source) => &source.path,
+            Self::Host(test, _) => test.name,
+        }
+    }
+
+    /// What two runs of the same work have in common: a script's text, a test's revision.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Script(source) => source.text.clone(),
+            Self::Host(test, _) => format!("dyno {} revision {}", test.name, test.revision),
+        }
+    }
+
+    /// Whether it comes with the binary, unchanged.
+    pub fn is_builtin(&self) -> bool {
+        match self {
+            Self::Script(source) => workloads::is_builtin(source),
+            Self::Host(..) => true,
+        }
+    }
+}
+
+/// A test of the host as the command lines see it: as if a script had declared it.
+pub fn description(test: &Test, edition: Edition) -> Description {
+    let kind = |kind| match kind {
+        Kind::Int => OptionKind::Int,
+        Kind::Double => OptionKind::Double,
+        Kind::Size => OptionKind::Size,
+        Kind::Bool => OptionKind::Bool,
+        Kind::Text => OptionKind::String,
+        Kind::List => OptionKind::List,
+    };
+    let option = |definition: &dyno_host::Definition| ScriptOption {
+        name: definition.name.to_owned(),
+        description: definition.about.to_owned(),
+        kind: kind(definition.kind),
+        default: Some(definition.default(edition).to_owned()),
+    };
+    let command = |name: &&str| ((*name).to_owned(), false);
+    Description {
+        options: Some(test.options.iter().map(option).collect()),
+        commands: test.commands.iter().map(command).collect(),
+        functions: vec!["event".to_owned()],
+        declared: Declared {
+            operations: test.operations.iter().map(|name| (*name).into()).collect(),
+            sums: Vec::new(),
+        },
+        hooks: Vec::new(),
+    }
+}
+
+/// Reads the options of a test of the host, and drives it as it must be: a thread for each session,
+/// because events hold on to theirs.
+///
+/// # Errors
+/// Values that make no sense.
+pub fn plan(job: &mut Job) -> Result<Plan> {
+    let Work::Host(test, edition) = job.work else {
+        bail!("{} is no test of the host", job.work.path());
+    };
+    let plan = Plan::new(test, &job.options, &setting(edition, job));
+    let plan = plan.map_err(settings::usage)?;
+    let drive = &mut job.drive;
+    drive.workers = drive.sessions;
+    drive.events = match (drive.events, plan.events()) {
+        (Some(asked), Some(own)) => Some(asked.min(own)),
+        (asked, own) => asked.or(own),
+    };
+    if plan.ends_itself() && !drive.warmup.is_zero() {
+        return Err(settings::usage(format!(
+            "{} ends after one event of each session, so a warm-up would leave nothing to measure",
+            test.name
+        )));
+    }
+    Ok(plan)
+}
+
+/// What a test needs to know of how it is driven.
+fn setting(edition: Edition, job: &Job) -> Setting {
+    Setting {
+        edition,
+        sessions: job.drive.sessions,
+        seed: job.drive.seed,
+        rand: RandPlan::clone(&job.rand),
+    }
+}
+
+/// What a test of the host says of itself.
+pub fn machine(ready: &Ready, outcome: &RunOutcome, measured_s: f64) -> Option<MachineSummary> {
+    let plan = ready.plan()?;
+    let figures = plan.figures(&outcome.in_window(), measured_s).into_iter();
+    Some(MachineSummary {
+        about: plan.about(),
+        depth: plan.depth(),
+        figures: figures
+            .map(|figure| MachineFigure {
+                name: figure.name.to_owned(),
+                value: figure.value,
+                unit: figure.unit.to_owned(),
+            })
+            .collect(),
+    })
+}

@@ -1,0 +1,246 @@
+//! The tests of the host: what they say beside what sysbench says, and what they leave on record.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::common::{done, outcome};
+use dyno_tests::command::{dyno_path, run};
+use dyno_tests::{Output, sysbench};
+use regex::Regex;
+use serde_json::Value;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What keeps a run short and still.
+const SHORT: &str = "--time 300ms --warmup 0 -q --observe off --results none";
+
+/// Runs Dyno in a folder.
+fn dyno_in(folder: &Path, line: &str) -> Output {
+    let mut command = Command::new(dyno_path());
+    command.args(line.split_whitespace()).current_dir(folder);
+    command
+        .env_remove("DYNO_TARGET")
+        .env("DYNO_RESULTS", "none");
+    run(&mut command, LIMIT)
+}
+
+fn here(line: &str) -> Output {
+    dyno_in(&std::env::temp_dir(), line)
+}
+
+/// The result of a run that must succeed.
+fn result(line: &str) -> Value {
+    let output = here(&format!("run {line} {SHORT} --json")).success();
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+/// A test's figure.
+fn figure(result: &Value, name: &str) -> f64 {
+    let figures = result["machine"]["figures"].as_array().unwrap();
+    let found = figures.iter().find(|figure| figure["name"] == name);
+    found.unwrap()["value"].as_f64().unwrap()
+}
+
+/// A report with its first line taken off and its figures taken out. How many intervals there are
+/// is left out too: sysbench misses the last one at times.
+fn shape(output: &Output) -> String {
+    let (_, body) = output.stdout.split_once("\n\n").unwrap();
+    let numbers = Regex::new(r" *[0-9]+(\.[0-9]+)?").unwrap();
+    let text = numbers.replace_all(body, " N");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.dedup_by(|a, b| a == b && a.starts_with('['));
+    lines.join("\n")
+}
+
+#[test]
+fn reports_have_the_shape_of_sysbenchs() {
+    let lines = [
+        "cpu --cpu-max-prime=500 --threads=2 --time=2 --report-interval=1 run",
+        "cpu --cpu-max-prime=500 --events=50 --percentile=0 run",
+        "memory --memory-block-size=4K --memory-total-size=64M run",
+        "memory --memory-oper=read --memory-access-mode=rnd --memory-scope=local --time=1 run",
+        "memory --memory-oper=none --memory-total-size=1M --threads=2 run",
+        "threads --thread-yields=10 --thread-locks=2 --threads=3 --events=100 run",
+        "mutex --mutex-num=8 --mutex-locks=100 --mutex-loops=10 --threads=3 run",
+    ];
+    for line in lines {
+        let ours = here(&format!("sysbench {line}")).success();
+        let theirs = sysbench(line.split_whitespace()).success();
+        assert_eq!(shape(&ours), shape(&theirs), "{line}");
+    }
+}
+
+/// Small files.
+const FILES: &str = "--file-num=3 --file-total-size=3M";
+
+#[test]
+fn fileio_says_what_sysbench_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
+    for own in [&ours, &theirs] {
+        std::fs::create_dir(own).unwrap();
+    }
+    let program = std::env::var_os("DYNO_TEST_SYSBENCH").unwrap();
+    for line in [
+        "prepare",
+        "--file-test-mode=rndrw --threads=2 --time=2 --report-interval=1 run",
+        "--file-test-mode=rndrd --time=1 --file-fsync-freq=0 --file-fsync-end=off run",
+        "--file-test-mode=seqrd --file-merged-requests=4 --file-extra-flags=direct --time=1 run",
+        "--file-test-mode=rndwr --file-fsync-all=on --events=50 run",
+        "--file-test-mode=seqrewr --file-io-mode=mmap --file-fsync-mode=fdatasync --time=1 run",
+        "--file-test-mode=rndrd --file-io-mode=async --file-async-backlog=4 --time=1 run",
+        "--file-test-mode=seqwr --time=1 run",
+        "--file-test-mode=seqwr prepare",
+        "cleanup",
+    ] {
+        let mut command = Command::new(&program);
+        let words = format!("fileio {FILES} {line}");
+        command.args(words.split_whitespace()).current_dir(&theirs);
+        let theirs = run(&mut command, LIMIT).success();
+        let ours = dyno_in(&ours, &format!("sysbench {words}")).success();
+        assert_eq!(shape(&ours), shape(&theirs), "{line}");
+    }
+    // Neither leaves anything behind.
+    for own in [&ours, &theirs] {
+        assert_eq!(std::fs::read_dir(own).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn files_of_sysbench_and_dyno_are_interchangeable() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = format!("fileio {FILES} prepare");
+    let mut theirs = Command::new(std::env::var_os("DYNO_TEST_SYSBENCH").unwrap());
+    theirs.args(line.split_whitespace());
+    run(theirs.current_dir(folder.path()), LIMIT).success();
+    let line = format!("run fileio {FILES} --file-test-mode=rndrd {SHORT}");
+    dyno_in(folder.path(), &line).success();
+}
+
+#[test]
+fn fileio_tells_each_operations_latency() {
+    let folder = tempfile::tempdir().unwrap();
+    dyno_in(
+        folder.path(),
+        &format!("prepare fileio {FILES} --validate=on"),
+    )
+    .success();
+    let line = "--file-test-mode=rndrw --sessions 2 --validate=on --file-fsync-freq 20";
+    let output = dyno_in(
+        folder.path(),
+        &format!("run fileio {FILES} {line} {SHORT} --json"),
+    );
+    let result: Value = serde_json::from_str(&output.success().stdout).unwrap();
+    let counts = ["read", "write", "fsync"].map(|name| done(&result, name));
+    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+    let events = result["totals"]["events"].as_u64().unwrap();
+    assert_eq!(counts.iter().sum::<u64>(), events);
+    assert_eq!(result["totals"]["bytes_in"], counts[0] * 16_384);
+    assert_eq!(result["totals"]["bytes_out"], counts[1] * 16_384);
+    assert!(figure(&result, "read") > 0.0 && figure(&result, "written") > 0.0);
+    let reads = &result["operations"][0]["service"];
+    assert_eq!(reads["count"], counts[0]);
+}
+
+#[test]
+fn a_deep_queue_is_told_and_not_doubted() {
+    let folder = tempfile::tempdir().unwrap();
+    dyno_in(folder.path(), &format!("prepare fileio {FILES}")).success();
+    for engine in ["libaio", "io_uring"] {
+        let line = format!(
+            "run fileio {FILES} --file-io-mode {engine} --file-test-mode=rndrd \
+             --file-async-backlog 8 --file-extra-flags=direct {SHORT} --json"
+        );
+        let output = dyno_in(folder.path(), &line).success();
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(result["machine"]["depth"], 8, "{engine}");
+        assert_eq!(outcome(&result, "work-done"), "pass", "{engine}");
+        assert!(done(&result, "read") > 0, "{engine}");
+        // Arrivals and completions are waited for at the same time.
+        let output = dyno_in(folder.path(), &format!("{line} --rate 2000")).success();
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert!(done(&result, "read") > 100, "{engine}");
+        assert_eq!(result["events_unfinished"], 0, "{engine}");
+    }
+}
+
+#[test]
+fn fileio_names_what_is_missing_before_anything_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = "--time 300ms --warmup 0 -q --observe off --results r.db";
+    for (line, says) in [
+        ("run fileio --file-test-mode=rndrd", "`dyno prepare fileio`"),
+        ("run fileio", "--file-test-mode"),
+    ] {
+        let output = dyno_in(folder.path(), &format!("{line} {short}")).failure(1);
+        assert!(output.stderr.contains(says), "{output:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn limits_are_exact() {
+    let events = |line: &str| {
+        let output = here(&format!("sysbench {line} run")).success();
+        let found = Regex::new(r"total number of events: +(\d+)").unwrap();
+        found.captures(&output.stdout).unwrap()[1].parse::<u64>()
+    };
+    assert_eq!(events("cpu --events=7 --threads=3 --time=0"), Ok(7));
+    assert_eq!(events("mutex --mutex-locks=10 --threads=3"), Ok(3));
+    // The last block is begun because the total is not reached without it.
+    let memory = "memory --memory-block-size=1M --memory-total-size=5000K --threads=4";
+    assert_eq!(events(memory), Ok(5));
+    assert_eq!(events(&format!("{memory} --events=2")), Ok(2));
+}
+
+#[test]
+fn a_run_tells_what_it_measured() {
+    let cpu = result("cpu --cpu-max-prime 2000 --sessions 2");
+    assert!(cpu["totals"]["events"].as_u64().unwrap() > 0);
+    assert!(figure(&cpu, "divisions") > 0.0);
+    assert_eq!(cpu["drive"]["workers"], 2);
+    assert_eq!(cpu["target"]["url"], "");
+
+    let memory = result("memory --memory-block-size 64K --memory-oper read");
+    let (events, bytes) = (&memory["totals"]["events"], &memory["totals"]["bytes_in"]);
+    assert_eq!(events.as_u64().unwrap() * 65_536, bytes.as_u64().unwrap());
+    assert!(figure(&memory, "read") > 0.0);
+    let about = memory["machine"]["about"].to_string();
+    assert!(
+        about.contains("64 KiB") && about.contains("cache"),
+        "{about}"
+    );
+
+    assert!(figure(&result("threads --thread-yields 10"), "yields") > 0.0);
+    assert!(figure(&result("mutex --mutex-locks 10 --mutex-loops 5"), "locks") > 0.0);
+}
+
+#[test]
+fn a_run_is_kept_and_shown_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let line =
+        "run cpu --cpu-max-prime 300 --time 300ms --warmup 0 -q --observe off --results r.db";
+    dyno_in(folder.path(), line).success();
+    let shown = dyno_in(folder.path(), "show last --results r.db").success();
+    for part in ["cpu", "events", "divisions", "registers"] {
+        assert!(shown.stdout.contains(part), "{part}: {shown:?}");
+    }
+    assert!(!shown.stdout.contains("transaction"), "{shown:?}");
+}
+
+#[test]
+fn what_means_nothing_is_refused() {
+    for (line, says) in [
+        ("cpu --target sqlite:x.db", "--target means nothing to cpu"),
+        ("cpu --workers 2", "a thread of its own"),
+        ("cpu --rand-type zipfian", "draws nothing"),
+        ("cpu --cpu-max-prime 3", "at least 4"),
+        ("memory --memory-block-size 12", "no multiple of 8"),
+        ("memory --memory-oper erase", "none of read, write, none"),
+        ("threads --thread-locks 0", "at least 1"),
+    ] {
+        let output = here(&format!("run {line} {SHORT}")).failure(2);
+        assert!(output.stderr.contains(says), "{line}: {output:?}");
+    }
+}
