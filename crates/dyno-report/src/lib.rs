@@ -11,6 +11,7 @@ pub mod phases;
 mod rebuild;
 #[cfg(test)]
 mod samples;
+pub mod saturation;
 pub mod summarize;
 pub mod sysbench;
 pub mod terminal;

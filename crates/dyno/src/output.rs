@@ -6,7 +6,10 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result};
 use dyno_core::summary::RunSummary;
 use dyno_report::json;
-use dyno_report::terminal::{Look, phases as phases_text, summary as summary_text};
+use dyno_report::saturation::Saturation;
+use dyno_report::terminal::{
+    Look, phases as phases_text, saturation as saturation_text, summary as summary_text,
+};
 
 use crate::console;
 use crate::options::Parsed;
@@ -67,6 +70,17 @@ impl Output {
             console::out(&phases_text(summaries, look));
         }
         self.save(|| json::runs(summaries))
+    }
+
+    /// A ladder of runs, when all are there: as a table, and as JSON.
+    ///
+    /// # Errors
+    /// The file's, once the table has been shown.
+    pub fn write_saturation(self, found: &Saturation, look: &Look) -> Result<()> {
+        if !matches!(self, Self::Json) {
+            console::out(&saturation_text(found, look));
+        }
+        self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
     }
 
     fn save(self, text: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<()> {

@@ -230,6 +230,40 @@ fn a_run_is_kept_and_shown_again() {
 }
 
 #[test]
+fn a_ladder_tells_what_more_sessions_add_and_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = "--time 200ms --warmup 0 -q --observe off --results r.db";
+    let line = format!("saturate cpu --cpu-max-prime 500 --ladder 1,2,5 {short} --json");
+    let output = dyno_in(folder.path(), &line).success();
+    let found: Value = serde_json::from_str(&output.stdout).unwrap();
+    let steps = found["steps"].as_array().unwrap();
+    let sessions: Vec<_> = steps.iter().map(|step| &step["sessions"]).collect();
+    assert_eq!(sessions, [1, 2, 5]);
+    assert_eq!(steps[0]["latency_ratio"], 1.0);
+    for (index, step) in steps.iter().enumerate() {
+        assert!(step["events_per_s"].as_f64().unwrap() > 0.0, "{step}");
+        // Each is a run of its own, of the sequence.
+        let show = format!("show {} --results r.db --json", step["run"]);
+        let shown = dyno_in(folder.path(), &show).success();
+        let run: Value = serde_json::from_str(&shown.stdout).unwrap();
+        assert_eq!(run["phase"]["sequence"], found["sequence"]);
+        assert_eq!(run["phase"]["number"], index + 1);
+        assert_eq!(run["drive"]["sessions"], step["sessions"]);
+    }
+    let table = dyno_in(folder.path(), &line.replace("--json", "")).success();
+    assert!(table.stdout.contains("knee"), "{table:?}");
+    for (line, says) in [
+        ("run cpu --ladder 1,2", "belongs to dyno saturate"),
+        ("saturate cpu --ladder 4,2", "does not go up"),
+        ("saturate cpu --ladder 1,x", "no number of sessions"),
+        ("saturate cpu --sessions 4", "not --sessions"),
+    ] {
+        let output = dyno_in(folder.path(), &format!("{line} {short}")).failure(2);
+        assert!(output.stderr.contains(says), "{output:?}");
+    }
+}
+
+#[test]
 fn what_means_nothing_is_refused() {
     for (line, says) in [
         ("cpu --target sqlite:x.db", "--target means nothing to cpu"),

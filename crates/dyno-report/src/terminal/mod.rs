@@ -11,6 +11,7 @@ mod phases;
 mod progress;
 mod roles;
 mod runs;
+mod saturation;
 mod sections;
 mod spark;
 mod table;
@@ -25,6 +26,7 @@ pub(crate) use look::{Ink, columns, wrap};
 pub use phases::phases;
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
+pub use saturation::saturation;
 pub use words::EventWord;
 
 use dyno_core::summary::{RunEnd, RunSummary};

@@ -14,6 +14,7 @@ mod phases;
 mod report;
 mod run;
 mod runs;
+mod saturate;
 mod show;
 pub mod sysbench;
 mod tables;
@@ -34,6 +35,7 @@ Usage: dyno <command> …
   prepare WORKLOAD    make and fill the workload's tables
   check WORKLOAD      the workload's check of what a run has left, if it has one
   cleanup WORKLOAD    drop the workload's tables
+  saturate WORKLOAD   more and more sessions: what they add, what they cost, and the knee
   calibrate WORKLOAD  how much the client could do if the server cost nothing
 
   show [RUN]          a run's summary again, from the results file; --findings has all checks
@@ -67,9 +69,8 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
         return Ok(STATUS_USAGE);
     };
     match command {
-        "run" | "prepare" | "check" | "cleanup" | "warmup" | "prewarm" | "calibrate" => {
-            run::main(args, command)
-        }
+        "run" | "prepare" | "check" | "cleanup" | "warmup" | "prewarm" | "calibrate"
+        | "saturate" => run::main(args, command),
         "show" => show::main(&args[2..]),
         "report" => report::main(&args[2..]),
         "export" => export::main(&args[2..]),
@@ -96,6 +97,7 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
                 "cleanup",
                 "warmup",
                 "calibrate",
+                "saturate",
                 "show",
                 "report",
                 "compare",

@@ -8,13 +8,14 @@ use dyno_core::db::Family;
 use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::redact;
 use dyno_host::Edition;
-use dyno_script::Description;
+use dyno_script::{Description, Phase};
 
 use super::drive::drive;
 use super::hints::with_hint;
 use super::host;
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
+use super::saturate;
 use super::target::target;
 use crate::definitions::RUN;
 use crate::job::{Job, Loaded, Ready, default_ignored_errors};
@@ -49,7 +50,10 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         )));
     };
     let work = work(workload, &first)?;
-    let request = Request::new(args, command, workload.clone(), &first, &work)?;
+    let typed = command;
+    let ladder = saturate::ladder(command, &first)?;
+    let command = if ladder.is_some() { "run" } else { command };
+    let request = Request::new(args, command, ladder, &first, &work)?;
     let mut loaded = Loaded::new(request.job(&first, work)?)
         .with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
@@ -58,22 +62,10 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         .map_or(Script::TakesAny, Script::Declares);
     let parsed = parse(&args[2..], RUN, script, Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&workload_help(command, workload, &loaded));
+        console::out(&workload_help(typed, workload, &loaded));
         return Ok(STATUS_DONE);
     }
-    if let Some(word) = parsed.words.get(1) {
-        let hint = match parsed
-            .own
-            .iter()
-            .any(|(name, value)| *name == "json" && value.is_none())
-        {
-            true => format!("; a file for the result is written --json={word}"),
-            false => String::new(),
-        };
-        return Err(usage(format!(
-            "'{word}' is one word too many after {workload}{hint}"
-        )));
-    }
+    one_word(&parsed)?;
     let own = match &declared {
         Some(declared) => settings::script_options(declared, &parsed.script)?,
         None => undeclared(&parsed),
@@ -101,6 +93,21 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
     request.execute(loaded, &parsed, own)
 }
 
+/// Refuses words after the workload's name.
+fn one_word(parsed: &Parsed) -> Result<()> {
+    let [workload, word, ..] = parsed.words.as_slice() else {
+        return Ok(());
+    };
+    let bare_json = |(name, value): &(&str, Option<String>)| *name == "json" && value.is_none();
+    let hint = match parsed.own.iter().any(bare_json) {
+        true => format!("; a file for the result is written --json={word}"),
+        false => String::new(),
+    };
+    Err(usage(format!(
+        "'{word}' is one word too many after {workload}{hint}"
+    )))
+}
+
 /// The workload of this name, to which all that is asked for means something.
 fn work(workload: &str, parsed: &Parsed) -> Result<Work> {
     let work = Work::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
@@ -120,13 +127,15 @@ struct Request<'a> {
     /// A database made for this run alone, dropped at its end.
     temporary: Option<tempfile::TempDir>,
     percentiles: Vec<f64>,
+    /// Numbers of sessions to run with, one after the other.
+    ladder: Option<Vec<u32>>,
 }
 
 impl<'a> Request<'a> {
     fn new(
         args: &'a [String],
         command: &'a str,
-        workload: String,
+        ladder: Option<Vec<u32>>,
         first: &Parsed,
         work: &Work,
     ) -> Result<Self> {
@@ -139,10 +148,11 @@ impl<'a> Request<'a> {
         Ok(Self {
             args,
             command,
-            workload,
+            workload: first.words.first().cloned().unwrap_or_default(),
             target,
             temporary,
             percentiles,
+            ladder,
         })
     }
 
@@ -215,6 +225,21 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
+    /// The phases of a run, each of which is a run of its own.
+    fn phases(&self, loaded: &mut Loaded, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
+        if self.command != "run" {
+            return Ok(Vec::new());
+        }
+        let phases = loaded.phases(options)?;
+        if self.ladder.is_some() && !phases.is_empty() {
+            return Err(usage(format!(
+                "{} has phases, each with sessions of its own: it cannot be saturated",
+                self.workload
+            )));
+        }
+        Ok(phases)
+    }
+
     fn execute(
         self,
         mut loaded: Loaded,
@@ -225,10 +250,7 @@ impl<'a> Request<'a> {
         let output = Output::of(parsed)?;
         let wanted = Wanted::of(parsed)?;
         let options = options_of(&loaded.job.drive, &own);
-        let steps = match self.command {
-            "run" => loaded.phases(&options)?,
-            _ => Vec::new(),
-        };
+        let steps = self.phases(&mut loaded, &options)?;
         let job = loaded.job.clone();
         let mut ready = loaded.ready(options, Arc::clone(&stop))?;
         let server = match (&ready.connector, &self.target) {
@@ -265,7 +287,7 @@ impl<'a> Request<'a> {
             phase: None,
         };
         let screen = Screen::of(parsed);
-        if !steps.is_empty() {
+        if !steps.is_empty() || self.ladder.is_some() {
             drop(ready);
             let asked_warmup = job.drive.warmup;
             let base = Base {
@@ -276,7 +298,10 @@ impl<'a> Request<'a> {
                 stop,
                 wanted,
             };
-            return phases::run(&base, &steps, &screen, output);
+            return match &self.ladder {
+                None => phases::run(&base, &steps, &screen, output),
+                Some(ladder) => saturate::run(&base, ladder, &screen, output),
+            };
         }
         let measured = measure(&mut ready, &asked, &screen, wanted)?;
         output.write(&measured.summary, &screen.look)?;

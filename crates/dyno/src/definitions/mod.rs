@@ -77,6 +77,12 @@ pub const RUN: &[Opt] = &[
             ),
         ),
     ),
+    opt(
+        LOAD,
+        "ladder",
+        Some("LIST"),
+        "dyno saturate: numbers of sessions, a run for each [1,2,4,8,16,32,64]",
+    ),
     short(
         't',
         also(

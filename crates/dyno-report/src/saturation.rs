@@ -1,0 +1,151 @@
+//! More and more sessions: what they add, what they cost, and where it stops being worth it.
+
+use dyno_core::finding::Verdict;
+use dyno_core::summary::RunSummary;
+use serde::Serialize;
+
+/// One number of sessions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// Sessions.
+    pub sessions: u32,
+    /// The run's number in the results file; `None` where it is not kept.
+    pub run: Option<i64>,
+    /// Events per second.
+    pub events_per_s: f64,
+    /// How many times the events per second of the first step.
+    pub throughput_ratio: Option<f64>,
+    /// Mean latency; in an open loop of response times.
+    pub mean_ms: f64,
+    /// How many times the mean latency of the first step.
+    pub latency_ratio: Option<f64>,
+    /// 99th percentile, where the samples carry it.
+    pub p99_ms: Option<f64>,
+    /// Whether to believe the figures.
+    pub verdict: Option<Verdict>,
+}
+
+/// The steps of a ladder.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Saturation {
+    /// What ran, as typed.
+    pub workload: String,
+    /// The name that the steps' runs have in common.
+    pub sequence: String,
+    /// In the order in which they ran.
+    pub steps: Vec<Step>,
+    /// The place among the steps of the most throughput for its latency; `None` where there are
+    /// fewer than two to choose from.
+    pub knee: Option<usize>,
+}
+
+impl Saturation {
+    /// From the summaries of runs with more and more sessions.
+    pub fn of(runs: &[RunSummary]) -> Self {
+        let first = runs.first();
+        let base = first.map(|run| (run.rates.events_per_s, mean_ms(run)));
+        let ratio = |value: f64, base: f64| (base > 0.0).then(|| value / base);
+        let step = |run: &RunSummary| {
+            let (rate, mean_ms) = (run.rates.events_per_s, mean_ms(run));
+            let latencies = run.response.as_ref().unwrap_or(&run.service);
+            let p99 = latencies.percentiles.iter().find(|p| p.percent == 99.0);
+            Step {
+                sessions: run.drive.as_ref().map_or(0, |drive| drive.sessions),
+                run: run.recorded.as_ref().map(|kept| kept.id),
+                events_per_s: rate,
+                throughput_ratio: base.and_then(|(base, _)| ratio(rate, base)),
+                mean_ms,
+                latency_ratio: base.and_then(|(_, base)| ratio(mean_ms, base)),
+                p99_ms: p99.and_then(|p| p.value_ms),
+                verdict: run.verdict,
+            }
+        };
+        let steps: Vec<Step> = runs.iter().map(step).collect();
+        Self {
+            workload: first.map_or_else(String::new, |run| run.workload.name.clone()),
+            sequence: first
+                .and_then(|run| run.phase.as_ref())
+                .map_or_else(String::new, |phase| phase.sequence.clone()),
+            knee: knee(&steps),
+            steps,
+        }
+    }
+}
+
+fn mean_ms(run: &RunSummary) -> f64 {
+    run.response.as_ref().unwrap_or(&run.service).mean_ms
+}
+
+/// The step of the greatest power, which is throughput over latency (L. Kleinrock, "Power and
+/// deterministic rules of thumb for probabilistic problems in computer communications", 1979): up
+/// to there throughput grows more than latency, from there on latency more than throughput.
+fn knee(steps: &[Step]) -> Option<usize> {
+    let power = |step: &Step| match step.mean_ms > 0.0 {
+        true => step.events_per_s / step.mean_ms,
+        false => 0.0,
+    };
+    let mut best: Option<(usize, f64)> = None;
+    for (index, step) in steps.iter().enumerate() {
+        let own = power(step);
+        if own > best.map_or(0.0, |(_, power)| power) {
+            best = Some((index, own));
+        }
+    }
+    best.map(|(index, _)| index).filter(|_| steps.len() > 1)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::samples;
+
+    /// Runs of a server that takes 1 ms for an event and has so many workers.
+    pub(crate) fn ladder(workers: u32, sessions: &[u32]) -> Vec<RunSummary> {
+        let run = |sessions: &u32| {
+            let mut run = samples::good();
+            let rate = f64::from((*sessions).min(workers)) * 1000.0;
+            run.rates.events_per_s = rate;
+            run.service.mean_ms = f64::from(*sessions) / rate * 1e3;
+            if let Some(drive) = &mut run.drive {
+                drive.sessions = *sessions;
+            }
+            run
+        };
+        sessions.iter().map(run).collect()
+    }
+
+    #[test]
+    fn the_knee_is_where_the_workers_are_all_busy() {
+        for workers in [1, 4, 16] {
+            let saturation = Saturation::of(&ladder(workers, &[1, 2, 4, 8, 16, 32]));
+            let knee = saturation
+                .knee
+                .map(|index| saturation.steps[index].sessions);
+            assert_eq!(knee, Some(workers));
+        }
+    }
+
+    #[test]
+    fn ratios_are_to_the_first_step() {
+        let saturation = Saturation::of(&ladder(4, &[2, 4, 8]));
+        let ratios = |of: fn(&Step) -> Option<f64>| -> Vec<f64> {
+            saturation.steps.iter().filter_map(of).collect()
+        };
+        assert_eq!(ratios(|step| step.throughput_ratio), [1.0, 2.0, 2.0]);
+        assert_eq!(ratios(|step| step.latency_ratio), [1.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_knee() {
+        assert_eq!(Saturation::of(&[]).knee, None);
+        assert_eq!(Saturation::of(&ladder(4, &[1])).knee, None);
+        let mut silent = ladder(4, &[1, 2]);
+        for run in &mut silent {
+            run.rates.events_per_s = 0.0;
+            run.service.mean_ms = 0.0;
+        }
+        let saturation = Saturation::of(&silent);
+        assert_eq!(saturation.knee, None);
+        assert_eq!(saturation.steps[1].latency_ratio, None);
+    }
+}

@@ -1,0 +1,126 @@
+//! More and more sessions beside each other.
+
+use dyno_core::finding::Verdict;
+
+use super::look::{Ink, Look};
+use super::page::Page;
+use super::table::{Align, Table};
+use crate::number::{latency, plain, rate};
+use crate::saturation::{Saturation, Step};
+
+/// A line for each step and the knee, an empty line first and a line end last.
+pub fn saturation(found: &Saturation, look: &Look) -> String {
+    let mut table = Table::new(&[
+        ("sessions", Align::Right),
+        ("events/s", Align::Right),
+        ("gain", Align::Right),
+        ("mean", Align::Right),
+        ("slower", Align::Right),
+        ("p99", Align::Right),
+        ("verdict", Align::Whole),
+        ("run", Align::Right),
+    ]);
+    for (index, step) in found.steps.iter().enumerate() {
+        table.row(cells(step, found.knee == Some(index)));
+    }
+    let mut page = Page::new(*look);
+    page.row("knee", Ink::Strong, &knee(found));
+    if !found.sequence.is_empty() {
+        page.row("sequence", Ink::Plain, &found.sequence);
+    }
+    format!("\n{}\n{}", table.finish(look), page.finish())
+}
+
+fn cells(step: &Step, knee: bool) -> Vec<(Ink, String)> {
+    let ink = if knee { Ink::Strong } else { Ink::Plain };
+    let times = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), two_digits);
+    let (own, verdict) = match step.verdict {
+        Some(Verdict::Refused) => (Ink::Error, Verdict::Refused.word()),
+        Some(Verdict::Doubtful) => (Ink::Warning, Verdict::Doubtful.word()),
+        Some(Verdict::Valid) => (Ink::Good, Verdict::Valid.word()),
+        None => (Ink::Faint, "–"),
+    };
+    let p99 = step.p99_ms.map_or_else(|| "–".to_owned(), latency);
+    vec![
+        (ink, step.sessions.to_string()),
+        (ink, rate(step.events_per_s)),
+        (Ink::Plain, times(step.throughput_ratio)),
+        (ink, latency(step.mean_ms)),
+        (Ink::Plain, times(step.latency_ratio)),
+        (Ink::Plain, p99),
+        (own, verdict.to_owned()),
+        (
+            Ink::Faint,
+            step.run
+                .map_or_else(|| "–".to_owned(), |run| run.to_string()),
+        ),
+    ]
+}
+
+fn knee(found: &Saturation) -> String {
+    let steps = &found.steps;
+    let Some((place, at)) = found
+        .knee
+        .and_then(|place| Some((place, steps.get(place)?)))
+    else {
+        return "not known: it takes two steps that ended events".to_owned();
+    };
+    let head = format!(
+        "{}: {} events/s at {} on average",
+        sessions(at.sessions),
+        rate(at.events_per_s),
+        latency(at.mean_ms)
+    );
+    match steps.get(place + 1) {
+        None => format!(
+            "not reached: throughput still grows more than latency up to {head}. A longer \
+             --ladder would find it."
+        ),
+        Some(next) => format!(
+            "{head}, the most throughput for its latency. {} make it {} times the throughput at \
+             {} times the latency.",
+            sessions(next.sessions),
+            two_digits(next.events_per_s / at.events_per_s),
+            two_digits(next.mean_ms / at.mean_ms),
+        ),
+    }
+}
+
+fn sessions(count: u32) -> String {
+    match count {
+        1 => "1 session".to_owned(),
+        count => format!("{count} sessions"),
+    }
+}
+
+/// As many as two runs of the same carry.
+fn two_digits(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio.is_finite() && ratio < 99.5 => format!("{ratio:.2}"),
+        ratio => plain(ratio.round()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::saturation::tests::ladder;
+
+    fn told(workers: u32, sessions: &[u32]) -> String {
+        saturation(
+            &Saturation::of(&ladder(workers, sessions)),
+            &Look::default(),
+        )
+    }
+
+    #[test]
+    fn a_ladder_with_its_knee() {
+        insta::assert_snapshot!(told(4, &[1, 2, 4, 8, 16]));
+    }
+
+    #[test]
+    fn a_knee_that_was_not_reached_or_is_not_known() {
+        assert!(told(64, &[1, 2, 4]).contains("not reached"));
+        assert!(told(64, &[1]).contains("not known"));
+    }
+}

@@ -1,0 +1,112 @@
+//! `dyno saturate`: the same workload with more and more sessions, a recorded run for each.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use dyno_core::clock::wall_time;
+use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
+use dyno_report::saturation::Saturation;
+
+use super::measure::{Screen, measure};
+use super::phases::Base;
+use super::run::options_of;
+use crate::job::{Loaded, cores};
+use crate::options::Parsed;
+use crate::output::Output;
+use crate::recording::new_name;
+use crate::settings::usage;
+use crate::summary::Asked;
+use crate::{STATUS_DONE, console};
+
+/// The numbers of sessions unless told otherwise.
+const LADDER: &str = "1,2,4,8,16,32,64";
+
+/// The numbers of sessions that a command is to run with, one after the other; `None` for a
+/// command that runs once.
+///
+/// # Errors
+/// A list that is none; options that contradict the command.
+pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
+    if command != "saturate" {
+        return match parsed.has("ladder") {
+            true => Err(usage(format!(
+                "--ladder belongs to dyno saturate; dyno {command} takes --sessions"
+            ))),
+            false => Ok(None),
+        };
+    }
+    if parsed.has("sessions") {
+        return Err(usage(
+            "dyno saturate takes its numbers of sessions from --ladder, not --sessions",
+        ));
+    }
+    let text = parsed.value("ladder").unwrap_or(LADDER);
+    let number = |item: &str| {
+        let number = item.trim().parse::<u32>().ok();
+        number
+            .filter(|number| *number > 0)
+            .ok_or_else(|| usage(format!("--ladder: '{item}' is no number of sessions")))
+    };
+    let ladder: Vec<u32> = text.split(',').map(number).collect::<Result<_>>()?;
+    match ladder.windows(2).all(|pair| pair[0] < pair[1]) {
+        true => Ok(Some(ladder)),
+        false => Err(usage(format!(
+            "--ladder: {text} does not go up from step to step"
+        ))),
+    }
+}
+
+/// Runs the steps and shows them beside each other.
+///
+/// # Errors
+/// What keeps a step from a result; those before it are kept.
+pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Result<u8> {
+    let sequence = new_name(&base.asked.workload, wall_time().as_secs_f64());
+    let mut done: Vec<RunSummary> = Vec::new();
+    let mut status = STATUS_DONE;
+    for (index, sessions) in ladder.iter().enumerate() {
+        let place = PhaseOf {
+            sequence: sequence.clone(),
+            name: format!("{sessions} sessions"),
+            number: index as u32 + 1,
+            of: ladder.len() as u32,
+            unit: "events".to_owned(),
+            per_event: 1.0,
+        };
+        let (summary, own_status) = step(base, *sessions, place, screen)
+            .with_context(|| format!("the step of {sessions} sessions"))?;
+        let completed = summary.end == RunEnd::Completed;
+        done.push(summary);
+        // The worst of all is the ladder's.
+        status = status.max(own_status);
+        if !completed {
+            break;
+        }
+    }
+    if done.len() < ladder.len() && !screen.quiet {
+        let left = ladder.len() - done.len();
+        console::note(&format!("{left} step(s) were not begun."));
+    }
+    output.write_saturation(&Saturation::of(&done), &screen.look)?;
+    Ok(status)
+}
+
+fn step(base: &Base, sessions: u32, place: PhaseOf, screen: &Screen) -> Result<(RunSummary, u8)> {
+    let mut job = base.job.clone();
+    job.drive.sessions = sessions;
+    job.drive.workers = job.workers.unwrap_or_else(cores).min(sessions);
+    let options = options_of(&job.drive, &base.own);
+    let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
+    let asked = Asked {
+        workload: base.asked.workload.clone(),
+        options: base.asked.options.clone(),
+        changed: base.asked.changed.clone(),
+        percentiles: base.asked.percentiles.clone(),
+        server: base.asked.server.clone(),
+        phase: Some(place),
+    };
+    let measured = measure(&mut ready, &asked, screen, base.wanted.clone())?;
+    let summary = measured.summary.clone();
+    let status = measured.end(&ready, &asked)?;
+    Ok((summary, status))
+}
