@@ -2,6 +2,7 @@
 
 use dyno_core::interval::ErrorCount;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
+use dyno_core::summary::{MachineFigure, MachineSummary};
 
 use super::Comparison;
 use super::samples;
@@ -48,6 +49,17 @@ fn head(run: &mut RunRecord, text: &str) {
     run.operations
         .iter_mut()
         .for_each(|operation| operation.name = text.into());
+    if let Some(summary) = &mut run.summary {
+        summary.machine = Some(MachineSummary {
+            about: vec![text.into()],
+            figures: vec![MachineFigure {
+                name: text.into(),
+                value: f64::NAN,
+                unit: text.into(),
+            }],
+            depth: 0,
+        });
+    }
 }
 
 fn series(run: &mut RunRecord, text: &str) {

@@ -23,6 +23,7 @@ mod hostile;
 mod latency;
 mod ledger;
 mod loops;
+mod machine;
 mod markup;
 mod network;
 mod observed;
@@ -154,6 +155,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     latency::write(page, view);
     distribution::write(page, view);
     loops::write(page, view);
+    machine::write(page, view);
     operations::write(page, view);
     ledger::write(page, view);
     host::write(page, view);

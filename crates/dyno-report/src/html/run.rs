@@ -66,6 +66,10 @@ impl<'a> View<'a> {
             product => product,
         };
         let workload = &self.run.head.workload.name;
+        if product.is_empty() {
+            // Nothing but this host.
+            return workload.clone();
+        }
         format!("{workload} on {product} {}", short_version(&target.version))
             .trim()
             .to_owned()

@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Verdict;
 use dyno_core::record::{RunRecord, RunState, Source};
-use dyno_core::summary::RunEnd;
+use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
 use serde_json::Value;
 
 use super::hostile::{HOSTILE, hostile, hostile_costs};
@@ -49,6 +49,34 @@ pub(super) fn bare() -> RunRecord {
     run.sessions.clear();
     run.findings.clear();
     run
+}
+
+#[test]
+fn a_test_of_the_host_tells_what_it_measured() {
+    let mut run = samples::run(SHORT);
+    run.head.workload.name = "memory".to_owned();
+    (run.head.target.url, run.head.target.product) = Default::default();
+    let summary = run.summary.as_mut().unwrap();
+    summary.machine = Some(MachineSummary {
+        about: vec!["An event stores to each word of a block <of> 1 MiB.".to_owned()],
+        figures: vec![MachineFigure {
+            name: "written".to_owned(),
+            value: 43_937.25,
+            unit: "MiB/s".to_owned(),
+        }],
+        depth: 1,
+    });
+    let page = page_of(&[run], None);
+    for told in [
+        "What was measured",
+        "block &lt;of&gt; 1 MiB",
+        "43,937 MiB/s",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+    assert!(page.contains("<title>memory"), "the title names no server");
+    let usual = page_of(&[samples::run(SHORT)], None);
+    assert!(!usual.contains("What was measured"));
 }
 
 /// What the page's script reads.
