@@ -1,0 +1,234 @@
+//! Dyno's random reads against fio's and sysbench's: requests per second and CPU time per request,
+//! with the same engine, depth, size and files, in turn.
+//!
+//! `cargo run --release -p fileio-cost [FOLDER [SECONDS [ROUNDS]]]`: the folder lies on the device
+//! to be read, and has room for 1 GiB. Dyno must have been built: `cargo build --release -p dyno`.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use dyno_sys::process::Cpu;
+use serde_json::Value;
+
+const FILES: u32 = 4;
+const SIZE_MIB: u32 = 1024;
+
+/// What is compared.
+struct Case {
+    /// Dyno's engine and fio's.
+    engines: (&'static str, &'static str),
+    depth: u32,
+    block: u32,
+}
+
+const CASES: [Case; 6] = [
+    case("sync", "psync", 1, 16_384),
+    case("libaio", "libaio", 16, 16_384),
+    case("io_uring", "io_uring", 16, 16_384),
+    case("sync", "psync", 1, 4096),
+    case("libaio", "libaio", 16, 4096),
+    case("io_uring", "io_uring", 16, 4096),
+];
+
+const fn case(dyno: &'static str, fio: &'static str, depth: u32, block: u32) -> Case {
+    Case {
+        engines: (dyno, fio),
+        depth,
+        block,
+    }
+}
+
+/// What a tool did.
+#[derive(Clone, Copy)]
+struct Figures {
+    per_s: f64,
+    cpu_us: f64,
+}
+
+/// Where, and for how long.
+struct Bench {
+    dyno: PathBuf,
+    folder: PathBuf,
+    seconds: u32,
+}
+
+#[allow(clippy::print_stdout)] // its result
+fn main() -> Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let number = |index: usize, otherwise: u32| match arguments.get(index) {
+        None => Ok(otherwise),
+        Some(text) => text
+            .parse()
+            .with_context(|| format!("'{text}' is no number")),
+    };
+    let base = arguments.first().map_or(Path::new("."), Path::new);
+    let folder = tempfile::tempdir_in(base).context("cannot make a folder for the files")?;
+    let bench = Bench {
+        dyno: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/dyno"),
+        folder: folder.path().to_owned(),
+        seconds: number(1, 10)?,
+    };
+    let rounds = number(2, 5)?.max(1);
+    bench.prepare()?;
+    println!(
+        "engine    depth block  dyno /s  fio /s  ratio (lowest – highest)  CPU per request, µs: \
+         dyno fio sysbench"
+    );
+    for case in &CASES {
+        println!("{}", bench.compare(case, rounds)?);
+    }
+    Ok(())
+}
+
+impl Bench {
+    fn prepare(&self) -> Result<()> {
+        let size = format!("{SIZE_MIB}M");
+        let files = FILES.to_string();
+        self.run(
+            self.dyno.as_os_str().to_str().context("an odd path")?,
+            &[
+                "prepare",
+                "fileio",
+                "-q",
+                "--file-num",
+                &files,
+                "--file-total-size",
+                &size,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// A case in so many rounds, the tools in turn, every other round the other way round.
+    fn compare(&self, case: &Case, rounds: u32) -> Result<String> {
+        let (mut ours, mut fios, mut sysbenchs) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..rounds {
+            if round % 2 == 0 {
+                ours.push(self.dyno(case)?);
+                fios.push(self.fio(case)?);
+            } else {
+                fios.push(self.fio(case)?);
+                ours.push(self.dyno(case)?);
+            }
+            if case.depth == 1 {
+                sysbenchs.push(self.sysbench(case)?);
+            }
+        }
+        let mut ratios: Vec<f64> = ours
+            .iter()
+            .zip(&fios)
+            .map(|(own, fio)| own.per_s / fio.per_s)
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let of = |all: &[Figures], what: fn(&Figures) -> f64| median(all.iter().map(what));
+        let sysbench = match sysbenchs.as_slice() {
+            [] => "–".to_owned(),
+            all => format!("{:.2}", of(all, |f| f.cpu_us)),
+        };
+        Ok(format!(
+            "{:9} {:5} {:5} {:8.0} {:7.0}  {:.3} ({:.3} – {:.3})  {:.2} {:.2} {sysbench}",
+            case.engines.0,
+            case.depth,
+            case.block,
+            of(&ours, |f| f.per_s),
+            of(&fios, |f| f.per_s),
+            median(ratios.iter().copied()),
+            ratios.first().copied().unwrap_or(0.0),
+            ratios.last().copied().unwrap_or(0.0),
+            of(&ours, |f| f.cpu_us),
+            of(&fios, |f| f.cpu_us),
+        ))
+    }
+
+    fn dyno(&self, case: &Case) -> Result<Figures> {
+        let line = format!(
+            "run fileio --file-num {FILES} --file-total-size {SIZE_MIB}M --file-block-size {} \
+             --file-test-mode rndrd --file-extra-flags direct --file-io-mode {} \
+             --file-async-backlog {} --time {} --warmup 0 -q --observe off --results none --json",
+            case.block, case.engines.0, case.depth, self.seconds
+        );
+        let program = self.dyno.as_os_str().to_str().context("an odd path")?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (text, cpu_us) = self.run(program, &words)?;
+        let result: Value = serde_json::from_str(&text).context("dyno's JSON")?;
+        let events = result["totals"]["events"].as_f64().context("no events")?;
+        let per_s = result["rates"]["events_per_s"].as_f64();
+        figures(per_s.context("no rate")?, cpu_us, events)
+    }
+
+    fn fio(&self, case: &Case) -> Result<Figures> {
+        let files: Vec<String> = (0..FILES).map(|file| format!("test_file.{file}")).collect();
+        let line = format!(
+            "--name=read --rw=randread --norandommap=1 --direct=1 --thread --invalidate=0 \
+             --file_service_type=random --time_based --output-format=json --filename={} --bs={} \
+             --ioengine={} --iodepth={} --runtime={}",
+            files.join(":"),
+            case.block,
+            case.engines.1,
+            case.depth,
+            self.seconds
+        );
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (text, cpu_us) = self.run("fio", &words)?;
+        let start = text.find('{').context("fio printed no JSON")?;
+        let result: Value = serde_json::from_str(&text[start..]).context("fio's JSON")?;
+        let read = &result["jobs"][0]["read"];
+        let requests = read["total_ios"].as_f64().context("no requests")?;
+        figures(read["iops"].as_f64().context("no rate")?, cpu_us, requests)
+    }
+
+    fn sysbench(&self, case: &Case) -> Result<Figures> {
+        let line = format!(
+            "fileio --file-num={FILES} --file-total-size={SIZE_MIB}M --file-block-size={} \
+             --file-test-mode=rndrd --file-extra-flags=direct --time={} run",
+            case.block, self.seconds
+        );
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (text, cpu_us) = self.run("sysbench", &words)?;
+        let figure = |label: &str| -> Result<f64> {
+            let line = text.lines().find(|line| line.trim().starts_with(label));
+            let word = line.and_then(|line| line.split_whitespace().last());
+            let number = word.map(|word| word.trim_end_matches('s').parse());
+            Ok(number.with_context(|| format!("sysbench printed no '{label}'"))??)
+        };
+        let events = figure("total number of events:")?;
+        figures(events / figure("total time:")?, cpu_us, events)
+    }
+
+    /// What a program printed, and the CPU time that it used, in microseconds.
+    fn run(&self, program: &str, words: &[&str]) -> Result<(String, f64)> {
+        let before = Cpu::of_children()?;
+        let output = Command::new(program)
+            .args(words)
+            .current_dir(&self.folder)
+            .output()
+            .with_context(|| format!("cannot run {program}"))?;
+        let cpu = Cpu::of_children()?.since(before);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            let error = String::from_utf8_lossy(&output.stderr);
+            bail!("{program} failed: {text}{error}");
+        }
+        Ok((text, cpu.total_us()))
+    }
+}
+
+fn figures(per_s: f64, cpu_us: f64, requests: f64) -> Result<Figures> {
+    ensure!(requests > 0.0, "nothing was read");
+    Ok(Figures {
+        per_s,
+        cpu_us: cpu_us / requests,
+    })
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => values[count / 2],
+        count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
+    }
+}
