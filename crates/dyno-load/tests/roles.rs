@@ -136,7 +136,7 @@ fn what_cannot_be_begun_in_time_is_left_out_and_counted() {
     let role = outcome.totals.roles[0];
     assert!(role.skipped > role.events, "{role:?}");
     assert!(
-        (60..=100).contains(&(role.skipped + role.events)),
+        (30..=100).contains(&(role.skipped + role.events)),
         "{role:?}"
     );
 }
@@ -165,8 +165,9 @@ fn a_latency_limit_leaves_out_what_is_too_late_and_accounts_for_every_arrival() 
     assert_eq!(accounted, 800, "{role:?} {}", outcome.backlog);
     assert!(role.skipped > 500, "{role:?}");
     // What was run began within the limit.
-    let latest = outcome.totals.latencies.response_ns_max;
-    assert!(latest < 60_000_000, "{latest}");
+    let latencies = &outcome.totals.latencies;
+    let (latest, longest) = (latencies.response_ns_max, latencies.service_ns_max);
+    assert!(latest <= longest + 21_000_000, "{latest} {longest}");
 }
 
 #[test]
