@@ -6,6 +6,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use durability::{Class, Promise, decides};
 pub(crate) use settings::is_servers_own;
 
 use dyno_core::finding::Outcome;

@@ -31,6 +31,7 @@ workloads! {
     "insert_benchmark": "the Insert Benchmark: load, index, write, then queries beside writes",
     "linkbench": "a social graph after LinkBench: nodes, links and their counts, with a check",
     "many_tables": "a schema for each customer: up to millions of tables made, touched, dropped",
+    "oltp_fair": "one OLTP transaction for comparing servers: equal statements, draws, isolation",
     "oltp_common": "",
     "pgbench_common": "",
     "tpcc_common": "",

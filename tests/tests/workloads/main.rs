@@ -8,6 +8,7 @@ mod host;
 mod insert_benchmark;
 mod linkbench;
 mod many_tables;
+mod oltp_fair;
 mod pgbench;
 mod sql_file;
 mod tpcc;

@@ -99,6 +99,7 @@ fn head(run: &RunSummary, page: &mut Page) {
             &(target.url.clone() + &tls.unwrap_or_default()),
         );
     }
+    verdict::durability(run, page);
     if let Some(phase) = &run.phase {
         let text = format!(
             "{}, {} of {} in {}",

@@ -55,6 +55,17 @@ fn one(finding: &Finding, page: &mut Page) {
     }
 }
 
+/// The class of durability: figures of two classes are no comparison. A doubt has been told.
+pub(super) fn durability(run: &RunSummary, page: &mut Page) {
+    let found = run
+        .findings
+        .iter()
+        .find(|finding| finding.check == "durability" && finding.outcome == Outcome::Pass);
+    if let Some(class) = found.and_then(|finding| finding.evidence.split(':').next()) {
+        page.row("durability", Ink::Plain, class);
+    }
+}
+
 /// What one event cost; what was not observed is left to the report.
 pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     let parts: Vec<String> = run

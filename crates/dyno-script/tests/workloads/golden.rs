@@ -10,6 +10,7 @@ const WORKLOADS: &[&str] = &[
     "insert_benchmark",
     "linkbench",
     "many_tables",
+    "oltp_fair",
     "tpcb",
     "tpcc",
 ];

@@ -37,6 +37,7 @@ const WORKLOADS: Builtins = workloads![
     "many_tables_state",
     "oltp_common",
     "oltp_delete",
+    "oltp_fair",
     "oltp_insert",
     "oltp_point_select",
     "oltp_read_only",

@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_core::plan::OptionValue;
 
 use crate::compare::{CompareOptions, Difference};
-use crate::server::is_servers_own;
+use crate::server::{Promise, decides, is_servers_own};
 use crate::text;
 use crate::view::View;
 
 /// Everything that describes one run: what, and its value.
 type Description = BTreeMap<String, String>;
+
+/// What a crash may cost.
+const CLASS: &str = "durability class";
 
 pub(super) fn differences(
     base: &[View],
@@ -36,6 +39,12 @@ pub(super) fn differences(
                 new: joined(values.1),
             });
         }
+    }
+    // A setting that both sides have says more than the class that follows from it. Servers of two
+    // families have none in common.
+    let decided = |what: &str| what.strip_prefix("setting ").is_some_and(decides);
+    if found.iter().any(|difference| decided(&difference.what)) {
+        found.retain(|difference| difference.what != CLASS);
     }
     found
 }
@@ -100,6 +109,9 @@ fn describe(view: &View) -> Description {
         say(&format!("option {name}"), option(value));
     }
     drive(view, &mut say);
+    if let Some(promise) = Promise::read(|name| run.setting(name)) {
+        say(CLASS, promise.class.name().to_owned());
+    }
     for fact in &run.facts {
         if !MOVING_FACTS
             .iter()

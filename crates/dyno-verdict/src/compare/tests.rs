@@ -293,3 +293,26 @@ fn errors_on_one_side_alone_have_no_ratio() {
         "{errors:?}"
     );
 }
+
+#[test]
+fn another_class_of_durability_is_a_difference_between_families() {
+    let mut base = run(1000.0, 1);
+    let mut new = closed(&noisy(60, 1000.0, 0.05, 2), Product::Postgres);
+    let class = |base: &RunRecord, new: &RunRecord| {
+        let both = sides(std::slice::from_ref(base), std::slice::from_ref(new));
+        let found = both
+            .differences
+            .into_iter()
+            .find(|difference| difference.what == "durability class");
+        found.map(|difference| (difference.base, difference.new))
+    };
+    assert_eq!(class(&base, &new), None);
+    setting(&mut new, "synchronous_commit", "off");
+    let durable = "each commit durable".to_owned();
+    let expected = (durable, "lost on process crash".to_owned());
+    assert_eq!(class(&base, &new), Some(expected));
+    setting(&mut base, "innodb_flush_log_at_trx_commit", "0");
+    assert_eq!(class(&base, &new), None);
+    base.settings.clear();
+    assert_eq!(class(&base, &new), None);
+}

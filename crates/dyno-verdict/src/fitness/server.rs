@@ -3,6 +3,7 @@
 use dyno_core::finding::Finding;
 
 use super::{Known, Rule};
+use crate::server::{Class, Promise};
 
 /// A cache smaller than this is the default of a package, not a choice.
 const CACHE_BYTES_MIN: f64 = 256.0 * 1024.0 * 1024.0;
@@ -94,71 +95,20 @@ fn bytes(text: &str) -> Option<f64> {
     Some(number * factor)
 }
 
-/// A setting, its safe values, and whether another value may damage the database; where it may
-/// not, it loses the latest commits at a crash and nothing else.
-const DURABLE: &[(&str, &[&str], bool)] = &[
-    ("innodb_flush_log_at_trx_commit", &["1"], false),
-    ("sync_binlog", &["1"], false),
-    (
-        "synchronous_commit",
-        &["on", "remote_apply", "remote_write", "local"],
-        false,
-    ),
-    (
-        "innodb_doublewrite",
-        &["ON", "1", "DETECT_AND_RECOVER"],
-        true,
-    ),
-    ("fsync", &["on"], true),
-    ("full_page_writes", &["on"], true),
-];
-
 fn durability(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "durability",
         number: 38,
-        rule: "No setting lets a power failure damage the database. Settings that may lose the \
-               latest commits are said.",
+        rule: "No setting lets a crash damage the database. The class of durability is said.",
     };
-    // Without a binary log there is nothing for its setting to protect.
-    let no_log = known
-        .setting("log_bin")
-        .is_some_and(|value| matches!(value, "OFF" | "0"));
-    let (mut safe, mut lossy, mut harmful) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, good, damages) in DURABLE {
-        let Some(value) = known.setting(name) else {
-            continue;
-        };
-        if no_log && *name == "sync_binlog" {
-            continue;
-        }
-        let told = format!("{name} = {value}");
-        match (
-            good.iter().any(|good| good.eq_ignore_ascii_case(value)),
-            damages,
-        ) {
-            (true, _) => safe.push(told),
-            (false, false) => lossy.push(told),
-            (false, true) => harmful.push(told),
-        }
-    }
-    if !harmful.is_empty() {
-        harmful.extend(lossy);
-        return rule.doubt(
-            format!("A crash may damage the database: {}.", harmful.join(", ")),
+    match Promise::read(|name| known.setting(name)) {
+        None => rule.unknown("The settings of durability are not known.".to_owned()),
+        Some(promise) if promise.class == Class::Damaged => rule.doubt(
+            promise.sentence(),
             "set them to their safe values, or name the durability class with every figure",
-        );
+        ),
+        Some(promise) => rule.pass(promise.sentence()),
     }
-    if !lossy.is_empty() {
-        return rule.pass(format!(
-            "The latest commits are lost at a crash: {}.",
-            lossy.join(", ")
-        ));
-    }
-    if safe.is_empty() {
-        return rule.unknown("The settings of durability are not known.".to_owned());
-    }
-    rule.pass(format!("{}.", safe.join(", ")))
 }
 
 fn statement_logs(known: &Known<'_>) -> Finding {
@@ -295,8 +245,11 @@ mod tests {
         assert_eq!(of("server-cache").outcome, Outcome::Doubt);
         assert!(of("server-cache").evidence.contains("128 MiB"));
         assert_eq!(of("durability").outcome, Outcome::Doubt);
-        assert!(of("durability").evidence.contains("fsync = off"));
-        assert!(!of("durability").evidence.contains("synchronous_commit"));
+        let evidence = &of("durability").evidence;
+        assert!(
+            evidence.starts_with("May be damaged, by fsync = off:"),
+            "{evidence}"
+        );
         assert_eq!(of("statement-logs").outcome, Outcome::Doubt);
         assert_eq!(of("other-connections").outcome, Outcome::Doubt);
     }
@@ -308,7 +261,7 @@ mod tests {
         assert_eq!(of("durability").outcome, Outcome::Pass);
         let evidence = &of("durability").evidence;
         assert!(
-            evidence.contains("innodb_flush_log_at_trx_commit = 2"),
+            evidence.starts_with("Last second lost on OS crash, by innodb_flush_log_at_trx_"),
             "{evidence}"
         );
     }

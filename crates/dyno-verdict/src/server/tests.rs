@@ -5,6 +5,7 @@ use dyno_core::record::{Event, EventKind, RunRecord};
 
 use crate::context::{Context, RequestedSetting};
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, series, setting};
+use crate::server::{Class, Promise};
 use crate::tests::{expect, expect_with, made, summary};
 
 fn event(kind: EventKind, text: &str) -> Event {
@@ -70,7 +71,9 @@ fn relaxed_durability_is_said_and_danger_is_doubted() {
         setting(run, "innodb_flush_log_at_trx_commit", "2");
     });
     assert!(
-        relaxed.evidence.contains("is relaxed"),
+        relaxed
+            .evidence
+            .starts_with("Last second lost on OS crash, by innodb_flush_log_at_trx_commit = 2:"),
         "{}",
         relaxed.evidence
     );
@@ -86,7 +89,7 @@ fn relaxed_durability_is_said_and_danger_is_doubted() {
         setting(run, "sync_binlog", "0");
     });
     assert!(
-        unlogged.evidence.starts_with("Every commit"),
+        unlogged.evidence.starts_with("Each commit durable:"),
         "{}",
         unlogged.evidence
     );
@@ -109,6 +112,46 @@ fn relaxed_durability_is_said_and_danger_is_doubted() {
     assert_eq!(made(&sqlite, &context, "durability").outcome, Pass);
     setting(&mut sqlite, "synchronous", "0");
     assert_eq!(made(&sqlite, &context, "durability").outcome, Doubt);
+}
+
+#[test]
+fn each_setting_has_its_class() {
+    let class = |settings: &[(&str, &'static str)]| {
+        let value = |name: &str| settings.iter().find(|s| s.0 == name).map(|s| s.1);
+        Promise::read(value).map(|promise| promise.class)
+    };
+    let flush = "innodb_flush_log_at_trx_commit";
+    assert_eq!(class(&[("port", "3306")]), None);
+    assert_eq!(class(&[(flush, "1")]), Some(Class::Durable));
+    // MariaDB's third value syncs at each commit, too.
+    assert_eq!(class(&[(flush, "3")]), Some(Class::Durable));
+    assert_eq!(class(&[(flush, "2")]), Some(Class::LastSecond));
+    assert_eq!(class(&[(flush, "0")]), Some(Class::Process));
+    for (sync, class_of_it) in [
+        ("0", Class::LastCommits),
+        ("1", Class::Durable),
+        ("100", Class::LastCommits),
+    ] {
+        let settings = [(flush, "1"), ("log_bin", "ON"), ("sync_binlog", sync)];
+        assert_eq!(class(&settings), Some(class_of_it), "{sync}");
+    }
+    // The worst counts.
+    let settings = [(flush, "2"), ("log_bin", "ON"), ("sync_binlog", "0")];
+    assert_eq!(class(&settings), Some(Class::LastCommits));
+    let settings = [(flush, "0"), ("innodb_doublewrite", "OFF")];
+    assert_eq!(class(&settings), Some(Class::Damaged));
+    assert_eq!(
+        class(&[("synchronous_commit", "off")]),
+        Some(Class::Process)
+    );
+    assert_eq!(
+        class(&[("synchronous_commit", "local")]),
+        Some(Class::Durable)
+    );
+    let settings = [("journal_mode", "wal"), ("synchronous", "1")];
+    assert_eq!(class(&settings), Some(Class::LastCommits));
+    let settings = [("journal_mode", "memory"), ("synchronous", "2")];
+    assert_eq!(class(&settings), Some(Class::Damaged));
 }
 
 #[test]

@@ -1,0 +1,418 @@
+-- One OLTP transaction for comparisons between servers: the same statements, rows, draws, isolation
+-- and amount of work on MySQL, MariaDB, PostgreSQL and SQLite. docs/workloads/oltp-fair.md.
+
+sysbench.cmdline.options = {
+   tables = {"Number of tables", 8},
+   table_size = {"Rows of each table: an even number from 200", 10000},
+   mix = {"Transactions by weight: read_write@1,read_only@4", "read_write@1"},
+   isolation = {"Isolation level: read_committed or repeatable_read", "read_committed"},
+   read_only_trx = {"Whether read_only has a BEGIN and a COMMIT", true},
+   keys = {"How ids are drawn: uniform, zipfian or gaussian", "uniform"},
+   zipf_exponent = {"Exponent of zipfian ids", 0.8},
+   gaussian_parameter = {"Gaussian ids: standard deviations in half the range, 2 or more", 2.5},
+   create_table_options = {"Text to append to CREATE TABLE", ""},
+   mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
+}
+
+local POINTS, RANGE = 10, 100
+local C_PATTERN = ("###########-"):rep(9) .. "###########"
+local PAD_PATTERN = ("###########-"):rep(4) .. "###########"
+-- Rows of one load at a time, so that progress is seen.
+local PART = 25000
+-- So often a transaction may find its row replaced by another before it takes the row for missing.
+local COLLISIONS_MAX = 1000
+
+-- Statements as data ----------------------------------------------------------------------------
+
+-- Texts are compared byte by byte everywhere, whatever the database's collation is.
+local function create(c, pad)
+   return "CREATE TABLE fair{n} (id {int} NOT NULL PRIMARY KEY, k {int} NOT NULL, " ..
+      "c " .. c .. " NOT NULL, pad " .. pad .. " NOT NULL){suffix}"
+end
+
+local IN_RANGE = "FROM fair{n} WHERE id BETWEEN ? AND ?"
+
+-- By name: the text, then a letter for each parameter.
+templates = {
+   create = {{
+      mysql = create("CHAR(120) CHARACTER SET ascii COLLATE ascii_bin",
+         "CHAR(60) CHARACTER SET ascii COLLATE ascii_bin"),
+      postgres = create('CHAR(120) COLLATE "C"', 'CHAR(60) COLLATE "C"'),
+      sqlite = create("CHAR(120)", "CHAR(60)"),
+   }},
+   index = {"CREATE INDEX fair{n}_k ON fair{n} (k)"},
+   -- SQLite has one level, and it is serialisable.
+   isolation = {{
+      mysql = "SET SESSION TRANSACTION ISOLATION LEVEL {level}",
+      postgres = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}",
+      sqlite = "PRAGMA read_uncommitted = 0",
+   }},
+   settle = {{
+      mysql = "ANALYZE TABLE fair{n}",
+      postgres = "VACUUM ANALYZE fair{n}",
+      sqlite = "ANALYZE fair{n}",
+   }},
+   found = {"SELECT COUNT(*), " ..
+      "COALESCE(SUM(CASE WHEN id < 1 OR id > {rows} THEN 1 ELSE 0 END), 0), " ..
+      "COALESCE(SUM(CASE WHEN k < 1 OR (id % 2 = 0 AND k > {rows}) THEN 1 ELSE 0 END), 0), " ..
+      "COALESCE(SUM(CASE WHEN LENGTH(c) <> 119 OR LENGTH(pad) <> 59 THEN 1 ELSE 0 END), 0), " ..
+      "COALESCE(SUM(CASE WHEN id % 2 = 1 THEN k ELSE 0 END), 0) FROM fair{n}"},
+   point = {"SELECT c FROM fair{n} WHERE id = ?", "i"},
+   range = {"SELECT c " .. IN_RANGE, "ii"},
+   sum = {"SELECT SUM(k) " .. IN_RANGE, "ii"},
+   order = {"SELECT c " .. IN_RANGE .. " ORDER BY c", "ii"},
+   distinct = {"SELECT DISTINCT c " .. IN_RANGE .. " ORDER BY c", "ii"},
+   update_k = {"UPDATE fair{n} SET k = k + 1 WHERE id = ?", "i"},
+   update_c = {"UPDATE fair{n} SET c = ? WHERE id = ?", "si"},
+   delete = {"DELETE FROM fair{n} WHERE id = ?", "i"},
+   insert = {"INSERT INTO fair{n} (id, k, c, pad) VALUES (?, ?, ?, ?)", "iiss"},
+}
+template_words = {n = 1, level = "READ COMMITTED", suffix = "", rows = 10000}
+
+local LEVELS = {read_committed = "READ COMMITTED", repeatable_read = "REPEATABLE READ"}
+
+-- Options ---------------------------------------------------------------------------------------
+
+local function whole(name, low, high)
+   local value = sysbench.opt[name]
+   if value < low or value > high or value ~= math.floor(value) then
+      error(("--%s must be a whole number from %d to %d, not %s"):format(name, low, high, value), 0)
+   end
+   return value
+end
+
+-- Tables, and rows of each.
+local function size()
+   local rows = whole("table_size", 2 * RANGE, 2000000000)
+   if rows % 2 ~= 0 then
+      error(("--table_size must be even, not %d: one half of the ids is for each kind of change")
+         :format(rows), 0)
+   end
+   return whole("tables", 1, 100000), rows
+end
+
+local function level()
+   local found = LEVELS[sysbench.opt.isolation]
+   if not found then
+      error(("--isolation must be read_committed or repeatable_read, not '%s'")
+         :format(sysbench.opt.isolation), 0)
+   end
+   return found
+end
+
+local KINDS = {read_write = true, read_only = true}
+
+local function parse_mix(text)
+   local cards = {}
+   for entry in text:gmatch("[^,]+") do
+      local name, weight = entry:match("^%s*([%w_]+)@?([%d.]*)%s*$")
+      weight = weight == "" and 1 or tonumber(weight)
+      if not KINDS[name] or not weight then
+         error("--mix: '" .. entry .. "' is none of read_write, read_only with @weight", 0)
+      end
+      if weight > 0 then
+         cards[#cards + 1] = {name, weight}
+      end
+   end
+   if #cards == 0 then
+      error("--mix names no transaction: say read_write@1, for example", 0)
+   end
+   return cards
+end
+
+-- A function that draws an id from 1 to `last`.
+local function new_draw(random, last)
+   local opt = sysbench.opt
+   if opt.keys == "uniform" then
+      return function() return random:uniform(1, last) end
+   elseif opt.keys == "gaussian" and opt.gaussian_parameter >= 2 then
+      local parameter = opt.gaussian_parameter
+      return function() return random:gaussian(1, last, parameter) end
+   elseif opt.keys == "zipfian" and opt.zipf_exponent > 0 then
+      -- Hot rows are scattered: neighbours would share pages, which suits some servers more.
+      local law = dyno.zipf(last, opt.zipf_exponent)
+      return function() return dyno.permute(random:zipf(law) - 1, last, 1) + 1 end
+   end
+   error(("--keys=%s is no distribution: uniform, gaussian (--gaussian_parameter of 2 or more), " ..
+          "zipfian (--zipf_exponent above 0)"):format(opt.keys), 0)
+end
+
+-- Tables ----------------------------------------------------------------------------------------
+
+local function words(con, number)
+   local suffix = " " .. sysbench.opt.create_table_options
+   if dyno.family(con) == "mysql" then
+      suffix = " ENGINE=" .. sysbench.opt.mysql_storage_engine .. suffix
+   end
+   return {n = number, suffix = suffix, level = level()}
+end
+
+local function execute(con, name, number)
+   con:query(dyno.render(con, templates[name][1], words(con, number)))
+end
+
+local function load_rows(con, tid, sessions, tables, rows)
+   local part = 0
+   for number = 1, tables do
+      for from = 1, rows, PART do
+         if part % sessions == tid then
+            dyno.progress(dyno.bulk_load(con, {
+               table = "fair" .. number,
+               table_number = number,
+               columns = {"id", "k", "c", "pad"},
+               generate = {{"sequence"}, {"uniform", 1, rows}, {"pattern", C_PATTERN},
+                           {"pattern", PAD_PATTERN}},
+               from = from,
+               rows = math.min(PART, rows - from + 1),
+            }))
+         end
+         part = part + 1
+      end
+   end
+end
+
+local function prepare(tid)
+   local tables, rows = size()
+   local con, sessions = sysbench.sql.driver():connect(), sysbench.opt.threads
+   if tid == 0 then
+      dyno.load_total(tables * rows)
+      for number = 1, tables do
+         execute(con, "create", number)
+      end
+   end
+   dyno.barrier()
+   load_rows(con, tid, sessions, tables, rows)
+   dyno.barrier()
+   for number = 1 + tid, tables, sessions do
+      execute(con, "index", number)
+      execute(con, "settle", number)
+   end
+   con:disconnect()
+end
+
+function cleanup()
+   local con = sysbench.sql.driver():connect()
+   for number = 1, whole("tables", 1, 100000) do
+      con:query("DROP TABLE IF EXISTS fair" .. number)
+   end
+   con:disconnect()
+end
+
+-- Other rows than are said would be other work.
+function init()
+   local tables, rows = size()
+   local con = sysbench.sql.driver():connect()
+   for number = 1, tables do
+      local found, text = pcall(con.query_row, con, "SELECT MAX(id) FROM fair" .. number)
+      if not found then
+         error(tostring(text) .. " (`dyno prepare oltp_fair` makes the tables)", 0)
+      end
+      local high = tonumber(text)
+      if not text or high and high ~= rows then
+         error(("fair%d has ids up to %s, not %d: give the --table_size that it was prepared with")
+            :format(number, text or "none", rows), 0)
+      end
+   end
+   con:disconnect()
+end
+
+-- The check -------------------------------------------------------------------------------------
+
+-- Sums over all tables: what must hold at any time, and what the ledger compares.
+local function read_tables(con)
+   local tables, rows = size()
+   local found = {rows = 0, ids = 0, k = 0, texts = 0, updated = 0}
+   for number = 1, tables do
+      local values = {con:query_row(dyno.render(con, templates.found[1],
+         {n = number, rows = ("%d"):format(rows)}))}
+      for place, name in ipairs({"rows", "ids", "k", "texts", "updated"}) do
+         found[name] = found[name] + tonumber(values[place])
+      end
+   end
+   return found
+end
+
+local function check()
+   local tables, rows = size()
+   local con = sysbench.sql.driver():connect()
+   -- One moment for all of them, though others may write.
+   con:query(dyno.render(con, {
+      mysql = "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+      postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+      sqlite = "BEGIN",
+   }))
+   local found = read_tables(con)
+   con:query("COMMIT")
+   con:disconnect()
+   local conditions = {
+      {"rows", found.rows, tables * rows},
+      {"ids that are none of the tables'", found.ids, 0},
+      {"values of k that no statement made", found.k, 0},
+      {"texts of another length", found.texts, 0},
+   }
+   local failed = 0
+   for _, condition in ipairs(conditions) do
+      local good = condition[2] == condition[3]
+      failed = failed + (good and 0 or 1)
+      print(("%s  %s: %.0f, expected %.0f"):format(good and "ok    " or "FAILED",
+         unpack(condition)))
+   end
+   if failed > 0 then
+      error(("%d of %d conditions failed"):format(failed, #conditions), 0)
+   end
+end
+
+sysbench.cmdline.commands = {
+   prepare = {prepare, sysbench.cmdline.PARALLEL_COMMAND},
+   check = {check},
+}
+
+-- The transactions ------------------------------------------------------------------------------
+
+local operations = {
+   read_write = dyno.operation("read_write"),
+   read_only = dyno.operation("read_only", {read_only = true}),
+}
+-- Committed increments of k; rows, which stay as many; and selects that gave too many rows or too
+-- few, which no isolation level allows here.
+local increments, unchanged = dyno.sum("increments"), dyno.sum("unchanged")
+local wrong_reads = dyno.sum("wrong_reads")
+
+function ledger()
+   local con = sysbench.sql.driver():connect()
+   local found = read_tables(con)
+   con:disconnect()
+   return {
+      increments = {sum_of_k = found.updated},
+      unchanged = {rows = found.rows},
+      wrong_reads = {wrong_rows = 0},
+   }
+end
+
+local con, isolated, statements, random, single, next_kind, draw_id, draw_start
+local tables, rows
+-- What a transaction is about: drawn before it begins, so that repeating it repeats the same.
+local at, id = {}, {}
+local new_c, insert_k, insert_c, insert_pad
+local UPDATE_K, UPDATE_C, REPLACE = POINTS + 5, POINTS + 6, POINTS + 7
+local RANGES = {"range", "sum", "order", "distinct"}
+
+-- A new connection has the server's default level.
+local function isolate()
+   execute(con, "isolation")
+   isolated = con.id
+end
+
+sysbench.hooks.before_restart_event = function()
+   if con.id ~= isolated then
+      isolate()
+   end
+end
+
+function thread_init(tid)
+   tables, rows = size()
+   random = dyno.random
+   local cards = parse_mix(sysbench.opt.mix)
+   single = #cards == 1 and cards[1][1]
+   next_kind = dyno.choice(cards)
+   draw_id, draw_start = new_draw(random, rows), new_draw(random, rows - RANGE + 1)
+   con = sysbench.sql.driver():connect()
+   isolate()
+   if tid == 0 and dyno.family(con) == "sqlite" then
+      print("note: SQLite is serialisable and has one writer at a time, whatever --isolation says")
+   end
+   statements = {}
+   for number = 1, tables do
+      statements[number] = {}
+   end
+end
+
+function thread_done()
+   con:disconnect()
+end
+
+local function statement(name, place)
+   local of_table = statements[at[place]]
+   local found = of_table[name]
+   if not found then
+      local template = templates[name]
+      found = dyno.statement(con, template[1], template[2], {n = at[place]})
+      of_table[name] = found
+   end
+   return found
+end
+
+local function expect(result, count)
+   if result.nrows ~= count then
+      wrong_reads:add(1)
+   end
+   result:free()
+end
+
+local function read()
+   for place = 1, POINTS do
+      expect(statement("point", place):execute(id[place]), 1)
+   end
+   for number, name in ipairs(RANGES) do
+      local place = POINTS + number
+      local from = id[place]
+      local result = statement(name, place):execute(from, from + RANGE - 1)
+      expect(result, name == "sum" and 1 or RANGE)
+   end
+end
+
+-- Nothing is changed where another session has replaced the row since the statement began. Then all
+-- is taken back and done again: what counts as done did the same work on every server.
+local function read_write()
+   read()
+   if statement("update_k", UPDATE_K):change(id[UPDATE_K]) == 0
+      or statement("update_c", UPDATE_C):change(new_c, id[UPDATE_C]) == 0
+      or statement("delete", REPLACE):change(id[REPLACE]) == 0 then
+      return dyno.ROLLBACK
+   end
+   statement("insert", REPLACE):execute(id[REPLACE], insert_k, insert_c, insert_pad)
+   increments:add(1)
+end
+
+local function draw_reads()
+   for place = 1, POINTS do
+      at[place], id[place] = random:uniform(1, tables), draw_id()
+   end
+   for place = POINTS + 1, POINTS + #RANGES do
+      at[place], id[place] = random:uniform(1, tables), draw_start()
+   end
+end
+
+local function draw_writes()
+   for place = UPDATE_K, REPLACE do
+      at[place], id[place] = random:uniform(1, tables), draw_id()
+   end
+   -- Odd rows keep their k but for increments, so that the sum of them tells how many there were;
+   -- even rows are replaced.
+   id[UPDATE_K] = id[UPDATE_K] - 1 + id[UPDATE_K] % 2
+   id[REPLACE] = id[REPLACE] + id[REPLACE] % 2
+   new_c = random:pattern(C_PATTERN)
+   insert_k = random:uniform(1, rows)
+   insert_c, insert_pad = random:pattern(C_PATTERN), random:pattern(PAD_PATTERN)
+end
+
+function event()
+   draw_reads()
+   if (single or next_kind(random)) == "read_only" then
+      if sysbench.opt.read_only_trx then
+         operations.read_only:transaction(con, read)
+      else
+         operations.read_only:run(con, read)
+      end
+      return
+   end
+   draw_writes()
+   for _ = 1, COLLISIONS_MAX do
+      if operations.read_write:transaction(con, read_write) ~= false then
+         return
+      end
+   end
+   error(("a transaction changed nothing %d times over in row %d of fair%d, %d of fair%d or %d " ..
+          "of fair%d: is one missing? `dyno check oltp_fair` tells"):format(COLLISIONS_MAX,
+      id[UPDATE_K], at[UPDATE_K], id[UPDATE_C], at[UPDATE_C], id[REPLACE], at[REPLACE]), 0)
+end
