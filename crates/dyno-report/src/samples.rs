@@ -178,7 +178,7 @@ fn judge_good(run: &mut RunSummary) {
     });
 }
 
-fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str) -> Finding {
+pub(crate) fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str) -> Finding {
     Finding {
         check: check.into(),
         number,

@@ -116,6 +116,7 @@ fn head(run: &RunSummary, page: &mut Page) {
 mod tests {
     use super::*;
     use crate::samples;
+    use dyno_core::finding::Outcome;
     use dyno_core::summary::ClientCost;
     use std::sync::LazyLock;
 
@@ -151,6 +152,17 @@ mod tests {
     #[test]
     fn operations_with_retries_and_a_ledger() {
         insta::assert_snapshot!(plain(&samples::worked()));
+    }
+
+    #[test]
+    fn the_class_of_durability_stands_beside_the_target() {
+        let mut run = samples::good();
+        assert!(!plain(&run).contains("durability"));
+        let evidence = "Lost on process crash, by synchronous_commit = off: fsync = on.";
+        let finding = samples::finding("durability", 38, Outcome::Pass, evidence);
+        run.findings.push(finding);
+        let told = "\n  durability    Lost on process crash, by synchronous_commit = off\n";
+        assert!(plain(&run).contains(told), "{}", plain(&run));
     }
 
     #[test]
