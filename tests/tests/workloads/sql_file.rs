@@ -73,11 +73,10 @@ fn a_file_of_sql_is_a_workload_on_every_server() {
             .map(|kind| totals[kind].as_u64().unwrap())
             .iter()
             .sum();
-        assert_eq!(
-            counted,
-            statements + totals["retries"].as_u64().unwrap(),
-            "{name}"
-        );
+        // A try that ended in a deadlock had begun, and made one change or both.
+        let retries = totals["retries"].as_u64().unwrap();
+        let range = statements + retries..=statements + 3 * retries;
+        assert!(range.contains(&counted), "{name}: {counted} of {range:?}");
         place.dyno(&format!("check {bank}")).success();
         place.execute("UPDATE acc SET balance = balance + 1 WHERE id = 1");
         let broken = place.dyno(&format!("check {bank}"));
