@@ -57,6 +57,10 @@ struct Bench {
 #[allow(clippy::print_stdout)] // its result
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
+    if arguments.first().is_some_and(|word| word.starts_with('-')) {
+        println!("usage: fileio-cost [FOLDER [SECONDS [ROUNDS]]]");
+        return Ok(());
+    }
     let number = |index: usize, otherwise: u32| match arguments.get(index) {
         None => Ok(otherwise),
         Some(text) => text
