@@ -104,7 +104,7 @@ function rest.check()
    for client = 1, opt.threads do
       local rows = bench.number(con, "SELECT COUNT(*) FROM pi%d", client)
       -- What each step may leave behind: statements under way.
-      local slack = math.max(opt.rows * 0.01, 2000)
+      local slack = math.max(opt.rows * 0.01, 1000)
       local low, high = opt.rows - slack, opt.rows + slack + 100
       if not opt.deletes then
          high = math.huge

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::report::latency;
 use super::{Edition, Stat};
 
 const MIB: f64 = 1_048_576.0;
@@ -136,22 +137,7 @@ pub fn file_block(stat: &Stat, counts: &FileCounts, edition: Edition) -> String 
 
 /// Latencies as `fileio` of 1.1.0 tells them, which has no general block.
 pub fn file_latency(stat: &Stat, percentile: u32) -> String {
-    let mut out = String::from("\nLatency (ms):\n");
-    for (label, seconds) in [
-        ("min", stat.latency_min),
-        ("avg", stat.latency_avg),
-        ("max", stat.latency_max),
-    ] {
-        let _ = writeln!(out, "         {label}: {:>39.2}", seconds * 1e3);
-    }
-    if percentile > 0 {
-        let ms = stat.latency_pct * 1e3;
-        let _ = writeln!(out, "        {percentile:3}th percentile: {ms:27.2}");
-    } else {
-        out.push_str("         percentile stats:               disabled\n");
-    }
-    let _ = writeln!(out, "         sum: {:>39.2}\n", stat.latency_sum * 1e3);
-    out
+    latency(stat, percentile) + "\n"
 }
 
 #[cfg(test)]

@@ -29,6 +29,27 @@ pub fn sql_block(stat: &Stat) -> String {
     out
 }
 
+/// The block of latencies. `percentile` 0 is told as disabled.
+pub(super) fn latency(stat: &Stat, percentile: u32) -> String {
+    let mut out = String::new();
+    out.push_str("\nLatency (ms):\n");
+    for (label, seconds) in [
+        ("min", stat.latency_min),
+        ("avg", stat.latency_avg),
+        ("max", stat.latency_max),
+    ] {
+        let _ = writeln!(out, "         {label}: {:39.2}", seconds * 1e3);
+    }
+    if percentile > 0 {
+        let ms = stat.latency_pct * 1e3;
+        let _ = writeln!(out, "        {percentile:3}th percentile: {ms:27.2}");
+    } else {
+        out.push_str("         percentile stats:               disabled\n");
+    }
+    let _ = writeln!(out, "         sum: {:39.2}", stat.latency_sum * 1e3);
+    out
+}
+
 /// Throughput, latency and fairness. `percentile` 0 is told as disabled.
 pub fn general_block(
     stat: &Stat,
@@ -51,21 +72,7 @@ pub fn general_block(
             stat.events
         ),
     };
-    out.push_str("\nLatency (ms):\n");
-    for (label, seconds) in [
-        ("min", stat.latency_min),
-        ("avg", stat.latency_avg),
-        ("max", stat.latency_max),
-    ] {
-        let _ = writeln!(out, "         {label}: {:39.2}", seconds * 1e3);
-    }
-    if percentile > 0 {
-        let ms = stat.latency_pct * 1e3;
-        let _ = writeln!(out, "        {percentile:3}th percentile: {ms:27.2}");
-    } else {
-        out.push_str("         percentile stats:               disabled\n");
-    }
-    let _ = writeln!(out, "         sum: {:39.2}", stat.latency_sum * 1e3);
+    out.push_str(&latency(stat, percentile));
     out.push_str("\nThreads fairness:\n");
     for (label, mean, stddev) in [
         ("events", fairness.events_mean, fairness.events_stddev),

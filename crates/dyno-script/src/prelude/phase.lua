@@ -1,6 +1,6 @@
 -- Phases: the steps of a workload, each a run of its own.
 local P = ...
-local error, type, tostring = error, type, tostring
+local error, type = error, type
 
 local FIELDS = {
   name = "string",
@@ -15,21 +15,7 @@ local FIELDS = {
 local VALUES = { number = true, string = true, boolean = true }
 
 local function check(phase, number)
-  local what = ("phases(): phase %d"):format(number)
-  if type(phase) ~= "table" then
-    error(what .. " is not a table", 0)
-  end
-  if type(phase.name) ~= "string" or not phase.name:find("^[%w_.:-]+$") then
-    error(what .. ": the name must be of letters, digits and _ . : -", 0)
-  end
-  what = ("phases(): '%s'"):format(phase.name)
-  for field, value in P.pairs(phase) do
-    if not FIELDS[field] then
-      error(("%s: there is no field '%s'"):format(what, tostring(field)), 0)
-    elseif type(value) ~= FIELDS[field] then
-      error(("%s: '%s' must be a %s"):format(what, field, FIELDS[field]), 0)
-    end
-  end
+  local what = P.check_entry("phases", "phase", FIELDS, phase, number)
   for name, value in P.pairs(phase.options or {}) do
     if type(name) ~= "string" or not VALUES[type(value)] then
       error(what .. ": 'options' must give numbers, texts or booleans by name", 0)

@@ -4,7 +4,7 @@ local P = ...
 local ffi = P.ffi
 local C = ffi.C
 local dyno = P.dyno
-local error, type, tonumber, rawget = error, type, tonumber, rawget
+local error, type, tonumber, tostring, rawget = error, type, tonumber, tostring, rawget
 
 local FIELDS = {
   name = "string",
@@ -23,22 +23,29 @@ local function whole(value)
   return type(value) == "number" and value >= 0 and value % 1 == 0
 end
 
-local function check(role, number)
-  local what = ("roles(): role %d"):format(number)
-  if type(role) ~= "table" then
+-- An entry of a list that a script's function answered: a table with a name, and no fields but
+-- these, of these types. Answers how messages call it.
+function P.check_entry(list, kind, fields, entry, number)
+  local what = ("%s(): %s %d"):format(list, kind, number)
+  if type(entry) ~= "table" then
     error(what .. " is not a table", 0)
   end
-  if type(role.name) ~= "string" or not role.name:find("^[%w_.:-]+$") then
+  if type(entry.name) ~= "string" or not entry.name:find("^[%w_.:-]+$") then
     error(what .. ": the name must be of letters, digits and _ . : -", 0)
   end
-  what = ("roles(): '%s'"):format(role.name)
-  for field, value in P.pairs(role) do
-    if not FIELDS[field] then
+  what = ("%s(): '%s'"):format(list, entry.name)
+  for field, value in P.pairs(entry) do
+    if not fields[field] then
       error(("%s: there is no field '%s'"):format(what, tostring(field)), 0)
-    elseif type(value) ~= FIELDS[field] then
-      error(("%s: '%s' must be a %s"):format(what, field, FIELDS[field]), 0)
+    elseif type(value) ~= fields[field] then
+      error(("%s: '%s' must be a %s"):format(what, field, fields[field]), 0)
     end
   end
+  return what
+end
+
+local function check(role, number)
+  local what = P.check_entry("roles", "role", FIELDS, role, number)
   if not whole(role.sessions) then
     error(what .. ": 'sessions' must be a whole number", 0)
   elseif type(role.event) ~= "function" then
