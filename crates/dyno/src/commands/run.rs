@@ -83,7 +83,11 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
     if parsed.has("plan") {
-        console::out(&plan(&loaded.job, &own)?);
+        let steps = match command {
+            "run" => loaded.phases(&options_of(&loaded.job.drive, &own))?,
+            _ => Vec::new(),
+        };
+        console::out(&plan(&loaded.job, &own, &steps)?);
         return Ok(STATUS_DONE);
     }
     if command == "calibrate" {
@@ -382,12 +386,12 @@ fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
 }
 
 /// Everything that is settled before a run, as JSON.
-fn plan(job: &Job, own: &[(String, OptionValue)]) -> Result<String> {
+fn plan(job: &Job, own: &[(String, OptionValue)], steps: &[Phase]) -> Result<String> {
     let options: serde_json::Map<String, serde_json::Value> = redact::options(own)
         .into_iter()
         .map(|(name, value)| Ok((name, serde_json::to_value(value)?)))
         .collect::<Result<_>>()?;
-    let plan = serde_json::json!({
+    let mut plan = serde_json::json!({
         "workload": job.work.name(),
         "script": job.work.path(),
         "command": job.command,
@@ -399,5 +403,9 @@ fn plan(job: &Job, own: &[(String, OptionValue)]) -> Result<String> {
         "reconnect_lost_connections": job.reconnect_lost,
         "prepare_on_server": !job.emulate_prepared,
     });
+    if !steps.is_empty() {
+        let names: Vec<&str> = steps.iter().map(|phase| phase.name.as_str()).collect();
+        plan["phases"] = serde_json::json!(names);
+    }
     Ok(format!("{plan:#}\n"))
 }
