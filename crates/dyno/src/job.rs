@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Target;
 use dyno_core::db::{Connector, Family};
-use dyno_core::plan::{Drive, OptionValue, RandPlan};
+use dyno_core::plan::{Drive, OptionValue, RandPlan, Role};
 use dyno_core::session::Entry;
 use dyno_core::summary::RunEnd;
 use dyno_host::Plan;
@@ -145,15 +145,32 @@ impl Loaded {
         main.phases().map_err(|message| anyhow!(message))
     }
 
+    /// The roles of the script's `roles()` with these options; empty where it has none, or where
+    /// the command is not `run`.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is no list of roles.
+    pub fn roles(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Role>> {
+        let tells = self.description.functions.iter().any(|own| own == "roles");
+        let runs = self.job.command.as_deref() == Some("run");
+        let Some(main) = self.main.as_mut().filter(|_| tells && runs) else {
+            return Ok(Vec::new());
+        };
+        let set = main.set_options(options);
+        set.map_err(|message| anyhow!(message))?;
+        main.roles().map_err(|message| anyhow!(message))
+    }
+
     /// Sets what could only be known once the script was loaded, and makes ready to run.
     ///
     /// # Errors
     /// A target that cannot be.
     pub fn ready(
-        self,
+        mut self,
         options: Vec<(String, OptionValue)>,
         stop: Arc<StopSignal>,
     ) -> Result<Ready> {
+        let roles = self.roles(&options)?;
         let Self {
             mut job,
             description,
@@ -161,13 +178,10 @@ impl Loaded {
             mut shared,
         } = self;
         job.options = options;
+        job.drive.roles = roles;
         if let Some(main) = &mut main {
             main.set_options(&job.options)
                 .map_err(|message| anyhow!(message))?;
-            let tells_roles = description.functions.iter().any(|own| own == "roles");
-            if tells_roles && job.command.as_deref() == Some("run") {
-                job.drive.roles = main.roles().map_err(|message| anyhow!(message))?;
-            }
         }
         if !job.drive.roles.is_empty() {
             let sessions: u32 = job.drive.roles.iter().map(|role| role.sessions).sum();

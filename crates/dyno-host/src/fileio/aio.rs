@@ -83,33 +83,6 @@ impl Aio {
         })
     }
 
-    /// Hands over what is pending. The kernel takes what it has room for.
-    fn tell(&mut self) -> io::Result<()> {
-        while !self.pending.is_empty() {
-            // SAFETY: the list is of blocks that stay where they are until their requests are done.
-            let told = unsafe {
-                libc::syscall(
-                    libc::SYS_io_submit,
-                    self.context,
-                    self.pending.len() as libc::c_long,
-                    self.pending.as_mut_ptr(),
-                )
-            };
-            if told > 0 {
-                self.pending.drain(..told as usize);
-                continue;
-            }
-            let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                Some(libc::EINTR) => {}
-                // No room before something is done.
-                Some(libc::EAGAIN) => return Ok(()),
-                _ => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
     /// Takes what is done, at least so many.
     fn reap(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
         let now = libc::timespec {
@@ -170,6 +143,32 @@ impl Queue for Aio {
             ..Block::default()
         };
         self.pending.push(block);
+    }
+
+    fn tell(&mut self) -> io::Result<()> {
+        while !self.pending.is_empty() {
+            // SAFETY: the list is of blocks that stay where they are until their requests are done.
+            let told = unsafe {
+                libc::syscall(
+                    libc::SYS_io_submit,
+                    self.context,
+                    self.pending.len() as libc::c_long,
+                    self.pending.as_mut_ptr(),
+                )
+            };
+            if told > 0 {
+                self.pending.drain(..told as usize);
+                continue;
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // No room before something is done.
+                Some(libc::EAGAIN) => return Ok(()),
+                _ => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn submit(&mut self, wait: bool, done: &mut Vec<Done>) -> io::Result<()> {

@@ -35,6 +35,9 @@ pub(super) trait Queue {
     /// The memory that it names stays as it is until the request is done.
     unsafe fn push(&mut self, ask: Ask);
 
+    /// Tells the kernel what is in the queue, as far as it has room now.
+    fn tell(&mut self) -> io::Result<()>;
+
     /// Tells the kernel, waits for at least one request to be done if `wait`, and appends all that
     /// are.
     fn submit(&mut self, wait: bool, done: &mut Vec<Done>) -> io::Result<()>;

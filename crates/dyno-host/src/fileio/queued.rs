@@ -20,6 +20,10 @@ use crate::program::Work;
 /// After so many blocks that are busy, requests under way are waited for.
 const DRAWS_MAX: u32 = 1000;
 
+/// After so many that are done the kernel is told those that follow, so that the device does not
+/// run out of requests while the rest is looked at.
+const GROUP: usize = 1;
+
 /// A session with requests under way.
 pub(super) struct Queued<Q: Queue> {
     test: FileIo,
@@ -32,7 +36,9 @@ pub(super) struct Queued<Q: Queue> {
     next: Option<Request>,
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// What is done, of which so many have been looked at.
     done: Vec<Done>,
+    taken: usize,
     /// The slots' memory, one after another.
     buffer: Buffer,
     each: usize,
@@ -96,6 +102,7 @@ impl<Q: Queue> Queued<Q> {
             slots: vec![idle; depth],
             free: (0..test.depth).rev().collect(),
             done: Vec::with_capacity(depth),
+            taken: 0,
             buffer,
             each,
             stream,
@@ -259,20 +266,32 @@ impl<Q: Queue> Queued<Q> {
         Ok(())
     }
 
-    /// Waits for requests if there is nothing else to wait for, and takes what is done.
+    /// Waits for requests if there is nothing else to wait for, and takes the next few that are
+    /// done. Answers whether there were any.
     fn serve(
         &mut self,
         port: &mut dyn Port,
         session: SessionId,
         wait: bool,
     ) -> Result<bool, String> {
-        let told = self.queue.submit(wait, &mut self.done);
+        let told = match self.taken < self.done.len() {
+            true => self.queue.tell(),
+            false => {
+                self.taken = 0;
+                self.done.clear();
+                self.queue.submit(wait, &mut self.done)
+            }
+        };
         told.map_err(|error| format!("the kernel refused requests: {error}"))?;
-        let some = !self.done.is_empty();
-        while let Some(done) = self.done.pop() {
+        let from = self.taken;
+        while let Some(done) = self.done.get(self.taken).copied() {
+            self.taken += 1;
             self.complete(port, session, done)?;
+            if self.taken - from == GROUP {
+                break;
+            }
         }
-        Ok(some)
+        Ok(self.taken > from)
     }
 }
 
@@ -307,12 +326,14 @@ impl<Q: Queue> Work for Queued<Q> {
 impl<Q: Queue> Drop for Queued<Q> {
     fn drop(&mut self) {
         // The kernel still writes to the slots' memory.
-        while self.busy() {
-            if self.queue.submit(true, &mut self.done).is_err() {
-                return;
-            }
-            for done in self.done.drain(..) {
+        loop {
+            for done in self.done.drain(self.taken..) {
                 self.free.push(done.slot);
+            }
+            self.taken = 0;
+            self.done.clear();
+            if !self.busy() || self.queue.submit(true, &mut self.done).is_err() {
+                return;
             }
         }
     }

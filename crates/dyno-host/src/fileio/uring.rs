@@ -170,6 +170,32 @@ impl Ring {
         }
     }
 
+    /// Tells the kernel what is pending, as far as it has room, and does what `flags` ask for.
+    fn enter(&mut self, wait: bool, flags: u32) -> io::Result<()> {
+        // SAFETY: the descriptor is a ring; there is no signal mask.
+        let told = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                self.fd.as_raw_fd(),
+                self.pending,
+                u32::from(wait),
+                flags,
+                std::ptr::null::<libc::sigset_t>(),
+                0usize,
+            )
+        };
+        if told >= 0 {
+            self.pending -= (told as u32).min(self.pending);
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // Interrupted, or the kernel wants room first.
+            Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
+            _ => Err(error),
+        }
+    }
+
     /// A counter that is shared with the kernel.
     #[inline]
     fn word(&self, offset: u32) -> &AtomicU32 {
@@ -238,31 +264,17 @@ impl Queue for Ring {
         self.pending += 1;
     }
 
+    fn tell(&mut self) -> io::Result<()> {
+        match self.pending {
+            0 => Ok(()),
+            _ => self.enter(false, 0),
+        }
+    }
+
     fn submit(&mut self, wait: bool, done: &mut Vec<Done>) -> io::Result<()> {
         let before = done.len();
         loop {
-            // SAFETY: the descriptor is a ring; there is no signal mask.
-            let told = unsafe {
-                libc::syscall(
-                    libc::SYS_io_uring_enter,
-                    self.fd.as_raw_fd(),
-                    self.pending,
-                    u32::from(wait),
-                    ENTER_GETEVENTS,
-                    std::ptr::null::<libc::sigset_t>(),
-                    0usize,
-                )
-            };
-            if told >= 0 {
-                self.pending -= (told as u32).min(self.pending);
-            } else {
-                let error = io::Error::last_os_error();
-                match error.raw_os_error() {
-                    // Interrupted, or the kernel wants room first.
-                    Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
-                    _ => return Err(error),
-                }
-            }
+            self.enter(wait, ENTER_GETEVENTS)?;
             self.reap(done);
             if self.pending == 0 && (!wait || done.len() > before) {
                 return Ok(());

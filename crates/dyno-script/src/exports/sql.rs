@@ -22,6 +22,7 @@ export![
     dyno_affected,
     dyno_next_row,
     dyno_field,
+    dyno_first_row,
     dyno_free_result,
     dyno_error_number,
     dyno_error_state,
@@ -203,6 +204,44 @@ unsafe extern "C" fn dyno_field(index: u32, len: *mut usize) -> *const c_char {
             }
             None => std::ptr::null(),
         }
+    })
+}
+
+/// A field, as the prelude declares it.
+#[repr(C)]
+struct Cell {
+    /// Null for NULL.
+    text: *const c_char,
+    len: u32,
+}
+
+/// The first row, for which the result is given up: writes its fields, as many as there is room
+/// for, and answers how many there are, -1 without a row. They stay until another row is fetched.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_first_row(conn: ConnId, cells: *mut Cell, room: u32) -> c_int {
+    with(-1, |cx| {
+        let row = &mut cx.common.row;
+        row.clear();
+        let Some(connection) = cx.port.connection(cx.session.id, conn) else {
+            return -1;
+        };
+        let fetched = connection.next_row(row);
+        connection.free_result();
+        if !fetched {
+            return -1;
+        }
+        let mut start = 0;
+        for (index, end) in row.ends.iter().take(room as usize).enumerate() {
+            let field = end.and_then(|end| row.bytes.get(start..end as usize));
+            start += field.map_or(0, <[u8]>::len);
+            let cell = Cell {
+                text: field.map_or(std::ptr::null(), |field| field.as_ptr().cast()),
+                len: field.map_or(0, <[u8]>::len) as u32,
+            };
+            // SAFETY: the prelude passes an array with so much room.
+            unsafe { cells.add(index).write(cell) };
+        }
+        row.ends.len() as c_int
     })
 }
 

@@ -107,6 +107,8 @@ double dyno_result_columns(uint32_t connection);
 double dyno_affected(uint32_t connection);
 int dyno_next_row(uint32_t connection);
 const char *dyno_field(uint32_t index, size_t *len);
+struct dyno_cell { const char *text; uint32_t len; };
+int dyno_first_row(uint32_t connection, struct dyno_cell *cells, uint32_t room);
 void dyno_free_result(uint32_t connection);
 
 int dyno_error_number(void);

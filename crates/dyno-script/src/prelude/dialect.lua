@@ -107,9 +107,9 @@ local function prepare(self)
   self.prepared_on = self.connection.id
 end
 
--- A function that executes a statement of so many parameters: without a list of them, which would
--- keep it from being compiled.
-local function new_executor(count)
+-- A function that executes a statement of so many parameters by a method of the prepared one:
+-- without a list of them, which would keep it from being compiled.
+local function new_executor(count, method)
   local arguments, sets = {}, {}
   for i = 1, count do
     arguments[i] = ", a" .. i
@@ -117,15 +117,16 @@ local function new_executor(count)
   end
   local text = ("local prepare = ...\nreturn function(self%s)\n" ..
     "  if self.prepared_on ~= self.connection.id then prepare(self) end\n" ..
-    "  local params = self.params\n%s  return self.statement:execute()\nend")
-    :format(table.concat(arguments), table.concat(sets))
+    "  local params = self.params\n%s  return self.statement:%s()\nend")
+    :format(table.concat(arguments), table.concat(sets), method)
   return assert(loadstring(text, "=dialect.lua"))(prepare)
 end
 
-local executors = {}
-local function executor(count)
-  executors[count] = executors[count] or new_executor(count)
-  return executors[count]
+local executors = { execute = {}, execute_row = {} }
+local function executor(count, method)
+  local known = executors[method]
+  known[count] = known[count] or new_executor(count, method)
+  return known[count]
 end
 
 -- A statement on a connection: prepared when it is first used, and again after the connection was
@@ -145,25 +146,14 @@ function dyno.statement(connection, template, kinds, own)
     connection = connection,
     text = text,
     kinds = kinds,
-    execute = executor(count),
+    execute = executor(count, "execute"),
+    row = executor(count, "execute_row"),
   }, statement_meta)
 end
 
 -- Statement:execute(...) executes it, and answers the result, which equals nil where there are no
--- rows. It is the executor for its number of parameters: see dyno.statement().
-
--- Executes it and answers the values of the first row as texts; nothing where there is none.
-function Statement:row(...)
-  local result = self:execute(...)
-  if result == P.NO_RESULT then
-    return nil
-  end
-  local row, fields = result:fetch_row(), result.nfields
-  result:free()
-  if row then
-    return unpack(row, 1, fields)
-  end
-end
+-- rows. Statement:row(...) executes it and answers the values of the first row as texts; nothing
+-- where there is none. Both are the executors for its number of parameters: see dyno.statement().
 
 -- Executes it and answers all rows, each a list of texts.
 function Statement:rows(...)

@@ -87,6 +87,43 @@ local function read_fields(count)
   return row
 end
 
+-- Functions that answer so many fields as values: without a list of them, which would be made and
+-- collected for each row.
+local CELLS = 64
+local cells = ffi.new("struct dyno_cell[?]", CELLS)
+
+local function new_reader(count)
+  local lines, names = { "local cells, text_of = ...", "return function()" }, {}
+  for i = 1, count do
+    names[i] = "f" .. i
+    lines[#lines + 1] = ("local f%d\ndo\nlocal cell = cells[%d]\n" ..
+      "if cell.text ~= nil then f%d = text_of(cell.text, cell.len) end\nend"):format(i, i - 1, i)
+  end
+  lines[#lines + 1] = "return " .. table.concat(names, ", ") .. "\nend"
+  return assert(loadstring(table.concat(lines, "\n"), "=sql.lua"))(cells, ffi.string)
+end
+
+local readers = {}
+for count = 0, CELLS do
+  readers[count] = false
+end
+
+-- The fields of the first row of a connection's result, which is given up; nothing without one.
+local function first_row(id)
+  local count = C.dyno_first_row(id, cells, CELLS)
+  if count < 0 then
+    return nil
+  elseif count > CELLS then
+    return unpack(read_fields(count), 1, count)
+  end
+  local reader = readers[count]
+  if not reader then
+    reader = new_reader(count)
+    readers[count] = reader
+  end
+  return reader()
+end
+
 function Result:fetch_row()
   local count = C.dyno_next_row(self.connection.id)
   if count < 0 then
@@ -234,15 +271,10 @@ function Connection:query(sql)
 end
 
 function Connection:query_row(sql)
-  local result = self:query(sql)
-  if result == NO_RESULT then
+  if self:query(sql) == NO_RESULT then
     return nil
   end
-  local count = C.dyno_next_row(self.id)
-  if count < 0 then
-    return nil
-  end
-  return unpack(read_fields(count), 1, count)
+  return first_row(self.id)
 end
 
 function Connection:more_results()
@@ -405,3 +437,4 @@ P.NO_RESULT = NO_RESULT
 P.must_be_open = must_be_open
 P.wait = wait
 P.raise = raise
+P.first_row = first_row

@@ -6,7 +6,7 @@ local WAIT = P.WAIT
 local yield = coroutine.yield
 local setmetatable, type, error, select, tostring = setmetatable, type, error, select, tostring
 local TYPE, NO_RESULT = P.TYPE, P.NO_RESULT
-local wait, raise, must_be_open = P.wait, P.raise, P.must_be_open
+local wait, raise, must_be_open, first_row = P.wait, P.raise, P.must_be_open, P.first_row
 
 local PENDING, ROWS, DONE, FAILED = 0, 1, 2, 3
 local KIND_INT, KIND_DOUBLE, KIND_BYTES = 0, 1, 2
@@ -219,6 +219,27 @@ function Statement:execute()
     return self.result
   elseif code == DONE then
     return NO_RESULT
+  end
+  return raise(self.connection, code, "<prepared statement>", self.sql)
+end
+
+-- Executes it and answers the fields of the first row; nothing where there is none.
+function Statement:execute_row()
+  local handle = self.handle
+  if not handle then
+    if execute_slowly(self) == NO_RESULT then
+      return nil
+    end
+    return first_row(self.connection.id)
+  end
+  local code = C.dyno_execute(handle)
+  if code == PENDING then
+    code = yield(WAIT)
+  end
+  if code == ROWS then
+    return first_row(self.connection.id)
+  elseif code == DONE then
+    return nil
   end
   return raise(self.connection, code, "<prepared statement>", self.sql)
 end

@@ -1,8 +1,9 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dyno_core::Target;
 use dyno_core::db::Family;
 use dyno_core::plan::{Drive, OptionValue};
@@ -83,11 +84,7 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
     if parsed.has("plan") {
-        let steps = match command {
-            "run" => loaded.phases(&options_of(&loaded.job.drive, &own))?,
-            _ => Vec::new(),
-        };
-        console::out(&plan(&loaded.job, &own, &steps)?);
+        console::out(&plan(&mut loaded, &own)?);
         return Ok(STATUS_DONE);
     }
     if command == "calibrate" {
@@ -386,16 +383,29 @@ fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
 }
 
 /// Everything that is settled before a run, as JSON.
-fn plan(job: &Job, own: &[(String, OptionValue)], steps: &[Phase]) -> Result<String> {
-    let options: serde_json::Map<String, serde_json::Value> = redact::options(own)
-        .into_iter()
-        .map(|(name, value)| Ok((name, serde_json::to_value(value)?)))
-        .collect::<Result<_>>()?;
+fn plan(loaded: &mut Loaded, own: &[(String, OptionValue)]) -> Result<String> {
+    let options = options_of(&loaded.job.drive, own);
+    let steps = match loaded.job.command.as_deref() {
+        Some("run") => loaded.phases(&options)?,
+        _ => Vec::new(),
+    };
+    let phases = steps
+        .iter()
+        .map(|phase| planned(loaded, phase, own))
+        .collect::<Result<Vec<_>>>()?;
+    if phases.is_empty() {
+        let roles = loaded.roles(&options)?;
+        if !roles.is_empty() {
+            loaded.job.drive.sessions = roles.iter().map(|role| role.sessions).sum();
+        }
+        loaded.job.drive.roles = roles;
+    }
+    let job = &loaded.job;
     let mut plan = serde_json::json!({
         "workload": job.work.name(),
         "script": job.work.path(),
         "command": job.command,
-        "options": options,
+        "options": values(&redact::options(own))?,
         "target": job.target.as_ref().map(Target::label),
         "drive": job.drive,
         "rand": job.rand,
@@ -403,9 +413,43 @@ fn plan(job: &Job, own: &[(String, OptionValue)], steps: &[Phase]) -> Result<Str
         "reconnect_lost_connections": job.reconnect_lost,
         "prepare_on_server": !job.emulate_prepared,
     });
-    if !steps.is_empty() {
-        let names: Vec<&str> = steps.iter().map(|phase| phase.name.as_str()).collect();
-        plan["phases"] = serde_json::json!(names);
+    if !phases.is_empty() {
+        plan["phases"] = phases.into();
     }
     Ok(format!("{plan:#}\n"))
+}
+
+/// What a phase has of its own: limits, options, and who plays which role.
+fn planned(
+    loaded: &mut Loaded,
+    phase: &Phase,
+    own: &[(String, OptionValue)],
+) -> Result<serde_json::Value> {
+    let mut drive = loaded.job.drive.clone();
+    drive.time = phase.time_s.map(Duration::try_from_secs_f64).transpose()?;
+    drive.events = phase.events;
+    let mut own = own.to_vec();
+    for (name, value) in &phase.options {
+        match own.iter_mut().find(|(own, _)| own == name) {
+            Some((_, own)) => *own = value.clone(),
+            None => bail!("the script has no option '{name}'"),
+        }
+    }
+    let roles = loaded.roles(&options_of(&drive, &own))?;
+    Ok(serde_json::json!({
+        "name": phase.name,
+        "time_s": phase.time_s,
+        "events": phase.events,
+        "before": phase.before,
+        "options": values(&redact::options(&phase.options))?,
+        "roles": roles,
+    }))
+}
+
+/// Options as a JSON object.
+fn values(options: &[(String, OptionValue)]) -> Result<serde_json::Map<String, serde_json::Value>> {
+    let pairs = options
+        .iter()
+        .map(|(name, value)| Ok((name.clone(), serde_json::to_value(value)?)));
+    pairs.collect()
 }
