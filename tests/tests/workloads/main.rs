@@ -10,5 +10,6 @@ mod linkbench;
 mod many_tables;
 mod oltp_fair;
 mod pgbench;
+mod rows;
 mod sql_file;
 mod tpcc;

@@ -1,0 +1,298 @@
+//! A job: a script or a test of the host with everything that it needs to run, and the running of
+//! it.
+
+mod ready;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use anyhow::{Result, anyhow};
+use dyno_core::Target;
+use dyno_core::db::Family;
+use dyno_core::plan::{Drive, OptionValue, RandPlan, Role};
+use dyno_load::{Single, StopSignal};
+use dyno_script::{
+    Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase, SharedNumbers,
+    Source,
+};
+
+use self::ready::Main;
+pub use self::ready::Ready;
+use crate::work::{self, Work};
+use crate::workloads;
+
+/// What to run, on what, and how.
+#[derive(Clone)]
+pub struct Job {
+    /// What the sessions do.
+    pub work: Work,
+    /// The command line, for scripts.
+    pub argv: Vec<String>,
+    /// The command, e.g. `run`.
+    pub command: Option<String>,
+    /// What scripts see as `sysbench.opt`.
+    pub options: Vec<(String, OptionValue)>,
+    /// The database; `None` for scripts without one.
+    pub target: Option<Target>,
+    /// How the run is driven.
+    pub drive: Drive,
+    /// The workers that the user asked for.
+    pub workers: Option<u32>,
+    /// The distributions.
+    pub rand: RandPlan,
+    /// The percentile that report functions get.
+    pub percentile: f64,
+    /// Errors that repeat the event; see [`HostConfig::ignored_errors`].
+    pub ignored_errors: Vec<String>,
+    /// See [`HostConfig::reconnect_lost`].
+    pub reconnect_lost: bool,
+    /// See [`HostConfig::emulate_prepared`].
+    pub emulate_prepared: bool,
+    /// See [`HostConfig::luajit_cmd`].
+    pub luajit_cmd: Option<String>,
+    /// What scripts print goes to standard error.
+    pub quiet_scripts: bool,
+    /// See [`HostConfig::sysbench_messages`].
+    pub sysbench_messages: bool,
+    /// Takes the script layer's messages.
+    pub log: fn(&str, &str),
+}
+
+/// What all Lua states of a job have in common.
+#[derive(Clone)]
+struct Shared {
+    barrier: Arc<Barrier>,
+    progress: Arc<LoadProgress>,
+    unique: Arc<AtomicU64>,
+    driver_used: Arc<AtomicBool>,
+    ledger: Arc<Ledger>,
+    numbers: Arc<SharedNumbers>,
+}
+
+impl Shared {
+    fn new(sessions: u32) -> Self {
+        Self {
+            barrier: Arc::new(Barrier::new(sessions)),
+            progress: Arc::default(),
+            unique: Arc::default(),
+            driver_used: Arc::default(),
+            ledger: Arc::default(),
+            numbers: Arc::default(),
+        }
+    }
+}
+
+/// A job whose script has run its top level in the main state.
+pub struct Loaded {
+    /// The job.
+    pub job: Job,
+    /// What the script declares.
+    pub description: Description,
+    /// The main state; `None` for a test of the host.
+    main: Option<Host>,
+    shared: Shared,
+}
+
+impl Loaded {
+    /// Runs the script's top level and reads what it declares.
+    ///
+    /// # Errors
+    /// A script that does not compile or raises.
+    pub fn new(job: Job) -> Result<Self> {
+        let shared = Shared::new(job.drive.sessions);
+        let (description, main) = match &job.work {
+            Work::Host(test, edition) => (work::description(test, *edition), None),
+            Work::Script(source) => {
+                let (host, description) = described(&job, source, MAIN_STREAM, &shared)?;
+                (description, Some(host))
+            }
+        };
+        Ok(Self {
+            job,
+            description,
+            main,
+            shared,
+        })
+    }
+
+    /// With another number of sessions, driven by at most as many workers as there are cores.
+    pub fn with_sessions(mut self, sessions: u32) -> Self {
+        self.job.drive.sessions = sessions;
+        self.job.drive.workers = self.job.workers.unwrap_or_else(cores).min(sessions);
+        // The main state, made before, needs no barrier.
+        self.shared.barrier = Arc::new(Barrier::new(sessions));
+        self
+    }
+
+    /// The phases of the script's `phases()` with these options; empty where it has none.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is no list of phases.
+    pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
+        match self.telling("phases", options)? {
+            Some(main) => main.phases().map_err(|message| anyhow!(message)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The roles of the script's `roles()` with these options; empty where it has none, or where
+    /// the command is not `run`.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is no list of roles.
+    pub fn roles(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Role>> {
+        let runs = self.job.command.as_deref() == Some("run");
+        match self.telling("roles", options)? {
+            Some(main) if runs => main.roles().map_err(|message| anyhow!(message)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The script with these options, if it has this function.
+    fn telling(
+        &mut self,
+        function: &str,
+        options: &[(String, OptionValue)],
+    ) -> Result<Option<&mut Host>> {
+        let tells = self.description.functions.iter().any(|own| own == function);
+        let Some(main) = self.main.as_mut().filter(|_| tells) else {
+            return Ok(None);
+        };
+        let set = main.set_options(options);
+        set.map_err(|message| anyhow!(message))?;
+        Ok(Some(main))
+    }
+
+    /// Sets what could only be known once the script was loaded, and makes ready to run.
+    ///
+    /// # Errors
+    /// A target that cannot be.
+    pub fn ready(
+        mut self,
+        options: Vec<(String, OptionValue)>,
+        stop: Arc<StopSignal>,
+    ) -> Result<Ready> {
+        let roles = self.roles(&options)?;
+        let Self {
+            mut job,
+            description,
+            mut main,
+            mut shared,
+        } = self;
+        job.options = options;
+        job.drive.roles = roles;
+        if let Some(main) = &mut main {
+            main.set_options(&job.options)
+                .map_err(|message| anyhow!(message))?;
+        }
+        if !job.drive.roles.is_empty() {
+            let sessions: u32 = job.drive.roles.iter().map(|role| role.sessions).sum();
+            job.drive.sessions = sessions;
+            job.drive.workers = job.workers.unwrap_or_else(cores).min(sessions);
+            shared.barrier = Arc::new(Barrier::new(sessions));
+        }
+        let connector = match &job.target {
+            Some(target) => Some(dyno_drivers::connector(target)?),
+            None => None,
+        };
+        if connector
+            .as_ref()
+            .is_some_and(|connector| connector.blocks())
+        {
+            job.drive.workers = job.drive.sessions;
+        }
+        let main = match main {
+            Some(main) => {
+                let single = Single::new(main, connector.clone(), Arc::clone(&stop))?;
+                Main::Script(Box::new(single))
+            }
+            None => Main::Host(Arc::new(work::plan(&mut job)?)),
+        };
+        Ok(Ready {
+            job,
+            description,
+            connector,
+            stop,
+            main,
+            shared,
+        })
+    }
+}
+
+/// The host's cores.
+pub fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, usize::from) as u32
+}
+
+/// A state of its own for the script, in which its top level has run, and what it declares there.
+fn described(
+    job: &Job,
+    source: &Source,
+    stream_base: u64,
+    shared: &Shared,
+) -> Result<(Host, Description)> {
+    let config = host_config(job, source, stream_base, shared, None);
+    let mut host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
+    let description = host.describe().map_err(|message| anyhow!(message))?;
+    Ok((host, description))
+}
+
+/// Sets the main state's streams apart from those of sessions.
+const MAIN_STREAM: u64 = 1 << 32;
+
+fn host_config(
+    job: &Job,
+    source: &Source,
+    stream_base: u64,
+    shared: &Shared,
+    declared: Option<&Declared>,
+) -> HostConfig {
+    HostConfig {
+        source: source.clone(),
+        builtins: workloads::SCRIPTS,
+        options: job.options.clone(),
+        argv: job.argv.clone(),
+        command: job.command.clone(),
+        seed: job.drive.seed,
+        stream_base,
+        rand: job.rand.clone(),
+        driver_name: job.target.as_ref().map(|target| driver_name(target.family)),
+        percentile: job.percentile,
+        ignored_errors: job.ignored_errors.clone(),
+        reconnect_lost: job.reconnect_lost,
+        emulate_prepared: job.emulate_prepared,
+        luajit_cmd: job.luajit_cmd.clone(),
+        quiet_scripts: job.quiet_scripts,
+        sysbench_messages: job.sysbench_messages,
+        barrier: Arc::clone(&shared.barrier),
+        progress: Arc::clone(&shared.progress),
+        unique: Arc::clone(&shared.unique),
+        driver_used: Arc::clone(&shared.driver_used),
+        declared: declared.cloned(),
+        plays_roles: !job.drive.roles.is_empty(),
+        shared: Arc::clone(&shared.numbers),
+        ledger: Arc::clone(&shared.ledger),
+        log: job.log,
+    }
+}
+
+/// The family's name as scripts know it.
+pub fn driver_name(family: Family) -> &'static str {
+    match family {
+        Family::Mysql => "mysql",
+        Family::Postgres => "pgsql",
+        Family::Sqlite => "sqlite",
+    }
+}
+
+/// The errors after which an event is run again unless the user says otherwise: deadlocks, lock
+/// wait timeouts and serialisation failures, as sysbench has them, and SQLite's busy states.
+pub fn default_ignored_errors(family: Option<Family>) -> Vec<String> {
+    let codes: &[&str] = match family {
+        Some(Family::Mysql) => &["1213", "1020", "1205"],
+        Some(Family::Postgres) => &["40P01", "40001", "23505"],
+        Some(Family::Sqlite) => &["5", "261", "517"],
+        None => &[],
+    };
+    codes.iter().map(|code| (*code).to_owned()).collect()
+}

@@ -1,0 +1,231 @@
+//! Jobs that are ready to run.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::db::Connector;
+use dyno_core::session::Entry;
+use dyno_core::summary::RunEnd;
+use dyno_host::Plan;
+use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
+use dyno_script::{Description, Host, LoadProgress};
+
+use super::{Job, Shared, described, host_config};
+
+/// Descriptors that the process needs besides its connections.
+const DESCRIPTORS_SPARE: u64 = 64;
+
+/// Descriptors of an open SQLite database: itself, its log, the log's index, a temporary file.
+const DESCRIPTORS_PER_FILE: u64 = 4;
+
+/// A job ready to run.
+pub struct Ready {
+    /// The job.
+    pub job: Job,
+    /// What the script declares.
+    pub description: Description,
+    /// Makes connections.
+    pub connector: Option<Arc<dyn Connector>>,
+    /// Ends it early.
+    pub stop: Arc<StopSignal>,
+    pub(super) main: Main,
+    pub(super) shared: Shared,
+}
+
+/// What stands for the run as a whole.
+pub(super) enum Main {
+    /// The script's main state.
+    Script(Box<Single<Host>>),
+    /// A test of the host, its options read.
+    Host(Arc<Plan>),
+}
+
+impl Ready {
+    /// Calls a function of the main state if the script defines it (`init`, `done`).
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn call(&mut self, name: &str) -> Result<()> {
+        match &mut self.main {
+            Main::Script(main) => main
+                .run(&Entry::Call(name.to_owned()))
+                .map_err(|message| anyhow!(message)),
+            Main::Host(plan) if name == "done" => plan.finish().map_err(|why| anyhow!(why)),
+            Main::Host(_) => Ok(()),
+        }
+    }
+
+    /// Runs the sessions within the drive's limits.
+    ///
+    /// # Errors
+    /// What keeps the run from starting.
+    pub fn run(&self, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
+        self.check_event()?;
+        self.start(Entry::Run, observer)
+    }
+
+    /// Whether the script can run at all.
+    ///
+    /// # Errors
+    /// It has no `event()`; a test of the host does not find what it needs.
+    pub fn check_event(&self) -> Result<()> {
+        if let Some(plan) = self.plan() {
+            return plan.ready().map_err(|why| anyhow!(why));
+        }
+        let functions = &self.description.functions;
+        let acts = functions
+            .iter()
+            .any(|own| own == "event" || own == "thread_run");
+        if !acts && self.job.drive.roles.is_empty() {
+            bail!(
+                "cannot find the event() function in {}",
+                self.job.work.path()
+            );
+        }
+        Ok(())
+    }
+
+    /// Runs a command of the script: in all sessions if it is parallel, else in the main state.
+    ///
+    /// # Errors
+    /// What it raised, in any session.
+    pub fn command(&mut self, name: &str, observer: impl FnMut(Progress<'_>)) -> Result<()> {
+        let parallel = self
+            .description
+            .commands
+            .iter()
+            .any(|(own, parallel)| own == name && *parallel);
+        let known = self.description.commands.iter().any(|(own, _)| own == name)
+            || self.description.functions.iter().any(|own| own == name);
+        if !known {
+            bail!(
+                "'{}' does not implement the '{name}' command",
+                self.job.work.path()
+            );
+        }
+        let entry = Entry::Command(name.to_owned());
+        if !parallel || self.job.drive.sessions == 1 {
+            let main = self
+                .main()
+                .context("a test of the host has no such command")?;
+            return main.run(&entry).map_err(|message| anyhow!(message));
+        }
+        let outcome = self.start(entry, observer)?;
+        if outcome.end == RunEnd::Interrupted {
+            bail!("stopped by the user");
+        }
+        match outcome
+            .failures
+            .iter()
+            .find(|(_, why)| why != "another session failed")
+        {
+            None => Ok(()),
+            Some((Some(tid), why)) => Err(anyhow!("{why}")).context(format!("session {tid}")),
+            Some((None, why)) => Err(anyhow!("{why}")),
+        }
+    }
+
+    /// How far a load has come.
+    pub fn progress(&self) -> Arc<LoadProgress> {
+        Arc::clone(&self.shared.progress)
+    }
+
+    /// A host of its own for report functions, with the script's top level run in it.
+    ///
+    /// # Errors
+    /// What the top level raised.
+    pub fn reporter(&self) -> Result<Host> {
+        let base = u64::from(self.job.drive.sessions);
+        let source = self.job.work.script().context("there is no script")?;
+        Ok(described(&self.job, source, base, &self.shared)?.0)
+    }
+
+    /// The sums that the sessions entered, in the order that the script declares them.
+    pub fn sums(&self) -> Vec<dyno_script::Sum> {
+        self.shared.ledger.sums()
+    }
+
+    /// What the script's `ledger()` reads from the database, as (sum, name in the database, value);
+    /// `None` where the script has no such function.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is none.
+    pub fn read_ledger(&mut self) -> Result<Option<Vec<(String, String, i64)>>> {
+        let functions = &self.description.functions;
+        if !functions.iter().any(|own| own == "ledger") {
+            return Ok(None);
+        }
+        self.call("ledger").context("ledger() failed")?;
+        let host = self.host().context("there is no script")?;
+        let read = host.ledger().map_err(|message| anyhow!(message))?;
+        Ok(Some(read))
+    }
+
+    /// Whether a script has asked for a database driver.
+    pub fn driver_used(&self) -> bool {
+        self.shared.driver_used.load(Ordering::Relaxed)
+    }
+
+    /// The script's main state; `None` for a test of the host.
+    pub fn host(&mut self) -> Option<&mut Host> {
+        self.main().map(Single::program)
+    }
+
+    fn main(&mut self) -> Option<&mut Single<Host>> {
+        match &mut self.main {
+            Main::Script(main) => Some(main),
+            Main::Host(_) => None,
+        }
+    }
+
+    /// The test of the host, its options read; `None` for a script.
+    pub fn plan(&self) -> Option<&Plan> {
+        match &self.main {
+            Main::Script(_) => None,
+            Main::Host(plan) => Some(plan),
+        }
+    }
+
+    fn start(&self, entry: Entry, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
+        let drive = &self.job.drive;
+        let per_session = match &self.connector {
+            Some(connector) if connector.blocks() => DESCRIPTORS_PER_FILE,
+            _ => 1,
+        };
+        let needed = per_session * u64::from(drive.sessions) + 4 * u64::from(drive.workers);
+        // Workers have tables of descriptors of their own.
+        let needed = needed + self.plan().map_or(0, Plan::descriptors);
+        ensure_descriptors(needed + DESCRIPTORS_SPARE)?;
+        let config = RunConfig {
+            drive: self.job.drive.clone(),
+            connector: self.connector.clone(),
+            stop: Arc::clone(&self.stop),
+            entry,
+            operations: self.description.declared.operations.len(),
+        };
+        let source = match (&self.main, &self.job.work) {
+            (Main::Host(plan), _) => {
+                let shared = Arc::new(plan.share(drive.sessions).map_err(|why| anyhow!(why))?);
+                let plan = Arc::clone(plan);
+                let factory = move |_| {
+                    Ok(dyno_host::Program::new(
+                        Arc::clone(&plan),
+                        Arc::clone(&shared),
+                    ))
+                };
+                return Ok(Run::start(config, factory, observer)?);
+            }
+            (Main::Script(_), work) => work.script().context("there is no script")?.clone(),
+        };
+        let (job, shared) = (self.job.clone(), self.shared.clone());
+        let declared = self.description.declared.clone();
+        let factory = move |_| {
+            let config = host_config(&job, &source, 0, &shared, Some(&declared));
+            let host = Host::new(Arc::new(config));
+            // Without its worker, sessions would wait in vain for those it was to drive.
+            host.inspect_err(|_| shared.barrier.break_down())
+        };
+        Ok(Run::start(config, factory, observer)?)
+    }
+}
