@@ -25,31 +25,24 @@ local function query_number(con, query)
    return tonumber((con:query_row(query))) or 0
 end
 
--- Checks the tables in one snapshot; answers how many conditions failed, of how many.
+-- Checks the tables in one snapshot, and fails at the end if something is wrong.
 function check.all(con, sizes)
-   con:query(dyno.render(con, {
-      mysql = "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-      postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-      sqlite = "BEGIN",
-   }))
-   local failed = 0
-   local function tell(good, text)
-      failed = failed + (good and 0 or 1)
-      print((good and "ok      " or "FAILED  ") .. text)
-   end
+   con:query(dyno.render(con, "{snapshot}"))
+   local conditions = dyno.conditions()
    local loaded = graph.loaded(sizes)
    local links = query_number(con, "SELECT COUNT(*) FROM linktable")
-   tell(links >= loaded, ("no link is lost: %.0f, at least %.0f"):format(links, loaded))
+   conditions:hold(links >= loaded, ("no link is lost: %.0f, at least %.0f"):format(links, loaded))
    local nodes = query_number(con, ("SELECT COUNT(*) FROM nodetable WHERE id BETWEEN %.0f AND %.0f")
       :format(sizes.first, sizes.last))
-   tell(nodes <= sizes.nodes, ("nodes of the load: %.0f, at most %.0f"):format(nodes, sizes.nodes))
+   conditions:hold(nodes <= sizes.nodes, ("nodes of the load: %.0f, at most %.0f"):format(nodes,
+      sizes.nodes))
    for _, condition in ipairs(CONDITIONS) do
       local words = {first = ("%.0f"):format(sizes.first)}
       local wrong = query_number(con, dyno.render(con, condition[2], words))
-      tell(wrong == 0, ("%s: %.0f violations"):format(condition[1], wrong))
+      conditions:hold(wrong == 0, ("%s: %.0f violations"):format(condition[1], wrong))
    end
    con:query("COMMIT")
-   return failed, 2 + #CONDITIONS
+   conditions:finish()
 end
 
 -- The sums by name, each from where it can be read.

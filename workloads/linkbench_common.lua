@@ -5,7 +5,7 @@ local graph = {}
 
 sysbench.cmdline.options = {
    startid = {"The first node's number", 1},
-   maxid = {"The number after the last node's: 1,000,000 nodes are about 1 GB", 100001},
+   maxid = {"The number after the last node's: 1,000,000 nodes are about 1.1 GB", 10000001},
    link_types = {"Types of links", 2},
    profile = {"standard; reference: with LinkBench's own faults in the load and in the writes",
               "standard"},
@@ -17,6 +17,7 @@ sysbench.cmdline.options = {
    link_bytes = {"Median size of a link's data, of 255 at most", 8},
    partitions = {"Partitions of linktable by id1 on MySQL, MariaDB and PostgreSQL; 0 is none; " ..
                  "auto: 16 on MySQL and MariaDB", "auto"},
+   connections = {"Of each session: 2, to write and to read, as LinkBench's requesters; or 1", 2},
    max_retries = {"How often an operation is tried again after a deadlock", 10},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB",
@@ -32,27 +33,16 @@ graph.LINK_BYTES_MAX, graph.NODE_BYTES_MAX = 255, 65535
 
 -- Options ---------------------------------------------------------------------------------------
 
-local function number(name, low, high, whole)
-   local value = sysbench.opt[name]
-   if value < low or value > high or (whole and value % 1 ~= 0) then
-      error(("--%s must be a %s from %.0f to %.0f, not %g"):format(name,
-         whole and "whole number" or "number", low, high, value), 0)
-   end
-   return value
-end
-
 -- What the options come to, checked.
 function graph.sizes()
-   local opt = sysbench.opt
-   local first = number("startid", 1, 2 ^ 52, true)
-   local last = number("maxid", 2, 2 ^ 52, true)
+   local opt, whole, number = sysbench.opt, dyno.option.whole, dyno.option.number
+   local first = whole("startid", 1, 2 ^ 52)
+   local last = whole("maxid", 2, 2 ^ 52)
    if last <= first then
       error(("--maxid must be above --startid, which is %.0f, not %.0f: there would be no node")
          :format(first, last), 0)
    end
-   if opt.profile ~= "standard" and opt.profile ~= "reference" then
-      error(("--profile must be standard or reference, not '%s'"):format(opt.profile), 0)
-   end
+   local profile = dyno.option.one_of("profile", {"standard", "reference"})
    if opt.partitions ~= "auto" and not opt.partitions:match("^%d%d?%d?$") then
       error(("--partitions must be auto or a number from 0 to 999, not '%s'")
          :format(opt.partitions), 0)
@@ -60,14 +50,15 @@ function graph.sizes()
    number("history_pct", 0, 100)
    number("node_bytes", 0, 10000)
    number("link_bytes", 0, graph.LINK_BYTES_MAX)
-   number("max_retries", 0, 1000, true)
+   whole("connections", 1, 2)
+   whole("max_retries", 0, 1000)
    return {
       first = first,
       nodes = last - first,
       last = last - 1,
-      types = number("link_types", 1, 1000, true),
-      list_limit = number("list_limit", 1, 10000000, true),
-      reference = opt.profile == "reference",
+      types = whole("link_types", 1, 1000),
+      list_limit = whole("list_limit", 1, 10000000),
+      reference = profile == "reference",
    }
 end
 

@@ -63,8 +63,11 @@ local random, sizes, shuffles, sums, family, history, history_pct
 local bodies, inputs = {}, {}
 operations.bodies, operations.inputs = bodies, inputs
 
--- The statements of a connection, made when they are first used.
-function operations.statements(con)
+-- Those that go to the connection for reading.
+local READS = {get_links_list = true, get_more_links = true, count_link = true, get_node = true}
+
+-- The statements of a session's connections, made when they are first used.
+function operations.statements(writer, reader)
    local words, statements, multigets = {list_limit = sizes.list_limit}, {}, {}
    -- The statement for so many ids.
    function statements.multiget(count)
@@ -72,13 +75,14 @@ function operations.statements(con)
       if not found then
          local template = templates.multiget_link
          local own = {ids = ("?, "):rep(count - 1) .. "?"}
-         found = dyno.statement(con, template[1], template[2] .. ("i"):rep(count), own)
+         found = dyno.statement(reader, template[1], template[2] .. ("i"):rep(count), own)
          multigets[count] = found
       end
       return found
    end
    for name, template in pairs(templates) do
       if name ~= "multiget_link" then
+         local con = READS[name] and reader or writer
          statements[name] = dyno.statement(con, template[1], template[2], words)
       end
    end

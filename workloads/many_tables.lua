@@ -4,6 +4,7 @@
 local many = require("many_tables_common")
 local state = require("many_tables_state")
 local law = require("many_tables_law")
+local space = require("many_tables_space")
 
 local create_schema = dyno.operation("create_schema")
 local create_tablespace = dyno.operation("create_tablespace")
@@ -56,7 +57,9 @@ local function prepare(tid)
    sizes = many.sizes()
    con = sysbench.sql.driver():connect()
    family = dyno.family(con)
+   local before
    if tid == 0 then
+      before = space.measure(con, sizes)
       state.create(con, sizes)
    end
    dyno.barrier()
@@ -80,6 +83,7 @@ local function prepare(tid)
    dyno.barrier()
    if tid == 0 then
       tell_made(count:get(), began)
+      space.tell(con, sizes, before)
    end
    con:disconnect()
 end
@@ -87,11 +91,8 @@ end
 local function check()
    local checked = many.sizes()
    local connection = sysbench.sql.driver():connect()
-   local failed, all = state.check(connection, checked)
+   state.check(connection, checked)
    connection:disconnect()
-   if failed > 0 then
-      error(("%d of %d conditions failed"):format(failed, all), 0)
-   end
 end
 
 sysbench.cmdline.commands = {
@@ -107,26 +108,13 @@ end
 
 -- Touching --------------------------------------------------------------------------------------
 
-local KINDS = {insert = true, select = true, count = true, alter = true, churn = true}
-
 -- The weights of the work, as a list for dyno.choice().
-local function parse_mix(text)
-   local cards = {}
-   for entry in text:gmatch("[^,]+") do
-      local kind, weight = entry:match("^%s*(%a+)@([%d.]+)%s*$")
-      weight = tonumber(weight)
-      if not weight or not KINDS[kind] then
-         error(("--mix: '%s' is no work@weight; work is insert, select, count, alter, churn")
-            :format(entry), 0)
-      elseif kind == "alter" and family == "sqlite" then
+local function work_cards()
+   local cards = dyno.option.weights("mix", {"insert", "select", "count", "alter", "churn"})
+   for _, card in ipairs(cards) do
+      if card[1] == "alter" and family == "sqlite" then
          error("--mix: SQLite cannot alter a column", 0)
       end
-      if weight > 0 then
-         cards[#cards + 1] = {kind, weight}
-      end
-   end
-   if #cards == 0 then
-      error("--mix names no work", 0)
    end
    return cards
 end
@@ -249,18 +237,8 @@ local function own_place(tid)
    return lowest + tid % schemas, sizes.tables + 1 + tid
 end
 
--- A run that was killed may have left such tables.
-local function drop_leftovers(connection, cards)
-   for _, card in ipairs(cards) do
-      for tid = 0, card[1] == "churn" and sysbench.opt.threads - 1 or -1 do
-         connection:query("DROP TABLE IF EXISTS " ..
-            many.table_name(family, sizes, own_place(tid)))
-      end
-   end
-end
-
 local function begin_touching(tid, is_database)
-   local cards = parse_mix(sysbench.opt.mix)
+   local cards = work_cards()
    prepare_texts()
    counters, next_kind = many.counters(sizes), dyno.choice(cards)
    draw = new_draw(touched_schemas())
@@ -270,6 +248,7 @@ local function begin_touching(tid, is_database)
       opens = opens and (card[1] == "insert" or card[1] == "select")
    end
    local alike = opens and sysbench.opt.skew == "uniform" and sizes.phase == "touch"
+      and sizes.churn_every == 0
    if tid == 0 and is_database and family == "mysql" and alike then
       law.watch(con, sizes)
       return law.look
@@ -298,28 +277,38 @@ end
 
 -- What the rows were before the run, nil where nobody knows; and whether they were read before.
 local rows_before, rows_read
+-- What the tables took on the disk before they were made or dropped.
+local space_before
+
+-- Readies what was prepared for a run.
+local function begin_with(connection, made)
+   if sizes.phase == "touch" and made.present < made.schemas then
+      error(("only %d of %d schemas are left by --phase drop: prepare anew"):format(made.present,
+         made.schemas), 0)
+   end
+   rows_before = made.rows
+   if not rows_before then
+      state.drop_leftovers(connection, made)
+   end
+   state.must_be_whole(connection, made)
+   state.set_rows(connection, nil)
+   if sizes.phase == "drop" then
+      state.set_present(connection, sizes.keep)
+   end
+end
 
 function init()
-   local opt = sysbench.opt
    sizes = many.sizes()
    local connection = sysbench.sql.driver():connect()
    family = dyno.family(connection)
-   local cards = parse_mix(opt.mix)
+   work_cards()
+   space_before = sizes.phase ~= "touch" and space.measure(connection, sizes)
    if sizes.phase == "create" then
       state.create(connection, sizes)
    else
       local made = state.must_fit(connection, sizes)
-      if made and sizes.phase == "touch" and made.present < made.schemas then
-         error(("only %d of %d schemas are left by --phase drop: prepare anew"):format(
-            made.present, made.schemas), 0)
-      end
-      if sizes.phase == "touch" then
-         drop_leftovers(connection, cards)
-      end
-      rows_before = made and made.rows
-      state.set_rows(connection, nil)
-      if sizes.phase == "drop" then
-         state.set_present(connection, sizes.keep)
+      if made then
+         begin_with(connection, made)
       end
    end
    connection:disconnect()
@@ -406,10 +395,16 @@ function event()
    end
 end
 
--- While some drop, others may touch what stays.
+-- While some drop, others may touch what stays; while some touch, another may make and drop.
 function roles()
    local asked, rate = many.sizes(), sysbench.opt.touch_rate
-   if asked.phase ~= "drop" or asked.touchers == 0 then
+   if asked.phase == "touch" and asked.churn_every > 0 then
+      return {
+         {name = "toucher", sessions = sysbench.opt.threads, event = touch_event},
+         {name = "churner", sessions = 1, event = works.churn, background = true,
+          rate = 1 / asked.churn_every},
+      }
+   elseif asked.phase ~= "drop" or asked.touchers == 0 then
       return nil
    end
    return {
@@ -428,8 +423,10 @@ function phases()
          list[#list + 1] = {name = name, options = {phase = name}}
       end
    end
-   if sysbench.opt.touchers > 0 and asked ~= "drop" and asked ~= "all" then
+   if opt.touchers > 0 and asked ~= "drop" and asked ~= "all" then
       error("--touchers is for --phase drop or all", 0)
+   elseif opt.churn_every > 0 and asked ~= "touch" and asked ~= "all" then
+      error("--churn_every is for --phase touch or all", 0)
    elseif asked == "touch" then
       return nil
    elseif asked == "all" then
@@ -441,14 +438,23 @@ function phases()
    return list
 end
 
--- Tells how often tables were touched, warm-up included.
-function done()
-   if sizes.phase ~= "touch" then
-      return
-   end
+local function tell_touches()
    local touches, touched = many.touches(sizes)
    local each = touches / sizes.active
    print(("touches: %.0f, %.2f for each of %d active tables, of which %d were touched%s"):format(
       touches, each, sizes.active, touched, each < 3 and "; cold: with fewer than 3 each the " ..
       "figures are those of first opens" or ""))
+end
+
+-- Tells how often tables were touched, warm-up included; or what making and dropping did to the
+-- disk.
+function done()
+   if sizes.phase == "touch" then
+      return tell_touches()
+   end
+   local connection = sysbench.sql.driver():connect()
+   if many.is_database(connection) then
+      space.tell(connection, sizes, space_before)
+   end
+   connection:disconnect()
 end

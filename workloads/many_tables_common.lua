@@ -14,6 +14,8 @@ sysbench.cmdline.options = {
    skew = {"Which tables are touched: uniform; 80_20: a fifth of the schemas gets 80 percent; " ..
            "zipf: table r in proportion to 1 / r", "uniform"},
    mix = {"Work by weight: insert@1, select, count, alter, churn", "insert@1"},
+   churn_every = {"Seconds between tables that are made and dropped beside the touches; 0: none",
+                  0},
    k_max = {"The largest value of the indexed column k", 10000},
    order = {"Tables are made schema by schema, or shuffled", "schema"},
    keep = {"Schemas that the phase drop leaves, the last ones", 0},
@@ -30,24 +32,6 @@ sysbench.cmdline.options = {
 }
 
 -- Options ---------------------------------------------------------------------------------------
-
-local function whole(name, low, high)
-   local value = sysbench.opt[name]
-   if value < low or value > high or value % 1 ~= 0 then
-      error(("--%s must be a whole number from %d to %d, not %g"):format(name, low, high, value), 0)
-   end
-   return value
-end
-
-local function one_of(name, choices)
-   local value = sysbench.opt[name]
-   for choice in choices:gmatch("%S+") do
-      if value == choice then
-         return value
-      end
-   end
-   error(("--%s must be one of %s, not '%s'"):format(name, choices:gsub(" ", ", "), value), 0)
-end
 
 local function prefix()
    local text = sysbench.opt.schema_prefix
@@ -76,12 +60,13 @@ local TABLES_MAX = 10000000
 
 -- What the options come to, checked.
 function many.sizes()
+   local whole, one_of = dyno.option.whole, dyno.option.one_of
    local sizes = {
       prefix = prefix(),
       schemas = whole("schemas", 1, 1000000),
       tables = whole("tables", 1, 100000),
       share = tablespaces(),
-      phase = one_of("phase", "touch create drop all"),
+      phase = one_of("phase", {"touch", "create", "drop", "all"}),
    }
    if sizes.schemas * sizes.tables > TABLES_MAX then
       error(("--schemas times --tables must be at most %d, not %.0f"):format(TABLES_MAX,
@@ -104,9 +89,10 @@ function many.sizes()
    elseif sizes.touchers > 0 and sizes.keep == 0 then
       error("--touchers need schemas to --keep", 0)
    end
-   one_of("skew", "uniform 80_20 zipf")
-   one_of("order", "schema shuffled")
-   one_of("pg_id", "identity int")
+   sizes.churn_every = dyno.option.number("churn_every", 0, 86400)
+   one_of("skew", {"uniform", "80_20", "zipf"})
+   one_of("order", {"schema", "shuffled"})
+   one_of("pg_id", {"identity", "int"})
    whole("k_max", 1, 2147483647)
    whole("max_retries", 0, 1000)
    return sizes
@@ -121,17 +107,20 @@ end
 
 -- Tablespaces -----------------------------------------------------------------------------------
 
-local function is_mysql(con)
-   if dyno.family(con) ~= "mysql" then
-      return false
-   end
-   local version = con:query_row("SELECT VERSION()")
-   return not (version or ""):lower():find("mariadb", 1, true)
+function many.is_mariadb(con)
+   local version = dyno.family(con) == "mysql" and con:query_row("SELECT VERSION()")
+   return version and version:lower():find("mariadb", 1, true) ~= nil
+end
+
+-- Whether InnoDB makes files for the tables.
+function many.has_files(con)
+   return sysbench.opt.mysql_storage_engine:lower() == "innodb"
+      and con:query_row("SELECT @@innodb_file_per_table") == "1"
 end
 
 -- Fails where the server has none: MariaDB would take the clause and ignore it.
 function many.must_have_tablespaces(con, sizes)
-   if sizes.share > 0 and not is_mysql(con) then
+   if sizes.share > 0 and (dyno.family(con) ~= "mysql" or many.is_mariadb(con)) then
       error("--tablespaces: only MySQL has general tablespaces, not this server", 0)
    end
 end
@@ -165,6 +154,18 @@ templates = {
    },
    alter_table = "ALTER TABLE {name} ALTER COLUMN k SET DEFAULT {k}",
    drop_table = "DROP TABLE {name}",
+   -- Tables of churn that a killed run has left.
+   leftovers = {
+      mysql = "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables " ..
+         "WHERE table_schema REGEXP '^{prefix}[0-9]+$' AND table_name REGEXP '^t[0-9]+$' AND " ..
+         "CAST(SUBSTR(table_name, 2) AS UNSIGNED) > {tables}",
+      postgres = "SELECT nspname || '.' || relname FROM pg_class c JOIN pg_namespace n ON " ..
+         "n.oid = relnamespace WHERE relkind = 'r' AND nspname ~ '^{prefix}[0-9]+$' AND " ..
+         "relname ~ '^t[0-9]+$' AND SUBSTR(relname, 2)::bigint > {tables}",
+      sqlite = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB " ..
+         "'{prefix}[0-9]*_t[0-9]*' AND " ..
+         "CAST(SUBSTR(name, LENGTH(RTRIM(name, '0123456789')) + 1) AS INTEGER) > {tables}",
+   },
    -- Of the workload's schemas, which fit the pattern.
    all_schemas = {
       mysql = "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name REGEXP " ..
@@ -194,7 +195,8 @@ templates = {
 }
 template_words = {name = "many_1.t1", index = "k_1", engine = "innodb", id = "1", k = "2",
                   id_type = "INT GENERATED BY DEFAULT AS IDENTITY",
-                  options = "", c = "c", pad = "pad", schema = "many_1", prefix = "many_"}
+                  options = "", c = "c", pad = "pad", schema = "many_1", prefix = "many_",
+                  tables = 10}
 
 -- The statements that make a table with its index.
 local function table_statements(family, sizes, schema, number)

@@ -2,6 +2,7 @@
 -- check; and the sums of the ledger.
 
 local many = require("many_tables_common")
+local space = require("many_tables_space")
 
 local state = {}
 
@@ -18,6 +19,11 @@ function state.create(con, sizes)
       con:query("DROP TABLE many_tables_settings")
       error(("there are %s named %s1 and so on, which are not this workload's: give another " ..
          "--schema_prefix, or drop them"):format(what, sizes.prefix), 0)
+   end
+   local suffices, why = pcall(space.must_suffice, con, sizes)
+   if not suffices then
+      con:query("DROP TABLE many_tables_settings")
+      error(why, 0)
    end
    con:query(("INSERT INTO many_tables_settings (prefix, schema_count, table_count, share, " ..
       "present, row_count) VALUES ('%s', %d, %d, %d, %d, 0)"):format(sizes.prefix, sizes.schemas,
@@ -66,31 +72,53 @@ function state.count_rows(con, made)
    return many.count_rows(con, made, made.schemas - made.present + 1, made.schemas)
 end
 
--- Checks what is there; answers how many conditions failed, of how many.
-function state.check(con, sizes)
-   local made = state.must_fit(con, sizes)
-   local failed, all = 0, 0
-   local function tell(what, found, expected)
-      all = all + 1
-      failed = failed + (found == expected and 0 or 1)
-      print(("%s  %s: %.0f, expected %.0f"):format(found == expected and "ok    " or "FAILED",
-         what, found, expected))
+-- Drops the tables that churn left where a run was killed.
+function state.drop_leftovers(con, made)
+   local found = con:query(dyno.render(con, templates.leftovers, {prefix = made.prefix,
+      tables = made.tables}))
+   local names = {}
+   for i = 1, found.nrows do
+      names[i] = found:fetch_row()[1]
    end
+   found:free()
+   for _, name in ipairs(names) do
+      con:query("DROP TABLE " .. name)
+   end
+end
+
+-- Fails unless all tables are there that are said to be.
+function state.must_be_whole(con, made)
+   local found, expected = many.count(con, made, "tables"), made.present * made.tables
+   if found ~= expected then
+      error(("there are %.0f tables and not %.0f: they were not made or dropped to the end, or " ..
+         "somebody else did so. Make them anew: dyno cleanup many_tables, then dyno prepare " ..
+         "many_tables"):format(found, expected), 0)
+   end
+end
+
+-- Checks what is there, and fails at the end if something is wrong.
+function state.check(con, sizes)
+   local made, conditions = state.must_fit(con, sizes), dyno.conditions()
    local tables = made.present * made.tables
    if dyno.family(con) ~= "sqlite" then
-      tell("schemas", many.count(con, made, "schemas"), made.present)
+      conditions:equal("schemas", many.count(con, made, "schemas"), made.present)
    end
+   local began = dyno.now()
    local found = many.count(con, made, "tables")
-   tell("tables", found, tables)
-   tell("indexes on k", many.count(con, made, "indexes"), tables)
+   local took = dyno.now() - began
+   conditions:equal("tables", found, tables)
+   conditions:equal("indexes on k", many.count(con, made, "indexes"), tables)
+   space.check(con, made, conditions)
    if found < tables then
-      print("-       rows: not counted, because tables are missing")
+      conditions:skip("rows: not counted, because tables are missing")
    elseif made.rows then
-      tell("rows", state.count_rows(con, made), made.rows)
+      conditions:equal("rows", state.count_rows(con, made), made.rows)
    else
-      print("-       rows: not compared, because the last run did not count them at its end")
+      conditions:skip("rows: not compared, because the last run did not count them at its end")
    end
-   return failed, all
+   print(("counting the tables in the catalogue took %.3f s"):format(took))
+   space.tell(con, made)
+   conditions:finish()
 end
 
 -- Whether the settings are there at all.

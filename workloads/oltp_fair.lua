@@ -52,6 +52,25 @@ templates = {
       postgres = "VACUUM ANALYZE fair{n}",
       sqlite = "ANALYZE fair{n}",
    }},
+   -- Whether the index is there, and so many of the rows that end the parts of the load.
+   loaded = {{
+      mysql = "SELECT (SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics " ..
+         "WHERE table_schema = DATABASE() AND index_name = 'fair{n}_k'), " ..
+         "(SELECT COUNT(*) FROM fair{n} WHERE id IN ({ends}))",
+      postgres = "SELECT COUNT(to_regclass('fair{n}_k')), " ..
+         "(SELECT COUNT(*) FROM fair{n} WHERE id IN ({ends}))",
+      sqlite = "SELECT (SELECT COUNT(*) FROM sqlite_master WHERE name = 'fair{n}_k'), " ..
+         "(SELECT COUNT(*) FROM fair{n} WHERE id IN ({ends}))",
+   }},
+   -- All of the workload's tables.
+   tables = {{
+      mysql = "SELECT table_name FROM information_schema.tables WHERE table_schema = " ..
+         "DATABASE() AND table_name REGEXP '^fair[0-9]+$'",
+      postgres = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ " ..
+         "'^fair[0-9]+$' AND pg_table_is_visible(oid)",
+      sqlite = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB " ..
+         "'fair[0-9]*' AND SUBSTR(name, 5) NOT GLOB '*[^0-9]*'",
+   }},
    found = {"SELECT COUNT(*), " ..
       "COALESCE(SUM(CASE WHEN id < 1 OR id > {rows} THEN 1 ELSE 0 END), 0), " ..
       "COALESCE(SUM(CASE WHEN k < 1 OR (id % 2 = 0 AND k > {rows}) THEN 1 ELSE 0 END), 0), " ..
@@ -67,57 +86,30 @@ templates = {
    delete = {"DELETE FROM fair{n} WHERE id = ?", "i"},
    insert = {"INSERT INTO fair{n} (id, k, c, pad) VALUES (?, ?, ?, ?)", "iiss"},
 }
-template_words = {n = 1, level = "READ COMMITTED", suffix = "", rows = 10000}
+template_words = {n = 1, level = "READ COMMITTED", suffix = "", rows = 10000,
+                  ends = 10000}
 
 local LEVELS = {read_committed = "READ COMMITTED", repeatable_read = "REPEATABLE READ"}
 
 -- Options ---------------------------------------------------------------------------------------
 
-local function whole(name, low, high)
-   local value = sysbench.opt[name]
-   if value < low or value > high or value ~= math.floor(value) then
-      error(("--%s must be a whole number from %d to %d, not %s"):format(name, low, high, value), 0)
-   end
-   return value
-end
-
 -- Tables, and rows of each.
 local function size()
-   local rows = whole("table_size", 2 * RANGE, 2000000000)
+   local rows = dyno.option.whole("table_size", 2 * RANGE, 2000000000)
    if rows % 2 ~= 0 then
       error(("--table_size must be even, not %d: one half of the ids is for each kind of change")
          :format(rows), 0)
    end
-   return whole("tables", 1, 100000), rows
+   return dyno.option.whole("tables", 1, 100000), rows
 end
 
 local function level()
-   local found = LEVELS[sysbench.opt.isolation]
-   if not found then
-      error(("--isolation must be read_committed or repeatable_read, not '%s'")
-         :format(sysbench.opt.isolation), 0)
-   end
-   return found
+   return LEVELS[dyno.option.one_of("isolation", {"read_committed", "repeatable_read"})]
 end
 
-local KINDS = {read_write = true, read_only = true}
-
-local function parse_mix(text)
-   local cards = {}
-   for entry in text:gmatch("[^,]+") do
-      local name, weight = entry:match("^%s*([%w_]+)@?([%d.]*)%s*$")
-      weight = weight == "" and 1 or tonumber(weight)
-      if not KINDS[name] or not weight then
-         error("--mix: '" .. entry .. "' is none of read_write, read_only with @weight", 0)
-      end
-      if weight > 0 then
-         cards[#cards + 1] = {name, weight}
-      end
-   end
-   if #cards == 0 then
-      error("--mix names no transaction: say read_write@1, for example", 0)
-   end
-   return cards
+-- The weights of the transactions, as a list for dyno.choice().
+local function mix_cards()
+   return dyno.option.weights("mix", {"read_write", "read_only"})
 end
 
 -- A function that draws an id from 1 to `last`.
@@ -133,8 +125,9 @@ local function new_draw(random, last)
       local law = dyno.zipf(last, opt.zipf_exponent)
       return function() return dyno.permute(random:zipf(law) - 1, last, 1) + 1 end
    end
-   error(("--keys=%s is no distribution: uniform, gaussian (--gaussian_parameter of 2 or more), " ..
-          "zipfian (--zipf_exponent above 0)"):format(opt.keys), 0)
+   dyno.option.one_of("keys", {"uniform", "zipfian", "gaussian"})
+   error(opt.keys == "gaussian" and "--gaussian_parameter must be 2 or more"
+      or "--zipf_exponent must be above 0", 0)
 end
 
 -- Tables ----------------------------------------------------------------------------------------
@@ -190,27 +183,56 @@ local function prepare(tid)
    con:disconnect()
 end
 
+-- All tables, though fewer be asked for.
 function cleanup()
    local con = sysbench.sql.driver():connect()
-   for number = 1, whole("tables", 1, 100000) do
-      con:query("DROP TABLE IF EXISTS fair" .. number)
+   local found, names = con:query(dyno.render(con, templates.tables[1])), {}
+   for i = 1, found.nrows do
+      names[i] = found:fetch_row()[1]
+   end
+   found:free()
+   for _, name in ipairs(names) do
+      con:query("DROP TABLE " .. name)
    end
    con:disconnect()
+end
+
+-- Fails unless a table is loaded to the end: each session loads its parts in order, and then come
+-- the indexes.
+local function must_be_loaded(con, number, rows)
+   local ends = {}
+   for from = 1 + math.max(0, math.floor((rows - 1) / PART) - 999) * PART, rows, PART do
+      ends[#ends + 1] = ("%.0f"):format(math.min(from + PART - 1, rows))
+   end
+   local indexes, there = con:query_row(dyno.render(con, templates.loaded[1],
+      {n = number, ends = table.concat(ends, ", ")}))
+   if tonumber(indexes) ~= 1 or tonumber(there) ~= #ends then
+      error(("fair%d is not loaded to the end: dyno cleanup oltp_fair, then dyno prepare " ..
+         "oltp_fair"):format(number), 0)
+   end
 end
 
 -- Other rows than are said would be other work.
 function init()
    local tables, rows = size()
+   mix_cards()
    local con = sysbench.sql.driver():connect()
+   local there = con:query(dyno.render(con, templates.tables[1])).nrows
+   if there > 0 and there < tables then
+      error(("there are %d tables and not %d: give the --tables that were prepared"):format(there,
+         tables), 0)
+   end
    for number = 1, tables do
-      local found, text = pcall(con.query_row, con, "SELECT MAX(id) FROM fair" .. number)
-      if not found then
-         error(tostring(text) .. " (`dyno prepare oltp_fair` makes the tables)", 0)
-      end
+      local text = con:query_row("SELECT MAX(id) FROM fair" .. number)
       local high = tonumber(text)
-      if not text or high and high ~= rows then
+      if not text then
+         error(("fair%d is empty: dyno cleanup oltp_fair, then dyno prepare oltp_fair")
+            :format(number), 0)
+      elseif high and high ~= rows then
          error(("fair%d has ids up to %s, not %d: give the --table_size that it was prepared with")
-            :format(number, text or "none", rows), 0)
+            :format(number, text, rows), 0)
+      elseif high then
+         must_be_loaded(con, number, rows)
       end
    end
    con:disconnect()
@@ -236,30 +258,16 @@ local function check()
    local tables, rows = size()
    local con = sysbench.sql.driver():connect()
    -- One moment for all of them, though others may write.
-   con:query(dyno.render(con, {
-      mysql = "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-      postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-      sqlite = "BEGIN",
-   }))
+   con:query(dyno.render(con, "{snapshot}"))
    local found = read_tables(con)
    con:query("COMMIT")
    con:disconnect()
-   local conditions = {
-      {"rows", found.rows, tables * rows},
-      {"ids that are none of the tables'", found.ids, 0},
-      {"values of k that no statement made", found.k, 0},
-      {"texts of another length", found.texts, 0},
-   }
-   local failed = 0
-   for _, condition in ipairs(conditions) do
-      local good = condition[2] == condition[3]
-      failed = failed + (good and 0 or 1)
-      print(("%s  %s: %.0f, expected %.0f"):format(good and "ok    " or "FAILED",
-         unpack(condition)))
-   end
-   if failed > 0 then
-      error(("%d of %d conditions failed"):format(failed, #conditions), 0)
-   end
+   local conditions = dyno.conditions()
+   conditions:equal("rows", found.rows, tables * rows)
+   conditions:equal("ids that are none of the tables'", found.ids, 0)
+   conditions:equal("values of k that no statement made", found.k, 0)
+   conditions:equal("texts of another length", found.texts, 0)
+   conditions:finish()
 end
 
 sysbench.cmdline.commands = {
@@ -312,7 +320,7 @@ end
 function thread_init(tid)
    tables, rows = size()
    random = dyno.random
-   local cards = parse_mix(sysbench.opt.mix)
+   local cards = mix_cards()
    single = #cards == 1 and cards[1][1]
    next_kind = dyno.choice(cards)
    draw_id, draw_start = new_draw(random, rows), new_draw(random, rows - RANGE + 1)

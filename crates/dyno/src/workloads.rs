@@ -34,6 +34,7 @@ workloads! {
     "oltp_fair": "one OLTP transaction for comparing servers: equal statements, draws, isolation",
     "oltp_common": "",
     "pgbench_common": "",
+    "pgbench_load": "",
     "tpcc_common": "",
     "tpcc_load": "",
     "tpcc_transactions": "",
@@ -49,6 +50,7 @@ workloads! {
     "many_tables_common": "",
     "many_tables_state": "",
     "many_tables_law": "",
+    "many_tables_space": "",
     "sql_file": "",
     "sql_file_expression": "",
 }

@@ -453,9 +453,10 @@ fn tables_that_do_not_fit_are_told() {
         refused(&place, &format!("check linkbench {wrong}"), other);
     }
     let mix = format!("run linkbench --maxid 301 -t 1s {QUIET} --mix");
-    refused(&place, &format!("{mix} get_nodes@1"), "no operation@weight");
-    refused(&place, &format!("{mix} get_node"), "no operation@weight");
-    refused(&place, &format!("{mix} get_node@0"), "names no operation");
+    let none = "must be get_links_list, get_node,";
+    refused(&place, &format!("{mix} get_nodes@1"), none);
+    refused(&place, &format!("{mix} get_node@x"), none);
+    refused(&place, &format!("{mix} get_node@0"), "leaves nothing to do");
     place.execute("DELETE FROM linkbench_settings");
     refused(
         &place,

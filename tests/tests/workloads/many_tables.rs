@@ -419,8 +419,8 @@ fn bad_input_is_told() {
         "must be at most 10000000",
     );
     refused("--active_schemas 13", "must be a whole number from 0 to 12");
-    refused("--skew pareto", "must be one of uniform, 80_20, zipf");
-    refused("--phase make", "must be one of touch, create, drop, all");
+    refused("--skew pareto", "must be uniform, 80_20 or zipf");
+    refused("--phase make", "must be touch, create, drop or all");
     refused("--schema_prefix a-b", "--schema_prefix must be of a to z");
     refused("--tablespaces few", "must be none, schema or a number");
     refused("--touchers 1", "--touchers need schemas to --keep");
@@ -435,8 +435,8 @@ fn bad_input_is_told() {
         "were prepared with --schemas 12",
     );
     tables.refused("check", "--tables 11", "were prepared with --schemas 12");
-    tables.refused("run", &format!("{run} --mix sort@1"), "no work@weight");
-    tables.refused("run", &format!("{run} --mix insert@0"), "names no work");
+    tables.refused("run", &format!("{run} --mix sort@1"), "must be insert, select, count, alter or churn");
+    tables.refused("run", &format!("{run} --mix insert@0"), "leaves nothing to do");
     tables.refused(
         "run",
         &format!("{run} --mix alter@1"),

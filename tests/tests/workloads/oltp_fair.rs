@@ -232,15 +232,15 @@ fn bad_input_is_told_and_changes_nothing() {
     );
     place.dyno(&format!("prepare oltp_fair {SMALL}")).success();
     for (option, why) in [
-        ("--mix none", "none of read_write, read_only"),
-        ("--mix read_write@x", "none of read_write, read_only"),
-        ("--mix read_write@0", "names no transaction"),
-        ("--keys odd", "no distribution"),
-        ("--keys gaussian --gaussian_parameter 1", "no distribution"),
-        ("--keys zipfian --zipf_exponent 0", "no distribution"),
+        ("--mix none", "must be read_write or read_only"),
+        ("--mix read_write@x", "must be read_write or read_only"),
+        ("--mix read_write@0", "leaves nothing to do"),
+        ("--keys odd", "--keys must be uniform, zipfian or"),
+        ("--keys gaussian --gaussian_parameter 1", "--gaussian_parameter must be 2"),
+        ("--keys zipfian --zipf_exponent 0", "--zipf_exponent must be above 0"),
         ("--isolation dirty", "--isolation must be read_committed or"),
         ("--table_size 400", "ids up to 200, not 400"),
-        ("--tables 3", "fair3"),
+        ("--tables 3", "there are 2 tables and not 3"),
     ] {
         refused(
             &place,

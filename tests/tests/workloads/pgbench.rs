@@ -209,22 +209,22 @@ fn bad_input_is_told_and_changes_nothing() {
     refused(
         &place,
         &format!("run tpcb {QUIET} -t 1s --mix none"),
-        "none of tpcb",
+        "must be tpcb, simple_update or select_only",
     );
     refused(
         &place,
         &format!("run tpcb {QUIET} -t 1s --mix tpcb@0"),
-        "names no transaction",
+        "leaves nothing to do",
     );
     refused(
         &place,
         &format!("run tpcb {QUIET} -t 1s --keys odd"),
-        "no distribution",
+        "--keys must be uniform, gaussian",
     );
     refused(
         &place,
         &format!("run tpcb {QUIET} -t 1s --keys gaussian --keys_parameter 1"),
-        "gaussian (2 or more)",
+        "--keys_parameter must be 2 or more",
     );
     // Tables of another scale.
     refused(&place, "check tpcb --scale 2", "conditions failed");

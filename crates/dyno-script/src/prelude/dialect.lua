@@ -13,16 +13,18 @@ local WORDS = {
     for_update = " FOR UPDATE", now = "NOW(6)", cents = "(? / 100)",
     first_row = " LIMIT 1", key = "BIGINT", int = "INT", small = "SMALLINT", time = "DATETIME(6)",
     money = "DECIMAL(14,2)", text = "VARCHAR", chars = "CHAR", options = "",
+    snapshot = "START TRANSACTION WITH CONSISTENT SNAPSHOT",
   },
   pgsql = {
     for_update = " FOR UPDATE", now = "CURRENT_TIMESTAMP", cents = "(? / 100.0)",
     first_row = " LIMIT 1", key = "BIGINT", int = "INT", small = "SMALLINT", time = "TIMESTAMP",
     money = "DECIMAL(14,2)", text = "VARCHAR", chars = "CHAR", options = "",
+    snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
   },
   sqlite = {
     for_update = "", now = "strftime('%Y-%m-%d %H:%M:%f', 'now')", cents = "?",
     first_row = " LIMIT 1", key = "INTEGER", int = "INTEGER", small = "INTEGER", time = "TEXT",
-    money = "INTEGER", text = "VARCHAR", chars = "CHAR", options = "",
+    money = "INTEGER", text = "VARCHAR", chars = "CHAR", options = "", snapshot = "BEGIN",
   },
 }
 -- `{cents column}` reads money as whole cents.

@@ -4,6 +4,7 @@
 
 mod fake;
 mod operations;
+mod options;
 mod roles;
 
 use std::sync::Arc;

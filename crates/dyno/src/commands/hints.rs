@@ -4,6 +4,16 @@ use dyno_core::Target;
 
 use crate::job::Ready;
 
+/// What servers say when a disk is full, or a file may not grow.
+const NO_ROOM: [&str; 6] = [
+    "database or disk is full",
+    "errno = 1114",
+    "errno = 1021",
+    "53100",
+    "No space left on device",
+    "could not extend file",
+];
+
 /// The error with what to try on top of it, where that is known.
 pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
     match hint(&format!("{error:#}"), ready, workload) {
@@ -28,6 +38,12 @@ pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
         return Some(format!(
             "the server does not take {sessions} sessions: raise its max_connections, or use \
              fewer --sessions"
+        ));
+    }
+    if tells(&NO_ROOM) {
+        return Some(format!(
+            "there is no room left for the tables: make some, then `dyno cleanup {workload} \
+             --target '{target}'` drops what was loaded; a smaller load takes less"
         ));
     }
     if tells(&["1146", "42P01", "42S02", "no such table"]) {

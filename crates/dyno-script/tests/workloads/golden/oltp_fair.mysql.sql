@@ -12,6 +12,8 @@ CREATE INDEX fair1_k ON fair1 (k);
 INSERT INTO fair1 (id, k, c, pad) VALUES (?, ?, ?, ?);
 -- isolation
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+-- loaded
+SELECT (SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics WHERE table_schema = DATABASE() AND index_name = 'fair1_k'), (SELECT COUNT(*) FROM fair1 WHERE id IN (10000));
 -- order
 SELECT c FROM fair1 WHERE id BETWEEN ? AND ? ORDER BY c;
 -- point
@@ -22,6 +24,8 @@ SELECT c FROM fair1 WHERE id BETWEEN ? AND ?;
 ANALYZE TABLE fair1;
 -- sum
 SELECT SUM(k) FROM fair1 WHERE id BETWEEN ? AND ?;
+-- tables
+SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name REGEXP '^fair[0-9]+$';
 -- update_c
 UPDATE fair1 SET c = ? WHERE id = ?;
 -- update_k

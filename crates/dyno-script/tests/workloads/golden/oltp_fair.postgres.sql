@@ -12,6 +12,8 @@ CREATE INDEX fair1_k ON fair1 (k);
 INSERT INTO fair1 (id, k, c, pad) VALUES (?, ?, ?, ?);
 -- isolation
 SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+-- loaded
+SELECT COUNT(to_regclass('fair1_k')), (SELECT COUNT(*) FROM fair1 WHERE id IN (10000));
 -- order
 SELECT c FROM fair1 WHERE id BETWEEN ? AND ? ORDER BY c;
 -- point
@@ -22,6 +24,8 @@ SELECT c FROM fair1 WHERE id BETWEEN ? AND ?;
 VACUUM ANALYZE fair1;
 -- sum
 SELECT SUM(k) FROM fair1 WHERE id BETWEEN ? AND ?;
+-- tables
+SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^fair[0-9]+$' AND pg_table_is_visible(oid);
 -- update_c
 UPDATE fair1 SET c = ? WHERE id = ?;
 -- update_k

@@ -12,6 +12,8 @@ CREATE INDEX fair1_k ON fair1 (k);
 INSERT INTO fair1 (id, k, c, pad) VALUES (?, ?, ?, ?);
 -- isolation
 PRAGMA read_uncommitted = 0;
+-- loaded
+SELECT (SELECT COUNT(*) FROM sqlite_master WHERE name = 'fair1_k'), (SELECT COUNT(*) FROM fair1 WHERE id IN (10000));
 -- order
 SELECT c FROM fair1 WHERE id BETWEEN ? AND ? ORDER BY c;
 -- point
@@ -22,6 +24,8 @@ SELECT c FROM fair1 WHERE id BETWEEN ? AND ?;
 ANALYZE fair1;
 -- sum
 SELECT SUM(k) FROM fair1 WHERE id BETWEEN ? AND ?;
+-- tables
+SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'fair[0-9]*';
 -- update_c
 UPDATE fair1 SET c = ? WHERE id = ?;
 -- update_k

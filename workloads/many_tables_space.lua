@@ -1,0 +1,199 @@
+-- Many tables: what they take on the disk, whether they will fit, and the files that hold them.
+-- Files are looked at where the server's data directory can be read from this host.
+
+local many = require("many_tables_common")
+
+local space = {}
+
+-- Queries of what the tables take, in bytes, and in how many files; and of what the dictionary
+-- takes.
+local TAKEN = {
+   mysql = "SELECT COALESCE(SUM(file_size), 0), COUNT(*) FROM information_schema.{tablespaces} " ..
+      "WHERE name REGEXP '^{prefix}([0-9]+/|space_)'",
+   postgres = "SELECT COALESCE(SUM(pg_relation_size(c.oid)), 0), COUNT(*) FROM pg_class c JOIN " ..
+      "pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'i', 'S') AND " ..
+      "nspname ~ '^{prefix}[0-9]+$'",
+   sqlite = "SELECT (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM " ..
+      "pragma_page_size()), 1",
+}
+local DICTIONARY = {
+   mysql = "SELECT file_size FROM information_schema.{tablespaces} WHERE name = '{dictionary}'",
+   postgres = "SELECT SUM(pg_total_relation_size(c.oid)) FROM pg_class c WHERE oid IN " ..
+      "('pg_class'::regclass, 'pg_attribute'::regclass, 'pg_index'::regclass, " ..
+      "'pg_depend'::regclass)",
+}
+
+local UNITS = {"kB", "MB", "GB", "TB"}
+
+local function size_text(bytes)
+   local unit = 0
+   while bytes >= 1000 and unit < #UNITS do
+      bytes, unit = bytes / 1000, unit + 1
+   end
+   return unit == 0 and ("%.0f B"):format(bytes) or ("%.3g %s"):format(bytes, UNITS[unit])
+end
+
+-- The answer of a query that the user may not be allowed to ask, or the server may not know.
+local function ask(con, query)
+   local asked, first, second = pcall(con.query_row, con, query)
+   if asked then
+      return first, second
+   end
+end
+
+local function words(con, sizes)
+   local maria = many.is_mariadb(con)
+   return {prefix = sizes.prefix, dictionary = maria and "innodb_system" or "mysql",
+           tablespaces = maria and "innodb_sys_tablespaces" or "innodb_tablespaces"}
+end
+
+-- What the tables take: `bytes` in `files`, and the `dictionary`'s bytes. Nil is not known.
+function space.measure(con, sizes)
+   local family, known = dyno.family(con), words(con, sizes)
+   local bytes, files = ask(con, dyno.render(con, TAKEN[family], known))
+   local dictionary = DICTIONARY[family] and
+      ask(con, dyno.render(con, DICTIONARY[family], known))
+   return {bytes = tonumber(bytes), files = tonumber(files), dictionary = tonumber(dictionary)}
+end
+
+-- Files -----------------------------------------------------------------------------------------
+
+-- Where the server keeps its files, and whether they are this host's: then the one of the settings
+-- is there. SQLite's is the file itself.
+local function directory(con)
+   local family, path, own = dyno.family(con)
+   if family == "mysql" then
+      local database
+      path, database = con:query_row("SELECT @@datadir, DATABASE()")
+      own = ("%s/many_tables_settings.ibd"):format(database)
+   elseif family == "postgres" then
+      path = ask(con, "SHOW data_directory")
+      path = path and path .. "/"
+      own = ask(con, "SELECT pg_relation_filepath('many_tables_settings')")
+   else
+      local _
+      _, _, path = con:query_row("PRAGMA database_list")
+      own = ""
+   end
+   local file = path and own and io.open(path .. own, "rb")
+   if file then
+      file:close()
+      return path, true
+   end
+   return path or "unknown", false
+end
+
+-- The free bytes of the file system that a path is on; nil where nobody tells.
+local function free(path)
+   local pipe = io.popen("df -Pk -- '" .. path:gsub("'", "'\\''") .. "' 2>/dev/null")
+   local text = pipe and pipe:read("*a") or ""
+   if pipe then
+      pipe:close()
+   end
+   local blocks = text:match("\n%S+%s+%d+%s+%d+%s+(%d+)")
+   return blocks and tonumber(blocks) * 1024
+end
+
+-- The least that a table takes with its index: pages that are there from the beginning. Nil where
+-- options make it hard to say.
+local function least(con, sizes)
+   local family = dyno.family(con)
+   if family == "postgres" then
+      -- The indexes' first pages, and a sequence.
+      return sysbench.opt.pg_id == "identity" and 24576 or 16384
+   elseif family == "sqlite" then
+      return 2 * (tonumber((con:query_row("PRAGMA page_size"))) or 0)
+   elseif not many.has_files(con) or sysbench.opt.mysql_table_options:lower():find("compress") then
+      return nil
+   end
+   local page = tonumber((con:query_row("SELECT @@innodb_page_size"))) or 0
+   -- Without a file of their own two roots, else also what each file begins with.
+   return page * (sizes.share > 0 and 2 or many.is_mariadb(con) and 5 or 7)
+end
+
+-- Fails where it is clear that the tables will not fit.
+function space.must_suffice(con, sizes)
+   local path, here = directory(con)
+   local each, room = least(con, sizes), here and free(path)
+   local need = each and each * sizes.schemas * sizes.tables
+   if need and room and need > room then
+      error(("%.0f tables take %s at least, %s each, and where %s lies %s are free: make fewer " ..
+         "--schemas or --tables, or make room"):format(sizes.schemas * sizes.tables,
+         size_text(need), size_text(each), path, size_text(room)), 0)
+   end
+end
+
+-- Tells what is taken, beside what was taken before.
+function space.tell(con, sizes, before)
+   local now = space.measure(con, sizes)
+   if not now.bytes then
+      print("disk: not known, because this user may not ask the server for it")
+      return
+   end
+   local function pair(first, second)
+      return first and ("%s, before %s"):format(size_text(second), size_text(first))
+         or size_text(second)
+   end
+   local text = "disk: tables " .. pair(before and before.bytes, now.bytes)
+   if dyno.family(con) ~= "sqlite" then
+      text = ("%s, in %d file%s"):format(text, now.files, now.files == 1 and "" or "s")
+   end
+   if now.dictionary then
+      text = text .. "; dictionary " .. pair(before and before.dictionary, now.dictionary)
+   end
+   local path, here = directory(con)
+   local room = here and free(path)
+   print(room and ("%s; free %s"):format(text, size_text(room)) or text)
+end
+
+-- The check ---------------------------------------------------------------------------------------
+
+-- Of the tablespaces that are to be there, and of those that are.
+local function count_shared(path, made)
+   local found, expected = 0, 0
+   for first = 1, made.schemas, made.share do
+      local last = math.min(first + made.share - 1, made.schemas)
+      local file = io.open(("%s%sspace_%d.ibd"):format(path, made.prefix,
+         math.ceil(first / made.share)), "rb")
+      if file then
+         file:close()
+         found = found + 1
+      end
+      expected = expected + (last > made.schemas - made.present and 1 or 0)
+   end
+   return found, expected
+end
+
+local function count_own(path, made)
+   local found = 0
+   for schema = 1, made.schemas do
+      for number = 1, made.tables do
+         local file = io.open(("%s%s%d/t%d.ibd"):format(path, made.prefix, schema, number), "rb")
+         if file then
+            file:close()
+            found = found + 1
+         end
+      end
+   end
+   return found, made.present * made.tables
+end
+
+-- Counts the files of InnoDB's tablespaces, those of dropped schemas too.
+function space.check(con, made, conditions)
+   if dyno.family(con) ~= "mysql" then
+      return
+   elseif not many.has_files(con) then
+      conditions:skip("tablespace files: not checked, because the tables have none of their own")
+      return
+   end
+   local path, here = directory(con)
+   if not here then
+      conditions:skip(("tablespace files: not checked, because %s cannot be read on this host")
+         :format(path))
+      return
+   end
+   local count = made.share > 0 and count_shared or count_own
+   conditions:equal("tablespace files", count(path, made))
+end
+
+return space
