@@ -31,14 +31,14 @@ function state.create(con, sizes)
 end
 
 -- What stands there, as the sizes of what was made: `present` schemas with `rows` rows, nil where
--- nobody knows. Nil without any.
+-- nobody knows. Nil without any, and whether that is because nothing stands there.
 function state.read(con)
    local prefix, schemas, tables, share, present, rows = con:query_row(
       "SELECT prefix, schema_count, table_count, share, present, row_count " ..
       "FROM many_tables_settings")
    -- The server of a calibration answers everything alike.
    if not tonumber(schemas) then
-      return nil
+      return nil, prefix == nil
    end
    return {prefix = prefix, schemas = tonumber(schemas), tables = tonumber(tables),
            share = tonumber(share), present = tonumber(present), rows = tonumber(rows)}
@@ -46,7 +46,11 @@ end
 
 -- What was made, which must be what the options say.
 function state.must_fit(con, sizes)
-   local made = state.read(con)
+   local made, empty = state.read(con)
+   if empty then
+      error("the tables are not made to the end: dyno cleanup many_tables, then dyno prepare " ..
+         "many_tables", 0)
+   end
    local text = "--schemas %d --tables %d --schema_prefix %s"
    local asked = text:format(sizes.schemas, sizes.tables, sizes.prefix)
    local found = made and text:format(made.schemas, made.tables, made.prefix)

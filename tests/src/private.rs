@@ -28,6 +28,19 @@ pub fn start_private_server(kind: Kind) -> PrivateServer {
 /// # Panics
 /// The server is not installed or does not start: with the end of its log.
 pub fn start_private_server_with(kind: Kind, arguments: &[&str]) -> PrivateServer {
+    start(kind, arguments, None)
+}
+
+/// Starts a server of the test's own with more arguments, none of whose files grows beyond so many
+/// bytes.
+///
+/// # Panics
+/// The server is not installed or does not start: with the end of its log.
+pub fn start_narrow_server(kind: Kind, arguments: &[&str], bytes: u64) -> PrivateServer {
+    start(kind, arguments, Some(bytes))
+}
+
+fn start(kind: Kind, arguments: &[&str], file_size_max: Option<u64>) -> PrivateServer {
     let mut builder = tempfile::Builder::new();
     // The server's user must be able to enter; the name must leave room for a socket's path.
     builder.prefix("dyno-").permissions(open_to_all());
@@ -35,6 +48,7 @@ pub fn start_private_server_with(kind: Kind, arguments: &[&str]) -> PrivateServe
     let options = Options {
         arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
         dies_with_thread: true,
+        file_size_max,
     };
     let process = initialize(kind, &files.path().join(kind.tag()))
         .and_then(|ready| ready.launch(options))

@@ -67,6 +67,17 @@ impl Place {
         }
     }
 
+    /// Which dialect it speaks: `mysql`, `postgres` or `sqlite`.
+    pub fn family(&self) -> &'static str {
+        match self {
+            Self::Server(database) => match database.server.kind {
+                Kind::Mariadb | Kind::Mysql => "mysql",
+                Kind::Postgres => "postgres",
+            },
+            Self::Sqlite(_) => "sqlite",
+        }
+    }
+
     /// Which it is, for messages.
     pub fn name(&self) -> String {
         match self {
@@ -117,6 +128,21 @@ pub fn outcome<'a>(result: &'a Value, check: &str) -> &'a str {
     let findings = result["findings"].as_array().unwrap();
     let found = findings.iter().find(|finding| finding["check"] == check);
     found.unwrap()["outcome"].as_str().unwrap()
+}
+
+/// Fails unless the command is refused for this reason.
+pub fn refused(place: &Place, line: &str, why: &str) {
+    let output = place.dyno(line);
+    let name = place.name();
+    assert!(
+        matches!(output.status.code(), Some(1 | 2)),
+        "{name} {line}: {output:?}"
+    );
+    assert!(output.stderr.contains(why), "{name} {line}: {output:?}");
+    assert!(
+        !output.stderr.contains("panicked"),
+        "{name} {line}: {output:?}"
+    );
 }
 
 /// Fails unless the check of a workload says that these conditions failed, and no others.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
+use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
 
 const SMALL: &str = "--maxid 2001";
 
@@ -385,12 +385,6 @@ fn the_profile_goes_with_the_result() {
     let output = compare.output().unwrap();
     let why = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && why.contains("profile"), "{why}");
-}
-
-fn refused(place: &Place, line: &str, why: &str) {
-    let output = place.dyno(line);
-    assert!(!output.status.success(), "{line}: {output:?}");
-    assert!(output.stderr.contains(why), "{line}: {output:?}");
 }
 
 #[test]

@@ -3,7 +3,10 @@
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod acceptance;
+mod bad_input;
 mod common;
+mod full;
 mod host;
 mod insert_benchmark;
 mod linkbench;

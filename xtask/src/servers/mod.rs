@@ -83,6 +83,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// It ends when the thread that launched it ends, however that ends.
     pub dies_with_thread: bool,
+    /// None of its files grows beyond so many bytes, as on a disk that is full.
+    pub file_size_max: Option<u64>,
 }
 
 /// A data directory that a server can be launched on.
@@ -153,6 +155,9 @@ impl Ready {
         let mut command = self.command(&commands::server(self.kind)?);
         command.args(commands::serve(self.kind, &self.dir, port)?);
         command.args(&options.arguments);
+        if let Some(bytes) = options.file_size_max {
+            process::limit_files(&mut command, bytes);
+        }
         let signal = options.dies_with_thread.then(|| self.kind.discard_signal());
         process::spawn(&mut command, &self.dir.join("server.log"), signal)
     }

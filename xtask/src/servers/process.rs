@@ -104,6 +104,23 @@ pub(super) fn spawn(command: &mut Command, log: &Path, death_signal: Option<i32>
         .with_context(|| format!("cannot start {program}"))
 }
 
+/// Lets no file of the program's grow beyond so many bytes.
+pub(super) fn limit_files(command: &mut Command, bytes: u64) {
+    let prepare = move || {
+        let limit = libc::rlimit {
+            rlim_cur: bytes,
+            rlim_max: bytes,
+        };
+        // SAFETY: it reads the limit.
+        if unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    };
+    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls.
+    unsafe { command.pre_exec(prepare) };
+}
+
 /// A process, told apart from a later one with the same pid by when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessId {

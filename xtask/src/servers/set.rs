@@ -106,6 +106,7 @@ impl Set {
             let options = Options {
                 arguments: certificates.install(kind, &folder(kind))?,
                 dies_with_thread: die_with_thread,
+                file_size_max: None,
             };
             set.servers.push(ready.launch(options)?);
             set.write_servers()?;

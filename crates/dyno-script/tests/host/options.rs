@@ -92,7 +92,8 @@ fn weights_are_read_and_what_is_no_weight_is_told() {
          if text ~= 'pay=2.5 look=1 ' then error(text) end",
     )
     .unwrap();
-    let weights = |name: &str| refused(&format!("dyno.option.weights('{name}', {{'pay', 'look'}})"));
+    let weights =
+        |name: &str| refused(&format!("dyno.option.weights('{name}', {{'pay', 'look'}})"));
     assert_eq!(
         weights("unknown"),
         "--unknown: 'sing@1' must be pay or look, with @ and a weight where it is not 1"
@@ -107,7 +108,10 @@ fn weights_are_read_and_what_is_no_weight_is_told() {
 #[test]
 fn an_option_that_was_not_declared_is_the_scripts_fault() {
     let why = refused("dyno.option.whole('sclae', 1, 2)");
-    assert!(why.contains("test.lua") && why.contains("no option 'sclae'"), "{why}");
+    assert!(
+        why.contains("test.lua") && why.contains("no option 'sclae'"),
+        "{why}"
+    );
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! What workloads owe when servers stand still and sessions are killed: response times from when
+//! events were due, and books that are kept.
+
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::command::Running;
+use dyno_tests::{Database, Kind, Output, start_private_server};
+use serde_json::Value;
+
+use crate::common::{Place, QUIET, everywhere, outcome, sqlite};
+
+/// How long a run may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(240);
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
+}
+
+/// How many latencies of a distribution are surely above a bound.
+fn above(latency: &Value, ms: f64) -> u64 {
+    let buckets = latency["buckets"].as_array().unwrap();
+    let slow = buckets
+        .iter()
+        .filter(|bucket| bucket["from_ms"].as_f64().unwrap() >= ms);
+    slow.map(|bucket| bucket["count"].as_u64().unwrap()).sum()
+}
+
+/// The result of an open loop in whose middle the server stands still for more than a second.
+fn with_a_stop(kind: Kind, prepare: &str, run: &str) -> (Value, String) {
+    let private = start_private_server(kind);
+    let place = Place::Server(Database::on(&private.server()));
+    place.dyno(&format!("prepare {prepare}")).success();
+    let running = place.start(&format!("run {run} --json {QUIET}"));
+    thread::sleep(Duration::from_secs(3));
+    private.suspend();
+    thread::sleep(Duration::from_millis(1400));
+    private.resume();
+    let result = json(&running.finish(LIMIT).success());
+    place.dyno(&format!("check {prepare}")).success();
+    (result, kind.to_string())
+}
+
+#[test]
+fn a_server_that_stands_still_is_in_the_response_times_of_all_that_was_due() {
+    for kind in Kind::ALL {
+        for workload in ["tpcb", "select_only"] {
+            let run = format!("{workload} -c 4 --rate 200/s -t 8s");
+            let (result, name) = with_a_stop(kind, "tpcb", &run);
+            let told = format!("{name} {workload}: {result}");
+            let response = &result["response"];
+            assert!(response["max_ms"].as_f64().unwrap() >= 1000.0, "{told}");
+            // 280 were due while it stood still, and waited. In a closed loop four had.
+            assert!(above(response, 50.0) >= 150, "{told}");
+            assert!(above(response, 1000.0) >= 30, "{told}");
+            assert!(
+                result["open_loop"]["backlog_max"].as_u64() > Some(4),
+                "{told}"
+            );
+            assert_eq!(outcome(&result, "consistency"), "pass", "{told}");
+            // All that was due was done: 1600, within four standard deviations, and what was due
+            // at the very end.
+            let events = result["totals"]["events"].as_f64().unwrap();
+            let waiting = result["open_loop"]["backlog"].as_f64().unwrap();
+            assert!((events + waiting - 1600.0).abs() < 200.0, "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_stall_shows_in_the_series_of_concurrency_and_queue() {
+    let run = "linkbench --maxid 2001 -c 20 --rate 300/s -t 8s";
+    let (result, _) = with_a_stop(Kind::Mariadb, "linkbench --maxid 2001", run);
+    let intervals = result["intervals"].as_array().unwrap();
+    let highest = |name: &str| {
+        let values = intervals.iter().map(|interval| interval[name].as_u64());
+        values.max().flatten().unwrap()
+    };
+    assert!(intervals.len() >= 8, "{result}");
+    // All sessions wait for the server, and the arrivals for them: in 1.4 s there is at least one
+    // end of an interval.
+    assert_eq!(highest("concurrency"), 20, "{result}");
+    assert!(highest("backlog") >= 20, "{result}");
+    // Each operation has both times; half of them are lists.
+    let operations = result["operations"].as_array().unwrap();
+    for operation in operations {
+        for times in ["service", "response"] {
+            assert!(operation[times]["count"].as_u64() > Some(0), "{operation}");
+        }
+    }
+    let lists = &operations[0];
+    assert_eq!(lists["name"], "get_links_list");
+    assert!(
+        above(&lists["response"], 50.0) > above(&lists["service"], 50.0),
+        "{lists}"
+    );
+    assert_eq!(outcome(&result, "consistency"), "pass", "{result}");
+}
+
+/// Kills one of a database's sessions by chance, if there is one.
+fn kill_one(database: &Database) {
+    let name = &database.name;
+    let one = match database.server.kind {
+        Kind::Postgres => format!(
+            "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE \
+             datname = '{name}' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1) one"
+        ),
+        Kind::Mariadb | Kind::Mysql => format!(
+            "SELECT id FROM information_schema.processlist WHERE db = '{name}' AND id <> \
+             CONNECTION_ID() ORDER BY RAND() LIMIT 1"
+        ),
+    };
+    let found = database.server.query(None, &one);
+    if let (Kind::Mariadb | Kind::Mysql, Some(row)) = (database.server.kind, found.first()) {
+        database.server.execute(None, &format!("KILL {}", row[0]));
+    }
+}
+
+/// Runs until 10,000 transactions are done, while sessions are killed.
+fn hunted(place: &Place, database: &Database) -> Value {
+    let line = format!("run tpcb --scale 4 -c 8 --events 10000 --rate 1500/s --json {QUIET}");
+    let running: Running = place.start(&line);
+    thread::sleep(Duration::from_millis(1500));
+    for kill in 0..20 {
+        kill_one(database);
+        thread::sleep(Duration::from_millis(60 + 37 * (kill % 5)));
+    }
+    json(&running.finish(LIMIT).success())
+}
+
+#[test]
+fn ten_thousand_transactions_are_accounted_for_though_sessions_are_killed() {
+    for place in everywhere() {
+        place.dyno("prepare tpcb --scale 4 -c 2").success();
+        let Place::Server(database) = &place else {
+            continue;
+        };
+        let result = hunted(&place, database);
+        let name = place.name();
+        assert_eq!(outcome(&result, "consistency"), "pass", "{name}: {result}");
+        assert!(
+            result["totals"]["reconnects"].as_u64() >= Some(5),
+            "{name}: {result}"
+        );
+        assert!(
+            result["totals"]["events"].as_u64() >= Some(9_900),
+            "{name}: {result}"
+        );
+        // Those that were lost in the middle of a COMMIT are counted apart, and are the only doubt.
+        let unknown = result["operations"][0]["totals"]["unknown"]
+            .as_i64()
+            .unwrap();
+        let ledger = result["ledger"].as_array().unwrap();
+        let of = |sum: &str| ledger.iter().find(|entry| entry["sum"] == sum).unwrap();
+        let range = |entry: &Value| {
+            let [low, high] = ["expected_low", "expected_high"].map(|end| entry[end].as_i64());
+            high.unwrap() - low.unwrap()
+        };
+        assert_eq!(range(of("transactions")), unknown, "{name}: {result}");
+        assert_eq!(range(of("unchanged")), 0, "{name}: {result}");
+        place.dyno("check tpcb --scale 4").success();
+    }
+}
+
+#[test]
+fn ten_thousand_transactions_on_a_file_survive_killed_clients() {
+    let place = sqlite();
+    place.dyno("prepare tpcb").success();
+    let Place::Sqlite(folder) = &place else {
+        panic!("it is a file");
+    };
+    let file = folder.path().join("data.db");
+    let mut done = 0;
+    for round in 0.. {
+        let running = place.start(&format!("run tpcb -c 4 -t 60s {QUIET}"));
+        thread::sleep(Duration::from_millis(900 + 170 * (round % 4)));
+        drop(running);
+        place.dyno("check tpcb").success();
+        let open = rusqlite::Connection::open(&file).unwrap();
+        let count = "SELECT COUNT(*) FROM pgbench_history";
+        let now: i64 = open.query_row(count, [], |row| row.get(0)).unwrap();
+        assert!(now >= done && round < 200, "{now} after {done}");
+        done = now;
+        if done >= 10_000 && round >= 2 {
+            break;
+        }
+    }
+    let result = place.result("tpcb -c 2 --events 100");
+    assert_eq!(outcome(&result, "consistency"), "pass", "{result}");
+}

@@ -1,0 +1,165 @@
+//! What users get wrong, for each workload on each server: a clear refusal, and a `cleanup` that
+//! works whatever state the tables are in.
+
+use crate::common::{Place, QUIET, everywhere, refused};
+
+/// A workload with what is wrong with it.
+struct Case {
+    /// The workload with options that fit, as `prepare` gets them.
+    fits: &'static str,
+    /// Options of no size, and what is told.
+    zero: (&'static str, &'static str),
+    /// Options for more or other tables than were prepared, and what is told.
+    other: &'static [(&'static str, &'static str)],
+    /// A table to lose, and what `run` says then.
+    lost: (&'static str, &'static str),
+    /// What makes the tables look like a load that was stopped, and what `run` says then.
+    stopped: (&'static str, &'static str),
+}
+
+const CASES: &[Case] = &[
+    Case {
+        fits: "tpcb --scale 1",
+        zero: (
+            "--scale 0",
+            "--scale must be a whole number from 1 to 200000, not 0",
+        ),
+        other: &[("--scale 2", "the tables have 1 branches and not 2")],
+        lost: ("pgbench_branches", "dyno prepare tpcb"),
+        stopped: (
+            "DELETE FROM pgbench_accounts WHERE aid > 60000",
+            "not loaded to the end: dyno cleanup tpcb",
+        ),
+    },
+    Case {
+        fits: "oltp_fair --tables 2 --table_size 30000",
+        zero: ("--tables 0", "--tables must be a whole number from 1"),
+        other: &[
+            (
+                "--tables 3",
+                "there are 2 of the tables and not 3: give the --tables",
+            ),
+            (
+                "--table_size 40000",
+                "ids up to 30000, not 40000: give the --table_size",
+            ),
+        ],
+        lost: ("fair2", "there are 1 of the tables and not 2"),
+        stopped: (
+            "DELETE FROM fair2 WHERE id BETWEEN 20000 AND 25000",
+            "fair2 is not loaded to the end: dyno cleanup oltp_fair",
+        ),
+    },
+    Case {
+        fits: "linkbench --maxid 301",
+        zero: ("--maxid 0", "--maxid must be a whole number from 2"),
+        other: &[
+            ("--maxid 401", "were prepared with --startid 1 --maxid 301"),
+            ("--profile reference", "--profile standard, not with"),
+            ("--link_types 5", "were prepared with"),
+        ],
+        lost: ("linkbench_settings", "dyno prepare linkbench"),
+        stopped: (
+            "DELETE FROM linkbench_settings",
+            "not loaded to the end: dyno cleanup linkbench",
+        ),
+    },
+];
+
+fn with(case: &Case, options: &str) -> String {
+    format!("{} {options}", case.fits)
+}
+
+#[test]
+fn wrong_sizes_and_missing_tables_are_told_on_every_server() {
+    for case in CASES {
+        for place in everywhere() {
+            let run = |options: &str| format!("run {} -t 1s {QUIET}", with(case, options));
+            let (zero, why) = case.zero;
+            refused(&place, &format!("prepare {}", with(case, zero)), why);
+            refused(&place, &run(""), "dyno prepare");
+            place.dyno(&format!("prepare {}", case.fits)).success();
+            refused(&place, &format!("prepare {}", case.fits), "dyno cleanup");
+            for (options, why) in case.other {
+                refused(&place, &run(options), why);
+            }
+            let (table, why) = case.lost;
+            place.execute(&format!("DROP TABLE {table}"));
+            refused(&place, &run(""), why);
+            clean(&place, case);
+            place.dyno(&format!("prepare {}", case.fits)).success();
+            let (stop, why) = case.stopped;
+            place.execute(stop);
+            refused(&place, &run(""), why);
+            clean(&place, case);
+        }
+    }
+}
+
+/// Cleans up, twice, with no options but the workload's name; nothing is left.
+fn clean(place: &Place, case: &Case) {
+    let workload = case.fits.split(' ').next().unwrap();
+    for _ in 0..2 {
+        place.dyno(&format!("cleanup {workload}")).success();
+    }
+    if let Place::Server(database) = place {
+        assert_eq!(database.tables(), [""; 0], "{workload} on {}", place.name());
+    }
+}
+
+#[test]
+fn schemas_that_are_not_as_said_are_told_on_every_server() {
+    for place in everywhere() {
+        let prefix = match &place {
+            Place::Server(database) => format!("{}_", database.name),
+            Place::Sqlite(_) => "many_".to_owned(),
+        };
+        let sizes = format!("many_tables --schemas 4 --tables 5 --schema_prefix {prefix}");
+        let run = |options: &str| format!("run {sizes} {options} --events 20 {QUIET}");
+        let zero = "--schemas must be a whole number from 1 to 1000000, not 0";
+        refused(&place, &format!("prepare {sizes} --schemas 0"), zero);
+        refused(&place, &run(""), "dyno prepare");
+        place.dyno(&format!("prepare {sizes}")).success();
+        refused(&place, &format!("prepare {sizes}"), "dyno cleanup");
+        for other in ["--schemas 5", "--tables 6", "--schema_prefix other_"] {
+            refused(
+                &place,
+                &run(other),
+                "were prepared with --schemas 4 --tables 5",
+            );
+        }
+        let dot = if place.family() == "sqlite" { '_' } else { '.' };
+        place.execute(&format!("DROP TABLE {prefix}3{dot}t4"));
+        refused(&place, &run(""), "there are 19 tables and not 20");
+        refused(
+            &place,
+            &run("--phase drop").replace("--events 20", ""),
+            "19 tables and not 20",
+        );
+        // A load that was stopped leaves less, and may have made nothing at all yet.
+        let cascade = if place.family() == "postgres" {
+            " CASCADE"
+        } else {
+            ""
+        };
+        if place.family() != "sqlite" {
+            place.execute(&format!("DROP SCHEMA {prefix}1{cascade}"));
+        }
+        for _ in 0..2 {
+            place.dyno("cleanup many_tables").success();
+        }
+        place.dyno(&format!("prepare {sizes}")).success();
+        place.execute("DELETE FROM many_tables_settings");
+        refused(
+            &place,
+            &format!("check {sizes}"),
+            "dyno cleanup many_tables",
+        );
+        place.execute(&format!(
+            "INSERT INTO many_tables_settings VALUES ('{prefix}', 4, 5, 0, 4, NULL)"
+        ));
+        place.dyno("cleanup many_tables").success();
+        place.dyno(&format!("prepare {sizes}")).success();
+        place.dyno("cleanup many_tables").success();
+    }
+}

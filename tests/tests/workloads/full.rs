@@ -1,0 +1,142 @@
+//! A disk that fills while a workload is loaded: that is told, nothing runs on what is there of the
+//! tables, and `cleanup` makes room.
+
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_tests::command::{dyno_path, run};
+use dyno_tests::private::{start_narrow_server, start_private_server_with};
+use dyno_tests::{Database, Kind, Output, PrivateServer};
+
+use crate::common::{Place, QUIET, refused};
+
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// A file of SQL that loads more than there is room for.
+const ROWS: &str = "\\prepare
+CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT);
+INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900000)
+SELECT i, 'some words that make the rows a little longer' FROM n;
+\\transaction look
+SELECT * FROM t WHERE id = 7;
+\\check
+SELECT COUNT(*) - 900000 FROM t;
+\\cleanup
+DROP TABLE IF EXISTS t;
+";
+
+/// Runs a shell script in a mount namespace of its own, where `disk` is a file system of 24 MiB
+/// that is gone with the script. `target` is a SQLite file on it.
+fn on_small_disk(script: &str) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("disk")).unwrap();
+    std::fs::write(folder.path().join("rows.sql"), ROWS).unwrap();
+    let script = format!(
+        "set -u\nmount -t tmpfs -o size=24m tmpfs disk || exit 77\n\
+         dyno() {{ command=$1; shift; '{}' $command \"$@\" --target sqlite:disk/data.db; }}\n\
+         {script}",
+        dyno_path().display()
+    );
+    let mut command = Command::new("unshare");
+    // SAFETY: it only asks.
+    let flags = match unsafe { libc::geteuid() } {
+        0 => "-m",
+        _ => "-Urm",
+    };
+    command.args([flags, "sh", "-c", &script]);
+    command.current_dir(folder.path()).env_remove("DYNO_TARGET");
+    run(&mut command, LIMIT)
+}
+
+#[test]
+fn a_file_system_that_fills_is_told_and_cleaned_up() {
+    for (workload, options) in [
+        ("tpcb", "--scale 10 -c 2"),
+        ("oltp_fair", "--table_size 100000 -c 3"),
+        ("linkbench", "--maxid 200001 -c 2"),
+        ("many_tables", "--schemas 280 --tables 10 -c 2"),
+        ("./rows.sql", ""),
+    ] {
+        // Whoever has a full disk makes a little room first: SQLite writes what it drops to its
+        // log.
+        let run = match workload {
+            "./rows.sql" => String::new(),
+            _ => format!("dyno run {workload} {options} -t 1s {QUIET} && exit 4\n"),
+        };
+        let output = on_small_disk(&format!(
+            "head -c 2000000 /dev/zero > disk/ballast\n\
+             dyno prepare {workload} {options} && exit 3\n{run}\
+             dyno check {workload} {options} && exit 5\n\
+             rm disk/ballast\n\
+             dyno cleanup {workload} || exit 6\n\
+             dyno cleanup {workload} || exit 7"
+        ))
+        .success();
+        for text in [
+            "there is no room left for the tables: make some, then `dyno cleanup",
+            "database or disk is full",
+        ] {
+            assert!(output.stderr.contains(text), "no '{text}': {output:?}");
+        }
+        assert!(!output.stderr.contains("panicked"), "{output:?}");
+    }
+}
+
+#[test]
+fn tables_that_cannot_fit_are_refused_before_any_is_made() {
+    let output = on_small_disk(
+        "dyno prepare many_tables --schemas 400 && exit 3\n\
+         dyno run many_tables --schemas 400 --phase create && exit 4\n\
+         dyno prepare many_tables --schemas 200 --tables 10",
+    )
+    .success();
+    for text in [
+        "4000 tables take 32.8 MB at least, 8.19 kB each",
+        "are free: make fewer",
+    ] {
+        assert_eq!(output.stderr.matches(text).count(), 2, "{output:?}");
+    }
+    assert!(output.stderr.contains("2000 of 2000 tables"), "{output:?}");
+}
+
+/// A server whose tables cannot grow as they would have to.
+fn narrow(kind: Kind) -> PrivateServer {
+    match kind {
+        // A little more than a file of its log.
+        Kind::Postgres => start_narrow_server(kind, &[], 17 << 20),
+        Kind::Mariadb | Kind::Mysql => {
+            let arguments = [
+                "--innodb-file-per-table=0",
+                "--innodb-data-file-path=ibdata1:12M:autoextend:max:40M",
+            ];
+            start_private_server_with(kind, &arguments)
+        }
+    }
+}
+
+#[test]
+fn a_server_without_room_is_told_and_cleaned_up() {
+    for kind in Kind::ALL {
+        let private = narrow(kind);
+        let place = Place::Server(Database::on(&private.server()));
+        for (workload, options) in [
+            ("tpcb", "--scale 4 -c 2"),
+            ("oltp_fair", "--tables 1 --table_size 300000 -c 2"),
+            ("linkbench", "--maxid 200001 -c 2"),
+        ] {
+            let prepare = format!("prepare {workload} {options}");
+            refused(&place, &prepare, "there is no room left for the tables");
+            let run = format!("run {workload} {options} -t 1s {QUIET}");
+            refused(&place, &run, "dyno cleanup");
+            let checked = place.dyno(&format!("check {workload} {options}"));
+            assert_eq!(
+                checked.status.code(),
+                Some(1),
+                "{kind} {workload}: {checked:?}"
+            );
+            for _ in 0..2 {
+                place.dyno(&format!("cleanup {workload}")).success();
+            }
+        }
+    }
+}
