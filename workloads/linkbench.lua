@@ -34,6 +34,10 @@ local function prepare(tid)
    local sizes, sessions = graph.sizes(), sysbench.opt.threads
    local con = sysbench.sql.driver():connect()
    if tid == 0 then
+      if sizes.nodes >= 1000000 then
+         print(("%.0f nodes take about %.0f GB, on SQLite half as much; --maxid makes them fewer")
+            :format(sizes.nodes, sizes.nodes * 1.1 / 1000000))
+      end
       dyno.load_total(load.row_count(sizes))
       graph.create(con)
    end

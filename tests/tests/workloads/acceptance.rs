@@ -8,7 +8,7 @@ use dyno_tests::command::Running;
 use dyno_tests::{Database, Kind, Output, start_private_server};
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, everywhere, outcome, sqlite};
+use crate::common::{Place, QUIET, everywhere, on, outcome, sqlite};
 
 /// How long a run may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -95,6 +95,46 @@ fn a_stall_shows_in_the_series_of_concurrency_and_queue() {
         "{lists}"
     );
     assert_eq!(outcome(&result, "consistency"), "pass", "{result}");
+}
+
+#[test]
+fn sessions_of_linkbench_have_a_connection_to_write_and_one_to_read() {
+    for kind in Kind::ALL {
+        let place = on(kind);
+        place.dyno("prepare linkbench --maxid 2001").success();
+        let Place::Server(database) = &place else {
+            panic!("it is a server");
+        };
+        let name = &database.name;
+        let connections = match kind {
+            Kind::Postgres => format!("FROM pg_stat_activity WHERE datname = '{name}'"),
+            Kind::Mariadb | Kind::Mysql => {
+                format!("FROM information_schema.processlist WHERE db = '{name}'")
+            }
+        };
+        // Waits until there are as many.
+        let settles = |expected: &str| {
+            let count = || {
+                database
+                    .server
+                    .query_one(None, &format!("SELECT COUNT(*) {connections}"))
+            };
+            for _ in 0..100 {
+                if count() == expected {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(100));
+            }
+            assert_eq!(count(), expected, "{kind}");
+        };
+        for (options, expected) in [("", "6"), ("--connections 1", "3")] {
+            let line = format!("run linkbench --maxid 2001 {options} -c 3 -t 60s {QUIET}");
+            let running = place.start(&line);
+            settles(expected);
+            drop(running);
+            settles("0");
+        }
+    }
 }
 
 /// Kills one of a database's sessions by chance, if there is one.

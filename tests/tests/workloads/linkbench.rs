@@ -394,6 +394,7 @@ fn bad_input_is_told() {
     refused(&place, "prepare linkbench --maxid 0", whole);
     refused(&place, "prepare linkbench --maxid 10.5", whole);
     refused(&place, "prepare linkbench --link_types 0", whole);
+    refused(&place, "prepare linkbench --connections 3", whole);
     refused(
         &place,
         "prepare linkbench --startid 9 --maxid 9",

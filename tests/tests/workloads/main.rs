@@ -11,6 +11,7 @@ mod host;
 mod insert_benchmark;
 mod linkbench;
 mod many_tables;
+mod many_tables_space;
 mod oltp_fair;
 mod pgbench;
 mod rows;

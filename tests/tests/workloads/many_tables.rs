@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
 
 /// A place with a prefix for schemas that is its own, whose schemas go at the end.
-struct Tables {
-    place: Place,
+pub(crate) struct Tables {
+    pub(crate) place: Place,
     prefix: String,
 }
 
@@ -22,7 +22,7 @@ impl Drop for Tables {
 }
 
 impl Tables {
-    fn at(place: Place) -> Self {
+    pub(crate) fn at(place: Place) -> Self {
         let prefix = match &place {
             Place::Server(database) => format!("{}_", database.name),
             Place::Sqlite(_) => "many_".to_owned(),
@@ -37,12 +37,12 @@ impl Tables {
         format!("{command} many_tables {sizes} --schema_prefix {prefix} {options}")
     }
 
-    fn dyno(&self, command: &str, options: &str) -> dyno_tests::Output {
+    pub(crate) fn dyno(&self, command: &str, options: &str) -> dyno_tests::Output {
         self.place.dyno(&self.line(command, options))
     }
 
     /// The result of a run whose ledger agrees.
-    fn run(&self, options: &str) -> Value {
+    pub(crate) fn run(&self, options: &str) -> Value {
         let results = self.runs(options);
         assert_eq!(results.len(), 1);
         results.into_iter().next().unwrap()
@@ -91,14 +91,14 @@ impl Tables {
         (1..=12).map(schema).collect()
     }
 
-    fn refused(&self, command: &str, options: &str, why: &str) {
+    pub(crate) fn refused(&self, command: &str, options: &str, why: &str) {
         let output = self.dyno(command, options);
         assert!(!output.status.success(), "{options}: {output:?}");
         assert!(output.stderr.contains(why), "{options}: {output:?}");
     }
 }
 
-fn all() -> Vec<Tables> {
+pub(crate) fn all() -> Vec<Tables> {
     everywhere().into_iter().map(Tables::at).collect()
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dyno_tests::Kind;
 
-use crate::common::{QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
+use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
 
 const MIX: &str = "--mix tpcb@2,simple_update@1,select_only@2";
 
@@ -123,6 +123,85 @@ fn tables_of_another_scale_are_not_run_on() {
 }
 
 #[test]
+fn accounts_are_partitioned_as_asked() {
+    for place in [on(Kind::Mariadb), on(Kind::Mysql), on(Kind::Postgres)] {
+        let Place::Server(database) = &place else {
+            panic!("it is a server");
+        };
+        let parts = match place.family() {
+            "postgres" => {
+                "SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'pgbench_accounts'::regclass"
+            }
+            _ => {
+                "SELECT COUNT(partition_name) FROM information_schema.partitions WHERE \
+                 table_schema = DATABASE() AND table_name = 'pgbench_accounts'"
+            }
+        };
+        for (options, expected) in [
+            ("", "0"),
+            ("--partitions 3", "3"),
+            ("--partitions 1", "1"),
+            (
+                "--partitions 4 --partition_method hash --fillfactor 80",
+                "4",
+            ),
+        ] {
+            let name = place.name();
+            let prepared = place.dyno(&format!("prepare tpcb -c 2 {options}"));
+            let told = prepared.success().stderr;
+            assert!(
+                told.contains("tables ") && told.contains(" keys "),
+                "{name}: {told}"
+            );
+            assert_eq!(database.query_one(parts), expected, "{name} {options}");
+            let result = place.result(&format!("tpcb {MIX} {options} -c 2 --events 200"));
+            assert_eq!(outcome(&result, "consistency"), "pass", "{name} {options}");
+            place.dyno("check tpcb").success();
+            place.dyno("cleanup tpcb").success();
+        }
+        if place.family() == "mysql" {
+            let both = "prepare tpcb --partitions 2 --foreign_keys=on";
+            refused(
+                &place,
+                both,
+                "--partitions and --foreign_keys exclude each other",
+            );
+        }
+    }
+}
+
+#[test]
+fn the_age_of_the_tables_is_told_and_tries_are_as_many_as_asked() {
+    let place = on(Kind::Postgres);
+    place.dyno("prepare tpcb").success();
+    for (age, events) in [(0, 300), (300, 50)] {
+        let line = format!("run tpcb --max_retries 0 -c 3 --events {events} {QUIET}");
+        let output = place.dyno(&line).success();
+        let told = format!("the tables begin with {age} transactions in their history");
+        assert!(output.stderr.contains(&told), "{output:?}");
+    }
+    // Serialisation failures are given up at once where there are no more tries.
+    let Place::Server(database) = &place else {
+        panic!("it is a server");
+    };
+    place.execute(&format!(
+        "ALTER DATABASE {} SET default_transaction_isolation = 'repeatable read'",
+        database.name
+    ));
+    let totals = |retries: u32| {
+        let line = format!("tpcb --max_retries {retries} -c 8 --events 300");
+        let result = place.result(&line);
+        assert_eq!(outcome(&result, "consistency"), "pass");
+        let totals = &result["operations"][0]["totals"];
+        ["retries", "given_up"].map(|name| totals[name].as_u64().unwrap())
+    };
+    let [retries, given_up] = totals(0);
+    assert!(retries == 0 && given_up > 0, "{retries} {given_up}");
+    let [retries, _] = totals(100);
+    assert!(retries > 0, "{retries}");
+}
+
+#[test]
 fn too_late_events_are_skipped_and_counted() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
@@ -224,6 +303,19 @@ fn bad_input_is_told_and_changes_nothing() {
     // Tables of another scale.
     refused(&place, "check tpcb --scale 2", "conditions failed");
     place.dyno("check tpcb").success();
+    let file = sqlite();
+    refused(&file, "prepare tpcb --partitions 2", "SQLite has none");
+    refused(
+        &file,
+        "prepare tpcb --partition_method list",
+        "range or hash",
+    );
+    let tries = "--max_retries must be a whole number";
+    refused(
+        &place,
+        &format!("run tpcb {QUIET} -t 1s --max_retries 1.5"),
+        tries,
+    );
     for keys in ["gaussian", "exponential", "zipfian"] {
         let result = place.result(&format!("tpcb --keys {keys} --events 300"));
         assert_eq!(result["totals"]["events"], 300, "{keys}");
