@@ -6,6 +6,8 @@
 mod common;
 mod host;
 mod insert_benchmark;
+mod insert_benchmark_checks;
+mod insert_benchmark_shapes;
 mod linkbench;
 mod many_tables;
 mod oltp_fair;

@@ -16,6 +16,7 @@ fn run(name: &str, unit: &str, per_event: f64, rate: f64, background: Option<f64
         of: 2,
         unit: unit.into(),
         per_event,
+        before: None,
     };
     run.head.phase = Some(phase.clone());
     let mut summary = samples::good();
@@ -166,7 +167,7 @@ fn tables_as_text_fit_the_terminal_and_tabs_separate_nothing_else() {
         let head = widths.next().unwrap();
         assert!(widths.all(|width| width == head), "{part}");
     }
-    let page = html(&tables, "a <b>", 0.0);
+    let page = html(&sequences(), &tables, "a <b>", 0.0);
     assert!(page.contains("<td class=\"n missed\">(20000)</td>"));
     assert!(page.contains("a &lt;b&gt;") && !page.contains("a <b>"));
 }

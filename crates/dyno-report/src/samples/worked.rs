@@ -41,6 +41,7 @@ pub(crate) fn worked() -> RunSummary {
         of: 3,
         unit: "rows".into(),
         per_event: 10.0,
+        before: None,
     });
     run.ledger = vec![LedgerEntry {
         sum: "money".into(),

@@ -25,6 +25,7 @@ const WORKLOADS: Builtins = workloads![
     "bulk_insert",
     "insert_benchmark",
     "insert_benchmark_common",
+    "insert_benchmark_plans",
     "insert_benchmark_rest",
     "linkbench",
     "linkbench_check",
