@@ -46,7 +46,7 @@ pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
 use markup::Text;
 use page::{Page, put};
-pub(crate) use plates::{Bar, Drawing, Lines, Plate};
+pub(crate) use plates::{Bar, Course, Drawing, Lines, Plate};
 use run::View;
 
 /// What a report shows.

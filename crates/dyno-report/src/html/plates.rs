@@ -48,8 +48,18 @@ pub(crate) struct Lines {
     pub(crate) x_max: f64,
     /// The same of the values.
     pub(crate) y_max: f64,
-    /// The lines: name, number of the colour, points (seconds, value) in time order.
-    pub(crate) courses: Vec<(String, usize, Vec<(f64, f64)>)>,
+    /// The lines.
+    pub(crate) courses: Vec<Course>,
+}
+
+/// A line.
+pub(crate) struct Course {
+    /// What it is of.
+    pub(crate) name: String,
+    /// The number of its colour.
+    pub(crate) colour: usize,
+    /// Seconds and values, in time order.
+    pub(crate) points: Vec<(f64, f64)>,
 }
 
 impl Grids {
@@ -179,8 +189,8 @@ fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
         );
         x += x_step;
     }
-    for (name, colour, points) in &lines.courses {
-        let thinned = thin(points, POINTS_MAX, Keep::Extremes);
+    for course in &lines.courses {
+        let thinned = thin(&course.points, POINTS_MAX, Keep::Extremes);
         let known = thinned
             .x
             .iter()
@@ -195,8 +205,8 @@ fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
             page,
             "<polyline points=\"{}\" class=\"l{}\"><title>{}</title></polyline>",
             places.join(" "),
-            colour % COLOURS,
-            Text(name)
+            course.colour % COLOURS,
+            Text(&course.name)
         );
     }
     put!(page, "</svg>");

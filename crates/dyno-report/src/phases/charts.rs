@@ -4,7 +4,7 @@ use dyno_core::summary::RoleSummary;
 
 use super::metrics::{PURGE_LAGS, Phase};
 use super::{Sequence, significant};
-use crate::html::{Bar, Drawing, Lines, Plate};
+use crate::html::{Bar, Course, Drawing, Lines, Plate};
 
 /// Small pictures of one kind.
 pub(super) struct Pictures {
@@ -123,8 +123,12 @@ impl<'a> Album<'a> {
                 let courses = phases.iter().filter_map(|(number, label, phase)| {
                     let points = &phase.run.series(series)?.points;
                     let within = points.iter().copied().filter(|(at, _)| *at >= 0.0);
-                    let within: Vec<_> = within.collect();
-                    (within.len() > 1).then(|| ((*label).to_owned(), *number, within))
+                    let course = Course {
+                        name: (*label).to_owned(),
+                        colour: *number,
+                        points: within.collect(),
+                    };
+                    (course.points.len() > 1).then_some(course)
                 });
                 let title = format!("{name}: {what}");
                 plates.extend(lines(title, unit.to_owned(), courses.collect()));
@@ -147,17 +151,15 @@ fn clients_of(name: &str, role: &RoleSummary, phases: &[(usize, &str, &Phase<'_>
         let Some(own) = phase.roles().iter().find(|own| own.name == role.name) else {
             continue;
         };
-        let courses: Vec<_> = (phase.sessions_of(&own.name).into_iter().enumerate())
-            .map(|(number, points)| {
-                let scaled = points.iter().map(|(at, rate)| (*at, rate * own.per_event));
-                (
-                    format!("{} {}", own.name, number + 1),
-                    number,
-                    scaled.collect::<Vec<_>>(),
-                )
-            })
-            .filter(|(_, _, points)| points.len() > 1)
-            .collect();
+        let sessions = phase.sessions_of(&own.name).into_iter().enumerate();
+        let courses = sessions.map(|(number, points)| Course {
+            name: format!("{} {}", own.name, number + 1),
+            colour: number,
+            points: (points.iter())
+                .map(|(at, rate)| (*at, rate * own.per_event))
+                .collect(),
+        });
+        let courses = courses.filter(|course| course.points.len() > 1).collect();
         let title = match phases.len() {
             1 => format!("{name}: {}", role.name),
             _ => format!("{name}: {}, {label}", role.name),
@@ -173,15 +175,14 @@ fn clients_of(name: &str, role: &RoleSummary, phases: &[(usize, &str, &Phase<'_>
 }
 
 /// A picture of lines; none without any.
-fn lines(
-    title: String,
-    unit: String,
-    courses: Vec<(String, usize, Vec<(f64, f64)>)>,
-) -> Option<Plate> {
-    let points = || courses.iter().flat_map(|(_, _, points)| points);
+fn lines(title: String, unit: String, courses: Vec<Course>) -> Option<Plate> {
+    if courses.is_empty() {
+        return None;
+    }
+    let points = || courses.iter().flat_map(|course| &course.points);
     let x_max = points().map(|(x, _)| *x).fold(0.0, f64::max);
     let y_max = points().map(|(_, y)| *y).fold(0.0, f64::max);
-    (!courses.is_empty()).then(|| Plate {
+    Some(Plate {
         title,
         drawing: Drawing::Lines(Lines {
             unit,
