@@ -215,6 +215,22 @@ fn a_user_who_may_not_set_globals_rests_without_flushing() {
 }
 
 #[test]
+fn every_step_can_be_calibrated() {
+    for place in [on(Kind::Mysql), on(Kind::Postgres)] {
+        place
+            .dyno(&format!("prepare insert_benchmark {SMALL}"))
+            .success();
+        let steps = "--steps i0,x,i1,qr100,qp100 --htap-transaction-seconds 1 -t 1s --settle 0";
+        let line = format!("run insert_benchmark {SMALL} {steps} --calibrate always");
+        let output = place.dyno(&format!("{line} --observe off --results none"));
+        let output = output.success();
+        let made = output.stderr.matches("Calibrating").count();
+        assert_eq!(made, 5, "{output:?}");
+        assert!(!output.stderr.contains("no calibration"), "{output:?}");
+    }
+}
+
+#[test]
 fn options_that_cannot_be_are_told() {
     let place = sqlite();
     for (line, words) in [

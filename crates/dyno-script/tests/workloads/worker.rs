@@ -227,6 +227,7 @@ impl Workload<'_> {
             driver_used: Arc::default(),
             declared: None,
             plays_roles: false,
+            canned: false,
             shared: Arc::default(),
             ledger: Arc::default(),
             // What is logged is in the error as well.
