@@ -98,7 +98,7 @@ fn entries_that_an_index_lacks_are_found() {
 fn disturbed(place: &Place, line: &str, sql: &str) -> dyno_tests::Output {
     let line = format!("run insert_benchmark {SMALL} {line} --gate --json {QUIET}");
     let running = place.start(&line);
-    std::thread::sleep(Duration::from_millis(2000));
+    std::thread::sleep(Duration::from_millis(2500));
     place.execute(sql);
     running.finish(Duration::from_secs(60))
 }
@@ -109,7 +109,7 @@ fn rows_that_others_insert_are_found_by_the_ledger() {
         loaded(&place, "");
         let output = disturbed(
             &place,
-            "--step qr100 -t 4s",
+            "--step qr100 -t 6s",
             "INSERT INTO pi2 (dateandtime, cashregisterid, customerid, productid, price, data) \
              SELECT dateandtime, cashregisterid, customerid, productid, price, data FROM pi1 \
              WHERE transactionid BETWEEN 2000 AND 2004",
@@ -126,7 +126,7 @@ fn a_lowest_key_that_goes_back_ends_the_run() {
         loaded(&place, "");
         let output = disturbed(
             &place,
-            "--step qr500 -t 5s --min-key-every 1",
+            "--step qr500 -t 7s --min-key-every 1",
             "INSERT INTO pi1 (transactionid, dateandtime, cashregisterid, customerid, productid, \
              price, data) SELECT -5, dateandtime, cashregisterid, customerid, productid, price, \
              data FROM pi2 WHERE transactionid = 2500",
