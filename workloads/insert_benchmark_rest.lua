@@ -4,8 +4,12 @@ local bench = require("insert_benchmark_common")
 
 local rest = {}
 
-local FLUSH = {innodb_max_dirty_pages_pct_lwm = 1, innodb_max_dirty_pages_pct = 1,
-               innodb_idle_flush_pct = 100}
+-- In this order, and back in the other one: the low mark cannot be above the high one.
+local FLUSH = {
+   {"innodb_max_dirty_pages_pct_lwm", 1},
+   {"innodb_max_dirty_pages_pct", 1},
+   {"innodb_idle_flush_pct", 100},
+}
 
 -- What was set before the rest, by name.
 local before = {}
@@ -13,7 +17,8 @@ local before = {}
 -- Sets what makes InnoDB flush. Answers how that is told, or nil and why it cannot be.
 local function flush(con)
    local names, why = {}, nil
-   for name, value in pairs(FLUSH) do
+   for _, setting in ipairs(FLUSH) do
+      local name, value = setting[1], setting[2]
       -- MariaDB has no innodb_idle_flush_pct.
       local known, old = pcall(bench.number, con, "SELECT @@GLOBAL.%s", name)
       -- Another run may have set it already, and will set it back.
@@ -40,9 +45,12 @@ function rest.unsettle()
       return
    end
    local con = sysbench.sql.driver():connect()
-   for name, value in pairs(before) do
-      con:query(("SET GLOBAL %s = %s"):format(name, value))
-      before[name] = nil
+   for number = #FLUSH, 1, -1 do
+      local name = FLUSH[number][1]
+      if before[name] then
+         con:query(("SET GLOBAL %s = %s"):format(name, before[name]))
+         before[name] = nil
+      end
    end
    con:disconnect()
 end
