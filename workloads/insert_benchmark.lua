@@ -3,6 +3,7 @@
 
 local bench = require("insert_benchmark_common")
 local rest = require("insert_benchmark_rest")
+local plans = require("insert_benchmark_plans")
 
 local inserting = dyno.operation("insert")
 local deleting = dyno.operation("delete")
@@ -11,7 +12,11 @@ local querying = dyno.operation("query", {read_only = true})
 local probing_first = dyno.operation("min_key_first", {read_only = true})
 local probing = dyno.operation("min_key", {read_only = true})
 local indexing = dyno.operation("create_indexes")
+-- What a transaction that is kept open sees when it begins, and again before it ends.
+local holding = dyno.operation("htap", {read_only = true})
 local rows_changed = dyno.sum("rows")
+-- Deletes must find as many rows as they want.
+local rows_lacking = dyno.sum("lacking")
 
 -- How far an insert may be ahead of its delete, in statements.
 local AHEAD_MAX = 8
@@ -28,6 +33,7 @@ templates = {
       mysql = "DELETE FROM pi{n} WHERE transactionid >= ? ORDER BY transactionid LIMIT ?",
       any = "DELETE FROM pi{n} WHERE transactionid IN (SELECT transactionid FROM pi{n} " ..
          "WHERE transactionid >= ? ORDER BY transactionid LIMIT ?)"}, "ii"},
+   delete_range = {"DELETE FROM pi{n} WHERE transactionid >= ? AND transactionid < ?", "ii"},
    points = {"SELECT transactionid, productid, data FROM pi{n} WHERE transactionid IN " ..
       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiiiiii"},
 }
@@ -49,15 +55,15 @@ range("registersegment_2023", "registersegment", "cashregisterid, price, custome
    "cashregisterid > ?")
 range("pdc_2023", "pdc", "price, dateandtime, customerid", "price >= ?")
 
-local con, opt, step, client, statements, random
-local inserted, deleted, low
+local con, opt, step, client, own, shared, statements, random
+local inserted, deleted, low, through
 local made, probes, high, queries
 
 local function statement(name)
    local found = statements[name]
    if not found then
       local template = templates[name]
-      found = dyno.statement(con, template[1], template[2], {n = client})
+      found = dyno.statement(con, template[1], template[2], {n = own})
       statements[name] = found
    end
    return found
@@ -89,7 +95,7 @@ local function insert_text(count)
       rows[i] = row(date)
    end
    return ("INSERT INTO pi%d (dateandtime, cashregisterid, customerid, productid, price, data) " ..
-      "VALUES %s"):format(client, table.concat(rows, ","))
+      "VALUES %s"):format(own, table.concat(rows, ","))
 end
 
 local text, count
@@ -120,7 +126,8 @@ local function insert_event()
    while deletes() and lead() > AHEAD_MAX * step.batch do
       dyno.think(PATIENCE)
    end
-   local left = step.rows and step.rows - made or step.batch
+   -- A calibration goes on until it is ended.
+   local left = step.rows and not dyno.canned and step.rows - made or step.batch
    if left <= 0 then
       while deletes() and lead() > 0 do
          dyno.think(PATIENCE)
@@ -132,44 +139,78 @@ end
 
 -- Deletes ----------------------------------------------------------------------------------------
 
+-- The lowest key, from which deletes go on.
 local function find_low()
    local found = tonumber((statement("min_key"):row()))
-   if found and found < low:get(client) then
-      error(("the lowest key of pi%d went back from %d to %d"):format(client, low:get(client),
-         found), 0)
-   elseif found then
-      low:set(found, client)
+   if not found then
+      return
+   elseif not shared and found < low:get(own) and not dyno.canned then
+      error(("the lowest key of pi%d went back from %d to %d"):format(own, low:get(own), found), 0)
+   end
+   low:set(found, own)
+end
+
+-- The same where others delete at this moment: where they are is for them to say.
+local function look_for_low()
+   local found = tonumber((statement("min_key"):row()))
+   if found and low:get(own) == 0 then
+      low:set(found, own)
    end
 end
 
 local gone
 
-local function delete_rows(rows)
-   gone = statement("delete"):change(low:get(client), rows)
+-- Canned answers tell nothing of rows.
+local function acknowledged(changed, wanted)
+   return dyno.canned and wanted or changed
+end
+
+local function delete_lowest(rows)
+   gone = acknowledged(statement("delete"):change(low:get(own), rows), rows)
+   rows_changed:add(-gone)
+   rows_lacking:add(rows - gone)
+end
+
+-- Of a shared table each takes keys of its own, so that no two want the same rows. There may be
+-- fewer rows than keys.
+local function delete_claimed(rows, from)
+   gone = acknowledged(statement("delete_range"):change(from, from + rows), rows)
    rows_changed:add(-gone)
 end
 
+local function claim(rows)
+   return shared and low:add(rows, own) - rows or nil
+end
+
 local function delete(rows)
-   if not deleting:run(con, delete_rows, rows) then
+   if not deleting:run(con, shared and delete_claimed or delete_lowest, rows, claim(rows)) then
       return
    end
    deleted:add(gone, client)
-   low:set(low:get(client) + gone, client)
+   if shared then
+      -- A gap: others' inserts took other keys, or nobody used them.
+      if gone == 0 then
+         probing:run(con, find_low)
+      end
+      return
+   end
+   low:set(low:get(own) + gone, own)
    if gone < rows then
-      local before = low:get(client)
+      local before = low:get(own)
       probing:run(con, find_low)
-      if gone == 0 and low:get(client) == before then
-         error(("pi%d lacks rows that were inserted"):format(client), 0)
+      if gone == 0 and low:get(own) == before then
+         error(("pi%d lacks rows that were inserted"):format(own), 0)
       end
    end
 end
 
 -- An event of a client's deleter.
 local function delete_event()
+   local every = bench.min_key_every()
    if probes == 0 then
-      probing_first:run(con, find_low)
-   elseif opt.min_key_every > 0 and probes % opt.min_key_every == 0 then
-      probing:run(con, find_low)
+      probing_first:run(con, shared and look_for_low or find_low)
+   elseif every > 0 and probes % every == 0 then
+      probing:run(con, shared and look_for_low or find_low)
    end
    while lead() <= 0 do
       dyno.think(PATIENCE)
@@ -192,7 +233,7 @@ local function query_range()
 end
 
 local function query_points()
-   local from, to = low:get(client), high
+   local from, to = low:get(own), high
    local function id()
       return random:uniform(from, math.max(from, to - 1))
    end
@@ -208,17 +249,46 @@ local function query_event()
    querying:run(con, step.points and query_points or query_range)
 end
 
+-- A transaction that is kept open -----------------------------------------------------------------
+
+local seen
+
+local function look()
+   seen = statement("min_key"):row()
+end
+
+-- What deletes leave behind cannot be purged while somebody may still want to see it.
+local function hold_event()
+   con:query(plans.snapshot(con))
+   holding:run(con, look)
+   local first = seen
+   dyno.think(opt.htap_transaction_seconds)
+   holding:run(con, look)
+   con:query("COMMIT")
+   if seen ~= first and not dyno.canned then
+      error(("a transaction first saw %s as the lowest key, and then %s: it is no snapshot"):format(
+         tostring(first), tostring(seen)), 0)
+   end
+end
+
 -- Indexes ----------------------------------------------------------------------------------------
 
--- A client's only event of the step: a few rows, then its indexes.
+local indexed
+
+-- A table's only event of the step: a few rows, then its indexes.
 local function index_event()
-   if made > 0 then
+   if indexed and not dyno.canned then
       dyno.finish()
    end
-   insert(math.ceil(step.rows / opt.threads))
+   local left = bench.index_rows()
+   while left > 0 do
+      insert(math.min(left, step.batch))
+      left = left - step.batch
+   end
    indexing:run(con, function()
-      bench.index(con, client)
+      bench.index(con, own)
    end)
+   indexed = true
 end
 
 -- The run ----------------------------------------------------------------------------------------
@@ -232,8 +302,11 @@ function roles()
    end
    step = bench.step(opt.step)
    local clients = opt.threads
+   local busy = step.kind == "write" or step.kind == "query"
    local deleter = {name = "deleter", sessions = deletes() and clients or 0, event = delete_event,
                     background = true, unit = "rows", per_event = step.batch}
+   local reader = {name = "htap", event = hold_event, background = true,
+                   sessions = busy and opt.htap_transaction_seconds > 0 and clients or 0}
    if step.kind == "query" then
       return {
          {name = "inserter", sessions = clients, event = insert_event, background = true,
@@ -241,11 +314,14 @@ function roles()
           skip_after = 1},
          deleter,
          {name = "querier", sessions = clients * opt.query_threads, event = query_event},
+         reader,
       }
+   elseif step.kind == "index" then
+      return {{name = "inserter", sessions = bench.tables(), event = index_event, unit = "rows",
+               per_event = bench.table_rows() + bench.index_rows()}}
    end
-   local event = step.kind == "index" and index_event or insert_event
-   return {{name = "inserter", sessions = clients, event = event, unit = "rows",
-            per_event = step.kind == "index" and opt.rows or step.batch}, deleter}
+   return {{name = "inserter", sessions = clients, event = insert_event, unit = "rows",
+            per_event = step.batch}, deleter, reader}
 end
 
 function phases()
@@ -264,7 +340,7 @@ function phases()
       local phase = {name = "l." .. name, options = {step = name}, unit = "rows",
                      per_event = its.batch, warmup = its.kind ~= "query" and 0 or nil}
       if its.kind == "index" then
-         phase.per_event = opt.rows
+         phase.per_event = bench.table_rows() + bench.index_rows()
       elseif its.kind == "query" then
          if opt.time == 0 then
             error("--time: the steps that query need a time", 0)
@@ -275,8 +351,7 @@ function phases()
          -- No warm-up unless the user wants one: the first look for the lowest key is a result.
          phase.time = opt.time
          if queried == 1 then
-            phase.before = "settle"
-            phase.options.settled = bench.settle_seconds()
+            phase.before, phase.undo = "settle", "unsettle"
          end
       end
       list[#list + 1] = phase
@@ -284,40 +359,71 @@ function phases()
    return list
 end
 
+-- Before there is any load.
+local function look_around()
+   local role = dyno.role()
+   if dyno.canned then
+      return
+   elseif step.kind == "load" and bench.number(con, "SELECT COUNT(*) FROM (SELECT 1 FROM pi%d " ..
+      "LIMIT 1) t", own) > 0 then
+      error(("the table pi%d is not empty: run cleanup and prepare before the step i0"):format(own),
+         0)
+   elseif step.kind == "query" and low:get(own) == 0 then
+      low:set(tonumber((statement("min_key"):row())) or 0, own)
+   end
+   if role.name == "querier" and role.member == 0 and opt.check_plans then
+      plans.check(con, step, templates, own)
+   elseif role.name == "htap" then
+      plans.must_keep_snapshots(con)
+   end
+end
+
 function thread_init()
    opt = sysbench.opt
    step = bench.step(opt.step)
    client = dyno.role().member % opt.threads + 1
+   own, shared = bench.table_of(client), opt.tables == "shared"
    inserted, deleted = dyno.shared("inserted", opt.threads), dyno.shared("deleted", opt.threads)
-   low = dyno.shared("low", opt.threads)
+   low, through = dyno.shared("low", opt.threads), dyno.shared("through", opt.threads)
    made, probes, queries = 0, 0, 0
    statements, random = {}, dyno.random
    con = sysbench.sql.driver():connect()
-   if step.kind == "load" and bench.number(con, "SELECT COUNT(*) FROM (SELECT 1 FROM pi%d " ..
-      "LIMIT 1) t", client) > 0 then
-      error(("the table pi%d is not empty: run cleanup and prepare before the step i0")
-         :format(client), 0)
-   elseif step.points or step.kind == "query" then
-      if low:get(client) == 0 then
-         low:set(tonumber((statement("min_key"):row())) or 0, client)
-      end
+   look_around()
+end
+
+-- Its client's last insert may be under way still.
+local function await_inserter()
+   local patience = dyno.now() + 1
+   while through:get(client) == 0 and dyno.now() < patience do
+      dyno.sleep(PATIENCE)
    end
 end
 
 -- Deletes what its client inserted last, so that tables keep their size from step to step.
 local function drain()
-   while lead() > 0 do
-      local taken = statement("delete"):change(low:get(client), math.min(lead(), step.batch))
-      rows_changed:add(-taken)
-      if taken == 0 then
-         return
+   local vain = 0
+   while lead() > 0 and vain < 2 do
+      local rows = math.min(lead(), step.batch)
+      if shared then
+         delete_claimed(rows, claim(rows))
+      else
+         delete_lowest(rows)
+         low:set(low:get(own) + gone, own)
       end
-      deleted:add(taken, client)
+      deleted:add(gone, client)
+      vain = gone > 0 and 0 or vain + 1
+      if gone == 0 then
+         find_low()
+      end
    end
 end
 
 function thread_done()
-   if dyno.role().name == "deleter" then
+   local role = dyno.role().name
+   if role == "inserter" then
+      through:set(1, client)
+   elseif role == "deleter" then
+      await_inserter()
       drain()
    end
    con:disconnect()
@@ -326,37 +432,38 @@ end
 local function prepare()
    bench.check_options()
    bench.steps()
-   local own = sysbench.sql.driver():connect()
-   for number = 1, sysbench.opt.threads do
-      bench.create(own, number)
+   local con = sysbench.sql.driver():connect()
+   for number = 1, bench.tables() do
+      bench.create(con, number)
    end
-   own:disconnect()
+   con:disconnect()
 end
 
 function cleanup()
-   local own = sysbench.sql.driver():connect()
+   local con = sysbench.sql.driver():connect()
    local number = 1
    -- However many clients there were.
    while number <= sysbench.opt.threads
-      or pcall(own.query, own, ("SELECT 1 FROM pi%d WHERE 1 = 0"):format(number)) do
-      own:query(("DROP TABLE IF EXISTS pi%d"):format(number))
+      or pcall(con.query, con, ("SELECT 1 FROM pi%d WHERE 1 = 0"):format(number)) do
+      con:query(("DROP TABLE IF EXISTS pi%d"):format(number))
       number = number + 1
    end
-   own:disconnect()
+   con:disconnect()
 end
 
 sysbench.cmdline.commands = {
    prepare = {prepare},
    check = {rest.check},
    settle = {rest.settle},
+   unsettle = {rest.unsettle},
 }
 
 function ledger()
-   local own = sysbench.sql.driver():connect()
+   local con = sysbench.sql.driver():connect()
    local rows = 0
-   for number = 1, sysbench.opt.threads do
-      rows = rows + bench.number(own, "SELECT COUNT(*) FROM pi%d", number)
+   for number = 1, bench.tables() do
+      rows = rows + bench.number(con, "SELECT COUNT(*) FROM pi%d", number)
    end
-   own:disconnect()
-   return {rows = {["rows of all tables"] = rows}}
+   con:disconnect()
+   return {rows = {["rows of all tables"] = rows}, ["lacking"] = 0}
 end

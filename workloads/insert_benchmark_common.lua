@@ -3,12 +3,16 @@
 local bench = {}
 
 sysbench.cmdline.options = {
-   rows = {"Rows that each client's table is loaded with", 100000},
+   rows = {"Rows that each client loads", 100000},
    write_rows = {"Rows that each client inserts, and deletes, in the write-heavy steps", 100000},
    variant = {"2026 or 2023: indexes, price and steps of that year's version", "2026"},
    steps = {"Steps in order, or auto for all of the variant's: i0, x, i1, i2; qr, qp or q with " ..
             "the rows per second and client in the background, e.g. qr100", "auto"},
    step = {"Run this step alone, as one run", ""},
+   tables = {"per_client: each client has a table of its own; shared: all share one", "per_client"},
+   num_partitions = {"Partitions of each table, by ranges of its primary key; 0 for none", 0},
+   index_rows = {"Rows that all clients insert before the indexes are made; auto: 100, in 2023 " ..
+                 "100000", "auto"},
    rows_per_commit = {"Rows of an INSERT; 0 for as many as each step has by itself", 0},
    query_threads = {"Sessions of a client that query, in the steps that do", 1},
    deletes = {"Delete at the tail what is inserted at the head, once there are indexes", true},
@@ -16,12 +20,16 @@ sysbench.cmdline.options = {
    data_max = {"Longest text of a row, to 4000", 20},
    random_pct = {"Percent of three quarters of a text that are random", 50},
    min_key_every = {"After so many deletes the lowest key is looked for anew; 0 for the first " ..
-                    "time only", 1000},
+                    "time only; auto: 1000, in 2023 0", "auto"},
+   htap_transaction_seconds = {"A reader beside each client keeps transactions open so long, " ..
+                               "in steps that write or query; 0 for none", 0},
+   check_plans = {"Refuse to measure queries whose plans do not use the indexes as they should",
+                  true},
    settle = {"Seconds of rest before the first query step, or auto: 60 and one for each million " ..
              "of rows, 1200 at most", "auto"},
-   settle_flush = {"Have InnoDB flush all dirty pages while it rests: sets three global variables "
-                   .. "and restores them", false},
-   settled = {"How long the server rested before this step; set by the steps", 0},
+   settle_flush = {"Have InnoDB flush all dirty pages while it rests: on, off, or auto: where " ..
+                   "global variables may be set", "auto"},
+   settle_reset_binlog = {"Delete ALL binary logs of MySQL or MariaDB before the rest", false},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB", ""},
 }
@@ -53,9 +61,51 @@ local function whole(name, low, high)
    return value
 end
 
+local function one_of(name, ...)
+   local value = sysbench.opt[name]
+   for _, known in ipairs {...} do
+      if value == known then
+         return
+      end
+   end
+   error(("--%s must be %s, not '%s'"):format(name, table.concat({...}, " or "), value), 0)
+end
+
+-- A number of rows, or auto.
+local function whole_or_auto(name)
+   local value = sysbench.opt[name]
+   local number = tonumber(value)
+   if value ~= "auto" and not (number and number >= 0 and number % 1 == 0) then
+      error(("--%s must be auto or a whole number, not '%s'"):format(name, value), 0)
+   end
+end
+
+-- What not every server can do.
+local function check_server()
+   local opt = sysbench.opt
+   local server = sysbench.sql.driver():name()
+   if server == "sqlite" and opt.num_partitions > 0 then
+      error("--num_partitions: SQLite has no partitions; leave the option out", 0)
+   elseif server ~= "mysql" and opt.settle_reset_binlog then
+      error("--settle_reset_binlog: only MySQL and MariaDB have binary logs; leave the option out",
+         0)
+   end
+end
+
 -- The options, checked.
 function bench.check_options()
    local opt = sysbench.opt
+   check_server()
+   one_of("tables", "per_client", "shared")
+   one_of("settle_flush", "auto", "on", "off")
+   whole_or_auto("index_rows")
+   whole_or_auto("min_key_every")
+   whole("htap_transaction_seconds", 0, 1e6)
+   whole("num_partitions", 0, 1000)
+   if opt.num_partitions > bench.table_rows() then
+      error(("--num_partitions: a table of %d rows cannot have %d partitions"):format(
+         bench.table_rows(), opt.num_partitions), 0)
+   end
    if not STEPS[opt.variant] then
       error(("--variant must be 2026 or 2023, not '%s'"):format(opt.variant), 0)
    end
@@ -63,13 +113,42 @@ function bench.check_options()
    whole("write_rows", 1, 1e10)
    whole("rows_per_commit", 0, 10000)
    whole("query_threads", 1, 1000)
-   whole("min_key_every", 0, 1e9)
    whole("random_pct", 0, 100)
    whole("data_min", 0, 4000)
    whole("data_max", opt.data_min, 4000)
    if opt.settle ~= "auto" and not (tonumber(opt.settle) and tonumber(opt.settle) >= 0) then
       error(("--settle must be auto or a number of seconds, not '%s'"):format(opt.settle), 0)
    end
+end
+
+-- How many tables there are.
+function bench.tables()
+   return sysbench.opt.tables == "shared" and 1 or sysbench.opt.threads
+end
+
+-- A client's table.
+function bench.table_of(client)
+   return sysbench.opt.tables == "shared" and 1 or client
+end
+
+-- How many rows a table is loaded with.
+function bench.table_rows()
+   return sysbench.opt.rows * sysbench.opt.threads / bench.tables()
+end
+
+-- How many rows a table gets right before its indexes.
+function bench.index_rows()
+   local rows = sysbench.opt.index_rows
+   if rows == "auto" then
+      rows = sysbench.opt.variant == "2023" and 100000 or 100
+   end
+   return math.ceil(tonumber(rows) / bench.tables())
+end
+
+-- After how many deletes the lowest key is looked for; 0 for never again.
+function bench.min_key_every()
+   local every = sysbench.opt.min_key_every
+   return every == "auto" and (sysbench.opt.variant == "2023" and 0 or 1000) or tonumber(every)
 end
 
 -- A step's parts: what it is made of (`load`, `index`, `write`, `query`), its rows per commit, its
@@ -80,7 +159,7 @@ function bench.step(name)
    local large = all and opt.write_rows or opt.write_rows - math.floor(opt.write_rows / 5)
    local steps = {
       i0 = {kind = "load", batch = 100, rows = opt.rows},
-      x = {kind = "index", batch = 100, rows = 100},
+      x = {kind = "index", batch = 100},
       i1 = {kind = "write", batch = 50, rows = large},
       i2 = {kind = "write", batch = 5, rows = math.floor(opt.write_rows / 5)},
    }
@@ -126,24 +205,55 @@ function bench.settle_seconds()
    return math.min(1200, 60 + math.floor(opt.rows * opt.threads / 1e6))
 end
 
--- The statement that makes a client's table.
+-- The first key of a partition, from 0; 0 for the first.
+local function bound(partition)
+   return math.floor(bench.table_rows() * partition / sysbench.opt.num_partitions)
+end
+
+local function partitions_of_mysql()
+   local count, list = sysbench.opt.num_partitions, {}
+   for partition = 0, count - 1 do
+      list[#list + 1] = ("PARTITION p%d VALUES LESS THAN %s"):format(partition,
+         partition == count - 1 and "MAXVALUE" or ("(%d)"):format(bound(partition + 1)))
+   end
+   return (" PARTITION BY RANGE (transactionid) (%s)"):format(table.concat(list, ", "))
+end
+
+local function make_partitions_of_postgres(con, number)
+   local count = sysbench.opt.num_partitions
+   for partition = 0, count - 1 do
+      con:query(("CREATE TABLE pi%d_p%d PARTITION OF pi%d FOR VALUES FROM (%d) TO (%s)"):format(
+         number, partition, number, bound(partition),
+         partition == count - 1 and "MAXVALUE" or bound(partition + 1)))
+   end
+end
+
+-- Makes a table.
 function bench.create(con, number)
    local family, opt = dyno.family(con), sysbench.opt
    local price = opt.variant == "2023" and {mysql = "FLOAT", postgres = "REAL", sqlite = "REAL"}
       or {mysql = "INT", postgres = "INT", sqlite = "INTEGER"}
+   local suffix = family == "mysql" and (" ENGINE=%s %s"):format(opt.mysql_storage_engine,
+      opt.mysql_table_options) or ""
+   if opt.num_partitions > 0 then
+      suffix = suffix .. (family == "mysql" and partitions_of_mysql()
+         or " PARTITION BY RANGE (transactionid)")
+   end
    local words = {
       n = number,
       id = ({mysql = "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY", postgres =
          "BIGSERIAL PRIMARY KEY", sqlite = "INTEGER PRIMARY KEY AUTOINCREMENT"})[family],
       date = ({mysql = "DATETIME", postgres = "TIMESTAMP", sqlite = "INTEGER"})[family],
       price = price[family],
-      suffix = family == "mysql" and (" ENGINE=%s %s"):format(opt.mysql_storage_engine,
-         opt.mysql_table_options) or "",
+      suffix = suffix,
    }
    con:query(dyno.render(con, "CREATE TABLE pi{n} (transactionid {id}, dateandtime {date}, " ..
       "cashregisterid {int} NOT NULL, customerid {int} NOT NULL, productid {int} NOT NULL, " ..
       "price {price} NOT NULL, data {text}(4000)){suffix}", words))
    if family == "postgres" then
+      if opt.num_partitions > 0 then
+         make_partitions_of_postgres(con, number)
+      end
       -- Else each row of each client would touch the sequence.
       con:query(("ALTER SEQUENCE pi%d_transactionid_seq CACHE 1000"):format(number))
    end

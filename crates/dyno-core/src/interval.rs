@@ -297,6 +297,20 @@ pub fn merge_roles(roles: &mut Vec<RoleCounters>, other: &[RoleCounters]) {
     }
 }
 
+/// Runs with roles and more sessions than this do not tell each session's events in each interval.
+pub const SESSIONS_COUNTED_MAX: u32 = 128;
+
+/// What one session did in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionCount {
+    /// The session's number.
+    pub session: u32,
+    /// Its events that ended and count.
+    pub events: u64,
+    /// The time in which they did, in nanoseconds: that since its worker counted last.
+    pub span_ns: Nanos,
+}
+
 /// What one worker, or all together, recorded in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
@@ -318,6 +332,9 @@ pub struct Interval {
     pub operations: Vec<OperationInterval>,
     /// The roles, in their order; one where all sessions play the same.
     pub roles: Vec<RoleCounters>,
+    /// Each session's events, by worker; empty where all sessions play the same, or there are too
+    /// many.
+    pub sessions: Vec<SessionCount>,
     /// Sessions running at its end.
     pub running: u32,
     /// Open loop: arrivals due and not yet begun, at its end.

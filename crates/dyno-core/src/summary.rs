@@ -128,6 +128,20 @@ pub struct PhaseOf {
     pub unit: String,
     /// How many of them an event is.
     pub per_event: f64,
+    /// What was done right before it, outside the measurement; `None` where nothing was.
+    #[serde(default)]
+    pub before: Option<Preparation>,
+}
+
+/// A command of the script that was run before a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// The command's name, e.g. `settle`.
+    pub command: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// What it says that it did; perhaps empty.
+    pub told: String,
 }
 
 impl PhaseOf {

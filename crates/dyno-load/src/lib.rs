@@ -24,6 +24,7 @@ mod session;
 mod single;
 mod state;
 mod stop;
+mod tally;
 mod timers;
 mod work;
 mod worker;

@@ -91,6 +91,8 @@ impl Merger {
         }
         let pending = &mut self.pending[offset as usize];
         merge(pending, interval);
+        // Not in the totals, which would keep them all.
+        pending.sessions.extend_from_slice(&interval.sessions);
         pending.running += interval.running;
         pending.concurrency += interval.concurrency;
         pending.end = pending.end.max(interval.end.min(boundary));

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use dyno_core::clock::Nanos;
 use dyno_core::db::DbError;
 use dyno_core::interval::{
-    Counters, ErrorCount, Interval, Latencies, OperationInterval, RoleCounters,
+    Counters, ErrorCount, Interval, Latencies, OperationInterval, RoleCounters, SessionCount,
 };
 use dyno_core::session::{OperationEnd, OperationId};
 
@@ -81,6 +81,7 @@ impl Handover {
         self.interval.errors.clear();
         self.interval.endpoints.fill(0);
         self.interval.roles.fill(RoleCounters::default());
+        self.interval.sessions.clear();
         for operation in &mut self.interval.operations {
             operation.counters = Default::default();
             clear_latencies(&mut operation.latencies);
@@ -262,7 +263,13 @@ impl Recorder {
     }
 
     /// Closes an interval and hands it over, if the coordinator keeps up.
-    pub(crate) fn close(&mut self, closed: Closed, standing: Standing) {
+    /// `count` is asked for the sessions' events then.
+    pub(crate) fn close(
+        &mut self,
+        closed: Closed,
+        standing: Standing,
+        count: impl FnOnce(&mut Vec<SessionCount>),
+    ) {
         while let Ok(mut spare) = self.spares.try_recv() {
             self.away -= 1;
             spare.clear();
@@ -279,6 +286,7 @@ impl Recorder {
         done.interval.start = closed.start;
         done.interval.end = closed.end;
         done.complete_to = closed.next_index;
+        count(&mut done.interval.sessions);
         self.send(done, standing);
         self.current.grace = last;
     }
@@ -365,7 +373,7 @@ mod tests {
         for index in 0..20 {
             recorder.event(0, index * 10 + 5, 1, None);
             recorder.statement(Class::Measured, 0);
-            recorder.close(closed(index), Standing::default());
+            recorder.close(closed(index), Standing::default(), |_| {});
         }
         let first: Vec<_> = handed_over().collect();
         assert_eq!(first.len(), UNMERGED_MAX);
@@ -374,14 +382,14 @@ mod tests {
         for handover in first {
             returned.send(handover).unwrap();
         }
-        recorder.close(closed(20), Standing::default());
+        recorder.close(closed(20), Standing::default(), |_| {});
         let late: Vec<_> = handed_over().collect();
         assert_eq!(late.len(), 1);
         assert_eq!(events(&late[0]), 20 - UNMERGED_MAX as u64);
         assert_eq!(late[0].interval.latencies.service.len(), events(&late[0]));
         assert_eq!(late[0].interval.endpoints, [events(&late[0])]);
         // A recycled buffer is empty.
-        recorder.close(closed(21), Standing::default());
+        recorder.close(closed(21), Standing::default(), |_| {});
         let next: Vec<_> = handed_over().collect();
         assert_eq!(events(&next[0]), 0);
         assert!(next[0].interval.latencies.service.is_empty());
@@ -411,7 +419,7 @@ mod tests {
             operation: 7,
             ..ended(OperationEnd::Done, 0)
         });
-        recorder.close(closed(0), Standing::default());
+        recorder.close(closed(0), Standing::default(), |_| {});
         let Ok(Message::Handover(handover)) = messages.try_recv() else {
             panic!("nothing was handed over");
         };
@@ -445,7 +453,7 @@ mod tests {
             recorder.error(class, &error);
         }
         recorder.error(Class::Measured, &error);
-        recorder.close(closed(0), Standing::default());
+        recorder.close(closed(0), Standing::default(), |_| {});
         let Ok(Message::Handover(handover)) = messages.try_recv() else {
             panic!("nothing was handed over");
         };

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::clock::Nanos;
+use dyno_core::interval::SESSIONS_COUNTED_MAX;
 use dyno_core::plan::{Drive, Role};
 use dyno_core::session::{Next, SessionId};
 
@@ -118,6 +119,12 @@ impl Cast {
     /// Whether there are sessions in the background.
     pub(crate) fn has_background(&self) -> bool {
         self.parts.iter().any(|part| part.background)
+    }
+
+    /// Whether sessions are divided into roles, few enough to be counted each by itself.
+    pub(crate) fn counts_sessions(&self) -> bool {
+        let sessions = self.parts.last().map_or(0, |part| part.end);
+        (1..=SESSIONS_COUNTED_MAX).contains(&sessions)
     }
 
     /// Whether the run itself is an open loop.

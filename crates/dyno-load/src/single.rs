@@ -70,6 +70,8 @@ impl<P: Program> Single<P> {
             return Err("stopped by the user".to_owned());
         }
         self.worker.state.after_end = before == StopLevel::End;
+        // An entry that was stopped before does not concern it either.
+        self.worker.state.over = false;
         let result = self.worker.run_alone(entry);
         if let Some(Message::Failed(_, why)) = self.messages.try_iter().next() {
             return Err(why);

@@ -11,13 +11,14 @@ use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::db::{Connection, Connector, DbError, ErrorClass, OutcomeKind, Scratch, Submitted};
 use dyno_core::session::{ConnId, Counter, SessionId};
 
-use crate::calendar::{Calendar, Mark};
+use crate::calendar::{Calendar, Closed, Mark};
 use crate::message::{Control, Mailbox, Start};
 use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
 use crate::session::{Conn, OperationKind, Session, Stage, WATCHED, Wait, token, untoken};
 use crate::stop::{StopLevel, StopSignal};
+use crate::tally::Tally;
 use crate::timers::Timers;
 
 /// What a worker is made of.
@@ -49,6 +50,8 @@ pub(crate) struct State {
     pub(crate) open: bool,
     /// There are sessions in the background: the run ends with the others.
     pub(crate) has_background: bool,
+    /// Counts each session by itself, where they have roles.
+    tally: Option<Tally>,
     pub(crate) quota: Option<Arc<Quota>>,
     pub(crate) lease: u64,
     /// When the calendar wants to be asked.
@@ -111,6 +114,7 @@ impl State {
             open: false,
             has_background: false,
             foreground: 0,
+            tally: None,
             quota: None,
             lease: 0,
             next_mark: Nanos::MAX,
@@ -148,6 +152,8 @@ impl State {
             self.recorder.keep_lags();
         }
         self.quota = start.quota;
+        let counts = start.cast.counts_sessions();
+        self.tally = counts.then(|| Tally::new(self.sessions.len(), now));
         for session in &mut self.sessions {
             let seat = start.cast.seat(session.tid);
             session.role = seat.role;
@@ -182,16 +188,25 @@ impl State {
         let standing = self.standing();
         match mark {
             Mark::Measure => self.measure(now),
-            Mark::Interval(closed) => self.recorder.close(closed, standing),
+            Mark::Interval(closed) => self.close(closed, standing, now),
             Mark::Stop(closed) => {
                 if let Some(closed) = closed {
-                    self.recorder.close(closed, standing);
+                    self.close(closed, standing, now);
                 }
                 self.stopping = true;
                 self.wake_idle();
             }
         }
         self.next_mark = self.calendar.as_ref().map_or(Nanos::MAX, Calendar::next);
+    }
+
+    fn close(&mut self, closed: Closed, standing: Standing, now: Nanos) {
+        let (tally, sessions) = (&mut self.tally, &self.sessions);
+        self.recorder.close(closed, standing, |out| {
+            if let Some(tally) = tally {
+                tally.take(sessions, now, out);
+            }
+        });
     }
 
     fn standing(&self) -> Standing {
@@ -206,6 +221,9 @@ impl State {
         self.measuring_since = Some((thread_cpu(), now));
         self.stall_ns_max = 0;
         self.spin_ns = 0;
+        if let Some(tally) = &mut self.tally {
+            tally.begin(now);
+        }
         for session in &mut self.sessions {
             // An event that began in the warm-up stays there to its end.
             if session.class == Class::Warmup && !session.in_event {

@@ -28,6 +28,7 @@ fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
             of: 3,
             unit: "events".to_owned(),
             per_event: 1.0,
+            before: None,
         });
         Recorder::start(&path, &head)
             .unwrap()

@@ -51,6 +51,8 @@ pub struct HostConfig {
     pub declared: Option<Declared>,
     /// Sessions play the roles that the script's `roles()` tells.
     pub plays_roles: bool,
+    /// The server is none: it answers everything at once, always the same.
+    pub canned: bool,
     /// The numbers that all sessions of the run share.
     pub shared: Arc<SharedNumbers>,
     /// Where the sessions' sums come together.

@@ -112,6 +112,7 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     }
     api.set("ignored_errors", ignored)?;
     api.set("plays_roles", config.plays_roles)?;
+    api.set("canned", config.canned)?;
     if let Some(known) = &config.declared {
         let names = |names: &[String]| lua.create_sequence_from(names.iter().map(String::as_str));
         api.set("known_operations", names(&known.operations)?)?;

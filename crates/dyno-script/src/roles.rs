@@ -27,6 +27,15 @@ impl Host {
         self.read_phases().map_err(told)
     }
 
+    /// The text that the command that ran last answered; `None` where it answered none.
+    pub fn told(&self) -> Option<String> {
+        let answer = self.api.get::<Function>("answer");
+        match answer.and_then(|answer| answer.call::<Value>(0)) {
+            Ok(Value::String(text)) => Some(text.to_string_lossy()),
+            _ => None,
+        }
+    }
+
     fn read_phases(&self) -> mlua::Result<Vec<Phase>> {
         let answer: Value = self.api.get::<Function>("answer")?.call(0)?;
         let checked: Option<Vec<Table>> = self.api.get::<Function>("check_phases")?.call(answer)?;
@@ -55,6 +64,8 @@ pub struct Phase {
     pub warmup_s: Option<f64>,
     /// The script's command that is run before it.
     pub before: Option<String>,
+    /// The script's command that takes back what that one did, where it failed or was stopped.
+    pub undo: Option<String>,
     /// What an event is made of; `events` unless the script tells.
     pub unit: String,
     /// How many of them an event is.
@@ -86,6 +97,7 @@ fn phase(table: &Table) -> mlua::Result<Phase> {
         events: above("events")?.map(|events| events as u64),
         warmup_s: table.get("warmup")?,
         before: table.get("before")?,
+        undo: table.get("undo")?,
         unit: (table.get::<Option<String>>("unit")?).unwrap_or_else(|| "events".to_owned()),
         per_event: above("per_event")?.unwrap_or(1.0),
     })

@@ -85,6 +85,7 @@ pub fn make(
     let server = NullServer::start(job.target.as_ref())?;
     let mut null = job.clone();
     null.target = Some(server.target()?);
+    null.canned = true;
     null.drive = Drive {
         time: Some(MEASURE),
         events: None,

@@ -43,6 +43,7 @@ workloads! {
     "tpcc_reference": "",
     "insert_benchmark_common": "",
     "insert_benchmark_rest": "",
+    "insert_benchmark_plans": "",
     "linkbench_common": "",
     "linkbench_load": "",
     "linkbench_operations": "",

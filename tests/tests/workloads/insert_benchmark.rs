@@ -53,12 +53,14 @@ fn every_step_keeps_the_books_on_every_server() {
         }
         // As much was deleted as was inserted.
         for step in [2, 3] {
-            assert_eq!(runs[step]["ledger"][0]["found"], 0, "{name}, step {step}");
+            assert_eq!(runs[step]["ledger"][1]["found"], 0, "{name}, step {step}");
             assert_eq!(done(&runs[step], "min_key_first"), 2, "{name}, step {step}");
         }
         let index = &runs[1];
         assert_eq!(done(index, "create_indexes"), 2, "{name}");
-        assert_eq!(index["phase"]["per_event"], 3000.0, "{name}");
+        assert_eq!(index["phase"]["per_event"], 3050.0, "{name}");
+        assert_eq!(runs[4]["phase"]["before"]["command"], "settle", "{name}");
+        assert!(runs[5]["phase"]["before"].is_null(), "{name}");
         for (step, rate) in [(4, 100.0), (5, 500.0)] {
             let run = &runs[step];
             let asked = role(run, "inserter")["asked_per_s"].as_f64().unwrap();
@@ -92,6 +94,8 @@ fn the_version_of_2023_has_its_own_indexes_and_steps() {
             .success();
         let runs = steps(&place, "-t 1s --variant 2023 --steps i0,x,i1,q100");
         assert_eq!(runs[3]["phase"]["name"], "q100.L1");
+        // So many rows before its indexes.
+        assert_eq!(runs[1]["ledger"][1]["found"], 100_000);
         // All rows of the write-heavy steps in one.
         assert_eq!(role(&runs[2], "inserter")["events"], 2 * 2000 / 50);
         place
@@ -172,7 +176,7 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
         place
             .dyno(&format!("prepare insert_benchmark {SMALL}"))
             .success();
-        let line = format!("run insert_benchmark {SMALL} --steps i0,x,qr100 -t 1s -q");
+        let line = format!("run insert_benchmark {SMALL} --steps i0,x,qr100 -t 3s -q");
         place
             .dyno(&format!("{line} --calibrate never --note {note} {results}"))
             .success();
@@ -200,6 +204,13 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
         );
     }
     let text = std::fs::read_to_string(&page).unwrap();
+    for picture in [
+        "l.i0, rows/s",
+        "qr100.L1: querier, new",
+        "qr100.L1: inserter, one",
+    ] {
+        assert!(text.contains(picture), "{picture}");
+    }
     assert!(
         text.contains("qr100.L1: figures relative to the first"),
         "{}",

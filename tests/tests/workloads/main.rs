@@ -9,6 +9,8 @@ mod common;
 mod full;
 mod host;
 mod insert_benchmark;
+mod insert_benchmark_checks;
+mod insert_benchmark_shapes;
 mod linkbench;
 mod many_tables;
 mod many_tables_space;

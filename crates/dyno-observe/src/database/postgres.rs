@@ -11,8 +11,13 @@ use crate::process::Claim;
 use crate::sink::{Gauge, Recorder};
 use crate::text::{fraction, whole};
 
-/// Sizes and sums over all tables are asked for once in so many samples.
-const SLOW: u64 = 10;
+/// Sizes and sums over all tables are asked for once in so many samples at the most, which is for
+/// servers that answer fast.
+const SLOW_MIN: u64 = 2;
+/// And in so many at the least.
+const SLOW_MAX: u64 = 10;
+/// An answer that takes so long is asked for in one sample more.
+const SLOW_NS: u64 = 3_000_000;
 const NEEDS_MONITOR: &str = "GRANT pg_monitor TO the user of the target";
 
 pub(super) struct Postgres {
@@ -25,6 +30,8 @@ pub(super) struct Postgres {
     started_unix_s: Option<f64>,
     data_directory: Option<String>,
     samples: u64,
+    /// The sample in which the slow statement is next.
+    slow_at: u64,
     /// Whether pg_stat_statements is in this database.
     counts_statements: bool,
 }
@@ -40,6 +47,7 @@ impl Postgres {
             started_unix_s: None,
             data_directory: None,
             samples: 0,
+            slow_at: 0,
             counts_statements: false,
         }
     }
@@ -191,11 +199,14 @@ impl Collector for Postgres {
             let now_s = dyno_core::clock::wall_time().as_secs_f64();
             self.uptime.put(recorder, now_s - started);
         }
-        if self.samples.is_multiple_of(SLOW) && !self.slow.is_empty() {
+        if self.samples >= self.slow_at && !self.slow.is_empty() {
+            let asked_at = Clock.now();
             let slow = &mut self.slow;
             asking.control.read(&self.slow_sql, asking.timeout, |row| {
                 put_all(slow, recorder, |index| row.field(index).and_then(fraction));
             })?;
+            let answers = (Clock.now() - asked_at) / SLOW_NS;
+            self.slow_at = self.samples + (SLOW_MIN + answers).min(SLOW_MAX);
         }
         self.samples += 1;
         Ok(())

@@ -1,4 +1,4 @@
-//! A page of nothing but tables.
+//! A page of tables and small pictures.
 
 use super::markup::Text;
 use super::page::{Page, put};
@@ -9,6 +9,11 @@ pub(crate) struct Grids {
 }
 
 impl Grids {
+    /// The page, for what is no table.
+    pub(super) fn page(&mut self) -> &mut Page {
+        &mut self.page
+    }
+
     /// Begins a table in a section of its own.
     pub(crate) fn begin(&mut self, id: &str, title: &str, about: &str, columns: &[String]) {
         let page = &mut self.page;

@@ -30,6 +30,7 @@ mod observed;
 mod operations;
 mod overview;
 mod page;
+mod plates;
 mod readouts;
 mod run;
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
 use markup::Text;
 use page::{Page, put};
+pub(crate) use plates::{Bar, Course, Drawing, Lines, Plate};
 use run::View;
 
 /// What a report shows.

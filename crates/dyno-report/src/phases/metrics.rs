@@ -1,7 +1,13 @@
 //! The figures of one phase.
 
 use dyno_core::record::RunRecord;
-use dyno_core::summary::RoleSummary;
+use dyno_core::summary::{IntervalSummary, RoleSummary};
+
+/// The rate that was reached in a share of the seconds, of rates that descend.
+fn reached(descending: &[f64], share: f64) -> Option<f64> {
+    let place = (descending.len() as f64 * share).ceil() as usize;
+    descending.get(place.checked_sub(1)?).copied()
+}
 
 const MIB: f64 = 1_048_576.0;
 const KIB: f64 = 1024.0;
@@ -38,6 +44,24 @@ pub(super) const NAMES: [(&str, &str); 22] = [
     ("stalls", "seconds with at most 5 % of the median rate"),
     ("length", "seconds measured"),
 ];
+
+/// The series that tell what was deleted and not yet purged, and what they are.
+pub(super) const PURGE_LAGS: [(&str, &str, &str); 3] = [
+    (
+        "db.innodb.history_list_length",
+        "InnoDB's history list",
+        "changes",
+    ),
+    ("db.tables.dead_tuples", "PostgreSQL's dead rows", "rows"),
+    (
+        "db.oldest_xmin.age",
+        "PostgreSQL's oldest snapshot",
+        "transactions",
+    ),
+];
+
+/// What is older than this when a phase ends does not tell how it ended, in seconds.
+const LATE_S: f64 = 5.0;
 
 /// One phase with what its tables need.
 pub(super) struct Phase<'a> {
@@ -110,24 +134,80 @@ impl<'a> Phase<'a> {
         points.last().map(|(_, value)| *value)
     }
 
-    /// Rates per second and client, in the phase's unit, of each whole interval.
-    pub(super) fn course(&self) -> Vec<f64> {
-        let Some(summary) = &self.run.summary else {
-            return Vec::new();
+    /// The last value of a series that was read soon before the phase's end, or after it.
+    pub(super) fn at_end(&self, series: &str) -> Option<f64> {
+        let measured_s = self.run.summary.as_ref()?.measured_s;
+        let (at, value) = self.run.series(series)?.points.last()?;
+        (*at > 0.0 && *at > measured_s - LATE_S).then_some(*value)
+    }
+
+    /// Events per second of each session of a role, in whole intervals, as (seconds, rate); empty
+    /// where it was not recorded. Of a session that was through before the others it ends there.
+    pub(super) fn sessions_of(&self, role: &str) -> Vec<Vec<(f64, f64)>> {
+        let whole: Vec<f64> = self.whole_intervals().map(|own| own.at_s).collect();
+        let through = self
+            .roles()
+            .iter()
+            .any(|own| own.name == role && own.finished_last_s.is_some());
+        let named = |number| {
+            self.run
+                .series(&format!("client.session[{role}.{number}].events"))
         };
+        let mut sessions = Vec::new();
+        while let Some(series) = named(sessions.len() + 1) {
+            let is_whole = |at: f64| whole.iter().any(|known| (known - at).abs() < 1e-3);
+            let points = series.points.iter().copied();
+            let mut points: Vec<(f64, f64)> = points.filter(|(at, _)| is_whole(*at)).collect();
+            if through {
+                while points.pop_if(|(_, rate)| *rate <= 0.0).is_some() {}
+                // It was through within this one.
+                points.pop();
+            }
+            sessions.push(points);
+        }
+        sessions
+    }
+
+    /// The rate of each session of the foreground in each second, the highest first, in the
+    /// phase's unit. Where sessions were not recorded one by one: of all together, divided.
+    fn client_rates(&self) -> Vec<f64> {
+        let phase = self.run.head.phase.as_ref();
+        let per_event = phase.map_or(1.0, |phase| phase.per_event);
+        let foreground = self.roles().iter().filter(|role| !role.background);
+        let sessions = foreground.flat_map(|role| self.sessions_of(&role.name));
+        let recorded =
+            (self.run.series.iter()).any(|series| series.key.name.starts_with("client.session["));
+        let mut rates: Vec<f64> = sessions
+            .flatten()
+            .map(|(_, rate)| rate * per_event)
+            .collect();
+        if !recorded {
+            rates = self.course();
+        }
+        rates.sort_by(|a, b| b.total_cmp(a));
+        rates
+    }
+
+    /// The intervals that are not cut short.
+    fn whole_intervals(&self) -> impl Iterator<Item = &'a IntervalSummary> {
+        let summary = self.run.summary.as_ref();
+        let measured_s = summary.map_or(0.0, |summary| summary.measured_s);
+        let drive = summary.and_then(|summary| summary.drive.as_ref());
+        let usual = drive.map_or(1.0, |drive| drive.interval.as_secs_f64());
+        (self.run.intervals.iter())
+            .filter(move |interval| interval.at_s > 0.0 && interval.at_s <= measured_s + 0.5)
+            .filter(move |interval| interval.length_s > usual * 0.9)
+    }
+
+    /// Rates per second and client, in the phase's unit, of each whole interval: of all clients
+    /// together, divided by their number.
+    pub(super) fn course(&self) -> Vec<f64> {
         let foreground = self.roles().iter().filter(|role| !role.background);
         let clients = foreground.map(|role| f64::from(role.sessions)).sum::<f64>();
         let clients = clients.max(1.0);
         let phase = self.run.head.phase.as_ref();
         let per_event = phase.map_or(1.0, |phase| phase.per_event);
-        let usual = summary
-            .drive
-            .as_ref()
-            .map_or(1.0, |drive| drive.interval.as_secs_f64());
-        let whole = (self.run.intervals.iter())
-            .filter(|interval| interval.at_s > 0.0 && interval.at_s <= summary.measured_s + 0.5)
-            .filter(|interval| interval.length_s > usual * 0.9);
-        whole
+        self.whole_intervals()
             .map(|interval| {
                 interval.counters.events as f64 / interval.length_s * per_event / clients
             })
@@ -148,14 +228,13 @@ impl<'a> Phase<'a> {
         let threads = threads.and_then(|text| text.parse::<f64>().ok());
         let cpu_us = cpu.zip(threads).map(|(cpu, n)| cpu / 100.0 * n * 1e6);
         let summary = self.run.summary.as_ref();
-        let mut course = self.course();
-        course.sort_by(|a, b| b.total_cmp(a));
-        let reached = |share: f64| {
-            let place = (course.len() as f64 * share).ceil() as usize;
-            course.get(place.checked_sub(1)?).copied()
-        };
+        let course = self.course();
+        let client_rates = self.client_rates();
         let queries = (self.unit() == "queries").then(|| self.rate()).flatten();
-        let stalls = reached(0.5)
+        let mut sorted = course.clone();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let stalls = reached(&sorted, 0.5)
+            .filter(|median| *median > 0.0)
             .map(|median| course.iter().filter(|rate| **rate <= median * 0.05).count() as f64);
         let gb = |name| self.last(name).map(|bytes| bytes / GB);
         vec![
@@ -177,8 +256,8 @@ impl<'a> Phase<'a> {
             gb("data.total"),
             gb("server.memory.rss"),
             summary.map(|summary| summary.service.max_ms / 1e3),
-            reached(0.5),
-            reached(0.99),
+            reached(&client_rates, 0.5),
+            reached(&client_rates, 0.99),
             stalls,
             summary.map(|summary| summary.measured_s),
         ]

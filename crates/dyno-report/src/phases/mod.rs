@@ -1,5 +1,6 @@
 //! Sequences of phases as tables: configurations below each other, phases beside each other.
 
+mod charts;
 mod metrics;
 mod page;
 mod tables;

@@ -1,11 +1,25 @@
-//! Tables as one offline HTML page.
+//! Pictures and tables as one offline HTML page.
 
-use super::{Mark, Table};
+use super::charts::pictures;
+use super::{Mark, Sequence, Table};
 use crate::html::tables_page;
 
-/// The page, which needs nothing else.
-pub fn html(tables: &[Table], title: &str, generated_unix_s: f64) -> String {
+/// The page, which needs nothing else: pictures of the sequences, then the tables.
+pub fn html(
+    sequences: &[Sequence],
+    tables: &[Table],
+    title: &str,
+    generated_unix_s: f64,
+) -> String {
     tables_page(title, generated_unix_s, |page| {
+        for (number, drawn) in pictures(sequences).iter().enumerate() {
+            let labels: Vec<String> = match drawn.by_sequence {
+                true => sequences.iter().map(|own| own.label.clone()).collect(),
+                false => Vec::new(),
+            };
+            let head = (&*format!("p{number}"), &*drawn.title, &*drawn.about);
+            page.plates(head, &labels, &drawn.plates);
+        }
         for (number, table) in tables.iter().enumerate() {
             page.begin(
                 &format!("t{number}"),

@@ -2,7 +2,7 @@
 
 use dyno_core::summary::RoleSummary;
 
-use super::metrics::{NAMES, Phase};
+use super::metrics::{NAMES, PURGE_LAGS, Phase};
 use super::{Cell, Mark, Sequence, Table};
 
 /// An achieved share of the background's rate from which a phase counts.
@@ -17,9 +17,10 @@ pub fn tables(sequences: &[Sequence]) -> Vec<Table> {
     let grid = Grid::new(sequences);
     let mut tables = vec![grid.absolute(), grid.relative()];
     tables.extend(grid.kept());
+    tables.extend(grid.preparations());
     tables.extend(grid.fairness());
     tables.extend(grid.first_looks());
-    tables.extend(grid.purge_lag());
+    tables.extend(grid.purge_lags());
     for name in &grid.names {
         tables.extend(grid.metrics(name));
     }
@@ -156,6 +157,34 @@ impl<'a> Grid<'a> {
         })
     }
 
+    /// What was done right before a phase, and for how long.
+    fn preparations(&self) -> Option<Table> {
+        let (mut rows, mut told) = (Vec::new(), Vec::new());
+        for (label, phases) in &self.rows {
+            for phase in phases {
+                let of = phase.run.head.phase.as_ref();
+                let Some(before) = of.and_then(|of| of.before.as_ref()) else {
+                    continue;
+                };
+                let cells = vec![Cell::number(Some(before.seconds))];
+                let (command, name) = (&before.command, phase.name());
+                rows.push((format!("{label} {name}: {command}"), cells));
+                let text = format!("{command}: {}.", before.told);
+                if !before.told.is_empty() && !told.contains(&text) {
+                    told.push(text);
+                }
+            }
+        }
+        (!rows.is_empty()).then(|| Table {
+            title: "Before the measurement".to_owned(),
+            about: format!("What was run right before a phase. {}", told.join(" ")),
+            columns: ["configuration and phase", "seconds"]
+                .map(str::to_owned)
+                .to_vec(),
+            rows,
+        })
+    }
+
     /// How long the clients took that were to do a number of events each.
     fn fairness(&self) -> Option<Table> {
         let mut rows = Vec::new();
@@ -209,17 +238,16 @@ impl<'a> Grid<'a> {
         )
     }
 
-    /// What was not purged when the phase ended.
-    fn purge_lag(&self) -> Option<Table> {
-        const SERIES: [&str; 2] = ["db.innodb.history_list_length", "db.tables.dead_tuples"];
-        let rows = self.cells(|row, name| {
-            let phase = self.phase(row, name);
-            Cell::number(phase.and_then(|phase| SERIES.iter().find_map(|name| phase.last(name))))
-        });
-        self.table(
-            "Purge lag at the end: InnoDB's history list, PostgreSQL's dead rows",
-            rows,
-        )
+    /// What was not purged when each phase ended, a table for each way to tell it.
+    fn purge_lags(&self) -> Vec<Table> {
+        let told = |(series, what, _): &(&str, &str, &str)| {
+            let rows = self.cells(|row, name| {
+                let phase = self.phase(row, name);
+                Cell::number(phase.and_then(|phase| phase.at_end(series)))
+            });
+            self.table(&format!("Purge lag at the end: {what}"), rows)
+        };
+        PURGE_LAGS.iter().filter_map(told).collect()
     }
 
     /// A table by phase, if anything is in it.

@@ -1,6 +1,7 @@
 //! Tables of made-up sequences: what is pointed at, what is left out.
 
-use dyno_core::summary::{PhaseOf, RoleSummary};
+use dyno_core::record::{Series, SeriesKey, SeriesKind};
+use dyno_core::summary::{PhaseOf, Preparation, RoleSummary};
 
 use super::*;
 use crate::samples;
@@ -16,6 +17,7 @@ fn run(name: &str, unit: &str, per_event: f64, rate: f64, background: Option<f64
         of: 2,
         unit: unit.into(),
         per_event,
+        before: None,
     };
     run.head.phase = Some(phase.clone());
     let mut summary = samples::good();
@@ -132,6 +134,140 @@ fn figures_are_set_against_the_first_and_inserts_come_from_the_background_where_
     assert_eq!(load.rows[0].1[qps].text, "–");
 }
 
+/// The run with a series for each of two sessions of `main`, of these rates in each second.
+fn with_clients(mut run: RunRecord, rates: [&[f64]; 2]) -> RunRecord {
+    let template = run.intervals[0].clone();
+    run.intervals = (1..=rates[0].len())
+        .map(|second| {
+            let mut interval = template.clone();
+            (interval.at_s, interval.length_s) = (second as f64, 1.0);
+            interval.counters.events = rates.iter().map(|own| own[second - 1] as u64).sum();
+            interval
+        })
+        .collect();
+    if let Some(summary) = &mut run.summary {
+        summary.measured_s = rates[0].len() as f64;
+        summary.drive = None;
+        summary.roles[0].sessions = 2;
+        if rates[0].last() != Some(&0.0) {
+            summary.roles[0].finished_last_s = None;
+        }
+    }
+    for (number, own) in rates.iter().enumerate() {
+        let points = own.iter().enumerate();
+        run.series.push(Series {
+            key: SeriesKey {
+                name: format!("client.session[main.{}].events", number + 1),
+                unit: "count/s".into(),
+                source: "test".into(),
+            },
+            kind: SeriesKind::Rate,
+            points: points.map(|(at, rate)| (at as f64 + 1.0, *rate)).collect(),
+        });
+    }
+    run
+}
+
+fn figure(run: RunRecord, name: &str) -> Option<f64> {
+    let sequences = [Sequence {
+        label: "one".into(),
+        runs: vec![run],
+    }];
+    let all = tables(&sequences);
+    let table = all.iter().find(|table| table.title.ends_with(": figures"));
+    let table = table.unwrap();
+    let column = table.columns.iter().position(|own| own == name).unwrap();
+    table.rows[0].1[column - 1].value
+}
+
+#[test]
+fn rates_reached_are_those_of_each_client_by_itself() {
+    // Each second has 40 events, and one of the clients a share of its own.
+    let query = || run("qr100.L1", "queries", 1.0, 40.0, Some(1.0));
+    let rates: [&[f64]; 2] = [&[10.0, 20.0, 30.0, 10.0], &[30.0, 20.0, 10.0, 30.0]];
+    assert_eq!(figure(with_clients(query(), rates), "rate_p50"), Some(20.0));
+    assert_eq!(figure(with_clients(query(), rates), "rate_p01"), Some(10.0));
+    // Who is through does not stand still: neither its end nor its last second counts.
+    let load = run("l.i0", "rows", 100.0, 40.0, None);
+    let rates: [&[f64]; 2] = [&[10.0, 10.0, 3.0, 0.0, 0.0], &[7.0, 7.0, 7.0, 2.0, 0.0]];
+    assert_eq!(figure(with_clients(load, rates), "rate_p01"), Some(700.0));
+    // Who stands still while others go on does.
+    let rates: [&[f64]; 2] = [&[10.0, 0.0, 0.0, 5.0], &[30.0, 30.0, 30.0, 30.0]];
+    assert_eq!(figure(with_clients(query(), rates), "rate_p01"), Some(0.0));
+}
+
+#[test]
+fn every_client_has_a_line_in_the_picture_of_its_phase() {
+    let rates: [&[f64]; 2] = [&[10.0, 20.0, 30.0, 10.0], &[30.0, 20.0, 10.0, 30.0]];
+    let query = || run("qr100.L1", "queries", 1.0, 40.0, Some(1.0));
+    let mut lagging = with_clients(query(), rates);
+    lagging.series.push(Series {
+        key: SeriesKey {
+            name: "db.innodb.history_list_length".into(),
+            unit: "count".into(),
+            source: "test".into(),
+        },
+        kind: SeriesKind::Gauge,
+        points: vec![(0.5, 3.0), (3.5, 900.0)],
+    });
+    let sequences = [("one <b>", lagging), ("two", query())].map(|(label, run)| Sequence {
+        label: label.into(),
+        runs: vec![run],
+    });
+    let tables = tables(&sequences);
+    let page = html(&sequences, &tables, "title", 0.0);
+    assert_eq!(page.matches("<polyline").count(), 2 + 1, "{page}");
+    assert!(page.contains("<title>main 2</title>"));
+    assert!(page.contains("qr100.L1: InnoDB&#39;s history list"));
+    assert!(page.contains("one &lt;b&gt;") && !page.contains("one <b>"));
+    let lag = tables.iter().find(|own| own.title.starts_with("Purge lag"));
+    assert_eq!(lag.unwrap().rows[0].1[0].value, Some(900.0));
+}
+
+#[test]
+fn what_was_read_long_before_the_end_does_not_tell_it() {
+    let mut long = run("l.i1", "rows", 50.0, 40.0, None);
+    long.series.push(Series {
+        key: SeriesKey {
+            name: "db.tables.dead_tuples".into(),
+            unit: "count".into(),
+            source: "test".into(),
+        },
+        kind: SeriesKind::Gauge,
+        points: vec![(0.0, 5.0)],
+    });
+    let all = tables(&[Sequence {
+        label: "one".into(),
+        runs: vec![long],
+    }]);
+    assert!(!all.iter().any(|table| table.title.starts_with("Purge lag")));
+}
+
+#[test]
+fn what_was_done_before_a_phase_is_told_with_its_time() {
+    let mut rested = run("qr100.L1", "queries", 1.0, 40.0, Some(1.0));
+    if let Some(phase) = &mut rested.head.phase {
+        phase.before = Some(Preparation {
+            command: "settle".into(),
+            seconds: 61.5,
+            told: "statistics".into(),
+        });
+    }
+    let all = tables(&[Sequence {
+        label: "one".into(),
+        runs: vec![rested],
+    }]);
+    let table = all.iter().find(|own| own.title == "Before the measurement");
+    let table = table.unwrap();
+    assert!(
+        table.about.ends_with("settle: statistics."),
+        "{}",
+        table.about
+    );
+    assert_eq!(table.rows[0].0, "one qr100.L1: settle");
+    assert_eq!(table.rows[0].1[0].value, Some(61.5));
+}
+
 #[test]
 fn fairness_is_the_time_from_the_first_to_the_last_client() {
     let fairness = table("Fairness");
@@ -166,7 +302,7 @@ fn tables_as_text_fit_the_terminal_and_tabs_separate_nothing_else() {
         let head = widths.next().unwrap();
         assert!(widths.all(|width| width == head), "{part}");
     }
-    let page = html(&tables, "a <b>", 0.0);
+    let page = html(&sequences(), &tables, "a <b>", 0.0);
     assert!(page.contains("<td class=\"n missed\">(20000)</td>"));
     assert!(page.contains("a &lt;b&gt;") && !page.contains("a <b>"));
 }

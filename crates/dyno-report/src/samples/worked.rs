@@ -41,6 +41,11 @@ pub(crate) fn worked() -> RunSummary {
         of: 3,
         unit: "rows".into(),
         per_event: 10.0,
+        before: Some(Preparation {
+            command: "settle".into(),
+            seconds: 61.4,
+            told: "statistics; checkpoint".into(),
+        }),
     });
     run.ledger = vec![LedgerEntry {
         sum: "money".into(),

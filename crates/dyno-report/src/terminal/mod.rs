@@ -106,6 +106,11 @@ fn head(run: &RunSummary, page: &mut Page) {
             phase.name, phase.number, phase.of, phase.sequence
         );
         page.row("phase", Ink::Plain, &text);
+        if let Some(before) = &phase.before {
+            let took = crate::number::length(before.seconds);
+            let text = format!("{} for {took}: {}", before.command, before.told);
+            page.row("before it", Ink::Plain, text.trim_end_matches(": "));
+        }
     }
     sections::options(run, page);
     sections::drive(run, page);

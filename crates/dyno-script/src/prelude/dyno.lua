@@ -15,6 +15,10 @@ function dyno.now()
   return C.dyno_now()
 end
 
+-- Whether the server is none: it answers everything at once and always the same, so that what the
+-- client costs can be seen.
+dyno.canned = P.canned
+
 -- "mysql", "postgres" or "sqlite".
 function dyno.family(connection)
   return P.families[connection.family]

@@ -9,6 +9,7 @@ local FIELDS = {
   events = "number",
   warmup = "number",
   before = "string",
+  undo = "string",
   unit = "string",
   per_event = "number",
 }
@@ -20,6 +21,9 @@ local function check(phase, number)
     if type(name) ~= "string" or not VALUES[type(value)] then
       error(what .. ": 'options' must give numbers, texts or booleans by name", 0)
     end
+  end
+  if phase.undo and not phase.before then
+    error(what .. ": 'undo' needs a command to take back, 'before'", 0)
   end
   local time, events, warmup = phase.time or 0, phase.events or 0, phase.warmup or 0
   if time < 0 or warmup < 0 or events < 0 or events % 1 ~= 0 then

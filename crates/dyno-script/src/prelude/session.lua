@@ -379,7 +379,8 @@ function entries.command(session, name)
   if not run then
     error("no such command: " .. name, 0)
   end
-  if run(session.tid) == false then
+  session.answer = run(session.tid)
+  if session.answer == false then
     error("the '" .. name .. "' command returned false", 0)
   end
 end

@@ -46,6 +46,7 @@ fn config(text: &str) -> HostConfig {
         driver_used: Arc::default(),
         declared: None,
         plays_roles: false,
+        canned: false,
         shared: Arc::default(),
         ledger: Arc::default(),
         log: |_, _| {},

@@ -146,6 +146,7 @@ fn phases_are_read_with_what_each_changes() {
         ("{name = 'a', tim = 1}", "'a': there is no field 'tim'"),
         ("{name = 'a', events = 1.5}", "'events' (a whole number)"),
         ("{name = 'a', options = {x = {}}}", "'options' must give"),
+        ("{name = 'a', undo = 'b'}", "'undo' needs a command"),
         ("{name = 'a'}, {name = 'a'}", "there are two 'a'"),
     ];
     for (phase, words) in cases {

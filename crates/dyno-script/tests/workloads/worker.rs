@@ -25,6 +25,7 @@ const WORKLOADS: Builtins = workloads![
     "bulk_insert",
     "insert_benchmark",
     "insert_benchmark_common",
+    "insert_benchmark_plans",
     "insert_benchmark_rest",
     "linkbench",
     "linkbench_check",
@@ -228,6 +229,7 @@ impl Workload<'_> {
             driver_used: Arc::default(),
             declared: None,
             plays_roles: false,
+            canned: false,
             shared: Arc::default(),
             ledger: Arc::default(),
             // What is logged is in the error as well.

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use dyno_core::clock::wall_time;
+use dyno_core::clock::{Clock, wall_time};
 use dyno_core::plan::OptionValue;
 use dyno_core::redact;
-use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
+use dyno_core::summary::{PhaseOf, Preparation, RunEnd, RunSummary};
 use dyno_load::StopSignal;
 use dyno_script::Phase;
 
 use super::hints::with_hint;
 use super::measure::{Screen, measure};
 use super::run::options_of;
-use crate::job::{Job, Loaded};
+use crate::job::{Job, Loaded, Ready};
 use crate::output::Output;
 use crate::recording::{Wanted, new_name};
 use crate::summary::Asked;
@@ -52,6 +52,7 @@ pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Re
             of: phases.len() as u32,
             unit: phase.unit.clone(),
             per_event: phase.per_event,
+            before: None,
         };
         if !screen.quiet {
             let (name, number, of) = (&place.name, place.number, place.of);
@@ -86,7 +87,7 @@ pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Re
 fn one(
     base: &Base,
     phase: &Phase,
-    place: PhaseOf,
+    mut place: PhaseOf,
     screen: &Screen,
     output: &Output,
 ) -> Result<(RunSummary, u8)> {
@@ -109,6 +110,9 @@ fn one(
     let options = options_of(&job.drive, &own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
     let declared = ready.description.options.clone().unwrap_or_default();
+    if let Some(before) = &phase.before {
+        place.before = Some(prepare(&mut ready, base, (before, phase), screen.quiet)?);
+    }
     let asked = Asked {
         workload: base.asked.workload.clone(),
         changed: settings::changed(&declared, &own),
@@ -117,16 +121,46 @@ fn one(
         server: base.asked.server.clone(),
         phase: Some(place),
     };
-    if let Some(before) = &phase.before {
-        if !screen.quiet {
-            console::note(&format!("Running '{before}' first."));
-        }
-        loading::with_progress(&mut ready, before, screen.quiet)
-            .map_err(|error| with_hint(error, &ready, &asked.workload))?;
-    }
     let measured = measure(&mut ready, &asked, screen, base.wanted.clone())?;
     output.show(&measured.summary, &screen.look);
     let summary = measured.summary.clone();
     let status = measured.end(&ready, &asked)?;
     Ok((summary, status))
+}
+
+/// Runs the command that is to come before a phase, and takes it back where it did not end well.
+fn prepare(
+    ready: &mut Ready,
+    base: &Base,
+    (before, phase): (&str, &Phase),
+    quiet: bool,
+) -> Result<Preparation> {
+    if !quiet {
+        console::note(&format!("Running '{before}' first."));
+    }
+    let since = Clock.now();
+    if let Err(error) = loading::with_progress(ready, before, quiet) {
+        if let Some(undo) = &phase.undo
+            && let Err(trouble) = ready.command(undo, |_| {})
+        {
+            console::note(&format!("warning: '{undo}' failed too: {trouble:#}"));
+        }
+        return Err(with_hint(error, ready, &base.asked.workload));
+    }
+    let seconds = Clock.now().saturating_sub(since) as f64 / 1e9;
+    let told = ready.host().and_then(|host| host.told());
+    let told = redact::text(&told.unwrap_or_default());
+    if !quiet {
+        let rest = if told.is_empty() {
+            String::new()
+        } else {
+            format!(": {told}")
+        };
+        console::note(&format!("'{before}' took {seconds:.1} s{rest}"));
+    }
+    Ok(Preparation {
+        command: before.to_owned(),
+        seconds,
+        told,
+    })
 }

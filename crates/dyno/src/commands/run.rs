@@ -185,6 +185,7 @@ impl<'a> Request<'a> {
             emulate_prepared: !choice("ps-mode", "auto", "disable")?,
             luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
             // What a check prints is its result.
+            canned: false,
             quiet_scripts: self.command != "check",
             sysbench_messages: false,
             log: |_, _| {},

@@ -72,6 +72,7 @@ pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Resu
             of: ladder.len() as u32,
             unit: "events".to_owned(),
             per_event: 1.0,
+            before: None,
         };
         let (summary, own_status) = step(base, *sessions, place, screen)
             .with_context(|| format!("the step of {sessions} sessions"))?;

@@ -40,7 +40,10 @@ pub fn main(args: &[String]) -> Result<u8> {
     let tables = tables(&sequences);
     if let Some(path) = parsed.value("html") {
         let title = title(&sequences);
-        output::write(path, &html(&tables, &title, wall_time().as_secs_f64()))?;
+        output::write(
+            path,
+            &html(&sequences, &tables, &title, wall_time().as_secs_f64()),
+        )?;
         console::note(&format!("{path}: {} tables", tables.len()));
     }
     match parsed.value("tsv") {

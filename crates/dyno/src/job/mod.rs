@@ -50,6 +50,8 @@ pub struct Job {
     pub emulate_prepared: bool,
     /// See [`HostConfig::luajit_cmd`].
     pub luajit_cmd: Option<String>,
+    /// The target is the null server: see [`HostConfig::canned`].
+    pub canned: bool,
     /// What scripts print goes to standard error.
     pub quiet_scripts: bool,
     /// See [`HostConfig::sysbench_messages`].
@@ -270,6 +272,7 @@ fn host_config(
         driver_used: Arc::clone(&shared.driver_used),
         declared: declared.cloned(),
         plays_roles: !job.drive.roles.is_empty(),
+        canned: job.canned,
         shared: Arc::clone(&shared.numbers),
         ledger: Arc::clone(&shared.ledger),
         log: job.log,

@@ -5,6 +5,7 @@ mod head;
 mod keeper;
 mod observing;
 mod rows;
+mod sessions;
 mod wanted;
 
 use std::path::PathBuf;
@@ -48,6 +49,8 @@ pub struct Recording {
     context: Context,
     /// The names of the script's operations.
     operations: Vec<String>,
+    /// Each session's events in time.
+    sessions: sessions::Sessions,
     password: Option<dyno_core::Secret>,
 }
 
@@ -77,6 +80,7 @@ impl Recording {
         context.calibration = calibrated(&wanted, ready, quiet).map(|made| context::of(&made));
         context.row_counts = rows::count(ready, asked, wanted.claim);
         let target = ready.job.target.as_ref();
+        let sessions = sessions::Sessions::new(&keeper, &ready.job.drive.roles);
         Ok(Self {
             wanted,
             keeper,
@@ -84,6 +88,7 @@ impl Recording {
             observers,
             context,
             operations: ready.description.declared.operations.clone(),
+            sessions,
             password: target.and_then(|target| target.password.clone()),
         })
     }
@@ -99,6 +104,7 @@ impl Recording {
     pub fn interval(&self, interval: &Interval, summary: &IntervalSummary) {
         let operations = with_event(&self.operations, &interval.latencies, &interval.operations);
         self.keeper.interval(summary, &operations);
+        self.sessions.interval(&self.keeper, summary.at_s, interval);
     }
 
     /// The run ended before there was anything to sum up.

@@ -1,5 +1,7 @@
 -- delete
 DELETE FROM pi1 WHERE transactionid >= ? ORDER BY transactionid LIMIT ?;
+-- delete_range
+DELETE FROM pi1 WHERE transactionid >= ? AND transactionid < ?;
 -- marketsegment_2023
 SELECT price, customerid FROM pi1 FORCE INDEX (marketsegment) WHERE price >= ? ORDER BY price, customerid LIMIT 10;
 -- marketsegment_2026

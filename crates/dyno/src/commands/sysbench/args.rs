@@ -141,6 +141,7 @@ impl Settings {
             reconnect_lost: true,
             emulate_prepared: self.emulate_prepared,
             luajit_cmd: self.luajit_cmd.clone(),
+            canned: false,
             quiet_scripts: false,
             sysbench_messages: true,
             log: output::script_message,

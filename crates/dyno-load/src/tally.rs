@@ -1,0 +1,66 @@
+//! What each session of a worker did since it was looked at last, for runs with roles.
+
+use dyno_core::clock::Nanos;
+use dyno_core::interval::SessionCount;
+
+use crate::session::Session;
+
+/// What was seen of a worker's sessions.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    /// Measured events, by session of the worker.
+    seen: Vec<u64>,
+    /// When.
+    at: Nanos,
+}
+
+impl Tally {
+    /// Nothing yet, of so many sessions; counting begins at `at`.
+    pub(crate) fn new(sessions: usize, at: Nanos) -> Self {
+        Self {
+            seen: vec![0; sessions],
+            at,
+        }
+    }
+
+    /// The measurement begins.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.at = now;
+    }
+
+    /// Writes down what came since.
+    pub(crate) fn take(&mut self, sessions: &[Session], now: Nanos, out: &mut Vec<SessionCount>) {
+        let span_ns = now.saturating_sub(self.at);
+        self.at = now;
+        for (session, seen) in sessions.iter().zip(&mut self.seen) {
+            out.push(SessionCount {
+                session: session.tid,
+                events: session.events - *seen,
+                span_ns,
+            });
+            *seen = session.events;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_not_told_again() {
+        let mut sessions = [Session::new(1), Session::new(3)];
+        let mut tally = Tally::new(2, 0);
+        tally.begin(100);
+        sessions[0].events = 5;
+        let mut out = Vec::new();
+        tally.take(&sessions, 200, &mut out);
+        sessions[0].events = 7;
+        sessions[1].events = 1;
+        tally.take(&sessions, 500, &mut out);
+        let told: Vec<_> = (out.iter())
+            .map(|count| (count.session, count.events, count.span_ns))
+            .collect();
+        assert_eq!(told, [(1, 5, 100), (3, 0, 100), (1, 2, 300), (3, 1, 300)]);
+    }
+}

@@ -1,0 +1,267 @@
+//! Small pictures side by side that need no script: bars, and lines in time.
+
+use super::grids::Grids;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::thin::{Keep, thin};
+
+/// As many points of a line as a small picture can show.
+const POINTS_MAX: usize = 600;
+/// The style sheet's colours.
+const COLOURS: usize = 8;
+
+/// A small picture.
+pub(crate) struct Plate {
+    /// Above it.
+    pub(crate) title: String,
+    /// What it shows.
+    pub(crate) drawing: Drawing,
+}
+
+/// What a small picture shows.
+pub(crate) enum Drawing {
+    /// Bars from 0 on, below each other.
+    Bars(Vec<Bar>),
+    /// Lines in time.
+    Lines(Lines),
+}
+
+/// A bar with its label.
+pub(crate) struct Bar {
+    /// Before it.
+    pub(crate) label: String,
+    /// Its length; none where it is not known.
+    pub(crate) value: Option<f64>,
+    /// Behind it.
+    pub(crate) text: String,
+    /// The number of its colour.
+    pub(crate) colour: usize,
+    /// Whether it does not count.
+    pub(crate) faint: bool,
+}
+
+/// Lines over a common axis of seconds.
+pub(crate) struct Lines {
+    /// What the values are, e.g. `rows/s`.
+    pub(crate) unit: String,
+    /// The axes' ends.
+    pub(crate) x_max: f64,
+    /// The same of the values.
+    pub(crate) y_max: f64,
+    /// The lines.
+    pub(crate) courses: Vec<Course>,
+}
+
+/// A line.
+pub(crate) struct Course {
+    /// What it is of.
+    pub(crate) name: String,
+    /// The number of its colour.
+    pub(crate) colour: usize,
+    /// Seconds and values, in time order.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Grids {
+    /// A section of small pictures; `legend` names colours by their numbers.
+    pub(crate) fn plates(
+        &mut self,
+        (id, title, about): (&str, &str, &str),
+        legend: &[String],
+        plates: &[Plate],
+    ) {
+        let page = self.page();
+        put!(
+            page,
+            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2><div \
+                class=\"panel\"><p class=\"source\">{}</p>",
+            Text(title),
+            Text(about)
+        );
+        page.entry(id, title);
+        if legend.len() > 1 {
+            put!(page, "<p class=\"keys\">");
+            for (number, name) in legend.iter().enumerate() {
+                let colour = number % COLOURS;
+                put!(
+                    page,
+                    "<span><svg viewBox=\"0 0 10 10\" width=\"10\" height=\"10\" \
+                        aria-hidden=\"true\"><rect class=\"f{colour}\" width=\"10\" \
+                        height=\"10\"/></svg> {}</span> ",
+                    Text(name)
+                );
+            }
+            put!(page, "</p>");
+        }
+        put!(page, "<div class=\"plates\">");
+        for plate in plates {
+            draw(page, plate);
+        }
+        put!(page, "</div></div>");
+        page.end_section();
+    }
+}
+
+fn draw(page: &mut Page, plate: &Plate) {
+    put!(
+        page,
+        "<figure><figcaption>{}</figcaption>",
+        Text(&plate.title)
+    );
+    match &plate.drawing {
+        Drawing::Bars(bars) => draw_bars(page, &plate.title, bars),
+        Drawing::Lines(lines) => draw_lines(page, &plate.title, lines),
+    }
+    put!(page, "</figure>");
+}
+
+fn draw_bars(page: &mut Page, title: &str, all: &[Bar]) {
+    const ROW: usize = 22;
+    const LEFT: f64 = 110.0;
+    const LENGTH: f64 = 240.0;
+    let longest = all.iter().filter_map(|bar| bar.value).fold(0.0, f64::max);
+    let height = all.len() * ROW;
+    put!(
+        page,
+        "<svg class=\"plate\" viewBox=\"0 0 440 {height}\" role=\"img\" aria-label=\"{}\">",
+        Text(title)
+    );
+    for (row, bar) in all.iter().enumerate() {
+        let middle = row * ROW + ROW / 2 + 4;
+        let top = row * ROW + 4;
+        let share = bar.value.filter(|_| longest > 0.0).unwrap_or(0.0) / longest.max(1e-300);
+        let length = (share * LENGTH).max(0.0);
+        let faint = if bar.faint { " faint" } else { "" };
+        put!(
+            page,
+            "<text x=\"{:.0}\" y=\"{middle}\" class=\"e\">{}</text><rect x=\"{LEFT}\" y=\"{top}\" \
+                width=\"{length:.1}\" height=\"{}\" class=\"f{}{faint}\"/><text x=\"{:.1}\" \
+                y=\"{middle}\">{}</text>",
+            LEFT - 6.0,
+            Text(cut(&bar.label, 17)),
+            ROW - 8,
+            bar.colour % COLOURS,
+            LEFT + length + 5.0,
+            Text(&bar.text)
+        );
+    }
+    put!(page, "</svg>");
+}
+
+fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
+    const LEFT: f64 = 52.0;
+    const TOP: f64 = 14.0;
+    const WIDTH: f64 = 378.0;
+    const HEIGHT: f64 = 112.0;
+    let bottom = TOP + HEIGHT;
+    let (x_step, y_step) = (step(lines.x_max, 5.0), step(lines.y_max, 3.0));
+    let x_end = lines.x_max.max(1e-9);
+    let y_end = ((lines.y_max / y_step).ceil() * y_step).max(1e-9);
+    put!(
+        page,
+        "<svg class=\"plate\" viewBox=\"0 0 440 146\" role=\"img\" aria-label=\"{}\"><text \
+            x=\"{LEFT}\" y=\"9\">{}</text>",
+        Text(title),
+        Text(&lines.unit)
+    );
+    let mut y = 0.0;
+    while y <= y_end * 1.001 {
+        let at = bottom - y / y_end * HEIGHT;
+        put!(
+            page,
+            "<path d=\"M{LEFT} {at:.1}h{WIDTH}\" class=\"g\"/><text x=\"{:.0}\" y=\"{:.1}\" \
+                class=\"e\">{}</text>",
+            LEFT - 5.0,
+            at + 3.5,
+            Text(tick(y))
+        );
+        y += y_step;
+    }
+    let mut x = 0.0;
+    while x <= x_end * 1.001 {
+        let at = LEFT + x / x_end * WIDTH;
+        put!(
+            page,
+            "<path d=\"M{at:.1} {bottom}v3\" class=\"g\"/><text x=\"{at:.1}\" y=\"{:.0}\" \
+                class=\"m\">{} s</text>",
+            bottom + 15.0,
+            Text(tick(x))
+        );
+        x += x_step;
+    }
+    for course in &lines.courses {
+        let thinned = thin(&course.points, POINTS_MAX, Keep::Extremes);
+        let known = thinned
+            .x
+            .iter()
+            .zip(&thinned.y)
+            .filter(|(_, y)| y.is_finite());
+        let places = known.map(|(x, y)| {
+            let (x, y) = (LEFT + x / x_end * WIDTH, bottom - y / y_end * HEIGHT);
+            format!("{x:.1},{y:.1}")
+        });
+        let places: Vec<String> = places.collect();
+        put!(
+            page,
+            "<polyline points=\"{}\" class=\"l{}\"><title>{}</title></polyline>",
+            places.join(" "),
+            course.colour % COLOURS,
+            Text(&course.name)
+        );
+    }
+    put!(page, "</svg>");
+}
+
+/// A round step that divides a range into about so many parts.
+fn step(range: f64, parts: f64) -> f64 {
+    if !(range.is_finite() && range > 0.0) {
+        return 1.0;
+    }
+    let rough = range / parts;
+    let power = 10_f64.powf(rough.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0];
+    let found = steps.iter().find(|step| **step * power >= rough * 0.999);
+    found.copied().unwrap_or(10.0) * power
+}
+
+/// A round number, short.
+fn tick(value: f64) -> String {
+    match value {
+        value if value >= 999_999.5 => format!("{}M", short(value / 1e6)),
+        value if value >= 9_999.5 => format!("{}k", short(value / 1e3)),
+        value => short(value),
+    }
+}
+
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn cut(label: &str, most: usize) -> String {
+    match label.chars().count() > most {
+        true => label.chars().take(most - 1).chain(['…']).collect(),
+        false => label.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_round_ticks() {
+        assert_eq!(step(3.0, 3.0), 1.0);
+        assert_eq!(step(23_817.0, 3.0), 10_000.0);
+        assert_eq!(step(0.07, 5.0), 0.02);
+        assert_eq!(step(0.0, 5.0), 1.0);
+        let ticks = [0.0, 0.02, 7.5, 2500.0, 20_000.0, 1_500_000.0].map(tick);
+        assert_eq!(ticks, ["0", "0.02", "7.5", "2500", "20k", "1.5M"]);
+    }
+
+    #[test]
+    fn long_labels_are_cut() {
+        assert_eq!(cut("MariaDB 10.11.19-MariaDB", 17), "MariaDB 10.11.19…");
+        assert_eq!(cut("PostgreSQL 15.14", 17), "PostgreSQL 15.14");
+    }
+}

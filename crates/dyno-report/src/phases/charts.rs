@@ -1,0 +1,210 @@
+//! The pictures: throughput, every client's rate in time, what was not purged.
+
+use dyno_core::summary::RoleSummary;
+
+use super::metrics::{PURGE_LAGS, Phase};
+use super::{Sequence, significant};
+use crate::html::{Bar, Course, Drawing, Lines, Plate};
+
+/// Small pictures of one kind.
+pub(super) struct Pictures {
+    pub(super) title: String,
+    pub(super) about: String,
+    pub(super) plates: Vec<Plate>,
+    /// Whether colours stand for sequences.
+    pub(super) by_sequence: bool,
+}
+
+/// All that there is to draw.
+pub(super) fn pictures(sequences: &[Sequence]) -> Vec<Pictures> {
+    let rows: Vec<(&str, Vec<Phase<'_>>)> = (sequences.iter())
+        .map(|sequence| {
+            let phases = sequence.runs.iter().map(|run| Phase { run }).collect();
+            (sequence.label.as_str(), phases)
+        })
+        .collect();
+    let mut names: Vec<&str> = Vec::new();
+    for phase in rows.iter().flat_map(|(_, phases)| phases) {
+        if !names.contains(&phase.name()) {
+            names.push(phase.name());
+        }
+    }
+    let album = Album { rows, names };
+    let all = [album.throughput(), album.clients(), album.purge_lags()];
+    let drawn = all.into_iter();
+    drawn
+        .filter(|pictures| !pictures.plates.is_empty())
+        .collect()
+}
+
+struct Album<'a> {
+    rows: Vec<(&'a str, Vec<Phase<'a>>)>,
+    names: Vec<&'a str>,
+}
+
+impl<'a> Album<'a> {
+    /// The phase of this name in each sequence that has it, with the sequence's number and label.
+    fn phases(&self, name: &str) -> Vec<(usize, &'a str, &Phase<'a>)> {
+        let rows = self.rows.iter().enumerate();
+        rows.filter_map(|(number, (label, phases))| {
+            let phase = phases.iter().find(|phase| phase.name() == name)?;
+            Some((number, *label, phase))
+        })
+        .collect()
+    }
+
+    fn throughput(&self) -> Pictures {
+        let plate = |name: &&str| {
+            let phases = self.phases(name);
+            let unit = phases
+                .first()
+                .map_or("events", |(_, _, phase)| phase.unit());
+            let bars = phases.iter().map(|(number, label, phase)| {
+                let (value, missed) = (phase.rate(), phase.missed());
+                let text = value.map_or_else(|| "–".to_owned(), significant);
+                Bar {
+                    label: (*label).to_owned(),
+                    value,
+                    text: if missed { format!("({text})") } else { text },
+                    colour: *number,
+                    faint: missed,
+                }
+            });
+            Plate {
+                title: format!("{name}, {unit}/s"),
+                drawing: Drawing::Bars(bars.collect()),
+            }
+        };
+        Pictures {
+            title: "Throughput, in pictures".to_owned(),
+            about: "Each phase has a scale of its own. Faint and in brackets: the background \
+                    missed its rate."
+                .to_owned(),
+            plates: self.names.iter().map(plate).collect(),
+            by_sequence: true,
+        }
+    }
+
+    /// A picture for each phase, role and sequence; those of a phase and role share their axes.
+    fn clients(&self) -> Pictures {
+        let mut plates = Vec::new();
+        for name in &self.names {
+            let phases = self.phases(name);
+            let mut roles: Vec<&RoleSummary> = Vec::new();
+            for (_, _, phase) in &phases {
+                for role in phase.roles() {
+                    let told = !role.background || role.asked_per_s.is_some();
+                    if told && !roles.iter().any(|known| known.name == role.name) {
+                        roles.push(role);
+                    }
+                }
+            }
+            for role in roles {
+                plates.extend(clients_of(name, role, &phases));
+            }
+        }
+        Pictures {
+            title: "Every client's rate in time".to_owned(),
+            about: "A line for each session: of the role that the phase is about, and of the one \
+                    in the background that has a rate to keep. Pictures of the same phase and \
+                    role have the same axes."
+                .to_owned(),
+            plates,
+            by_sequence: false,
+        }
+    }
+
+    /// A picture for each phase and each way to tell what was not purged.
+    fn purge_lags(&self) -> Pictures {
+        let mut plates = Vec::new();
+        for (series, what, unit) in PURGE_LAGS {
+            for name in &self.names {
+                let phases = self.phases(name);
+                let courses = phases.iter().filter_map(|(number, label, phase)| {
+                    let points = &phase.run.series(series)?.points;
+                    let within = points.iter().copied().filter(|(at, _)| *at >= 0.0);
+                    let course = Course {
+                        name: (*label).to_owned(),
+                        colour: *number,
+                        points: within.collect(),
+                    };
+                    (course.points.len() > 1).then_some(course)
+                });
+                let title = format!("{name}: {what}");
+                plates.extend(lines(title, unit.to_owned(), courses.collect()));
+            }
+        }
+        Pictures {
+            title: "What was not purged".to_owned(),
+            about: "What was deleted or replaced and is still kept, because it was not collected \
+                    yet or because a transaction may want to see it."
+                .to_owned(),
+            plates,
+            by_sequence: true,
+        }
+    }
+}
+
+fn clients_of(name: &str, role: &RoleSummary, phases: &[(usize, &str, &Phase<'_>)]) -> Vec<Plate> {
+    let mut plates = Vec::new();
+    for (_, label, phase) in phases {
+        let Some(own) = phase.roles().iter().find(|own| own.name == role.name) else {
+            continue;
+        };
+        let sessions = phase.sessions_of(&own.name).into_iter().enumerate();
+        let courses = sessions.map(|(number, points)| Course {
+            name: format!("{} {}", own.name, number + 1),
+            colour: number,
+            points: (points.iter())
+                .map(|(at, rate)| (*at, rate * own.per_event))
+                .collect(),
+        });
+        let courses = courses.filter(|course| course.points.len() > 1).collect();
+        let title = match phases.len() {
+            1 => format!("{name}: {}", role.name),
+            _ => format!("{name}: {}, {label}", role.name),
+        };
+        let unit = match own.background {
+            true => &own.unit,
+            false => phase.unit(),
+        };
+        plates.extend(lines(title, format!("{unit}/s"), courses));
+    }
+    share_axes(&mut plates);
+    plates
+}
+
+/// A picture of lines; none without any.
+fn lines(title: String, unit: String, courses: Vec<Course>) -> Option<Plate> {
+    if courses.is_empty() {
+        return None;
+    }
+    let points = || courses.iter().flat_map(|course| &course.points);
+    let x_max = points().map(|(x, _)| *x).fold(0.0, f64::max);
+    let y_max = points().map(|(_, y)| *y).fold(0.0, f64::max);
+    Some(Plate {
+        title,
+        drawing: Drawing::Lines(Lines {
+            unit,
+            x_max,
+            y_max,
+            courses,
+        }),
+    })
+}
+
+fn share_axes(plates: &mut [Plate]) {
+    let all = |plates: &[Plate], end: fn(&Lines) -> f64| {
+        let ends = plates.iter().map(|plate| match &plate.drawing {
+            Drawing::Lines(lines) => end(lines),
+            Drawing::Bars(_) => 0.0,
+        });
+        ends.fold(0.0, f64::max)
+    };
+    let (x_max, y_max) = (all(plates, |l| l.x_max), all(plates, |l| l.y_max));
+    for plate in plates {
+        if let Drawing::Lines(lines) = &mut plate.drawing {
+            (lines.x_max, lines.y_max) = (x_max, y_max);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What the Insert Benchmark finds out: plans that are not what they should be, rows and entries of
+//! indexes that vanish, keys that go back, settings that are set back.
+
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_tests::{Database, Kind, start_private_server_with};
+use serde_json::Value;
+
+use crate::common::{Place, QUIET, fails, on, outcome, sqlite};
+
+const SMALL: &str = "-c 2 --rows 3000 --write-rows 2000";
+
+fn loaded(place: &Place, more: &str) {
+    place
+        .dyno(&format!("prepare insert_benchmark {SMALL}"))
+        .success();
+    place.result(&format!(
+        "insert_benchmark {SMALL} --settle 0 --steps i0,x {more}"
+    ));
+}
+
+fn refused(place: &Place, line: &str, words: &str) {
+    let output = place.dyno(&format!("run insert_benchmark {SMALL} {line} {QUIET}"));
+    assert_ne!(output.status.code(), Some(0), "{}: {line}", place.name());
+    assert!(output.stderr.contains(words), "{line}: {}", output.stderr);
+}
+
+#[test]
+fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
+    for place in [sqlite(), on(Kind::Postgres)] {
+        loaded(&place, "");
+        place.execute("DROP INDEX pi1_registersegment");
+        let step = "--settle 0 --steps qr100 -t 1s";
+        refused(
+            &place,
+            step,
+            "the plan of the query registersegment is not index-only",
+        );
+        // Other columns than the query wants.
+        place.execute("CREATE INDEX pi1_registersegment ON pi1 (cashregisterid, customerid)");
+        refused(
+            &place,
+            step,
+            "the plan of the query registersegment is not index-only",
+        );
+        place.result(&format!(
+            "insert_benchmark {SMALL} {step} --check-plans=off"
+        ));
+        // Queries by the primary key do without it.
+        place.result(&format!(
+            "insert_benchmark {SMALL} --settle 0 --steps qp100 -t 1s"
+        ));
+    }
+    for place in [on(Kind::Mariadb), on(Kind::Mysql)] {
+        loaded(&place, "");
+        place.execute(
+            "ALTER TABLE pi1 DROP INDEX registersegment, ADD INDEX registersegment \
+             (cashregisterid, customerid)",
+        );
+        let step = "--settle 0 --steps qr100 -t 1s";
+        refused(
+            &place,
+            step,
+            "the plan of the query registersegment is not index-only",
+        );
+    }
+}
+
+#[test]
+fn entries_that_an_index_lacks_are_found() {
+    let place = sqlite();
+    loaded(&place, "");
+    // An index of some rows that is told to be one of all.
+    place.execute(
+        "DROP INDEX pi2_pdc; \
+         CREATE INDEX pi2_pdc ON pi2 (price, dateandtime, customerid) WHERE price < 250; \
+         PRAGMA writable_schema = ON; \
+         UPDATE sqlite_schema SET sql = replace(sql, ' WHERE price < 250', '') \
+         WHERE name = 'pi2_pdc'; \
+         PRAGMA writable_schema = RESET",
+    );
+    let workload = format!("insert_benchmark {SMALL}");
+    fails(&place, &workload, &["pi2: index pdc holds "]);
+    let place = on(Kind::Postgres);
+    loaded(&place, "");
+    // Rows that are inserted while an index is not looked after.
+    place.execute("UPDATE pg_index SET indisready = false WHERE indexrelid = 'pi1_pdc'::regclass");
+    place.execute(
+        "INSERT INTO pi1 (dateandtime, cashregisterid, customerid, productid, price, data) \
+         SELECT dateandtime, cashregisterid, customerid, productid, price, data FROM pi1 LIMIT 10",
+    );
+    place.execute("UPDATE pg_index SET indisready = true WHERE indexrelid = 'pi1_pdc'::regclass");
+    fails(&place, &workload, &["pi1: index pdc holds 3050 of 3060"]);
+}
+
+/// Runs a step and does something behind its back.
+fn disturbed(place: &Place, line: &str, sql: &str) -> dyno_tests::Output {
+    let line = format!("run insert_benchmark {SMALL} {line} --gate --json {QUIET}");
+    let running = place.start(&line);
+    std::thread::sleep(Duration::from_millis(2500));
+    place.execute(sql);
+    running.finish(Duration::from_secs(60))
+}
+
+#[test]
+fn rows_that_others_insert_are_found_by_the_ledger() {
+    for place in [sqlite(), on(Kind::Mysql), on(Kind::Postgres)] {
+        loaded(&place, "");
+        let output = disturbed(
+            &place,
+            "--step qr100 -t 6s",
+            "INSERT INTO pi2 (dateandtime, cashregisterid, customerid, productid, price, data) \
+             SELECT dateandtime, cashregisterid, customerid, productid, price, data FROM pi1 \
+             WHERE transactionid BETWEEN 2000 AND 2004",
+        );
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let run: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(outcome(&run, "consistency"), "refuse", "{}", place.name());
+    }
+}
+
+#[test]
+fn a_lowest_key_that_goes_back_ends_the_run() {
+    for place in [sqlite(), on(Kind::Mariadb), on(Kind::Postgres)] {
+        loaded(&place, "");
+        let output = disturbed(
+            &place,
+            "--step qr500 -t 7s --min-key-every 1",
+            "INSERT INTO pi1 (transactionid, dateandtime, cashregisterid, customerid, productid, \
+             price, data) SELECT -5, dateandtime, cashregisterid, customerid, productid, price, \
+             data FROM pi2 WHERE transactionid = 2500",
+        );
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let told = format!("{} {}", output.stdout, output.stderr);
+        assert!(
+            told.contains("the lowest key of pi1 went back"),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
+    for kind in [Kind::Mariadb, Kind::Mysql] {
+        let server = start_private_server_with(kind, &["--log-bin=logged"]);
+        let database = Database::on(&server.server());
+        let setting = |database: &Database| {
+            database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)")
+        };
+        let logs = |database: &Database| database.query("SHOW BINARY LOGS");
+        let all = |database: &Database| {
+            database.query(
+                "SHOW GLOBAL VARIABLES WHERE variable_name LIKE 'innodb_max_dirty_pages_pct%' OR \
+                 variable_name = 'innodb_idle_flush_pct'",
+            )
+        };
+        let (before, all_before) = (setting(&database), all(&database));
+        assert_ne!(before, "1");
+        let place = Place::Server(database);
+        let Place::Server(database) = &place else {
+            unreachable!()
+        };
+        loaded(&place, "");
+        let line = format!("run insert_benchmark {SMALL} --settle 600 --steps qr100 -t 1s {QUIET}");
+        let running = place.start(&line);
+        let since = Clock.now();
+        while setting(database) != "1" {
+            assert!(Clock.now() - since < 60_000_000_000, "{kind}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        running.signal(2);
+        let output = running.finish(Duration::from_secs(60));
+        assert_ne!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(all(database), all_before, "{kind}: {output:?}");
+        // What was done, and for how long, is part of the run.
+        database.execute("FLUSH LOGS");
+        assert!(logs(database).len() > 1, "{kind}");
+        let rest = "--settle 1 --settle-reset-binlog --steps qr100 -t 1s";
+        let runs = place.result(&format!("insert_benchmark {SMALL} {rest}"));
+        let done = &runs[0]["phase"]["before"];
+        assert_eq!(done["command"], "settle", "{kind}");
+        assert!(done["seconds"].as_f64().unwrap() >= 1.0, "{kind}: {done}");
+        let told = done["told"].as_str().unwrap();
+        assert!(told.contains("binary logs deleted"), "{kind}: {told}");
+        assert!(
+            told.contains("innodb_max_dirty_pages_pct"),
+            "{kind}: {told}"
+        );
+        assert_eq!(all(database), all_before, "{kind}");
+        assert_eq!(logs(database).len(), 1, "{kind}");
+    }
+}
+
+#[test]
+fn a_user_who_may_not_set_globals_rests_without_flushing() {
+    let place = on(Kind::Mariadb);
+    let Place::Server(database) = &place else {
+        unreachable!()
+    };
+    loaded(&place, "");
+    let user = format!("{}_u", database.name);
+    database.execute(&format!("CREATE USER {user}@'%' IDENTIFIED BY ''"));
+    database.execute(&format!("GRANT ALL ON {}.* TO {user}@'%'", database.name));
+    let url = place.url().replace("root@", &format!("{user}@"));
+    let run = |more: &str| {
+        let rest = format!("--settle 1 --steps qr100 -t 1s {more}");
+        let line = format!("run insert_benchmark {SMALL} {rest} {QUIET} --json --target {url}");
+        dyno_tests::dyno(line.split_whitespace())
+    };
+    let (auto, on) = (run(""), run("--settle-flush on"));
+    database.execute(&format!("DROP USER {user}@'%'"));
+    let runs: Value = serde_json::from_str(&auto.success().stdout).unwrap();
+    let told = runs[0]["phase"]["before"]["told"].as_str().unwrap();
+    assert!(
+        told.contains("no flushing, for want of the privilege"),
+        "{told}"
+    );
+    assert_ne!(on.status.code(), Some(0), "{on:?}");
+    assert!(on.stderr.contains("--settle_flush=on"), "{on:?}");
+}
+
+#[test]
+fn every_step_can_be_calibrated() {
+    for place in [on(Kind::Mysql), on(Kind::Postgres)] {
+        place
+            .dyno(&format!("prepare insert_benchmark {SMALL}"))
+            .success();
+        let steps = "--steps i0,x,i1,qr100,qp100 --htap-transaction-seconds 1 -t 1s --settle 0";
+        let line = format!("run insert_benchmark {SMALL} {steps} --calibrate always");
+        let output = place.dyno(&format!("{line} --observe off --results none"));
+        let output = output.success();
+        let made = output.stderr.matches("Calibrating").count();
+        assert_eq!(made, 5, "{output:?}");
+        assert!(!output.stderr.contains("no calibration"), "{output:?}");
+    }
+}
+
+#[test]
+fn options_that_cannot_be_are_told() {
+    let place = sqlite();
+    for (line, words) in [
+        ("--tables many", "--tables must be per_client or shared"),
+        (
+            "--settle-flush maybe",
+            "--settle_flush must be auto or on or off",
+        ),
+        (
+            "--index-rows few",
+            "--index_rows must be auto or a whole number",
+        ),
+        (
+            "--min-key-every -1",
+            "--min_key_every must be auto or a whole",
+        ),
+        (
+            "--settle-reset-binlog",
+            "only MySQL and MariaDB have binary logs",
+        ),
+        ("--htap-transaction-seconds 0.5", "must be a whole number"),
+    ] {
+        refused(&place, line, words);
+    }
+}
