@@ -218,6 +218,7 @@ function event()
    local done = transact()
    -- In the reference's way: another transaction, within the same event.
    while reference and done == nil do
+      dyno.repeat_event()
       done = transact()
    end
 end

@@ -9,6 +9,7 @@ mod insert_benchmark;
 mod linkbench;
 mod many_tables;
 mod oltp_fair;
+mod operations;
 mod pgbench;
 mod rows;
 mod sql_file;

@@ -113,7 +113,54 @@ fn an_error_that_another_try_does_not_mend_ends_the_session() {
     );
     let message = result.unwrap_err();
     assert!(message.contains("1062"), "{message}");
-    assert_eq!(port.work, ["start 0"]);
+    assert_eq!(port.work, ["start 0", "GivenUp"]);
+    // A script that catches it goes on, and the work was given up all the same.
+    let caught =
+        "assert(not pcall(pay.transaction, pay, con, function() con:query('FAIL 1146') end))";
+    let (result, port, _) = worked(caught, 2);
+    assert_eq!(result, Ok(()));
+    assert_eq!(port.work, ["start 0", "GivenUp", "start 0", "GivenUp"]);
+    // What statements of their own had committed before nobody knows.
+    let (result, port, host) = worked(
+        "pay:run(con, function() paid:add(3) con:query('FAIL 1146') end)",
+        1,
+    );
+    result.unwrap_err();
+    assert_eq!(port.work, ["start 0", "Unknown"]);
+    assert_eq!(host_ledger(host), [(0, 3)]);
+}
+
+#[test]
+fn what_comes_of_a_duplicate_key_is_declared() {
+    let work = |policy: &str| {
+        format!(
+            "work = work or dyno.operation('pay', {{tries = 3, duplicate_key = '{policy}'}})
+             local kept = work:transaction(con, function() paid:add(1) con:query('FAIL 1062') end)
+             assert(kept == nil)"
+        )
+    };
+    let (result, port, host) = worked(&work("retry"), 1);
+    assert_eq!(result, Ok(()));
+    assert_eq!(port.work, ["start 0", "retry", "retry", "GivenUp"]);
+    assert_eq!(host_ledger(host), []);
+    let (result, port, host) = worked(&work("ignore"), 2);
+    assert_eq!(result, Ok(()));
+    assert_eq!(port.work, ["start 0", "Duplicate", "start 0", "Duplicate"]);
+    assert_eq!(host_ledger(host), []);
+    let (result, port, _) = worked(&work("fail"), 1);
+    let message = result.unwrap_err();
+    assert!(message.contains("1062"), "{message}");
+    assert_eq!(port.work, ["start 0", "GivenUp"]);
+    let (result, _, _) = worked(&work("skip"), 1);
+    let message = result.unwrap_err();
+    assert!(message.contains("fail, retry or ignore"), "{message}");
+}
+
+#[test]
+fn an_event_that_a_script_does_anew_is_told() {
+    let (result, port, _) = worked("dyno.repeat_event()", 2);
+    assert_eq!(result, Ok(()));
+    assert_eq!((port.events, port.retries), (2, 2));
 }
 
 #[test]

@@ -113,6 +113,16 @@ fn work_done(view: &View) -> Made {
                 "The target, or so many sessions, cannot take this rate: offer less.",
             );
         }
+        if totals.not_done > 0 {
+            return Made::refuse(
+                format!(
+                    "Not one event was done: {} ended with work that was given up.",
+                    text::count(totals.not_done)
+                ),
+                "Look at the errors: what the sessions do in the same rows, and how long they wait \
+                 for locks.",
+            );
+        }
         return Made::refuse(
             "No event ended within the measurement: nothing was measured.",
             "Look at the errors, and whether the target answers at all; measure longer than one \
