@@ -41,7 +41,7 @@ fn every_condition_holds_on_every_server() {
             "{name}: {}",
             result["ledger"]
         );
-        assert_eq!(result["ledger"].as_array().unwrap().len(), 4, "{name}");
+        assert_eq!(result["ledger"].as_array().unwrap().len(), 5, "{name}");
         assert!(
             done(&result, "new_order") > 0 && done(&result, "payment") > 0,
             "{name}"
