@@ -75,6 +75,7 @@ end
 local function check()
    local sizes = tpcc.sizes()
    local con = sysbench.sql.driver():connect()
+   tpcc.must_be_there(con, sizes)
    local failed, all = 0, 0
    for set = 1, sizes.sets do
       local wrong, made = checks.set(con, set, sizes, sysbench.opt.profile)
@@ -137,24 +138,26 @@ function full_ledger()
    return read_ledger(true)
 end
 
--- Whether the tables are those that the options tell of.
 function init()
    local opt, own = sysbench.opt, sysbench.sql.driver():connect()
    local expected = tpcc.sizes()
-   local function of(what, table_name, column, wanted)
-      local found = tonumber((own:query_row(("SELECT MAX(%s) FROM %s%d"):format(column, table_name,
-         expected.sets)))) or 0
-      if found ~= wanted then
-         error(("the tables have %d %s and not %d: give the --scale, --tables and --shrink that " ..
-            "they were prepared with"):format(found, what, wanted), 0)
-      end
-   end
    if opt.profile == "reference" and opt.home_binding ~= "none" then
       error("--profile reference has no home warehouses: leave --home_binding out", 0)
    end
-   of("warehouses", "warehouse", "w_id", expected.warehouses)
-   of("items", "item", "i_id", expected.items)
+   tpcc.must_fit(own, expected)
    own:disconnect()
+end
+
+-- Districts that deliveries asked for an open order, and those that had none.
+local deliveries = dyno.shared("deliveries", 2)
+local ASKED, SKIPPED = 1, 2
+
+function done()
+   local asked, skipped = deliveries:get(ASKED), deliveries:get(SKIPPED)
+   if skipped > 0 then
+      print(("tpcc: in %.0f of %.0f districts (%.1f %%) there was no open order to deliver, " ..
+         "the warm-up included"):format(skipped, asked, skipped / asked * 100))
+   end
 end
 
 local con, sizes, statements, next_kind, home, thinks, thought_before, reference
@@ -228,7 +231,13 @@ local function transact()
       dyno.think(thought_before + KEYING[kind])
       thought_before = math.min(random:exponential(THINKING[kind]), 10 * THINKING[kind])
    end
-   return operations[kind]:transaction(con, transactions.bodies[kind], statements[set], input)
+   local body = transactions.bodies[kind]
+   local done = operations[kind]:transaction(con, body, statements[set], input)
+   if done and kind == "delivery" then
+      deliveries:add(10, ASKED)
+      deliveries:add(input.skipped, SKIPPED)
+   end
+   return done
 end
 
 function event()

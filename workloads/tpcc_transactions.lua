@@ -250,10 +250,13 @@ end
 
 function bodies.delivery(s, delivery)
    local w = delivery.w
+   delivery.skipped = 0
    for d = 1, 10 do
       local order = tonumber((s.oldest_order:row(d, w)))
       -- A district without an open order is passed over.
-      if order then
+      if not order then
+         delivery.skipped = delivery.skipped + 1
+      else
          s.delete_new_order:execute(order, d, w)
          local c = tonumber((s.customer_of_order:row(order, d, w)))
          s.set_carrier:execute(delivery.carrier, order, d, w)

@@ -14,3 +14,5 @@ mod pgbench;
 mod rows;
 mod sql_file;
 mod tpcc;
+mod tpcc_check;
+mod tpcc_load;

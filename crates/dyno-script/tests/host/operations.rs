@@ -315,6 +315,44 @@ fn streams_depend_on_their_keys_alone() {
 }
 
 #[test]
+fn the_hottest_keys_get_the_specifications_share_and_lose_it_without_a_constant() {
+    // The hottest hundredth's share of 400,000 draws; of those from a constant that is drawn anew
+    // each time, too. Where draws are few the hottest that are found are hotter than those that
+    // are, by the deviation of a count.
+    let (result, _, _) = worked(
+        "local function shares(a, low, high, draws)
+           local function share(constant)
+             local stream, counts = dyno.stream('shares', a), {}
+             for key = low, high do counts[key - low + 1] = 0 end
+             for _ = 1, draws do
+               local key = stream:nurand(a, low, high, constant or stream:uniform(0, a))
+               counts[key - low + 1] = counts[key - low + 1] + 1
+             end
+             table.sort(counts, function(x, y) return x > y end)
+             local sum = 0
+             for i = 1, (high - low + 1) / 100 do sum = sum + counts[i] end
+             return sum / draws
+           end
+           return share(a / 3 - a / 3 % 1), share(nil)
+         end
+         local function near(found, expected, room)
+           assert(math.abs(found - expected) < room, found .. ' instead of ' .. expected)
+         end
+         local fixed, drawn = shares(8191, 1, 100000, 400000)
+         near(fixed, 0.306, 0.01)
+         assert(drawn < 0.035, drawn)
+         fixed, drawn = shares(1023, 1, 3000, 400000)
+         near(fixed, 0.222, 0.01)
+         near(drawn, 0.015, 0.003)
+         fixed, drawn = shares(255, 0, 999, 400000)
+         near(fixed, 0.147, 0.01)
+         near(drawn, 0.013, 0.003)",
+        1,
+    );
+    assert_eq!(result, Ok(()));
+}
+
+#[test]
 fn the_ledgers_answer_is_read_as_whole_numbers() {
     let read = |answer: &str| {
         let script = format!("function ledger() return {answer} end");
