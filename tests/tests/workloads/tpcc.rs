@@ -65,35 +65,52 @@ fn killed_clients_leave_every_condition_intact() {
     }
 }
 
+/// How often the work of all operations ended so.
+fn sum(result: &Value, ends: &[&str]) -> u64 {
+    let operations = result["operations"].as_array().unwrap();
+    let of = |end: &&str| {
+        let totals = operations.iter().map(|o| o["totals"][*end].as_u64());
+        totals.map(Option::unwrap).sum::<u64>()
+    };
+    ends.iter().map(of).sum()
+}
+
 #[test]
 fn after_deadlocks_every_condition_holds_and_every_event_is_accounted_for() {
     for place in everywhere() {
         let name = place.name();
-        place.dyno("prepare tpcc --shrink 30").success();
-        // Shared locks of serialisable reads meet on one warehouse's row all the time.
-        for retries in [0, 10] {
-            let line =
-                format!("tpcc --shrink 30 --trx_level SER -c 8 -t 3s --max_retries {retries}");
-            let result = place.result(&line);
-            let sum = |ends: &[&str]| -> u64 {
-                let operations = result["operations"].as_array().unwrap();
-                let of = |end: &&str| {
-                    let totals = operations.iter().map(|o| o["totals"][*end].as_u64());
-                    totals.map(Option::unwrap).sum::<u64>()
-                };
-                ends.iter().map(of).sum()
-            };
-            // A file has one writer, for whom all others wait.
-            let meets = !matches!(place, Place::Sqlite(_));
-            assert_eq!(sum(&["retries"]) > 0, meets && retries > 0, "{name}");
-            assert!(sum(&["given_up"]) > 0 || !meets || retries > 0, "{name}");
-            let total = |name: &str| result["totals"][name].as_u64().unwrap();
-            assert_eq!(sum(&["done", "rolled_back"]), total("events"), "{name}");
-            assert_eq!(sum(&["given_up", "unknown"]), total("not_done"), "{name}");
-            assert_eq!(result["service"]["count"], total("events"), "{name}");
-            assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
+        place.dyno("prepare tpcc --shrink 100").success();
+        for (retries, end) in [(0, "given_up"), (10, "retries")] {
+            // Shared locks of serialisable reads meet in one warehouse's rows.
+            let line = format!("tpcc --shrink 100 --trx_level SER -c 16 -t 2s {QUIET} --json");
+            let line = format!("run {line} --max_retries {retries}");
+            let mut met = 0;
+            // When they do is the server's matter. A file has one writer, for whom others wait.
+            for _ in 0..if matches!(place, Place::Sqlite(_)) {
+                1
+            } else {
+                15
+            } {
+                let output = place.dyno(&line).success();
+                let result: Value = serde_json::from_str(&output.stdout).unwrap();
+                met += sum(&result, &[end]);
+                let total = |name: &str| result["totals"][name].as_u64().unwrap();
+                let done = sum(&result, &["done", "rolled_back"]);
+                assert_eq!(done, total("events"), "{name}");
+                let not_done = sum(&result, &["given_up", "unknown"]);
+                assert_eq!(not_done, total("not_done"), "{name}");
+                assert_eq!(result["service"]["count"], total("events"), "{name}");
+                assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
+                if met > 0 {
+                    break;
+                }
+            }
+            assert!(
+                met > 0 || matches!(place, Place::Sqlite(_)),
+                "{name}: {end}"
+            );
         }
-        place.dyno("check tpcc --shrink 30").success();
+        place.dyno("check tpcc --shrink 100").success();
     }
 }
 
