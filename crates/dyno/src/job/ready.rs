@@ -159,7 +159,8 @@ impl Ready {
         let Some(name) = wanted[usize::from(!whole)..].iter().find(|name| has(name)) else {
             return Ok(None);
         };
-        self.call(name).with_context(|| format!("{name}() failed"))?;
+        self.call(name)
+            .with_context(|| format!("{name}() failed"))?;
         let host = self.host().context("there is no script")?;
         let read = host.ledger().map_err(|message| anyhow!(message))?;
         Ok(Some(read))
