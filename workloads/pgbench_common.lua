@@ -38,29 +38,28 @@ templates = {
 
 -- The check -------------------------------------------------------------------------------------
 
--- The sums over the tables, as whole numbers.
-local function read_sums(con)
-   local accounts, account_sum = con:query_row(
-      "SELECT COUNT(*), COALESCE(SUM(abalance), 0) FROM pgbench_accounts")
-   local tellers, teller_sum = con:query_row(
-      "SELECT COUNT(*), COALESCE(SUM(tbalance), 0) FROM pgbench_tellers")
-   local branches, branch_sum = con:query_row(
-      "SELECT COUNT(*), COALESCE(SUM(bbalance), 0) FROM pgbench_branches")
-   local history, history_sum = con:query_row(
-      "SELECT COUNT(*), COALESCE(SUM(delta), 0) FROM pgbench_history")
-   return {
-      accounts = tonumber(accounts), account_sum = tonumber(account_sum),
-      tellers = tonumber(tellers), teller_sum = tonumber(teller_sum),
-      branches = tonumber(branches), branch_sum = tonumber(branch_sum),
-      history = tonumber(history), history_sum = tonumber(history_sum),
-   }
+-- The sums over the tables, as whole numbers; of the large ones only if the `whole` is wanted.
+local function read_sums(con, whole)
+   local found = {}
+   local function read(rows, sum, column, name)
+      local count, total = con:query_row(("SELECT COUNT(*), COALESCE(SUM(%s), 0) FROM %s"):format(
+         column, name))
+      found[rows], found[sum] = tonumber(count), tonumber(total)
+   end
+   read("tellers", "teller_sum", "tbalance", "pgbench_tellers")
+   read("branches", "branch_sum", "bbalance", "pgbench_branches")
+   if whole then
+      read("accounts", "account_sum", "abalance", "pgbench_accounts")
+      read("history", "history_sum", "delta", "pgbench_history")
+   end
+   return found
 end
 
 local function check()
    local con = sysbench.sql.driver():connect()
    -- One moment for all of them, though others may write.
    con:query(dyno.render(con, "{snapshot}"))
-   local found, s = read_sums(con), bank.scale()
+   local found, s = read_sums(con, true), bank.scale()
    con:query("COMMIT")
    con:disconnect()
    local conditions = dyno.conditions()
@@ -93,24 +92,35 @@ local operations = {
 local money, tellers_money = dyno.sum("money"), dyno.sum("tellers_money")
 local transactions, unchanged = dyno.sum("transactions"), dyno.sum("unchanged")
 
+-- Up to so many branches the ledger reads accounts and history in any case.
+local READ_WHOLE_MAX = 20
+
 -- Whether the age of the tables was told.
 local age_told
 
-function ledger()
+local function read_ledger(whole)
    local con = sysbench.sql.driver():connect()
-   local found = read_sums(con)
+   local found = read_sums(con, whole)
    con:disconnect()
-   if not age_told then
+   if found.history and not age_told then
       age_told = true
       print(("the tables begin with %.0f transactions in their history"):format(found.history))
    end
    return {
-      money = {accounts = found.account_sum, history = found.history_sum},
+      money = whole and {accounts = found.account_sum, history = found.history_sum} or nil,
       tellers_money = {tellers = found.teller_sum, branches = found.branch_sum},
-      transactions = {history_rows = found.history},
+      transactions = whole and {history_rows = found.history} or nil,
       unchanged = {account_rows = found.accounts, teller_rows = found.tellers,
                    branch_rows = found.branches},
    }
+end
+
+function ledger()
+   return read_ledger(bank.scale() <= READ_WHOLE_MAX)
+end
+
+function full_ledger()
+   return read_ledger(true)
 end
 
 -- The names of the transactions, as --mix has them.

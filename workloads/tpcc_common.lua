@@ -238,6 +238,58 @@ function tpcc.settle(con, sets)
    end
 end
 
+-- Fails unless all tables of all sets can be read.
+function tpcc.must_be_there(con, sizes)
+   for set = 1, sizes.sets do
+      for _, definition in ipairs(tpcc.tables) do
+         local name = definition[1] .. set
+         local good, why = pcall(con.query, con, ("SELECT 1 FROM %s WHERE 1 = 0"):format(name))
+         if not good then
+            error(("%s, of set %d of --tables %d, cannot be read: prepare the tables, or give " ..
+               "the --tables that they were prepared with (%s)"):format(name, set, sizes.sets,
+               tostring(why)), 0)
+         end
+      end
+   end
+end
+
+-- Fails unless the tables are those that the options tell of, and complete.
+function tpcc.must_fit(con, sizes)
+   tpcc.must_be_there(con, sizes)
+   for set = 1, sizes.sets do
+      local function number(query)
+         return tonumber((con:query_row(dyno.render(con, query, {n = set,
+            last = sizes.customers})))) or 0
+      end
+      local function of(what, query, wanted)
+         local found = number(query)
+         if found ~= wanted then
+            error(("the tables have %d %s and not %d: give the --scale, --tables and --shrink " ..
+               "that they were prepared with"):format(found, what, wanted), 0)
+         end
+      end
+      of("warehouses", "SELECT MAX(w_id) FROM warehouse{n}", sizes.warehouses)
+      of("items", "SELECT MAX(i_id) FROM item{n}", sizes.items)
+      -- The lines of a district are loaded last, those of its last order at the end.
+      local loaded = number("SELECT COUNT(*) FROM district{n} WHERE EXISTS (SELECT 1 FROM " ..
+         "order_line{n} WHERE ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id = {last})")
+      if loaded ~= 10 * sizes.warehouses then
+         error(("the tables of set %d were not loaded to the end: %d of %d districts are there; " ..
+            "clean them up and prepare them again"):format(set, loaded, 10 * sizes.warehouses),
+            0)
+      end
+      -- The reference loads the same order of customers into all districts.
+      local alike = number("SELECT COUNT(*) FROM orders{n} a JOIN orders{n} b ON b.o_w_id = 1 " ..
+         "AND b.o_d_id = 2 AND b.o_id = a.o_id AND b.o_c_id = a.o_c_id WHERE a.o_w_id = 1 AND " ..
+         "a.o_d_id = 1 AND a.o_id <= 10") == 10
+      local profile = alike and "reference" or "standard"
+      if profile ~= sysbench.opt.profile then
+         error(("the tables were prepared with --profile %s: give the same, or prepare them anew")
+            :format(profile), 0)
+      end
+   end
+end
+
 -- Drops a set's tables, those that are there.
 function tpcc.drop(con, set)
    for number = #tpcc.tables, 1, -1 do

@@ -47,6 +47,6 @@ return function(transactions, sizes, sums)
       s.purge_uncredit_customer:execute(amount, c, d, w)
       s.purge_delete_lines:execute(w, d, order)
       s.purge_delete_order:execute(w, d, order)
-      sums.ordered:add(-1)
+      sums.order_rows:add(-1)
    end
 end

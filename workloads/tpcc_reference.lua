@@ -71,6 +71,7 @@ function bodies.new_order(s, order)
       s.insert_line:execute(number, d, w, i, line.item, w, line.quantity, amount, info)
    end
    sums.ordered:add(1)
+   sums.order_rows:add(1)
 end
 
 -- The one after the middle.

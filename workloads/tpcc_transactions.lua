@@ -82,12 +82,12 @@ for d = 1, 10 do
 end
 template_words = {n = 1}
 
-local opt, sizes, constants, random, paid, ordered
+local opt, sizes, constants, random, paid, ordered, order_rows
 
 -- Prepares a session. `c` are the constants of the non-uniform draws.
 function transactions.begin(options, its_sizes, c, sums)
    opt, sizes, constants, random = options, its_sizes, c, dyno.random
-   paid, ordered = sums.paid, sums.ordered
+   paid, ordered, order_rows = sums.paid, sums.ordered, sums.order_rows
 end
 
 -- The statements of a set on a connection, made when they are first used.
@@ -177,6 +177,7 @@ function bodies.new_order(s, order)
          line.quantity * tonumber(price), info)
    end
    ordered:add(1)
+   order_rows:add(1)
 end
 
 function inputs.payment(w)
@@ -249,10 +250,13 @@ end
 
 function bodies.delivery(s, delivery)
    local w = delivery.w
+   delivery.skipped = 0
    for d = 1, 10 do
       local order = tonumber((s.oldest_order:row(d, w)))
       -- A district without an open order is passed over.
-      if order then
+      if not order then
+         delivery.skipped = delivery.skipped + 1
+      else
          s.delete_new_order:execute(order, d, w)
          local c = tonumber((s.customer_of_order:row(order, d, w)))
          s.set_carrier:execute(delivery.carrier, order, d, w)

@@ -32,6 +32,10 @@ pub fn latency_histogram() -> Histogram<u64> {
 pub struct Counters {
     /// Events that ended and count.
     pub events: u64,
+    /// Events that ended with work that was given up, passed over for a duplicate key, or of which
+    /// nobody knows whether it was committed. Not in `events`, and not in any latency.
+    #[serde(default)]
+    pub not_done: u64,
     /// Statements with a result set.
     pub reads: u64,
     /// Statements that changed rows.
@@ -76,6 +80,7 @@ impl Counters {
     /// Adds another's sums.
     pub fn merge(&mut self, other: &Counters) {
         self.events += other.events;
+        self.not_done += other.not_done;
         self.reads += other.reads;
         self.writes += other.writes;
         self.other += other.other;
@@ -215,10 +220,13 @@ pub struct OperationCounters {
     pub done: u64,
     /// Taken back because the workload says so: no error.
     pub rolled_back: u64,
-    /// Given up after as many tries as are allowed.
+    /// Given up after as many tries as are allowed, or after an error that no other try mends.
     pub given_up: u64,
     /// The connection was lost while the server was to make it last.
     pub unknown: u64,
+    /// Ended by a key that was there already, where the script passes over these.
+    #[serde(default)]
+    pub duplicates: u64,
     /// Tries after the first.
     pub retries: u64,
     /// Of those done or rolled back: how many took more than one try.
@@ -232,6 +240,7 @@ impl OperationCounters {
         self.rolled_back += other.rolled_back;
         self.given_up += other.given_up;
         self.unknown += other.unknown;
+        self.duplicates += other.duplicates;
         self.retries += other.retries;
         self.retried += other.retried;
     }
@@ -243,6 +252,7 @@ impl OperationCounters {
             rolled_back: self.rolled_back - part.rolled_back,
             given_up: self.given_up - part.given_up,
             unknown: self.unknown - part.unknown,
+            duplicates: self.duplicates - part.duplicates,
             retries: self.retries - part.retries,
             retried: self.retried - part.retried,
         }
@@ -275,6 +285,9 @@ impl OperationInterval {
 pub struct RoleCounters {
     /// Events that ended and count.
     pub events: u64,
+    /// Events that ended without their work being done: not in `events`.
+    #[serde(default)]
+    pub not_done: u64,
     /// Arrivals left out because they could not be begun in time.
     pub skipped: u64,
 }
@@ -283,6 +296,7 @@ impl RoleCounters {
     /// Adds another's sums.
     pub fn merge(&mut self, other: &Self) {
         self.events += other.events;
+        self.not_done += other.not_done;
         self.skipped += other.skipped;
     }
 }

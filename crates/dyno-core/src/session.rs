@@ -79,18 +79,32 @@ pub enum OperationEnd {
     Done = 0,
     /// Taken back because the workload says so, e.g. an order with an unknown item: no error.
     RolledBack = 1,
-    /// Every try that is allowed ended with an error that may be retried.
+    /// Every try that is allowed ended with an error that may be retried, or one with an error that
+    /// may not.
     GivenUp = 2,
     /// The connection was lost while the server was to make it last: nobody knows.
     Unknown = 3,
+    /// A key was there already, and the script passes over these.
+    Duplicate = 4,
 }
 
 impl OperationEnd {
     /// The end of this number, if there is one.
     pub fn from_index(index: i32) -> Option<Self> {
-        [Self::Done, Self::RolledBack, Self::GivenUp, Self::Unknown]
-            .get(usize::try_from(index).ok()?)
-            .copied()
+        [
+            Self::Done,
+            Self::RolledBack,
+            Self::GivenUp,
+            Self::Unknown,
+            Self::Duplicate,
+        ]
+        .get(usize::try_from(index).ok()?)
+        .copied()
+    }
+
+    /// Whether the event that it is part of counts: it was done, or taken back by design.
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Done | Self::RolledBack)
     }
 }
 
@@ -160,7 +174,8 @@ pub trait Port {
     /// The event begins.
     fn event_start(&mut self, session: SessionId);
 
-    /// The event has ended and counts.
+    /// The event has ended, and counts unless work in it did not come to a good end: given up,
+    /// passed over, unknown.
     fn event_stop(&mut self, session: SessionId);
 
     /// The event, which has begun, goes on without the session, which may begin another one. It
@@ -202,7 +217,8 @@ pub trait Port {
     /// The session's own total of a counter.
     fn counted(&self, session: SessionId, counter: Counter) -> u64;
 
-    /// A statement or event was repeated after an error that scripts may ignore.
+    /// An event is repeated after an error that scripts may ignore: work in it that was given up
+    /// does not speak against it.
     fn count_retry(&mut self, session: SessionId);
 }
 

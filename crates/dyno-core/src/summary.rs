@@ -283,6 +283,9 @@ pub struct RoleSummary {
     pub events: u64,
     /// Its events per second of the measurement, without the grace.
     pub events_per_s: f64,
+    /// Its events that ended without their work being done: not in `events`.
+    #[serde(default)]
+    pub not_done: u64,
     /// Events that could not be begun in time and were left out.
     pub skipped: u64,
     /// The fewest events of a session.

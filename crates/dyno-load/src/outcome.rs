@@ -52,6 +52,7 @@ impl RunOutcome {
         let (all, late) = (&self.totals.counters, &self.in_grace);
         Counters {
             events: all.events - late.events,
+            not_done: all.not_done - late.not_done,
             reads: all.reads - late.reads,
             writes: all.writes - late.writes,
             other: all.other - late.other,

@@ -213,6 +213,7 @@ impl Port for State {
         let record = &mut self.sessions[session];
         self.in_events += u32::from(!record.in_event && !record.background);
         record.in_event = true;
+        record.spoilt = false;
         record.started = started;
     }
 
@@ -232,6 +233,9 @@ impl Port for State {
             return;
         }
         let record = &mut self.sessions[session];
+        if record.spoilt {
+            return self.end_spoilt(session, at);
+        }
         record.counters[Counter::Event as usize] += 1;
         match record.class {
             Class::Measured => {
@@ -316,8 +320,8 @@ impl Port for State {
     }
 
     fn count_retry(&mut self, session: SessionId) {
-        let class = self.sessions[session].class;
-        self.recorder.counters(class).retries += 1;
+        self.sessions[session].spoilt = false;
+        self.tried_again(session);
     }
 }
 

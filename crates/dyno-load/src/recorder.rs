@@ -181,6 +181,12 @@ impl Recorder {
         self.role(role).events += 1;
     }
 
+    /// A measured event ended whose work was not done.
+    pub(crate) fn not_done(&mut self, role: u16, background: bool) {
+        self.role(role).not_done += 1;
+        self.current.interval.counters.not_done += u64::from(!background);
+    }
+
     /// A measured event ended at `now`.
     #[inline]
     pub(crate) fn event(
@@ -212,6 +218,7 @@ impl Recorder {
             OperationEnd::RolledBack => sums.counters.rolled_back += 1,
             OperationEnd::GivenUp => return sums.counters.given_up += 1,
             OperationEnd::Unknown => return sums.counters.unknown += 1,
+            OperationEnd::Duplicate => return sums.counters.duplicates += 1,
         }
         sums.latencies.record_service(ended.service_ns);
         if let Some(response_ns) = ended.response_ns {
@@ -414,6 +421,7 @@ mod tests {
         recorder.operation(ended(OperationEnd::RolledBack, 0));
         recorder.operation(ended(OperationEnd::GivenUp, 9));
         recorder.operation(ended(OperationEnd::Unknown, 0));
+        recorder.operation(ended(OperationEnd::Duplicate, 1));
         // One that nobody declared is nobody's.
         recorder.operation(Ended {
             operation: 7,
@@ -432,7 +440,8 @@ mod tests {
             rolled_back: 1,
             given_up: 1,
             unknown: 1,
-            retries: 11,
+            duplicates: 1,
+            retries: 12,
             retried: 1,
         };
         assert_eq!(sums.counters, expected);

@@ -30,6 +30,8 @@ pub(crate) struct Session {
     /// It was free and waiting when its arrival was due.
     pub(crate) waited: bool,
     pub(crate) in_event: bool,
+    /// Work of its event did not come to a good end.
+    pub(crate) spoilt: bool,
     /// Its role's number.
     pub(crate) role: u16,
     /// Its events are not the run's.
@@ -110,6 +112,7 @@ impl Session {
             claimed: false,
             waited: false,
             in_event: false,
+            spoilt: false,
             role: 0,
             background: false,
             pacer: None,

@@ -1,6 +1,7 @@
 //! Named pieces of work within events, and events that go on without their session.
 
-use dyno_core::session::{Detached, OperationEnd, OperationId, Port, SessionId};
+use dyno_core::clock::Nanos;
+use dyno_core::session::{Detached, OperationEnd, OperationId, SessionId};
 
 use crate::recorder::{Class, Ended};
 use crate::session::Work;
@@ -30,6 +31,7 @@ impl State {
         };
         record.detached = others;
         record.in_event = true;
+        record.spoilt = false;
         record.started = event.started;
         record.scheduled = event.scheduled;
         record.class = match event.measured {
@@ -73,7 +75,30 @@ impl State {
             }
             work.retries = work.retries.saturating_add(1);
         }
-        self.count_retry(session);
+        self.tried_again(session);
+    }
+
+    /// A statement or an event was repeated.
+    pub(crate) fn tried_again(&mut self, session: SessionId) {
+        let class = self.sessions[session].class;
+        self.recorder.counters(class).retries += 1;
+    }
+
+    /// An event has ended whose work was not done: it is counted apart.
+    #[cold]
+    pub(crate) fn end_spoilt(&mut self, session: SessionId, at: Nanos) {
+        let record = &mut self.sessions[session];
+        match record.class {
+            Class::Measured => self.recorder.not_done(record.role, record.background),
+            Class::Warmup => {
+                let foreground = u64::from(!record.background);
+                self.recorder.counters(Class::Warmup).not_done += foreground;
+                if self.calendar.as_ref().is_some_and(|c| c.measures(at)) {
+                    record.class = Class::Measured;
+                }
+            }
+            Class::Outside => {}
+        }
     }
 
     pub(crate) fn end_work(&mut self, session: SessionId, end: OperationEnd) {
@@ -89,6 +114,7 @@ impl State {
         let Some(work) = record.work.take() else {
             return;
         };
+        record.spoilt |= !end.counts();
         if record.class != Class::Measured || !record.in_event || gone {
             return;
         }

@@ -23,7 +23,7 @@ pub struct Description {
 }
 
 /// The functions that make a difference.
-const FUNCTIONS: [&str; 16] = [
+const FUNCTIONS: [&str; 17] = [
     "init",
     "done",
     "event",
@@ -38,6 +38,7 @@ const FUNCTIONS: [&str; 16] = [
     "cleanup",
     "help",
     "ledger",
+    "full_ledger",
     "roles",
     "phases",
 ];

@@ -20,8 +20,9 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "errors",
         title: "Errors and retries by class, and sessions that failed",
         rule: "Doubt if {0} % or more of all attempts ended in an error, refusal from {1} % on, or \
-               if the run failed.",
-        thresholds: &[ERRORS_DOUBT, ERRORS_REFUSE],
+               if the run failed; doubt if {2} % or more of all events ended without their work \
+               being done, refusal from {1} % on.",
+        thresholds: &[ERRORS_DOUBT, ERRORS_REFUSE, NOT_DONE],
         make: errors,
     },
     work::WORK,
@@ -43,6 +44,13 @@ const ERRORS_REFUSE: Threshold = Threshold {
     unit: "percent of all attempts",
     why: "the run measures failing as much as working",
 };
+const NOT_DONE: Threshold = Threshold {
+    name: "events not done, doubt",
+    value: 0.1,
+    unit: "percent of all events",
+    why: "what is given up after its last try is the slowest of all and in no latency: one in a \
+          thousand is missing at the 99.9th percentile",
+};
 
 fn errors(view: &View) -> Made {
     let totals = view.totals();
@@ -53,7 +61,8 @@ fn errors(view: &View) -> Made {
             .fold(0, |sum, error| error.count.saturating_add(sum))
     });
     let errors = totals.errors.max(seen);
-    let attempts = totals.events.saturating_add(errors);
+    let not_done = not_done(view);
+    let attempts = totals.events.saturating_add(errors.max(not_done));
     if let Some(why) = failure(view) {
         return Made::refuse(
             format!("The run failed: {}.", why.trim_end_matches('.')),
@@ -65,16 +74,32 @@ fn errors(view: &View) -> Made {
         return Made::not_checked("Nothing was attempted.");
     }
     let share = errors as f64 / attempts as f64 * 100.0;
-    let outcome = graded(share, &ERRORS_DOUBT, &ERRORS_REFUSE);
+    let all = totals.events.saturating_add(not_done).max(1);
+    let missing = not_done as f64 / all as f64 * 100.0;
+    let outcome = graded(share, &ERRORS_DOUBT, &ERRORS_REFUSE).max(graded(
+        missing,
+        &NOT_DONE,
+        &ERRORS_REFUSE,
+    ));
     let classes = codes.map_or_else(Vec::new, classes);
     let named = match classes.is_empty() {
         true => String::new(),
         false => format!(": {}", text::few(&classes, 4)),
     };
+    let left = match not_done {
+        0 => String::new(),
+        not_done => format!(
+            " {} event{} ended without {} work being done ({} %).",
+            text::count(not_done),
+            text::plural(not_done),
+            if not_done == 1 { "its" } else { "their" },
+            text::plain(missing)
+        ),
+    };
     Made::of(
         outcome,
         format!(
-            "{} error{} in {} attempts ({} %), {} retries, {} reconnects{named}.",
+            "{} error{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}",
             text::count(errors),
             text::plural(errors),
             text::count(attempts),
@@ -86,8 +111,17 @@ fn errors(view: &View) -> Made {
     )
     .with("errors", errors as f64, "count")
     .with("errors, share", share, "percent of all attempts")
+    .with("events not done", not_done as f64, "count")
+    .with("events not done, share", missing, "percent of all events")
     .with("retries", totals.retries as f64, "count")
     .with("reconnects", totals.reconnects as f64, "count")
+}
+
+/// Events of all roles whose work was not done: those of the background are not in the totals.
+fn not_done(view: &View) -> u64 {
+    let roles = view.summary().map_or(&[][..], |summary| &summary.roles);
+    let sum = roles.iter().map(|role| role.not_done).sum();
+    view.totals().not_done.max(sum)
 }
 
 fn failure<'a>(view: &View<'a>) -> Option<&'a str> {

@@ -6,15 +6,25 @@ use dyno_core::summary::LedgerEntry;
 
 use crate::console;
 use crate::job::Ready;
+use crate::recording::Compared;
 
 /// What the database held before the run.
-pub struct Before(Vec<(String, String, i64)>);
+pub struct Before {
+    sums: Vec<(String, String, i64)>,
+    whole: bool,
+}
 
 impl Before {
-    /// Reads the sums; `None` where the script keeps no ledger, or cannot read it, which is told.
-    pub fn read(ready: &mut Ready) -> Option<Self> {
-        match ready.read_ledger() {
-            Ok(read) => read.map(Self),
+    /// Reads the sums; `None` where they are not wanted, and where the script keeps no ledger or
+    /// cannot read it, which is told.
+    pub fn read(ready: &mut Ready, wanted: Compared) -> Option<Self> {
+        let whole = match wanted {
+            Compared::Nothing => return None,
+            Compared::Quick => false,
+            Compared::Whole => true,
+        };
+        match ready.read_ledger(whole) {
+            Ok(read) => read.map(|sums| Self { sums, whole }),
             Err(error) => {
                 console::note(&format!("warning: {error:#}"));
                 None
@@ -24,7 +34,7 @@ impl Before {
 
     /// Reads them again after the run and compares what changed with what was acknowledged.
     pub fn compare(self, ready: &mut Ready) -> Vec<LedgerEntry> {
-        let after = match ready.read_ledger() {
+        let after = match ready.read_ledger(self.whole) {
             Ok(after) => after.unwrap_or_default(),
             Err(error) => {
                 console::note(&format!("warning: {error:#}"));
@@ -50,7 +60,7 @@ impl Before {
                 database,
             }
         };
-        self.0.into_iter().map(entry).collect()
+        self.sums.into_iter().map(entry).collect()
     }
 }
 

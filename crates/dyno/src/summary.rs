@@ -230,6 +230,7 @@ fn roles(drive: &Drive, outcome: &RunOutcome, measured_s: f64) -> Vec<RoleSummar
             events: sums.events,
             events_per_s: outcome.role_events_in_window(number) as f64
                 / measured_s.max(f64::MIN_POSITIVE),
+            not_done: sums.not_done,
             skipped: sums.skipped,
             events_min: own().map(|session| session.events).min().unwrap_or(0),
             events_max: own().map(|session| session.events).max().unwrap_or(0),

@@ -32,7 +32,7 @@ pub fn intervals(run: &RunRecord) -> String {
     ];
     let mut heading: Vec<String> = fixed.map(str::to_owned).into();
     heading.extend(percents.iter().map(|percent| format!("p{percent}_ms")));
-    heading.extend(["max_ms", "backlog", "concurrency"].map(str::to_owned));
+    heading.extend(["max_ms", "backlog", "concurrency", "not_done"].map(str::to_owned));
     line(&mut out, &heading);
     let known = Known::of(run);
     for interval in &run.intervals {
@@ -149,6 +149,7 @@ fn fields(interval: &IntervalSummary, percents: &[f64], known: &Known) -> Vec<St
         max,
         interval.backlog.to_string(),
         interval.concurrency.to_string(),
+        text(known.rows, counters.not_done),
     ]);
     fields
 }

@@ -164,10 +164,11 @@ fn errors(page: &mut Page, view: &View<'_>) {
     put!(
         page,
         "</tbody></table></div><p class=\"source\">Errors of all codes, ignored or not, over the \
-            measurement and its grace. Ignored: {}; events repeated: {}; reconnects: {}. Source: \
-            summary.</p></div>\n",
+            measurement and its grace. Ignored: {}; events repeated: {}; events not done: {}; \
+            reconnects: {}. Source: summary.</p></div>\n",
         number::thousands(summary.totals.errors),
         number::thousands(summary.totals.retries),
+        number::thousands(summary.totals.not_done),
         number::thousands(summary.totals.reconnects)
     );
     page.end_section();

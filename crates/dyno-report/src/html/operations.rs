@@ -57,6 +57,7 @@ fn operations(page: &mut Page, operations: &[OperationSummary]) {
         "#rolled back".to_owned(),
         "#retries".to_owned(),
         "#given up".to_owned(),
+        "#duplicate keys".to_owned(),
         "#unknown".to_owned(),
         "#mean".to_owned(),
     ];
@@ -75,7 +76,8 @@ fn operations(page: &mut Page, operations: &[OperationSummary]) {
         page,
         "</tbody></table></div><p class=\"source\">Source: summary. Latencies are from the start \
             of the first try to the end (from when it was due, in an open loop), of what was done \
-            or rolled back by design. First tries are those of work that took several.</p>"
+            or rolled back by design. What was given up, ended by a duplicate key or is unknown \
+            is in no rate and no latency. First tries are those of work that took several.</p>"
     );
 }
 
@@ -90,6 +92,7 @@ fn row(page: &mut Page, operation: &OperationSummary) {
         number::thousands(totals.rolled_back),
         number::thousands(totals.retries),
         number::thousands(totals.given_up),
+        number::thousands(totals.duplicates),
         number::thousands(totals.unknown),
         ms(Some(latencies.mean_ms)),
     ];
@@ -111,6 +114,7 @@ fn roles(page: &mut Page, roles: &[RoleSummary]) {
         "#events /s",
         "#asked /s",
         "#achieved",
+        "#not done",
         "#left out",
         "#fewest of a session",
         "#most",
@@ -130,6 +134,7 @@ fn roles(page: &mut Page, roles: &[RoleSummary]) {
             role.asked_per_s
                 .map_or_else(|| "–".to_owned(), figures::significant),
             share.unwrap_or_else(|| "–".to_owned()),
+            number::thousands(role.not_done),
             number::thousands(role.skipped),
             number::thousands(role.events_min),
             number::thousands(role.events_max),

@@ -183,7 +183,8 @@ fn errors(page: &mut Page, view: &View<'_>) {
     };
     let seen: u64 = summary.errors.values().map(|error| error.count).sum();
     let seen = seen.max(summary.totals.errors);
-    let attempts = summary.totals.events + summary.totals.errors;
+    let totals = &summary.totals;
+    let attempts = totals.events + totals.errors;
     let mut detail = vec![match summary.errors.len() {
         0 if seen == 0 => "none".to_owned(),
         codes => count(codes as u64, "code"),
@@ -191,6 +192,10 @@ fn errors(page: &mut Page, view: &View<'_>) {
     if summary.totals.errors > 0 && attempts > 0 {
         let share = summary.totals.errors as f64 / attempts as f64;
         detail.push(format!("ignored: {} of events", figures::percent(share)));
+    }
+    if summary.totals.not_done > 0 {
+        let not_done = number::thousands(summary.totals.not_done);
+        detail.push(format!("{not_done} events not done"));
     }
     if summary.totals.reconnects > 0 {
         detail.push(count(summary.totals.reconnects, "reconnect"));

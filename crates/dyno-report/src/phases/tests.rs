@@ -32,6 +32,7 @@ fn run(name: &str, unit: &str, per_event: f64, rate: f64, background: Option<f64
         asked_per_s,
         events: 1000,
         events_per_s,
+        not_done: 0,
         skipped: 0,
         events_min: 125,
         events_max: 125,

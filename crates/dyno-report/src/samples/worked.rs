@@ -5,6 +5,7 @@ use super::*;
 /// Operations in all their states, and a ledger that agrees.
 pub(crate) fn worked() -> RunSummary {
     let mut run = good();
+    run.totals.not_done = 6;
     let latency = run.service.clone();
     let work = |name: &str, totals: OperationCounters| OperationSummary {
         name: name.into(),
@@ -19,6 +20,7 @@ pub(crate) fn worked() -> RunSummary {
         rolled_back: 202,
         given_up: 1,
         unknown: 3,
+        duplicates: 2,
         retries: 77,
         retried: 70,
     };
@@ -68,6 +70,7 @@ fn roles(run: &mut RunSummary) {
         asked_per_s: asked,
         events: (achieved * 30.0) as u64,
         events_per_s: achieved,
+        not_done: 0,
         skipped: 0,
         events_min: (achieved * 30.0) as u64 / 8,
         events_max: (achieved * 30.0) as u64 / 8 + 3,
@@ -80,6 +83,7 @@ fn roles(run: &mut RunSummary) {
         role("reader", None, 800.0),
     ];
     run.roles[1].skipped = 1_200;
+    run.roles[1].not_done = 7;
     run.roles[2].finished_first_s = Some(29.0);
     run.roles[2].finished_last_s = Some(30.0);
     if let Some(drive) = &mut run.drive {

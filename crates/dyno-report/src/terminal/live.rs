@@ -55,6 +55,10 @@ pub fn live_line(
         ink,
         format!("errors {}", thousands(interval.errors_seen)),
     ));
+    if counters.not_done > 0 {
+        let not_done = format!("not done {}", thousands(counters.not_done));
+        parts.push(Part::needed(Ink::Error, not_done));
+    }
     if counters.reconnects > 0 {
         let reconnects = format!("reconnects {}", thousands(counters.reconnects));
         parts.push(Part::needed(Ink::Error, reconnects));

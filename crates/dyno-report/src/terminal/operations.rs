@@ -69,7 +69,8 @@ fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Pa
 }
 
 fn begun(operation: &OperationSummary) -> u64 {
-    ended(operation) + operation.totals.given_up + operation.totals.unknown
+    let totals = &operation.totals;
+    ended(operation) + totals.given_up + totals.unknown + totals.duplicates
 }
 
 /// Response times where there are any: they hold the wait.
@@ -121,6 +122,12 @@ fn ends(operation: &OperationSummary) -> Vec<String> {
     }
     if totals.given_up > 0 {
         ends.push(format!("{} given up", thousands(totals.given_up)));
+    }
+    if totals.duplicates > 0 {
+        ends.push(format!(
+            "{} ended by duplicate keys",
+            thousands(totals.duplicates)
+        ));
     }
     if totals.unknown > 0 {
         ends.push(format!(

@@ -71,6 +71,9 @@ fn notes(role: &RoleSummary) -> Vec<String> {
     if role.background {
         notes.push("in the background: not among the transactions above".to_owned());
     }
+    if role.not_done > 0 {
+        notes.push(format!("{} not done", thousands(role.not_done)));
+    }
     if role.skipped > 0 {
         notes.push(format!(
             "{} left out, too late to begin",

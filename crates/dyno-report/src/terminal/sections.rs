@@ -134,6 +134,15 @@ pub(super) fn machine(run: &RunSummary, page: &mut Page) {
 pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
     errors(run, page);
     let totals = &run.totals;
+    if totals.not_done > 0 {
+        let text = format!(
+            "{} given up, ended by a duplicate key, or of unknown end; not in the {} nor in the \
+             latencies",
+            count_of(totals.not_done, EventWord::of(run).one()),
+            EventWord::of(run).many(),
+        );
+        page.row("not done", Ink::Error, &text);
+    }
     if totals.reconnects > 0 {
         let per_s = rate(run.rates.reconnects_per_s);
         let text = format!("{} ({per_s} /s)", thousands(totals.reconnects));

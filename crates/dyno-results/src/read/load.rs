@@ -187,7 +187,7 @@ impl Results {
             Course::Whole => {
                 let sql = "SELECT at_s, length_s, sessions, events, reads, writes, other, errors,
                                errors_seen, reconnects, retries, rows, bytes_in, bytes_out, max_ms,
-                               backlog, concurrency, percentiles
+                               backlog, concurrency, percentiles, not_done
                            FROM interval WHERE run_id = ?1 ORDER BY number";
                 self.rows(sql, id, interval)
             }
@@ -355,6 +355,7 @@ fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
         sessions: row.get(2)?,
         counters: Counters {
             events: count(row, 3)?,
+            not_done: count(row, 18)?,
             reads: count(row, 4)?,
             writes: count(row, 5)?,
             other: count(row, 6)?,

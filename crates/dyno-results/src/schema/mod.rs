@@ -13,10 +13,10 @@ pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
 
 /// What makes version n of a file of version n - 1, in order; the first makes version 1 of an
 /// empty file. A published step is never changed: files made by it are out there.
-pub(crate) const MIGRATIONS: &[Migration] = &[concat!(
-    include_str!("v1.sql"),
-    include_str!("v1_views.sql")
-)];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    concat!(include_str!("v1.sql"), include_str!("v1_views.sql")),
+    include_str!("v2.sql"),
+];
 
 /// The statements of one step.
 pub(crate) type Migration = &'static str;

@@ -177,9 +177,9 @@ fn write_interval(
         .prepare_cached(
             "INSERT OR REPLACE INTO interval (run_id, number, at_s, length_s, sessions, events,
                  reads, writes, other, errors, errors_seen, reconnects, retries, rows,
-                 bytes_in, bytes_out, max_ms, backlog, concurrency, percentiles)
+                 bytes_in, bytes_out, max_ms, backlog, concurrency, percentiles, not_done)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-                 ?17, ?18, ?19, ?20)",
+                 ?17, ?18, ?19, ?20, ?21)",
         )?
         .execute(params![
             run_id,
@@ -202,6 +202,7 @@ fn write_interval(
             whole(interval.backlog),
             interval.concurrency,
             percentiles(&interval.percentiles)?,
+            whole(counters.not_done),
         ])
         .map(drop)
 }

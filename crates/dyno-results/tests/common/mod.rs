@@ -74,6 +74,7 @@ pub fn interval(number: u32) -> IntervalSummary {
         sessions: 16,
         counters: Counters {
             events: u64::from(number) * 10,
+            not_done: 6,
             reads: 20,
             writes: 10,
             other: 5,

@@ -12,6 +12,7 @@ export![
     dyno_operation_start,
     dyno_operation_retry,
     dyno_operation_stop,
+    dyno_event_again,
     dyno_think,
     dyno_thought,
     dyno_ledger_add,
@@ -52,10 +53,18 @@ extern "C" fn dyno_operation_stop(end: c_int) {
         cx.session.entries.settle(match end {
             OperationEnd::Done => Settled::Kept,
             OperationEnd::Unknown => Settled::Unknown,
-            OperationEnd::RolledBack | OperationEnd::GivenUp => Settled::Dropped,
+            OperationEnd::RolledBack | OperationEnd::GivenUp | OperationEnd::Duplicate => {
+                Settled::Dropped
+            }
         });
         cx.port.operation_stop(cx.session.id, end);
     });
+}
+
+/// The script does its event anew: what was given up in it before does not speak against it.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_event_again() {
+    with((), |cx| cx.port.count_retry(cx.session.id));
 }
 
 /// Puts the event off. 0: the session must yield now; 1: it cannot yield here.

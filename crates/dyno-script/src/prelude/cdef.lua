@@ -66,6 +66,7 @@ double dyno_now(void);
 void dyno_operation_start(int operation);
 void dyno_operation_retry(void);
 void dyno_operation_stop(int end);
+void dyno_event_again(void);
 int dyno_think(double seconds);
 bool dyno_thought(void);
 void dyno_ledger_add(int sum, double amount);

@@ -9,7 +9,7 @@ local yield, WAIT = coroutine.yield, P.WAIT
 -- Raised where the run is over for a session in the middle of its script.
 P.STOP = {}
 
-local DONE, ROLLED_BACK, GIVEN_UP, UNKNOWN = 0, 1, 2, 3
+local DONE, ROLLED_BACK, GIVEN_UP, UNKNOWN, DUPLICATE = 0, 1, 2, 3, 4
 local TRIES = 10
 
 -- What a body returns to have its transaction taken back, which is no error.
@@ -31,6 +31,22 @@ local RETRY = {
 function P.may_retry(family, errno, state)
   local codes = RETRY[family]
   return codes ~= nil and (codes[errno] or codes[state]) or false
+end
+
+-- A key that is there already.
+local DUPLICATE_KEY = {
+  mysql = { [1062] = true, [1586] = true },
+  pgsql = { ["23505"] = true },
+  sqlite = { [1555] = true, [2067] = true, [2579] = true },
+}
+local DUPLICATE_POLICIES = { fail = true, retry = true, ignore = true }
+
+-- Whether the error is a duplicate key, and whether work of this policy goes on after it.
+function P.is_duplicate(work, family, errno, state)
+  local codes = DUPLICATE_KEY[family]
+  local is = codes ~= nil and (codes[errno] or codes[state]) or false
+  local policy = work.duplicate_key
+  return is, is and (policy == "retry" or policy == "ignore")
 end
 
 -- Names in the order of their declaration. A worker's states know them from the main state, where
@@ -85,15 +101,23 @@ local work_meta = {
   end,
 }
 
--- A named piece of work. Options: `tries`, how often it is tried at most; `read_only`.
+-- A named piece of work. Options: `tries`, how often it is tried at most; `read_only`;
+-- `duplicate_key`, what comes of it where a key is there already: `fail` (the session ends),
+-- `retry` or `ignore` (the work ends there and is counted).
 function dyno.operation(name, options)
   options = options or {}
   local tries = options.tries or TRIES
   if type(tries) ~= "number" or tries < 1 then
     error("dyno.operation(): 'tries' must be a number from 1 on", 2)
   end
+  local policy = options.duplicate_key or "fail"
+  if not DUPLICATE_POLICIES[policy] then
+    error("dyno.operation(): 'duplicate_key' must be fail, retry or ignore, not '" ..
+      tostring(policy) .. "'", 2)
+  end
   return setmetatable({
     name = name,
+    duplicate_key = policy,
     id = operations.number("dyno.operation()", name),
     tries = tries,
     read_only = options.read_only and true or false,
@@ -135,7 +159,7 @@ end
 
 local function attempt(try, work, connection, body, ...)
   P.must_be_open(connection)
-  connection.working = true
+  connection.working = work
   connection.committing = false
   C.dyno_operation_start(work.id)
   local tries = 1
@@ -147,15 +171,20 @@ local function attempt(try, work, connection, body, ...)
       return answer == DONE
     end
     local again = type(answer) == "table" and answer.errcode == P.RESTART_EVENT
-    local unknown = again and answer.lost and connection.committing
+    local passed = again and answer.duplicate and work.duplicate_key == "ignore"
+    local unknown = connection.committing and (not again or answer.lost)
     connection.committing = false
-    if not again or unknown or tries >= work.tries then
+    if not again or passed or unknown or tries >= work.tries then
       connection.working = false
       if not again then
+        -- The end of the run is none of the work's.
+        if answer ~= P.STOP then
+          C.dyno_operation_stop(unknown and UNKNOWN or GIVEN_UP)
+        end
         error(answer, 0)
       end
       before_retry(answer)
-      C.dyno_operation_stop(unknown and UNKNOWN or GIVEN_UP)
+      C.dyno_operation_stop(passed and DUPLICATE or unknown and UNKNOWN or GIVEN_UP)
       return nil
     end
     tries = tries + 1
@@ -174,6 +203,12 @@ end
 -- The same without a transaction around it.
 function Work:run(connection, body, ...)
   return attempt(try_statements, self, connection, body, ...)
+end
+
+-- The script does its event anew, as sysbench's scripts do after an error: what was given up in it
+-- before does not speak against it.
+function dyno.repeat_event()
+  C.dyno_event_again()
 end
 
 -- The user thinks, or types: the event begins afterwards.

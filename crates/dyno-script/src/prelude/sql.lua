@@ -205,10 +205,12 @@ local function raise(connection, code, query, statement)
   end
   err.lost = lost
   local ignorable
-  if connection.working then
+  local work = connection.working
+  if work then
     -- Within an operation the same work is tried again: only errors that this may mend.
-    ignorable = P.ignored_errors.all
-      or P.may_retry(connection.family, err.sql_errno, err.sql_state)
+    local family, errno, state = connection.family, err.sql_errno, err.sql_state
+    err.duplicate, ignorable = P.is_duplicate(work, family, errno, state)
+    ignorable = ignorable or P.ignored_errors.all or P.may_retry(family, errno, state)
   else
     ignorable = is_ignorable(connection.family, err.sql_errno, err.sql_state)
   end
@@ -230,8 +232,11 @@ local function raise(connection, code, query, statement)
     reconnect_until_done(connection)
   else
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
-    -- Leave no half-done transaction for the repeated event to commit by accident.
-    wait(C.dyno_rollback(connection.id))
+    -- Leave no half-done transaction for the repeated event to commit by accident. SQLite calls it
+    -- another error where none has begun.
+    if connection.family ~= "sqlite" or type(query) ~= "string" or not query:find("^BEGIN") then
+      wait(C.dyno_rollback(connection.id))
+    end
   end
   err.errcode = P.RESTART_EVENT
   error(err)

@@ -12,6 +12,7 @@ use dyno_script::LoadProgress;
 use crate::worker::Workload;
 
 mod golden;
+mod tpcc;
 mod worker;
 
 fn query<T: rusqlite::types::FromSql>(file: &Path, sql: &str) -> Vec<T> {

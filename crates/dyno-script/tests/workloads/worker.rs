@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dyno_core::Target;
-use dyno_core::db::{Connection, Connector, DbError, OutcomeKind, Scratch, Submitted};
+use dyno_core::db::{
+    Connection, Connector, DbError, OutcomeKind, ParamValue, Scratch, StatementId, Submitted,
+};
 use dyno_core::plan::{OptionValue, RandPlan};
 use dyno_core::session::{
     ConnId, Counter, Detached, Entry, Next, Operation, OperationEnd, OperationId, Port, Program,
@@ -68,6 +70,16 @@ pub(crate) struct SqlitePort {
     pub(crate) opened: u32,
     scratch: Scratch,
     events_left: u32,
+    /// Events left of each session, where they are not of all together.
+    left: Option<BTreeMap<SessionId, u32>>,
+    prepared: BTreeMap<(ConnId, StatementId), String>,
+    /// Prepared statements that were executed: of which session, the text, the parameters.
+    pub(crate) executed: Vec<(SessionId, String, Vec<String>)>,
+    /// What users were to think, in nanoseconds.
+    pub(crate) thoughts: Vec<u64>,
+    work: BTreeMap<SessionId, OperationId>,
+    /// Which work ended, and how.
+    pub(crate) ends: Vec<(OperationId, OperationEnd)>,
     pub(crate) counters: [u64; Counter::COUNT],
 }
 
@@ -80,6 +92,12 @@ impl SqlitePort {
             opened: 0,
             scratch: Scratch::default(),
             events_left: events,
+            left: None,
+            prepared: BTreeMap::new(),
+            executed: Vec::new(),
+            thoughts: Vec::new(),
+            work: BTreeMap::new(),
+            ends: Vec::new(),
             counters: [0; Counter::COUNT],
         }
     }
@@ -108,6 +126,17 @@ impl Port for SqlitePort {
     ) -> Option<Submitted> {
         let connection = self.connections.get_mut(&(session, id))?;
         let scratch = &mut self.scratch;
+        let prepares = match &operation {
+            Operation::Prepare(sql, _) => Some(String::from_utf8_lossy(sql).into_owned()),
+            Operation::Execute(statement, params) => {
+                let text = self.prepared.get(&(id, *statement)).cloned();
+                let params = params.iter().map(|param| value(param.value())).collect();
+                self.executed
+                    .push((session, text.unwrap_or_default(), params));
+                None
+            }
+            _ => None,
+        };
         let counts = matches!(operation, Operation::Query(_) | Operation::Execute(..));
         let submitted = match operation {
             Operation::Query(sql) => connection.query(scratch, sql),
@@ -119,6 +148,9 @@ impl Port for SqlitePort {
             Operation::NextResult => connection.next_result(scratch),
         };
         let outcome = connection.outcome();
+        if let Some(text) = prepares {
+            self.prepared.insert((id, outcome.statement), text);
+        }
         let counter = match outcome.kind {
             OutcomeKind::Rows => Counter::Read,
             OutcomeKind::Done if outcome.affected > 0 => Counter::Write,
@@ -139,7 +171,15 @@ impl Port for SqlitePort {
         self.connections.remove(&(session, id));
     }
 
-    fn next_event(&mut self, _: SessionId) -> Next {
+    fn next_event(&mut self, session: SessionId) -> Next {
+        if let Some(left) = &mut self.left {
+            let left = left.entry(session).or_insert(self.events_left);
+            *left = match left.checked_sub(1) {
+                Some(left) => left,
+                None => return Next::Stop,
+            };
+            return Next::Go;
+        }
         if self.events_left == 0 {
             return Next::Stop;
         }
@@ -180,16 +220,33 @@ impl Port for SqlitePort {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn operation_start(&mut self, _: SessionId, _: OperationId) {}
+    fn operation_start(&mut self, session: SessionId, operation: OperationId) {
+        self.work.insert(session, operation);
+    }
 
     fn operation_retry(&mut self, _: SessionId) {}
 
-    fn operation_stop(&mut self, _: SessionId, _: OperationEnd) {}
+    fn operation_stop(&mut self, session: SessionId, end: OperationEnd) {
+        if let Some(&operation) = self.work.get(&session) {
+            self.ends.push((operation, end));
+        }
+    }
 
-    fn think(&mut self, _: SessionId, _: u64) {}
+    fn think(&mut self, _: SessionId, duration_ns: u64) {
+        self.thoughts.push(duration_ns);
+    }
 
     fn thought(&mut self, _: SessionId) -> bool {
         true
+    }
+}
+
+fn value(value: ParamValue<'_>) -> String {
+    match value {
+        ParamValue::Null => "NULL".to_owned(),
+        ParamValue::Int(number) => number.to_string(),
+        ParamValue::Double(number) => number.to_string(),
+        ParamValue::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
     }
 }
 
@@ -290,14 +347,33 @@ impl Workload<'_> {
         sessions: u32,
         progress: Arc<LoadProgress>,
     ) -> Result<SqlitePort, String> {
+        let tids: Vec<u32> = (0..sessions).collect();
+        let port = SqlitePort::new(file, events);
+        self.drive(port, entries, &tids, progress)
+    }
+
+    /// Runs so many events in each of these sessions, which are some of the workload's.
+    pub(crate) fn run_each(&self, file: &Path, events: u32, tids: &[u32]) -> SqlitePort {
+        let mut port = SqlitePort::new(file, events);
+        port.left = Some(BTreeMap::new());
+        let entries = [Entry::Init, Entry::Run, Entry::Done];
+        self.drive(port, &entries, tids, Arc::default()).unwrap()
+    }
+
+    fn drive(
+        &self,
+        mut port: SqlitePort,
+        entries: &[Entry],
+        tids: &[u32],
+        progress: Arc<LoadProgress>,
+    ) -> Result<SqlitePort, String> {
         let config = self.config(self.options(), progress);
         let mut host = Host::new(Arc::new(config)).unwrap();
-        let mut port = SqlitePort::new(file, events);
         for entry in entries {
-            for tid in 0..sessions {
-                host.enter(tid as usize, tid, entry)?;
+            for (session, &tid) in tids.iter().enumerate() {
+                host.enter(session, tid, entry)?;
             }
-            let mut running: Vec<usize> = (0..sessions as usize).collect();
+            let mut running: Vec<usize> = (0..tids.len()).collect();
             while !running.is_empty() {
                 for session in std::mem::take(&mut running) {
                     match host.resume(&mut port, session) {

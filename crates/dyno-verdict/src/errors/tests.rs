@@ -32,6 +32,12 @@ fn errors_are_few_and_named_by_class() {
     expect("errors", Refuse, |run| {
         summary(run).end = RunEnd::Failed("session 3: gone away".to_owned());
     });
+    let given_up = expect("errors", Doubt, |run| summary(run).totals.not_done = 200);
+    let told = "200 events ended without their work being done";
+    assert!(given_up.evidence.contains(told), "{}", given_up.evidence);
+    expect("errors", Refuse, |run| {
+        summary(run).totals.not_done = 100_000
+    });
     expect("errors", NotChecked, |run| {
         summary(run).totals = Default::default()
     });

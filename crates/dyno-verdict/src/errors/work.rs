@@ -100,24 +100,7 @@ const COUNTERS_LENGTH: Threshold = Threshold {
 fn work_done(view: &View) -> Made {
     let totals = view.totals();
     if totals.events == 0 {
-        let open = view
-            .summary()
-            .and_then(|summary| summary.open_loop.as_ref());
-        if let Some(open) = open.filter(|open| open.backlog > 0) {
-            return Made::refuse(
-                format!(
-                    "None of the events that were due within the measurement was begun: {} were \
-                     waiting at its end, behind those of the warm-up.",
-                    text::count(open.backlog)
-                ),
-                "The target, or so many sessions, cannot take this rate: offer less.",
-            );
-        }
-        return Made::refuse(
-            "No event ended within the measurement: nothing was measured.",
-            "Look at the errors, and whether the target answers at all; measure longer than one \
-             event takes.",
-        );
+        return nothing_done(view);
     }
     let queries = totals.queries();
     if queries == 0 && !view.url().is_empty() && !view.imported() {
@@ -159,6 +142,39 @@ fn work_done(view: &View) -> Made {
     made.with("events", totals.events as f64, "count")
         .with("statements", queries as f64, "count")
         .with("rows", totals.rows as f64, "count")
+}
+
+/// Not one event ended with its work done.
+fn nothing_done(view: &View) -> Made {
+    let totals = view.totals();
+    let open = view
+        .summary()
+        .and_then(|summary| summary.open_loop.as_ref());
+    if let Some(open) = open.filter(|open| open.backlog > 0) {
+        return Made::refuse(
+            format!(
+                "None of the events that were due within the measurement was begun: {} were \
+                 waiting at its end, behind those of the warm-up.",
+                text::count(open.backlog)
+            ),
+            "The target, or so many sessions, cannot take this rate: offer less.",
+        );
+    }
+    if totals.not_done > 0 {
+        return Made::refuse(
+            format!(
+                "Not one event was done: {} ended with work that was given up.",
+                text::count(totals.not_done)
+            ),
+            "Look at the errors: what the sessions do in the same rows, and how long they wait \
+             for locks.",
+        );
+    }
+    Made::refuse(
+        "No event ended within the measurement: nothing was measured.",
+        "Look at the errors, and whether the target answers at all; measure longer than one \
+         event takes.",
+    )
 }
 
 fn empty_results(view: &View) -> Option<String> {

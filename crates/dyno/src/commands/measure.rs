@@ -90,7 +90,7 @@ pub fn measure(
         recording.abandon(&format!("{error:#}"));
         return Err(error);
     }
-    let before = if ledger { Before::read(ready) } else { None };
+    let before = Before::read(ready, ledger);
     if !screen.quiet {
         announce(ready);
     }

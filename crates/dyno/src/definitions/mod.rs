@@ -240,7 +240,8 @@ pub const RUN: &[Opt] = &[
         "ledger",
         Some("WHETHER"),
         "on: compare what the server acknowledged with what the database holds, where the workload \
-         keeps a ledger, which reads its tables before and after; off: do not [on]",
+         keeps a ledger and reading it costs little; full: also where whole large tables must be \
+         read, before and after the run; off: do not [on]",
     ),
     opt(
         RECORD,

@@ -146,17 +146,21 @@ impl Ready {
         self.shared.ledger.sums()
     }
 
-    /// What the script's `ledger()` reads from the database, as (sum, name in the database, value);
-    /// `None` where the script has no such function.
+    /// What the script's `ledger()`, or its `full_ledger()` if the `whole` is wanted and there is
+    /// one, reads from the database, as (sum, name in the database, value); `None` where the script
+    /// has no such function.
     ///
     /// # Errors
     /// What it raised, or an answer that is none.
-    pub fn read_ledger(&mut self) -> Result<Option<Vec<(String, String, i64)>>> {
+    pub fn read_ledger(&mut self, whole: bool) -> Result<Option<Vec<(String, String, i64)>>> {
         let functions = &self.description.functions;
-        if !functions.iter().any(|own| own == "ledger") {
+        let has = |name: &&str| functions.iter().any(|own| own == name);
+        let wanted = ["full_ledger", "ledger"];
+        let Some(name) = wanted[usize::from(!whole)..].iter().find(|name| has(name)) else {
             return Ok(None);
-        }
-        self.call("ledger").context("ledger() failed")?;
+        };
+        self.call(name)
+            .with_context(|| format!("{name}() failed"))?;
         let host = self.host().context("there is no script")?;
         let read = host.ledger().map_err(|message| anyhow!(message))?;
         Ok(Some(read))

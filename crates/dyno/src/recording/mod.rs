@@ -28,7 +28,7 @@ use dyno_verdict::{Context, Keeping};
 
 pub use head::{civil, name as new_name};
 pub use keeper::try_file;
-pub use wanted::{Calibrate, Wanted, waiver};
+pub use wanted::{Calibrate, Compared, Wanted, waiver};
 
 use crate::calibration::{self, Calibration};
 use crate::console;

@@ -22,6 +22,17 @@ pub enum Calibrate {
     Never,
 }
 
+/// What of the workload's ledger is compared with the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// Nothing.
+    Nothing,
+    /// What is read quickly beside a run.
+    Quick,
+    /// All of it, though whole tables must be read.
+    Whole,
+}
+
 /// What the options of a run say about its record and verdict.
 #[derive(Clone, Debug)]
 pub struct Wanted {
@@ -29,8 +40,8 @@ pub struct Wanted {
     pub file: Option<PathBuf>,
     /// Whether to observe host, processes and database.
     pub observe: bool,
-    /// Whether to compare the workload's ledger with the database.
-    pub ledger: bool,
+    /// What of the workload's ledger to compare with the database.
+    pub ledger: Compared,
     /// The user's words about the run.
     pub note: String,
     /// What is said of the caches.
@@ -71,7 +82,7 @@ impl Wanted {
         Ok(Self {
             file: kept::file(parsed),
             observe,
-            ledger: switch(parsed, "ledger")?,
+            ledger: compared(parsed)?,
             note: parsed.value("note").unwrap_or_default().to_owned(),
             claim: parsed.value("claim").map(claim).transpose()?,
             expected: expected
@@ -142,6 +153,17 @@ fn claim(text: &str) -> Result<Claim> {
 }
 
 /// An option that is on unless it says off.
+fn compared(parsed: &Parsed) -> Result<Compared> {
+    match parsed.value("ledger") {
+        None | Some("on") => Ok(Compared::Quick),
+        Some("full") => Ok(Compared::Whole),
+        Some("off") => Ok(Compared::Nothing),
+        Some(other) => Err(usage(format!(
+            "--ledger: '{other}' is none of on, full, off"
+        ))),
+    }
+}
+
 fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     match parsed.value(name) {
         None | Some("on") => Ok(true),

@@ -125,6 +125,7 @@ fn named() -> Vec<OperationSummary> {
         rolled_back: 10,
         given_up: 2,
         unknown: 1,
+        duplicates: 4,
         retries: 30,
         retried: 12,
     };

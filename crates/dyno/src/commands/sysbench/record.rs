@@ -9,7 +9,7 @@ use dyno_report::summarize;
 
 use super::args::Settings;
 use crate::job::Ready;
-use crate::recording::{Calibrate, Recording, Wanted};
+use crate::recording::{Calibrate, Compared, Recording, Wanted};
 use crate::summary::{Asked, Start, summarise};
 use crate::{console, kept, settings};
 use dyno_core::redact;
@@ -36,7 +36,7 @@ impl Record {
         let wanted = Wanted {
             file: Some(file),
             observe: true,
-            ledger: false,
+            ledger: Compared::Nothing,
             note: String::new(),
             claim: None,
             expected: Vec::new(),

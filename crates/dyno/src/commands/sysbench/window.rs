@@ -74,6 +74,7 @@ impl Window {
         let (all, part_counters) = (&mut self.counters, &part.counters);
         for (all, part) in [
             (&mut all.events, part_counters.events),
+            (&mut all.not_done, part_counters.not_done),
             (&mut all.reads, part_counters.reads),
             (&mut all.writes, part_counters.writes),
             (&mut all.other, part_counters.other),

@@ -1,0 +1,171 @@
+//! TPC-C-like order entry: what the load makes on every server, and what it leaves when it is
+//! interrupted, killed, or has no room.
+
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use dyno_tests::Kind;
+
+use crate::common::{Place, QUIET, everywhere};
+
+/// 1,666 items, 50 customers and orders in each district, 35 of them delivered.
+const SMALL: &str = "tpcc --shrink 60 --scale 2 --tables 2";
+
+/// The first field of a query's first row, as a whole number.
+fn number(place: &Place, sql: &str) -> i64 {
+    match place {
+        Place::Server(database) => database.query_one(sql).parse().unwrap(),
+        Place::Sqlite(folder) => {
+            let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+            file.query_row(sql, [], |row| row.get(0)).unwrap()
+        }
+    }
+}
+
+#[test]
+fn the_load_makes_what_the_specification_counts_on_every_server() {
+    for place in everywhere() {
+        let name = place.name();
+        let told = place.dyno(&format!("prepare {SMALL} -c 3")).success();
+        assert!(told.stderr.contains("rows"), "{name}: {told:?}");
+        place.dyno(&format!("check {SMALL}")).success();
+        for set in 1..=2 {
+            let count = |table: &str| number(&place, &format!("SELECT COUNT(*) FROM {table}{set}"));
+            for (table, rows) in [
+                ("item", 1666),
+                ("warehouse", 2),
+                ("district", 20),
+                ("customer", 1000),
+                ("history", 1000),
+                ("orders", 1000),
+                ("new_orders", 300),
+                ("stock", 2 * 1666),
+            ] {
+                assert_eq!(count(table), rows, "{name}: {table}{set}");
+            }
+            // 10 lines on average; four standard deviations of the sum of 1,000 are 400.
+            let lines = count("order_line");
+            assert!((9_600..=10_400).contains(&lines), "{name}: {lines}");
+        }
+        place.dyno(&format!("cleanup {SMALL}")).success();
+    }
+}
+
+/// Constraints of a kind.
+fn of_postgres(kind: char) -> String {
+    format!(
+        "SELECT COUNT(*) FROM pg_constraint WHERE contype = '{kind}' AND connamespace = \
+         'public'::regnamespace"
+    )
+}
+
+#[test]
+fn keys_are_those_that_the_options_ask_for_on_every_server() {
+    for place in everywhere() {
+        let name = place.name();
+        let (references, primary_keys) = match &place {
+            Place::Server(database) if database.server.kind == Kind::Postgres => {
+                (of_postgres('f'), of_postgres('p'))
+            }
+            Place::Server(database) => {
+                let of = |kind| {
+                    format!(
+                        "SELECT COUNT(*) FROM information_schema.table_constraints WHERE \
+                         table_schema = '{}' AND constraint_type = '{kind} KEY'",
+                        database.name
+                    )
+                };
+                (of("FOREIGN"), of("PRIMARY"))
+            }
+            Place::Sqlite(_) => {
+                let of = |pragma: &str, column: &str| {
+                    format!(
+                        "SELECT COUNT(DISTINCT m.name || {column}) FROM sqlite_master m, \
+                         pragma_{pragma}(m.name) p WHERE m.type = 'table' AND m.name NOT LIKE \
+                         'sqlite%'"
+                    )
+                };
+                let keyed = of("table_info", "''") + " AND p.pk > 0";
+                (of("foreign_key_list", "p.id"), keyed)
+            }
+        };
+        let line = "tpcc --shrink 100";
+        for (options, keys) in [
+            ("", (10, 8)),
+            ("--use_fk=off", (0, 8)),
+            ("--use_fk=off --force_pk=on", (0, 9)),
+        ] {
+            place.dyno(&format!("prepare {line} {options}")).success();
+            let found = (number(&place, &references), number(&place, &primary_keys));
+            assert_eq!(found, keys, "{name}: {options}");
+            place
+                .dyno(&format!("run {line} --events 100 {QUIET}"))
+                .success();
+            place.dyno(&format!("check {line}")).success();
+            place.dyno(&format!("cleanup {line}")).success();
+        }
+    }
+}
+
+#[test]
+fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
+    // Foreign keys stand in the way of dropping what others refer to.
+    let line = "tpcc --shrink 10 --scale 3";
+    for place in everywhere() {
+        let name = place.name();
+        let loading = place.start(&format!("prepare {line} -c 2"));
+        let some = |table: &str| {
+            let rows = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                number(&place, &format!("SELECT COUNT(*) FROM {table}"))
+            }));
+            rows.unwrap_or(0) > 0
+        };
+        // A writer may hold the file just now.
+        while !some("stock1") {
+            thread::sleep(Duration::from_millis(20));
+        }
+        drop(loading);
+        let run = place.dyno(&format!("run {line} -t 1s {QUIET}"));
+        let check = place.dyno(&format!("check {line}"));
+        assert!(!check.status.success(), "{name}: {check:?}");
+        assert!(!run.status.success(), "{name}: {run:?}");
+        let why = "loaded to the end";
+        assert!(run.stderr.contains(why), "{name}: {run:?}");
+        // What is half there is not loaded over.
+        let again = place.dyno(&format!("prepare {line}"));
+        assert!(!again.status.success(), "{name}: {again:?}");
+        assert!(again.stderr.contains("exists"), "{name}: {again:?}");
+        place.dyno(&format!("cleanup {line}")).success();
+        let small = "tpcc --shrink 100";
+        place.dyno(&format!("prepare {small}")).success();
+        place.dyno(&format!("check {small}")).success();
+    }
+}
+
+#[test]
+fn a_disk_that_fills_during_the_load_is_told_and_the_rest_can_be_cleaned_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = format!("sqlite:{}", folder.path().join("data.db").display());
+    // A limit on files' sizes stands for a full disk, which tests cannot count on making: in KiB.
+    let dyno = |words: &str, room: u32| {
+        let program = dyno_tests::command::dyno_path();
+        let line = format!(
+            "trap '' XFSZ; ulimit -f {}; exec {} {words} --target {target}",
+            2 * room,
+            program.display()
+        );
+        let mut shell = Command::new("sh");
+        dyno_tests::command::run(shell.args(["-c", &line]), Duration::from_secs(120))
+    };
+    let output = dyno("prepare tpcc --shrink 2 -q", 8_192);
+    assert!(!output.status.success(), "{output:?}");
+    assert!(output.stderr.starts_with("error: "), "{output:?}");
+    let why = ["database or disk is full", "disk I/O error"];
+    let told = why.iter().any(|why| output.stderr.contains(why));
+    assert!(told, "{output:?}");
+    // What was committed of it is in nobody's way, and there is room again.
+    dyno("cleanup tpcc", 8_192).success();
+    dyno("prepare tpcc --shrink 100", 65_536).success();
+    dyno("check tpcc --shrink 100", 65_536).success();
+}
