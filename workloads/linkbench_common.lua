@@ -5,7 +5,8 @@ local graph = {}
 
 sysbench.cmdline.options = {
    startid = {"The first node's number", 1},
-   maxid = {"The number after the last node's: 1,000,000 nodes are about 1.1 GB", 10000001},
+   maxid = {"The number after the last node's: 1,000,000 nodes are about 1.1 GB; LinkBench has " ..
+            "10000001", 100001},
    link_types = {"Types of links", 2},
    profile = {"standard; reference: with LinkBench's own faults in the load and in the writes",
               "standard"},

@@ -2,9 +2,9 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use dyno_core::clock::Nanos;
@@ -73,6 +73,11 @@ impl Crew {
             operations: config.operations,
             roles: config.drive.roles.len().max(1),
         };
+        // A table that is copied while a script has a pipe to a program keeps that pipe open, and
+        // the script would wait for its end for ever. So no script begins before all have theirs.
+        let gate = Arc::new(RwLock::new(()));
+        let closed = gate.write();
+        let (owning, owned) = channel();
         for index in 0..size {
             let (spares, returned) = channel();
             crew.spares.push(spares);
@@ -91,6 +96,10 @@ impl Crew {
                 parts,
                 sender.clone(),
                 config.entry.clone(),
+                Gate {
+                    owning: owning.clone(),
+                    opened: Arc::clone(&gate),
+                },
             );
             if let Err(error) = spawned {
                 crew.post_all(|| Control::Abandon);
@@ -98,6 +107,10 @@ impl Crew {
                 return Err(LoadError::Start(message));
             }
         }
+        drop(owning);
+        // Nobody sends: this ends when all workers have dropped theirs.
+        let _ = owned.recv();
+        drop(closed);
         Ok(crew)
     }
 
@@ -224,12 +237,29 @@ impl Drop for Crew {
     }
 }
 
+/// What workers wait at until all have descriptors of their own.
+struct Gate {
+    /// Dropped by each that has.
+    owning: Sender<()>,
+    /// Locked until all have.
+    opened: Arc<RwLock<()>>,
+}
+
+impl Gate {
+    fn pass(self) {
+        drop(self.owning);
+        // Nothing is guarded, so that a lock whose holder broke down is as good as an open one.
+        drop(self.opened.read());
+    }
+}
+
 fn spawn<P, F>(
     index: usize,
     factory: Arc<F>,
     parts: Parts,
     messages: Sender<Message>,
     entry: Entry,
+    gate: Gate,
 ) -> std::io::Result<()>
 where
     P: Program + 'static,
@@ -240,6 +270,7 @@ where
         let ended = messages.clone();
         let work = || {
             own_descriptors(&parts);
+            gate.pass();
             let program = factory(index)?;
             let worker = Worker::new(index, program, parts, ended, entry)
                 .map_err(|error| format!("worker {index} cannot wait for sockets: {error}"))?;

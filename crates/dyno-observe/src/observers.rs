@@ -64,8 +64,14 @@ impl Observers {
         let database = watch(&config, &sink).map_err(ObserveError::Thread)?;
         let thread = std::thread::Builder::new().name("dyno-observe".to_owned());
         let allowed = affinity::allowed();
-        let body = move || Observer::new(config, sink, allowed, database).work(&orders);
+        let (owning, owned) = channel::<()>();
+        let body = move || {
+            // Workers take copies of the process's descriptors; these here are for nobody else.
+            own_descriptors(owning);
+            Observer::new(config, sink, allowed, database).work(&orders);
+        };
         let thread = thread.spawn(body).map_err(ObserveError::Thread)?;
+        let _ = owned.recv();
         let this = Self {
             commands,
             thread: Some(thread),
@@ -123,12 +129,18 @@ struct Observer {
     is_placed: bool,
 }
 
+/// Gives the calling thread a table of descriptors of its own, and then drops `owning`. Whoever
+/// starts such a thread waits for that: a table that is copied while a script has a pipe to a
+/// program would keep that pipe open, and the script would wait for its end for ever.
+pub(crate) fn own_descriptors(owning: Sender<()>) {
+    // A kernel or sandbox that refuses costs a few descriptors.
+    // SAFETY: a system call without pointers.
+    unsafe { libc::unshare(libc::CLONE_FILES) };
+    drop(owning);
+}
+
 impl Observer {
     fn new(config: Config, sink: Sink, allowed: Vec<usize>, database: Option<Watch>) -> Self {
-        // Workers take copies of the process's descriptors; these here are for nobody else. A
-        // kernel or sandbox that refuses costs a few descriptors.
-        // SAFETY: a system call without pointers.
-        unsafe { libc::unshare(libc::CLONE_FILES) };
         let file = config
             .target
             .filter(|target| target.family == Family::Sqlite);

@@ -17,6 +17,7 @@ mod many_tables_space;
 mod oltp_fair;
 mod operations;
 mod pgbench;
+mod programs;
 mod rows;
 mod sql_file;
 mod tpcc;

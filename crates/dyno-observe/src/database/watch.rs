@@ -18,6 +18,7 @@ use super::mysql::Mysql;
 use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 use super::{Asking, Collector};
+use crate::observers::own_descriptors;
 use crate::process::{Located, locate};
 use crate::sink::{Gauge, Recorder, Sink, fact};
 
@@ -121,7 +122,19 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
         is_refused: false,
     };
     let thread = std::thread::Builder::new().name("dyno-observe-db".to_owned());
-    let thread = thread.spawn(move || watcher.work(ended))?;
+    let (owning, owned) = channel::<()>();
+    let body = move || {
+        // Workers take copies of the process's descriptors, and would keep this thread's connection
+        // open. Not with an embedded database, whose file locks belong to the table.
+        match watcher.connector.blocks() {
+            true => drop(owning),
+            false => own_descriptors(owning),
+        }
+        watcher.work(ended);
+    };
+    let thread = thread.spawn(body)?;
+    // Nobody sends: this ends when the other end is dropped.
+    let _ = owned.recv();
     Ok(Some(Watch {
         shared,
         found,
@@ -164,12 +177,6 @@ struct Watcher {
 
 impl Watcher {
     fn work(mut self, ended: SyncSender<()>) {
-        if !self.connector.blocks() {
-            // Workers take copies of the process's descriptors, and would keep this thread's
-            // connection open. Not with an embedded database, whose file locks belong to the table.
-            // SAFETY: a system call without pointers.
-            unsafe { libc::unshare(libc::CLONE_FILES) };
-        }
         // SAFETY: a call without pointers.
         let tid = unsafe { libc::gettid() };
         self.shared.tid.store(tid, Ordering::Relaxed);

@@ -1,0 +1,49 @@
+//! Scripts that ask other programs.
+
+use std::fs;
+
+use dyno_tests::Kind;
+
+use crate::common::on;
+
+/// Reads what programs print while observers and workers begin: the end of a pipe that another
+/// thread keeps open would never come.
+const SCRIPT: &str = r#"
+local function ask(times)
+  for _ = 1, times do
+    local pipe = io.popen("echo it says so")
+    assert(pipe:read("*a") == "it says so\n")
+    pipe:close()
+  end
+end
+
+ask(5)
+
+function init()
+  ask(30)
+end
+
+function thread_init()
+  con = sysbench.sql.driver():connect()
+  ask(20)
+end
+
+function event()
+  con:query("SELECT 1")
+end
+"#;
+
+#[test]
+fn what_programs_print_is_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("asks.lua");
+    fs::write(&script, SCRIPT).unwrap();
+    let place = on(Kind::Mariadb);
+    for _ in 0..5 {
+        let line = format!(
+            "run {} -c 8 --workers 4 --events 100 --warmup 0 --calibrate never -q --results none",
+            script.display()
+        );
+        place.dyno(&line).success();
+    }
+}
