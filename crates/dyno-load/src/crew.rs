@@ -43,13 +43,7 @@ impl Crew {
         let sessions = config.drive.sessions;
         let size = config.drive.workers.min(sessions) as usize;
         let (sender, messages) = channel();
-        let mut mailboxes = Vec::with_capacity(size);
-        for _ in 0..size {
-            let mailbox = Mailbox::new().map_err(|error| {
-                LoadError::Start(format!("no descriptor for waking a worker: {error}"))
-            })?;
-            mailboxes.push(mailbox);
-        }
+        let mailboxes = mailboxes(size)?;
         let listening = {
             let (mailboxes, sender) = (mailboxes.clone(), sender.clone());
             config.stop.listen(Box::new(move || {
@@ -68,16 +62,16 @@ impl Crew {
         };
         let factory = Arc::new(factory);
         let sequence = Arc::new(AtomicU64::new(u64::from(sessions)));
-        let shape = Shape {
-            endpoints: config.connector.as_ref().map_or(0, |c| c.endpoints().len()),
-            operations: config.operations,
-            roles: config.drive.roles.len().max(1),
-        };
+        let shape = shape(config);
         // A table that is copied while a script has a pipe to a program keeps that pipe open, and
         // the script would wait for its end for ever. So no script begins before all have theirs.
-        let gate = Arc::new(RwLock::new(()));
-        let closed = gate.write();
+        let opened = Arc::new(RwLock::new(()));
+        let closed = opened.write();
         let (owning, owned) = channel();
+        let gate = Gate {
+            owning,
+            opened: Arc::clone(&opened),
+        };
         for index in 0..size {
             let (spares, returned) = channel();
             crew.spares.push(spares);
@@ -96,10 +90,7 @@ impl Crew {
                 parts,
                 sender.clone(),
                 config.entry.clone(),
-                Gate {
-                    owning: owning.clone(),
-                    opened: Arc::clone(&gate),
-                },
+                gate.clone(),
             );
             if let Err(error) = spawned {
                 crew.post_all(|| Control::Abandon);
@@ -107,7 +98,7 @@ impl Crew {
                 return Err(LoadError::Start(message));
             }
         }
-        drop(owning);
+        drop(gate);
         // Nobody sends: this ends when all workers have dropped theirs.
         let _ = owned.recv();
         drop(closed);
@@ -237,7 +228,25 @@ impl Drop for Crew {
     }
 }
 
+/// What each worker records.
+fn shape(config: &RunConfig) -> Shape {
+    Shape {
+        endpoints: config.connector.as_ref().map_or(0, |c| c.endpoints().len()),
+        operations: config.operations,
+        roles: config.drive.roles.len().max(1),
+    }
+}
+
+/// What wakes each of so many workers.
+fn mailboxes(size: usize) -> Result<Vec<Arc<Mailbox>>, LoadError> {
+    let mailboxes = (0..size).map(|_| Mailbox::new());
+    mailboxes
+        .collect::<std::io::Result<_>>()
+        .map_err(|error| LoadError::Start(format!("no descriptor for waking a worker: {error}")))
+}
+
 /// What workers wait at until all have descriptors of their own.
+#[derive(Clone)]
 struct Gate {
     /// Dropped by each that has.
     owning: Sender<()>,
