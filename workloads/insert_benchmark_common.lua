@@ -53,24 +53,6 @@ local INDEXES = {
    },
 }
 
-local function whole(name, low, high)
-   local value = sysbench.opt[name]
-   if value < low or value > high or value % 1 ~= 0 then
-      error(("--%s must be a whole number from %d to %d, not %g"):format(name, low, high, value), 0)
-   end
-   return value
-end
-
-local function one_of(name, ...)
-   local value = sysbench.opt[name]
-   for _, known in ipairs {...} do
-      if value == known then
-         return
-      end
-   end
-   error(("--%s must be %s, not '%s'"):format(name, table.concat({...}, " or "), value), 0)
-end
-
 -- A number of rows, or auto.
 local function whole_or_auto(name)
    local value = sysbench.opt[name]
@@ -94,10 +76,10 @@ end
 
 -- The options, checked.
 function bench.check_options()
-   local opt = sysbench.opt
+   local opt, whole, one_of = sysbench.opt, dyno.option.whole, dyno.option.one_of
    check_server()
-   one_of("tables", "per_client", "shared")
-   one_of("settle_flush", "auto", "on", "off")
+   one_of("tables", {"per_client", "shared"})
+   one_of("settle_flush", {"auto", "on", "off"})
    whole_or_auto("index_rows")
    whole_or_auto("min_key_every")
    whole("htap_transaction_seconds", 0, 1e6)
@@ -106,9 +88,7 @@ function bench.check_options()
       error(("--num_partitions: a table of %d rows cannot have %d partitions"):format(
          bench.table_rows(), opt.num_partitions), 0)
    end
-   if not STEPS[opt.variant] then
-      error(("--variant must be 2026 or 2023, not '%s'"):format(opt.variant), 0)
-   end
+   one_of("variant", {"2026", "2023"})
    whole("rows", 1, 1e10)
    whole("write_rows", 1, 1e10)
    whole("rows_per_commit", 0, 10000)

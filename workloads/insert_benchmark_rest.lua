@@ -116,11 +116,6 @@ function rest.settle()
    return table.concat(did, "; ")
 end
 
-local function say(ok, text)
-   print((ok and "ok      " or "FAILED  ") .. text)
-   return ok and 0 or 1
-end
-
 -- How many rows a table holds, whatever its secondary indexes say.
 local function count_rows(con, number)
    local family = dyno.family(con)
@@ -174,7 +169,7 @@ end
 -- their table. Raises if anything is wrong.
 function rest.check()
    bench.check_options()
-   local opt, failed, made = sysbench.opt, 0, 0
+   local opt, conditions = sysbench.opt, dyno.conditions()
    local con = sysbench.sql.driver():connect()
    local loaded, added = bench.table_rows(), bench.index_rows()
    -- Statements under way when a run was broken off.
@@ -185,22 +180,18 @@ function rest.check()
       if not opt.deletes then
          high = math.huge
       end
-      failed = failed + say(rows >= low and rows <= high,
+      conditions:hold(rows >= low and rows <= high,
          ("pi%d has %d rows, loaded with %d"):format(client, rows, loaded))
-      made = made + 1
       for _, index in ipairs(bench.indexes()) do
          if has_index(con, client, index) then
             local held = count_by(con, client, index)
-            failed = failed + say(held == rows,
+            conditions:hold(held == rows,
                ("pi%d: index %s holds %d of %d rows"):format(client, index[1], held, rows))
-            made = made + 1
          end
       end
    end
    con:disconnect()
-   if failed > 0 then
-      error(("%d of %d conditions failed"):format(failed, made), 0)
-   end
+   conditions:finish()
 end
 
 return rest

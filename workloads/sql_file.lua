@@ -310,18 +310,13 @@ local function run_section(section, each)
 end
 
 local function check()
-   local failed = 0
+   local conditions = dyno.conditions()
    run_section(sections.check, function(connection, sql, item)
       local found = connection:query_row(sql)
-      local good = found == nil or tonumber(found) == 0
-      failed = failed + (good and 0 or 1)
-      print(("%s  %s:%d: %s"):format(good and "ok    " or "FAILED", file, item.line,
-         found == nil and "no rows" or found))
+      conditions:hold(found == nil or tonumber(found) == 0, ("%s:%d: %s"):format(file, item.line,
+         found == nil and "no rows" or found .. ", must be nothing or 0"))
    end)
-   if failed > 0 then
-      error(failed .. " of " .. #sections.check .. " conditions failed: a query of a check must " ..
-            "find nothing, or 0", 0)
-   end
+   conditions:finish()
 end
 
 local function declare_commands()

@@ -101,18 +101,12 @@ local function counts(sizes)
    }
 end
 
--- Checks a set in one snapshot; answers how many conditions failed, of how many.
-function check.set(con, set, sizes, profile)
-   con:query(dyno.render(con, {
-      mysql = "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-      postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-      sqlite = "BEGIN",
-   }))
+-- Checks a set in one snapshot.
+function check.set(con, set, sizes, profile, conditions)
+   con:query(dyno.render(con, "{snapshot}"))
    local words = {n = set, delivered = sizes.delivered, loaded = sizes.customers}
-   local failed = 0
    local function tell(good, text)
-      failed = failed + (good and 0 or 1)
-      print(("%s  set %d, %s"):format(good and "ok    " or "FAILED", set, text))
+      conditions:hold(good, ("set %d, %s"):format(set, text))
    end
    for _, count in ipairs(counts(sizes)) do
       local found = tonumber((con:query_row(("SELECT COUNT(*) FROM %s%d"):format(count[2], set))))
@@ -130,7 +124,6 @@ function check.set(con, set, sizes, profile)
       end
    end
    con:query("COMMIT")
-   return failed, #counts(sizes) + #check.conditions
 end
 
 return check

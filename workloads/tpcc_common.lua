@@ -30,45 +30,23 @@ sysbench.cmdline.options = {
 -- Of the load's last names. Those of a run differ from it as clause 2.1.6.1 says.
 tpcc.C_LOAD = 123
 
-local function whole(name, low, high)
-   local value = sysbench.opt[name]
-   if value < low or value > high or value % 1 ~= 0 then
-      error(("--%s must be a whole number from %d to %d, not %g"):format(name, low, high, value), 0)
-   end
-   return value
-end
-
-local function one_of(name, choices)
-   local value = sysbench.opt[name]
-   for choice in choices:gmatch("%S+") do
-      if value == choice then
-         return value
-      end
-   end
-   error(("--%s must be one of %s, not '%s'"):format(name, choices:gsub(" ", ", "), value), 0)
-end
-
 -- What the options come to, checked.
 function tpcc.sizes()
+   local whole, number, one_of = dyno.option.whole, dyno.option.number, dyno.option.one_of
    local shrink = whole("shrink", 1, 100)
    for _, name in ipairs {"remote_lines_pct", "remote_payment_pct", "byname_pct", "rollback_pct"} do
-      local value = sysbench.opt[name]
-      if value < 0 or value > 100 then
-         error(("--%s must be from 0 to 100, not %g"):format(name, value), 0)
-      end
+      number(name, 0, 100)
    end
-   one_of("mix", "auto deck draw")
-   if one_of("profile", "standard reference") == "reference" and sysbench.opt.purge then
+   one_of("mix", {"auto", "deck", "draw"})
+   local reference = one_of("profile", {"standard", "reference"}) == "reference"
+   if reference and sysbench.opt.purge then
       error("--purge is not in the reference profile: its purge breaks the books", 0)
    end
-   one_of("home_binding", "none client")
-   one_of("think_keying", "off standard")
-   one_of("trx_level", "RC RR SER")
+   one_of("home_binding", {"none", "client"})
+   one_of("think_keying", {"off", "standard"})
+   one_of("trx_level", {"RC", "RR", "SER"})
    whole("max_retries", 0, 1000)
-   local pad = sysbench.opt.data_compressibility
-   if pad < 0 or pad > 1 then
-      error(("--data_compressibility must be from 0 to 1, not %g"):format(pad), 0)
-   end
+   number("data_compressibility", 0, 1)
    return {
       warehouses = whole("scale", 1, 100000),
       sets = whole("tables", 1, 1000),
@@ -202,6 +180,11 @@ function tpcc.create(con, set)
    end
 end
 
+-- The name of a set's foreign key.
+local function reference_name(set, number)
+   return ("fk_%s_%d_%d"):format(tpcc.references[number][1], number, set)
+end
+
 -- Indexes and foreign keys, once the rows are loaded.
 function tpcc.constrain(con, set)
    local fk = sysbench.opt.use_fk
@@ -214,8 +197,8 @@ function tpcc.constrain(con, set)
    end
    if fk and dyno.family(con) ~= "sqlite" then
       for number, reference in ipairs(tpcc.references) do
-         con:query(("ALTER TABLE %s%d ADD CONSTRAINT fk_%s_%d_%d FOREIGN KEY (%s) REFERENCES " ..
-            "%s%d (%s)"):format(reference[1], set, reference[1], number, set, reference[2],
+         con:query(("ALTER TABLE %s%d ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s%d " ..
+            "(%s)"):format(reference[1], set, reference_name(set, number), reference[2],
             reference[3], set, reference[4]))
       end
    end
@@ -253,6 +236,60 @@ function tpcc.must_be_there(con, sizes)
    end
 end
 
+-- How many indexes and foreign keys of a set there are, by names that end with its number: of
+-- indexes those that all have, then those that only foreign keys need.
+local CATALOGUE = {
+   mysql = {
+      indexes = "SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics WHERE " ..
+         "table_schema = DATABASE() AND index_name IN (%s)",
+      references = "SELECT COUNT(*) FROM information_schema.table_constraints WHERE " ..
+         "table_schema = DATABASE() AND constraint_type = 'FOREIGN KEY' AND " ..
+         "constraint_name IN (%s)",
+   },
+   postgres = {
+      indexes = "SELECT COUNT(*) FROM pg_indexes WHERE " ..
+         "schemaname = ANY (current_schemas(false)) AND indexname IN (%s)",
+      references = "SELECT COUNT(*) FROM pg_constraint WHERE contype = 'f' AND " ..
+         "connamespace::regnamespace::text = ANY (current_schemas(false)::text[]) AND " ..
+         "conname IN (%s)",
+   },
+   sqlite = {
+      indexes = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND name IN (%s)",
+   },
+}
+
+-- Fails if a load was interrupted while it made indexes and foreign keys. Without the indexes that
+-- foreign keys need it was prepared without any, or ended before the first.
+local function must_be_constrained(con, set)
+   local catalogue = CATALOGUE[dyno.family(con)]
+   local function count(query, names)
+      return tonumber((con:query_row(query:format("'" .. table.concat(names, "', '") .. "'"))))
+   end
+   local function of(list)
+      local names = {}
+      for number, index in ipairs(list) do
+         names[number] = ("%s_%d"):format(index[1], set)
+      end
+      return count(catalogue.indexes, names), #names
+   end
+   local found, wanted = of(tpcc.indexes)
+   local helping, helpers = of(tpcc.fk_indexes)
+   if helping > 0 then
+      found, wanted = found + helping, wanted + helpers
+      if catalogue.references then
+         local names = {}
+         for number in ipairs(tpcc.references) do
+            names[number] = reference_name(set, number)
+         end
+         found, wanted = found + count(catalogue.references, names), wanted + #names
+      end
+   end
+   if found ~= wanted then
+      error(("set %d has %d of its %d indexes and foreign keys: the load did not come to its " ..
+         "end; clean the tables up and prepare them again"):format(set, found, wanted), 0)
+   end
+end
+
 -- Fails unless the tables are those that the options tell of, and complete.
 function tpcc.must_fit(con, sizes)
    tpcc.must_be_there(con, sizes)
@@ -278,6 +315,7 @@ function tpcc.must_fit(con, sizes)
             "clean them up and prepare them again"):format(set, loaded, 10 * sizes.warehouses),
             0)
       end
+      must_be_constrained(con, set)
       -- The reference loads the same order of customers into all districts.
       local alike = number("SELECT COUNT(*) FROM orders{n} a JOIN orders{n} b ON b.o_w_id = 1 " ..
          "AND b.o_d_id = 2 AND b.o_id = a.o_id AND b.o_c_id = a.o_c_id WHERE a.o_w_id = 1 AND " ..

@@ -243,7 +243,7 @@ fn options_that_cannot_be_are_told() {
         ("--tables many", "--tables must be per_client or shared"),
         (
             "--settle-flush maybe",
-            "--settle_flush must be auto or on or off",
+            "--settle_flush must be auto, on or off",
         ),
         (
             "--index-rows few",
