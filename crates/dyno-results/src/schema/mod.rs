@@ -35,8 +35,8 @@ pub(crate) enum Kind {
 /// What the database behind a connection is.
 pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i32>(0));
-    // In this order: another process may make the file meanwhile, which gives it its content and its
-    // id at once. The other way round it could have content and not yet the id.
+    // In this order: another process may make the file meanwhile, which gives it its content and
+    // its id at once. The other way round it could have content and not yet the id.
     let objects = number("SELECT count(*) FROM sqlite_schema")?;
     let application_id = number("PRAGMA application_id")?;
     if application_id == APPLICATION_ID {
