@@ -24,8 +24,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 52,
         name: "observer-cost",
         title: "What the observers cost",
-        rule: "Doubt if they used {0} % of a core or more.",
-        thresholds: &[COST],
+        rule: "Doubt if they used {0} % of a core or more; needs {1} s.",
+        thresholds: &[COST, ENOUGH],
         make: cost,
     },
     Check {
@@ -69,6 +69,12 @@ const COST: Threshold = Threshold {
     unit: "percent of a core",
     why: "five times what they are made to need, and a fortieth of a host with two cores",
 };
+const ENOUGH: Threshold = Threshold {
+    name: "length",
+    value: 5.0,
+    unit: "s",
+    why: "in a shorter run the first sample, which finds out what there is to observe, is most of it",
+};
 const LATE: Threshold = Threshold {
     name: "latest sample",
     value: 1000.0,
@@ -93,6 +99,13 @@ fn cost(view: &View) -> Made {
         return Made::not_checked(format!("{}.", view.why_not("observer.cpu")));
     };
     let percent = cores * 100.0;
+    if view.length_s < ENOUGH.value {
+        return Made::not_checked(format!(
+            "In {} s the observers used {} % of a core, their first sample included.",
+            text::plain(view.length_s),
+            text::plain(percent)
+        ));
+    }
     Made::of(
         doubted(percent, &COST),
         format!("The observers used {} % of a core.", text::plain(percent)),

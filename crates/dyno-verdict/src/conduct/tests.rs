@@ -21,6 +21,11 @@ fn observers_that_cost_too_much_are_noticed() {
     expect("observer-cost", NotChecked, |run| {
         drop_series(run, "observer.")
     });
+    // Of a second the first sample is the most.
+    expect("observer-cost", NotChecked, |run| {
+        series(run, "observer.cpu", &[0.2; 30]);
+        run.summary.as_mut().unwrap().measured_s = 1.0;
+    });
 }
 
 #[test]
