@@ -73,7 +73,7 @@ const ENOUGH: Threshold = Threshold {
     name: "length",
     value: 5.0,
     unit: "s",
-    why: "in a shorter run the first sample, which finds out what there is to observe, is most of it",
+    why: "in a shorter run the first sample, which finds what there is to observe, is most of it",
 };
 const LATE: Threshold = Threshold {
     name: "latest sample",
