@@ -220,3 +220,38 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
     assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
     assert!(wrong.stderr.contains("no run `gone-away`"), "{wrong:?}");
 }
+
+#[test]
+fn a_plan_tells_the_phases_and_who_plays_which_role() {
+    let place = sqlite();
+    let plan = |more: &str| -> Value {
+        let line = format!("run insert_benchmark -c 3 --workers 2 {more} --plan");
+        serde_json::from_str(&place.dyno(&line).success().stdout).unwrap()
+    };
+    let names = |entries: &Value| -> Vec<String> {
+        let entries = entries.as_array().unwrap().iter();
+        let names = entries.map(|entry| entry["name"].as_str().unwrap().to_owned());
+        names.collect()
+    };
+    let steps = plan("--steps i0,x,qr100 -t 7s --query-threads 2");
+    let phases = &steps["phases"];
+    assert_eq!(names(phases), ["l.i0", "l.x", "qr100.L1"], "{steps:#}");
+    assert_eq!(phases[2]["time_s"], 7.0, "{steps:#}");
+    assert_eq!(phases[2]["before"], "settle", "{steps:#}");
+    assert_eq!(phases[2]["undo"], "unsettle", "{steps:#}");
+    assert_eq!(phases[2]["options"]["step"], "qr100", "{steps:#}");
+    let roles = &phases[2]["roles"];
+    assert_eq!(
+        names(roles),
+        ["inserter", "deleter", "querier"],
+        "{steps:#}"
+    );
+    assert_eq!(roles[2]["sessions"], 6, "{steps:#}");
+    // One step is one run: its roles say how many sessions there are.
+    let drive = &plan("--step qr100")["drive"];
+    assert_eq!(names(&drive["roles"]), ["inserter", "deleter", "querier"]);
+    assert_eq!(
+        (&drive["sessions"], &drive["workers"]),
+        (&9.into(), &2.into())
+    );
+}

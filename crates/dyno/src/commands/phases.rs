@@ -100,13 +100,7 @@ fn one(
         Some(warmup_s) => seconds(warmup_s)?,
         None => base.warmup.unwrap_or_default(),
     };
-    let mut own = base.own.clone();
-    for (name, value) in &phase.options {
-        match own.iter_mut().find(|(own, _)| own == name) {
-            Some((_, own)) => *own = value.clone(),
-            None => bail!("the script has no option '{name}'"),
-        }
-    }
+    let own = options(&base.own, phase)?;
     let options = options_of(&job.drive, &own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
     let declared = ready.description.options.clone().unwrap_or_default();
@@ -126,6 +120,21 @@ fn one(
     let summary = measured.summary.clone();
     let status = measured.end(&ready, &asked)?;
     Ok((summary, status))
+}
+
+/// The script's options as a phase has them.
+///
+/// # Errors
+/// The phase sets an option that the script has not.
+pub fn options(own: &[(String, OptionValue)], phase: &Phase) -> Result<Vec<(String, OptionValue)>> {
+    let mut own = own.to_vec();
+    for (name, value) in &phase.options {
+        match own.iter_mut().find(|(own, _)| own == name) {
+            Some((_, own)) => *own = value.clone(),
+            None => bail!("the script has no option '{name}'"),
+        }
+    }
+    Ok(own)
 }
 
 /// Runs the command that is to come before a phase, and takes it back where it did not end well.

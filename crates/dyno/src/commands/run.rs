@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use dyno_core::Target;
 use dyno_core::db::Family;
 use dyno_core::plan::{Drive, OptionValue};
@@ -392,14 +392,11 @@ fn plan(loaded: &mut Loaded, own: &[(String, OptionValue)]) -> Result<String> {
     };
     let phases = steps
         .iter()
-        .map(|phase| planned(loaded, phase, own))
+        .map(|phase| planned(&loaded.job, phase, own))
         .collect::<Result<Vec<_>>>()?;
     if phases.is_empty() {
         let roles = loaded.roles(&options)?;
-        if !roles.is_empty() {
-            loaded.job.drive.sessions = roles.iter().map(|role| role.sessions).sum();
-        }
-        loaded.job.drive.roles = roles;
+        loaded.job.play(roles);
     }
     let job = &loaded.job;
     let mut plan = serde_json::json!({
@@ -421,27 +418,20 @@ fn plan(loaded: &mut Loaded, own: &[(String, OptionValue)]) -> Result<String> {
 }
 
 /// What a phase has of its own: limits, options, and who plays which role.
-fn planned(
-    loaded: &mut Loaded,
-    phase: &Phase,
-    own: &[(String, OptionValue)],
-) -> Result<serde_json::Value> {
-    let mut drive = loaded.job.drive.clone();
-    drive.time = phase.time_s.map(Duration::try_from_secs_f64).transpose()?;
-    drive.events = phase.events;
-    let mut own = own.to_vec();
-    for (name, value) in &phase.options {
-        match own.iter_mut().find(|(own, _)| own == name) {
-            Some((_, own)) => *own = value.clone(),
-            None => bail!("the script has no option '{name}'"),
-        }
-    }
-    let roles = loaded.roles(&options_of(&drive, &own))?;
+fn planned(job: &Job, phase: &Phase, own: &[(String, OptionValue)]) -> Result<serde_json::Value> {
+    let mut job = job.clone();
+    job.drive.time = phase.time_s.map(Duration::try_from_secs_f64).transpose()?;
+    job.drive.events = phase.events;
+    let own = phases::options(own, phase)?;
+    let options = options_of(&job.drive, &own);
+    // A state of its own, as the phase will have: one that ran keeps the options it began with.
+    let roles = Loaded::new(job)?.roles(&options)?;
     Ok(serde_json::json!({
         "name": phase.name,
         "time_s": phase.time_s,
         "events": phase.events,
         "before": phase.before,
+        "undo": phase.undo,
         "options": values(&redact::options(&phase.options))?,
         "roles": roles,
     }))

@@ -60,6 +60,23 @@ pub struct Job {
     pub log: fn(&str, &str),
 }
 
+impl Job {
+    /// Divides its sessions into these roles, which say how many there are; without any it stays as
+    /// it is.
+    pub fn play(&mut self, roles: Vec<Role>) {
+        if !roles.is_empty() {
+            self.with_sessions(roles.iter().map(|role| role.sessions).sum());
+        }
+        self.drive.roles = roles;
+    }
+
+    /// Sets the number of sessions, driven by at most as many workers as there are cores.
+    fn with_sessions(&mut self, sessions: u32) {
+        self.drive.sessions = sessions;
+        self.drive.workers = self.workers.unwrap_or_else(cores).min(sessions);
+    }
+}
+
 /// What all Lua states of a job have in common.
 #[derive(Clone)]
 struct Shared {
@@ -119,8 +136,7 @@ impl Loaded {
 
     /// With another number of sessions, driven by at most as many workers as there are cores.
     pub fn with_sessions(mut self, sessions: u32) -> Self {
-        self.job.drive.sessions = sessions;
-        self.job.drive.workers = self.job.workers.unwrap_or_else(cores).min(sessions);
+        self.job.with_sessions(sessions);
         // The main state, made before, needs no barrier.
         self.shared.barrier = Arc::new(Barrier::new(sessions));
         self
@@ -182,16 +198,13 @@ impl Loaded {
             mut shared,
         } = self;
         job.options = options;
-        job.drive.roles = roles;
+        job.play(roles);
         if let Some(main) = &mut main {
             main.set_options(&job.options)
                 .map_err(|message| anyhow!(message))?;
         }
         if !job.drive.roles.is_empty() {
-            let sessions: u32 = job.drive.roles.iter().map(|role| role.sessions).sum();
-            job.drive.sessions = sessions;
-            job.drive.workers = job.workers.unwrap_or_else(cores).min(sessions);
-            shared.barrier = Arc::new(Barrier::new(sessions));
+            shared.barrier = Arc::new(Barrier::new(job.drive.sessions));
         }
         let connector = match &job.target {
             Some(target) => Some(dyno_drivers::connector(target)?),
