@@ -1,8 +1,9 @@
 //! Dyno's random reads against fio's and sysbench's: requests per second and CPU time per request,
 //! with the same engine, depth, size and files, in turn.
 //!
-//! `cargo run --release -p fileio-cost [FOLDER [SECONDS [ROUNDS]]]`: the folder lies on the device
-//! to be read, and has room for 1 GiB. Dyno must have been built: `cargo build --release -p dyno`.
+//! `cargo run --release -p fileio-cost [FOLDER [SECONDS [ROUNDS [ENGINE]]]]`: the folder lies on the
+//! device to be read, and has room for 1 GiB; an engine alone is one of `sync`, `libaio` and
+//! `io_uring`. Dyno must have been built: `cargo build --release -p dyno`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,10 @@ const fn case(dyno: &'static str, fio: &'static str, depth: u32, block: u32) -> 
 #[derive(Clone, Copy)]
 struct Figures {
     per_s: f64,
+    /// CPU time of a request, in microseconds: of the process, its start included.
     cpu_us: f64,
+    /// Of it in user mode: the tool's own, for the kernel does the same for each of them.
+    user_us: f64,
 }
 
 /// Where, and for how long.
@@ -58,7 +62,7 @@ struct Bench {
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     if arguments.first().is_some_and(|word| word.starts_with('-')) {
-        println!("usage: fileio-cost [FOLDER [SECONDS [ROUNDS]]]");
+        println!("usage: fileio-cost [FOLDER [SECONDS [ROUNDS [ENGINE]]]]");
         return Ok(());
     }
     let number = |index: usize, otherwise: u32| match arguments.get(index) {
@@ -75,12 +79,19 @@ fn main() -> Result<()> {
         seconds: number(1, 10)?,
     };
     let rounds = number(2, 5)?.max(1);
+    let engine = arguments.get(3);
+    let asked = |case: &&Case| engine.is_none_or(|engine| engine == case.engines.0);
+    let cases: Vec<&Case> = CASES.iter().filter(asked).collect();
+    ensure!(
+        !cases.is_empty(),
+        "no such engine: sync, libaio or io_uring"
+    );
     bench.prepare()?;
     println!(
-        "engine    depth block  dyno /s  fio /s  ratio (lowest – highest)  CPU per request, µs: \
-         dyno fio sysbench"
+        "engine    depth block  dyno /s  fio /s  ratio (lowest – highest)  CPU per request \
+         (in user mode), µs: dyno fio sysbench"
     );
-    for case in &CASES {
+    for case in cases {
         println!("{}", bench.compare(case, rounds)?);
     }
     Ok(())
@@ -127,12 +138,16 @@ impl Bench {
             .collect();
         ratios.sort_by(f64::total_cmp);
         let of = |all: &[Figures], what: fn(&Figures) -> f64| median(all.iter().map(what));
-        let sysbench = match sysbenchs.as_slice() {
+        let cpu = |all: &[Figures]| match all {
             [] => "–".to_owned(),
-            all => format!("{:.2}", of(all, |f| f.cpu_us)),
+            all => format!(
+                "{:.2} ({:.2})",
+                of(all, |f| f.cpu_us),
+                of(all, |f| f.user_us)
+            ),
         };
         Ok(format!(
-            "{:9} {:5} {:5} {:8.0} {:7.0}  {:.3} ({:.3} – {:.3})  {:.2} {:.2} {sysbench}",
+            "{:9} {:5} {:5} {:8.0} {:7.0}  {:.3} ({:.3} – {:.3})  {} {} {}",
             case.engines.0,
             case.depth,
             case.block,
@@ -141,8 +156,9 @@ impl Bench {
             median(ratios.iter().copied()),
             ratios.first().copied().unwrap_or(0.0),
             ratios.last().copied().unwrap_or(0.0),
-            of(&ours, |f| f.cpu_us),
-            of(&fios, |f| f.cpu_us),
+            cpu(&ours),
+            cpu(&fios),
+            cpu(&sysbenchs),
         ))
     }
 
@@ -155,11 +171,11 @@ impl Bench {
         );
         let program = self.dyno.as_os_str().to_str().context("an odd path")?;
         let words: Vec<&str> = line.split_whitespace().collect();
-        let (text, cpu_us) = self.run(program, &words)?;
+        let (text, cpu) = self.run(program, &words)?;
         let result: Value = serde_json::from_str(&text).context("dyno's JSON")?;
         let events = result["totals"]["events"].as_f64().context("no events")?;
         let per_s = result["rates"]["events_per_s"].as_f64();
-        figures(per_s.context("no rate")?, cpu_us, events)
+        figures(per_s.context("no rate")?, cpu, events)
     }
 
     fn fio(&self, case: &Case) -> Result<Figures> {
@@ -175,12 +191,12 @@ impl Bench {
             self.seconds
         );
         let words: Vec<&str> = line.split_whitespace().collect();
-        let (text, cpu_us) = self.run("fio", &words)?;
+        let (text, cpu) = self.run("fio", &words)?;
         let start = text.find('{').context("fio printed no JSON")?;
         let result: Value = serde_json::from_str(&text[start..]).context("fio's JSON")?;
         let read = &result["jobs"][0]["read"];
         let requests = read["total_ios"].as_f64().context("no requests")?;
-        figures(read["iops"].as_f64().context("no rate")?, cpu_us, requests)
+        figures(read["iops"].as_f64().context("no rate")?, cpu, requests)
     }
 
     fn sysbench(&self, case: &Case) -> Result<Figures> {
@@ -190,7 +206,7 @@ impl Bench {
             case.block, self.seconds
         );
         let words: Vec<&str> = line.split_whitespace().collect();
-        let (text, cpu_us) = self.run("sysbench", &words)?;
+        let (text, cpu) = self.run("sysbench", &words)?;
         let figure = |label: &str| -> Result<f64> {
             let line = text.lines().find(|line| line.trim().starts_with(label));
             let word = line.and_then(|line| line.split_whitespace().last());
@@ -198,11 +214,11 @@ impl Bench {
             Ok(number.with_context(|| format!("sysbench printed no '{label}'"))??)
         };
         let events = figure("total number of events:")?;
-        figures(events / figure("total time:")?, cpu_us, events)
+        figures(events / figure("total time:")?, cpu, events)
     }
 
-    /// What a program printed, and the CPU time that it used, in microseconds.
-    fn run(&self, program: &str, words: &[&str]) -> Result<(String, f64)> {
+    /// What a program printed, and the CPU time that it used.
+    fn run(&self, program: &str, words: &[&str]) -> Result<(String, Cpu)> {
         let before = Cpu::of_children()?;
         let output = Command::new(program)
             .args(words)
@@ -215,15 +231,16 @@ impl Bench {
             let error = String::from_utf8_lossy(&output.stderr);
             bail!("{program} failed: {text}{error}");
         }
-        Ok((text, cpu.total_us()))
+        Ok((text, cpu))
     }
 }
 
-fn figures(per_s: f64, cpu_us: f64, requests: f64) -> Result<Figures> {
+fn figures(per_s: f64, cpu: Cpu, requests: f64) -> Result<Figures> {
     ensure!(requests > 0.0, "nothing was read");
     Ok(Figures {
         per_s,
-        cpu_us: cpu_us / requests,
+        cpu_us: cpu.total_us() / requests,
+        user_us: cpu.user_us / requests,
     })
 }
 
