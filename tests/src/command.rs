@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -84,9 +85,44 @@ pub fn run(command: &mut Command, limit: Duration) -> Output {
 /// A program that runs while the test does something else. Dropping it kills it.
 pub struct Running {
     child: Child,
-    stdout: Option<thread::JoinHandle<String>>,
-    stderr: Option<thread::JoinHandle<String>>,
+    stdout: Option<Reader>,
+    stderr: Option<Reader>,
     what: String,
+}
+
+/// Reads what a program prints, while it runs.
+struct Reader {
+    so_far: Arc<Mutex<Vec<u8>>>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Reader {
+    fn new(mut stream: impl Read + Send + 'static) -> Self {
+        let so_far = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&so_far);
+        let thread = thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // What was read before an error is worth more to the test than the error.
+            while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                let mut kept = kept.lock().expect("nobody panics with it");
+                kept.extend_from_slice(&bytes[..count]);
+            }
+        });
+        Self { so_far, thread }
+    }
+
+    fn text(&self) -> String {
+        let so_far = self.so_far.lock().expect("nobody panics with it");
+        String::from_utf8_lossy(&so_far).into_owned()
+    }
+
+    /// All of it, once the stream has ended.
+    fn whole(self) -> String {
+        let Self { so_far, thread } = self;
+        thread.join().expect("reading does not panic");
+        let so_far = so_far.lock().expect("nobody panics with it");
+        String::from_utf8_lossy(&so_far).into_owned()
+    }
 }
 
 impl Running {
@@ -107,8 +143,8 @@ impl Running {
             .process_group(0)
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
-        let stdout = Some(read_all(child.stdout.take().expect("it is piped")));
-        let stderr = Some(read_all(child.stderr.take().expect("it is piped")));
+        let stdout = Some(Reader::new(child.stdout.take().expect("it is piped")));
+        let stderr = Some(Reader::new(child.stderr.take().expect("it is piped")));
         Self {
             child,
             stdout,
@@ -128,6 +164,25 @@ impl Running {
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
     }
 
+    /// Waits until a run has told its first interval: the sessions are connected, and work. Not of
+    /// a run with `-q`, which tells none.
+    ///
+    /// # Panics
+    /// It ends before, or does not tell one within a minute.
+    pub fn measuring(&mut self) {
+        let deadline_ns = Clock.now() + 60_000_000_000;
+        loop {
+            let ended = self.child.try_wait().expect("a child can be waited for");
+            let told = self.stderr.as_ref().map(Reader::text).unwrap_or_default();
+            if told.contains(" tx/s ") {
+                return;
+            }
+            assert!(ended.is_none(), "{} ended early: {told}", self.what);
+            assert!(Clock.now() < deadline_ns, "{}: {told}", self.what);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits for its end.
     ///
     /// # Panics
@@ -144,12 +199,8 @@ impl Running {
             }
             thread::sleep(Duration::from_millis(5));
         };
-        let [stdout, stderr] = [self.stdout.take(), self.stderr.take()].map(|reader| {
-            reader
-                .expect("read once")
-                .join()
-                .expect("reading does not panic")
-        });
+        let [stdout, stderr] = [self.stdout.take(), self.stderr.take()]
+            .map(|reader| reader.expect("read once").whole());
         let what = std::mem::take(&mut self.what);
         let Some(status) = status else {
             panic!("{what}\nwas not done after {limit:?}\n{stdout}\n{stderr}");
@@ -210,13 +261,4 @@ impl Output {
         );
         self
     }
-}
-
-fn read_all(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // What was read before an error is worth more to the test than the error.
-        let _ = stream.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
 }

@@ -63,10 +63,22 @@ impl<P: Program> Single<P> {
     /// # Errors
     /// The script's message, or that the user stopped it.
     pub fn run(&mut self, entry: &Entry) -> Result<(), String> {
+        self.run_unless(entry, StopLevel::Abandon)
+    }
+
+    /// The same with an entry that a stop signal concerns, whenever it came: a load, for instance.
+    ///
+    /// # Errors
+    /// The script's message, or that the user stopped it.
+    pub fn run_unless_stopped(&mut self, entry: &Entry) -> Result<(), String> {
+        self.run_unless(entry, StopLevel::End)
+    }
+
+    fn run_unless(&mut self, entry: &Entry, level: StopLevel) -> Result<(), String> {
         let mailbox = Arc::clone(&self.worker.state.mailbox);
         let _listening = self.stop.listen(Box::new(move || mailbox.waker.wake()));
         let before = self.stop.level();
-        if before == StopLevel::Abandon {
+        if before >= level {
             return Err("stopped by the user".to_owned());
         }
         self.worker.state.after_end = before == StopLevel::End;

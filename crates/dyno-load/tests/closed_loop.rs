@@ -292,6 +292,11 @@ fn a_single_session_keeps_its_connections_between_entries() {
     // What ended a measurement does not keep the script from cleaning up; the next request does.
     stop.raise();
     assert_eq!(single.run(&Entry::Done), Ok(()));
+    // What a stop concerns whenever it came does not begin.
+    assert_eq!(
+        single.run_unless_stopped(&Entry::Init),
+        Err("stopped by the user".to_owned())
+    );
     stop.raise();
     assert_eq!(
         single.run(&Entry::Done),

@@ -29,8 +29,8 @@ fn prepared(kind: Kind) -> (PrivateServer, String) {
 /// long it took.
 fn hurt(line: &str, status: i32, act: impl FnOnce()) -> (serde_json::Value, f64) {
     let began = Clock.now();
-    let running = Running::start(&mut command(&format!("{line} --json -q")));
-    thread::sleep(Duration::from_millis(1500));
+    let mut running = Running::start(&mut command(&format!("{line} --json")));
+    running.measuring();
     act();
     let output = sound(running.finish(LIMIT)).failure(status);
     let seconds = (Clock.now() - began) as f64 / 1e9;
@@ -103,10 +103,11 @@ fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
         let (private, url) = prepared(kind);
         let line = format!(
             "run oltp_point_select --target {url} --table-size 100 -c 4 -t 600s --warmup 0 \
-             --calibrate never --results none --json -q"
+             --calibrate never --results none --json"
         );
-        let running = Running::start(&mut command(&line));
-        thread::sleep(Duration::from_secs(3));
+        let mut running = Running::start(&mut command(&line));
+        running.measuring();
+        thread::sleep(Duration::from_secs(1));
         private.suspend();
         // The observers ask once a second: now a question is under way, and its answer has time.
         thread::sleep(Duration::from_millis(1500));

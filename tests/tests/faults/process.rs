@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use dyno_core::Clock;
 use dyno_tests::command::{Running, dyno_path, run};
 use dyno_tests::{Database, Kind, Output};
 
@@ -36,8 +37,11 @@ fn an_interrupted_run_reports_what_there_is() {
         let database = Database::new(kind);
         let table = format!("--target {} --table-size 100", url_of(&database));
         dyno(&format!("prepare oltp_point_select {table}")).success();
-        let line = format!("run oltp_point_select {table} -c 4 -t 600s --warmup 0 --json -q");
-        let output = interrupted(&line, 1, SECOND).failure(0);
+        let line = format!("run oltp_point_select {table} -c 4 -t 600s --warmup 0 --json");
+        let mut running = Running::start(&mut command(&line));
+        running.measuring();
+        running.signal(libc::SIGINT);
+        let output = sound(running.finish(LIMIT)).failure(0);
         let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(result["end"]["how"], "interrupted", "{result}");
         assert!(
@@ -62,13 +66,19 @@ fn a_temporary_database_is_gone_afterwards() {
         ),
         (format!("run {slow} -t 600s --warmup 0 --grace 1s"), 1),
     ];
-    for (line, signals) in lines {
+    // As soon as there is one, and when it is loaded or used.
+    let lines = lines.iter().flat_map(|line| [(line, 0), (line, 1000)]);
+    for ((line, signals), ms) in lines {
         let home = tempfile::tempdir().unwrap();
-        let mut command = command(&line);
+        let mut command = command(line);
         let running = Running::start(command.env("TMPDIR", home.path()));
-        if signals > 0 {
-            thread::sleep(2 * SECOND);
-            assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "{line}");
+        if *signals > 0 {
+            let deadline_ns = Clock.now() + 60_000_000_000;
+            while fs::read_dir(home.path()).unwrap().count() != 1 {
+                assert!(Clock.now() < deadline_ns, "{line}");
+                thread::sleep(Duration::from_millis(5));
+            }
+            thread::sleep(Duration::from_millis(ms));
             running.signal(libc::SIGINT);
         }
         sound(running.finish(LIMIT));

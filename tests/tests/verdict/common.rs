@@ -80,7 +80,7 @@ pub fn judged(line: &str) -> Judged {
 
 /// The same with something done to the command before, and to the world while it runs. `server`
 /// is the process whose CPU time is not other load.
-pub fn judged_while(line: &str, server: Option<u32>, act: impl FnOnce(&Running)) -> Judged {
+pub fn judged_while(line: &str, server: Option<u32>, act: impl FnOnce(&mut Running)) -> Judged {
     judge(line, server, |_| {}, act)
 }
 
@@ -89,7 +89,7 @@ pub fn judge(
     line: &str,
     server: Option<u32>,
     prepare: impl FnOnce(&mut Command),
-    act: impl FnOnce(&Running),
+    act: impl FnOnce(&mut Running),
 ) -> Judged {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results.db");
@@ -97,14 +97,14 @@ pub fn judge(
         true => "",
         false => "--calibrate never",
     };
-    let line = format!("run {line} {calibrate} --gate --json -q");
+    let line = format!("run {line} {calibrate} --gate --json");
     let mut command = command(&line);
     command.args(["--results", &results.display().to_string()]);
     command.env("XDG_CACHE_HOME", cache(folder.path()));
     prepare(&mut command);
     let watch = Host::watch(server);
-    let running = Running::start(&mut command);
-    act(&running);
+    let mut running = Running::start(&mut command);
+    act(&mut running);
     let output = running.finish(LIMIT);
     let host = watch.seen();
     assert!(

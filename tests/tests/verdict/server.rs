@@ -3,13 +3,19 @@
 use std::thread;
 use std::time::Duration;
 
+use dyno_tests::command::Running;
 use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Kind, Server};
 
 use crate::common::{SHAPES, alone, dyno, judged, judged_while, private, url, with_database};
 
 const LOAD: &str = "-c 4 -t 8s --warmup 0";
-const INTO_THE_RUN: Duration = Duration::from_millis(2500);
+
+/// Waits until some intervals of a run lie before what happens then.
+fn into(running: &mut Running) {
+    running.measuring();
+    thread::sleep(Duration::from_millis(1500));
+}
 
 #[test]
 fn a_server_that_stops_or_restarts_is_caught() {
@@ -35,16 +41,16 @@ fn a_server_that_stops_or_restarts_is_caught() {
         }
         healthy.nothing_but(&[]);
 
-        let stalled = judged_while(&line, pid, |_| {
-            thread::sleep(INTO_THE_RUN);
+        let stalled = judged_while(&line, pid, |running| {
+            into(running);
             server.suspend();
             thread::sleep(Duration::from_secs(3));
             server.resume();
         });
         stalled.caught("stalls", "doubt", "stall");
 
-        let restarted = judged_while(&line, pid, |_| {
-            thread::sleep(INTO_THE_RUN);
+        let restarted = judged_while(&line, pid, |running| {
+            into(running);
             server.kill().unwrap();
             server.start_again().unwrap();
         });
@@ -58,8 +64,8 @@ fn an_observer_that_loses_its_connection_is_missed() {
     let _turn = alone();
     let (server, url) = private(Kind::Postgres);
     let line = format!("{SHAPES} --target {url} -c 2 -t 6s --warmup 0");
-    let lost = judged_while(&line, Some(server.pid()), |_| {
-        thread::sleep(INTO_THE_RUN);
+    let lost = judged_while(&line, Some(server.pid()), |running| {
+        into(running);
         // The sessions' last statement is the script's, the observer's never is.
         let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                    WHERE datname = 'verdict' AND query <> 'SELECT 1'";

@@ -8,7 +8,7 @@ use dyno_tests::command::Running;
 use dyno_tests::{Database, Kind, Output, start_private_server};
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, everywhere, on, outcome, sqlite};
+use crate::common::{Place, QUIET, TOLD, everywhere, on, outcome, sqlite};
 
 /// How long a run may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -31,8 +31,9 @@ fn with_a_stop(kind: Kind, prepare: &str, run: &str) -> (Value, String) {
     let private = start_private_server(kind);
     let place = Place::Server(Database::on(&private.server()));
     place.dyno(&format!("prepare {prepare}")).success();
-    let running = place.start(&format!("run {run} --json {QUIET}"));
-    thread::sleep(Duration::from_secs(3));
+    let mut running = place.start(&format!("run {run} --json {TOLD}"));
+    running.measuring();
+    thread::sleep(Duration::from_secs(1));
     private.suspend();
     thread::sleep(Duration::from_millis(1400));
     private.resume();
@@ -158,9 +159,9 @@ fn kill_one(database: &Database) {
 
 /// Runs until 10,000 transactions are done, while sessions are killed.
 fn hunted(place: &Place, database: &Database) -> Value {
-    let line = format!("run tpcb --scale 4 -c 8 --events 10000 --rate 1500/s --json {QUIET}");
-    let running: Running = place.start(&line);
-    thread::sleep(Duration::from_millis(1500));
+    let line = format!("run tpcb --scale 4 -c 8 --events 10000 --rate 1500/s --json {TOLD}");
+    let mut running: Running = place.start(&line);
+    running.measuring();
     for kill in 0..20 {
         kill_one(database);
         thread::sleep(Duration::from_millis(60 + 37 * (kill % 5)));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
+use crate::common::{Place, QUIET, TOLD, done, everywhere, fails, on, outcome, refused, sqlite};
 
 const SMALL: &str = "--maxid 2001";
 
@@ -104,8 +104,8 @@ fn killed_clients_leave_counts_intact() {
     for place in everywhere() {
         place.dyno(&format!("prepare linkbench {SMALL}")).success();
         let line = format!("run linkbench {SMALL} --mix add_link@1,delete_link@1 -c 6 -t 60s");
-        let running = place.start(&format!("{line} {QUIET}"));
-        thread::sleep(Duration::from_millis(1500));
+        let mut running = place.start(&format!("{line} {TOLD}"));
+        running.measuring();
         drop(running);
         place.dyno(&format!("check linkbench {SMALL}")).success();
     }
@@ -192,8 +192,8 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
         place.dyno(&format!("prepare linkbench {SMALL}")).success();
         // Nothing that the run does by itself touches what the other writer does.
         let line = format!("run linkbench {SMALL} --mix get_node@1,add_link@1 -c 2 -t 4s");
-        let running = place.start(&format!("{line} --gate --json {QUIET}"));
-        thread::sleep(Duration::from_secs(2));
+        let mut running = place.start(&format!("{line} --gate --json {TOLD}"));
+        running.measuring();
         place.execute(wrong);
         let output = running.finish(Duration::from_secs(60));
         assert_eq!(output.status.code(), Some(3), "{output:?}");

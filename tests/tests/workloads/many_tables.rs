@@ -1,13 +1,12 @@
 //! A schema for each customer: what is made, touched and dropped is what was acknowledged, the
 //! table cache obeys its law, and each condition catches what breaks it.
 
-use std::thread;
 use std::time::Duration;
 
 use dyno_tests::{Database, Kind, start_private_server_with};
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
+use crate::common::{Place, QUIET, TOLD, done, everywhere, fails, on, outcome, sqlite};
 
 /// A place with a prefix for schemas that is its own, whose schemas go at the end.
 pub(crate) struct Tables {
@@ -270,9 +269,9 @@ fn each_condition_catches_its_corruption() {
 fn another_writer_during_the_run_is_found_by_the_ledger() {
     for tables in [Tables::at(on(Kind::Mysql)), Tables::at(on(Kind::Postgres))] {
         tables.dyno("prepare", "").success();
-        let line = tables.line("run", &format!("-c 2 -t 4s --gate --json {QUIET}"));
-        let running = tables.place.start(&line);
-        thread::sleep(Duration::from_secs(2));
+        let line = tables.line("run", &format!("-c 2 -t 4s --gate --json {TOLD}"));
+        let mut running = tables.place.start(&line);
+        running.measuring();
         let one = tables.table(3, 4);
         tables
             .place
@@ -288,12 +287,9 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
 fn a_killed_client_leaves_what_the_next_run_mends() {
     for tables in all() {
         tables.dyno("prepare", "").success();
-        let line = tables.line(
-            "run",
-            &format!("--mix insert@1,churn@1 -c 6 -t 60s {QUIET}"),
-        );
-        let running = tables.place.start(&line);
-        thread::sleep(Duration::from_millis(1500));
+        let line = tables.line("run", &format!("--mix insert@1,churn@1 -c 6 -t 60s {TOLD}"));
+        let mut running = tables.place.start(&line);
+        running.measuring();
         drop(running);
         // Nobody knows how many rows there are until they were counted.
         let checked = tables.dyno("check", "");

@@ -1,12 +1,11 @@
 //! The OLTP transaction for comparisons: the same work on every server, and all of it kept.
 
-use std::thread;
 use std::time::Duration;
 
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
+use crate::common::{QUIET, TOLD, done, everywhere, fails, on, outcome, refused, sqlite};
 
 /// Few rows, so that sessions meet.
 const SMALL: &str = "--tables 2 --table_size 200";
@@ -146,9 +145,9 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
         place
             .dyno(&format!("prepare oltp_fair {options}"))
             .success();
-        let line = format!("run oltp_fair {options} -c 2 -t 4s --gate --json {QUIET}");
-        let running = place.start(&line);
-        thread::sleep(Duration::from_secs(2));
+        let line = format!("run oltp_fair {options} -c 2 -t 4s --gate --json {TOLD}");
+        let mut running = place.start(&line);
+        running.measuring();
         place.execute(spoil);
         let output = running.finish(Duration::from_secs(60));
         assert_eq!(output.status.code(), Some(3), "{output:?}");

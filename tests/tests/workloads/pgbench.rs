@@ -1,11 +1,10 @@
 //! pgbench's transactions: the money is where it was acknowledged.
 
-use std::thread;
 use std::time::Duration;
 
 use dyno_tests::Kind;
 
-use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
+use crate::common::{Place, QUIET, TOLD, done, everywhere, fails, on, outcome, refused, sqlite};
 
 const MIX: &str = "--mix tpcb@2,simple_update@1,select_only@2";
 
@@ -228,8 +227,8 @@ fn too_late_events_are_skipped_and_counted() {
 fn another_writer_during_the_run_is_found_by_the_ledger() {
     let place = on(Kind::Mariadb);
     place.dyno("prepare tpcb").success();
-    let running = place.start(&format!("run tpcb -c 2 -t 4s --gate --json {QUIET}"));
-    thread::sleep(Duration::from_secs(2));
+    let mut running = place.start(&format!("run tpcb -c 2 -t 4s --gate --json {TOLD}"));
+    running.measuring();
     place.execute("UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = 4711");
     let output = running.finish(Duration::from_secs(60));
     assert_eq!(output.status.code(), Some(3), "{output:?}");
@@ -256,8 +255,8 @@ fn a_killed_client_leaves_nothing_half_done() {
         sqlite(),
     ] {
         place.dyno("prepare tpcb").success();
-        let running = place.start(&format!("run tpcb {MIX} -c 8 -t 60s {QUIET}"));
-        thread::sleep(Duration::from_millis(2500));
+        let mut running = place.start(&format!("run tpcb {MIX} -c 8 -t 60s {TOLD}"));
+        running.measuring();
         drop(running);
         place.dyno("check tpcb").success();
         // And the next run's ledger holds, whatever is left of the killed one's.

@@ -1,13 +1,12 @@
 //! TPC-C-like order entry: consistent after the load, after runs with deadlocks and after clients
 //! were killed; and each condition catches what breaks it.
 
-use std::thread;
 use std::time::Duration;
 
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
+use crate::common::{Place, QUIET, TOLD, done, everywhere, fails, on, outcome, sqlite};
 
 /// Small: 3,333 items, 100 customers and orders in each district.
 const SMALL: &str = "--shrink 30 --scale 2";
@@ -56,8 +55,8 @@ fn every_condition_holds_on_every_server() {
 fn killed_clients_leave_every_condition_intact() {
     for place in everywhere() {
         place.dyno(&format!("prepare tpcc {SMALL}")).success();
-        let running = place.start(&format!("run tpcc {SMALL} -c 8 -t 60s {QUIET}"));
-        thread::sleep(Duration::from_millis(2500));
+        let mut running = place.start(&format!("run tpcc {SMALL} -c 8 -t 60s {TOLD}"));
+        running.measuring();
         drop(running);
         place.dyno(&format!("check tpcc {SMALL}")).success();
         let result = place.result(&format!("tpcc {SMALL} -c 2 --events 40"));

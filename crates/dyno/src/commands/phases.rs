@@ -150,7 +150,7 @@ fn prepare(
     let since = Clock.now();
     if let Err(error) = loading::with_progress(ready, before, quiet) {
         if let Some(undo) = &phase.undo
-            && let Err(trouble) = ready.command(undo, |_| {})
+            && let Err(trouble) = ready.undo(undo)
         {
             console::note(&format!("warning: '{undo}' failed too: {trouble:#}"));
         }

@@ -17,7 +17,7 @@ use super::host;
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
 use super::saturate;
-use super::target::target;
+use super::target::{Temporary, target};
 use crate::definitions::RUN;
 use crate::job::{Job, Loaded, Ready, default_ignored_errors};
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
@@ -125,8 +125,8 @@ struct Request<'a> {
     workload: String,
     /// `None` for a test of the host.
     target: Option<Target>,
-    /// A database made for this run alone, dropped at its end.
-    temporary: Option<tempfile::TempDir>,
+    /// Where a database is made for this run alone, dropped at its end.
+    temporary: Option<Temporary>,
     percentiles: Vec<f64>,
     /// Numbers of sessions to run with, one after the other.
     ladder: Option<Vec<u32>>,
@@ -243,12 +243,13 @@ impl<'a> Request<'a> {
     }
 
     fn execute(
-        self,
+        mut self,
         mut loaded: Loaded,
         parsed: &Parsed,
         own: Vec<(String, OptionValue)>,
     ) -> Result<u8> {
         let stop = signals::install()?;
+        let folder = self.temporary.take().map(Temporary::make).transpose()?;
         let output = Output::of(parsed)?;
         let wanted = Wanted::of(parsed)?;
         let options = options_of(&loaded.job.drive, &own);
@@ -276,7 +277,7 @@ impl<'a> Request<'a> {
                 .map_err(|error| with_hint(error, &ready, &self.workload))?;
             return Ok(STATUS_DONE);
         }
-        if self.temporary.is_some() {
+        if folder.is_some() {
             self.prepare_temporary(&mut ready, &wanted, quiet)?;
         }
         let declared = ready.description.options.clone().unwrap_or_default();

@@ -1,7 +1,10 @@
 //! The target that a command line names.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
+use tempfile::TempDir;
 
 use crate::console;
 use crate::options::Parsed;
@@ -12,20 +15,17 @@ use crate::settings::usage;
 ///
 /// # Errors
 /// A URL that is none, or a password that cannot be had.
-pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<tempfile::TempDir>)> {
+pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporary>)> {
     let given = named(parsed);
     let Some(url) = given else {
         if command != "run" && !parsed.has("help") && !parsed.has("plan") {
             return Err(usage(format!("dyno {command} needs a --target URL")));
         }
-        let folder = tempfile::Builder::new()
-            .prefix("dyno-")
-            .tempdir()
-            .context("cannot make a folder for a temporary database")?;
-        let url = format!("sqlite:{}", folder.path().join("temporary.db").display());
+        let temporary = Temporary::new();
+        let target = Target::parse(&temporary.url());
         return Ok((
-            Target::parse(&url).map_err(|error| usage(error.to_string()))?,
-            Some(folder),
+            target.map_err(|error| usage(error.to_string()))?,
+            Some(temporary),
         ));
     };
     let mut target = Target::parse(&url).map_err(|error| usage(error.to_string()))?;
@@ -38,6 +38,40 @@ pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<tempfile
         target.password = Some(dyno_core::Secret::new(password));
     }
     Ok((target, None))
+}
+
+/// A folder for a database of one run, not made yet: whoever makes it handles signals already, so
+/// that no interrupt leaves it behind.
+pub struct Temporary {
+    parent: PathBuf,
+    name: String,
+}
+
+impl Temporary {
+    fn new() -> Self {
+        let ns = dyno_core::clock::wall_time().as_nanos();
+        Self {
+            parent: std::env::temp_dir(),
+            name: format!("dyno-{}-{ns:x}", std::process::id()),
+        }
+    }
+
+    fn url(&self) -> String {
+        let file = self.parent.join(&self.name).join("temporary.db");
+        format!("sqlite:{}", file.display())
+    }
+
+    /// Makes it. It is gone when what is returned is dropped.
+    ///
+    /// # Errors
+    /// There is no room, or no right, or somebody was there before.
+    pub fn make(self) -> Result<TempDir> {
+        tempfile::Builder::new()
+            .prefix(&self.name)
+            .rand_bytes(0)
+            .tempdir_in(&self.parent)
+            .context("cannot make a folder for a temporary database")
+    }
 }
 
 /// The URL that the options or `$DYNO_TARGET` name.

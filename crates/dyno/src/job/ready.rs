@@ -109,7 +109,9 @@ impl Ready {
             let main = self
                 .main()
                 .context("a test of the host has no such command")?;
-            return main.run(&entry).map_err(|message| anyhow!(message));
+            return main
+                .run_unless_stopped(&entry)
+                .map_err(|message| anyhow!(message));
         }
         let outcome = self.start(entry, observer)?;
         if outcome.end == RunEnd::Interrupted {
@@ -124,6 +126,19 @@ impl Ready {
             Some((Some(tid), why)) => Err(anyhow!("{why}")).context(format!("session {tid}")),
             Some((None, why)) => Err(anyhow!("{why}")),
         }
+    }
+
+    /// Runs a command of the script that takes something back, in the main state, also after the
+    /// user has stopped what it takes back.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn undo(&mut self, name: &str) -> Result<()> {
+        let main = self
+            .main()
+            .context("a test of the host has no such command")?;
+        main.run(&Entry::Command(name.to_owned()))
+            .map_err(|message| anyhow!(message))
     }
 
     /// How far a load has come.
