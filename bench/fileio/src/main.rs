@@ -1,8 +1,8 @@
 //! Dyno's random reads against fio's and sysbench's: requests per second and CPU time per request,
 //! with the same engine, depth, size and files, in turn.
 //!
-//! `cargo run --release -p fileio-cost [FOLDER [SECONDS [ROUNDS [ENGINE]]]]`: the folder lies on the
-//! device to be read, and has room for 1 GiB; an engine alone is one of `sync`, `libaio` and
+//! `cargo run --release -p fileio-cost [FOLDER [SECONDS [ROUNDS [ENGINE]]]]`: the folder lies on
+//! the device to be read, and has room for 1 GiB; an engine alone is one of `sync`, `libaio` and
 //! `io_uring`. Dyno must have been built: `cargo build --release -p dyno`.
 
 use std::env;
