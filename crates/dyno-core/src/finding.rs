@@ -112,6 +112,11 @@ pub struct Tally {
 /// From one check made in so many on, a verdict rests on more than a handful of them.
 const MADE_SHARE_MIN: usize = 4;
 
+/// Whether so many checks made, of so many, say little for a run that none of them speaks against.
+pub fn is_thin(made: usize, all: usize) -> bool {
+    made * MADE_SHARE_MIN < all
+}
+
 impl Tally {
     /// Of these findings.
     pub fn of(findings: &[Finding]) -> Self {
@@ -139,7 +144,7 @@ impl Tally {
 
     /// Whether so few checks could be made that none against the run says little for it.
     pub fn is_thin(&self) -> bool {
-        self.made() * MADE_SHARE_MIN < self.all
+        is_thin(self.made(), self.all)
     }
 
     /// `31 of 55 checks made: 1 refusal, 2 doubts, 27 passed, 1 waived`.

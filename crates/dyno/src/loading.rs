@@ -55,9 +55,9 @@ pub fn with_progress(ready: &mut Ready, command: &str, quiet: bool) -> Result<()
             let elapsed_s = (Clock.now() - start) as f64 / 1e9;
             let (total, done) = rows.read();
             (total > 0).then(|| {
+                let digits = if elapsed_s < 1.0 { 3 } else { 1 };
                 format!(
-                    "Loaded {} rows in {elapsed_s:.1} s ({:.0} rows/s).",
-                    done,
+                    "Loaded {done} rows in {elapsed_s:.digits$} s ({:.0} rows/s).",
                     done as f64 / elapsed_s.max(1e-3)
                 )
             })

@@ -25,6 +25,8 @@ pub struct RunRow {
     pub p95_ms: Option<f64>,
     /// `None` before it was judged.
     pub verdict: Option<Verdict>,
+    /// Whether it rests on few checks.
+    pub thin: bool,
     /// How far it came, where it did not end by its limits: `unfinished`, `interrupted` …
     pub state: String,
     /// The user's note.
@@ -47,6 +49,7 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
     for row in rows {
         let number = |text: Option<String>| (Ink::Plain, text.unwrap_or_else(|| "–".to_owned()));
         let (ink, word) = match row.verdict {
+            Some(Verdict::Valid) if row.thin => (Ink::Warning, "as seen"),
             Some(Verdict::Valid) => (Ink::Good, "valid"),
             Some(Verdict::Doubtful) => (Ink::Warning, "doubtful"),
             Some(Verdict::Refused) => (Ink::Error, "refused"),
@@ -90,6 +93,7 @@ mod tests {
             events_per_s: Some(1228.4),
             p95_ms: Some(2.18),
             verdict: Some(Verdict::Valid),
+            thin: false,
             state: String::new(),
             note: "base".into(),
         };
@@ -102,10 +106,16 @@ mod tests {
             note: String::new(),
             ..row.clone()
         };
+        let imported = RunRow {
+            id: 15,
+            thin: true,
+            state: "imported".into(),
+            ..row.clone()
+        };
         let look = Look {
             columns: 120,
             ..Look::default()
         };
-        insta::assert_snapshot!(runs(&[row, unfinished], &look));
+        insta::assert_snapshot!(runs(&[row, unfinished, imported], &look));
     }
 }

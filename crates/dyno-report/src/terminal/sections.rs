@@ -5,7 +5,7 @@ use dyno_core::plan::{Arrivals, OptionValue, RandKind, RandPlan};
 use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
 
 use super::latency::table;
-use super::look::{Ink, columns};
+use super::look::{Ink, columns, wrap};
 use super::page::Page;
 use super::spark::{grouped, mean, sparkline};
 use super::words::EventWord;
@@ -98,15 +98,19 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     let figures: Vec<String> = rows.iter().map(|row| rate(row.1)).collect();
     let width = figures.iter().map(|f| columns(f)).max().unwrap_or(0);
     for ((label, _, all), figure) in rows.iter().zip(&figures) {
-        page.line(
-            label,
-            Ink::Strong,
-            &[
-                (Ink::Strong, &format!("{figure:>width$}")),
-                (Ink::Plain, " /s"),
-                (Ink::Faint, &format!("   {all}")),
-            ],
-        );
+        let mut pieces = vec![
+            (Ink::Strong, format!("{figure:>width$}")),
+            (Ink::Plain, " /s   ".to_owned()),
+        ];
+        let indent = width + 6;
+        let mut label = *label;
+        for part in wrap(all, page.body_width().saturating_sub(indent)) {
+            pieces.push((Ink::Faint, part));
+            let borrowed: Vec<_> = pieces.iter().map(|(ink, text)| (*ink, &**text)).collect();
+            page.line(label, Ink::Strong, &borrowed);
+            pieces = vec![(Ink::Plain, " ".repeat(indent))];
+            label = "";
+        }
     }
     course(run, page);
     if let Some(open) = &run.open_loop {

@@ -87,6 +87,10 @@ pub struct RunLine {
     pub stage: Stage,
     /// The verdict; `None` before it was judged.
     pub verdict: Option<Verdict>,
+    /// How many checks there were, and how many of them could be made.
+    pub checks: usize,
+    /// See `checks`.
+    pub checks_made: usize,
     /// What made it.
     pub source: Source,
     /// When the measurement began, or else when the run was begun, seconds since the Unix epoch;
@@ -263,7 +267,9 @@ const COLUMNS: &str = "id, name, state, verdict, source,
     CASE WHEN state <> 'running' THEN queries_per_s ELSE (
         SELECT sum(reads + writes + other) / nullif(sum(length_s), 0)
         FROM interval i WHERE run_id = run.id) END,
-    p95_ms, p99_ms, errors, note, pid, boot_id, process_start_ticks, pid_namespace";
+    p95_ms, p99_ms, errors, note, pid, boot_id, process_start_ticks, pid_namespace,
+    (SELECT count(*) FROM finding f WHERE f.run_id = run.id),
+    (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.outcome <> 'not_checked')";
 
 fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
     let process = || -> rusqlite::Result<Process> {
@@ -288,6 +294,8 @@ fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
         name: row.get(1)?,
         stage,
         verdict: verdict.map(|word| of_word(word, 3)).transpose()?,
+        checks: row.get::<_, u32>(23)? as usize,
+        checks_made: row.get::<_, u32>(24)? as usize,
         source: of_word(row.get(4)?, 4)?,
         started_unix_s: row.get(5)?,
         workload: row.get(6)?,

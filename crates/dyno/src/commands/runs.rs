@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::units;
 use dyno_report::terminal::{Look, RunRow, runs};
 use dyno_results::{Filter, Results, RunLine, Stage};
@@ -104,6 +104,7 @@ fn row(line: &RunLine) -> RunRow {
         events_per_s: line.events_per_s,
         p95_ms: line.p95_ms,
         verdict: line.verdict,
+        thin: is_thin(line.checks_made, line.checks),
         state: state.to_owned(),
         note: line.note.clone(),
     }
@@ -122,6 +123,8 @@ fn as_json(line: &RunLine) -> Value {
         "name": line.name,
         "state": line.stage.word(),
         "verdict": line.verdict,
+        "checks": line.checks,
+        "checks_made": line.checks_made,
         "source": line.source,
         "started_unix_s": line.started_unix_s,
         "workload": line.workload,
