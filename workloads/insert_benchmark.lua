@@ -34,14 +34,15 @@ templates = {
       any = "DELETE FROM pi{n} WHERE transactionid IN (SELECT transactionid FROM pi{n} " ..
          "WHERE transactionid >= ? ORDER BY transactionid LIMIT ?)"}, "ii"},
    delete_range = {"DELETE FROM pi{n} WHERE transactionid >= ? AND transactionid < ?", "ii"},
-   points = {"SELECT transactionid, productid, data FROM pi{n} WHERE transactionid IN " ..
-      "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiiiiii"},
+   -- With as many keys as a query wants.
+   points = {"SELECT transactionid, productid, data FROM pi{n} WHERE transactionid IN ({keys})",
+             ("i"):rep(10)},
 }
-template_words = {n = 1}
+template_words = {n = 1, limit = 10, keys = bench.marks(10)}
 
 local function range(name, index, columns, condition)
    local head = "SELECT " .. columns .. " FROM pi{n}"
-   local tail = " WHERE " .. condition .. " ORDER BY " .. columns .. " LIMIT 10"
+   local tail = " WHERE " .. condition .. " ORDER BY " .. columns .. " LIMIT {limit}"
    templates[name] = {{mysql = head .. " FORCE INDEX (" .. index .. ")" .. tail,
                        any = head .. tail}, "i"}
 end
@@ -58,12 +59,15 @@ range("pdc_2023", "pdc", "price, dateandtime, customerid", "price >= ?")
 local con, opt, step, client, own, shared, statements, random
 local inserted, deleted, low, through
 local made, probes, high, queries
+-- The range queries that there are indexes for, by name; and what asks by keys.
+local ranges, ask
 
 local function statement(name)
    local found = statements[name]
    if not found then
       local template = templates[name]
-      found = dyno.statement(con, template[1], template[2], {n = own})
+      local kinds = name == "points" and ("i"):rep(opt.rows_per_query) or template[2]
+      found = dyno.statement(con, template[1], kinds, bench.words(own))
       statements[name] = found
    end
    return found
@@ -221,23 +225,21 @@ end
 
 -- Queries ----------------------------------------------------------------------------------------
 
-local KINDS = {"marketsegment_", "registersegment_", "pdc_"}
 local HIGHEST = {
    ["2026"] = {9999, 999, 499},
    ["2023"] = {1004, 999, 1004},
 }
 
 local function query_range()
-   local kind = random:uniform(1, 3)
-   statement(KINDS[kind] .. opt.variant):rows(random:uniform(0, HIGHEST[opt.variant][kind]))
+   local index = random:uniform(1, #ranges)
+   statement(ranges[index]):rows(random:uniform(0, HIGHEST[opt.variant][index]))
 end
 
 local function query_points()
    local from, to = low:get(own), high
-   local function id()
+   ask(statement("points"), function()
       return random:uniform(from, math.max(from, to - 1))
-   end
-   statement("points"):rows(id(), id(), id(), id(), id(), id(), id(), id(), id(), id())
+   end)
 end
 
 -- An event of one of a client's sessions that query.
@@ -301,6 +303,9 @@ function roles()
       return nil
    end
    step = bench.step(opt.step)
+   if opt.rate > 0 and step.kind ~= "query" then
+      error(("--rate is a rate of queries, and the step %s has none"):format(opt.step), 0)
+   end
    local clients = opt.threads
    local busy = step.kind == "write" or step.kind == "query"
    local deleter = {name = "deleter", sessions = deletes() and clients or 0, event = delete_event,
@@ -338,10 +343,14 @@ function phases()
    for _, name in ipairs(bench.steps()) do
       local its = bench.step(name)
       local phase = {name = "l." .. name, options = {step = name}, unit = "rows",
-                     per_event = its.batch, warmup = its.kind ~= "query" and 0 or nil}
-      if its.kind == "index" then
-         phase.per_event = bench.table_rows() + bench.index_rows()
-      elseif its.kind == "query" then
+                     per_event = its.batch}
+      if its.kind ~= "query" then
+         -- Steps that write do so as fast as they are answered: --rate is for queries.
+         phase.warmup, phase.rate = 0, 0
+         if its.kind == "index" then
+            phase.per_event = bench.table_rows() + bench.index_rows()
+         end
+      else
          if opt.time == 0 then
             error("--time: the steps that query need a time", 0)
          end
@@ -351,12 +360,19 @@ function phases()
          -- No warm-up unless the user wants one: the first look for the lowest key is a result.
          phase.time = opt.time
          if queried == 1 then
-            phase.before, phase.undo = "settle", "unsettle"
+            phase.before, phase.undo = {"statistics", "settle"}, "unsettle"
          end
       end
       list[#list + 1] = phase
    end
+   if opt.rate > 0 and queried == 0 then
+      error("--rate is a rate of queries, and none of the steps has any", 0)
+   end
    return list
+end
+
+function init()
+   rest.recover()
 end
 
 -- Before there is any load.
@@ -387,6 +403,10 @@ function thread_init()
    low, through = dyno.shared("low", opt.threads), dyno.shared("through", opt.threads)
    made, probes, queries = 0, 0, 0
    statements, random = {}, dyno.random
+   ranges, ask = {}, bench.by_keys(opt.rows_per_query)
+   for number, index in ipairs(bench.indexes()) do
+      ranges[number] = index[1] .. "_" .. opt.variant
+   end
    con = sysbench.sql.driver():connect()
    look_around()
 end
@@ -432,6 +452,7 @@ end
 local function prepare()
    bench.check_options()
    bench.steps()
+   rest.recover()
    local con = sysbench.sql.driver():connect()
    for number = 1, bench.tables() do
       bench.create(con, number)
@@ -440,6 +461,7 @@ local function prepare()
 end
 
 function cleanup()
+   rest.recover()
    local con = sysbench.sql.driver():connect()
    local number = 1
    -- However many clients there were.
@@ -454,6 +476,7 @@ end
 sysbench.cmdline.commands = {
    prepare = {prepare},
    check = {rest.check},
+   statistics = {rest.statistics, sysbench.cmdline.PARALLEL_COMMAND},
    settle = {rest.settle},
    unsettle = {rest.unsettle},
 }

@@ -13,6 +13,8 @@ sysbench.cmdline.options = {
    num_partitions = {"Partitions of each table, by ranges of its primary key; 0 for none", 0},
    index_rows = {"Rows that all clients insert before the indexes are made; auto: 100, in 2023 " ..
                  "100000", "auto"},
+   num_secondary_indexes = {"The first so many of the three secondary indexes; 0 for none", 3},
+   rows_per_query = {"Rows that a query asks for", 10},
    rows_per_commit = {"Rows of an INSERT; 0 for as many as each step has by itself", 0},
    query_threads = {"Sessions of a client that query, in the steps that do", 1},
    deletes = {"Delete at the tail what is inserted at the head, once there are indexes", true},
@@ -93,6 +95,8 @@ function bench.check_options()
    whole("write_rows", 1, 1e10)
    whole("rows_per_commit", 0, 10000)
    whole("query_threads", 1, 1000)
+   whole("num_secondary_indexes", 0, 3)
+   whole("rows_per_query", 1, 100)
    whole("random_pct", 0, 100)
    whole("data_min", 0, 4000)
    whole("data_max", opt.data_min, 4000)
@@ -152,6 +156,11 @@ function bench.step(name)
       end
       step = {kind = "query", batch = 50, rate = tonumber(rate), points = kind == "qp"}
    end
+   local ranges = step.kind == "query" and not step.points
+   if opt.num_secondary_indexes == 0 and (ranges or step.kind == "index") then
+      error(("--num_secondary_indexes=0: the step %s needs indexes; the steps i0, i1, i2 and qp " ..
+         "do without"):format(name), 0)
+   end
    if opt.rows_per_commit > 0 then
       step.batch = opt.rows_per_commit
    end
@@ -166,10 +175,13 @@ end
 -- The names of the steps, in order.
 function bench.steps()
    local opt = sysbench.opt
-   local names = {}
-   for name in (opt.steps == "auto" and STEPS[opt.variant] or opt.steps):gmatch("[^,%s]+") do
-      bench.step(name)
-      names[#names + 1] = name
+   local names, auto = {}, opt.steps == "auto"
+   for name in (auto and STEPS[opt.variant] or opt.steps):gmatch("[^,%s]+") do
+      -- Without indexes only some are possible.
+      if not auto or opt.num_secondary_indexes > 0 or name:find("^i") or name:find("^qp") then
+         bench.step(name)
+         names[#names + 1] = name
+      end
    end
    if #names == 0 then
       error("--steps: there is none", 0)
@@ -244,8 +256,51 @@ function bench.index_name(con, number, suffix)
    return dyno.family(con) == "mysql" and suffix or ("pi%d_%s"):format(number, suffix)
 end
 
-function bench.indexes()
+-- All secondary indexes that there may be.
+function bench.all_indexes()
    return INDEXES[sysbench.opt.variant]
+end
+
+-- Those that there are to be.
+function bench.indexes()
+   local list = {}
+   for number = 1, sysbench.opt.num_secondary_indexes do
+      list[number] = bench.all_indexes()[number]
+   end
+   return list
+end
+
+function bench.has_index(con, number, index)
+   local name = bench.index_name(con, number, index[1])
+   local family = dyno.family(con)
+   if family == "mysql" then
+      return bench.number(con, "SELECT COUNT(*) FROM information_schema.statistics WHERE " ..
+         "table_schema = DATABASE() AND table_name = 'pi%d' AND index_name = '%s'", number,
+         name) > 0
+   elseif family == "postgres" then
+      return bench.number(con, "SELECT COUNT(*) FROM pg_class WHERE relkind IN ('i', 'I') " ..
+         "AND oid = to_regclass('%s')", name) > 0
+   end
+   return bench.number(con, "SELECT COUNT(*) FROM sqlite_schema WHERE name = '%s'", name) > 0
+end
+
+-- So many marks of parameters.
+function bench.marks(count)
+   return ("?, "):rep(count - 1) .. "?"
+end
+
+-- A function that asks a statement with so many keys: without a list of them, which would keep it
+-- from being compiled.
+function bench.by_keys(count)
+   local text = ("return function(statement, key) return statement:rows(%skey()) end"):format(
+      ("key(), "):rep(count - 1))
+   return assert(loadstring(text, "=insert_benchmark_common.lua"))()
+end
+
+-- What templates say of a table.
+function bench.words(number)
+   local rows = sysbench.opt.rows_per_query
+   return {n = number, limit = rows, keys = bench.marks(rows)}
 end
 
 -- Makes the secondary indexes of a client's table: in one statement where the server can.

@@ -89,14 +89,31 @@ local function refuse(name, wanted, text)
    error(("the plan of the query %s is not %s:\n%s\n%s"):format(name, wanted, text, ADVICE), 0)
 end
 
+-- Raises if a table has indexes that it is not to have, or lacks one that a step's queries need.
+local function check_indexes(con, step, number)
+   local wanted = sysbench.opt.num_secondary_indexes
+   for place, index in ipairs(bench.all_indexes()) do
+      local found = bench.has_index(con, number, index)
+      if found and place > wanted then
+         error(("pi%d has the index %s, which it has not with --num_secondary_indexes=%d: the " ..
+            "result would tell another number than there are. --check_plans=off measures all " ..
+            "the same."):format(number, index[1], wanted), 0)
+      elseif not found and place <= wanted and not step.points then
+         error(("pi%d has no index %s: make it by the step x, or tell how many there are by " ..
+            "--num_secondary_indexes"):format(number, index[1]), 0)
+      end
+   end
+end
+
 -- Raises unless the queries of a step are answered by the indexes that they are made for.
 function plans.check(con, step, templates, number)
+   check_indexes(con, step, number)
    local family = dyno.family(con)
    -- MySQL's own form of answer differs from version to version.
    local explain = ({mysql = "EXPLAIN FORMAT=TRADITIONAL ", postgres = "EXPLAIN ",
                      sqlite = "EXPLAIN QUERY PLAN "})[family]
    local function plan(name, value)
-      local sql = dyno.render(con, templates[name][1], {n = number})
+      local sql = dyno.render(con, templates[name][1], bench.words(number))
       return answer(con, explain .. sql:gsub("%?", value))
    end
    if step.points then

@@ -11,29 +11,70 @@ local FLUSH = {
    {"innodb_idle_flush_pct", 100},
 }
 
--- What was set before the rest, by name.
-local before = {}
+-- Where it is kept what was set before, in case that nobody lives to set it back.
+local KEPT = "insert_benchmark_rest"
 
--- Sets what makes InnoDB flush. Answers how that is told, or nil and why it cannot be.
-local function flush(con)
-   local names, why = {}, nil
+-- The session that keeps this rest, while what it set is still set.
+local owner
+
+local function reason(err)
+   return tostring(type(err) == "table" and err.sql_errmsg or err)
+end
+
+-- Sets what makes InnoDB flush, after what was set before is kept. Answers the settings' names.
+local function set_and_keep(con)
+   local names = {}
+   owner = bench.number(con, "SELECT CONNECTION_ID()")
    for _, setting in ipairs(FLUSH) do
       local name, value = setting[1], setting[2]
       -- MariaDB has no innodb_idle_flush_pct.
       local known, old = pcall(bench.number, con, "SELECT @@GLOBAL.%s", name)
       -- Another run may have set it already, and will set it back.
       if known and old and old ~= value then
-         local set, err = pcall(con.query, con, ("SET GLOBAL %s = %d"):format(name, value))
-         if set then
-            before[name] = old
-            names[#names + 1] = name
-         else
-            why = tostring(type(err) == "table" and err.sql_errmsg or err)
-         end
+         con:query(("INSERT INTO %s VALUES ('%s', '%s', %d)"):format(KEPT, name, old, owner))
+         con:query("COMMIT")
+         con:query(("SET GLOBAL %s = %d"):format(name, value))
+         names[#names + 1] = name
       end
    end
-   if why then
-      return nil, why
+   return names
+end
+
+-- Sets back what is kept, if it still is as a rest sets it. Answers what it was set to.
+local function put_back(con)
+   local result, old, told = con:query("SELECT name, old_value FROM " .. KEPT), {}, {}
+   for _ = 1, result.nrows do
+      local row = result:fetch_row()
+      old[row[1]] = row[2]
+   end
+   for number = #FLUSH, 1, -1 do
+      local name, value = FLUSH[number][1], FLUSH[number][2]
+      if old[name] and bench.number(con, "SELECT @@GLOBAL.%s", name) == value then
+         con:query(("SET GLOBAL %s = %s"):format(name, old[name]))
+         told[#told + 1] = ("%s = %s"):format(name, old[name])
+      end
+   end
+   con:query("DROP TABLE " .. KEPT)
+   table.sort(told)
+   return table.concat(told, ", ")
+end
+
+-- Sets what makes InnoDB flush. Answers how that is told, or nil and why it cannot be.
+local function flush(con)
+   local made, why = pcall(con.query, con, ("CREATE TABLE IF NOT EXISTS %s (name VARCHAR(64) " ..
+      "NOT NULL PRIMARY KEY, old_value VARCHAR(64) NOT NULL, session BIGINT NOT NULL)")
+      :format(KEPT))
+   if not made then
+      return nil, reason(why)
+   end
+   local set, names = pcall(set_and_keep, con)
+   if not set or #names == 0 then
+      put_back(con)
+      owner = nil
+      if not set then
+         return nil, reason(names)
+      end
+      return "InnoDB was set to flush dirty pages already"
    end
    table.sort(names)
    return ("InnoDB flushed dirty pages (%s)"):format(table.concat(names, ", "))
@@ -41,15 +82,49 @@ end
 
 -- Sets back what the rest set: at its end, and when it was interrupted or failed.
 function rest.unsettle()
-   if not next(before) then
+   if not owner then
       return
    end
    local con = sysbench.sql.driver():connect()
-   for number = #FLUSH, 1, -1 do
-      local name = FLUSH[number][1]
-      if before[name] then
-         con:query(("SET GLOBAL %s = %s"):format(name, before[name]))
-         before[name] = nil
+   put_back(con)
+   con:disconnect()
+   owner = nil
+end
+
+-- Whether the session that keeps a rest is still there. That of a process that was killed goes
+-- within a moment.
+local function is_kept(con)
+   local session = bench.number(con, "SELECT MAX(session) FROM " .. KEPT)
+   for _ = 1, 10 do
+      local result, found = con:query("SHOW PROCESSLIST"), false
+      for _ = 1, result.nrows do
+         found = found or tonumber(result:fetch_row()[1]) == session
+      end
+      if not found then
+         return false
+      end
+      dyno.sleep(0.1)
+   end
+   return true
+end
+
+-- Sets back what a rest left behind that was killed.
+function rest.recover()
+   if dyno.canned or sysbench.sql.driver():name() ~= "mysql" then
+      return
+   end
+   local con = sysbench.sql.driver():connect()
+   local kept = bench.number(con, "SELECT COUNT(*) FROM information_schema.tables WHERE " ..
+      "table_schema = DATABASE() AND table_name = '%s'", KEPT) > 0
+   if kept and is_kept(con) then
+      print("note: InnoDB flushes for a rest of another run, which will set it back")
+   elseif kept then
+      local done, told = pcall(put_back, con)
+      if not done then
+         print(("warning: a rest that was killed left InnoDB flushing, which cannot be set " ..
+            "back: %s. What it was is in the table %s."):format(reason(told), KEPT))
+      elseif told ~= "" then
+         print("note: set back what a rest that was killed had set: " .. told)
       end
    end
    con:disconnect()
@@ -99,20 +174,53 @@ local function clean_up(con, did)
    end
 end
 
--- Statistics, garbage, dirty pages: so that queries do not pay for the writes before them. Answers
--- what was done.
+-- Cleans a table, and each one that is so many further.
+local function clean_tables(from, step)
+   local con = sysbench.sql.driver():connect()
+   for number = from, bench.tables(), step do
+      con:query(dyno.render(con, CLEAN[dyno.family(con)], {n = number}))
+   end
+   con:disconnect()
+end
+
+-- When the tables began to be cleaned, in ms; 0 where they were not.
+local function began()
+   return dyno.shared("rest_began")
+end
+
+-- Statistics, on PostgreSQL garbage too: in as many sessions as there are tables. In SQLite they
+-- would only wait for each other.
+function rest.statistics(session)
+   local writers = sysbench.sql.driver():name() == "sqlite" and 1 or bench.tables()
+   if session == 0 then
+      began():set(math.floor(dyno.now() * 1000))
+   end
+   if session < writers then
+      clean_tables(session + 1, writers)
+   end
+end
+
+-- Statistics, unless they were made before, garbage, dirty pages: so that queries do not pay for
+-- the writes before them. Answers what was done.
 function rest.settle()
-   local started = dyno.now()
+   rest.recover()
+   local started, tables = began():get() / 1000, bench.tables()
+   local beside = started > 0 and tables > 1
+   if started == 0 then
+      started = dyno.now()
+      clean_tables(1, 1)
+   end
    local con = sysbench.sql.driver():connect()
    local family = dyno.family(con)
-   for number = 1, bench.tables() do
-      con:query(dyno.render(con, CLEAN[family], {n = number}))
-   end
    local did = {family == "postgres" and "vacuum, statistics" or "statistics"}
+   if beside and family ~= "sqlite" then
+      did[1] = ("%s (%d tables side by side)"):format(did[1], tables)
+   end
    clean_up(con, did)
-   con:disconnect()
    dyno.sleep(math.max(0, bench.settle_seconds() - (dyno.now() - started)))
    rest.unsettle()
+   -- It tells others that the rest goes on.
+   con:disconnect()
    return table.concat(did, "; ")
 end
 
@@ -151,24 +259,11 @@ local function count_by(con, client, index)
    return rows
 end
 
-local function has_index(con, client, index)
-   local name = bench.index_name(con, client, index[1])
-   local family = dyno.family(con)
-   if family == "mysql" then
-      return bench.number(con, "SELECT COUNT(*) FROM information_schema.statistics WHERE " ..
-         "table_schema = DATABASE() AND table_name = 'pi%d' AND index_name = '%s'", client,
-         name) > 0
-   elseif family == "postgres" then
-      return bench.number(con, "SELECT COUNT(*) FROM pg_class WHERE relkind IN ('i', 'I') " ..
-         "AND oid = to_regclass('%s')", name) > 0
-   end
-   return bench.number(con, "SELECT COUNT(*) FROM sqlite_schema WHERE name = '%s'", name) > 0
-end
-
 -- Rows of each table within a hundredth of what was loaded; indexes that hold as many rows as
 -- their table. Raises if anything is wrong.
 function rest.check()
    bench.check_options()
+   rest.recover()
    local opt, conditions = sysbench.opt, dyno.conditions()
    local con = sysbench.sql.driver():connect()
    local loaded, added = bench.table_rows(), bench.index_rows()
@@ -182,12 +277,19 @@ function rest.check()
       end
       conditions:hold(rows >= low and rows <= high,
          ("pi%d has %d rows, loaded with %d"):format(client, rows, loaded))
-      for _, index in ipairs(bench.indexes()) do
-         if has_index(con, client, index) then
+      local found = 0
+      for _, index in ipairs(bench.all_indexes()) do
+         if bench.has_index(con, client, index) then
             local held = count_by(con, client, index)
             conditions:hold(held == rows,
                ("pi%d: index %s holds %d of %d rows"):format(client, index[1], held, rows))
+            found = found + 1
          end
+      end
+      -- Before the step x there is none.
+      if found > 0 then
+         conditions:equal(("pi%d: secondary indexes"):format(client), found,
+            opt.num_secondary_indexes)
       end
    end
    con:disconnect()

@@ -133,14 +133,14 @@ pub struct PhaseOf {
     pub before: Option<Preparation>,
 }
 
-/// A command of the script that was run before a phase.
+/// The commands of the script that were run before a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
-    /// The command's name, e.g. `settle`.
+    /// The commands' names, e.g. `settle` or `statistics, settle`.
     pub command: String,
-    /// How long it took, in seconds.
+    /// How long they took in all, in seconds.
     pub seconds: f64,
-    /// What it says that it did; perhaps empty.
+    /// What they say that they did; perhaps empty.
     pub told: String,
 }
 

@@ -62,9 +62,11 @@ pub struct Phase {
     pub events: Option<u64>,
     /// How long it warms up, in seconds; as the user asked, else not at all, where it is `None`.
     pub warmup_s: Option<f64>,
-    /// The script's command that is run before it.
-    pub before: Option<String>,
-    /// The script's command that takes back what that one did, where it failed or was stopped.
+    /// Events per second of its open loop, 0 for none; as the user asked where it is `None`.
+    pub rate_per_s: Option<f64>,
+    /// The script's commands that are run before it, in their order.
+    pub before: Vec<String>,
+    /// The script's command that takes back what those did, where one failed or was stopped.
     pub undo: Option<String>,
     /// What an event is made of; `events` unless the script tells.
     pub unit: String,
@@ -96,7 +98,8 @@ fn phase(table: &Table) -> mlua::Result<Phase> {
         time_s: above("time")?,
         events: above("events")?.map(|events| events as u64),
         warmup_s: table.get("warmup")?,
-        before: table.get("before")?,
+        rate_per_s: table.get("rate")?,
+        before: (table.get::<Option<Vec<String>>>("before")?).unwrap_or_default(),
         undo: table.get("undo")?,
         unit: (table.get::<Option<String>>("unit")?).unwrap_or_else(|| "events".to_owned()),
         per_event: above("per_event")?.unwrap_or(1.0),

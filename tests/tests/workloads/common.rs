@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use dyno_core::Clock;
 use dyno_tests::command::{Running, dyno_path, run};
 use dyno_tests::{Database, Kind, Output};
 use serde_json::Value;
@@ -67,6 +68,25 @@ impl Place {
         }
     }
 
+    /// The first field of a query's first row, as text; behind Dyno's back.
+    pub fn query_one(&self, sql: &str) -> String {
+        match self {
+            Self::Server(database) => database.query_one(sql),
+            Self::Sqlite(folder) => {
+                let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+                file.busy_timeout(Duration::from_secs(20)).unwrap();
+                let value: rusqlite::types::Value =
+                    file.query_row(sql, [], |row| row.get(0)).unwrap();
+                match value {
+                    rusqlite::types::Value::Integer(number) => number.to_string(),
+                    rusqlite::types::Value::Real(number) => number.to_string(),
+                    rusqlite::types::Value::Text(text) => text,
+                    other => format!("{other:?}"),
+                }
+            }
+        }
+    }
+
     /// Which dialect it speaks: `mysql`, `postgres` or `sqlite`.
     pub fn family(&self) -> &'static str {
         match self {
@@ -110,6 +130,38 @@ impl Place {
         let output = self.dyno(&format!("run {line} {QUIET} --json"));
         let output = output.success();
         serde_json::from_str(&output.stdout).unwrap()
+    }
+}
+
+/// Waits until something is so.
+pub fn eventually(what: &str, so: impl Fn() -> bool) {
+    let since = Clock.now();
+    while !so() {
+        assert!(Clock.now() - since < 60_000_000_000, "never: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The Insert Benchmark's first table, before a step inserts into it.
+pub struct Inserting<'a> {
+    place: &'a Place,
+    highest: String,
+}
+
+impl<'a> Inserting<'a> {
+    const HIGHEST: &'static str = "SELECT MAX(transactionid) FROM pi1";
+
+    /// As it is now.
+    pub fn since(place: &'a Place) -> Self {
+        let highest = place.query_one(Self::HIGHEST);
+        Self { place, highest }
+    }
+
+    /// Waits until rows have come.
+    pub fn wait(self) {
+        eventually("rows come", || {
+            self.place.query_one(Self::HIGHEST) != self.highest
+        });
     }
 }
 

@@ -10,6 +10,8 @@ mod full;
 mod host;
 mod insert_benchmark;
 mod insert_benchmark_checks;
+mod insert_benchmark_indexes;
+mod insert_benchmark_rest;
 mod insert_benchmark_shapes;
 mod linkbench;
 mod many_tables;

@@ -8,7 +8,8 @@ local FIELDS = {
   time = "number",
   events = "number",
   warmup = "number",
-  before = "string",
+  rate = "number",
+  before = "table",
   undo = "string",
   unit = "string",
   per_event = "number",
@@ -16,14 +17,28 @@ local FIELDS = {
 local VALUES = { number = true, string = true, boolean = true }
 
 local function check(phase, number)
+  -- One command is a list of one.
+  if type(phase) == "table" and type(phase.before) == "string" then
+    phase.before = { phase.before }
+  end
   local what = P.check_entry("phases", "phase", FIELDS, phase, number)
+  local commands = phase.before or {}
+  for place = 1, #commands do
+    if type(commands[place]) ~= "string" then
+      error(what .. ": 'before' must name a command, or be a list of such names", 0)
+    end
+  end
   for name, value in P.pairs(phase.options or {}) do
     if type(name) ~= "string" or not VALUES[type(value)] then
       error(what .. ": 'options' must give numbers, texts or booleans by name", 0)
     end
   end
-  if phase.undo and not phase.before then
+  if phase.undo and #commands == 0 then
     error(what .. ": 'undo' needs a command to take back, 'before'", 0)
+  end
+  local rate = phase.rate or 0
+  if not (rate >= 0 and rate <= 1e9) then
+    error(what .. ": 'rate' must be from 0 to 1e9", 0)
   end
   local time, events, warmup = phase.time or 0, phase.events or 0, phase.warmup or 0
   if time < 0 or warmup < 0 or events < 0 or events % 1 ~= 0 then

@@ -109,7 +109,8 @@ fn phases_are_read_with_what_each_changes() {
         "function phases() return {
            {name = 'load', events = 30, unit = 'rows', per_event = 100,
             options = {['table-size'] = sysbench.opt.table_size * 2, step = 'i0', fast = true}},
-           {name = 'rest', time = 2.5, warmup = 1, before = 'settle'}} end",
+           {name = 'rest', time = 2.5, warmup = 1, rate = 0, before = 'settle'},
+           {name = 'read', rate = 7.5, before = {'vacuum', 'settle'}, undo = 'mend'}} end",
     );
     let option = |name: &str, value| (name.to_owned(), value);
     let load = Phase {
@@ -128,12 +129,22 @@ fn phases_are_read_with_what_each_changes() {
         name: "rest".to_owned(),
         time_s: Some(2.5),
         warmup_s: Some(1.0),
-        before: Some("settle".to_owned()),
+        rate_per_s: Some(0.0),
+        before: vec!["settle".to_owned()],
         unit: "events".to_owned(),
         per_event: 1.0,
         ..Phase::default()
     };
-    assert_eq!(host.phases(), Ok(vec![load, rest]));
+    let read = Phase {
+        name: "read".to_owned(),
+        rate_per_s: Some(7.5),
+        before: vec!["vacuum".to_owned(), "settle".to_owned()],
+        undo: Some("mend".to_owned()),
+        time_s: None,
+        warmup_s: None,
+        ..rest.clone()
+    };
+    assert_eq!(host.phases(), Ok(vec![load, rest, read]));
     assert_eq!(described("function event() end").phases(), Ok(vec![]));
     let told = |phase: &str| {
         let text = format!("function phases() return {{{phase}}} end");
@@ -147,6 +158,8 @@ fn phases_are_read_with_what_each_changes() {
         ("{name = 'a', events = 1.5}", "'events' (a whole number)"),
         ("{name = 'a', options = {x = {}}}", "'options' must give"),
         ("{name = 'a', undo = 'b'}", "'undo' needs a command"),
+        ("{name = 'a', before = {1}}", "'before' must name a command"),
+        ("{name = 'a', rate = -1}", "'rate' must be from 0"),
         ("{name = 'a'}, {name = 'a'}", "there are two 'a'"),
     ];
     for (phase, words) in cases {

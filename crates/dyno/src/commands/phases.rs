@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dyno_core::clock::{Clock, wall_time};
-use dyno_core::plan::OptionValue;
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
 use dyno_core::redact;
 use dyno_core::summary::{PhaseOf, Preparation, RunEnd, RunSummary};
 use dyno_load::StopSignal;
@@ -92,10 +92,7 @@ fn one(
     output: &Output,
 ) -> Result<(RunSummary, u8)> {
     let mut job = base.job.clone();
-    let seconds =
-        |s: f64| Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds are no time"));
-    job.drive.time = phase.time_s.map(seconds).transpose()?;
-    job.drive.events = phase.events;
+    limit(&mut job.drive, phase)?;
     job.drive.warmup = match phase.warmup_s {
         Some(warmup_s) => seconds(warmup_s)?,
         None => base.warmup.unwrap_or_default(),
@@ -104,8 +101,8 @@ fn one(
     let options = options_of(&job.drive, &own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
     let declared = ready.description.options.clone().unwrap_or_default();
-    if let Some(before) = &phase.before {
-        place.before = Some(prepare(&mut ready, base, (before, phase), screen.quiet)?);
+    if !phase.before.is_empty() {
+        place.before = Some(prepare(&mut ready, base, phase, screen.quiet)?);
     }
     let asked = Asked {
         workload: base.asked.workload.clone(),
@@ -120,6 +117,29 @@ fn one(
     let summary = measured.summary.clone();
     let status = measured.end(&ready, &asked)?;
     Ok((summary, status))
+}
+
+fn seconds(s: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds are no time"))
+}
+
+/// Sets the limits and the pace of a phase.
+///
+/// # Errors
+/// A time that is none.
+pub fn limit(drive: &mut Drive, phase: &Phase) -> Result<()> {
+    drive.time = phase.time_s.map(seconds).transpose()?;
+    drive.events = phase.events;
+    if let Some(per_second) = phase.rate_per_s {
+        let arrivals = drive
+            .open_loop
+            .map_or(Arrivals::Poisson, |own| own.arrivals);
+        drive.open_loop = (per_second > 0.0).then_some(OpenLoop {
+            per_second,
+            arrivals,
+        });
+    }
+    Ok(())
 }
 
 /// The script's options as a phase has them.
@@ -137,39 +157,43 @@ pub fn options(own: &[(String, OptionValue)], phase: &Phase) -> Result<Vec<(Stri
     Ok(own)
 }
 
-/// Runs the command that is to come before a phase, and takes it back where it did not end well.
-fn prepare(
-    ready: &mut Ready,
-    base: &Base,
-    (before, phase): (&str, &Phase),
-    quiet: bool,
-) -> Result<Preparation> {
-    if !quiet {
-        console::note(&format!("Running '{before}' first."));
-    }
-    let since = Clock.now();
-    if let Err(error) = loading::with_progress(ready, before, quiet) {
-        if let Some(undo) = &phase.undo
-            && let Err(trouble) = ready.undo(undo)
-        {
-            console::note(&format!("warning: '{undo}' failed too: {trouble:#}"));
+/// Runs the commands that are to come before a phase, and has them taken back where one did not
+/// end well.
+fn prepare(ready: &mut Ready, base: &Base, phase: &Phase, quiet: bool) -> Result<Preparation> {
+    let (mut all_s, mut all_told) = (0.0, Vec::new());
+    for before in &phase.before {
+        if !quiet {
+            console::note(&format!("Running '{before}' first."));
         }
-        return Err(with_hint(error, ready, &base.asked.workload));
-    }
-    let seconds = Clock.now().saturating_sub(since) as f64 / 1e9;
-    let told = ready.host().and_then(|host| host.told());
-    let told = redact::text(&told.unwrap_or_default());
-    if !quiet {
-        let rest = if told.is_empty() {
-            String::new()
-        } else {
-            format!(": {told}")
+        let since = Clock.now();
+        if let Err(error) = loading::with_progress(ready, before, quiet) {
+            if let Some(undo) = &phase.undo
+                && let Err(trouble) = ready.undo(undo)
+            {
+                console::note(&format!("warning: '{undo}' failed too: {trouble:#}"));
+            }
+            return Err(with_hint(error, ready, &base.asked.workload));
+        }
+        let seconds = Clock.now().saturating_sub(since) as f64 / 1e9;
+        let told = match ready.in_all_sessions(before) {
+            // Each session has an answer of its own.
+            true => None,
+            false => ready.host().and_then(|host| host.told()),
         };
-        console::note(&format!("'{before}' took {seconds:.1} s{rest}"));
+        let told = redact::text(&told.unwrap_or_default());
+        if !quiet {
+            let rest = match told.as_str() {
+                "" => String::new(),
+                told => format!(": {told}"),
+            };
+            console::note(&format!("'{before}' took {seconds:.1} s{rest}"));
+        }
+        all_s += seconds;
+        all_told.extend((!told.is_empty()).then_some(told));
     }
     Ok(Preparation {
-        command: before.to_owned(),
-        seconds,
-        told,
+        command: phase.before.join(", "),
+        seconds: all_s,
+        told: all_told.join("; "),
     })
 }

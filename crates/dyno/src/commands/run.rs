@@ -1,7 +1,6 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
@@ -421,16 +420,16 @@ fn plan(loaded: &mut Loaded, own: &[(String, OptionValue)]) -> Result<String> {
 /// What a phase has of its own: limits, options, and who plays which role.
 fn planned(job: &Job, phase: &Phase, own: &[(String, OptionValue)]) -> Result<serde_json::Value> {
     let mut job = job.clone();
-    job.drive.time = phase.time_s.map(Duration::try_from_secs_f64).transpose()?;
-    job.drive.events = phase.events;
+    phases::limit(&mut job.drive, phase)?;
     let own = phases::options(own, phase)?;
     let options = options_of(&job.drive, &own);
     // A state of its own, as the phase will have: one that ran keeps the options it began with.
-    let roles = Loaded::new(job)?.roles(&options)?;
+    let roles = Loaded::new(job.clone())?.roles(&options)?;
     Ok(serde_json::json!({
         "name": phase.name,
         "time_s": phase.time_s,
         "events": phase.events,
+        "open_loop": job.drive.open_loop,
         "before": phase.before,
         "undo": phase.undo,
         "options": values(&redact::options(&phase.options))?,

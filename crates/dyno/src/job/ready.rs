@@ -91,11 +91,6 @@ impl Ready {
     /// # Errors
     /// What it raised, in any session.
     pub fn command(&mut self, name: &str, observer: impl FnMut(Progress<'_>)) -> Result<()> {
-        let parallel = self
-            .description
-            .commands
-            .iter()
-            .any(|(own, parallel)| own == name && *parallel);
         let known = self.description.commands.iter().any(|(own, _)| own == name)
             || self.description.functions.iter().any(|own| own == name);
         if !known {
@@ -105,7 +100,7 @@ impl Ready {
             );
         }
         let entry = Entry::Command(name.to_owned());
-        if !parallel || self.job.drive.sessions == 1 {
+        if !self.in_all_sessions(name) {
             let main = self
                 .main()
                 .context("a test of the host has no such command")?;
@@ -139,6 +134,12 @@ impl Ready {
             .context("a test of the host has no such command")?;
         main.run(&Entry::Command(name.to_owned()))
             .map_err(|message| anyhow!(message))
+    }
+
+    /// Whether a command of the script runs in all sessions, and not in the main state.
+    pub fn in_all_sessions(&self, name: &str) -> bool {
+        let mut commands = self.description.commands.iter();
+        self.job.drive.sessions > 1 && commands.any(|(own, parallel)| own == name && *parallel)
     }
 
     /// How far a load has come.

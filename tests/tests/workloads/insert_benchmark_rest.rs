@@ -1,0 +1,216 @@
+//! The Insert Benchmark's rest before its queries: what it does, and that it leaves nothing behind.
+
+use std::time::Duration;
+
+use dyno_tests::{Database, Kind, start_private_server_with};
+use serde_json::Value;
+
+use crate::common::{Place, QUIET, eventually, on};
+
+const SMALL: &str = "-c 2 --rows 3000 --write-rows 2000";
+
+fn loaded(place: &Place) {
+    place
+        .dyno(&format!("prepare insert_benchmark {SMALL}"))
+        .success();
+    place.result(&format!("insert_benchmark {SMALL} --settle 0 --steps i0,x"));
+}
+
+#[test]
+fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
+    for kind in [Kind::Mariadb, Kind::Mysql] {
+        let server = start_private_server_with(kind, &["--log-bin=logged"]);
+        let database = Database::on(&server.server());
+        let setting = |database: &Database| {
+            database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)")
+        };
+        let logs = |database: &Database| database.query("SHOW BINARY LOGS");
+        let all = |database: &Database| {
+            database.query(
+                "SHOW GLOBAL VARIABLES WHERE variable_name LIKE 'innodb_max_dirty_pages_pct%' OR \
+                 variable_name = 'innodb_idle_flush_pct'",
+            )
+        };
+        let (before, all_before) = (setting(&database), all(&database));
+        assert_ne!(before, "1");
+        let place = Place::Server(database);
+        let Place::Server(database) = &place else {
+            unreachable!()
+        };
+        loaded(&place);
+        let line = format!("run insert_benchmark {SMALL} --settle 600 --steps qr100 -t 1s {QUIET}");
+        let running = place.start(&line);
+        eventually("InnoDB flushes", || setting(database) == "1");
+        running.signal(2);
+        let output = running.finish(Duration::from_secs(60));
+        assert_ne!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(all(database), all_before, "{kind}: {output:?}");
+        // What was done, and for how long, is part of the run.
+        database.execute("FLUSH LOGS");
+        assert!(logs(database).len() > 1, "{kind}");
+        let rest = "--settle 1 --settle-reset-binlog --steps qr100 -t 1s";
+        let runs = place.result(&format!("insert_benchmark {SMALL} {rest}"));
+        let done = &runs[0]["phase"]["before"];
+        assert_eq!(done["command"], "statistics, settle", "{kind}");
+        assert!(done["seconds"].as_f64().unwrap() >= 1.0, "{kind}: {done}");
+        let told = done["told"].as_str().unwrap();
+        assert!(told.contains("(2 tables side by side)"), "{kind}: {told}");
+        assert!(told.contains("binary logs deleted"), "{kind}: {told}");
+        assert!(
+            told.contains("innodb_max_dirty_pages_pct"),
+            "{kind}: {told}"
+        );
+        assert_eq!(all(database), all_before, "{kind}");
+        assert_eq!(logs(database).len(), 1, "{kind}");
+        assert_eq!(database.tables(), ["pi1", "pi2"], "{kind}");
+    }
+}
+
+#[test]
+fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
+    for kind in [Kind::Mariadb, Kind::Mysql] {
+        // Settings are the whole server's.
+        let server = start_private_server_with(kind, &[]);
+        let place = Place::Server(Database::on(&server.server()));
+        let Place::Server(database) = &place else {
+            unreachable!()
+        };
+        let all = || {
+            database.query(
+                "SHOW GLOBAL VARIABLES WHERE variable_name LIKE 'innodb_max_dirty_pages_pct%' OR \
+                 variable_name = 'innodb_idle_flush_pct'",
+            )
+        };
+        let before = all();
+        let resting = || {
+            let rest = "--settle 600 --steps qr100 -t 1s";
+            let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
+            eventually("InnoDB flushes", || {
+                database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)") == "1"
+            });
+            running
+        };
+        let run = format!("run insert_benchmark {SMALL} --settle 0 --steps qr100 -t 1s {QUIET}");
+        let commands = [
+            format!("check insert_benchmark {SMALL}"),
+            run,
+            format!("cleanup insert_benchmark {SMALL}"),
+            format!("prepare insert_benchmark {SMALL}"),
+        ];
+        for command in commands {
+            if database.tables().is_empty() {
+                loaded(&place);
+            }
+            let running = resting();
+            running.signal(9);
+            running.finish(Duration::from_secs(60));
+            assert_ne!(all(), before, "{kind}: {command}");
+            if command.starts_with("prepare") {
+                place.execute("DROP TABLE pi1, pi2");
+            }
+            let output = place.dyno(&command).success();
+            let told = format!("{} {}", output.stdout, output.stderr);
+            assert!(
+                told.contains("set back what a rest that was killed had set: innodb_max_dirty"),
+                "{kind}: {output:?}"
+            );
+            assert_eq!(all(), before, "{kind}: {command}");
+            let left = database.tables();
+            assert!(
+                !left.contains(&"insert_benchmark_rest".to_owned()),
+                "{kind}: {left:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rest_that_goes_on_is_left_alone() {
+    for kind in [Kind::Mariadb, Kind::Mysql] {
+        let server = start_private_server_with(kind, &[]);
+        let place = Place::Server(Database::on(&server.server()));
+        let Place::Server(database) = &place else {
+            unreachable!()
+        };
+        let setting = || database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)");
+        loaded(&place);
+        let before = setting();
+        let rest = "--settle 600 --steps qr100 -t 1s";
+        let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
+        eventually("InnoDB flushes", || setting() == "1");
+        let checked = place
+            .dyno(&format!("check insert_benchmark {SMALL}"))
+            .success();
+        assert!(
+            checked.stdout.contains("a rest of another run"),
+            "{checked:?}"
+        );
+        assert_eq!(setting(), "1", "{kind}");
+        running.signal(2);
+        running.finish(Duration::from_secs(60));
+        assert_eq!(setting(), before, "{kind}");
+    }
+}
+
+#[test]
+fn tables_are_cleaned_side_by_side() {
+    let place = on(Kind::Postgres);
+    let Place::Server(database) = &place else {
+        unreachable!()
+    };
+    loaded(&place);
+    // Who waits for the first table has not begun with the second.
+    let mut holder = database.server.postgres(&database.name);
+    let mut held = holder.transaction().unwrap();
+    held.batch_execute("LOCK TABLE pi1 IN SHARE MODE").unwrap();
+    let rest = "--settle 0 --steps qp100 -t 1s";
+    let running = place.start(&format!(
+        "run insert_benchmark {SMALL} {rest} {QUIET} --json"
+    ));
+    let vacuums = |table: &str| {
+        database.query_one(&format!(
+            "SELECT vacuum_count FROM pg_stat_user_tables WHERE relname = '{table}'"
+        ))
+    };
+    eventually("the second table is clean", || vacuums("pi2") == "1");
+    assert_eq!(vacuums("pi1"), "0");
+    held.commit().unwrap();
+    let output = running.finish(Duration::from_secs(60)).success();
+    let runs: Value = serde_json::from_str(&output.stdout).unwrap();
+    let before = &runs[0]["phase"]["before"];
+    assert_eq!(before["command"], "statistics, settle", "{before}");
+    let told = before["told"].as_str().unwrap();
+    assert!(
+        told.starts_with("vacuum, statistics (2 tables side by side)"),
+        "{told}"
+    );
+    assert_eq!(vacuums("pi1"), "1");
+}
+
+#[test]
+fn a_user_who_may_not_set_globals_rests_without_flushing() {
+    let place = on(Kind::Mariadb);
+    let Place::Server(database) = &place else {
+        unreachable!()
+    };
+    loaded(&place);
+    let user = format!("{}_u", database.name);
+    database.execute(&format!("CREATE USER {user}@'%' IDENTIFIED BY ''"));
+    database.execute(&format!("GRANT ALL ON {}.* TO {user}@'%'", database.name));
+    let url = place.url().replace("root@", &format!("{user}@"));
+    let run = |more: &str| {
+        let rest = format!("--settle 1 --steps qr100 -t 1s {more}");
+        let line = format!("run insert_benchmark {SMALL} {rest} {QUIET} --json --target {url}");
+        dyno_tests::dyno(line.split_whitespace())
+    };
+    let (auto, on) = (run(""), run("--settle-flush on"));
+    database.execute(&format!("DROP USER {user}@'%'"));
+    let runs: Value = serde_json::from_str(&auto.success().stdout).unwrap();
+    let told = runs[0]["phase"]["before"]["told"].as_str().unwrap();
+    assert!(
+        told.contains("no flushing, for want of the privilege"),
+        "{told}"
+    );
+    assert_ne!(on.status.code(), Some(0), "{on:?}");
+    assert!(on.stderr.contains("--settle_flush=on"), "{on:?}");
+}
