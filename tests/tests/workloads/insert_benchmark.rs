@@ -171,11 +171,9 @@ fn what_cannot_be_run_is_told_before_anything_is() {
     );
 }
 
-#[test]
-fn the_steps_of_two_runs_are_set_beside_each_other() {
+/// Two runs of three steps, kept in this file, with the notes `one` and `two`.
+fn two_sequences(file: &std::path::Path) {
     let place = sqlite();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("dyno.db");
     let results = format!("--results {}", file.display());
     for note in ["one", "two"] {
         place
@@ -187,6 +185,13 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
             .success();
         place.dyno("cleanup insert_benchmark").success();
     }
+}
+
+#[test]
+fn the_steps_of_two_runs_are_set_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dyno.db");
+    two_sequences(&file);
     let phases = |line: &str| {
         let mut command = std::process::Command::new(dyno_tests::command::dyno_path());
         command.args(["phases", "--results"]).arg(&file);
@@ -194,7 +199,11 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
         dyno_tests::command::run(&mut command, Duration::from_secs(60))
     };
     let page = folder.path().join("phases.html");
-    let output = phases(&format!("1 new=last --tsv - --html {}", page.display())).success();
+    let output = phases(&format!(
+        "1 BREAK new=last --tsv - --html {}",
+        page.display()
+    ))
+    .success();
     let rows: Vec<&str> = output.stdout.lines().take(4).collect();
     let heads = "configuration\tl.i0 rows/s\tl.x rows/s\tqr100.L1 queries/s";
     assert_eq!(rows[..2], ["# Throughput", heads], "{output:?}");
@@ -213,6 +222,8 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
         "l.i0, rows/s",
         "qr100.L1: querier, new",
         "qr100.L1: inserter, one",
+        "qr100.L1: query",
+        "<tr class=\"apart\"><th scope=\"row\">new</th>",
     ] {
         assert!(text.contains(picture), "{picture}");
     }
@@ -221,6 +232,24 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
         "{}",
         text.len()
     );
+    // Statements of each kind by themselves, configurations below each other.
+    for row in [
+        "insert, one\t",
+        "insert, new\t",
+        "delete, one\t",
+        "delete, new\t",
+        "query, one\t",
+        "query, new\t",
+        "one qr100.L1\t2\t",
+    ] {
+        let found = output.stdout.lines().any(|line| line.starts_with(row));
+        assert!(found, "{row}: {output:?}");
+    }
+    for line in ["BREAK 1", "1 BREAK", "1 BREAK BREAK last"] {
+        let wrong = phases(line);
+        assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+        assert!(wrong.stderr.contains("BREAK stands between"), "{wrong:?}");
+    }
     let wrong = phases("gone-away");
     assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
     assert!(wrong.stderr.contains("no run `gone-away`"), "{wrong:?}");

@@ -127,7 +127,13 @@ fn queries_ask_for_as_many_rows_as_they_are_told_to() {
         let name = place.name();
         prepared(&place);
         steps(&place, "--steps i0,x");
-        for (step, rows) in [("qr100", 1), ("qr100", 40), ("qp100", 1), ("qp100", 100)] {
+        for (step, rows) in [
+            ("qr100", 1),
+            ("qr100", 40),
+            ("qp100", 1),
+            // Of so small a table PostgreSQL reads all for so many.
+            ("qp100 --check-plans=off", 100),
+        ] {
             let runs = steps(
                 &place,
                 &format!("--steps {step} -t 1s --rows-per-query {rows}"),

@@ -37,10 +37,17 @@ impl Grids {
         page.table(&heads);
     }
 
-    /// A row: its label, then texts with what they are pointed at for.
-    pub(crate) fn row(&mut self, label: &str, cells: impl Iterator<Item = (String, &'static str)>) {
+    /// A row: its label, then texts with what they are pointed at for, and whether it stands apart
+    /// from the row before.
+    pub(crate) fn row(
+        &mut self,
+        label: &str,
+        cells: impl Iterator<Item = (String, &'static str)>,
+        apart: bool,
+    ) {
         let page = &mut self.page;
-        put!(page, "<tr><th scope=\"row\">{}</th>", Text(label));
+        let class = if apart { " class=\"apart\"" } else { "" };
+        put!(page, "<tr{class}><th scope=\"row\">{}</th>", Text(label));
         for (text, class) in cells {
             put!(page, "<td class=\"n {class}\">{}</td>", Text(&text));
         }

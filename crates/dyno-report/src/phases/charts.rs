@@ -1,5 +1,6 @@
 //! The pictures: throughput, every client's rate in time, what was not purged.
 
+use dyno_core::record::Span;
 use dyno_core::summary::RoleSummary;
 
 use super::metrics::{PURGE_LAGS, Phase};
@@ -30,7 +31,12 @@ pub(super) fn pictures(sequences: &[Sequence]) -> Vec<Pictures> {
         }
     }
     let album = Album { rows, names };
-    let all = [album.throughput(), album.clients(), album.purge_lags()];
+    let all = [
+        album.throughput(),
+        album.clients(),
+        album.longest(),
+        album.purge_lags(),
+    ];
     let drawn = all.into_iter();
     drawn
         .filter(|pictures| !pictures.plates.is_empty())
@@ -114,6 +120,45 @@ impl<'a> Album<'a> {
         }
     }
 
+    /// A picture for each phase and operation.
+    fn longest(&self) -> Pictures {
+        let mut plates = Vec::new();
+        for name in &self.names {
+            let phases = self.phases(name);
+            let mut operations: Vec<&str> = Vec::new();
+            for (_, _, phase) in &phases {
+                for operation in &phase.run.operations {
+                    let new = !operations.contains(&operation.name.as_str());
+                    if new && operation.name != "event" {
+                        operations.push(&operation.name);
+                    }
+                }
+            }
+            for operation in operations {
+                let courses = phases.iter().filter_map(|(number, label, phase)| {
+                    let mut all = phase.run.operations.iter();
+                    let own = all.find(|own| own.name == operation)?;
+                    let spans = own.spans.iter().filter(|span| span.count > 0);
+                    let points = spans.map(|span| (span.to_s, longest_ms(span)));
+                    let course = Course {
+                        name: (*label).to_owned(),
+                        colour: *number,
+                        points: points.filter(|(at, _)| *at >= 0.0).collect(),
+                    };
+                    (course.points.len() > 1).then_some(course)
+                });
+                let title = format!("{name}: {operation}");
+                plates.extend(lines(title, "ms".to_owned(), courses.collect()));
+            }
+        }
+        Pictures {
+            title: "The longest answers in time".to_owned(),
+            about: "Of each operation, the longest of all clients in each interval.".to_owned(),
+            plates,
+            by_sequence: true,
+        }
+    }
+
     /// A picture for each phase and each way to tell what was not purged.
     fn purge_lags(&self) -> Pictures {
         let mut plates = Vec::new();
@@ -143,6 +188,15 @@ impl<'a> Album<'a> {
             by_sequence: true,
         }
     }
+}
+
+/// From when it was due, where it was, in milliseconds.
+fn longest_ms(span: &Span) -> f64 {
+    let ns = match span.response.is_empty() {
+        true => span.service_ns_max,
+        false => span.response.max().max(span.service_ns_max),
+    };
+    ns as f64 / 1e6
 }
 
 fn clients_of(name: &str, role: &RoleSummary, phases: &[(usize, &str, &Phase<'_>)]) -> Vec<Plate> {

@@ -1,7 +1,7 @@
 //! The figures of one phase.
 
 use dyno_core::record::RunRecord;
-use dyno_core::summary::{IntervalSummary, RoleSummary};
+use dyno_core::summary::{IntervalSummary, LatencySummary, RoleSummary};
 
 /// The rate that was reached in a share of the seconds, of rates that descend.
 fn reached(descending: &[f64], share: f64) -> Option<f64> {
@@ -14,7 +14,7 @@ const KIB: f64 = 1024.0;
 const GB: f64 = 1e9;
 
 /// What a column of metrics is called, and what it is.
-pub(super) const NAMES: [(&str, &str); 22] = [
+pub(super) const NAMES: [(&str, &str); 24] = [
     ("ips", "rows inserted per second"),
     ("qps", "queries per second"),
     ("rps", "reads from disks per second"),
@@ -41,6 +41,11 @@ pub(super) const NAMES: [(&str, &str); 22] = [
         "operations per second and client reached in half of the seconds",
     ),
     ("rate_p01", "the same reached in 99 % of the seconds"),
+    (
+        "rate_first",
+        "operations per second and client in the first tenth",
+    ),
+    ("rate_last", "the same in the last tenth"),
     ("stalls", "seconds with at most 5 % of the median rate"),
     ("length", "seconds measured"),
 ];
@@ -78,6 +83,15 @@ impl<'a> Phase<'a> {
         phase.map_or("events", |phase| &phase.unit)
     }
 
+    /// The rate that the run's own events were to arrive at, in the phase's unit; `None` in a
+    /// closed loop.
+    pub(super) fn asked_per_s(&self) -> Option<f64> {
+        let drive = self.run.summary.as_ref()?.drive.as_ref()?;
+        let per_second = drive.open_loop?.per_second;
+        let phase = self.run.head.phase.as_ref();
+        Some(phase.map_or(per_second, |phase| phase.rate(per_second)))
+    }
+
     /// The main operation's rate, in the phase's unit.
     pub(super) fn rate(&self) -> Option<f64> {
         let rates = self.run.summary.as_ref()?.rates;
@@ -89,6 +103,13 @@ impl<'a> Phase<'a> {
     pub(super) fn roles(&self) -> &'a [RoleSummary] {
         let summary = self.run.summary.as_ref();
         summary.map_or(&[][..], |summary| &summary.roles)
+    }
+
+    /// How long an operation took that was done, from its start.
+    pub(super) fn operation(&self, name: &str) -> Option<&'a LatencySummary> {
+        let mut all = self.run.summary.as_ref()?.operations.iter();
+        let own = all.find(|operation| operation.name == name)?;
+        (own.service.count > 0).then_some(&own.service)
     }
 
     /// The background role that has a pace of its own.
@@ -111,7 +132,7 @@ impl<'a> Phase<'a> {
         Some(paced.events_per_s * paced.per_event)
     }
 
-    fn mean(&self, series: &str) -> Option<f64> {
+    pub(super) fn mean(&self, series: &str) -> Option<f64> {
         let measured_s = self.run.summary.as_ref()?.measured_s;
         self.run.series(series)?.mean(0.0, measured_s)
     }
@@ -214,6 +235,27 @@ impl<'a> Phase<'a> {
             .collect()
     }
 
+    /// The mean of [`Self::course`] in each tenth of the phase; empty where it is too short.
+    pub(super) fn tenths(&self) -> Vec<f64> {
+        let course = self.course();
+        if course.len() < 10 {
+            return Vec::new();
+        }
+        let tenth = |number: usize| {
+            let from = course.len() * number / 10;
+            let part = &course[from..course.len() * (number + 1) / 10];
+            part.iter().sum::<f64>() / part.len() as f64
+        };
+        (0..10).map(tenth).collect()
+    }
+
+    /// The longest event, in seconds: from when it was due, where it was.
+    fn longest_s(&self) -> Option<f64> {
+        let summary = self.run.summary.as_ref()?;
+        let latencies = summary.response.as_ref().unwrap_or(&summary.service);
+        Some(latencies.max_ms / 1e3)
+    }
+
     /// The figures of [`NAMES`].
     pub(super) fn metrics(&self) -> Vec<Option<f64>> {
         let rate = self.rate().filter(|rate| *rate > 0.0);
@@ -229,7 +271,7 @@ impl<'a> Phase<'a> {
         let cpu_us = cpu.zip(threads).map(|(cpu, n)| cpu / 100.0 * n * 1e6);
         let summary = self.run.summary.as_ref();
         let course = self.course();
-        let client_rates = self.client_rates();
+        let (client_rates, tenths) = (self.client_rates(), self.tenths());
         let queries = (self.unit() == "queries").then(|| self.rate()).flatten();
         let mut sorted = course.clone();
         sorted.sort_by(|a, b| b.total_cmp(a));
@@ -255,9 +297,11 @@ impl<'a> Phase<'a> {
             gb("data.data"),
             gb("data.total"),
             gb("server.memory.rss"),
-            summary.map(|summary| summary.service.max_ms / 1e3),
+            self.longest_s(),
             reached(&client_rates, 0.5),
             reached(&client_rates, 0.99),
+            tenths.first().copied(),
+            tenths.last().copied(),
             stalls,
             summary.map(|summary| summary.measured_s),
         ]

@@ -1,6 +1,8 @@
 //! Sequences of phases as tables: configurations below each other, phases beside each other.
 
 mod charts;
+mod detail;
+mod marks;
 mod metrics;
 mod page;
 mod tables;
@@ -21,6 +23,8 @@ pub struct Sequence {
     pub label: String,
     /// Its runs.
     pub runs: Vec<RunRecord>,
+    /// It is the first of a group that stands apart from those before it.
+    pub begins_group: bool,
 }
 
 /// What a cell is pointed at for.
@@ -35,6 +39,10 @@ pub enum Mark {
     Low,
     /// Not to be compared: the background did not keep its pace.
     Missed,
+    /// More than the first.
+    Above,
+    /// Less than the first.
+    Below,
 }
 
 /// A figure in a table.
@@ -59,6 +67,8 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Labels and figures, as many as there are further columns.
     pub rows: Vec<(String, Vec<Cell>)>,
+    /// The rows, from 0, with which a group begins that stands apart.
+    pub breaks: Vec<usize>,
 }
 
 impl Cell {
@@ -72,9 +82,18 @@ impl Cell {
         }
     }
 
-    /// A figure with two decimals.
+    /// A number of things.
+    pub(crate) fn whole(count: u64) -> Self {
+        Self {
+            value: Some(count as f64),
+            text: count.to_string(),
+            mark: Mark::None,
+        }
+    }
+
+    /// A figure with two decimals; `inf` for one of something to nothing.
     pub(crate) fn ratio(value: Option<f64>) -> Self {
-        let value = value.filter(|value| value.is_finite());
+        let value = value.filter(|value| !value.is_nan());
         Self {
             text: value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}")),
             value,

@@ -27,14 +27,16 @@ pub fn html(
                 &table.about,
                 &table.columns,
             );
-            for (label, cells) in &table.rows {
+            for (row, (label, cells)) in table.rows.iter().enumerate() {
                 let cells = cells.iter().map(|cell| match cell.mark {
                     Mark::None => (cell.text.clone(), ""),
                     Mark::High => (cell.text.clone(), "high"),
                     Mark::Low => (cell.text.clone(), "low"),
                     Mark::Missed => (format!("({})", cell.text), "missed"),
+                    Mark::Above => (cell.text.clone(), "above"),
+                    Mark::Below => (cell.text.clone(), "below"),
                 });
-                page.row(label, cells);
+                page.row(label, cells, table.breaks.contains(&row));
             }
             page.end();
         }

@@ -2,27 +2,29 @@
 
 use dyno_core::summary::RoleSummary;
 
-use super::metrics::{NAMES, PURGE_LAGS, Phase};
+use super::marks::{Good, mark_quarters};
+use super::metrics::{PURGE_LAGS, Phase};
 use super::{Cell, Mark, Sequence, Table};
 
 /// An achieved share of the background's rate from which a phase counts.
 const KEPT: f64 = 0.95;
-/// Upper bounds of the coarse buckets of response times, in milliseconds.
-const BUCKETS_MS: [f64; 9] = [
-    0.256, 1.0, 4.0, 16.0, 64.0, 256.0, 1_000.0, 4_000.0, 16_000.0,
-];
 
 /// Sequences below each other, the first as the base, phases beside each other.
 pub fn tables(sequences: &[Sequence]) -> Vec<Table> {
     let grid = Grid::new(sequences);
     let mut tables = vec![grid.absolute(), grid.relative()];
     tables.extend(grid.kept());
+    tables.extend(grid.asked());
     tables.extend(grid.preparations());
     tables.extend(grid.fairness());
     tables.extend(grid.first_looks());
+    tables.extend(grid.looks());
     tables.extend(grid.purge_lags());
     for name in &grid.names {
         tables.extend(grid.metrics(name));
+    }
+    for name in &grid.names {
+        tables.extend(grid.disks(name));
     }
     for name in &grid.names {
         tables.extend(grid.buckets(name));
@@ -32,10 +34,12 @@ pub fn tables(sequences: &[Sequence]) -> Vec<Table> {
 }
 
 /// Phases by sequence and name.
-struct Grid<'a> {
+pub(super) struct Grid<'a> {
     /// Names in the order in which they first appear.
     names: Vec<&'a str>,
-    rows: Vec<(&'a str, Vec<Phase<'a>>)>,
+    pub(super) rows: Vec<(&'a str, Vec<Phase<'a>>)>,
+    /// Which group each sequence belongs to.
+    groups: Vec<usize>,
 }
 
 impl<'a> Grid<'a> {
@@ -52,12 +56,40 @@ impl<'a> Grid<'a> {
                 names.push(phase.name());
             }
         }
-        Self { names, rows }
+        let mut group = 0;
+        let groups = sequences.iter().map(|sequence| {
+            group += usize::from(sequence.begins_group);
+            group
+        });
+        Self {
+            names,
+            rows,
+            groups: groups.collect(),
+        }
     }
 
-    fn phase(&self, row: usize, name: &str) -> Option<&Phase<'a>> {
+    /// The rows with which another group begins, of rows of these sequences.
+    pub(super) fn breaks(&self, rows: impl Iterator<Item = usize>) -> Vec<usize> {
+        let groups: Vec<Option<&usize>> = rows.map(|row| self.groups.get(row)).collect();
+        let pairs = groups.windows(2).enumerate();
+        let differ = pairs.filter(|(_, pair)| pair[0] != pair[1]);
+        differ.map(|(number, _)| number + 1).collect()
+    }
+
+    /// The same of a table with a row for each sequence.
+    fn all_breaks(&self) -> Vec<usize> {
+        self.breaks(0..self.rows.len())
+    }
+
+    pub(super) fn phase(&self, row: usize, name: &str) -> Option<&Phase<'a>> {
         let (_, phases) = self.rows.get(row)?;
         phases.iter().find(|phase| phase.name() == name)
+    }
+
+    /// Whether a phase's events came at a rate, so that its throughput tells nothing of a server.
+    fn paced(&self, row: usize, name: &str) -> bool {
+        let phase = self.phase(row, name);
+        phase.and_then(Phase::asked_per_s).is_some()
     }
 
     fn columns(&self) -> Vec<String> {
@@ -89,16 +121,21 @@ impl<'a> Grid<'a> {
             cell
         });
         for column in 0..self.names.len() {
-            mark_quarters(&mut rows, column);
+            let cells = rows.iter_mut().enumerate();
+            let cells = cells.filter(|(row, _)| !self.paced(*row, self.names[column]));
+            let cells = cells.filter_map(|(_, (_, cells))| cells.get_mut(column));
+            mark_quarters(cells, Good::High);
         }
         Table {
             title: "Throughput".to_owned(),
             about: "Pointed at: the lowest and the highest quarter of each column's range, where \
                     it is worth it. In brackets: the background did less than 95 % of what it \
-                    was asked for, so the figure is not comparable."
+                    was asked for, so the figure is not comparable. Not pointed at: phases \
+                    in an open loop."
                 .to_owned(),
             columns: self.columns(),
             rows,
+            breaks: self.all_breaks(),
         }
     }
 
@@ -109,8 +146,9 @@ impl<'a> Grid<'a> {
             let mut cell = Cell::ratio(ratio);
             cell.mark = match cell.value {
                 Some(_) if self.phase(row, name).is_some_and(Phase::missed) => Mark::Missed,
-                Some(ratio) if ratio < 0.95 => Mark::Low,
-                Some(ratio) if ratio > 1.05 => Mark::High,
+                Some(_) if self.paced(row, name) || self.paced(0, name) => Mark::None,
+                Some(ratio) if ratio < 0.95 => Mark::Below,
+                Some(ratio) if ratio > 1.05 => Mark::Above,
                 _ => Mark::None,
             };
             cell
@@ -120,6 +158,7 @@ impl<'a> Grid<'a> {
             about: "Pointed at below 0.95 and above 1.05.".to_owned(),
             columns: self.columns(),
             rows,
+            breaks: self.all_breaks(),
         }
     }
 
@@ -153,14 +192,28 @@ impl<'a> Grid<'a> {
                     .to_owned(),
                 columns,
                 rows,
+                breaks: self.all_breaks(),
             }
         })
     }
 
+    /// The rates that events were to arrive at.
+    fn asked(&self) -> Option<Table> {
+        let rows = self.cells(|row, name| {
+            let phase = self.phase(row, name);
+            Cell::number(phase.and_then(Phase::asked_per_s))
+        });
+        let mut table = self.table("The rate that was asked for", rows)?;
+        table.about = "Of phases in an open loop. Their throughput is at most this: what tells \
+                       servers apart is their response times."
+            .to_owned();
+        Some(table)
+    }
+
     /// What was done right before a phase, and for how long.
     fn preparations(&self) -> Option<Table> {
-        let (mut rows, mut told) = (Vec::new(), Vec::new());
-        for (label, phases) in &self.rows {
+        let (mut rows, mut of_rows, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, (label, phases)) in self.rows.iter().enumerate() {
             for phase in phases {
                 let of = phase.run.head.phase.as_ref();
                 let Some(before) = of.and_then(|of| of.before.as_ref()) else {
@@ -169,6 +222,7 @@ impl<'a> Grid<'a> {
                 let cells = vec![Cell::number(Some(before.seconds))];
                 let (command, name) = (&before.command, phase.name());
                 rows.push((format!("{label} {name}: {command}"), cells));
+                of_rows.push(row);
                 let text = format!("{command}: {}.", before.told);
                 if !before.told.is_empty() && !told.contains(&text) {
                     told.push(text);
@@ -181,14 +235,15 @@ impl<'a> Grid<'a> {
             columns: ["configuration and phase", "seconds"]
                 .map(str::to_owned)
                 .to_vec(),
+            breaks: self.breaks(of_rows.into_iter()),
             rows,
         })
     }
 
     /// How long the clients took that were to do a number of events each.
     fn fairness(&self) -> Option<Table> {
-        let mut rows = Vec::new();
-        for (label, phases) in &self.rows {
+        let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
+        for (row, (label, phases)) in self.rows.iter().enumerate() {
             for phase in phases {
                 let role = phase.roles().iter().find(|role| !role.background);
                 let Some(role) = role.filter(|role| role.sessions > 1) else {
@@ -201,6 +256,7 @@ impl<'a> Grid<'a> {
                 let cells = [first, last, last - first, (last - first) / first * 100.0];
                 let cells = cells.map(|value| Cell::number(Some(value))).to_vec();
                 rows.push((format!("{label} {}", phase.name()), cells));
+                of_rows.push(row);
             }
         }
         let columns = [
@@ -214,6 +270,7 @@ impl<'a> Grid<'a> {
             title: "Fairness".to_owned(),
             about: "When the first and the last client were through with their work.".to_owned(),
             columns: columns.map(str::to_owned).to_vec(),
+            breaks: self.breaks(of_rows.into_iter()),
             rows,
         })
     }
@@ -221,16 +278,9 @@ impl<'a> Grid<'a> {
     /// How long it took to find the lowest key.
     fn first_looks(&self) -> Option<Table> {
         let rows = self.cells(|row, name| {
-            let operations = self
-                .phase(row, name)
-                .and_then(|phase| phase.run.summary.as_ref());
-            let looks = operations
-                .and_then(|summary| {
-                    let mut all = summary.operations.iter();
-                    all.find(|operation| operation.name == "min_key_first")
-                })
-                .filter(|operation| operation.service.count > 0);
-            Cell::number(looks.map(|operation| operation.service.max_ms / 1e3))
+            let phase = self.phase(row, name);
+            let looks = phase.and_then(|phase| phase.operation("min_key_first"));
+            Cell::number(looks.map(|looks| looks.max_ms / 1e3))
         });
         self.table(
             "The first look for the lowest key, longest of all clients, in seconds",
@@ -251,7 +301,7 @@ impl<'a> Grid<'a> {
     }
 
     /// A table by phase, if anything is in it.
-    fn table(&self, title: &str, rows: Vec<(String, Vec<Cell>)>) -> Option<Table> {
+    pub(super) fn table(&self, title: &str, rows: Vec<(String, Vec<Cell>)>) -> Option<Table> {
         let mut cells = rows.iter().flat_map(|(_, cells)| cells);
         cells.any(|cell| cell.value.is_some()).then(|| {
             let mut columns = vec!["configuration".to_owned()];
@@ -261,178 +311,8 @@ impl<'a> Grid<'a> {
                 about: String::new(),
                 columns,
                 rows,
+                breaks: self.all_breaks(),
             }
         })
-    }
-
-    /// All figures of a phase, absolute and relative to the first.
-    fn metrics(&self, name: &str) -> Vec<Table> {
-        let mut columns = vec!["configuration".to_owned()];
-        columns.extend(NAMES.iter().map(|(name, _)| (*name).to_owned()));
-        let values: Vec<(String, Vec<Option<f64>>)> = (0..self.rows.len())
-            .filter_map(|row| {
-                let (label, _) = self.rows.get(row)?;
-                Some(((*label).to_owned(), self.phase(row, name)?.metrics()))
-            })
-            .collect();
-        let Some((_, base)) = values.first().cloned() else {
-            return Vec::new();
-        };
-        let absolute = values.iter().map(|(label, figures)| {
-            let cells = figures.iter().map(|figure| Cell::number(*figure));
-            (label.clone(), cells.collect())
-        });
-        let mut tables = vec![Table {
-            title: format!("{name}: figures"),
-            about: String::new(),
-            columns: columns.clone(),
-            rows: absolute.collect(),
-        }];
-        if values.len() > 1 {
-            let relative = values.iter().map(|(label, figures)| {
-                let cells = figures
-                    .iter()
-                    .zip(&base)
-                    .map(|pair| Cell::ratio(ratio(pair)));
-                (label.clone(), cells.collect())
-            });
-            tables.push(Table {
-                title: format!("{name}: figures relative to the first"),
-                about: String::new(),
-                columns,
-                rows: relative.collect(),
-            });
-        }
-        tables
-    }
-
-    /// The share of response times in coarse buckets, by operation.
-    fn buckets(&self, name: &str) -> Option<Table> {
-        let mut rows = Vec::new();
-        for row in 0..self.rows.len() {
-            let (Some((label, _)), Some(phase)) = (self.rows.get(row), self.phase(row, name))
-            else {
-                continue;
-            };
-            let operations = phase
-                .run
-                .summary
-                .as_ref()
-                .map(|summary| &summary.operations);
-            for operation in operations.into_iter().flatten() {
-                let latencies = operation.response.as_ref().unwrap_or(&operation.service);
-                if latencies.count == 0 {
-                    continue;
-                }
-                let mut counts = [0_u64; BUCKETS_MS.len() + 1];
-                for bucket in &latencies.buckets {
-                    let place = BUCKETS_MS
-                        .iter()
-                        .position(|bound| bucket.to_ms <= bound * 1.001);
-                    counts[place.unwrap_or(BUCKETS_MS.len())] += bucket.count;
-                }
-                let all = counts.iter().sum::<u64>().max(1) as f64;
-                let share = |count: &u64| match *count {
-                    0 => Cell {
-                        value: Some(0.0),
-                        ..Cell::default()
-                    },
-                    count => share(count as f64 / all * 100.0),
-                };
-                let mut cells: Vec<Cell> = counts.iter().map(share).collect();
-                cells.push(Cell::number(Some(latencies.max_ms / 1e3)));
-                rows.push((format!("{label} {}", operation.name), cells));
-            }
-        }
-        let heads = [
-            "256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt", "max s",
-        ];
-        let mut columns = vec!["configuration and operation".to_owned()];
-        columns.extend(heads.map(str::to_owned));
-        (!rows.is_empty()).then(|| Table {
-            title: format!("{name}: response times, percent up to each bound"),
-            about: "From a histogram of finer buckets: one that crosses a bound counts above it."
-                .to_owned(),
-            columns,
-            rows,
-        })
-    }
-
-    /// The mean rate per client in each tenth of a phase.
-    fn tenths(&self) -> Option<Table> {
-        let mut rows = Vec::new();
-        for (label, phases) in &self.rows {
-            for phase in phases {
-                let course = phase.course();
-                if course.len() < 10 {
-                    continue;
-                }
-                let tenth = |number: usize| {
-                    let from = course.len() * number / 10;
-                    let to = course.len() * (number + 1) / 10;
-                    let part = &course[from..to];
-                    Cell::number(Some(part.iter().sum::<f64>() / part.len() as f64))
-                };
-                let cells = (0..10).map(tenth).collect();
-                rows.push((format!("{label} {}", phase.name()), cells));
-            }
-        }
-        let mut columns = vec!["configuration and phase".to_owned()];
-        columns.extend((1..=10).map(|number| number.to_string()));
-        (!rows.is_empty()).then(|| Table {
-            title: "Mean rate per client in each tenth of a phase".to_owned(),
-            about: String::new(),
-            columns,
-            rows,
-        })
-    }
-}
-
-/// 1 where both are 0.
-fn ratio((figure, base): (&Option<f64>, &Option<f64>)) -> Option<f64> {
-    match (*figure, *base) {
-        (Some(0.0), Some(0.0)) => Some(1.0),
-        (figure, base) => Some(figure? / base?),
-    }
-}
-
-fn share(percent: f64) -> Cell {
-    let text = match format!("{percent:.3}") {
-        text if text == "0.000" => "nonzero".to_owned(),
-        text => text,
-    };
-    Cell {
-        value: Some(percent),
-        text,
-        mark: Mark::None,
-    }
-}
-
-/// Points at the lowest and the highest quarter of a column's range. Where the lowest is four
-/// fifths of the highest, nothing is low. What missed the background's rate does not count.
-fn mark_quarters(rows: &mut [(String, Vec<Cell>)], column: usize) {
-    let counts = |cell: &Cell| cell.value.filter(|_| cell.mark != Mark::Missed);
-    let values = rows
-        .iter()
-        .filter_map(|(_, cells)| counts(cells.get(column)?));
-    let values: Vec<f64> = values.collect();
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if values.len() < 2 || low >= high {
-        return;
-    }
-    let quarter = (high - low) / 4.0;
-    for (_, cells) in rows {
-        let Some(cell) = cells.get_mut(column) else {
-            continue;
-        };
-        let Some(value) = counts(cell) else {
-            continue;
-        };
-        if value >= high - quarter {
-            cell.mark = Mark::High;
-        } else if value <= low + quarter && low < 0.8 * high {
-            cell.mark = Mark::Low;
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! Tables of made-up sequences: what is pointed at, what is left out.
 
+mod detail;
+
 use dyno_core::record::{Series, SeriesKey, SeriesKind};
 use dyno_core::summary::{PhaseOf, Preparation, RoleSummary};
 
@@ -54,6 +56,7 @@ fn sequences() -> Vec<Sequence> {
             run("l.i0", "rows", 100.0, load, None),
             run("qr100.L1", "queries", 1.0, read, Some(kept)),
         ],
+        begins_group: false,
     };
     vec![
         sequence("base", 1000.0, 5000.0, 1.0),
@@ -93,7 +96,7 @@ fn throughput_is_in_the_phases_unit_and_what_missed_its_background_does_not_coun
     let relative = table("Throughput relative to the first");
     assert_eq!(relative.rows[1].1[0].text, "2.00");
     assert_eq!(relative.rows[1].1[1].text, "1.04");
-    assert_eq!(marks(&relative, 0), [Mark::None, Mark::High, Mark::Low]);
+    assert_eq!(marks(&relative, 0), [Mark::None, Mark::Above, Mark::Below]);
     assert_eq!(marks(&relative, 1), [Mark::None, Mark::None, Mark::Missed]);
 }
 
@@ -173,6 +176,7 @@ fn figure(run: RunRecord, name: &str) -> Option<f64> {
     let sequences = [Sequence {
         label: "one".into(),
         runs: vec![run],
+        begins_group: false,
     }];
     let all = tables(&sequences);
     let table = all.iter().find(|table| table.title.ends_with(": figures"));
@@ -214,10 +218,13 @@ fn every_client_has_a_line_in_the_picture_of_its_phase() {
     let sequences = [("one <b>", lagging), ("two", query())].map(|(label, run)| Sequence {
         label: label.into(),
         runs: vec![run],
+        begins_group: false,
     });
     let tables = tables(&sequences);
     let page = html(&sequences, &tables, "title", 0.0);
-    assert_eq!(page.matches("<polyline").count(), 2 + 1, "{page}");
+    // And one of each sequence's longest answers of its other operation.
+    assert_eq!(page.matches("<polyline").count(), 2 + 1 + 2, "{page}");
+    assert!(page.contains("qr100.L1: new order"));
     assert!(page.contains("<title>main 2</title>"));
     assert!(page.contains("qr100.L1: InnoDB&#39;s history list"));
     assert!(page.contains("one &lt;b&gt;") && !page.contains("one <b>"));
@@ -240,6 +247,7 @@ fn what_was_read_long_before_the_end_does_not_tell_it() {
     let all = tables(&[Sequence {
         label: "one".into(),
         runs: vec![long],
+        begins_group: false,
     }]);
     assert!(!all.iter().any(|table| table.title.starts_with("Purge lag")));
 }
@@ -257,6 +265,7 @@ fn what_was_done_before_a_phase_is_told_with_its_time() {
     let all = tables(&[Sequence {
         label: "one".into(),
         runs: vec![rested],
+        begins_group: false,
     }]);
     let table = all.iter().find(|own| own.title == "Before the measurement");
     let table = table.unwrap();

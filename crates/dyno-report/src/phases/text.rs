@@ -38,8 +38,10 @@ fn ink(cell: &Cell) -> Ink {
     match cell.mark {
         Mark::None => Ink::Plain,
         Mark::High => Ink::Good,
-        Mark::Low => Ink::Warning,
+        Mark::Low => Ink::Error,
         Mark::Missed => Ink::Faint,
+        Mark::Above => Ink::Notable,
+        Mark::Below => Ink::Warning,
     }
 }
 
@@ -77,7 +79,10 @@ fn grid(out: &mut String, table: &Table, look: &Look) {
             out.push_str(&look.paint(Ink::Faint, &right(head, width + GAP)));
         }
         out.push('\n');
-        for (label, cells) in &table.rows {
+        for (row, (label, cells)) in table.rows.iter().enumerate() {
+            if table.breaks.contains(&row) {
+                out.push('\n');
+            }
             out.push_str(&padded(&look.clean(label), label_width));
             for (cell, width) in cells.iter().zip(&widths).take(to).skip(from) {
                 let text = look.clean(&shown(cell));

@@ -32,6 +32,7 @@ pub(crate) enum Ink {
     Good,
     Warning,
     Error,
+    Notable,
 }
 
 impl Look {
@@ -52,6 +53,7 @@ impl Look {
             Ink::Good => "32",
             Ink::Warning => "33",
             Ink::Error => "31",
+            Ink::Notable => "34",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }

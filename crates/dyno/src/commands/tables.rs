@@ -8,7 +8,11 @@ use dyno_results::{Results, Scope};
 
 use crate::definitions::PHASES;
 use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::settings::usage;
 use crate::{STATUS_DONE, console, kept, output};
+
+/// Stands between groups of sequences.
+const BREAK: &str = "BREAK";
 
 /// Shows the tables.
 ///
@@ -18,11 +22,12 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, PHASES, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::out(&format!(
-            "Usage: dyno phases [LABEL=]SEQUENCE… [--html FILE] [--tsv FILE]\n\n\
+            "Usage: dyno phases [LABEL=]SEQUENCE… [BREAK SEQUENCE…] [--html FILE] [--tsv FILE]\n\n\
              A workload in phases, e.g. insert_benchmark, makes a sequence of runs. SEQUENCE is \
              the beginning of its\nname, `last`, or the number or name of one of its runs; \
              FILE:SEQUENCE is one of another results file.\nThe first is what the others are set \
-             against. A LABEL takes the place of the server's version.\n{}",
+             against. A LABEL takes the place of the server's version. BREAK sets those after \
+             it apart\nas a group of their own.\n{}",
             help(PHASES, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -32,9 +37,22 @@ pub fn main(args: &[String]) -> Result<u8> {
         [] => last.as_slice(),
         words => words,
     };
-    let mut sequences = Vec::new();
+    let mut sequences: Vec<Sequence> = Vec::new();
+    let mut apart = false;
     for word in words {
-        sequences.push(sequence(&parsed, word)?);
+        if word == BREAK {
+            if apart || sequences.is_empty() {
+                return Err(usage("BREAK stands between sequences"));
+            }
+            apart = true;
+            continue;
+        }
+        let mut next = sequence(&parsed, word)?;
+        next.begins_group = std::mem::take(&mut apart);
+        sequences.push(next);
+    }
+    if apart {
+        return Err(usage("BREAK stands between sequences"));
     }
     distinguish(&mut sequences);
     let tables = tables(&sequences);
@@ -85,6 +103,7 @@ fn sequence(parsed: &Parsed, word: &str) -> Result<Sequence> {
     Ok(Sequence {
         label: label.map_or(made, str::to_owned),
         runs,
+        begins_group: false,
     })
 }
 

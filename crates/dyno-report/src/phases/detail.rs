@@ -1,0 +1,310 @@
+//! The tables of single phases, and of what happens in their course.
+
+use dyno_core::record::RunRecord;
+use dyno_core::summary::{LatencySummary, OperationSummary};
+
+use super::marks::{Good, mark_quarters};
+use super::metrics::{NAMES, Phase};
+use super::tables::Grid;
+use super::{Cell, Mark, Table};
+
+/// Upper bounds of the coarse buckets of response times, in milliseconds.
+const BUCKETS_MS: [f64; 9] = [
+    0.256, 1.0, 4.0, 16.0, 64.0, 256.0, 1_000.0, 4_000.0, 16_000.0,
+];
+
+/// What is told of a disk: the series' last word, the head, how many of its unit are one.
+const DISK: [(&str, &str, f64); 8] = [
+    ("reads", "reads/s", 1.0),
+    ("read_bytes", "MiB read/s", 1_048_576.0),
+    ("read_await", "read ms", 1.0),
+    ("writes", "writes/s", 1.0),
+    ("write_bytes", "MiB written/s", 1_048_576.0),
+    ("write_await", "write ms", 1.0),
+    ("queue", "queue", 1.0),
+    ("utilisation", "busy %", 1.0),
+];
+
+impl<'a> Grid<'a> {
+    /// The phase of this name of each sequence that has it, with the sequence's row and label.
+    fn with_phase(&self, name: &str) -> Vec<(usize, &'a str, &Phase<'a>)> {
+        let rows = self.rows.iter().enumerate();
+        rows.filter_map(|(row, (label, _))| Some((row, *label, self.phase(row, name)?)))
+            .collect()
+    }
+
+    /// All figures of a phase, absolute and relative to the first.
+    pub(super) fn metrics(&self, name: &str) -> Vec<Table> {
+        let mut columns = vec!["configuration".to_owned()];
+        columns.extend(NAMES.iter().map(|(name, _)| (*name).to_owned()));
+        let with = self.with_phase(name);
+        let breaks = self.breaks(with.iter().map(|(row, _, _)| *row));
+        let values: Vec<(String, Vec<Option<f64>>)> = (with.iter())
+            .map(|(_, label, phase)| ((*label).to_owned(), phase.metrics()))
+            .collect();
+        let Some((_, mut base)) = values.first().cloned() else {
+            return Vec::new();
+        };
+        // Phases that end with their work are no longer or shorter for the better.
+        for (own, (name, _)) in base.iter_mut().zip(NAMES) {
+            *own = own.filter(|_| name != "length");
+        }
+        let absolute = values.iter().map(|(label, figures)| {
+            let cells = figures.iter().map(|figure| Cell::number(*figure));
+            (label.clone(), cells.collect())
+        });
+        let mut tables = vec![Table {
+            title: format!("{name}: figures"),
+            about: String::new(),
+            columns: columns.clone(),
+            rows: absolute.collect(),
+            breaks: breaks.clone(),
+        }];
+        if values.len() > 1 {
+            let relative = values.iter().map(|(label, figures)| {
+                let cells = figures
+                    .iter()
+                    .zip(&base)
+                    .map(|pair| Cell::ratio(ratio(pair)));
+                (label.clone(), cells.collect())
+            });
+            tables.push(Table {
+                title: format!("{name}: figures relative to the first"),
+                about: String::new(),
+                columns,
+                rows: relative.collect(),
+                breaks,
+            });
+        }
+        tables
+    }
+
+    /// What each disk did in a phase, on average.
+    pub(super) fn disks(&self, name: &str) -> Option<Table> {
+        let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
+        for (row, label, phase) in self.with_phase(name) {
+            for disk in disks_of(phase.run) {
+                let cells = DISK.map(|(what, _, one)| {
+                    let mean = phase.mean(&format!("host.disk[{disk}].{what}"));
+                    Cell::number(mean.map(|mean| mean / one))
+                });
+                let busy = |cell: &Cell| cell.value.is_some_and(|value| value > 0.0);
+                if cells.iter().any(busy) {
+                    rows.push((format!("{label} {disk}"), cells.to_vec()));
+                    of_rows.push(row);
+                }
+            }
+        }
+        let mut columns = vec!["configuration and disk".to_owned()];
+        columns.extend(DISK.map(|(_, head, _)| head.to_owned()));
+        (!rows.is_empty()).then(|| Table {
+            title: format!("{name}: disks of the host, means"),
+            about: String::new(),
+            columns,
+            breaks: self.breaks(of_rows.into_iter()),
+            rows,
+        })
+    }
+
+    /// How long it took to find the lowest key: at first, and in the course of each phase.
+    pub(super) fn looks(&self) -> Option<Table> {
+        let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
+        for (row, (label, phases)) in self.rows.iter().enumerate() {
+            for phase in phases {
+                let kinds = ["min_key_first", "min_key"].map(|name| phase.operation(name));
+                if kinds.iter().all(Option::is_none) {
+                    continue;
+                }
+                let figures = |looks: Option<&LatencySummary>| {
+                    let seconds = |ms: fn(&LatencySummary) -> f64| {
+                        Cell::number(looks.map(|looks| ms(looks) / 1e3))
+                    };
+                    let count = looks.map_or(0, |looks| looks.count);
+                    [
+                        Cell::whole(count),
+                        seconds(|looks| looks.sum_ms),
+                        seconds(|looks| looks.mean_ms),
+                        seconds(|looks| looks.max_ms),
+                    ]
+                };
+                let cells = kinds.into_iter().flat_map(figures).collect();
+                rows.push((format!("{label} {}", phase.name()), cells));
+                of_rows.push(row);
+            }
+        }
+        let mut columns = vec!["configuration and phase".to_owned()];
+        for when in ["first", "later"] {
+            let heads = ["looks", "sum s", "mean s", "longest s"];
+            columns.extend(heads.map(|head| format!("{when} {head}")));
+        }
+        (!rows.is_empty()).then(|| Table {
+            title: "Looks for the lowest key".to_owned(),
+            about: "At the beginning of each phase, a look for each client, and in its course."
+                .to_owned(),
+            columns,
+            breaks: self.breaks(of_rows.into_iter()),
+            rows,
+        })
+    }
+
+    /// The share of response times in coarse buckets: of each operation by itself, all
+    /// configurations below each other.
+    pub(super) fn buckets(&self, name: &str) -> Option<Table> {
+        let with = self.with_phase(name);
+        let mut names: Vec<&str> = Vec::new();
+        for operation in with.iter().flat_map(|(_, _, phase)| operations(phase)) {
+            if !names.contains(&operation.name.as_str()) {
+                names.push(&operation.name);
+            }
+        }
+        let (mut rows, mut breaks) = (Vec::new(), Vec::new());
+        for operation in names {
+            let mut own = Vec::new();
+            for (_, label, phase) in &with {
+                let found = operations(phase).find(|known| known.name == operation);
+                own.extend(found.map(|found| {
+                    let label = format!("{operation}, {label}");
+                    (label, bucket_cells(phase.run, found))
+                }));
+            }
+            let longest = own
+                .iter_mut()
+                .filter_map(|(_, cells): &mut (String, Vec<Cell>)| cells.last_mut());
+            mark_quarters(longest, Good::Low);
+            if !rows.is_empty() && with.len() > 1 {
+                breaks.push(rows.len());
+            }
+            rows.append(&mut own);
+        }
+        let heads = [
+            "256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt", "max s",
+        ];
+        let mut columns = vec!["operation and configuration".to_owned()];
+        columns.extend(heads.map(str::to_owned));
+        (!rows.is_empty()).then(|| Table {
+            title: format!("{name}: response times, percent up to each bound"),
+            about: "Statements, not rows. Pointed at: the lowest and the highest quarter of each \
+                    operation's longest, where it is worth it."
+                .to_owned(),
+            columns,
+            rows,
+            breaks,
+        })
+    }
+
+    /// The mean rate per client in each tenth of a phase.
+    pub(super) fn tenths(&self) -> Option<Table> {
+        let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
+        for (row, (label, phases)) in self.rows.iter().enumerate() {
+            for phase in phases {
+                let tenths = phase.tenths();
+                if tenths.is_empty() {
+                    continue;
+                }
+                let cells = tenths.into_iter().map(|rate| Cell::number(Some(rate)));
+                rows.push((format!("{label} {}", phase.name()), cells.collect()));
+                of_rows.push(row);
+            }
+        }
+        let mut columns = vec!["configuration and phase".to_owned()];
+        columns.extend((1..=10).map(|number| number.to_string()));
+        (!rows.is_empty()).then(|| Table {
+            title: "Mean rate per client in each tenth of a phase".to_owned(),
+            about: String::new(),
+            columns,
+            breaks: self.breaks(of_rows.into_iter()),
+            rows,
+        })
+    }
+}
+
+/// The disks that were observed, in the order of their names.
+fn disks_of(run: &RunRecord) -> Vec<&str> {
+    let names = run.series.iter().filter_map(|series| {
+        let rest = series.key.name.strip_prefix("host.disk[")?;
+        rest.strip_suffix("].writes")
+    });
+    let mut disks: Vec<&str> = names.collect();
+    disks.sort_unstable();
+    disks
+}
+
+/// The operations that were done in a phase.
+fn operations<'a>(phase: &Phase<'a>) -> impl Iterator<Item = &'a OperationSummary> {
+    let summary = phase.run.summary.as_ref();
+    let all = summary.map_or(&[][..], |summary| &summary.operations);
+    all.iter().filter(|own| latencies(own).count > 0)
+}
+
+/// From when it was due, where it was: in an open loop too, those that follow it have no such time.
+fn latencies(operation: &OperationSummary) -> &LatencySummary {
+    let due = operation.response.as_ref().filter(|own| own.count > 0);
+    due.unwrap_or(&operation.service)
+}
+
+/// How many answers took up to each of the coarse bounds and longer than the one before, and how
+/// many took longer than all: from the fine histogram, else from the summary's buckets, of which
+/// one that crosses a bound counts above it.
+fn coarse(run: &RunRecord, operation: &OperationSummary) -> [u64; BUCKETS_MS.len() + 1] {
+    let mut counts = [0; BUCKETS_MS.len() + 1];
+    let recorded = run.operations.iter().find(|own| own.name == operation.name);
+    let total = recorded.and_then(|own| own.total.as_ref());
+    let due = operation.response.as_ref().is_some_and(|own| own.count > 0);
+    let fine = total.map(|total| match due {
+        true => &total.response,
+        false => &total.service,
+    });
+    let mut put = |to_ms: f64, count: u64| {
+        let place = BUCKETS_MS.iter().position(|bound| to_ms <= bound * 1.001);
+        counts[place.unwrap_or(BUCKETS_MS.len())] += count;
+    };
+    match fine.filter(|fine| !fine.is_empty()) {
+        Some(fine) => {
+            for step in fine.iter_recorded() {
+                put(step.value_iterated_to() as f64 / 1e6, step.count_at_value());
+            }
+        }
+        None => {
+            for bucket in &latencies(operation).buckets {
+                put(bucket.to_ms, bucket.count);
+            }
+        }
+    }
+    counts
+}
+
+/// The share in each coarse bucket, then the longest in seconds.
+fn bucket_cells(run: &RunRecord, operation: &OperationSummary) -> Vec<Cell> {
+    let counts = coarse(run, operation);
+    let all = counts.iter().sum::<u64>().max(1) as f64;
+    let share = |count: &u64| match *count {
+        0 => Cell {
+            value: Some(0.0),
+            ..Cell::default()
+        },
+        count => share(count as f64 / all * 100.0),
+    };
+    let mut cells: Vec<Cell> = counts.iter().map(share).collect();
+    cells.push(Cell::number(Some(latencies(operation).max_ms / 1e3)));
+    cells
+}
+
+/// 1 where both are 0.
+fn ratio((figure, base): (&Option<f64>, &Option<f64>)) -> Option<f64> {
+    match (*figure, *base) {
+        (Some(0.0), Some(0.0)) => Some(1.0),
+        (figure, base) => Some(figure? / base?),
+    }
+}
+
+fn share(percent: f64) -> Cell {
+    let text = match format!("{percent:.3}") {
+        text if text == "0.000" => "nonzero".to_owned(),
+        text => text,
+    };
+    Cell {
+        value: Some(percent),
+        text,
+        mark: Mark::None,
+    }
+}
