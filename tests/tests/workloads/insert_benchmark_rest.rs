@@ -125,6 +125,33 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
 }
 
 #[test]
+fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
+    for kind in [Kind::Mariadb, Kind::Mysql] {
+        let server = start_private_server_with(kind, &[]);
+        let place = Place::Server(Database::on(&server.server()));
+        let Place::Server(database) = &place else {
+            unreachable!()
+        };
+        let setting = || database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)");
+        loaded(&place);
+        let before = setting();
+        let rest = "--settle 600 --steps qr100 -t 1s";
+        let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
+        eventually("InnoDB flushes", || setting() == "1");
+        running.signal(2);
+        running.signal(2);
+        let output = running.finish(Duration::from_secs(60));
+        assert_ne!(output.status.code(), Some(0), "{output:?}");
+        // Whether it had the time to set it back or not.
+        place
+            .dyno(&format!("check insert_benchmark {SMALL}"))
+            .success();
+        assert_eq!(setting(), before, "{kind}");
+        assert_eq!(database.tables(), ["pi1", "pi2"], "{kind}");
+    }
+}
+
+#[test]
 fn a_rest_that_goes_on_is_left_alone() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let server = start_private_server_with(kind, &[]);
