@@ -10,6 +10,11 @@ use xtask::servers::Kind;
 /// How long an answer may take before a test fails.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
+/// The error of a transaction that was given up so that another could go on, and how often in a row
+/// that may happen to a test's statement.
+const DEADLOCK: u16 = 1213;
+const DEADLOCKS_MAX: u32 = 50;
+
 /// A server that takes connections from its administrator (root, postgres) without a password.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -90,15 +95,23 @@ impl Server {
             .unwrap_or_else(|error| panic!("{} at {:?}: {error}", self.kind, self.socket))
     }
 
-    /// Runs a statement without a result set as the administrator.
+    /// Runs a statement without a result set as the administrator. One that MySQL or MariaDB
+    /// gives up for another's sake is repeated.
     ///
     /// # Panics
     /// The server refuses it.
     pub fn execute(&self, database: Option<&str>, sql: &str) {
         match self.kind {
             Kind::Mariadb | Kind::Mysql => {
-                let done = self.mysql(database).query_drop(sql);
-                done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+                let mut connection = self.mysql(database);
+                for left in (0..DEADLOCKS_MAX).rev() {
+                    match connection.query_drop(sql) {
+                        Ok(()) => return,
+                        Err(mysql::Error::MySqlError(error))
+                            if error.code == DEADLOCK && left > 0 => {}
+                        Err(error) => panic!("{sql}: {error}"),
+                    }
+                }
             }
             Kind::Postgres => {
                 let done = self
