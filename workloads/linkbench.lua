@@ -45,6 +45,7 @@ local function prepare(tid)
    load.rows(con, sizes, tid, sessions)
    dyno.barrier()
    if tid == 0 then
+      graph.keep(con, sizes)
       graph.finish(con, sizes)
    end
    con:disconnect()
@@ -102,6 +103,7 @@ function init()
       error("linkbench tells new links from old ones by the rows that were changed: take " ..
          "found_rows=1 out of the target", 0)
    end
+   dyno.dataset.tell(con, "linkbench")
    con:disconnect()
 end
 

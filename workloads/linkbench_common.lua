@@ -254,6 +254,26 @@ function graph.finish(con, sizes)
       sysbench.opt.profile))
 end
 
+-- Of how the rows are made: another where the same options make other rows.
+local GENERATOR = 1
+
+-- Keeps what was loaded beside it.
+function graph.keep(con, sizes)
+   local opt, family = sysbench.opt, dyno.family(con)
+   local links, counts = graph.loaded(sizes)
+   local beside = {{"partitions", partitions(family)}}
+   if family == "mysql" then
+      beside[2] = {"engine", opt.mysql_storage_engine}
+      beside[3] = {"options", opt.mysql_table_options}
+   end
+   dyno.dataset.keep(con, "linkbench", {
+      {"generator", GENERATOR}, {"seed", dyno.seed}, {"startid", sizes.first},
+      {"maxid", sizes.last + 1}, {"link_types", sizes.types}, {"profile", opt.profile},
+      {"node_bytes", opt.node_bytes}, {"link_bytes", opt.link_bytes},
+      {"rows", ("nodes %.0f, links %.0f, counts %.0f"):format(sizes.nodes, links, counts)},
+   }, beside)
+end
+
 -- Fails unless the tables were prepared with the options that are given now. False on the server of
 -- a calibration, which holds nothing and answers everything alike.
 function graph.must_fit(con, sizes)
@@ -280,6 +300,7 @@ function graph.drop(con)
    for number = #graph.tables, 1, -1 do
       con:query("DROP TABLE IF EXISTS " .. graph.tables[number])
    end
+   dyno.dataset.forget(con, "linkbench")
 end
 
 return graph

@@ -105,6 +105,7 @@ local function read_ledger(whole)
    if found.history and not age_told then
       age_told = true
       print(("the tables begin with %.0f transactions in their history"):format(found.history))
+      dyno.fact("age", ("%.0f transactions"):format(found.history), true)
    end
    return {
       money = whole and {accounts = found.account_sum, history = found.history_sum} or nil,
@@ -131,6 +132,7 @@ function init()
    dyno.option.whole("max_retries", 0, 1000)
    local con = sysbench.sql.driver():connect()
    bank.must_fit(con)
+   bank.tell(con)
    con:disconnect()
 end
 
@@ -175,8 +177,8 @@ function thread_init(tid)
       operation.tries = opt.max_retries + 1
    end
    if tid == 0 and opt.threads > branches and opt.mix:find("tpcb") then
-      print(("warning: more sessions (%d) than branches (%d): they wait for each other's branch " ..
-             "rows, and that is what is measured"):format(opt.threads, branches))
+      dyno.warning(("More sessions (%d) than branches (%d): they wait for each other's branch " ..
+         "rows, and that is what is measured."):format(opt.threads, branches))
    end
    con = sysbench.sql.driver():connect()
    statements = {}

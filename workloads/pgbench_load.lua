@@ -213,38 +213,44 @@ local function settle(con)
    end
 end
 
--- Since when a phase of the load has lasted, and what was told of those before.
-local began, told
+-- Of how the rows are made, in which nothing is drawn.
+local GENERATOR = 1
 
-local function begin()
-   began, told = dyno.now(), {}
-end
-
-local function ended(what, rows)
-   local took = dyno.now() - began
-   began = began + took
-   local rate = rows and (" (%.0f/s)"):format(rows / math.max(took, 0.001)) or ""
-   told[#told + 1] = ("%s %.1f s%s"):format(what, took, rate)
+-- Keeps what was loaded beside it.
+local function keep(con)
+   local opt, family, scale = sysbench.opt, dyno.family(con), bank.scale()
+   local beside = {{"foreign_keys", opt.foreign_keys}, {"history_key", opt.history_pk},
+                   {"partitions", opt.partitions}}
+   if family == "mysql" then
+      beside[#beside + 1] = {"engine", opt.mysql_storage_engine}
+   elseif family == "postgres" then
+      beside[#beside + 1] = {"fillfactor", opt.fillfactor}
+      beside[#beside + 1] = {"unlogged", opt.unlogged}
+   end
+   dyno.dataset.keep(con, "pgbench", {{"generator", GENERATOR}, {"scale", scale},
+      {"rows", ("branches %.0f, tellers %.0f, accounts %.0f"):format(scale, scale * bank.TELLERS,
+         scale * bank.ACCOUNTS)}}, beside)
 end
 
 function bank.prepare(tid)
    local con = sysbench.sql.driver():connect()
-   local sessions, rows = sysbench.opt.threads, bank.scale() * (1 + bank.TELLERS + bank.ACCOUNTS)
+   local steps, sessions = dyno.steps(), sysbench.opt.threads
+   local rows = bank.scale() * (1 + bank.TELLERS + bank.ACCOUNTS)
    if tid == 0 then
       dyno.load_total(rows)
-      begin()
       create(con)
-      ended("tables")
+      steps:ended("tables")
    end
    dyno.barrier()
    load_rows(con, tid, sessions)
    if tid == 0 then
-      ended("rows", rows)
+      steps:ended("rows", rows)
       constrain(con)
-      ended("keys")
+      steps:ended("keys")
       settle(con)
-      ended("statistics")
-      print(table.concat(told, ", "))
+      steps:ended("statistics")
+      keep(con)
+      steps:tell()
    end
    con:disconnect()
 end
@@ -278,11 +284,36 @@ function bank.must_fit(con)
    end
 end
 
+-- How many transactions the history holds, without reading it: by its last number, or what the
+-- server's statistics say. Nil where they say nothing.
+local AGE = {
+   mysql = "SELECT table_rows FROM information_schema.tables WHERE table_schema = DATABASE() " ..
+      "AND table_name = 'pgbench_history'",
+   postgres = "SELECT n_live_tup FROM pg_stat_user_tables WHERE " ..
+      "relid = 'pgbench_history'::regclass",
+   sqlite = "SELECT COALESCE(MAX(rowid), 0) FROM pgbench_history",
+}
+
+-- Tells of the run what the tables are and how old, by what costs nothing.
+function bank.tell(con)
+   dyno.dataset.tell(con, "pgbench")
+   if not dyno.canned then
+      -- MySQL answers from what it knew a day ago otherwise.
+      local kept = "information_schema_stats_expiry"
+      if dyno.family(con) == "mysql" and con:query_row("SHOW VARIABLES LIKE '" .. kept .. "'") then
+         con:query("SET SESSION " .. kept .. " = 0")
+      end
+      local rows = con:query_row(AGE[dyno.family(con)])
+      dyno.fact("age", ("about %s transactions"):format(rows or "an unknown number of"), true)
+   end
+end
+
 function bank.cleanup()
    local con = sysbench.sql.driver():connect()
    for number = #tables, 1, -1 do
       con:query("DROP TABLE IF EXISTS " .. tables[number][1])
    end
+   dyno.dataset.forget(con, "pgbench")
    con:disconnect()
 end
 

@@ -7,6 +7,7 @@ local transactions = require("tpcc_transactions")
 local reference_profile = require("tpcc_reference")
 local purge = require("tpcc_purge")
 local checks = require("tpcc_check")
+local dataset = require("tpcc_dataset")
 
 local KINDS = {"new_order", "payment", "order_status", "delivery", "stock_level", "purge"}
 local READ_ONLY = {order_status = true, stock_level = true}
@@ -19,7 +20,6 @@ local KEYING = {new_order = 18, payment = 3, order_status = 2, delivery = 2, sto
                 purge = 0}
 local THINKING = {new_order = 12, payment = 12, order_status = 10, delivery = 5, stock_level = 5,
                   purge = 1}
-local LEVELS = {RC = "READ COMMITTED", RR = "REPEATABLE READ", SER = "SERIALIZABLE"}
 
 local operations = {}
 for _, kind in ipairs(KINDS) do
@@ -31,12 +31,14 @@ local sums = {paid = dyno.sum("payments_in_cents"), ordered = dyno.sum("new_orde
 local function prepare(tid)
    local sizes, sessions = tpcc.sizes(), sysbench.opt.threads
    local con = sysbench.sql.driver():connect()
-   load.begin(sysbench.opt)
+   load.begin(sysbench.opt, sizes)
+   local steps = dyno.steps()
    if tid == 0 then
       dyno.load_total(load.row_count(sizes))
       for set = 1, sizes.sets do
          tpcc.create(con, set)
       end
+      steps:ended("tables")
    end
    dyno.barrier()
    for set = 1, sizes.sets do
@@ -60,6 +62,7 @@ local function prepare(tid)
       -- Others' rows refer to these.
       dyno.barrier()
    end
+   steps:ended("rows", dataset.loaded(sizes))
    for set = 1, sizes.sets do
       if (set - 1) % sessions == tid then
          tpcc.constrain(con, set)
@@ -67,7 +70,17 @@ local function prepare(tid)
    end
    dyno.barrier()
    if tid == 0 then
+      steps:ended("keys")
       tpcc.settle(con, sizes.sets)
+      steps:ended("statistics")
+      local verified = dataset.verify(con, sizes)
+      if verified then
+         steps:ended(("%d conditions verified"):format(verified))
+      else
+         steps:note("not verified, which --verify=on does")
+      end
+      dataset.keep(con, sizes)
+      steps:tell()
    end
    con:disconnect()
 end
@@ -94,6 +107,7 @@ function cleanup()
    for set = 1, tpcc.sizes().sets do
       tpcc.drop(con, set)
    end
+   dyno.dataset.forget(con, "tpcc")
    con:disconnect()
 end
 
@@ -142,7 +156,14 @@ function init()
       error("--profile reference has no home warehouses: leave --home_binding out", 0)
    end
    tpcc.must_fit(own, expected)
+   dataset.tell(own, expected)
    own:disconnect()
+end
+
+-- What TPC-C counts, though this is not TPC-C: no tpmC.
+function figures()
+   local orders = dyno.measured().operations.new_order
+   dyno.figure("new orders committed", orders.per_second * 60, "per minute (not tpmC)")
 end
 
 -- Districts that deliveries asked for an open order, and those that had none.
@@ -161,8 +182,7 @@ local con, sizes, statements, next_kind, home, thinks, thought_before, reference
 
 -- The session's isolation level; the server forgets it with the connection.
 local function set_level()
-   local level = LEVELS[sysbench.opt.trx_level]
-   local family = dyno.family(con)
+   local level, family = dataset.isolation(con), dyno.family(con)
    if family == "mysql" then
       con:query("SET SESSION TRANSACTION ISOLATION LEVEL " .. level)
    elseif family == "postgres" then
@@ -176,23 +196,12 @@ function sysbench.hooks.before_restart_event(err)
    end
 end
 
--- The constants of the non-uniform draws, the same in all sessions of a run.
-local function constants()
-   local stream = dyno.stream("tpcc", "constants")
-   local delta
-   repeat
-      delta = stream:uniform(65, 119)
-   until delta ~= 96 and delta ~= 112
-   return {name = tpcc.C_LOAD + delta, customer = stream:uniform(0, 1023),
-           item = stream:uniform(0, 8191)}
-end
-
 function thread_init(tid)
    local opt = sysbench.opt
    sizes = tpcc.sizes()
    con = sysbench.sql.driver():connect()
    set_level()
-   transactions.begin(opt, sizes, constants(), sums)
+   transactions.begin(opt, sizes, dataset.constants(), sums)
    if opt.profile == "reference" then
       reference_profile(transactions, opt, sizes, sums)
    elseif opt.purge then
@@ -208,8 +217,7 @@ function thread_init(tid)
       operations[kind].tries = reference and 1 or opt.max_retries + 1
    end
    local cards = opt.purge and PURGING or CARDS
-   local deals = opt.mix == "deck" or opt.mix == "auto" and not reference
-   next_kind = deals and dyno.deck(cards) or dyno.choice(cards)
+   next_kind = dataset.deals() and dyno.deck(cards) or dyno.choice(cards)
    home = opt.home_binding == "client" and tid % sizes.warehouses + 1
    thinks = opt.think_keying == "standard"
    thought_before = 0

@@ -22,13 +22,12 @@ sysbench.cmdline.options = {
    rollback_pct = {"New orders with an unknown item, which are taken back, percent", 1},
    max_retries = {"How often a transaction is tried again after a deadlock", 10},
    data_compressibility = {"Share of the texts' bytes that repeats, 0 to 1", 0},
+   verify = {"Count and check the rows once they are loaded: on, off; auto: up to 10 warehouses",
+             "auto"},
    shrink = {"Divide items, customers and orders by this: for trials, not for figures", 1},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB", ""},
 }
-
--- Of the load's last names. Those of a run differ from it as clause 2.1.6.1 says.
-tpcc.C_LOAD = 123
 
 -- What the options come to, checked.
 function tpcc.sizes()
@@ -45,11 +44,13 @@ function tpcc.sizes()
    one_of("home_binding", {"none", "client"})
    one_of("think_keying", {"off", "standard"})
    one_of("trx_level", {"RC", "RR", "SER"})
+   one_of("verify", {"auto", "on", "off"})
    whole("max_retries", 0, 1000)
    number("data_compressibility", 0, 1)
    return {
       warehouses = whole("scale", 1, 100000),
       sets = whole("tables", 1, 1000),
+      shrink = shrink,
       items = math.floor(100000 / shrink),
       customers = math.floor(3000 / shrink),
       delivered = math.floor(2100 / shrink),

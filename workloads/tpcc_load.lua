@@ -3,10 +3,11 @@
 -- loads them.
 
 local tpcc = require("tpcc_common")
+local dataset = require("tpcc_dataset")
 
 local load = {}
 
-local now, pad, reference
+local now, pad, reference, count_rows
 
 -- A text of random characters; in the reference profile of one letter, again and again.
 local function noise(rows, stream, shortest, longest)
@@ -49,21 +50,29 @@ local function share(rows, stream, highest)
    rows:text(("0.%04d"):format(value))
 end
 
+-- The columns of a table, and its place among them.
 local function columns_of(name)
-   for _, definition in ipairs(tpcc.tables) do
+   for place, definition in ipairs(tpcc.tables) do
       if definition[1] == name then
          local columns = {}
          -- What stands before each type.
          for column in definition[2]:gsub("{history_key}", ""):gmatch("([%w_]+) {") do
             columns[#columns + 1] = column
          end
-         return columns
+         return columns, place
       end
    end
 end
 
 local function loader(con, name, set)
-   return dyno.loader(con, name .. set, columns_of(name))
+   local columns, place = columns_of(name)
+   local rows = dyno.loader(con, name .. set, columns)
+   rows.set, rows.place = set, place
+   return rows
+end
+
+local function finish(rows)
+   count_rows(rows.set, rows.place, rows:finish())
 end
 
 function load.items(con, set, sizes)
@@ -76,7 +85,7 @@ function load.items(con, set, sizes)
       data_text(rows, stream)
       rows:row()
    end
-   rows:finish()
+   finish(rows)
 end
 
 local function warehouse(con, set, w, sizes)
@@ -88,7 +97,7 @@ local function warehouse(con, set, w, sizes)
    share(rows, stream, 2000)
    -- As much as its districts took.
    rows:cents(10 * 1000 * sizes.customers):row()
-   rows:finish()
+   finish(rows)
 end
 
 local function districts(con, set, w, sizes)
@@ -102,14 +111,14 @@ local function districts(con, set, w, sizes)
       -- As much as its customers paid: 10 each.
       rows:cents(1000 * sizes.customers):int(sizes.customers + 1):row()
    end
-   rows:finish()
+   finish(rows)
 end
 
 local function customers(con, set, w, d, sizes)
    local stream = dyno.stream("tpcc", "customer", set, w, d)
    local rows = loader(con, "customer", set)
    for c = 1, sizes.customers do
-      local constant = reference and stream:uniform(0, 255) or tpcc.C_LOAD
+      local constant = reference and stream:uniform(0, 255) or dataset.C_LOAD
       local name = c <= 1000 and c - 1 or stream:nurand(255, 0, 999, constant)
       rows:int(c):int(d):int(w)
       noise(rows, stream, 8, 16)
@@ -122,7 +131,7 @@ local function customers(con, set, w, d, sizes)
       noise(rows, stream, 300, 500)
       rows:row()
    end
-   rows:finish()
+   finish(rows)
 end
 
 local function history(con, set, w, d, sizes)
@@ -133,7 +142,7 @@ local function history(con, set, w, d, sizes)
       noise(rows, stream, 12, 24)
       rows:row()
    end
-   rows:finish()
+   finish(rows)
 end
 
 -- A tenth of a warehouse's stock.
@@ -150,7 +159,7 @@ local function stock(con, set, w, part, sizes)
       data_text(rows, stream)
       rows:row()
    end
-   rows:finish()
+   finish(rows)
 end
 
 -- The orders of a district with how many lines each has: the same whenever it is asked.
@@ -179,12 +188,12 @@ local function orders(con, set, w, d, sizes)
       end
       rows:int(lines):int(1):row()
    end)
-   rows:finish()
+   finish(rows)
    rows = loader(con, "new_orders", set)
    for o = sizes.delivered + 1, sizes.customers do
       rows:int(o):int(d):int(w):row()
    end
-   rows:finish()
+   finish(rows)
 end
 
 local function order_lines(con, set, w, d, sizes)
@@ -203,7 +212,7 @@ local function order_lines(con, set, w, d, sizes)
          rows:row()
       end
    end)
-   rows:finish()
+   finish(rows)
 end
 
 -- A warehouse is loaded in parts, from each first to each last, those of a line side by side.
@@ -238,7 +247,8 @@ function load.row_count(sizes)
    return sizes.sets * (sizes.items + sizes.warehouses * each)
 end
 
-function load.begin(opt)
+function load.begin(opt, sizes)
+   count_rows = dataset.counter(sizes)
    pad, reference = opt.data_compressibility, opt.profile == "reference"
    now = os.date("!%Y-%m-%d %H:%M:%S")
 end

@@ -18,6 +18,7 @@ pub mod secret;
 pub mod session;
 pub mod summary;
 pub mod target;
+pub mod told;
 pub mod units;
 
 pub use clock::Clock;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::finding::{Finding, Verdict};
 use crate::interval::{Counters, ErrorsByCode, OperationCounters};
 use crate::plan::{Drive, OptionValue, RandPlan};
-use crate::record::{Cost, NotObserved};
+use crate::record::{Cost, Fact, NotObserved};
+use crate::told::Figure;
 
 /// The version of the JSON schema (`docs/schema/run.json`).
 pub const SCHEMA_VERSION: u32 = 2;
@@ -83,6 +84,12 @@ pub struct RunSummary {
     /// What the server acknowledged against what it holds; empty where the script keeps no ledger.
     #[serde(default)]
     pub ledger: Vec<LedgerEntry>,
+    /// What the script tells of its data and constants; also among the record's facts.
+    #[serde(default)]
+    pub facts: Vec<Fact>,
+    /// What the script makes of the measurement.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
     /// What the verdict rests on, all checks, worst first.
     #[serde(default)]
     pub findings: Vec<Finding>,

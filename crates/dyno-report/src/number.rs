@@ -25,6 +25,14 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
+/// Any figure, to as many digits as a rate: `41,235`, `3.25`, `-12.0`.
+pub(crate) fn figure(value: f64) -> String {
+    match value < 0.0 {
+        true => format!("-{}", rate(-value)),
+        false => rate(value),
+    }
+}
+
 /// A latency of so many milliseconds with three significant digits and its unit: `4.12 µs`,
 /// `1.23 ms`, `2.31 s`.
 pub(crate) fn latency(ms: f64) -> String {
@@ -133,6 +141,13 @@ mod tests {
         assert_eq!(rate(1.0), "1.00");
         assert_eq!(rate(0.1251), "0.125");
         assert_eq!(rate(f64::NAN), "0");
+    }
+
+    #[test]
+    fn figures_may_be_below_zero() {
+        assert_eq!(figure(-12.0), "-12.0");
+        assert_eq!(figure(41_234.5), "41,235");
+        assert_eq!(figure(-0.0), "0");
     }
 
     #[test]

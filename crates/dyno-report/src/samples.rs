@@ -10,8 +10,9 @@ use dyno_core::finding::{Finding, Number, Outcome, Verdict};
 use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies, OperationCounters};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, Pace, RandKind, RandPlan, Role};
 use dyno_core::rand::Stream;
-use dyno_core::record::{Cost, NotObserved};
+use dyno_core::record::{Cost, Fact, NotObserved};
 use dyno_core::summary::*;
+use dyno_core::told::{Better, Figure};
 
 use crate::summarize::{self, SessionTotal};
 

@@ -8,6 +8,7 @@ use dyno_core::plan::{OptionValue, RandPlan};
 
 use crate::ledger::Ledger;
 use crate::source::{Builtins, Source};
+use crate::told::Told;
 
 /// What the Lua states of a run have in common.
 pub struct HostConfig {
@@ -57,6 +58,8 @@ pub struct HostConfig {
     pub shared: Arc<SharedNumbers>,
     /// Where the sessions' sums come together.
     pub ledger: Arc<Ledger>,
+    /// What scripts tell of the run.
+    pub told: Arc<Told>,
     /// The counter behind `sysbench.rand.unique`, shared by the whole run.
     pub unique: Arc<AtomicU64>,
     /// Set once a script has asked for a database driver.

@@ -23,7 +23,7 @@ pub struct Description {
 }
 
 /// The functions that make a difference.
-const FUNCTIONS: [&str; 17] = [
+const FUNCTIONS: [&str; 18] = [
     "init",
     "done",
     "event",
@@ -39,6 +39,7 @@ const FUNCTIONS: [&str; 17] = [
     "help",
     "ledger",
     "full_ledger",
+    "figures",
     "roles",
     "phases",
 ];

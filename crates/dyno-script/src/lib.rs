@@ -19,6 +19,7 @@ mod report;
 mod roles;
 mod rows;
 mod source;
+mod told;
 
 pub use dyno_core::distributions;
 
@@ -30,3 +31,4 @@ pub use options::{InvalidValue, OptionKind, ScriptOption, help};
 pub use report::Stat;
 pub use roles::Phase;
 pub use source::{Builtins, Source, SourceError, find};
+pub use told::{Telling, Told};

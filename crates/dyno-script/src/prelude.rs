@@ -11,7 +11,7 @@ use crate::config::HostConfig;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
-const PARTS: [(&str, &str); 13] = [
+const PARTS: [(&str, &str); 14] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),
     ("=sysbench.lua", include_str!("prelude/sysbench.lua")),
@@ -25,6 +25,7 @@ const PARTS: [(&str, &str); 13] = [
     ("=role.lua", include_str!("prelude/role.lua")),
     ("=phase.lua", include_str!("prelude/phase.lua")),
     ("=option.lua", include_str!("prelude/option.lua")),
+    ("=told.lua", include_str!("prelude/told.lua")),
 ];
 
 /// LuaJIT's own limits are for small programs: many statements and sessions make many traces.

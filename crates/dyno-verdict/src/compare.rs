@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::text;
 use crate::view::View;
 
+pub use dyno_core::told::Better;
 pub use refusal::CompareError;
 
 /// How to compare.
@@ -108,15 +109,6 @@ pub struct RunLabel {
     pub verdict: Option<Verdict>,
     /// When it began, seconds since the Unix epoch; `None` where an imported log does not tell.
     pub started_unix_s: Option<f64>,
-}
-
-/// Which direction is good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// More is better: rates.
-    Higher,
-    /// Less is better: latencies, costs, errors.
-    Lower,
 }
 
 /// One metric of both sides.

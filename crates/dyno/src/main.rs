@@ -15,6 +15,7 @@ mod recording;
 mod settings;
 mod signals;
 mod summary;
+mod told;
 mod work;
 mod workloads;
 

@@ -178,6 +178,8 @@ pub fn summarise(
         latency_limit: latency_limit(&ready.job.drive, outcome),
         machine: crate::work::machine(ready, outcome, measured_s),
         ledger: Vec::new(),
+        facts: Vec::new(),
+        figures: Vec::new(),
         verdict: None,
         findings: Vec::new(),
         costs: Vec::new(),

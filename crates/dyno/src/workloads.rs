@@ -36,6 +36,7 @@ workloads! {
     "pgbench_common": "",
     "pgbench_load": "",
     "tpcc_common": "",
+    "tpcc_dataset": "",
     "tpcc_load": "",
     "tpcc_transactions": "",
     "tpcc_check": "",

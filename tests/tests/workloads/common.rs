@@ -185,6 +185,13 @@ pub fn outcome<'a>(result: &'a Value, check: &str) -> &'a str {
     found.unwrap()["outcome"].as_str().unwrap()
 }
 
+/// A fact that the workload told of a result.
+pub fn fact<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
+    let facts = result["facts"].as_array().unwrap();
+    let found = facts.iter().find(|fact| fact["name"] == name);
+    found.map(|fact| fact["value"].as_str().unwrap())
+}
+
 /// Fails unless the command is refused for this reason.
 pub fn refused(place: &Place, line: &str, why: &str) {
     let output = place.dyno(line);

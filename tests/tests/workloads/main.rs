@@ -6,6 +6,7 @@
 mod acceptance;
 mod bad_input;
 mod common;
+mod datasets;
 mod full;
 mod host;
 mod insert_benchmark;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use dyno_tests::Kind;
 
-use crate::common::{Place, QUIET, TOLD, done, everywhere, fails, on, outcome, refused, sqlite};
+use crate::common::{
+    Place, QUIET, TOLD, done, everywhere, fact, fails, on, outcome, refused, sqlite,
+};
 
 const MIX: &str = "--mix tpcb@2,simple_update@1,select_only@2";
 
@@ -167,6 +169,40 @@ fn accounts_are_partitioned_as_asked() {
                 "--partitions and --foreign_keys exclude each other",
             );
         }
+    }
+}
+
+#[test]
+fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server() {
+    for place in everywhere() {
+        let name = place.name();
+        place.dyno("prepare tpcb").success();
+        for age in ["0 transactions", "60 transactions"] {
+            let result = place.result("tpcb -c 3 --events 60");
+            let told = "run.workload.age";
+            assert_eq!(fact(&result, told), Some(age), "{name}");
+            assert_eq!(fact(&result, "workload.dataset.scale"), Some("1"), "{name}");
+            let warnings = result["warnings"].to_string();
+            let warned = "More sessions (3) than branches (1): they wait";
+            assert!(warnings.contains(warned), "{name}: {warnings}");
+        }
+        // Nobody reads the large tables then: the server's statistics, or the last row's number.
+        let result = place.result("tpcb -c 1 --events 60 --ledger off");
+        let age = fact(&result, "run.workload.age").unwrap();
+        let about = age.strip_prefix("about ").unwrap();
+        let rows: f64 = about
+            .strip_suffix(" transactions")
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!((1.0..=400.0).contains(&rows), "{name}: {age}");
+        assert_eq!(result["warnings"].to_string().find("branches"), None);
+        // Tables that another program made tell nothing of themselves, and will do.
+        place.execute("DROP TABLE pgbench_dataset");
+        let result = place.result("select_only -c 1 --events 60");
+        let told = fact(&result, "workload.dataset.fingerprint").unwrap();
+        assert!(told.starts_with("none:"), "{name}: {told}");
+        place.dyno("cleanup tpcb").success();
     }
 }
 

@@ -3,6 +3,7 @@
 use dyno_core::interval::ErrorCount;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::summary::{MachineFigure, MachineSummary};
+use dyno_core::told::Figure;
 
 use super::Comparison;
 use super::samples;
@@ -59,6 +60,12 @@ fn head(run: &mut RunRecord, text: &str) {
             }],
             depth: 0,
         });
+        summary.figures = vec![Figure {
+            name: text.into(),
+            value: f64::NAN,
+            unit: text.into(),
+            better: None,
+        }];
     }
 }
 

@@ -1,6 +1,7 @@
 //! The script's named pieces of work, and the ledger of what the server acknowledged.
 
 use dyno_core::summary::{LedgerEntry, OperationSummary, RoleSummary};
+use dyno_core::told::Figure;
 
 use super::figures;
 use super::markup::Text;
@@ -13,7 +14,8 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let Some(summary) = &view.run.summary else {
         return;
     };
-    let named = !summary.operations.is_empty() || !summary.roles.is_empty();
+    let named =
+        !summary.operations.is_empty() || !summary.roles.is_empty() || !summary.figures.is_empty();
     if !named && summary.ledger.is_empty() && summary.latency_limit.is_none() {
         return;
     }
@@ -21,6 +23,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     put!(page, "<div class=\"panel\">");
     if !summary.operations.is_empty() {
         operations(page, &summary.operations);
+    }
+    if !summary.figures.is_empty() {
+        told(page, &summary.figures);
     }
     if let Some(limit) = &summary.latency_limit {
         let ended = number::thousands(summary.totals.events);
@@ -105,6 +110,24 @@ fn row(page: &mut Page, operation: &OperationSummary) {
         put!(page, "<td class=\"n\">{}</td>", Text(&cell));
     }
     put!(page, "</tr>");
+}
+
+fn told(page: &mut Page, told: &[Figure]) {
+    page.table(&["figure", "#", "of"]);
+    for figure in told {
+        put!(
+            page,
+            "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>",
+            Text(&figure.name),
+            Text(&number::figure(figure.value)),
+            Text(&figure.unit)
+        );
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Source: the workload, from what was \
+            measured.</p>"
+    );
 }
 
 fn roles(page: &mut Page, roles: &[RoleSummary]) {

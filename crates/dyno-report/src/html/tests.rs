@@ -3,6 +3,7 @@
 use dyno_core::finding::Verdict;
 use dyno_core::record::{RunRecord, RunState, Source};
 use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
+use dyno_core::told::{Better, Figure};
 use serde_json::Value;
 
 use super::hostile::{HOSTILE, hostile, hostile_costs};
@@ -77,6 +78,21 @@ fn a_test_of_the_host_tells_what_it_measured() {
     assert!(page.contains("<title>memory"), "the title names no server");
     let usual = page_of(&[samples::run(SHORT)], None);
     assert!(!usual.contains("What was measured"));
+}
+
+#[test]
+fn figures_of_the_workload_have_a_table() {
+    let mut run = samples::run(SHORT);
+    run.summary.as_mut().unwrap().figures = vec![Figure {
+        name: "new <orders> committed".to_owned(),
+        value: 41_234.5,
+        unit: "per minute".to_owned(),
+        better: Some(Better::Higher),
+    }];
+    let page = page_of(&[run], None);
+    let row = "<th scope=\"row\">new &lt;orders&gt; committed</th><td class=\"n\">41,235</td>\
+               <td>per minute</td>";
+    assert!(page.contains(row));
 }
 
 /// What the page's script reads.

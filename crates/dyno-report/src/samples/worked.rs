@@ -56,7 +56,43 @@ pub(crate) fn worked() -> RunSummary {
         expected_high: 5,
         found: Some(5),
     }];
+    told(&mut run);
     run
+}
+
+/// Facts of one kind and of another, and figures with and without a direction.
+fn told(run: &mut RunSummary) {
+    let fact = |name: &str, value: &str| Fact {
+        name: name.into(),
+        value: value.into(),
+        source: "the workload".into(),
+    };
+    run.facts = vec![
+        fact("workload.dataset.fingerprint", "ba7816bf8f01cfea"),
+        fact("workload.mix", "deck"),
+        fact("workload.dataset.data_compressibility", "0.5"),
+        fact(
+            "workload.dataset.rows",
+            "item 100000, warehouse 2, district 20, customer 60000",
+        ),
+        fact("run.workload.age", "24406 transactions"),
+    ];
+    let figure = |name: &str, value, unit: &str, better| Figure {
+        name: name.into(),
+        value,
+        unit: unit.into(),
+        better,
+    };
+    run.figures = vec![
+        figure(
+            "new orders committed",
+            41_234.5,
+            "per minute",
+            Some(Better::Higher),
+        ),
+        figure("touches", 3.25, "per table", None),
+        figure("districts without an order", 0.0, "", Some(Better::Lower)),
+    ];
 }
 
 /// Roles with and without a pace, kept and not.

@@ -15,6 +15,7 @@ mod saturation;
 mod sections;
 mod spark;
 mod table;
+mod told;
 mod verdict;
 mod words;
 
@@ -49,6 +50,7 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     sections::machine(run, &mut page);
     page.blank();
     operations::section(run, &mut page);
+    told::figures(run, &mut page);
     page.blank();
     sections::trouble(run, &mut page);
     page.blank();
@@ -113,6 +115,7 @@ fn head(run: &RunSummary, page: &mut Page) {
         }
     }
     sections::options(run, page);
+    told::facts(run, page);
     sections::drive(run, page);
     verdict::kept(run, page);
 }

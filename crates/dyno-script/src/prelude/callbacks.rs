@@ -7,7 +7,7 @@ use mlua::{Lua, Table, Value};
 
 use crate::config::HostConfig;
 use crate::failure::Failure;
-use crate::{bulk, options, source};
+use crate::{bulk, options, source, told};
 
 /// Puts the functions into the table that host and prelude share.
 pub(super) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
@@ -15,6 +15,7 @@ pub(super) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
     messages(lua, api, config)?;
     parallel(lua, api, config)?;
     shared(lua, api, config)?;
+    told::register(lua, api, config)?;
     loading(lua, api, config)
 }
 

@@ -99,9 +99,10 @@ end
 local Conditions = {}
 local conditions_meta = { __index = Conditions }
 
--- What a check finds, told line by line as it is found.
-function dyno.conditions()
-  return setmetatable({ all = 0, failed = 0 }, conditions_meta)
+-- What a check finds, told line by line as it is found; with `only_failed` only what is wrong.
+function dyno.conditions(options)
+  local only_failed = options and options.only_failed or false
+  return setmetatable({ all = 0, failed = 0, only_failed = only_failed }, conditions_meta)
 end
 
 local function tell(word, text)
@@ -112,7 +113,9 @@ end
 function Conditions:hold(good, text)
   self.all = self.all + 1
   self.failed = self.failed + (good and 0 or 1)
-  tell(good and "ok" or "FAILED", text)
+  if not (good and self.only_failed) then
+    tell(good and "ok" or "FAILED", text)
+  end
 end
 
 -- A number that must be this one.

@@ -6,6 +6,7 @@ mod fake;
 mod operations;
 mod options;
 mod roles;
+mod told;
 
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ fn config(text: &str) -> HostConfig {
         canned: false,
         shared: Arc::default(),
         ledger: Arc::default(),
+        told: Arc::default(),
         log: |_, _| {},
     }
 }

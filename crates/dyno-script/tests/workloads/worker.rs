@@ -57,6 +57,7 @@ const WORKLOADS: Builtins = workloads![
     "tpcc",
     "tpcc_check",
     "tpcc_common",
+    "tpcc_dataset",
     "tpcc_load",
     "tpcc_purge",
     "tpcc_reference",
@@ -289,6 +290,7 @@ impl Workload<'_> {
             canned: false,
             shared: Arc::default(),
             ledger: Arc::default(),
+            told: Arc::default(),
             // What is logged is in the error as well.
             log: |_, _| {},
         }

@@ -15,6 +15,11 @@ type Description = BTreeMap<String, String>;
 /// What a crash may cost.
 const CLASS: &str = "durability class";
 
+/// What the names of a workload's facts about its rows begin with.
+const DATASET: &str = "workload.dataset.";
+/// What stands for all of them.
+const FINGERPRINT: &str = "workload.dataset.fingerprint";
+
 pub(super) fn differences(
     base: &[View],
     new: &[View],
@@ -40,6 +45,7 @@ pub(super) fn differences(
             });
         }
     }
+    one_dataset(&mut found, options);
     // A setting that both sides have says more than the class that follows from it. Servers of two
     // families have none in common.
     let decided = |what: &str| what.strip_prefix("setting ").is_some_and(decides);
@@ -47,6 +53,24 @@ pub(super) fn differences(
         found.retain(|difference| difference.what != CLASS);
     }
     found
+}
+
+/// What makes another dataset is one difference, its fingerprint's, however many parts differ.
+fn one_dataset(found: &mut Vec<Difference>, options: &CompareOptions) {
+    let is_part = |difference: &Difference| {
+        difference.what.starts_with(DATASET) && difference.what != FINGERPRINT
+    };
+    let parts: Vec<Difference> = found.iter().filter(|d| is_part(d)).cloned().collect();
+    let Some(whole) = found.iter_mut().find(|d| d.what == FINGERPRINT) else {
+        return;
+    };
+    whole.intended |= parts.iter().any(|part| intended(&part.what, options));
+    for part in &parts {
+        let name = part.what.strip_prefix(DATASET).unwrap_or(&part.what);
+        whole.base += &format!(", {name} {}", part.base);
+        whole.new += &format!(", {name} {}", part.new);
+    }
+    found.retain(|difference| !is_part(difference));
 }
 
 /// The values of all runs of a side.

@@ -1,5 +1,6 @@
 //! The metrics that are compared, each side's estimate of them, and their ratios.
 
+mod figures;
 mod latencies;
 
 use dyno_core::interval::Counters;
@@ -13,7 +14,7 @@ use crate::view::{Bin, View};
 /// A metric before it is compared.
 struct Row {
     name: String,
-    unit: &'static str,
+    unit: String,
     better: Better,
     base: Option<Estimate>,
     new: Option<Estimate>,
@@ -33,6 +34,7 @@ pub(super) fn metrics(
     ];
     rows.extend(latencies::rows(base, new));
     rows.push(errors_row(base, new));
+    rows.extend(figures::rows(base, new));
     rows.extend(COSTS.iter().map(|cost| cost_row(cost, base, new)));
     let mut metrics: Vec<Metric> = rows
         .into_iter()
@@ -81,7 +83,7 @@ fn rate_row(
     };
     Row {
         name: name.to_owned(),
-        unit: "per second",
+        unit: "per second".to_owned(),
         better: Better::Higher,
         base: estimate(base),
         new: estimate(new),
@@ -105,7 +107,7 @@ fn median_row(base: &[View], new: &[View]) -> Row {
     };
     Row {
         name: "events, median second".to_owned(),
-        unit: "per second",
+        unit: "per second".to_owned(),
         better: Better::Higher,
         base: estimate(base),
         new: estimate(new),
@@ -140,7 +142,7 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
     };
     Row {
         name: "errors".to_owned(),
-        unit: "per 100 attempts",
+        unit: "per 100 attempts".to_owned(),
         better: Better::Lower,
         base: estimate(base),
         new: estimate(new),
@@ -209,7 +211,7 @@ fn cost_row(&(name, names, worth, unit): &CostRow, base: &[View], new: &[View]) 
     let missing = base.is_none() || new.is_none();
     Row {
         name: name.to_owned(),
-        unit,
+        unit: unit.to_owned(),
         better: Better::Lower,
         remark: match missing {
             true => "not observed in every run".to_owned(),
@@ -302,7 +304,7 @@ fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
             .filter(|_| row.better == Better::Higher)
             .map(|ratio| 1.0 - ratio),
         name: row.name,
-        unit: row.unit.to_owned(),
+        unit: row.unit,
         better: row.better,
         base: base_value,
         new: new_value,

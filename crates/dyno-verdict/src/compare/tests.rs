@@ -3,6 +3,7 @@
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::finding::Verdict;
 use dyno_core::record::{Profile, RunRecord};
+use dyno_core::told::Figure;
 
 use crate::compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Metric, RunToRun, compare,
@@ -49,6 +50,92 @@ fn outcome(comparison: &Comparison, number: u8) -> Outcome {
         .iter()
         .find(|finding| finding.number == number);
     found.unwrap().outcome
+}
+
+/// With a figure of the workload's.
+fn figured(mut run: RunRecord, value: f64, unit: &str, better: Option<Better>) -> RunRecord {
+    let figure = Figure {
+        name: "new orders committed".to_owned(),
+        value,
+        unit: unit.to_owned(),
+        better,
+    };
+    run.summary.as_mut().unwrap().figures = vec![figure];
+    run
+}
+
+#[test]
+fn figures_of_the_workload_are_compared_where_all_runs_have_them() {
+    let side = |values: [f64; 3], seed: u64| -> Vec<RunRecord> {
+        let better = Some(Better::Higher);
+        let of = |(number, value): (usize, f64)| {
+            figured(
+                run(1000.0, seed + number as u64),
+                value,
+                "per minute",
+                better,
+            )
+        };
+        values.into_iter().enumerate().map(of).collect()
+    };
+    let (base, new) = (
+        side([6000.0, 6010.0, 5990.0], 1),
+        side([3000.0, 3005.0, 2995.0], 4),
+    );
+    let comparison = sides(&base, &new);
+    let orders = metric(&comparison, "new orders committed");
+    assert_eq!((orders.base, orders.new), (Some(6000.0), Some(3000.0)));
+    assert_eq!(orders.unit, "per minute");
+    assert!(
+        (orders.ratio.unwrap() - 0.5).abs() < 1e-9 && orders.significant,
+        "{orders:?}"
+    );
+    // One run a side tells no interval.
+    let alone = sides(&base[..1], &new[..1]);
+    let orders = metric(&alone, "new orders committed");
+    assert!(orders.low.is_none() && !orders.significant, "{orders:?}");
+    for other in [
+        figured(run(1000.0, 9), 5.0, "per second", Some(Better::Higher)),
+        run(1000.0, 9),
+    ] {
+        let comparison = sides(&base, &[other]);
+        let told = comparison
+            .metrics
+            .iter()
+            .any(|metric| metric.name == "new orders committed");
+        assert!(!told);
+    }
+    let neither = || figured(run(1000.0, 9), 5.0, "per table", None);
+    let comparison = sides(&[neither()], &[neither()]);
+    assert!(
+        !comparison
+            .metrics
+            .iter()
+            .any(|metric| metric.unit == "per table")
+    );
+}
+
+#[test]
+fn datasets_that_differ_are_told_and_what_varies_is_not() {
+    let of = |seed, dataset: &str, age: &str| {
+        let mut run = run(1000.0, seed);
+        fact(&mut run, "workload.dataset.fingerprint", dataset);
+        fact(&mut run, "workload.dataset.seed", &seed.to_string());
+        fact(&mut run, "workload.dataset.scale", "10");
+        fact(&mut run, "run.workload.age", age);
+        run
+    };
+    let comparison = sides(&[of(1, "aa", "5")], &[of(2, "bb", "9")]);
+    let told: Vec<&str> = comparison
+        .differences
+        .iter()
+        .map(|d| d.what.as_str())
+        .collect();
+    assert_eq!(told, ["workload.dataset.fingerprint"]);
+    let difference = &comparison.differences[0];
+    let sides = (difference.base.as_str(), difference.new.as_str());
+    assert_eq!(sides, ("aa, seed 1", "bb, seed 2"));
+    assert!(!difference.intended);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::ledger::Before;
 use crate::options::Parsed;
 use crate::recording::{Recording, Wanted};
 use crate::summary::{Asked, Start, summarise};
-use crate::{STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console};
+use crate::{STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console, told};
 
 /// What the user sees of a run while it goes on and at its end.
 pub struct Screen {
@@ -119,6 +119,7 @@ pub fn measure(
     };
     let mut summary = summarise(ready, &outcome, &start, asked, intervals);
     summary.ledger = before.map_or_else(Vec::new, |before| before.compare(ready));
+    told::complete(ready, &mut summary);
     let recorded = recording.finish(&mut summary, &outcome);
     let done = match outcome.end {
         RunEnd::Completed => ready.call("done").context("done() failed"),

@@ -13,7 +13,7 @@ use dyno_core::plan::{Drive, OptionValue, RandPlan, Role};
 use dyno_load::{Single, StopSignal};
 use dyno_script::{
     Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase, SharedNumbers,
-    Source,
+    Source, Told,
 };
 
 use self::ready::Main;
@@ -85,6 +85,7 @@ struct Shared {
     unique: Arc<AtomicU64>,
     driver_used: Arc<AtomicBool>,
     ledger: Arc<Ledger>,
+    told: Arc<Told>,
     numbers: Arc<SharedNumbers>,
 }
 
@@ -96,6 +97,7 @@ impl Shared {
             unique: Arc::default(),
             driver_used: Arc::default(),
             ledger: Arc::default(),
+            told: Arc::default(),
             numbers: Arc::default(),
         }
     }
@@ -288,6 +290,7 @@ fn host_config(
         canned: job.canned,
         shared: Arc::clone(&shared.numbers),
         ledger: Arc::clone(&shared.ledger),
+        told: Arc::clone(&shared.told),
         log: job.log,
     }
 }

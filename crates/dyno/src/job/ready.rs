@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::db::Connector;
 use dyno_core::session::Entry;
-use dyno_core::summary::RunEnd;
+use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
 use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
-use dyno_script::{Description, Host, LoadProgress};
+use dyno_script::{Description, Host, LoadProgress, Telling};
 
 use super::{Job, Shared, described, host_config};
 
@@ -180,6 +180,26 @@ impl Ready {
         let host = self.host().context("there is no script")?;
         let read = host.ledger().map_err(|message| anyhow!(message))?;
         Ok(Some(read))
+    }
+
+    /// Has the script's `figures()`, if it has one, make its figures of what was measured, and
+    /// answers what the script told of the run.
+    ///
+    /// # Errors
+    /// What it raised; what was told stands all the same.
+    pub fn told(&mut self, summary: &RunSummary) -> (Telling, Result<()>) {
+        let has = self.description.functions.iter().any(|f| f == "figures");
+        let made = match self.host() {
+            Some(host) => host
+                .set_measured(summary)
+                .map_err(|message| anyhow!(message)),
+            None => Ok(()),
+        };
+        let made = made.and_then(|()| match has {
+            true => self.call("figures").context("figures() failed"),
+            false => Ok(()),
+        });
+        (self.shared.told.read(), made)
     }
 
     /// Whether a script has asked for a database driver.

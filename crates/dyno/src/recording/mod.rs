@@ -125,6 +125,7 @@ impl Recording {
             self.tell(&cost, summary.measured_s);
         }
         self.tell_context();
+        self.keeper.facts(summary.facts.clone());
         let keeper = Arc::into_inner(self.keeper).context("the record is still being written")?;
         let state = match summary.end {
             RunEnd::Completed => RunState::Completed,

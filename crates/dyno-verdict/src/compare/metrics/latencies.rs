@@ -62,7 +62,7 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
 fn row(name: String, base: Option<Estimate>, new: Option<Estimate>, remark: String) -> Row {
     Row {
         name,
-        unit: "ms",
+        unit: "ms".to_owned(),
         better: Better::Lower,
         base,
         new,

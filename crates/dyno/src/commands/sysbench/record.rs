@@ -11,7 +11,7 @@ use super::args::Settings;
 use crate::job::Ready;
 use crate::recording::{Calibrate, Compared, Recording, Wanted};
 use crate::summary::{Asked, Start, summarise};
-use crate::{console, kept, settings};
+use crate::{console, kept, settings, told};
 use dyno_core::redact;
 
 /// Percentiles in the record, beside the one that sysbench's option asks for.
@@ -86,8 +86,9 @@ impl Record {
     }
 
     /// The run has ended: judges it and says so on standard error.
-    pub fn finish(self, ready: &Ready, outcome: &RunOutcome) {
+    pub fn finish(self, ready: &mut Ready, outcome: &RunOutcome) {
         let mut summary = summarise(ready, outcome, &self.start, &self.asked, self.intervals);
+        told::complete(ready, &mut summary);
         match self.recording.finish(&mut summary, outcome) {
             Ok(()) => console::note(&line(&summary)),
             Err(error) => {

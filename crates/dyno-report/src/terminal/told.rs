@@ -1,0 +1,50 @@
+//! What the script tells of its data, and the figures that it makes of the measurement.
+
+use dyno_core::record::Fact;
+use dyno_core::summary::RunSummary;
+use dyno_core::told::own_name;
+
+use super::look::{Ink, cut};
+use super::page::Page;
+use crate::number;
+
+/// Columns of a value; the record has it whole.
+const VALUE_MAX: usize = 48;
+
+/// Facts whose names have the same first word stand beside each other, after it.
+pub(super) fn facts(run: &RunSummary, page: &mut Page) {
+    let named = |fact: &'_ Fact| -> Option<(String, String)> {
+        let name = own_name(fact)?;
+        let (group, rest) = name.split_once('.').unwrap_or(("workload", name));
+        let rest = rest.replace('_', " ");
+        Some((
+            group.to_owned(),
+            format!("{rest} {}", cut(&fact.value, VALUE_MAX)),
+        ))
+    };
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (group, text) in run.facts.iter().filter_map(named) {
+        match groups.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, texts)) => texts.push(text),
+            None => groups.push((group, vec![text])),
+        }
+    }
+    for (group, texts) in groups {
+        page.row(&group, Ink::Plain, &texts.join("; "));
+    }
+}
+
+/// A line for each figure.
+pub(super) fn figures(run: &RunSummary, page: &mut Page) {
+    let mut label = "figures";
+    for figure in &run.figures {
+        let value = format!(
+            "{}: {} {}",
+            figure.name,
+            number::figure(figure.value),
+            figure.unit
+        );
+        page.row(label, Ink::Strong, value.trim_end());
+        label = "";
+    }
+}

@@ -1,0 +1,184 @@
+-- What a script tells of its run: facts, figures, warnings; and the datasets that it prepares.
+local P = ...
+local dyno = P.dyno
+local error, type, tostring, ipairs, tonumber = error, type, tostring, ipairs, tonumber
+local setmetatable, table = setmetatable, table
+
+-- A value as it is recorded.
+local function text_of(value)
+  if type(value) == "number" and value % 1 == 0 and value < 1e15 and value > -1e15 then
+    return ("%.0f"):format(value)
+  elseif type(value) == "boolean" then
+    return value and "on" or "off"
+  end
+  return tostring(value)
+end
+
+local function check_name(what, name)
+  if type(name) ~= "string" or not name:find("^[%w_.:-]+$") then
+    error(what .. ": the name must be of letters, digits and _ . : -", 3)
+  end
+end
+
+-- What the host could not keep is the script's fault.
+local function kept(why)
+  if why then
+    error(why, 3)
+  end
+end
+
+-- Records what the run's figures rest on. With `varies`, it is another with every run and is not
+-- compared.
+function dyno.fact(name, value, varies)
+  check_name("dyno.fact()", name)
+  if value == nil then
+    error("dyno.fact(): there is no value", 2)
+  end
+  kept(P.tell_fact(name, text_of(value), varies and true or false))
+end
+
+local BETTER = { higher = true, lower = true, neither = true }
+
+-- Records a figure that follows from what was measured. `better` is higher (as without it), lower
+-- or neither.
+function dyno.figure(name, value, unit, better)
+  better = better or "higher"
+  if type(name) ~= "string" or name == "" or #name > 60 or name:find("%c") then
+    error("dyno.figure(): the name must be a text of at most 60 bytes", 2)
+  elseif type(value) ~= "number" or value ~= value or value == 1 / 0 or value == -1 / 0 then
+    error(("dyno.figure(): '%s' must be a number, not %s"):format(name, tostring(value)), 2)
+  elseif not BETTER[better] then
+    error("dyno.figure(): better is higher, lower or neither, not '" .. tostring(better) .. "'", 2)
+  end
+  kept(P.tell_figure(name, value, unit and tostring(unit) or "", better))
+end
+
+-- Tells the user at once, and records it with the run's warnings. A whole sentence.
+function dyno.warning(text)
+  P.current_session().env.print("warning: " .. tostring(text))
+  kept(P.tell_warning(tostring(text)))
+end
+
+-- What came of the measurement, in figures() and done(); nil before.
+function dyno.measured()
+  return P.measured
+end
+
+-- The seed of all streams, as text: it may be larger than numbers hold exactly.
+dyno.seed = P.seed
+
+-- Steps of a load ---------------------------------------------------------------------------------
+
+local Steps = {}
+local steps_meta = { __index = Steps }
+
+-- Tells how long the steps of a command took.
+function dyno.steps()
+  return setmetatable({ began = dyno.now() }, steps_meta)
+end
+
+-- A step is over, perhaps one that made so many rows; the next begins.
+function Steps:ended(what, rows)
+  local now = dyno.now()
+  local took = now - self.began
+  local rate = rows and (" (%.0f/s)"):format(rows / (took > 0.001 and took or 0.001)) or ""
+  self.began = now
+  self[#self + 1] = ("%s %.1f s%s"):format(what, took, rate)
+end
+
+-- What is told beside them.
+function Steps:note(text)
+  self[#self + 1] = text
+end
+
+function Steps:tell()
+  P.current_session().env.print(table.concat(self, ", "))
+end
+
+-- Datasets ----------------------------------------------------------------------------------------
+
+local dataset = {}
+dyno.dataset = dataset
+
+local CREATE = "CREATE TABLE {table} (name VARCHAR(60) NOT NULL PRIMARY KEY, " ..
+  "value VARCHAR(200) NOT NULL, place INT NOT NULL)"
+local THERE = {
+  mysql = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND " ..
+    "table_name = '{table}'",
+  postgres = "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('{table}')",
+  sqlite = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '{table}'",
+}
+
+local function table_of(call, name)
+  if type(name) ~= "string" or not name:find("^[%a_][%w_]*$") then
+    error(("dyno.dataset.%s(): '%s' is no name of a workload"):format(call, tostring(name)), 3)
+  end
+  return { table = name .. "_dataset" }
+end
+
+-- Drops what is kept of a dataset.
+function dataset.forget(connection, name)
+  connection:query(dyno.render(connection, "DROP TABLE IF EXISTS {table}",
+    table_of("forget", name)))
+end
+
+-- Keeps what was loaded in a table beside it, with a fingerprint over all that decides what the
+-- rows are, the list `data` of {name, value}. `beside` lists what does not, e.g. keys. Their names
+-- begin with `dataset.` and `tables.` from here on.
+function dataset.keep(connection, name, data, beside)
+  local words = table_of("keep", name)
+  local lines, entries = { name }, { false }
+  local function add(group, entry)
+    check_name("dyno.dataset.keep()", entry[1])
+    entries[#entries + 1] = { group .. entry[1], text_of(entry[2]) }
+    return table.concat(entries[#entries], "=")
+  end
+  for _, entry in ipairs(data) do
+    lines[#lines + 1] = add("dataset.", entry)
+  end
+  for _, entry in ipairs(beside or {}) do
+    add("tables.", entry)
+  end
+  entries[1] = { "dataset.fingerprint", P.fingerprint(table.concat(lines, "\n")) }
+  dataset.forget(connection, name)
+  connection:query(dyno.render(connection, CREATE, words))
+  for place, entry in ipairs(entries) do
+    local value = entry[2]:sub(1, 200):gsub("\\", ""):gsub("'", "''")
+    connection:query(dyno.render(connection, ("INSERT INTO {table} (name, value, place) VALUES " ..
+      "('%s', '%s', %d)"):format(entry[1], value, place), words))
+  end
+end
+
+-- What is kept of a dataset: texts by name, and the names in order; nil where nothing is, or where
+-- no database answers.
+function dataset.read(connection, name)
+  local words = table_of("read", name)
+  if dyno.canned then
+    return nil
+  end
+  local there = connection:query_row(dyno.render(connection, THERE, words))
+  if tonumber(there) ~= 1 then
+    return nil
+  end
+  local found = connection:query(dyno.render(connection,
+    "SELECT name, value FROM {table} ORDER BY place", words))
+  local values, names = {}, {}
+  for i = 1, found.nrows do
+    local row = found:fetch_row()
+    names[i], values[row[1]] = row[1], row[2]
+  end
+  found:free()
+  return values, names
+end
+
+-- Records as facts of the run what is kept of a dataset, and answers it as dataset.read() does.
+function dataset.tell(connection, name)
+  local values, names = dataset.read(connection, name)
+  for _, known in ipairs(names or {}) do
+    dyno.fact(known, values[known])
+  end
+  if not values and not dyno.canned then
+    dyno.fact("dataset.fingerprint", "none: the tables do not tell what they are")
+  end
+  return values, names
+end

@@ -1,0 +1,186 @@
+//! What a script tells of its run: facts about its data, figures that it makes, warnings.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dyno_core::record::Fact;
+use dyno_core::summary::RunSummary;
+use dyno_core::told::{Better, Figure, WORKLOAD, WORKLOAD_VARIES};
+use mlua::{Lua, Table};
+use sha2::{Digest as _, Sha256};
+
+use crate::config::HostConfig;
+use crate::host::Host;
+
+/// How many of one kind are kept: they are for people to read.
+const MAX: usize = 200;
+
+/// What the sessions of a run tell, and the functions around them. Whoever tells the same again
+/// replaces it.
+#[derive(Debug, Default)]
+pub struct Told(Mutex<Telling>);
+
+/// All that was told, in the order that it was told first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Telling {
+    /// Facts, named as among the facts of a run.
+    pub facts: Vec<Fact>,
+    /// Figures.
+    pub figures: Vec<Figure>,
+    /// Warnings, whole sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Told {
+    /// What was told so far.
+    pub fn read(&self) -> Telling {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Telling> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Telling {
+    fn fact(&mut self, name: &str, value: String, varies: bool) -> Result<(), String> {
+        let prefix = if varies { WORKLOAD_VARIES } else { WORKLOAD };
+        let (name, source) = (format!("{prefix}{name}"), "the workload".to_owned());
+        let fact = Fact {
+            name,
+            value,
+            source,
+        };
+        put(&mut self.facts, fact, "facts", |one, other| {
+            one.name == other.name
+        })
+    }
+
+    fn figure(&mut self, figure: Figure) -> Result<(), String> {
+        put(&mut self.figures, figure, "figures", |one, other| {
+            one.name == other.name
+        })
+    }
+
+    fn warning(&mut self, text: String) -> Result<(), String> {
+        put(&mut self.warnings, text, "warnings", String::eq)
+    }
+}
+
+/// In the place of what is the same, or at the end.
+fn put<T>(
+    list: &mut Vec<T>,
+    new: T,
+    what: &str,
+    same: impl Fn(&T, &T) -> bool,
+) -> Result<(), String> {
+    match list.iter().position(|known| same(known, &new)) {
+        Some(place) => list[place] = new,
+        None if list.len() >= MAX => return Err(format!("there are {MAX} {what} already")),
+        None => list.push(new),
+    }
+    Ok(())
+}
+
+/// The functions behind `dyno.fact`, `dyno.figure`, `dyno.warning` and the fingerprints of
+/// datasets. The prelude has checked what they get; they answer what is wrong all the same.
+pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
+    api.set("seed", config.seed.to_string())?;
+    let told = Arc::clone(&config.told);
+    let tell = lua.create_function(move |_, (name, value, varies): (String, String, bool)| {
+        Ok(told.lock().fact(&name, value, varies).err())
+    })?;
+    api.set("tell_fact", tell)?;
+    let told = Arc::clone(&config.told);
+    let tell = lua.create_function(move |_, figure: (String, f64, String, String)| {
+        let (name, value, unit, better) = figure;
+        let better = match better.as_str() {
+            "higher" => Some(Better::Higher),
+            "lower" => Some(Better::Lower),
+            _ => None,
+        };
+        let figure = Figure {
+            name,
+            value,
+            unit,
+            better,
+        };
+        Ok(told.lock().figure(figure).err())
+    })?;
+    api.set("tell_figure", tell)?;
+    let told = Arc::clone(&config.told);
+    let tell = lua.create_function(move |_, text: String| Ok(told.lock().warning(text).err()))?;
+    api.set("tell_warning", tell)?;
+    let fingerprint = lua.create_function(|_, text: String| Ok(fingerprint(&text)))?;
+    api.set("fingerprint", fingerprint)
+}
+
+/// The beginning of a text's SHA-256, 16 hexadecimal digits.
+fn fingerprint(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let digits = digest.iter().take(8).map(|byte| format!("{byte:02x}"));
+    digits.collect()
+}
+
+impl Host {
+    /// Lets the main state's `dyno.measured()` answer what came of the measurement.
+    ///
+    /// # Errors
+    /// Lua is out of memory.
+    pub fn set_measured(&self, summary: &RunSummary) -> Result<(), String> {
+        self.measured(summary).map_err(|error| error.to_string())
+    }
+
+    fn measured(&self, summary: &RunSummary) -> mlua::Result<()> {
+        let operations = self.lua.create_table()?;
+        for operation in &summary.operations {
+            let totals = &operation.totals;
+            let of = self.lua.create_table()?;
+            of.set("per_second", operation.done_per_s)?;
+            for (name, count) in [
+                ("done", totals.done),
+                ("rolled_back", totals.rolled_back),
+                ("retries", totals.retries),
+                ("given_up", totals.given_up),
+                ("duplicates", totals.duplicates),
+                ("unknown", totals.unknown),
+            ] {
+                of.set(name, count as f64)?;
+            }
+            operations.set(operation.name.as_str(), of)?;
+        }
+        let measured = self.lua.create_table()?;
+        measured.set("seconds", summary.measured_s)?;
+        measured.set("events", summary.totals.events as f64)?;
+        measured.set("per_second", summary.rates.events_per_s)?;
+        measured.set("operations", operations)?;
+        self.api.set("measured", measured)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_again_is_replaced_and_lists_have_an_end() {
+        let mut telling = Telling::default();
+        telling.fact("a", "1".to_owned(), false).unwrap();
+        telling.fact("b", "2".to_owned(), true).unwrap();
+        telling.fact("a", "3".to_owned(), false).unwrap();
+        let facts = telling.facts.iter();
+        let facts: Vec<_> = facts.map(|f| (f.name.as_str(), f.value.as_str())).collect();
+        assert_eq!(facts, [("workload.a", "3"), ("run.workload.b", "2")]);
+        for number in 0..MAX {
+            telling.warning(number.to_string()).unwrap();
+        }
+        telling.warning("7".to_owned()).unwrap();
+        let why = telling.warning("one more".to_owned()).unwrap_err();
+        assert_eq!(why, "there are 200 warnings already");
+    }
+
+    #[test]
+    fn fingerprints_are_the_same_for_ever() {
+        // The first digits of the SHA-256 of "abc" (FIPS 180-2, appendix B.1).
+        assert_eq!(fingerprint("abc"), "ba7816bf8f01cfea");
+    }
+}

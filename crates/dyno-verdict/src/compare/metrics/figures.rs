@@ -1,0 +1,47 @@
+//! The figures that the workload itself makes of its runs.
+
+use dyno_core::told::Figure;
+
+use super::Row;
+use crate::compare::estimate::{Estimate, Within};
+use crate::view::View;
+
+/// A row for each figure with a good direction that all runs of both sides have.
+pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
+    let first = base.first().map_or(&[][..], figures);
+    let row = |figure: &Figure| {
+        Some(Row {
+            name: figure.name.clone(),
+            unit: figure.unit.clone(),
+            better: figure.better?,
+            base: Some(estimate(base, figure)?),
+            new: Some(estimate(new, figure)?),
+            remark: String::new(),
+        })
+    };
+    first.iter().filter_map(row).collect()
+}
+
+fn figures<'a>(view: &View<'a>) -> &'a [Figure] {
+    let summary = view.run.summary.as_ref();
+    summary.map_or(&[], |summary| &summary.figures)
+}
+
+/// The mean of the runs, each as long as it was.
+fn estimate(views: &[View], wanted: &Figure) -> Option<Estimate> {
+    let of = |view: &View| {
+        let own = figures(view).iter();
+        let mut same = own.filter(|own| own.name == wanted.name && own.unit == wanted.unit);
+        same.next().map(|figure| figure.value)
+    };
+    let runs = views.iter().map(of).collect::<Option<Vec<f64>>>()?;
+    let weights = views.iter().map(|view| view.length_s);
+    let (sum, all) = (runs.iter().zip(weights)).fold((0.0, 0.0), |(sum, all), (value, weight)| {
+        (sum + value * weight, all + weight)
+    });
+    Some(Estimate {
+        value: if all > 0.0 { sum / all } else { *runs.first()? },
+        runs,
+        within: Within::Nothing,
+    })
+}

@@ -1,0 +1,152 @@
+-- TPC-C-like order entry: what the tables hold, which is kept beside them and told with each run;
+-- the constants of the non-uniform draws; and what the options come to.
+
+local tpcc = require("tpcc_common")
+local checks = require("tpcc_check")
+
+local dataset = {}
+
+-- Of how the rows are made: another where the same options make other rows.
+local GENERATOR = 1
+-- Of the load's last names. Those of a run differ from it as clause 2.1.6.1 says.
+dataset.C_LOAD = 123
+-- Up to so many warehouses the load is verified unless the options say otherwise.
+local VERIFIED_MAX = 10
+
+local LEVELS = {RC = "READ COMMITTED", RR = "REPEATABLE READ", SER = "SERIALIZABLE"}
+
+-- Rows ------------------------------------------------------------------------------------------
+
+-- The rows that all sessions have loaded of each table of each set.
+local function counters(sizes)
+   return dyno.shared("tpcc_rows", sizes.sets * #tpcc.tables)
+end
+
+-- A function that counts rows of a set's table, by its place among the tables.
+function dataset.counter(sizes)
+   local rows = counters(sizes)
+   return function(set, place, count)
+      rows:add(count, (set - 1) * #tpcc.tables + place)
+   end
+end
+
+-- The rows of a set by the name of the table; of all sets where none is named.
+local function rows_of(sizes, set)
+   local rows, found = counters(sizes), {}
+   for each = set or 1, set or sizes.sets do
+      for place, definition in ipairs(tpcc.tables) do
+         found[definition[1]] = (found[definition[1]] or 0)
+            + rows:get((each - 1) * #tpcc.tables + place)
+      end
+   end
+   return found
+end
+
+-- How many rows were loaded.
+function dataset.loaded(sizes)
+   local all = 0
+   for _, count in pairs(rows_of(sizes)) do
+      all = all + count
+   end
+   return all
+end
+
+-- Verifies what was loaded: the rows of each table, and all conditions. Answers how many of both,
+-- nil where it is not to be done.
+function dataset.verify(con, sizes)
+   local asked = sysbench.opt.verify
+   local large = sizes.sets * sizes.warehouses / sizes.shrink > VERIFIED_MAX
+   if asked == "off" or asked == "auto" and large then
+      return nil
+   end
+   local conditions = dyno.conditions {only_failed = true}
+   for set = 1, sizes.sets do
+      checks.set(con, set, sizes, sysbench.opt.profile, conditions, rows_of(sizes, set))
+   end
+   local good, why = pcall(conditions.finish, conditions)
+   if not good then
+      error(("what was loaded is not as it must be: %s, above. Clean the tables up and prepare " ..
+         "them again; if that does not help, it is a fault of the server or of dyno")
+         :format(tostring(why)), 0)
+   end
+   return conditions.all
+end
+
+-- What the tables are -----------------------------------------------------------------------------
+
+-- Keeps what was loaded beside it.
+function dataset.keep(con, sizes)
+   local opt, counts, all = sysbench.opt, {}, rows_of(sizes)
+   for place, definition in ipairs(tpcc.tables) do
+      counts[place] = ("%s %.0f"):format(definition[1], all[definition[1]])
+   end
+   local beside = {{"foreign_keys", opt.use_fk}, {"history_key", opt.force_pk}}
+   if dyno.family(con) == "mysql" then
+      beside[3] = {"engine", opt.mysql_storage_engine}
+   end
+   dyno.dataset.keep(con, "tpcc", {
+      {"generator", GENERATOR}, {"seed", dyno.seed}, {"scale", sizes.warehouses},
+      {"tables", sizes.sets}, {"shrink", sizes.shrink}, {"profile", opt.profile},
+      {"data_compressibility", opt.data_compressibility}, {"c_255", dataset.C_LOAD},
+      {"rows", table.concat(counts, ", ")},
+   }, beside)
+end
+
+-- Constants ---------------------------------------------------------------------------------------
+
+-- The load's constant and 1, for all sessions of a run; 0 while nobody has read it.
+local kept_constant = dyno.shared("tpcc_c_load")
+
+local function load_constant()
+   local kept = kept_constant:get()
+   return kept > 0 and kept - 1 or dataset.C_LOAD
+end
+
+-- The constants of the non-uniform draws, the same in all sessions of a run.
+function dataset.constants()
+   local stream = dyno.stream("tpcc", "constants")
+   local delta
+   repeat
+      delta = stream:uniform(65, 119)
+   until delta ~= 96 and delta ~= 112
+   local loaded = load_constant()
+   return {name = loaded + delta <= 255 and loaded + delta or loaded - delta,
+           customer = stream:uniform(0, 1023), item = stream:uniform(0, 8191)}
+end
+
+-- What a run rests on -----------------------------------------------------------------------------
+
+function dataset.isolation(con)
+   return dyno.family(con) == "sqlite" and LEVELS.SER or LEVELS[sysbench.opt.trx_level]
+end
+
+-- Whether transactions are dealt from a deck, and not drawn.
+function dataset.deals()
+   local opt = sysbench.opt
+   return opt.mix == "deck" or opt.mix == "auto" and opt.profile ~= "reference"
+end
+
+-- Tells of the run what the tables are, its constants, and what its options come to. Reads the
+-- load's constant for the sessions.
+function dataset.tell(con, sizes)
+   local opt, reference = sysbench.opt, sysbench.opt.profile == "reference"
+   local kept = dyno.dataset.tell(con, "tpcc")
+   local constant = kept and tonumber(kept["dataset.c_255"])
+   if constant and constant >= 0 and constant <= 255 and constant % 1 == 0 then
+      kept_constant:set(constant + 1)
+   end
+   dyno.fact("nurand.c_255_load", reference and "anew at each draw" or load_constant())
+   local drawn = dataset.constants()
+   for _, each in ipairs {{"c_255", drawn.name}, {"c_1023", drawn.customer},
+                          {"c_8191", drawn.item}} do
+      dyno.fact("nurand." .. each[1], reference and "anew at each draw" or each[2], true)
+   end
+   -- With one warehouse there is no other, and the reference misses it.
+   local others = sizes.warehouses > 1 and not reference
+   dyno.fact("mix", dataset.deals() and "deck" or "draw")
+   dyno.fact("isolation", dataset.isolation(con))
+   dyno.fact("remote_lines_pct", others and opt.remote_lines_pct or 0)
+   dyno.fact("remote_payment_pct", others and opt.remote_payment_pct or 0)
+end
+
+return dataset
