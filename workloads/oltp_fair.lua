@@ -160,6 +160,17 @@ local function load_rows(con, tid, sessions, tables, rows)
    end
 end
 
+-- Of how the rows are made: another where the same options make other rows.
+local GENERATOR = 1
+
+-- Keeps what was loaded beside it: the same on all servers, where the seed is.
+local function keep(con, tables, rows)
+   local mysql = dyno.family(con) == "mysql"
+   dyno.dataset.keep(con, "oltp_fair", {{"generator", GENERATOR}, {"seed", dyno.seed},
+      {"tables", tables}, {"table_size", rows}},
+      mysql and {{"engine", sysbench.opt.mysql_storage_engine}} or nil)
+end
+
 local function prepare(tid)
    local tables, rows = size()
    local con, sessions = sysbench.sql.driver():connect(), sysbench.opt.threads
@@ -176,6 +187,10 @@ local function prepare(tid)
       execute(con, "index", number)
       execute(con, "settle", number)
    end
+   dyno.barrier()
+   if tid == 0 then
+      keep(con, tables, rows)
+   end
    con:disconnect()
 end
 
@@ -190,6 +205,7 @@ function cleanup()
    for _, name in ipairs(names) do
       con:query("DROP TABLE " .. name)
    end
+   dyno.dataset.forget(con, "oltp_fair")
    con:disconnect()
 end
 
@@ -227,6 +243,7 @@ function init()
    for number = 1, tables do
       must_be_loaded(con, number, rows)
    end
+   dyno.dataset.tell(con, "oltp_fair")
    con:disconnect()
 end
 

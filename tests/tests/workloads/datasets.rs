@@ -111,6 +111,33 @@ fn other_rows_have_another_fingerprint_and_the_same_rows_the_same() {
 }
 
 #[test]
+fn one_seed_makes_the_same_rows_for_a_comparison_of_servers() {
+    let line = "oltp_fair --tables 2 --table_size 400";
+    let told = |seed: u32| {
+        let mut told = BTreeSet::new();
+        for place in everywhere() {
+            let name = place.name();
+            place
+                .dyno(&format!("prepare {line} --seed {seed} -c 2"))
+                .success();
+            let result = place.result(&format!("{line} -c 2 --events 20"));
+            assert_eq!(
+                number(&result, "workload.dataset.table_size"),
+                400,
+                "{name}"
+            );
+            told.insert(fact(&result, FINGERPRINT).unwrap().to_owned());
+            place.dyno("cleanup oltp_fair").success();
+            place.dyno(&format!("prepare {line}")).success();
+        }
+        told
+    };
+    let (three, four) = (told(3), told(4));
+    assert_eq!((three.len(), four.len()), (1, 1), "{three:?} {four:?}");
+    assert_ne!(three, four);
+}
+
+#[test]
 fn linkbench_tells_its_dataset_on_every_server() {
     let line = "linkbench --maxid 2001";
     let mut fingerprints = BTreeSet::new();
