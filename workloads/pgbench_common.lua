@@ -16,6 +16,7 @@ sysbench.cmdline.options = {
    unlogged = {"Whether PostgreSQL leaves the tables out of its log", false},
    partitions = {"Partitions of the accounts by aid, not on SQLite; 0: none", 0},
    partition_method = {"range or hash", "range"},
+   reconnect = {"A new connection for each transaction", false},
    max_retries = {"How often a transaction is tried again after a deadlock", 10},
    create_table_options = {"Text to append to CREATE TABLE", ""},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
@@ -214,7 +215,16 @@ local function select_only(aid)
    statements.select_account:row(aid)
 end
 
+-- Whether the connection was used, so that the next transaction gets another one.
+local used
+
 function event()
+   if sysbench.opt.reconnect then
+      if used then
+         con:reconnect()
+      end
+      used = true
+   end
    if single == "select_only" then
       -- The event is the statement: nothing to repeat, and no latencies but the event's.
       return select_only(draw_account())

@@ -207,6 +207,24 @@ fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server(
 }
 
 #[test]
+fn each_transaction_has_a_connection_of_its_own_where_that_is_asked_for() {
+    for place in everywhere() {
+        let name = place.name();
+        place.dyno("prepare tpcb").success();
+        for workload in ["tpcb", "select_only"] {
+            let line = format!("{workload} --reconnect=on -c 3 --events 60");
+            let result = place.result(&line);
+            let totals = &result["totals"];
+            assert_eq!(totals["events"], 60, "{name} {workload}");
+            // The first one of each session is there.
+            assert_eq!(totals["reconnects"], 57, "{name} {workload}");
+            assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
+        }
+        place.dyno("check tpcb").success();
+    }
+}
+
+#[test]
 fn the_age_of_the_tables_is_told_and_tries_are_as_many_as_asked() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
