@@ -36,6 +36,13 @@ fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Pa
     let fit = (page.body_width() / WIDTH).max(1);
     names.truncate(fit);
     page.line("operations", Ink::Strong, &[(Ink::Faint, &cells(&names))]);
+    // All names stand alike: below the head, or where one would not fit so, beside its edge.
+    let long = |operation: &&OperationSummary| columns(&operation.name) + 2 > LABEL;
+    let indent = if operations.iter().any(long) {
+        ""
+    } else {
+        "  "
+    };
     for operation in operations {
         let latencies = latencies(operation);
         let mut figures = vec![
@@ -52,10 +59,7 @@ fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Pa
         }
         figures.truncate(fit);
         let name = &operation.name;
-        let label = match columns(name) + 2 > LABEL {
-            true => name.clone(),
-            false => format!("  {name}"),
-        };
+        let label = format!("{indent}{name}");
         page.line(&label, Ink::Plain, &[(Ink::Plain, &cells(&figures))]);
         // Names that the label has no room for are told whole.
         if columns(&label) > LABEL {
