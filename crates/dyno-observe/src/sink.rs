@@ -128,6 +128,11 @@ impl Recorder {
         self.at
     }
 
+    /// Which sample this is, for [`Gauge::zero_since`].
+    pub(crate) fn number(&self) -> usize {
+        self.times.len().saturating_sub(1)
+    }
+
     /// A sample begins: what follows was read at this moment.
     pub(crate) fn begin(&mut self, at: Nanos) {
         self.at = at;
@@ -170,7 +175,7 @@ impl Recorder {
             if let Some(from) = slot.zeros_from
                 && let Some(id) = slot.id(&self.sink)
             {
-                let at = self.times[from..since].to_vec();
+                let at = self.times[from.min(since)..since].to_vec();
                 self.sink.send(Observation::Zeros { id, at });
             }
         }
@@ -235,6 +240,12 @@ impl Gauge {
     /// The same for a state that is not read in every sample: its zeros are not kept back.
     pub(crate) fn seldom(mut self) -> Self {
         self.0.is_loud = true;
+        self
+    }
+
+    /// The same for a state that was 0 from that sample on, before there was a gauge for it.
+    pub(crate) fn zero_since(mut self, sample: usize) -> Self {
+        self.0.zeros_from = Some(sample);
         self
     }
 
@@ -377,6 +388,24 @@ mod tests {
         assert_eq!(seen[1..], [zeros, sample(3, 7.0), sample(4, 0.0)]);
         assert_eq!(gauge.always_zero(), None);
         assert_eq!(still.always_zero(), Some("db.y"));
+    }
+
+    #[test]
+    fn what_appears_late_was_zero_before() {
+        let (sender, observations) = sync_channel(16);
+        let mut recorder = Recorder::new(Sink::new(sender), true);
+        recorder.begin(1);
+        recorder.begin(2);
+        recorder.finish();
+        recorder.begin(3);
+        let mut gauge = Gauge::new("db.x", "count", "SHOW").zero_since(0);
+        gauge.put(&mut recorder, 7.0);
+        recorder.finish();
+        let seen: Vec<Observation> = observations.try_iter().collect();
+        // The sample that was given up does not count.
+        let zeros = Observation::Zeros { id: 0, at: vec![2] };
+        let (at, values) = (3, vec![(0, 7.0)]);
+        assert_eq!(seen[1..], [zeros, Observation::Sample { at, values }]);
     }
 
     #[test]

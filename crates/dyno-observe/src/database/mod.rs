@@ -5,6 +5,7 @@ mod mysql;
 mod postgres;
 mod secrets;
 mod sqlite;
+mod states;
 mod statistics;
 mod status;
 mod watch;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use dyno_core::Clock;
 use dyno_core::db::{DbError, Family, Row, ServerInfo};
 
+use super::states::States;
 use super::status::{Class, class_of, metric_class, rocksdb_class};
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
 use crate::process::Claim;
@@ -29,6 +30,7 @@ pub(super) struct Mysql {
     data_directory: Option<String>,
     age_s: Option<f64>,
     uptime: Gauge,
+    states: States,
     samples: u64,
 }
 
@@ -63,6 +65,7 @@ impl Mysql {
             data_directory: None,
             age_s: None,
             uptime: Gauge::new("db.uptime", "s", STATUS),
+            states: States::new(),
             samples: 0,
         }
     }
@@ -88,7 +91,12 @@ impl Mysql {
         }
         let variable = |name: &str| found.get(name).cloned();
         self.data_directory = variable("datadir");
-        self.has_binlog = variable("log_bin").as_deref() == Some("ON");
+        let is_on = |name: &str| variable(name).as_deref() == Some("ON");
+        self.has_binlog = is_on("log_bin");
+        // Where it is off its tables are there and empty.
+        if is_on("performance_schema") && !self.is_mariadb {
+            self.states.read_threads();
+        }
         asking.fact("server.version", variable("version"), "@@version");
         asking.fact(
             "server.version_comment",
@@ -252,6 +260,7 @@ impl Collector for Mysql {
         asking.control.take(asking.timeout, |row| {
             sample_status(row, recorder, status, uptime, history);
         })?;
+        self.states.sample(asking, recorder)?;
         self.sample_metrics(asking, recorder)?;
         self.sample_binlog(asking, recorder)?;
         self.samples += 1;
@@ -285,6 +294,7 @@ impl Collector for Mysql {
         let metrics = self.metrics.iter().flat_map(Table::always_zero);
         let mut names: Vec<String> = self.status.always_zero().chain(metrics).collect();
         names.extend(self.history.always_zero().map(str::to_owned));
+        names.extend(self.states.always_zero());
         names.sort();
         names
     }

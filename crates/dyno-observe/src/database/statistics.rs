@@ -124,6 +124,21 @@ fn database() -> Part {
     }
 }
 
+/// Active sessions by the type of what they wait for.
+const SESSIONS: [(&str, &str); 8] = [
+    ("no_wait", "wait_event_type IS NULL"),
+    ("lock", "wait_event_type = 'Lock'"),
+    ("lwlock", "wait_event_type = 'LWLock'"),
+    ("buffer", "wait_event_type IN ('BufferPin', 'Buffer')"),
+    ("io", "wait_event_type = 'IO'"),
+    ("client", "wait_event_type = 'Client'"),
+    ("ipc", "wait_event_type = 'IPC'"),
+    (
+        "other",
+        "wait_event_type NOT IN ('Lock', 'LWLock', 'BufferPin', 'Buffer', 'IO', 'Client', 'IPC')",
+    ),
+];
+
 fn backends() -> Part {
     let count = |name: &str, filter: &str| {
         let expression = format!("count(*) FILTER (WHERE {filter})");
@@ -134,13 +149,21 @@ fn backends() -> Part {
             &expression,
         )
     };
+    // As MySQL's are by their states.
+    let session = |(name, filter): (&str, &str)| {
+        let expression = format!("count(*) FILTER (WHERE state = 'active' AND {filter})");
+        let name = format!("db.sessions[{name}]");
+        gauge(&name, "count", "pg_stat_activity", &expression)
+    };
+    let mut columns = vec![
+        count("active", "state = 'active'"),
+        count("waiting", "state = 'active' AND wait_event_type = 'Lock'"),
+        count("idle_in_transaction", "state LIKE 'idle in transaction%'"),
+    ];
+    columns.extend(SESSIONS.map(session));
     Part {
         what: "db.backends",
-        columns: vec![
-            count("active", "state = 'active'"),
-            count("waiting", "state = 'active' AND wait_event_type = 'Lock'"),
-            count("idle_in_transaction", "state LIKE 'idle in transaction%'"),
-        ],
+        columns,
         from: "FROM pg_catalog.pg_stat_activity WHERE pid <> pg_backend_pid() \
                AND backend_type IN ('client backend', 'parallel worker')",
         is_slow: false,

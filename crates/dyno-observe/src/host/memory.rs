@@ -7,7 +7,7 @@ const MEMINFO: &str = "/proc/meminfo";
 const VMSTAT: &str = "/proc/vmstat";
 
 /// Ours, and the kernel's.
-const SIZES: [(&str, &[u8]); 10] = [
+const SIZES: [(&str, &[u8]); 12] = [
     ("total", b"MemTotal"),
     ("free", b"MemFree"),
     ("available", b"MemAvailable"),
@@ -16,6 +16,8 @@ const SIZES: [(&str, &[u8]); 10] = [
     ("dirty", b"Dirty"),
     ("writeback", b"Writeback"),
     ("anon", b"AnonPages"),
+    ("slab_reclaimable", b"SReclaimable"),
+    ("slab_unreclaimable", b"SUnreclaim"),
     ("swap_total", b"SwapTotal"),
     ("swap_free", b"SwapFree"),
 ];

@@ -4,6 +4,7 @@ mod cgroup;
 mod cpu;
 mod disks;
 mod facts;
+mod files;
 mod filesystem;
 mod frequency;
 mod kernel_log;
@@ -24,6 +25,7 @@ use crate::text::KeptFile;
 use cgroup::{Cgroup, Places};
 use cpu::Cpu;
 use disks::Disks;
+use files::OpenFiles;
 use filesystem::FileSystem;
 use frequency::Frequency;
 use kernel_log::KernelLog;
@@ -50,6 +52,7 @@ pub(crate) struct Host {
     cgroup: Option<Cgroup>,
     frequency: Option<Frequency>,
     filesystem: Option<FileSystem>,
+    open_files: OpenFiles,
     steps: Steps,
     kernel_log: Option<KernelLog>,
     sums_told: bool,
@@ -93,6 +96,7 @@ impl Host {
             cgroup: Cgroup::find(&Places::find()),
             frequency: Frequency::find(facts::cpus_configured()),
             filesystem: place.as_deref().and_then(FileSystem::of),
+            open_files: OpenFiles::find(),
             steps: Steps::new(),
             kernel_log: KernelLog::open(),
             sums_told: false,
@@ -156,6 +160,7 @@ impl Host {
                 filesystem.sample(recorder);
             }
         }
+        self.open_files.sample(recorder, buffer);
         self.steps.sample(recorder);
         if let Some(log) = &mut self.kernel_log {
             log.sample(recorder.sink(), at);

@@ -34,6 +34,8 @@ pub(crate) struct Located {
     pub family: Family,
     /// The one process, or the one whose children serve the connections.
     pub pid: i32,
+    /// PostgreSQL: the process of the observer's own connection.
+    pub backend: Option<i32>,
     /// Where this process can see the data.
     pub data: Option<PathBuf>,
     /// What the server calls that.
@@ -94,6 +96,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Optio
     Some(Located {
         family: claim.family,
         pid,
+        backend: claim.backend,
         data,
         data_directory: claim.data_directory.clone(),
     })

@@ -1,5 +1,6 @@
 //! Processes and threads as `/proc` shows them.
 
+mod backends;
 mod find;
 mod others;
 mod own;

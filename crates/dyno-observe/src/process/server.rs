@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use dyno_core::db::Family;
 
+use super::backends::Backends;
 use super::find::{processes, stat_of};
 use super::own::open_files;
 use super::{Located, PidStat};
@@ -37,6 +38,7 @@ pub(crate) struct Server {
     read_bytes: Rate,
     write_bytes: Rate,
     switches: Switches,
+    backends: Backends,
     cores: Option<f64>,
     io_hidden: bool,
 }
@@ -78,6 +80,7 @@ impl Server {
             sink.gap("server.descriptors", why);
         }
         Some(Self {
+            backends: Backends::new(located.backend),
             located,
             start_ticks,
             files: HashMap::new(),
@@ -128,6 +131,7 @@ impl Server {
         self.cores = user.zip(system).map(|(user, system)| user + system);
         let pages = sums.anonymous_pages + sums.shared_pages_max;
         self.rss.put(recorder, pages * self.page);
+        self.backends.tell(recorder, &pids);
         self.threads.put(recorder, sums.threads);
         self.processes.put(recorder, pids.len() as f64);
         self.read_bytes.put_some(recorder, sums.read_bytes);
@@ -180,6 +184,9 @@ impl Server {
         sums.threads += stat.threads;
         if let Some((resident, shared)) = read(&files.statm, buffer).and_then(statm) {
             sums.anonymous_pages += resident - shared;
+            if self.located.family == Family::Postgres && !parent {
+                self.backends.add(pid, (resident - shared) * self.page);
+            }
             sums.shared_pages_max = sums.shared_pages_max.max(shared);
         }
         if let Some(text) = read(&files.io, buffer) {
@@ -320,6 +327,7 @@ mod tests {
         let located = Located {
             family: Family::Postgres,
             pid: std::process::id() as i32,
+            backend: None,
             data: None,
             data_directory: None,
         };
@@ -349,6 +357,7 @@ mod tests {
         let located = Located {
             family: Family::Mysql,
             pid: child.id() as i32,
+            backend: None,
             data: None,
             data_directory: None,
         };

@@ -1,17 +1,21 @@
 //! What there is to be seen of each database.
 
+use std::time::Duration;
+
 use xtask::servers::Kind;
 
 use crate::seen::Seen;
 use crate::server::{PrivateServer, Server};
 
 /// Of every server on this host, whatever it is.
-const EVERYWHERE: [&str; 8] = [
+const EVERYWHERE: [&str; 10] = [
     "db.up",
     "db.round_trip",
     "db.uptime",
     "server.cpu.user",
     "server.memory.rss",
+    "host.memory.slab_reclaimable",
+    "host.files.dentries",
     "server.io.write_bytes",
     "server.context_switches.voluntary",
     "data.total",
@@ -107,6 +111,43 @@ fn each_server_is_seen_whole_and_no_secret_is_told() {
         );
         let everything = format!("{}{:?}", seen.told(), seen.settings);
         assert!(!everything.contains("sesame"), "{kind}");
+    }
+}
+
+#[test]
+fn what_sessions_are_doing_is_told() {
+    for kind in Kind::ALL {
+        let private = PrivateServer::start(kind, &[]);
+        let server = private.server();
+        let (state, sleep) = match kind {
+            Kind::Postgres => ("db.sessions[other]", "SELECT pg_sleep(30)"),
+            _ => ("db.sessions[user_sleep]", "SELECT SLEEP(30)"),
+        };
+        let mut seen = Seen::start(&server.url());
+        seen.until("the first samples", |seen| seen.count("db.uptime") > 2);
+        std::thread::spawn(move || server.control().query(sleep, Duration::from_secs(60)));
+        seen.until(state, |seen| seen.last(state) == Some(1.0));
+        // Its zeros from before are told with it.
+        assert_eq!(
+            seen.values[state].first().map(|(_, value)| *value),
+            Some(0.0)
+        );
+        if kind == Kind::Postgres {
+            let (mean, max) = ("server.memory.session_mean", "server.memory.session_max");
+            seen.until(mean, |seen| seen.last(mean).is_some());
+            assert!(
+                (1e5..1e8).contains(&seen.last(mean).unwrap()),
+                "{}",
+                seen.told()
+            );
+            // There is one, for the observer's own does not count.
+            assert_eq!(seen.last(mean), seen.last(max));
+        }
+        seen.stop();
+        if kind != Kind::Postgres {
+            let never = &seen.facts["observer.always_zero"];
+            assert!(never.contains("db.sessions[opening_tables]"), "{never}");
+        }
     }
 }
 

@@ -1,0 +1,189 @@
+//! What the sessions of MySQL and MariaDB are doing, by the state that the server gives them.
+
+use dyno_core::db::DbError;
+
+use super::{Asking, is_lost, refusal};
+use crate::sink::{Gauge, Recorder};
+use crate::text::fraction;
+
+/// So many states have a series of their own; what else there is counts as `other`.
+const STATES_MAX: usize = 40;
+/// A state's name is cut off after so many characters.
+const NAME_MAX: usize = 48;
+
+const SOURCE: &str = "the list of processes";
+
+/// Sessions that wait for their client or serve the server itself are not asked for.
+const IDLE: &str = "('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')";
+
+/// How many sessions are in which state.
+pub(super) struct States {
+    /// The list that this server lets us read; `None` once it refused both.
+    list: Option<List>,
+    states: Vec<State>,
+    other: Gauge,
+    /// The sample in which the first list was read.
+    since: Option<usize>,
+}
+
+struct State {
+    /// As the series has it.
+    name: String,
+    gauge: Gauge,
+    count: f64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum List {
+    /// MySQL's, which is read without holding up the others.
+    Threads,
+    /// What every server has. Reading it locks each session for a moment.
+    Processlist,
+}
+
+impl List {
+    fn sql(self) -> String {
+        match self {
+            Self::Threads => format!(
+                "SELECT PROCESSLIST_STATE, COUNT(*) FROM performance_schema.threads \
+                 WHERE TYPE = 'FOREGROUND' AND PROCESSLIST_ID IS NOT NULL \
+                 AND PROCESSLIST_ID <> CONNECTION_ID() AND PROCESSLIST_COMMAND NOT IN {IDLE} \
+                 GROUP BY 1"
+            ),
+            Self::Processlist => format!(
+                "SELECT STATE, COUNT(*) FROM information_schema.PROCESSLIST \
+                 WHERE ID <> CONNECTION_ID() AND COMMAND NOT IN {IDLE} GROUP BY 1"
+            ),
+        }
+    }
+}
+
+impl States {
+    pub(super) fn new() -> Self {
+        // What many tables are about is told from the first sample on, also while it is 0.
+        let opening = State::new("opening_tables".to_owned(), 0);
+        Self {
+            list: Some(List::Processlist),
+            states: vec![opening],
+            other: Gauge::new("db.sessions[other]", "count", SOURCE),
+            since: None,
+        }
+    }
+
+    /// The server has a list that is read without holding up the others.
+    pub(super) fn read_threads(&mut self) {
+        self.list = Some(List::Threads);
+    }
+
+    /// How many sessions are in which state.
+    ///
+    /// # Errors
+    /// The connection is lost. A refusal becomes a gap.
+    pub(super) fn sample(
+        &mut self,
+        asking: &mut Asking<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<(), DbError> {
+        while let Some(list) = self.list {
+            match self.read(list, asking, recorder) {
+                Ok(()) => break,
+                Err(error) if is_lost(&error) => return Err(error),
+                Err(_) if list == List::Threads => self.list = Some(List::Processlist),
+                Err(error) => {
+                    asking.sink.gap("db.sessions", refusal(&error, ""));
+                    self.list = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        list: List,
+        asking: &mut Asking<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<(), DbError> {
+        let since = *self.since.get_or_insert(recorder.number());
+        let mut others = 0.0;
+        for state in &mut self.states {
+            state.count = 0.0;
+        }
+        let states = &mut self.states;
+        asking.control.read(&list.sql(), asking.timeout, |row| {
+            let Some(count) = row.field(1).and_then(fraction) else {
+                return;
+            };
+            let name = name_of(row.field(0).unwrap_or_default());
+            let known = states.iter().position(|state| state.name == name);
+            match known {
+                Some(index) => states[index].count += count,
+                None if states.len() < STATES_MAX => {
+                    let mut state = State::new(name, since);
+                    state.count = count;
+                    states.push(state);
+                }
+                None => others += count,
+            }
+        })?;
+        for state in &mut self.states {
+            state.gauge.put(recorder, state.count);
+        }
+        self.other.put(recorder, others);
+        Ok(())
+    }
+
+    pub(super) fn always_zero(&self) -> impl Iterator<Item = String> {
+        let gauges = self.states.iter().map(|state| &state.gauge);
+        let zero = gauges.chain([&self.other]).filter_map(Gauge::always_zero);
+        zero.map(str::to_owned)
+    }
+}
+
+impl State {
+    /// One that nobody was in since that sample.
+    fn new(name: String, since: usize) -> Self {
+        let series = format!("db.sessions[{name}]");
+        Self {
+            gauge: Gauge::new(&series, "count", SOURCE).zero_since(since),
+            name,
+            count: 0.0,
+        }
+    }
+}
+
+/// A state as the series has it: in lower case, with `_` for what is no letter or digit.
+fn name_of(state: &[u8]) -> String {
+    let text = String::from_utf8_lossy(state);
+    let mut name = String::new();
+    for character in text.trim().chars().take(NAME_MAX) {
+        match character.is_alphanumeric() {
+            true => name.extend(character.to_lowercase()),
+            false if name.ends_with('_') => {}
+            false => name.push('_'),
+        }
+    }
+    let name = name.trim_matches('_');
+    match name {
+        "" => "no_state".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_named_as_series_are() {
+        assert_eq!(name_of(b"Opening tables"), "opening_tables");
+        assert_eq!(name_of(b""), "no_state");
+        assert_eq!(
+            name_of(b"Waiting for table metadata lock"),
+            "waiting_for_table_metadata_lock"
+        );
+        let long = "x]".repeat(60);
+        assert!(name_of(long.as_bytes()).chars().count() <= NAME_MAX);
+        assert!(!name_of(long.as_bytes()).contains(']'));
+    }
+}

@@ -1,0 +1,63 @@
+//! What the kernel keeps in memory for files: names, inodes, open files.
+
+use crate::sink::{Gauge, Recorder};
+use crate::text::{KeptFile, number, words};
+
+const DENTRIES: &str = "/proc/sys/fs/dentry-state";
+const INODES: &str = "/proc/sys/fs/inode-nr";
+const OPEN: &str = "/proc/sys/fs/file-nr";
+
+/// Of all processes, and of all containers.
+pub(crate) struct OpenFiles {
+    /// The number that a file begins with, and its series.
+    counts: Vec<(KeptFile, Gauge)>,
+}
+
+impl OpenFiles {
+    /// Without what this kernel does not show.
+    pub(crate) fn find() -> Self {
+        let files = [
+            ("host.files.dentries", DENTRIES),
+            ("host.files.inodes", INODES),
+            ("host.files.open", OPEN),
+        ];
+        let found = files.into_iter().filter_map(|(name, path)| {
+            let file = KeptFile::find(path)?;
+            Some((file, Gauge::new(name, "count", path)))
+        });
+        Self {
+            counts: found.collect(),
+        }
+    }
+
+    pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) {
+        for (file, gauge) in &mut self.counts {
+            let text = file.read(buffer).ok();
+            let first = text.and_then(|text| words(text).next()).and_then(number);
+            gauge.put_some(recorder, first);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::testing::{recorder, values};
+
+    #[test]
+    fn the_kernel_tells_what_it_keeps() {
+        let (mut recorder, seen) = recorder();
+        let mut files = OpenFiles::find();
+        recorder.begin(1);
+        files.sample(&mut recorder, &mut Vec::new());
+        recorder.finish();
+        let values = values(&seen);
+        for name in [
+            "host.files.dentries",
+            "host.files.inodes",
+            "host.files.open",
+        ] {
+            assert!(values[name][0] > 0.0, "{name}");
+        }
+    }
+}

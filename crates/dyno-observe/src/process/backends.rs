@@ -1,0 +1,124 @@
+//! The memory of PostgreSQL's sessions, each of which is a process with caches of its own.
+
+use std::collections::HashMap;
+
+use crate::sink::{Gauge, Recorder};
+use crate::text::of_process;
+
+/// Processes that serve no client, as their titles begin.
+const OTHERS: [&str; 16] = [
+    "archiver",
+    "autovacuum",
+    "background",
+    "bgworker",
+    "checkpointer",
+    "io worker",
+    "logger",
+    "logical replication",
+    "parallel worker",
+    "slotsync worker",
+    "startup",
+    "stats collector",
+    "walreceiver",
+    "walsender",
+    "walsummarizer",
+    "walwriter",
+];
+
+/// What the sessions' processes have for themselves.
+pub(crate) struct Backends {
+    /// Whether a process serves a client, of those that have said so.
+    known: HashMap<i32, bool>,
+    /// The observer's own.
+    own: Option<i32>,
+    sum: f64,
+    count: f64,
+    largest: f64,
+    mean: Gauge,
+    max: Gauge,
+}
+
+impl Backends {
+    pub(crate) fn new(own: Option<i32>) -> Self {
+        let gauge = |name: &str| Gauge::new(name, "bytes", "/proc/PID/statm of the sessions");
+        Self {
+            known: HashMap::new(),
+            own,
+            sum: 0.0,
+            count: 0.0,
+            largest: 0.0,
+            mean: gauge("server.memory.session_mean"),
+            max: gauge("server.memory.session_max"),
+        }
+    }
+
+    /// A process and the bytes that are its own; what serves no client does not count.
+    pub(crate) fn add(&mut self, pid: i32, bytes: f64) {
+        if Some(pid) == self.own {
+            return;
+        }
+        let serves = match self.known.get(&pid) {
+            Some(serves) => *serves,
+            None => {
+                let title = std::fs::read(of_process(pid, "cmdline")).unwrap_or_default();
+                // One that was just begun has its parent's title still.
+                let Some(serves) = serves_client(&String::from_utf8_lossy(&title)) else {
+                    return;
+                };
+                self.known.insert(pid, serves);
+                serves
+            }
+        };
+        if serves {
+            self.sum += bytes;
+            self.count += 1.0;
+            self.largest = self.largest.max(bytes);
+        }
+    }
+
+    /// Tells what was added, and forgets it with the processes that are gone.
+    pub(crate) fn tell(&mut self, recorder: &mut Recorder, pids: &[i32]) {
+        self.known.retain(|pid, _| pids.contains(pid));
+        if self.count > 0.0 {
+            self.mean.put(recorder, self.sum / self.count);
+            self.max.put(recorder, self.largest);
+        }
+        (self.sum, self.count, self.largest) = (0.0, 0.0, 0.0);
+    }
+}
+
+/// Whether a process with this title serves a client; `None` where it has none of its own yet.
+fn serves_client(title: &str) -> Option<bool> {
+    let rest = title.strip_prefix("postgres: ")?;
+    let other = |text: &str| OTHERS.iter().any(|name| text.starts_with(name));
+    // The cluster's name may come first.
+    let named = rest.split_once(": ").is_some_and(|(_, rest)| other(rest));
+    Some(!other(rest) && !named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_tell_who_serves_clients() {
+        assert_eq!(
+            serves_client("postgres: bench test [local] idle\0"),
+            Some(true)
+        );
+        assert_eq!(
+            serves_client("postgres: main: bench test 10.0.0.1(50532) INSERT"),
+            Some(true)
+        );
+        for title in [
+            "postgres: checkpointer ",
+            "postgres: main: background writer ",
+            "postgres: walwriter ",
+            "postgres: parallel worker for PID 12 ",
+            "postgres: autovacuum worker bench",
+        ] {
+            assert_eq!(serves_client(title), Some(false), "{title}");
+        }
+        assert_eq!(serves_client("/usr/bin/postgres\0-D\0/data"), None);
+    }
+}
