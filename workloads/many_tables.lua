@@ -5,6 +5,8 @@ local many = require("many_tables_common")
 local state = require("many_tables_state")
 local law = require("many_tables_law")
 local space = require("many_tables_space")
+local steps = require("many_tables_steps")
+local ladder = require("many_tables_ladder")
 
 local create_schema = dyno.operation("create_schema")
 local create_tablespace = dyno.operation("create_tablespace")
@@ -22,6 +24,8 @@ local WORK = {create_schema, create_tablespace, create_table, first_touch, touch
 local tables_made, rows_inserted = dyno.sum("tables"), dyno.sum("rows")
 
 local con, family, sizes
+-- What the tables took on the disk before they were made or dropped.
+local space_before
 
 -- Making ----------------------------------------------------------------------------------------
 
@@ -53,6 +57,16 @@ local function tell_made(made, began)
       sizes.schemas * sizes.tables, took, made / math.max(took, 0.001)))
 end
 
+-- What is known when all were made: the state, the disk.
+local function end_making(connection, before)
+   local made = steps.made(sizes)
+   if made < sizes.schemas then
+      state.set_made(connection, made)
+      steps.tell_stop("made", made, sizes.schemas)
+   end
+   space.tell(connection, sizes, before)
+end
+
 local function prepare(tid)
    sizes = many.sizes()
    con = sysbench.sql.driver():connect()
@@ -65,7 +79,7 @@ local function prepare(tid)
    dyno.barrier()
    local began, count = dyno.now(), dyno.shared("made")
    local told = began
-   for _, step in ipairs(many.plan(family, sizes, tid, sysbench.opt.threads)) do
+   for step in steps.making(family, sizes, tid, sysbench.opt.threads) do
       local what, schema, number = unpack(step)
       if what == "schema" then
          many.make_schema(con, family, sizes, schema)
@@ -83,7 +97,7 @@ local function prepare(tid)
    dyno.barrier()
    if tid == 0 then
       tell_made(count:get(), began)
-      space.tell(con, sizes, before)
+      end_making(con, before)
    end
    con:disconnect()
 end
@@ -262,23 +276,20 @@ local function drop(schema)
    tables_made:add(-sizes.tables)
 end
 
--- The schemas that a session drops, a tablespace's all.
-local function schemas_to_drop(tid, sessions)
-   local list, group = {}, math.max(sizes.share, 1)
-   for schema = 1, sizes.schemas - sizes.keep do
-      if math.floor((schema - 1) / group) % sessions == tid then
-         list[#list + 1] = schema
-      end
+-- What stays, where it was ended before the end.
+local function end_dropping(connection)
+   local all, dropped = sizes.schemas - sizes.keep, steps.dropped(sizes)
+   if dropped < all then
+      state.set_present(connection, sizes.schemas - dropped)
+      steps.tell_stop("dropped", dropped, all)
    end
-   return list
+   space.tell(connection, sizes, space_before)
 end
 
 -- The run ---------------------------------------------------------------------------------------
 
 -- What the rows were before the run, nil where nobody knows; and whether they were read before.
 local rows_before, rows_read
--- What the tables took on the disk before they were made or dropped.
-local space_before
 
 -- Readies what was prepared for a run.
 local function begin_with(connection, made)
@@ -293,6 +304,12 @@ local function begin_with(connection, made)
    state.must_be_whole(connection, made)
    state.set_rows(connection, nil)
    if sizes.phase == "drop" then
+      if sizes.keep > made.present then
+         error(("--keep %d: only %d schemas are left by an earlier --phase drop"):format(
+            sizes.keep, made.present), 0)
+      end
+      sizes.share = made.share
+      steps.drop_from(sizes, made.schemas - made.present + 1)
       state.set_present(connection, sizes.keep)
    end
 end
@@ -334,7 +351,7 @@ function ledger()
    return found
 end
 
-local steps, place, watch
+local next_step, watch
 
 function thread_init(tid)
    local opt, role = sysbench.opt, dyno.role()
@@ -344,15 +361,14 @@ function thread_init(tid)
    for _, work in ipairs(WORK) do
       work.tries = opt.max_retries + 1
    end
-   place = 0
    if sizes.phase == "create" then
-      steps = many.plan(family, sizes, tid, opt.threads)
+      next_step = steps.making(family, sizes, tid, opt.threads)
       return
    end
-   local made = many.is_database(con) and state.read(con) or nil
+   local made = many.is_database(con) and state.must_fit(con, sizes) or nil
    sizes.share = made and made.share or 0
    if sizes.phase == "drop" and not (role and role.name == "toucher") then
-      steps = schemas_to_drop(role and role.member or tid, opt.threads)
+      next_step = steps.dropping(sizes)
    else
       watch = begin_touching(tid, made ~= nil)
    end
@@ -373,8 +389,7 @@ local function touch_event()
 end
 
 local function step_event()
-   place = place + 1
-   local step = steps[place]
+   local step = next_step()
    if not step then
       dyno.finish()
    elseif sizes.phase == "create" then
@@ -388,7 +403,7 @@ local function step_event()
 end
 
 function event()
-   if steps then
+   if next_step then
       step_event()
    else
       touch_event()
@@ -414,28 +429,8 @@ function roles()
    }
 end
 
--- Making and dropping last as long as they take.
 function phases()
-   local opt, asked = sysbench.opt, many.sizes().phase
-   local list = {}
-   for _, name in ipairs {"create", "touch", "drop"} do
-      if asked == name or asked == "all" then
-         list[#list + 1] = {name = name, options = {phase = name}}
-      end
-   end
-   if opt.touchers > 0 and asked ~= "drop" and asked ~= "all" then
-      error("--touchers is for --phase drop or all", 0)
-   elseif opt.churn_every > 0 and asked ~= "touch" and asked ~= "all" then
-      error("--churn_every is for --phase touch or all", 0)
-   elseif asked == "touch" then
-      return nil
-   elseif asked == "all" then
-      list[2].time, list[2].warmup = opt.time, opt.warmup_time
-   end
-   if opt.events > 0 then
-      error("--events: making and dropping have as many as there are tables", 0)
-   end
-   return list
+   return ladder.phases()
 end
 
 local function tell_touches()
@@ -453,8 +448,12 @@ function done()
       return tell_touches()
    end
    local connection = sysbench.sql.driver():connect()
-   if many.is_database(connection) then
-      space.tell(connection, sizes, space_before)
+   if not many.is_database(connection) then
+      return connection:disconnect()
+   elseif sizes.phase == "create" then
+      end_making(connection, space_before)
+   else
+      end_dropping(connection)
    end
    connection:disconnect()
 end

@@ -7,8 +7,13 @@ sysbench.cmdline.options = {
    schemas = {"Schemas; databases on MySQL and MariaDB", 100},
    tables = {"Tables in each schema", 10},
    schema_prefix = {"What the schemas' names begin with, before a number", "many_"},
-   phase = {"What a run does: touch, create (instead of prepare), drop; all: one after the other",
-            "touch"},
+   phase = {"What a run does: touch; ladder: touch more and more tables; create (instead of " ..
+            "prepare), drop; all: create, touch and drop", "touch"},
+   rungs = {"How many tables each step of the ladder touches, such as 100,1000,10000; empty: " ..
+            "100 and up to all", ""},
+   stop_after = {"Seconds after which no schema more is begun to be made or dropped; 0: never", 0},
+   active = {"How many tables are touched, spread over as many schemas as can be; 0: all, or " ..
+             "what follows", 0},
    active_schemas = {"How many schemas are touched; 0: all", 0},
    active_tables = {"How many tables of each schema are touched; 0: all", 0},
    skew = {"Which tables are touched: uniform; 80_20: a fifth of the schemas gets 80 percent; " ..
@@ -58,6 +63,39 @@ end
 -- Each has a counter of touches.
 local TABLES_MAX = 10000000
 
+-- So many active tables as schemas times tables of each, over as many schemas as can be; nil where
+-- they do not come out even.
+function many.spread(sizes, active)
+   for tables = 1, math.min(sizes.tables, active) do
+      if active % tables == 0 and active / tables <= sizes.schemas then
+         return active / tables, tables
+      end
+   end
+end
+
+-- The same, or fails.
+function many.must_spread(sizes, active, option)
+   local schemas, tables = many.spread(sizes, active)
+   if not schemas then
+      error(("%s: %d active tables are not so many schemas times so many tables of each, of %d " ..
+         "schemas with %d tables"):format(option, active, sizes.schemas, sizes.tables), 0)
+   end
+   return schemas, tables
+end
+
+-- Has so many tables active as --active says.
+local function choose_active(sizes)
+   local opt = sysbench.opt
+   local active = dyno.option.whole("active", 0, TABLES_MAX)
+   if active > 0 then
+      if opt.active_schemas > 0 or opt.active_tables > 0 then
+         error("--active goes without --active_schemas and --active_tables", 0)
+      end
+      sizes.active_schemas, sizes.active_tables = many.must_spread(sizes, active, "--active")
+      sizes.active = active
+   end
+end
+
 -- What the options come to, checked.
 function many.sizes()
    local whole, one_of = dyno.option.whole, dyno.option.one_of
@@ -66,7 +104,7 @@ function many.sizes()
       schemas = whole("schemas", 1, 1000000),
       tables = whole("tables", 1, 100000),
       share = tablespaces(),
-      phase = one_of("phase", {"touch", "create", "drop", "all"}),
+      phase = one_of("phase", {"touch", "ladder", "create", "drop", "all"}),
    }
    if sizes.schemas * sizes.tables > TABLES_MAX then
       error(("--schemas times --tables must be at most %d, not %.0f"):format(TABLES_MAX,
@@ -81,6 +119,7 @@ function many.sizes()
       sizes.active_tables = sizes.tables
    end
    sizes.active = sizes.active_schemas * sizes.active_tables
+   choose_active(sizes)
    sizes.keep = whole("keep", 0, sizes.schemas - 1)
    sizes.touchers = whole("touchers", 0, 100000)
    local rate = sysbench.opt.touch_rate
@@ -89,6 +128,10 @@ function many.sizes()
    elseif sizes.touchers > 0 and sizes.keep == 0 then
       error("--touchers need schemas to --keep", 0)
    end
+   sizes.stop_after = dyno.option.number("stop_after", 0, 31536000)
+   if sizes.stop_after > 0 and sysbench.opt.order == "shuffled" then
+      error("--stop_after needs --order schema, so that what is made are whole schemas", 0)
+   end
    sizes.churn_every = dyno.option.number("churn_every", 0, 86400)
    one_of("skew", {"uniform", "80_20", "zipf"})
    one_of("order", {"schema", "shuffled"})
@@ -96,6 +139,24 @@ function many.sizes()
    whole("k_max", 1, 2147483647)
    whole("max_retries", 0, 1000)
    return sizes
+end
+
+-- Takes from the sizes what was not made, because --stop_after ended it.
+function many.reduce(sizes, schemas)
+   for _, name in ipairs {"active_schemas", "keep"} do
+      if sysbench.opt[name] > schemas then
+         error(("--%s %d: only %d of %d schemas were made, because of --stop_after"):format(name,
+            sysbench.opt[name], schemas, sizes.schemas), 0)
+      end
+   end
+   if sysbench.opt.active > schemas * sizes.tables then
+      error(("--active %d: only %d tables were made, because of --stop_after"):format(
+         sysbench.opt.active, schemas * sizes.tables), 0)
+   end
+   sizes.schemas = schemas
+   sizes.active_schemas = math.min(sizes.active_schemas, schemas)
+   sizes.active = sizes.active_schemas * sizes.active_tables
+   choose_active(sizes)
 end
 
 -- Names -----------------------------------------------------------------------------------------
@@ -235,31 +296,6 @@ function many.make_table(con, family, sizes, schema, number)
    for _, statement in ipairs(table_statements(family, sizes, schema, number)) do
       con:query(statement)
    end
-end
-
--- What a session has to make, in order: {what, schema, table}. A tablespace's schemas are one
--- session's, so that it is there before its tables.
-function many.plan(family, sizes, tid, sessions)
-   local plan, tables, group = {}, {}, math.max(sizes.share, 1)
-   for schema = 1, sizes.schemas do
-      if math.floor((schema - 1) / group) % sessions == tid then
-         if family ~= "sqlite" then
-            plan[#plan + 1] = {"schema", schema}
-         end
-         if sizes.share > 0 and (schema - 1) % group == 0 then
-            plan[#plan + 1] = {"tablespace", schema}
-         end
-         local shuffled = sysbench.opt.order == "shuffled"
-         for number = 1, sizes.tables do
-            local into = shuffled and tables or plan
-            into[#into + 1] = {"table", schema, number}
-         end
-      end
-   end
-   for _, made in ipairs(dyno.stream("many_tables", "order", tid):shuffle(tables)) do
-      plan[#plan + 1] = made
-   end
-   return plan
 end
 
 -- Dropping --------------------------------------------------------------------------------------

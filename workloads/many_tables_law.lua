@@ -69,7 +69,8 @@ function law.tell()
    local agrees = math.abs(found - expected) <= TOLERANCE
    print(("table cache: %.3f misses per touch; the law 1 - %d / %d says %.3f: %s"):format(found,
       size, active, expected, agrees and "they agree" or "they differ by more than 0.05, so " ..
-      "other load opened tables, or the cache's instances are filled unevenly"))
+      "other tables took room, such as the dictionary's own, or the cache's instances are " ..
+      "filled unevenly"))
 end
 
 return law

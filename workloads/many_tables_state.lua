@@ -6,8 +6,9 @@ local space = require("many_tables_space")
 
 local state = {}
 
-local COLUMNS = "prefix VARCHAR(40) NOT NULL, schema_count BIGINT NOT NULL, table_count BIGINT " ..
-   "NOT NULL, share BIGINT NOT NULL, present BIGINT NOT NULL, row_count BIGINT"
+local COLUMNS = "prefix VARCHAR(40) NOT NULL, asked_count BIGINT NOT NULL, schema_count BIGINT " ..
+   "NOT NULL, table_count BIGINT NOT NULL, share BIGINT NOT NULL, present BIGINT NOT NULL, " ..
+   "row_count BIGINT"
 
 -- Writes down what is going to be made. Fails where something of that name is there already.
 function state.create(con, sizes)
@@ -25,26 +26,35 @@ function state.create(con, sizes)
       con:query("DROP TABLE many_tables_settings")
       error(why, 0)
    end
-   con:query(("INSERT INTO many_tables_settings (prefix, schema_count, table_count, share, " ..
-      "present, row_count) VALUES ('%s', %d, %d, %d, %d, 0)"):format(sizes.prefix, sizes.schemas,
-      sizes.tables, sizes.share, sizes.schemas))
+   con:query(("INSERT INTO many_tables_settings (prefix, asked_count, schema_count, " ..
+      "table_count, share, present, row_count) VALUES ('%s', %d, %d, %d, %d, %d, 0)"):format(
+      sizes.prefix, sizes.schemas, sizes.schemas, sizes.tables, sizes.share, sizes.schemas))
 end
 
--- What stands there, as the sizes of what was made: `present` schemas with `rows` rows, nil where
--- nobody knows. Nil without any, and whether that is because nothing stands there.
+-- Making them was ended after so many schemas.
+function state.set_made(con, schemas)
+   con:query(("UPDATE many_tables_settings SET schema_count = %d, present = %d"):format(schemas,
+      schemas))
+end
+
+-- What stands there, as the sizes of what was made: of `asked` schemas so many, `present` of them
+-- with `rows` rows, nil where nobody knows. Nil without any, and whether that is because nothing
+-- stands there.
 function state.read(con)
-   local prefix, schemas, tables, share, present, rows = con:query_row(
-      "SELECT prefix, schema_count, table_count, share, present, row_count " ..
+   local prefix, asked, schemas, tables, share, present, rows = con:query_row(
+      "SELECT prefix, asked_count, schema_count, table_count, share, present, row_count " ..
       "FROM many_tables_settings")
    -- The server of a calibration answers everything alike.
    if not tonumber(schemas) then
       return nil, prefix == nil
    end
-   return {prefix = prefix, schemas = tonumber(schemas), tables = tonumber(tables),
-           share = tonumber(share), present = tonumber(present), rows = tonumber(rows)}
+   return {prefix = prefix, asked = tonumber(asked), schemas = tonumber(schemas),
+           tables = tonumber(tables), share = tonumber(share), present = tonumber(present),
+           rows = tonumber(rows)}
 end
 
--- What was made, which must be what the options say.
+-- What was made, which must be what the options say. Where --stop_after ended it the options may
+-- say either, and the sizes become those of what was made.
 function state.must_fit(con, sizes)
    local made, empty = state.read(con)
    if empty then
@@ -53,10 +63,14 @@ function state.must_fit(con, sizes)
    end
    local text = "--schemas %d --tables %d --schema_prefix %s"
    local asked = text:format(sizes.schemas, sizes.tables, sizes.prefix)
-   local found = made and text:format(made.schemas, made.tables, made.prefix)
-   if made and found ~= asked then
+   local found = made and text:format(made.asked, made.tables, made.prefix)
+   local there = made and text:format(made.schemas, made.tables, made.prefix)
+   if found ~= asked and there ~= asked and made then
       error(("the tables were prepared with %s, not with %s: give the same options to every " ..
          "command, or prepare anew"):format(found, asked), 0)
+   end
+   if made and made.schemas < sizes.schemas then
+      many.reduce(sizes, made.schemas)
    end
    return made
 end
@@ -119,6 +133,10 @@ function state.check(con, sizes)
       conditions:equal("rows", state.count_rows(con, made), made.rows)
    else
       conditions:skip("rows: not compared, because the last run did not count them at its end")
+   end
+   if made.schemas < made.asked then
+      print(("%d of %d schemas were made, because of --stop_after"):format(made.schemas,
+         made.asked))
    end
    print(("counting the tables in the catalogue took %.3f s"):format(took))
    space.tell(con, made)

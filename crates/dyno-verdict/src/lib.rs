@@ -19,6 +19,7 @@ mod server;
 mod text;
 mod time;
 mod view;
+mod waits;
 mod waive;
 
 use dyno_core::finding::Finding;
@@ -32,6 +33,7 @@ pub use compare::{
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::costs;
 pub use registry::checks;
+pub use waits::waits;
 pub use waive::{UnknownCheck, waive};
 
 use view::View;

@@ -53,6 +53,8 @@ workloads! {
     "many_tables_state": "",
     "many_tables_law": "",
     "many_tables_space": "",
+    "many_tables_steps": "",
+    "many_tables_ladder": "",
     "sql_file": "",
     "sql_file_expression": "",
 }

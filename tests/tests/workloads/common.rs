@@ -171,6 +171,12 @@ pub const QUIET: &str = "-q --calibrate never --observe off --results none --war
 /// The same for a run that tells its intervals, so that the test knows when it works.
 pub const TOLD: &str = "--calibrate never --observe off --results none --warmup 0";
 
+/// A command that takes no target.
+pub fn alone(line: &str) -> Output {
+    let mut command = Command::new(dyno_path());
+    run(command.args(line.split_whitespace()), LIMIT)
+}
+
 /// How often an operation was done in a result.
 pub fn done(result: &Value, operation: &str) -> u64 {
     let operations = result["operations"].as_array().unwrap();

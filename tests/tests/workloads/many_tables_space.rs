@@ -25,7 +25,11 @@ fn tables_come_and_go_at_a_pace_beside_the_touches() {
     tables.refused("prepare", "--churn_every -1", negative);
     tables.dyno("prepare", "").success();
     let drop = format!("--phase drop --churn_every 1 {QUIET}");
-    tables.refused("run", &drop, "--churn_every is for --phase touch or all");
+    tables.refused(
+        "run",
+        &drop,
+        "--churn_every is for --phase touch, ladder or all",
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::cgroup::Places;
 use super::disks::is_whole_disk;
 use super::frequency::Frequency;
 use super::pressure::Pressure;
+use crate::process::descriptors_limit;
 use crate::sink::fact;
 use crate::text::{KeptFile, lines, names_in, small, whole, words};
 
@@ -196,10 +197,7 @@ fn disks(facts: &mut Facts) {
 
 fn limits(facts: &mut Facts) {
     let limits = small("/proc/self/limits").unwrap_or_default();
-    let line = limits
-        .lines()
-        .find(|line| line.starts_with("Max open files"));
-    let soft = line.and_then(|line| line.split_whitespace().nth(3));
+    let soft = descriptors_limit(&limits);
     facts.add(
         "host.limits.descriptors",
         soft.map(str::to_owned),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use dyno_core::db::Family;
 
 use super::PidStat;
+use super::descriptors_limit;
 use super::sockets::{Peer, owner_of, peer_of, row_of};
 use crate::host::ticks_per_s;
 use crate::sink::{Sink, fact};
@@ -88,6 +89,10 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Optio
             "server.executable",
             format!("cannot read /proc/{pid}/exe: {error}; run as root or as the server's user"),
         ),
+    }
+    let limits = small(of_process(pid, "limits")).unwrap_or_default();
+    if let Some(soft) = descriptors_limit(&limits) {
+        sink.fact(fact("server.limits.descriptors", soft, "/proc/PID/limits"));
     }
     let data = claim
         .data_directory

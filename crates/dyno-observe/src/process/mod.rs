@@ -16,6 +16,13 @@ pub(crate) use workers::Workers;
 
 use crate::text::{number, whole, words};
 
+/// How many descriptors a process may have, of `/proc/PID/limits`.
+pub(crate) fn descriptors_limit(limits: &str) -> Option<&str> {
+    let mut lines = limits.lines();
+    let line = lines.find(|line| line.starts_with("Max open files"))?;
+    line.split_whitespace().nth(3)
+}
+
 /// `/proc/PID/stat` in figures, by the field numbers of proc_pid_stat(5).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PidStat {

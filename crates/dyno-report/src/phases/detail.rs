@@ -121,7 +121,7 @@ impl<'a> Grid<'a> {
                     };
                     let count = looks.map_or(0, |looks| looks.count);
                     [
-                        Cell::whole(count),
+                        Cell::whole(Some(count as f64)),
                         seconds(|looks| looks.sum_ms),
                         seconds(|looks| looks.mean_ms),
                         seconds(|looks| looks.max_ms),

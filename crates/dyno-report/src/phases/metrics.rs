@@ -11,7 +11,7 @@ fn reached(descending: &[f64], share: f64) -> Option<f64> {
 
 const MIB: f64 = 1_048_576.0;
 const KIB: f64 = 1024.0;
-const GB: f64 = 1e9;
+pub(super) const GB: f64 = 1e9;
 
 /// What a column of metrics is called, and what it is.
 pub(super) const NAMES: [(&str, &str); 24] = [
@@ -210,7 +210,7 @@ impl<'a> Phase<'a> {
     }
 
     /// The intervals that are not cut short.
-    fn whole_intervals(&self) -> impl Iterator<Item = &'a IntervalSummary> {
+    pub(super) fn whole_intervals(&self) -> impl Iterator<Item = &'a IntervalSummary> {
         let summary = self.run.summary.as_ref();
         let measured_s = summary.map_or(0.0, |summary| summary.measured_s);
         let drive = summary.and_then(|summary| summary.drive.as_ref());

@@ -2,6 +2,7 @@
 
 mod charts;
 mod detail;
+mod ladder;
 mod marks;
 mod metrics;
 mod page;
@@ -13,6 +14,7 @@ mod tests;
 
 use dyno_core::record::RunRecord;
 
+pub use ladder::{ladder, step};
 pub use page::html;
 pub use tables::tables;
 pub use text::{terminal, tsv};
@@ -27,6 +29,29 @@ pub struct Sequence {
     pub begins_group: bool,
 }
 
+impl Sequence {
+    /// The runs of one command, by the user's note or else by the server's version.
+    pub fn of(runs: Vec<RunRecord>) -> Self {
+        let label = runs.first().map_or_else(String::new, |run| {
+            let target = &run.head.target;
+            match run.head.note.as_str() {
+                "" => format!("{} {}", target.product, short(&target.version)),
+                note => note.to_owned(),
+            }
+        });
+        Self {
+            label,
+            runs,
+            begins_group: false,
+        }
+    }
+}
+
+/// The version without what a distribution adds to it.
+fn short(version: &str) -> &str {
+    version.split([' ', '-']).next().unwrap_or(version)
+}
+
 /// What a cell is pointed at for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
@@ -37,7 +62,7 @@ pub enum Mark {
     High,
     /// Bad.
     Low,
-    /// Not to be compared: the background did not keep its pace.
+    /// Not to be compared: the background did not keep its pace, or tables were cold.
     Missed,
     /// More than the first.
     Above,
@@ -82,11 +107,12 @@ impl Cell {
         }
     }
 
-    /// A number of things.
-    pub(crate) fn whole(count: u64) -> Self {
+    /// A count.
+    pub(crate) fn whole(value: Option<f64>) -> Self {
+        let value = value.filter(|value| value.is_finite());
         Self {
-            value: Some(count as f64),
-            text: count.to_string(),
+            text: value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}")),
+            value,
             mark: Mark::None,
         }
     }

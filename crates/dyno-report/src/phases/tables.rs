@@ -2,6 +2,7 @@
 
 use dyno_core::summary::RoleSummary;
 
+use super::ladder::ladder;
 use super::marks::{Good, mark_quarters};
 use super::metrics::{PURGE_LAGS, Phase};
 use super::{Cell, Mark, Sequence, Table};
@@ -13,6 +14,7 @@ const KEPT: f64 = 0.95;
 pub fn tables(sequences: &[Sequence]) -> Vec<Table> {
     let grid = Grid::new(sequences);
     let mut tables = vec![grid.absolute(), grid.relative()];
+    tables.extend(ladder(sequences));
     tables.extend(grid.kept());
     tables.extend(grid.asked());
     tables.extend(grid.preparations());

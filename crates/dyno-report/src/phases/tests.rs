@@ -316,3 +316,78 @@ fn tables_as_text_fit_the_terminal_and_tabs_separate_nothing_else() {
     assert!(page.contains("<td class=\"n missed\">(20000)</td>"));
     assert!(page.contains("a &lt;b&gt;") && !page.contains("a <b>"));
 }
+
+/// A step of a ladder: half of its events before the measurement, one in ten a first touch.
+fn step_of(active: u32, events: u64) -> RunRecord {
+    let mut run = run(&format!("active_{active}"), "events", 1.0, 100.0, None);
+    let summary = run.summary.as_mut().unwrap();
+    summary.totals.events = events;
+    summary.operations = samples::worked().operations[..2].to_vec();
+    for (operation, (name, done)) in summary.operations.iter_mut().zip([
+        ("first_touch", events / 10),
+        ("touch_again", events * 9 / 10),
+    ]) {
+        operation.name = name.into();
+        operation.totals.done = done;
+    }
+    let mut warmup = run.intervals[0].clone();
+    (warmup.at_s, warmup.counters.events) = (0.0, events);
+    run.intervals.insert(0, warmup);
+    let known = |name: &str, value: &str| dyno_core::record::Fact {
+        name: name.into(),
+        value: value.into(),
+        source: "the observer".into(),
+    };
+    let never = "db.x db.sessions[opening_tables]";
+    run.facts.push(known("observer.always_zero", never));
+    for (name, value) in [
+        ("db.status.opened_tables", 50.0),
+        ("db.status.table_open_cache_hits", 30.0),
+        ("db.status.table_open_cache_misses", 10.0),
+        ("server.descriptors", 1200.0),
+    ] {
+        run.series.push(Series {
+            key: SeriesKey {
+                name: name.into(),
+                unit: "count".into(),
+                source: "SHOW".into(),
+            },
+            kind: SeriesKind::Rate,
+            points: vec![(1.0, value), (2.0, value)],
+        });
+    }
+    run
+}
+
+#[test]
+fn a_ladder_of_active_tables_is_one_table_and_cold_steps_are_pointed_at() {
+    // Twice the events: 4 touches of each table, then 2.
+    let runs = vec![step_of(1000, 2000), step_of(10_000, 10_000)];
+    let table = ladder(&[Sequence::of(runs)]).unwrap();
+    let column = |name: &str| {
+        let place = table.columns.iter().position(|own| own == name).unwrap();
+        let cell = |(_, cells): &(String, Vec<Cell>)| cells[place - 1].clone();
+        table.rows.iter().map(cell).collect::<Vec<Cell>>()
+    };
+    let values =
+        |name: &str| -> Vec<Option<f64>> { column(name).iter().map(|cell| cell.value).collect() };
+    assert_eq!(values("active tables"), [Some(1000.0), Some(10_000.0)]);
+    assert_eq!(column("fds")[0].text, "1200");
+    assert_eq!(values("touches"), [Some(4.0), Some(2.0)]);
+    let cold: Vec<Mark> = column("trx/s").iter().map(|cell| cell.mark).collect();
+    assert_eq!(cold, [Mark::None, Mark::Missed]);
+    assert_eq!(values("opens/trx"), [Some(0.5); 2]);
+    assert_eq!(values("miss ratio"), [Some(0.25); 2]);
+    // Nobody ever was, which is not the same as not knowing.
+    assert_eq!(values("% opening"), [Some(0.0); 2]);
+    assert_eq!(values("fds"), [Some(1200.0); 2]);
+    assert_eq!(values("session MiB"), [None; 2]);
+    assert!(
+        values("p5")
+            .iter()
+            .zip(values("p95"))
+            .all(|(low, high)| *low <= high)
+    );
+    // Phases of other workloads are no steps.
+    assert_eq!(ladder(&sequences()), None);
+}

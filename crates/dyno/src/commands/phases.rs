@@ -1,5 +1,6 @@
 //! The phases of a workload: one recorded run each, one after the other.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
 use dyno_core::redact;
 use dyno_core::summary::{PhaseOf, Preparation, RunEnd, RunSummary};
 use dyno_load::StopSignal;
+use dyno_report::phases::{Sequence, Table, ladder, step, terminal};
+use dyno_results::{Results, Scope};
 use dyno_script::Phase;
 
 use super::hints::with_hint;
@@ -80,8 +83,33 @@ pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Re
             break;
         }
     }
-    output.write_all(&done, &screen.look)?;
-    Ok(status)
+    let steps = match output {
+        Output::Json => Ok(None),
+        Output::Terminal | Output::Both(..) => steps(&done),
+    };
+    let written = output.write_all(&done, &screen.look);
+    if let Some(table) = steps? {
+        console::out(&terminal(&[table], &screen.look));
+    }
+    written.map(|()| status)
+}
+
+/// The table of a ladder of active tables, from what was recorded; `None` where this is none.
+fn steps(done: &[RunSummary]) -> Result<Option<Table>> {
+    let is_step = |run: &RunSummary| {
+        run.phase
+            .as_ref()
+            .is_some_and(|own| step(&own.name).is_some())
+    };
+    let mut runs = Vec::new();
+    for summary in done.iter().filter(|run| is_step(run)) {
+        // Without a record there are no series.
+        if let Some(recorded) = &summary.recorded {
+            let results = Results::open_read(Path::new(&recorded.file))?;
+            runs.push(results.load(recorded.id, &Scope::whole())?);
+        }
+    }
+    Ok(ladder(&[Sequence::of(runs)]))
 }
 
 fn one(

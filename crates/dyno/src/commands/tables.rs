@@ -93,23 +93,11 @@ fn sequence(parsed: &Parsed, word: &str) -> Result<Sequence> {
     for id in results.sequence(&wanted)? {
         runs.push(results.load(id, &Scope::whole())?);
     }
-    let made = runs.first().map_or_else(String::new, |run| {
-        let target = &run.head.target;
-        match run.head.note.as_str() {
-            "" => format!("{} {}", target.product, short(&target.version)),
-            note => note.to_owned(),
-        }
-    });
-    Ok(Sequence {
-        label: label.map_or(made, str::to_owned),
-        runs,
-        begins_group: false,
-    })
-}
-
-/// The version without what a distribution adds to it.
-fn short(version: &str) -> &str {
-    version.split([' ', '-']).next().unwrap_or(version)
+    let mut sequence = Sequence::of(runs);
+    if let Some(label) = label {
+        sequence.label = label.to_owned();
+    }
+    Ok(sequence)
 }
 
 /// Adds a number to labels that are the same.

@@ -272,6 +272,7 @@ fn judge(
     summary.verdict = Some(verdict(&findings));
     summary.findings = findings;
     summary.costs = dyno_verdict::costs(record);
+    summary.limits.extend(dyno_verdict::waits(record));
     summary.not_observed = record.not_observed.clone();
     summary.note.clone_from(&record.head.note);
     Ok(())

@@ -1,0 +1,145 @@
+//! A ladder of more and more active tables, whose phases are named `active_1000`.
+
+use dyno_core::record::RunRecord;
+
+use super::metrics::{GB, Phase};
+use super::{Cell, Mark, Sequence, Table};
+
+const MIB: f64 = 1_048_576.0;
+/// Touches of each table below which a step is cold.
+const WARM: f64 = 3.0;
+const OPENED: &str = "db.status.opened_tables";
+const HITS: &str = "db.status.table_open_cache_hits";
+const MISSES: &str = "db.status.table_open_cache_misses";
+
+const COLUMNS: [&str; 14] = [
+    "configuration",
+    "active tables",
+    "cache limit",
+    "trx/s",
+    "p5",
+    "p95",
+    "p99 ms",
+    "opens/trx",
+    "miss ratio",
+    "% opening",
+    "RSS GB",
+    "fds",
+    "session MiB",
+    "touches",
+];
+
+/// How many tables the phase of this name touches, if it is a step of a ladder.
+pub fn step(name: &str) -> Option<u32> {
+    name.strip_prefix("active_")?.parse().ok()
+}
+
+/// The steps of all sequences below each other; `None` where there are none.
+pub fn ladder(sequences: &[Sequence]) -> Option<Table> {
+    let (mut rows, mut breaks) = (Vec::new(), Vec::new());
+    for sequence in sequences {
+        if sequence.begins_group && !rows.is_empty() {
+            breaks.push(rows.len());
+        }
+        for run in &sequence.runs {
+            let phase = Phase { run };
+            let cells = step(phase.name()).map(|active| cells(&phase, f64::from(active)));
+            rows.extend(cells.map(|cells| (sequence.label.clone(), cells)));
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        title: "Active tables".to_owned(),
+        about:
+            "trx/s is the median of the whole intervals, p5 and p95 are of the same. In brackets: \
+                cold, with fewer than 3 touches of each table, warm-up included, so that it tells \
+                of first opens. The cache limit is table_open_cache, on MariaDB of each instance. \
+                % opening: sessions in the state Opening tables. A session's MiB are what a \
+                PostgreSQL session has for itself at the end."
+                .to_owned(),
+        columns: COLUMNS.map(str::to_owned).to_vec(),
+        rows,
+        breaks,
+    })
+}
+
+fn cells(phase: &Phase<'_>, active: f64) -> Vec<Cell> {
+    let run = phase.run;
+    let mut rates: Vec<f64> = phase
+        .whole_intervals()
+        .map(|interval| interval.counters.events as f64 / interval.length_s)
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    let quantile = |share: f64| {
+        let place = (rates.len() as f64 * share).ceil() as usize;
+        rates.get(place.max(1) - 1).copied()
+    };
+    let summary = run.summary.as_ref();
+    let p99 = summary.and_then(|summary| {
+        let all = &summary.service.percentiles;
+        all.iter().find(|own| own.percent == 99.0)?.value_ms
+    });
+    let events_per_s = summary.map(|summary| summary.rates.events_per_s);
+    let sessions = run
+        .head
+        .drive
+        .as_ref()
+        .map(|drive| f64::from(drive.sessions));
+    let misses = mean(phase, MISSES);
+    let looks = mean(phase, HITS)
+        .zip(misses)
+        .map(|(hits, misses)| hits + misses);
+    let opening = mean(phase, "db.sessions[opening_tables]");
+    let touches = touches(run).map(|touches| touches / active);
+    let mut median = Cell::number(quantile(0.5));
+    if median.value.is_some() && touches.is_some_and(|touches| touches < WARM) {
+        median.mark = Mark::Missed;
+    }
+    let limit = run
+        .setting("table_open_cache")
+        .and_then(|text| text.parse().ok());
+    vec![
+        Cell::whole(Some(active)),
+        Cell::whole(limit),
+        median,
+        Cell::number(quantile(0.05)),
+        Cell::number(quantile(0.95)),
+        Cell::number(p99),
+        Cell::number(per(mean(phase, OPENED), events_per_s)),
+        Cell::number(per(misses, looks)),
+        Cell::number(per(opening.map(|count| count * 100.0), sessions)),
+        Cell::number(phase.last("server.memory.rss").map(|bytes| bytes / GB)),
+        Cell::whole(phase.last("server.descriptors")),
+        Cell::number(
+            phase
+                .last("server.memory.session_mean")
+                .map(|bytes| bytes / MIB),
+        ),
+        Cell::number(touches),
+    ]
+}
+
+fn per(value: Option<f64>, of: Option<f64>) -> Option<f64> {
+    Some(value? / of.filter(|of| *of > 0.0)?)
+}
+
+/// A series' mean over the measurement; 0 where it was never anything else.
+fn mean(phase: &Phase<'_>, series: &str) -> Option<f64> {
+    let zeros = || phase.run.fact("observer.always_zero");
+    let is_zero = || zeros().is_some_and(|names| names.split(' ').any(|name| name == series));
+    phase.mean(series).or_else(|| is_zero().then_some(0.0))
+}
+
+/// How often tables were touched, warm-up included: in the warm-up as often for each event as in
+/// the measurement.
+fn touches(run: &RunRecord) -> Option<f64> {
+    let summary = run.summary.as_ref()?;
+    let touched = summary
+        .operations
+        .iter()
+        .filter(|own| own.name.contains("touch"));
+    let done: u64 = touched.map(|own| own.totals.done).sum();
+    let warmup = run.intervals.iter().filter(|interval| interval.at_s <= 0.0);
+    let before: u64 = warmup.map(|interval| interval.counters.events).sum();
+    let events = summary.totals.events.max(1) as f64;
+    Some(done as f64 * (1.0 + before as f64 / events))
+}

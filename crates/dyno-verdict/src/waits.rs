@@ -1,0 +1,71 @@
+//! What sessions waited for in the server, where that limits the figures.
+
+use dyno_core::record::RunRecord;
+
+/// A share of the sessions that is worth a sentence.
+const SHARE_MIN: f64 = 0.05;
+
+const OPENING: &str = "db.sessions[opening_tables]";
+
+/// What the server's list of sessions says of a limit, in whole sentences; mostly nothing.
+pub fn waits(run: &RunRecord) -> Vec<String> {
+    opening_tables(run).into_iter().collect()
+}
+
+/// How many sessions were opening tables, of those of the run.
+fn opening_tables(run: &RunRecord) -> Option<String> {
+    let sessions = f64::from(run.head.drive.as_ref()?.sessions);
+    let measured_s = run.summary.as_ref()?.measured_s;
+    let share = run.series(OPENING)?.mean(0.0, measured_s)? / sessions.max(1.0);
+    (share >= SHARE_MIN).then(|| {
+        let limit = run.setting("table_open_cache");
+        let limit = limit.map_or_else(String::new, |n| format!("; table_open_cache is {n}"));
+        format!(
+            "The server's cache of tables: {:.0} % of the sessions were opening tables on \
+             average{limit}.",
+            share * 100.0
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::record::{Series, SeriesKey, SeriesKind, Setting};
+
+    use super::*;
+    use crate::samples;
+
+    fn run(opening: f64) -> RunRecord {
+        let mut run = samples::good();
+        let sessions = f64::from(run.head.drive.as_ref().unwrap().sessions);
+        run.series.push(Series {
+            key: SeriesKey {
+                name: OPENING.into(),
+                unit: "count".into(),
+                source: "the list of processes".into(),
+            },
+            kind: SeriesKind::Gauge,
+            // Before the measurement it does not count.
+            points: vec![(-1.0, sessions), (1.0, 0.0), (2.0, opening * sessions)],
+        });
+        run.settings
+            .retain(|setting| setting.name != "table_open_cache");
+        run
+    }
+
+    #[test]
+    fn sessions_that_open_tables_are_told() {
+        assert!(waits(&samples::good()).is_empty());
+        assert!(waits(&run(0.09)).is_empty());
+        let mut run = run(0.5);
+        let told = "The server's cache of tables: 25 % of the sessions were opening tables on \
+                    average";
+        assert_eq!(waits(&run), [format!("{told}.")]);
+        run.settings.push(Setting {
+            name: "table_open_cache".into(),
+            start: Some("100".into()),
+            end: None,
+        });
+        assert_eq!(waits(&run), [format!("{told}; table_open_cache is 100.")]);
+    }
+}

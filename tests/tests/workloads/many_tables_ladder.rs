@@ -1,0 +1,243 @@
+//! A schema for each customer: making and dropping that is stopped, a ladder of active tables, and
+//! the table cache of a small server in two passes.
+
+use dyno_tests::{Database, Kind, start_private_server_with};
+
+use crate::common::{Place, QUIET, alone, done, on, sqlite};
+use crate::many_tables::{Tables, all};
+
+/// Enough schemas that nobody makes them all in the time that these tests give, of five tables.
+const MANY: &str = "--schemas 100000 --tables 5";
+
+/// The numbers before and after `of` in the line `12 of 100000 schemas are made, …`.
+fn stopped(told: &str, what: &str) -> (u64, u64) {
+    let line = told.lines().find(|line| line.starts_with("stopped after"));
+    let line = line.unwrap_or_else(|| panic!("not stopped: {told}"));
+    assert!(line.contains(what), "{line}");
+    let words: Vec<&str> = line.split(' ').collect();
+    (words[4].parse().unwrap(), words[6].parse().unwrap())
+}
+
+#[test]
+fn what_was_made_when_time_was_up_can_be_used() {
+    for tables in all() {
+        let name = tables.place.name();
+        let prepared = tables.dyno("prepare", &format!("{MANY} -c 3 --stop-after 1"));
+        let (made, asked) = stopped(&prepared.success().stderr, "made");
+        assert!((1..100_000).contains(&made) && asked == 100_000, "{name}");
+        // The options say what was asked for, or what there is.
+        let there = format!("--schemas {made} --tables 5");
+        for options in [MANY, &there] {
+            let checked = tables.dyno("check", options).success().stdout;
+            let expected = made * 5;
+            let line = format!("ok      tables: {expected}, expected {expected}");
+            assert!(checked.contains(&line), "{name}: {checked}");
+        }
+        let result = tables.run(&format!("{MANY} -c 2 --events 200"));
+        let touched = done(&result, "first_touch") + done(&result, "touch_again");
+        assert_eq!(touched, 200, "{name}");
+        // Two of the first, of which there may be one only.
+        let result = tables.run(&format!("{MANY} --active 2 -c 2 --events 100"));
+        assert_eq!(done(&result, "first_touch"), 2, "{name}");
+        let more = format!("{MANY} {QUIET} -t 1s --active_schemas 99999");
+        let why = format!("only {made} of 100000 schemas were made");
+        tables.refused("run", &more, &why);
+        tables.place.dyno("cleanup many_tables").success();
+        let left = tables.dyno("check", MANY);
+        assert!(
+            left.stderr.contains("prepare many_tables"),
+            "{name}: {left:?}"
+        );
+    }
+}
+
+#[test]
+fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
+    for tables in all() {
+        let name = tables.place.name();
+        // As a phase, whose ledger is held against the catalogue.
+        let create = format!("run {MANY} --phase create -c 2 --stop-after 2 {QUIET}");
+        let (command, options) = create.split_once(' ').unwrap();
+        let told = tables.dyno(command, options).success().stderr;
+        let (made, _) = stopped(&told, "made");
+        let drop = format!("{MANY} --phase drop -c 2 --keep 1");
+        // At least one for each session; a fast server may come to the end.
+        let result = tables.run(&format!("{drop} --stop-after 0.01"));
+        let first = done(&result, "drop_schema");
+        assert!(first >= 1 && first < made, "{name}: {first} of {made}");
+        let checked = tables.dyno("check", MANY).success().stdout;
+        let line = format!("ok      tables: {}", (made - first) * 5);
+        assert!(checked.contains(&line), "{name}: {checked}");
+        let result = tables.run(&drop);
+        assert_eq!(done(&result, "drop_schema"), made - first - 1, "{name}");
+        let checked = tables.dyno("check", MANY).success().stdout;
+        assert!(checked.contains("ok      tables: 5,"), "{name}: {checked}");
+    }
+}
+
+#[test]
+fn stopping_needs_whole_schemas() {
+    let tables = Tables::at(sqlite());
+    let shuffled = "--order shuffled --stop-after 1";
+    tables.refused("prepare", shuffled, "--stop_after needs --order schema");
+    tables.refused(
+        "prepare",
+        "--stop-after -1",
+        "--stop_after must be a number from 0",
+    );
+}
+
+#[test]
+fn a_ladder_touches_more_and_more_tables() {
+    for tables in all() {
+        let name = tables.place.name();
+        tables.dyno("prepare", "-c 3").success();
+        let results = tables.runs("--phase ladder --rungs 6,24,120 -c 2 --events 480");
+        let names: Vec<&str> = results
+            .iter()
+            .map(|result| result["phase"]["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["active_6", "active_24", "active_120"], "{name}");
+        for (result, active) in results.iter().zip([6, 24, 120]) {
+            let first = done(result, "first_touch");
+            assert_eq!(first + done(result, "touch_again"), 480, "{name}");
+            // 480 draws leave out none of 24 but once in 30 million runs.
+            assert!(
+                first <= active && (first == active || active == 120),
+                "{name}: {first}"
+            );
+        }
+        tables.dyno("check", "").success();
+    }
+}
+
+#[test]
+fn a_ladder_ends_in_a_table() {
+    for kind in [Kind::Mariadb, Kind::Mysql, Kind::Postgres] {
+        let tables = Tables::at(on(kind));
+        tables.dyno("prepare", "-c 3").success();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("results.db");
+        let line = format!(
+            "-q --calibrate never --warmup 0 --phase ladder --rungs 12,120 -c 2 -t 3s --results {}",
+            file.display()
+        );
+        let told = tables.dyno("run", &line).success().stdout;
+        let table = told.split("Active tables").nth(1);
+        let table = table.unwrap_or_else(|| panic!("{kind}: no table in {told}"));
+        for head in [
+            "trx/s",
+            "opens/trx",
+            "% opening",
+            "RSS GB",
+            "fds",
+            "touches",
+        ] {
+            assert!(table.contains(head), "{kind}: {head} in {table}");
+        }
+        // Afterwards too, with all figures.
+        let again = format!("phases --results {} --tsv -", file.display());
+        let tsv = alone(&again).success().stdout;
+        let part = tsv.split("# Active tables\n").nth(1).unwrap();
+        let mut lines = part.lines();
+        let heads: Vec<&str> = lines.next().unwrap().split('\t').collect();
+        let rows: Vec<Vec<&str>> = lines.take(2).map(|row| row.split('\t').collect()).collect();
+        let column = |name: &str| {
+            let place = heads.iter().position(|head| *head == name).unwrap();
+            let values = rows.iter().map(|row| row[place].replace(" missed", ""));
+            values
+                .map(|text| text.parse().ok())
+                .collect::<Vec<Option<f64>>>()
+        };
+        assert_eq!(column("active tables"), [Some(12.0), Some(120.0)], "{kind}");
+        for head in ["trx/s", "p99 ms", "RSS GB", "touches"] {
+            assert!(
+                column(head).iter().all(|n| n.is_some_and(|n| n > 0.0)),
+                "{kind} {head}: {tsv}"
+            );
+        }
+        let is_mysql = kind != Kind::Postgres;
+        for head in ["opens/trx", "miss ratio", "% opening", "cache limit"] {
+            let known = column(head).iter().all(Option::is_some);
+            assert_eq!(known, is_mysql, "{kind} {head}: {tsv}");
+        }
+        let memory = column("session MiB").iter().all(Option::is_some);
+        assert_eq!(memory, !is_mysql, "{kind}: {tsv}");
+    }
+}
+
+#[test]
+fn ladders_that_cannot_be_are_refused() {
+    let tables = Tables::at(sqlite());
+    tables.dyno("prepare", "").success();
+    let refused = |options: &str, why: &str| {
+        tables.refused("run", &format!("{options} -t 1s {QUIET}"), why);
+    };
+    refused("--rungs 12", "--rungs is for --phase ladder");
+    refused(
+        "--phase ladder --rungs 12,6",
+        "numbers of tables that go up",
+    );
+    refused(
+        "--phase ladder --rungs many",
+        "numbers of tables that go up",
+    );
+    refused(
+        "--phase ladder --rungs 121",
+        "121 active tables are not so many schemas times",
+    );
+    refused(
+        "--phase ladder --active_tables 2",
+        "takes its active tables from --rungs",
+    );
+    refused(
+        "--phase ladder --touchers 1 --keep 2",
+        "--touchers is for --phase drop",
+    );
+}
+
+/// The workload's acceptance on servers with room for 100 tables: what is missed is none of 50
+/// tables, and 1 - 100 / 500 of 500.
+#[test]
+fn a_small_cache_misses_what_the_law_says_in_two_passes() {
+    let cache = [
+        "--table-open-cache=100",
+        "--table-open-cache-instances=1",
+        // Else MySQL reads its dictionary all the time, whose tables take room.
+        "--table-definition-cache=2000",
+    ];
+    for kind in [Kind::Mariadb, Kind::Mysql] {
+        let private = start_private_server_with(kind, &cache);
+        let tables = Tables::at(Place::Server(Database::on(&private.server())));
+        let sizes = "--schemas 20 --tables 25";
+        tables.dyno("prepare", &format!("{sizes} -c 4")).success();
+        let misses = || -> f64 {
+            let status = "SHOW GLOBAL STATUS LIKE 'Table_open_cache_misses'";
+            tables.query(status)[0][1].parse().unwrap()
+        };
+        for (active, law) in [("--active_schemas 10 --active_tables 5", 0.0), ("", 0.8)] {
+            for pass in 1..=2 {
+                let before = misses();
+                let line = format!("{sizes} {active} -c 4 --events 6000 {QUIET} --ledger off");
+                tables.dyno("run", &line).success();
+                let found = (misses() - before) / 6000.0;
+                // In the first one MySQL reads definitions, through the same cache.
+                let tolerance = if pass == 1 { 0.1 } else { 0.05 };
+                assert!(
+                    (found - law).abs() <= tolerance,
+                    "{kind} pass {pass}: {found}, not {law}"
+                );
+            }
+        }
+        let schema = |s: u32| -> u64 {
+            let of = |t: u32| format!("(SELECT COUNT(*) FROM {})", tables.table(s, t));
+            let all: Vec<String> = (1..=25).map(of).collect();
+            tables.number(&format!("SELECT {}", all.join(" + ")))
+        };
+        assert_eq!((1..=20).map(schema).sum::<u64>(), 24_000, "{kind}");
+        let checked = tables.dyno("check", sizes).success().stdout;
+        for found in ["schemas: 20, expected 20", "tables: 500, expected 500"] {
+            assert!(checked.contains(found), "{kind}: {checked}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+-- Many tables: the phases of a run, and the ladder of more and more active tables.
+
+local many = require("many_tables_common")
+
+local ladder = {}
+
+-- Rungs unless told otherwise, as far as there are tables.
+local USUAL = {100, 1000, 10000, 30000, 100000, 300000, 1000000}
+
+local function usual_rungs(sizes)
+   local rungs, all = {}, sizes.schemas * sizes.tables
+   for _, active in ipairs(USUAL) do
+      if active < all and many.spread(sizes, active) then
+         rungs[#rungs + 1] = active
+      end
+   end
+   rungs[#rungs + 1] = all
+   return rungs
+end
+
+local function asked_rungs(text)
+   local rungs = {}
+   for item in (text .. ","):gmatch("([^,]*),") do
+      local active = item:match("^%s*(%d+)%s*$")
+      active = tonumber(active)
+      if not active or active < 1 or (rungs[#rungs] or 0) >= active then
+         error(("--rungs must be numbers of tables that go up, such as 100,1000,10000, not " ..
+            "'%s'"):format(text), 0)
+      end
+      rungs[#rungs + 1] = active
+   end
+   return rungs
+end
+
+-- A phase for each rung, which touches so many tables as if it was run by itself.
+local function rungs(sizes)
+   local opt, list = sysbench.opt, {}
+   if opt.active > 0 or opt.active_schemas > 0 or opt.active_tables > 0 then
+      error("--phase ladder takes its active tables from --rungs, not from --active, " ..
+         "--active_schemas and --active_tables", 0)
+   end
+   for _, active in ipairs(opt.rungs == "" and usual_rungs(sizes) or asked_rungs(opt.rungs)) do
+      many.must_spread(sizes, active, "--rungs")
+      list[#list + 1] = {
+         name = ("active_%d"):format(active), time = opt.time, events = opt.events,
+         warmup = opt.warmup_time, options = {phase = "touch", active = active},
+      }
+   end
+   return list
+end
+
+-- Fails where an option is not for what is asked for.
+local function refuse(asked)
+   local opt = sysbench.opt
+   if opt.touchers > 0 and asked ~= "drop" and asked ~= "all" then
+      error("--touchers is for --phase drop or all", 0)
+   elseif opt.churn_every > 0 and (asked == "create" or asked == "drop") then
+      error("--churn_every is for --phase touch, ladder or all", 0)
+   elseif opt.rungs ~= "" and asked ~= "ladder" then
+      error("--rungs is for --phase ladder", 0)
+   elseif opt.events > 0 and asked ~= "touch" and asked ~= "ladder" then
+      error("--events: making and dropping have as many as there are tables", 0)
+   end
+end
+
+-- Making and dropping last as long as they take, or until --stop_after.
+function ladder.phases()
+   local opt, sizes = sysbench.opt, many.sizes()
+   local asked = sizes.phase
+   refuse(asked)
+   if asked == "touch" then
+      return nil
+   elseif asked == "ladder" then
+      return rungs(sizes)
+   end
+   local list = {}
+   for _, name in ipairs {"create", "touch", "drop"} do
+      if asked == name or asked == "all" then
+         list[#list + 1] = {name = name, options = {phase = name}}
+      end
+   end
+   if asked == "all" then
+      list[2].time, list[2].warmup = opt.time, opt.warmup_time
+   end
+   return list
+end
+
+return ladder

@@ -1,0 +1,148 @@
+-- Many tables: which session makes and drops what, in what order, and when they stop.
+
+local many = require("many_tables_common")
+
+local steps = {}
+
+-- Groups of schemas that were taken by a session; and the first schema that is there to be dropped.
+local function taken()
+   return dyno.shared("groups_taken")
+end
+
+local function first_there()
+   return dyno.shared("first_there")
+end
+
+-- The schemas of a group are one session's: those of a tablespace.
+local function group_size(sizes)
+   return math.max(sizes.share, 1)
+end
+
+-- A function that answers the first and the last schema of the next group, nil when there is none
+-- or it is time to stop. Whichever session is free takes the next one, so that those taken are the
+-- first of all, wherever it stops.
+local function take_groups(sizes, from, to)
+   local began, size, groups = dyno.now(), group_size(sizes), taken()
+   return function()
+      if sizes.stop_after > 0 and dyno.now() - began >= sizes.stop_after then
+         return nil
+      end
+      local first = (groups:add(1) - 1) * size + 1
+      if first <= to then
+         return math.max(first, from), math.min(first + size - 1, to)
+      end
+   end
+end
+
+-- A function that answers the next of what `fill` lists for each group.
+local function queue_of(take, fill)
+   local queue, place = {}, 0
+   return function()
+      place = place + 1
+      if place > #queue then
+         local first, last = take()
+         if not first then
+            return nil
+         end
+         queue, place = fill(first, last), 1
+      end
+      return queue[place]
+   end
+end
+
+-- Making ----------------------------------------------------------------------------------------
+
+-- Adds what comes before the tables of a schema.
+local function add_schema(plan, family, sizes, schema)
+   if family ~= "sqlite" then
+      plan[#plan + 1] = {"schema", schema}
+   end
+   if sizes.share > 0 and (schema - 1) % sizes.share == 0 then
+      plan[#plan + 1] = {"tablespace", schema}
+   end
+end
+
+local function add_tables(plan, sizes, schema)
+   for number = 1, sizes.tables do
+      plan[#plan + 1] = {"table", schema, number}
+   end
+end
+
+-- All of a session's schemas, then their tables in random order.
+local function shuffled(family, sizes, tid, sessions)
+   local plan, tables, size = {}, {}, group_size(sizes)
+   for schema = 1, sizes.schemas do
+      if math.floor((schema - 1) / size) % sessions == tid then
+         add_schema(plan, family, sizes, schema)
+         add_tables(tables, sizes, schema)
+      end
+   end
+   for _, made in ipairs(dyno.stream("many_tables", "order", tid):shuffle(tables)) do
+      plan[#plan + 1] = made
+   end
+   local place = 0
+   return function()
+      place = place + 1
+      return plan[place]
+   end
+end
+
+-- A function that answers what a session has to make next, {what, schema, table}, nil at the end.
+-- A tablespace's schemas are one session's, so that it is there before its tables.
+function steps.making(family, sizes, tid, sessions)
+   if sysbench.opt.order == "shuffled" then
+      return shuffled(family, sizes, tid, sessions)
+   end
+   return queue_of(take_groups(sizes, 1, sizes.schemas), function(first, last)
+      local plan = {}
+      for schema = first, last do
+         add_schema(plan, family, sizes, schema)
+         add_tables(plan, sizes, schema)
+      end
+      return plan
+   end)
+end
+
+-- Dropping --------------------------------------------------------------------------------------
+
+-- Before sessions drop: the first schema that is there.
+function steps.drop_from(sizes, schema)
+   first_there():set(schema)
+   taken():set(math.floor((schema - 1) / group_size(sizes)))
+end
+
+-- A function that answers the next schema that a session drops, nil at the end.
+function steps.dropping(sizes)
+   local take = take_groups(sizes, first_there():get(), sizes.schemas - sizes.keep)
+   return queue_of(take, function(first, last)
+      local schemas = {}
+      for schema = first, last do
+         schemas[#schemas + 1] = schema
+      end
+      return schemas
+   end)
+end
+
+-- How far they came -------------------------------------------------------------------------------
+
+local function reached(sizes, last)
+   return math.min(taken():get() * group_size(sizes), last)
+end
+
+-- How many schemas were made, the first ones of all.
+function steps.made(sizes)
+   return sysbench.opt.order == "shuffled" and sizes.schemas or reached(sizes, sizes.schemas)
+end
+
+-- The last schema that was dropped; none before it is left.
+function steps.dropped(sizes)
+   return reached(sizes, sizes.schemas - sizes.keep)
+end
+
+-- Tells where --stop_after ended it.
+function steps.tell_stop(what, count, all)
+   print(("stopped after %g s: %d of %d schemas are %s, each whole"):format(
+      sysbench.opt.stop_after, count, all, what))
+end
+
+return steps
