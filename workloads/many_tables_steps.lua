@@ -22,8 +22,10 @@ end
 -- or it is time to stop. Whichever session is free takes the next one, so that those taken are the
 -- first of all, wherever it stops.
 local function take_groups(sizes, from, to)
-   local began, size, groups = dyno.now(), group_size(sizes), taken()
+   local began, size, groups = nil, group_size(sizes), taken()
    return function()
+      -- From the first one on, so that each session has one at least.
+      began = began or dyno.now()
       if sizes.stop_after > 0 and dyno.now() - began >= sizes.stop_after then
          return nil
       end
