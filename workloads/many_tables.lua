@@ -433,19 +433,25 @@ function phases()
    return ladder.phases()
 end
 
-local function tell_touches()
+-- How often tables were touched, warm-up included.
+function figures()
+   if not sizes or sizes.phase ~= "touch" then
+      return
+   end
    local touches, touched = many.touches(sizes)
    local each = touches / sizes.active
-   print(("touches: %.0f, %.2f for each of %d active tables, of which %d were touched%s"):format(
-      touches, each, sizes.active, touched, each < 3 and "; cold: with fewer than 3 each the " ..
-      "figures are those of first opens" or ""))
+   dyno.figure("touches", each, ("for each of %d active tables"):format(sizes.active), "neither")
+   dyno.figure("tables touched", touched, ("of %d"):format(sizes.active), "neither")
+   if each < 3 then
+      dyno.warning("The tables are cold: with fewer than 3 touches of each the figures are those " ..
+         "of first opens.")
+   end
 end
 
--- Tells how often tables were touched, warm-up included; or what making and dropping did to the
--- disk.
+-- What making and dropping did to the disk.
 function done()
    if sizes.phase == "touch" then
-      return tell_touches()
+      return
    end
    local connection = sysbench.sql.driver():connect()
    if not many.is_database(connection) then

@@ -67,6 +67,8 @@ function law.tell()
    local found, size = (misses() - began.misses) / touches, capacity()
    local expected = math.max(0, 1 - size / active)
    local agrees = math.abs(found - expected) <= TOLERANCE
+   dyno.figure("table cache misses", found, "per touch", "neither")
+   dyno.figure("by the law of the cache", expected, "per touch", "neither")
    print(("table cache: %.3f misses per touch; the law 1 - %d / %d says %.3f: %s"):format(found,
       size, active, expected, agrees and "they agree" or "they differ by more than 0.05, so " ..
       "other tables took room, such as the dictionary's own, or the cache's instances are " ..

@@ -25,11 +25,15 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
-/// Any figure, to as many digits as a rate: `41,235`, `3.25`, `-12.0`.
+/// Any figure, to as many digits as a rate, a whole one without decimals: `41,235`, `3.25`, `-12`.
 pub(crate) fn figure(value: f64) -> String {
+    let size = match value.abs() {
+        whole if whole.fract() == 0.0 && whole < 1e15 => thousands(whole as u64),
+        other => rate(other),
+    };
     match value < 0.0 {
-        true => format!("-{}", rate(-value)),
-        false => rate(value),
+        true => format!("-{size}"),
+        false => size,
     }
 }
 
@@ -145,7 +149,8 @@ mod tests {
 
     #[test]
     fn figures_may_be_below_zero() {
-        assert_eq!(figure(-12.0), "-12.0");
+        assert_eq!(figure(-12.0), "-12");
+        assert_eq!(figure(-12.5), "-12.5");
         assert_eq!(figure(41_234.5), "41,235");
         assert_eq!(figure(-0.0), "0");
     }
