@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dyno_tests::command::Running;
 use dyno_tests::{Database, Kind, start_private_server_with};
 use serde_json::Value;
 
@@ -66,6 +67,19 @@ fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
     }
 }
 
+/// What the rest sets to 1.
+fn dirty_pages_max(database: &Database) -> String {
+    database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)")
+}
+
+/// A run in a rest of ten minutes.
+fn resting(place: &Place, database: &Database) -> Running {
+    let rest = "--settle 600 --steps qr100 -t 1s";
+    let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
+    eventually("InnoDB flushes", || dirty_pages_max(database) == "1");
+    running
+}
+
 #[test]
 fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
@@ -82,14 +96,6 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
             )
         };
         let before = all();
-        let resting = || {
-            let rest = "--settle 600 --steps qr100 -t 1s";
-            let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
-            eventually("InnoDB flushes", || {
-                database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)") == "1"
-            });
-            running
-        };
         let run = format!("run insert_benchmark {SMALL} --settle 0 --steps qr100 -t 1s {QUIET}");
         let commands = [
             format!("check insert_benchmark {SMALL}"),
@@ -101,7 +107,7 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
             if database.tables().is_empty() {
                 loaded(&place);
             }
-            let running = resting();
+            let running = resting(&place, database);
             running.signal(9);
             running.finish(Duration::from_secs(60));
             assert_ne!(all(), before, "{kind}: {command}");
@@ -132,12 +138,9 @@ fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
         let Place::Server(database) = &place else {
             unreachable!()
         };
-        let setting = || database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)");
         loaded(&place);
-        let before = setting();
-        let rest = "--settle 600 --steps qr100 -t 1s";
-        let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
-        eventually("InnoDB flushes", || setting() == "1");
+        let before = dirty_pages_max(database);
+        let running = resting(&place, database);
         running.signal(2);
         running.signal(2);
         let output = running.finish(Duration::from_secs(60));
@@ -146,7 +149,7 @@ fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
         place
             .dyno(&format!("check insert_benchmark {SMALL}"))
             .success();
-        assert_eq!(setting(), before, "{kind}");
+        assert_eq!(dirty_pages_max(database), before, "{kind}");
         assert_eq!(database.tables(), ["pi1", "pi2"], "{kind}");
     }
 }
@@ -159,12 +162,9 @@ fn a_rest_that_goes_on_is_left_alone() {
         let Place::Server(database) = &place else {
             unreachable!()
         };
-        let setting = || database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)");
         loaded(&place);
-        let before = setting();
-        let rest = "--settle 600 --steps qr100 -t 1s";
-        let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
-        eventually("InnoDB flushes", || setting() == "1");
+        let before = dirty_pages_max(database);
+        let running = resting(&place, database);
         let checked = place
             .dyno(&format!("check insert_benchmark {SMALL}"))
             .success();
@@ -172,10 +172,10 @@ fn a_rest_that_goes_on_is_left_alone() {
             checked.stdout.contains("a rest of another run"),
             "{checked:?}"
         );
-        assert_eq!(setting(), "1", "{kind}");
+        assert_eq!(dirty_pages_max(database), "1", "{kind}");
         running.signal(2);
         running.finish(Duration::from_secs(60));
-        assert_eq!(setting(), before, "{kind}");
+        assert_eq!(dirty_pages_max(database), before, "{kind}");
     }
 }
 
