@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use crate::fold::fold;
+
 /// Writes text as it is to standard output. A closed pipe is no error: the reader has seen enough.
 pub fn out(text: &str) {
     // What scripts have printed comes first.
@@ -9,6 +11,14 @@ pub fn out(text: &str) {
     unsafe { libc::fflush(std::ptr::null_mut()) };
     let mut lock = io::stdout().lock();
     let _ = lock.write_all(text.as_bytes()).and_then(|()| lock.flush());
+}
+
+/// Writes help to standard output, folded where that is a terminal.
+pub fn help(text: &str) {
+    match io::stdout().is_terminal() {
+        true => out(&fold(text, width())),
+        false => out(text),
+    }
 }
 
 /// Writes a line to standard error.

@@ -5,6 +5,7 @@ mod calibration;
 mod commands;
 mod console;
 mod definitions;
+mod fold;
 mod job;
 mod kept;
 mod ledger;

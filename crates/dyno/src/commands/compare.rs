@@ -20,7 +20,7 @@ use crate::{STATUS_DONE, STATUS_REFUSED, console, kept};
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, COMPARE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&format!(
+        console::help(&format!(
             "Usage: dyno compare BASE NEW…\n\n\
              Each is `last`, a run's number or the beginning of its name; FILE:RUN is a run of \
              another results file. Runs with commas between them are repetitions of the same: \

@@ -20,7 +20,7 @@ use crate::{STATUS_DONE, console, kept};
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&format!(
+        console::help(&format!(
             "Usage: dyno export [RUN] [--format json|csv|series|hlog] [-o FILE]\n\n\
              RUN is `last`, a run's number, or the beginning of its name.\n{}",
             help(EXPORT, Grammar::Dyno)

@@ -29,7 +29,7 @@ const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iost
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(&args[2..], IMPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&format!(
+        console::help(&format!(
             "{USAGE}\n\n\
              Reads what sysbench and sysbench-tpcc print: reports, interval lines, histograms and \
              CSV; several runs in one file become several runs. Columns of vmstat and iostat are \

@@ -15,7 +15,7 @@ use crate::{STATUS_DONE, console, settings, workloads};
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, LIST, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&format!(
+        console::help(&format!(
             "Usage: dyno list [workloads|runs] [--show NAME]\n{}",
             help(LIST, Grammar::Dyno)
         ));

@@ -65,7 +65,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db --tables
 /// Whatever the command could not do.
 pub fn dispatch(args: &[String]) -> Result<u8> {
     let Some(command) = args.get(1).map(String::as_str) else {
-        console::out(HELP);
+        console::help(HELP);
         return Ok(STATUS_USAGE);
     };
     match command {
@@ -82,7 +82,7 @@ pub fn dispatch(args: &[String]) -> Result<u8> {
         "list" => list::main(&args[2..]),
         "sysbench" => sysbench::main(&args[1..]),
         "help" | "-h" | "--help" => {
-            console::out(HELP);
+            console::help(HELP);
             Ok(STATUS_DONE)
         }
         "--version" | "-V" | "version" => {

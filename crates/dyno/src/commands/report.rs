@@ -21,7 +21,7 @@ use crate::{STATUS_DONE, console, kept, output};
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, REPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&format!(
+        console::help(&format!(
             "Usage: dyno report [RUN…] [-o FILE.html]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
              another results file.\nSeveral runs are set against the first.\n{}",

@@ -38,7 +38,7 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
     let first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
     let Some(workload) = first.words.first() else {
         if first.has("help") {
-            console::out(&format!(
+            console::help(&format!(
                 "Usage: dyno {command} WORKLOAD [--target URL] [options] \
                  [the workload's options]\n{}",
                 help(RUN, Grammar::Dyno)
@@ -62,7 +62,7 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         .map_or(Script::TakesAny, Script::Declares);
     let parsed = parse(&args[2..], RUN, script, Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&workload_help(typed, workload, &loaded));
+        console::help(&workload_help(typed, workload, &loaded));
         return Ok(STATUS_DONE);
     }
     one_word(&parsed)?;
@@ -365,11 +365,15 @@ fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
             dyno_script::help(options)
         ));
     }
-    let commands: Vec<&str> = description
-        .commands
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let usual = ["prepare", "warmup", "check", "cleanup"];
+    let defined = usual.into_iter().filter(|usual| {
+        let mut functions = description.functions.iter();
+        functions.any(|name| name == usual)
+    });
+    let listed = description.commands.iter().map(|(name, _)| name.as_str());
+    let mut commands: Vec<&str> = listed.chain(defined).collect();
+    commands.sort_unstable();
+    commands.dedup();
     if !commands.is_empty() {
         text.push_str(&format!(
             "Commands of {workload}: {}\n",

@@ -21,7 +21,7 @@ const BREAK: &str = "BREAK";
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, PHASES, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&format!(
+        console::help(&format!(
             "Usage: dyno phases [LABEL=]SEQUENCE… [BREAK SEQUENCE…] [--html FILE] [--tsv FILE]\n\n\
              A workload in phases, e.g. insert_benchmark, makes a sequence of runs. SEQUENCE is \
              the beginning of its\nname, `last`, or the number or name of one of its runs; \

@@ -18,7 +18,7 @@ use dyno_core::redact;
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, WAIVE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&format!(
+        console::help(&format!(
             "Usage: dyno waive RUN CHECK=REASON…\n\n\
              The reason is printed with the result wherever it is shown.\n{}",
             help(WAIVE, Grammar::Dyno)

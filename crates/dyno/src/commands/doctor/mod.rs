@@ -40,7 +40,7 @@ struct Fitness<'a> {
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, DOCTOR, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
-        console::out(&format!(
+        console::help(&format!(
             "Usage: dyno doctor [--target URL]\n\n\
              Looks at what makes figures of this host, and of this server, hard to believe, and \
              says what to do.\n{}",
