@@ -52,9 +52,9 @@ Usage: dyno <command> …
 
 A workload is a name from `dyno list`, or the path of a Lua script written for sysbench or Dyno.
 A RUN is `last`, a number or the beginning of a name; runs are kept in dyno.db.
-Start with:  dyno run oltp_read_write            (a temporary SQLite database, nothing to set up)
-Then:        dyno prepare oltp_read_write --target mysql://user@host/db --tables 8
-             dyno run oltp_read_write --target mysql://user@host/db --tables 8 --sessions 64
+Start with:  dyno run oltp_read_write     (on a temporary SQLite database)
+Then:        dyno prepare oltp_read_write --target mysql://user@host/db
+             dyno run oltp_read_write --target mysql://user@host/db -c 64
 
 `dyno run --help` shows all options, `dyno run WORKLOAD --help` the workload's as well.
 ";
