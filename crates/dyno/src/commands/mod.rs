@@ -26,8 +26,8 @@ use anyhow::Result;
 use crate::{STATUS_DONE, STATUS_USAGE, console};
 
 const HELP: &str = "\
-Dyno, a dynamometer for databases: puts a load on a database server, measures what it does, and
-says how far the figures can be believed.
+Dyno, a dynamometer for databases: puts a load on a database server, measures
+what it does, and says how far the figures can be believed.
 
 Usage: dyno <command> …
 
