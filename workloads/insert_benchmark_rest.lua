@@ -25,13 +25,16 @@ end
 local function set_and_keep(con)
    local names = {}
    owner = bench.number(con, "SELECT CONNECTION_ID()")
+   -- Tells others that somebody is at it.
+   con:query(("INSERT INTO %s VALUES (%d, '', '')"):format(KEPT, owner))
+   con:query("COMMIT")
    for _, setting in ipairs(FLUSH) do
       local name, value = setting[1], setting[2]
       -- MariaDB has no innodb_idle_flush_pct.
       local known, old = pcall(bench.number, con, "SELECT @@GLOBAL.%s", name)
       -- Another run may have set it already, and will set it back.
       if known and old and old ~= value then
-         con:query(("INSERT INTO %s VALUES ('%s', '%s', %d)"):format(KEPT, name, old, owner))
+         con:query(("INSERT INTO %s VALUES (%d, '%s', '%s')"):format(KEPT, owner, name, old))
          con:query("COMMIT")
          con:query(("SET GLOBAL %s = %d"):format(name, value))
          names[#names + 1] = name
@@ -40,9 +43,12 @@ local function set_and_keep(con)
    return names
 end
 
--- Sets back what is kept, if it still is as a rest sets it. Answers what it was set to.
-local function put_back(con)
-   local result, old, told = con:query("SELECT name, old_value FROM " .. KEPT), {}, {}
+-- Sets back what is kept, or what one session keeps, if it still is as a rest sets it. Answers what
+-- it was set to.
+local function put_back(con, session)
+   local whose = session and (" WHERE session = %d"):format(session) or ""
+   local result = con:query("SELECT name, old_value FROM " .. KEPT .. whose)
+   local old, told = {}, {}
    for _ = 1, result.nrows do
       local row = result:fetch_row()
       old[row[1]] = row[2]
@@ -54,22 +60,26 @@ local function put_back(con)
          told[#told + 1] = ("%s = %s"):format(name, old[name])
       end
    end
-   con:query("DROP TABLE " .. KEPT)
+   con:query("DELETE FROM " .. KEPT .. whose)
+   con:query("COMMIT")
+   if bench.number(con, "SELECT COUNT(*) FROM " .. KEPT) == 0 then
+      con:query("DROP TABLE " .. KEPT)
+   end
    table.sort(told)
    return table.concat(told, ", ")
 end
 
 -- Sets what makes InnoDB flush. Answers how that is told, or nil and why it cannot be.
 local function flush(con)
-   local made, why = pcall(con.query, con, ("CREATE TABLE IF NOT EXISTS %s (name VARCHAR(64) " ..
-      "NOT NULL PRIMARY KEY, old_value VARCHAR(64) NOT NULL, session BIGINT NOT NULL)")
-      :format(KEPT))
+   local made, why = pcall(con.query, con, ("CREATE TABLE IF NOT EXISTS %s (session BIGINT " ..
+      "NOT NULL, name VARCHAR(64) NOT NULL, old_value VARCHAR(64) NOT NULL, " ..
+      "PRIMARY KEY (session, name))"):format(KEPT))
    if not made then
       return nil, reason(why)
    end
    local set, names = pcall(set_and_keep, con)
    if not set or #names == 0 then
-      put_back(con)
+      pcall(put_back, con, owner)
       owner = nil
       if not set then
          return nil, reason(names)
@@ -86,26 +96,36 @@ function rest.unsettle()
       return
    end
    local con = sysbench.sql.driver():connect()
-   put_back(con)
+   put_back(con, owner)
    con:disconnect()
    owner = nil
 end
 
--- Whether the session that keeps a rest is still there. That of a process that was killed goes
--- within a moment.
+-- The first column of an answer as numbers, each of them true.
+local function set_of(con, sql)
+   local result, set = con:query(sql), {}
+   for _ = 1, result.nrows do
+      set[tonumber(result:fetch_row()[1])] = true
+   end
+   return set
+end
+
+-- Whether a session that keeps a rest is still there. That of a process that was killed goes within
+-- a moment; one that has just begun says within a moment that it is there.
 local function is_kept(con)
-   local session = bench.number(con, "SELECT MAX(session) FROM " .. KEPT)
+   local keepers
    for _ = 1, 10 do
-      local result, found = con:query("SHOW PROCESSLIST"), false
-      for _ = 1, result.nrows do
-         found = found or tonumber(result:fetch_row()[1]) == session
+      keepers = set_of(con, "SELECT session FROM " .. KEPT)
+      local there, found = set_of(con, "SHOW PROCESSLIST"), next(keepers) == nil
+      for session in pairs(keepers) do
+         found = found or there[session]
       end
       if not found then
          return false
       end
       dyno.sleep(0.1)
    end
-   return true
+   return next(keepers) ~= nil
 end
 
 -- Sets back what a rest left behind that was killed.

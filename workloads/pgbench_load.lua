@@ -296,7 +296,7 @@ local AGE = {
 
 -- Tells of the run what the tables are and how old, by what costs nothing.
 function bank.tell(con)
-   dyno.dataset.tell(con, "pgbench")
+   dyno.dataset.tell(con, "pgbench", {scale = sysbench.opt.scale})
    if not dyno.canned then
       -- MySQL answers from what it knew a day ago otherwise.
       local kept = "information_schema_stats_expiry"

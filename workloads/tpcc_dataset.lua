@@ -130,7 +130,8 @@ end
 -- load's constant for the sessions.
 function dataset.tell(con, sizes)
    local opt, reference = sysbench.opt, sysbench.opt.profile == "reference"
-   local kept = dyno.dataset.tell(con, "tpcc")
+   local kept = dyno.dataset.tell(con, "tpcc",
+      {scale = opt.scale, shrink = opt.shrink, profile = opt.profile})
    local constant = kept and tonumber(kept["dataset.c_255"])
    if constant and constant >= 0 and constant <= 255 and constant % 1 == 0 then
       kept_constant:set(constant + 1)

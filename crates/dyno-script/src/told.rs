@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::record::Fact;
+use dyno_core::redact;
 use dyno_core::summary::RunSummary;
 use dyno_core::told::{Better, Figure, WORKLOAD, WORKLOAD_VARIES};
 use mlua::{Lua, Table};
@@ -28,6 +29,8 @@ pub struct Telling {
     pub figures: Vec<Figure>,
     /// Warnings, whole sentences.
     pub warnings: Vec<String>,
+    /// The result was made of it; what is told now would be lost.
+    complete: bool,
 }
 
 impl Told {
@@ -36,13 +39,23 @@ impl Told {
         self.lock().clone()
     }
 
+    /// What was told, to which nothing more can be added.
+    pub fn complete(&self) -> Telling {
+        let mut telling = self.lock();
+        telling.complete = true;
+        telling.clone()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Telling> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Telling {
-    fn fact(&mut self, name: &str, value: String, varies: bool) -> Result<(), String> {
+    fn fact(&mut self, name: &str, value: &str, varies: bool) -> Result<(), String> {
+        self.in_time()?;
+        // It may quote an option.
+        let value = redact::text(value);
         let prefix = if varies { WORKLOAD_VARIES } else { WORKLOAD };
         let (name, source) = (format!("{prefix}{name}"), "the workload".to_owned());
         let fact = Fact {
@@ -56,13 +69,27 @@ impl Telling {
     }
 
     fn figure(&mut self, figure: Figure) -> Result<(), String> {
+        self.in_time()?;
         put(&mut self.figures, figure, "figures", |one, other| {
             one.name == other.name
         })
     }
 
-    fn warning(&mut self, text: String) -> Result<(), String> {
-        put(&mut self.warnings, text, "warnings", String::eq)
+    fn warning(&mut self, text: &str) -> Result<(), String> {
+        self.in_time()?;
+        put(
+            &mut self.warnings,
+            redact::text(text),
+            "warnings",
+            String::eq,
+        )
+    }
+
+    fn in_time(&self) -> Result<(), String> {
+        match self.complete {
+            true => Err("the result is complete: tell this in figures() or before".to_owned()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -87,7 +114,7 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
     api.set("seed", config.seed.to_string())?;
     let told = Arc::clone(&config.told);
     let tell = lua.create_function(move |_, (name, value, varies): (String, String, bool)| {
-        Ok(told.lock().fact(&name, value, varies).err())
+        Ok(told.lock().fact(&name, &value, varies).err())
     })?;
     api.set("tell_fact", tell)?;
     let told = Arc::clone(&config.told);
@@ -108,7 +135,7 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
     })?;
     api.set("tell_figure", tell)?;
     let told = Arc::clone(&config.told);
-    let tell = lua.create_function(move |_, text: String| Ok(told.lock().warning(text).err()))?;
+    let tell = lua.create_function(move |_, text: String| Ok(told.lock().warning(&text).err()))?;
     api.set("tell_warning", tell)?;
     let fingerprint = lua.create_function(|_, text: String| Ok(fingerprint(&text)))?;
     api.set("fingerprint", fingerprint)
@@ -164,17 +191,17 @@ mod tests {
     #[test]
     fn what_is_told_again_is_replaced_and_lists_have_an_end() {
         let mut telling = Telling::default();
-        telling.fact("a", "1".to_owned(), false).unwrap();
-        telling.fact("b", "2".to_owned(), true).unwrap();
-        telling.fact("a", "3".to_owned(), false).unwrap();
+        telling.fact("a", "1", false).unwrap();
+        telling.fact("b", "2", true).unwrap();
+        telling.fact("a", "3", false).unwrap();
         let facts = telling.facts.iter();
         let facts: Vec<_> = facts.map(|f| (f.name.as_str(), f.value.as_str())).collect();
         assert_eq!(facts, [("workload.a", "3"), ("run.workload.b", "2")]);
         for number in 0..MAX {
-            telling.warning(number.to_string()).unwrap();
+            telling.warning(&number.to_string()).unwrap();
         }
-        telling.warning("7".to_owned()).unwrap();
-        let why = telling.warning("one more".to_owned()).unwrap_err();
+        telling.warning("7").unwrap();
+        let why = telling.warning("one more").unwrap_err();
         assert_eq!(why, "there are 200 warnings already");
     }
 

@@ -158,6 +158,27 @@ fn linkbench_tells_its_dataset_on_every_server() {
     assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
 }
 
+#[test]
+fn a_description_of_other_rows_is_not_told() {
+    for (workload, options) in [("tpcc", "--shrink 100"), ("select_only", "")] {
+        let place = sqlite();
+        let line = format!("{workload} {options}");
+        place.dyno(&format!("prepare {line}")).success();
+        let events = "--events 20";
+        let result = place.result(&format!("{line} {events}"));
+        assert_eq!(fact(&result, FINGERPRINT).map(str::len), Some(16));
+        // As if others had made the tables anew.
+        let table = workload.replace("select_only", "pgbench");
+        place.execute(&format!(
+            "UPDATE {table}_dataset SET value = '77' WHERE name = 'dataset.scale'"
+        ));
+        let result = place.result(&format!("{line} {events}"));
+        let told = fact(&result, FINGERPRINT).unwrap();
+        assert!(told.contains("is of others, with scale 77"), "{told}");
+        assert_eq!(fact(&result, "workload.dataset.seed"), None);
+    }
+}
+
 /// Dyno in a folder, with a results file there.
 fn dyno_in(folder: &Path, words: &str) -> Output {
     let mut command = std::process::Command::new(dyno_path());

@@ -173,6 +173,11 @@ fn a_rest_that_goes_on_is_left_alone() {
             "{checked:?}"
         );
         assert_eq!(dirty_pages_max(database), "1", "{kind}");
+        // Another run that rests meanwhile does so too.
+        let rest = "--settle 1 --steps qr100 -t 1s";
+        let line = format!("run insert_benchmark {SMALL} {rest} {QUIET}");
+        place.dyno(&line).success();
+        assert_eq!(dirty_pages_max(database), "1", "{kind}");
         running.signal(2);
         running.finish(Duration::from_secs(60));
         assert_eq!(dirty_pages_max(database), before, "{kind}");

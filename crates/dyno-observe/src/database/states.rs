@@ -13,8 +13,10 @@ const NAME_MAX: usize = 48;
 
 const SOURCE: &str = "the list of processes";
 
-/// Sessions that wait for their client or serve the server itself are not asked for.
-const IDLE: &str = "('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')";
+/// Sessions that wait for their client or serve the server itself, replication among it, are not
+/// asked for.
+const IDLE: &str = "('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID', 'Connect', 'Slave_IO', \
+                    'Slave_SQL', 'Slave_worker')";
 
 /// How many sessions are in which state.
 pub(super) struct States {

@@ -90,7 +90,12 @@ impl Backends {
 /// Whether a process with this title serves a client; `None` where it has none of its own yet.
 fn serves_client(title: &str) -> Option<bool> {
     let rest = title.strip_prefix("postgres: ")?;
-    let other = |text: &str| OTHERS.iter().any(|name| text.starts_with(name));
+    // A whole word: users are called `logger_app` too.
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with([' ', ':', '\0']);
+    let other = |text: &str| {
+        let mut rests = OTHERS.iter().filter_map(|name| text.strip_prefix(name));
+        rests.any(ends)
+    };
     // The cluster's name may come first.
     let named = rest.split_once(": ").is_some_and(|(_, rest)| other(rest));
     Some(!other(rest) && !named)
@@ -110,7 +115,13 @@ mod tests {
             serves_client("postgres: main: bench test 10.0.0.1(50532) INSERT"),
             Some(true)
         );
+        assert_eq!(
+            serves_client("postgres: logger_app test 10.0.0.1(50532) idle"),
+            Some(true)
+        );
         for title in [
+            "postgres: logger",
+            "postgres: bgworker: counts things",
             "postgres: checkpointer ",
             "postgres: main: background writer ",
             "postgres: walwriter ",

@@ -149,10 +149,14 @@ impl<'a> Phase<'a> {
             .reduce(|a, b| a + b)
     }
 
-    /// The last value of a series within the measurement, or soon after.
+    /// The value of a series that was read nearest to the end of the measurement: what reads the
+    /// ledger afterwards is not of it.
     pub(super) fn last(&self, series: &str) -> Option<f64> {
-        let points = &self.run.series(series)?.points;
-        points.last().map(|(_, value)| *value)
+        let measured_s = self.run.summary.as_ref()?.measured_s;
+        let points = self.run.series(series)?.points.iter();
+        let away = |(at, _): &&(f64, f64)| (at - measured_s).abs();
+        let nearest = points.min_by(|one, other| away(one).total_cmp(&away(other)));
+        nearest.map(|(_, value)| *value)
     }
 
     /// The last value of a series that was read soon before the phase's end, or after it.

@@ -1,7 +1,8 @@
 -- What a script tells of its run: facts, figures, warnings; and the datasets that it prepares.
 local P = ...
 local dyno = P.dyno
-local error, type, tostring, ipairs, tonumber = error, type, tostring, ipairs, tonumber
+local error, type, tostring, tonumber = error, type, tostring, tonumber
+local ipairs, pairs = ipairs, pairs
 local setmetatable, table = setmetatable, table
 
 -- A value as it is recorded.
@@ -55,11 +56,12 @@ end
 
 -- Tells the user at once, and records it with the run's warnings. A whole sentence.
 function dyno.warning(text)
-  P.current_session().env.print("warning: " .. tostring(text))
   kept(P.tell_warning(tostring(text)))
+  P.current_session().env.print("warning: " .. tostring(text))
 end
 
--- What came of the measurement, in figures() and done(); nil before.
+-- What came of the measurement, in figures() and done(); nil before. What is told in done() comes
+-- too late for the result.
 function dyno.measured()
   return P.measured
 end
@@ -171,9 +173,18 @@ function dataset.read(connection, name)
   return values, names
 end
 
--- Records as facts of the run what is kept of a dataset, and answers it as dataset.read() does.
-function dataset.tell(connection, name)
+-- Records as facts of the run what is kept of a dataset, and answers it as dataset.read() does. What
+-- is known of the tables, as {scale = 10}, must be kept so: others may have made them anew since.
+function dataset.tell(connection, name, known_of)
   local values, names = dataset.read(connection, name)
+  for what, value in pairs(known_of or {}) do
+    local kept_value = values and values["dataset." .. what]
+    if kept_value and kept_value ~= text_of(value) then
+      dyno.fact("dataset.fingerprint", ("none: what is kept beside the tables is of others, with " ..
+        "%s %s"):format(what, kept_value))
+      return nil
+    end
+  end
   for _, known in ipairs(names or {}) do
     dyno.fact(known, values[known])
   end

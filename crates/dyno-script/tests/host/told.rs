@@ -102,6 +102,28 @@ fn facts_and_warnings_are_kept_as_people_write_them() {
 }
 
 #[test]
+fn passwords_are_hidden_in_what_is_told() {
+    let told = told(
+        "dyno.fact('options', \"CONNECTION='mysql://u:geheim@h/d'\")
+         dyno.warning('password=geheim was tried')",
+    )
+    .unwrap();
+    assert!(!format!("{told:?}").contains("geheim@"), "{told:?}");
+    assert!(!told.warnings[0].contains("geheim"), "{told:?}");
+}
+
+#[test]
+fn what_comes_too_late_for_the_result_is_refused() {
+    let config = Arc::new(config("function figures() dyno.fact('a', 7) end"));
+    let mut host = Host::new(Arc::clone(&config)).unwrap();
+    let call = Entry::Call("figures".to_owned());
+    drive(&mut host, &mut FakePort::default(), 0, &call).unwrap();
+    assert_eq!(config.told.complete().facts.len(), 1);
+    let late = drive(&mut host, &mut FakePort::default(), 0, &call).unwrap_err();
+    assert!(late.contains("tell this in figures() or before"), "{late}");
+}
+
+#[test]
 fn what_cannot_be_recorded_is_the_scripts_fault() {
     for (body, why) in [
         ("dyno.figure('x', 0 / 0)", "'x' must be a number, not"),

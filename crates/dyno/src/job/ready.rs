@@ -199,7 +199,7 @@ impl Ready {
             true => self.call("figures").context("figures() failed"),
             false => Ok(()),
         });
-        (self.shared.told.read(), made)
+        (self.shared.told.complete(), made)
     }
 
     /// Whether a script has asked for a database driver.
