@@ -443,8 +443,8 @@ function figures()
    dyno.figure("touches", each, ("for each of %d active tables"):format(sizes.active), "neither")
    dyno.figure("tables touched", touched, ("of %d"):format(sizes.active), "neither")
    if each < 3 then
-      dyno.warning("The tables are cold: with fewer than 3 touches of each the figures are those " ..
-         "of first opens.")
+      dyno.warning("The tables are cold: with fewer than 3 touches of each the figures are " ..
+         "those of first opens.")
    end
 end
 

@@ -173,15 +173,15 @@ function dataset.read(connection, name)
   return values, names
 end
 
--- Records as facts of the run what is kept of a dataset, and answers it as dataset.read() does. What
--- is known of the tables, as {scale = 10}, must be kept so: others may have made them anew since.
+-- Records as facts of the run what is kept of a dataset, and answers it as dataset.read() does.
+-- What is known of the tables, as {scale = 10}, must be kept so: others may have made them anew.
 function dataset.tell(connection, name, known_of)
   local values, names = dataset.read(connection, name)
   for what, value in pairs(known_of or {}) do
     local kept_value = values and values["dataset." .. what]
     if kept_value and kept_value ~= text_of(value) then
-      dyno.fact("dataset.fingerprint", ("none: what is kept beside the tables is of others, with " ..
-        "%s %s"):format(what, kept_value))
+      dyno.fact("dataset.fingerprint", ("none: what is kept beside the tables is of others, " ..
+        "with %s %s"):format(what, kept_value))
       return nil
     end
   end
