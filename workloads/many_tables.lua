@@ -307,6 +307,8 @@ local function begin_with(connection, made)
       if sizes.keep > made.present then
          error(("--keep %d: only %d schemas are left by an earlier --phase drop"):format(
             sizes.keep, made.present), 0)
+      elseif sizes.keep == made.present then
+         error(("--keep %d: no more schemas are left to drop"):format(sizes.keep), 0)
       end
       sizes.share = made.share
       steps.drop_from(sizes, made.schemas - made.present + 1)
@@ -316,6 +318,9 @@ end
 
 function init()
    sizes = many.sizes()
+   if sizes.phase == "ladder" or sizes.phase == "all" then
+      error(("--phase %s is several runs, which only dyno run makes"):format(sizes.phase), 0)
+   end
    local connection = sysbench.sql.driver():connect()
    family = dyno.family(connection)
    work_cards()
@@ -391,7 +396,7 @@ end
 local function step_event()
    local step = next_step()
    if not step then
-      dyno.finish()
+      steps.end_session()
    elseif sizes.phase == "create" then
       make(step)
    else
@@ -456,7 +461,9 @@ function done()
    local connection = sysbench.sql.driver():connect()
    if not many.is_database(connection) then
       return connection:disconnect()
-   elseif sizes.phase == "create" then
+   end
+   steps.must_be_through(sizes.phase)
+   if sizes.phase == "create" then
       end_making(connection, space_before)
    else
       end_dropping(connection)

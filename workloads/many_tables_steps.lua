@@ -13,6 +13,11 @@ local function first_there()
    return dyno.shared("first_there")
 end
 
+-- Sessions that have nothing more to make or drop: what they took is whole.
+local function through()
+   return dyno.shared("through")
+end
+
 -- The schemas of a group are one session's: those of a tablespace.
 local function group_size(sizes)
    return math.max(sizes.share, 1)
@@ -129,6 +134,20 @@ end
 
 local function reached(sizes, last)
    return math.min(taken():get() * group_size(sizes), last)
+end
+
+-- A session has nothing more to do.
+function steps.end_session()
+   through():add(1)
+   dyno.finish()
+end
+
+-- Fails where something else than --stop_after ended sessions, within a schema perhaps.
+function steps.must_be_through(phase)
+   if through():get() < sysbench.opt.threads then
+      error(("--phase %s was ended before all sessions were through: --time and --events must " ..
+         "be 0. What is there now can only be dropped: dyno cleanup many_tables"):format(phase), 0)
+   end
 end
 
 -- How many schemas were made, the first ones of all.

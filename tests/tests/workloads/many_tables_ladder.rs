@@ -1,7 +1,11 @@
 //! A schema for each customer: making and dropping that is stopped, a ladder of active tables, and
 //! the table cache of a small server in two passes.
 
-use dyno_tests::{Database, Kind, start_private_server_with};
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_tests::command::{dyno_path, run};
+use dyno_tests::{Database, Kind, Output, start_private_server_with};
 
 use crate::common::{Place, QUIET, alone, done, on, sqlite};
 use crate::many_tables::{Tables, all};
@@ -68,11 +72,57 @@ fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
         let checked = tables.dyno("check", MANY).success().stdout;
         let line = format!("ok      tables: {}", (made - first) * 5);
         assert!(checked.contains(&line), "{name}: {checked}");
-        let result = tables.run(&drop);
-        assert_eq!(done(&result, "drop_schema"), made - first - 1, "{name}");
+        if first < made - 1 {
+            let result = tables.run(&drop);
+            assert_eq!(done(&result, "drop_schema"), made - first - 1, "{name}");
+        }
+        let none = "--keep 1: no more schemas are left to drop";
+        tables.refused("run", &format!("{drop} {QUIET}"), none);
         let checked = tables.dyno("check", MANY).success().stdout;
         assert!(checked.contains("ok      tables: 5,"), "{name}: {checked}");
     }
+}
+
+/// sysbench's command line, which knows no phases and has a limit of time.
+fn sysbench(tables: &Tables, line: &str) -> Output {
+    let Place::Sqlite(folder) = &tables.place else {
+        panic!("not a file");
+    };
+    let mut command = Command::new(dyno_path());
+    command.args("sysbench many_tables --db-driver=sqlite --sqlite-db=data.db".split(' '));
+    command.args(line.split(' ')).current_dir(folder.path());
+    run(&mut command, Duration::from_secs(60))
+}
+
+#[test]
+fn schemas_that_a_limit_of_time_cuts_are_not_told_to_be_whole() {
+    let tables = Tables::at(sqlite());
+    let refused = |line: &str, why: &str| {
+        let output = sysbench(&tables, line);
+        assert!(!output.status.success(), "{line}: {output:?}");
+        // There all is told on standard output.
+        assert!(output.stdout.contains(why), "{line}: {output:?}");
+        let stop = output.stdout.contains("stopped after");
+        assert!(!stop, "{line}: {output:?}");
+    };
+    let many = "--schemas=100000 --tables=5 --phase=create --threads=2 --time=1";
+    let cut = "was ended before all sessions were through";
+    refused(&format!("{many} run"), cut);
+    tables.place.dyno("cleanup many_tables").success();
+    refused(&format!("{many} --stop_after=600 run"), cut);
+    tables.place.dyno("cleanup many_tables").success();
+    let few = "--schemas=12 --tables=5 --threads=2 --time=0";
+    for phase in ["ladder", "all"] {
+        refused(
+            &format!("{few} --phase={phase} run"),
+            "which only dyno run makes",
+        );
+    }
+    for phase in ["create", "drop --keep=3"] {
+        sysbench(&tables, &format!("{few} --phase={phase} run")).success();
+    }
+    let none = "--keep 3: no more schemas are left to drop";
+    refused(&format!("{few} --phase=drop --keep=3 run"), none);
 }
 
 #[test]
