@@ -435,7 +435,18 @@ function roles()
 end
 
 function phases()
-   return ladder.phases()
+   return ladder.phases(many.sizes())
+end
+
+-- The ladder ends at what was made.
+function phases_there()
+   local found = many.sizes()
+   if found.phase == "ladder" then
+      local connection = sysbench.sql.driver():connect()
+      state.must_fit(connection, found)
+      connection:disconnect()
+   end
+   return ladder.phases(found)
 end
 
 -- How often tables were touched, warm-up included.

@@ -40,6 +40,10 @@ local function rungs(sizes)
          "--active_schemas and --active_tables", 0)
    end
    for _, active in ipairs(opt.rungs == "" and usual_rungs(sizes) or asked_rungs(opt.rungs)) do
+      if active > sizes.schemas * sizes.tables and sizes.schemas < opt.schemas then
+         error(("--rungs: %d active tables are more than the %d that were made, because of " ..
+            "--stop_after"):format(active, sizes.schemas * sizes.tables), 0)
+      end
       many.must_spread(sizes, active, "--rungs")
       list[#list + 1] = {
          name = ("active_%d"):format(active), time = opt.time, events = opt.events,
@@ -63,10 +67,10 @@ local function refuse(asked)
    end
 end
 
--- Making and dropping last as long as they take, or until --stop_after.
-function ladder.phases()
-   local opt, sizes = sysbench.opt, many.sizes()
-   local asked = sizes.phase
+-- The phases with these sizes, of what is asked for or of what is there. Making and dropping last
+-- as long as they take, or until --stop_after.
+function ladder.phases(sizes)
+   local opt, asked = sysbench.opt, sizes.phase
    refuse(asked)
    if asked == "touch" then
       return nil

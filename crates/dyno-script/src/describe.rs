@@ -23,7 +23,7 @@ pub struct Description {
 }
 
 /// The functions that make a difference.
-const FUNCTIONS: [&str; 18] = [
+const FUNCTIONS: [&str; 19] = [
     "init",
     "done",
     "event",
@@ -42,6 +42,7 @@ const FUNCTIONS: [&str; 18] = [
     "figures",
     "roles",
     "phases",
+    "phases_there",
 ];
 
 impl Host {

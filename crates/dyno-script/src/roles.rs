@@ -24,6 +24,14 @@ impl Host {
     /// What it raised, or an answer that is no list of phases, in words for the script's author.
     pub fn phases(&mut self) -> Result<Vec<Phase>, String> {
         self.run_alone(0, 0, &Entry::Call("phases".to_owned()))?;
+        self.told_phases()
+    }
+
+    /// The phases that a function answered which ran last; empty where it answered nothing.
+    ///
+    /// # Errors
+    /// An answer that is no list of phases, in words for the script's author.
+    pub fn told_phases(&self) -> Result<Vec<Phase>, String> {
         self.read_phases().map_err(told)
     }
 

@@ -217,6 +217,47 @@ fn a_ladder_ends_in_a_table() {
 }
 
 #[test]
+fn a_ladder_ends_at_what_was_made() {
+    let tables = Tables::at(sqlite());
+    let prepared = tables.dyno("prepare", &format!("{MANY} --stop-after 1"));
+    let (made, _) = stopped(&prepared.success().stderr, "made");
+    let ladder = format!("{MANY} --phase ladder --events 10");
+    let results = tables.runs(&ladder);
+    let last = results.last().unwrap();
+    let name = last["phase"]["name"].as_str().unwrap();
+    assert_eq!(name, format!("active_{}", made * 5));
+    // Before the first step, which could be.
+    let above = format!("{ladder} --rungs 2,500000 --calibrate never --results none");
+    let output = tables.dyno("run", &above);
+    assert!(!output.status.success(), "{output:?}");
+    let why = format!("500000 active tables are more than the {} that", made * 5);
+    assert!(output.stderr.contains(&why), "{output:?}");
+    assert!(!output.stderr.contains("Phase 1"), "{output:?}");
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_table_of_those_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("steps.lua");
+    let text = "sysbench.cmdline.options = {step = {'The step', 0}}\n\
+        function phases() return {{name = 'active_7', events = 5, options = {step = 1}},\n\
+        {name = 'active_8', events = 5, options = {step = 2}}} end\n\
+        function init() if sysbench.opt.step == 2 then error('no second step', 0) end end\n\
+        function event() end";
+    std::fs::write(&script, text).unwrap();
+    let results = folder.path().join("results.db");
+    let (script, results) = (script.display(), results.display());
+    let quiet = "-q --calibrate never --observe off --warmup 0";
+    let output = alone(&format!("run {script} {quiet} --results {results}"));
+    assert!(!output.status.success(), "{output:?}");
+    assert!(output.stderr.contains("no second step"), "{output:?}");
+    let table = output.stdout.split("Active tables").nth(1);
+    let table = table.unwrap_or_else(|| panic!("no table: {output:?}"));
+    let row = |active: &str| table.lines().any(|line| line.contains(active));
+    assert!(row(" 7 ") && !row(" 8 "), "{table}");
+}
+
+#[test]
 fn ladders_that_cannot_be_are_refused() {
     let tables = Tables::at(sqlite());
     tables.dyno("prepare", "").success();

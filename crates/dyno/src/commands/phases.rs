@@ -67,7 +67,9 @@ pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Re
             Ok(ended) => ended,
             Err(error) => {
                 // Those before it are not to be lost with it.
-                output.write_all(&done, &screen.look)?;
+                if let Err(trouble) = show(&done, screen, output) {
+                    console::note(&format!("warning: {trouble:#}"));
+                }
                 return Err(error);
             }
         };
@@ -83,15 +85,20 @@ pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Re
             break;
         }
     }
+    show(&done, screen, output).map(|()| status)
+}
+
+/// Shows what all phases came to, and the table of a ladder.
+fn show(done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
     let steps = match output {
         Output::Json => Ok(None),
-        Output::Terminal | Output::Both(..) => steps(&done),
+        Output::Terminal | Output::Both(..) => steps(done),
     };
-    let written = output.write_all(&done, &screen.look);
+    let written = output.write_all(done, &screen.look);
     if let Some(table) = steps? {
         console::out(&terminal(&[table], &screen.look));
     }
-    written.map(|()| status)
+    written
 }
 
 /// The table of a ladder of active tables, from what was recorded; `None` where this is none.

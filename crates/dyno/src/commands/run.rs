@@ -290,6 +290,7 @@ impl<'a> Request<'a> {
         };
         let screen = Screen::of(parsed);
         if !steps.is_empty() || self.ladder.is_some() {
+            let steps = phases_there(&mut ready, &asked.workload)?.unwrap_or(steps);
             drop(ready);
             let asked_warmup = job.drive.warmup;
             let base = Base {
@@ -309,6 +310,12 @@ impl<'a> Request<'a> {
         output.write(&measured.summary, &screen.look)?;
         measured.end(&ready, &asked)
     }
+}
+
+/// The phases that fit what is there, where the script looks.
+fn phases_there(ready: &mut Ready, workload: &str) -> Result<Option<Vec<Phase>>> {
+    let there = ready.phases_there();
+    there.map_err(|error| with_hint(error, ready, workload))
 }
 
 /// What scripts find in `sysbench.opt`: their own options, and the engine's by sysbench's names.

@@ -9,7 +9,7 @@ use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
 use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
-use dyno_script::{Description, Host, LoadProgress, Telling};
+use dyno_script::{Description, Host, LoadProgress, Phase, Telling};
 
 use super::{Job, Shared, described, host_config};
 
@@ -180,6 +180,22 @@ impl Ready {
         let host = self.host().context("there is no script")?;
         let read = host.ledger().map_err(|message| anyhow!(message))?;
         Ok(Some(read))
+    }
+
+    /// The phases of the script's `phases_there()`, which may look at the target; `None` where it
+    /// has no such function.
+    ///
+    /// # Errors
+    /// What it raised, or an answer that is no list of phases.
+    pub fn phases_there(&mut self) -> Result<Option<Vec<Phase>>> {
+        let name = "phases_there";
+        if !self.description.functions.iter().any(|own| own == name) {
+            return Ok(None);
+        }
+        self.call(name)?;
+        let host = self.host().context("there is no script")?;
+        let told = host.told_phases().map_err(|message| anyhow!(message))?;
+        Ok(Some(told))
     }
 
     /// Has the script's `figures()`, if it has one, make its figures of what was measured, and
