@@ -156,8 +156,8 @@ fn schemas_that_are_not_as_said_are_told_on_every_server() {
             "dyno cleanup many_tables",
         );
         place.execute(&format!(
-            "INSERT INTO many_tables_settings (prefix, asked_count, schema_count, table_count, share, \
-             present, row_count) VALUES ('{prefix}', 4, 4, 5, 0, 4, NULL)"
+            "INSERT INTO many_tables_settings (prefix, asked_count, schema_count, table_count, \
+             share, present, row_count) VALUES ('{prefix}', 4, 4, 5, 0, 4, NULL)"
         ));
         place.dyno("cleanup many_tables").success();
         place.dyno(&format!("prepare {sizes}")).success();
