@@ -84,7 +84,7 @@ fn what_an_observer_may_not_see_is_not_taken_for_good() {
     server.execute(None, "CREATE USER plain@'127.0.0.1'");
     server.execute(None, "GRANT ALL ON verdict.* TO plain@'127.0.0.1'");
     let plain = url(&server, "verdict").replace("root@", "plain@");
-    let run = judged(&format!("{SHAPES} --target {plain} -c 2 -t 2s --warmup 0"));
+    let run = judged(&format!("{SHAPES} --target {plain} -c 2 -t 4s --warmup 0"));
     let gaps = run.result["not_observed"].as_array().unwrap();
     let gap = gaps.iter().find(|gap| gap["what"] == "db.innodb");
     let why = gap.and_then(|gap| gap["why"].as_str()).unwrap_or_default();
