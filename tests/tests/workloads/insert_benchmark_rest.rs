@@ -130,9 +130,10 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
     }
 }
 
-#[test]
-fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
+/// Does something with a run that rests, after which the server must be as it was before.
+fn in_a_rest(act: impl Fn(&Place, &Database, Running)) {
     for kind in [Kind::Mariadb, Kind::Mysql] {
+        // Settings are the whole server's.
         let server = start_private_server_with(kind, &[]);
         let place = Place::Server(Database::on(&server.server()));
         let Place::Server(database) = &place else {
@@ -140,7 +141,15 @@ fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
         };
         loaded(&place);
         let before = dirty_pages_max(database);
-        let running = resting(&place, database);
+        act(&place, database, resting(&place, database));
+        assert_eq!(dirty_pages_max(database), before, "{kind}");
+        assert_eq!(database.tables(), ["pi1", "pi2"], "{kind}");
+    }
+}
+
+#[test]
+fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
+    in_a_rest(|place, _, running| {
         running.signal(2);
         running.signal(2);
         let output = running.finish(Duration::from_secs(60));
@@ -149,22 +158,12 @@ fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
         place
             .dyno(&format!("check insert_benchmark {SMALL}"))
             .success();
-        assert_eq!(dirty_pages_max(database), before, "{kind}");
-        assert_eq!(database.tables(), ["pi1", "pi2"], "{kind}");
-    }
+    });
 }
 
 #[test]
 fn a_rest_that_goes_on_is_left_alone() {
-    for kind in [Kind::Mariadb, Kind::Mysql] {
-        let server = start_private_server_with(kind, &[]);
-        let place = Place::Server(Database::on(&server.server()));
-        let Place::Server(database) = &place else {
-            unreachable!()
-        };
-        loaded(&place);
-        let before = dirty_pages_max(database);
-        let running = resting(&place, database);
+    in_a_rest(|place, database, running| {
         let checked = place
             .dyno(&format!("check insert_benchmark {SMALL}"))
             .success();
@@ -172,16 +171,15 @@ fn a_rest_that_goes_on_is_left_alone() {
             checked.stdout.contains("a rest of another run"),
             "{checked:?}"
         );
-        assert_eq!(dirty_pages_max(database), "1", "{kind}");
+        assert_eq!(dirty_pages_max(database), "1");
         // Another run that rests meanwhile does so too.
         let rest = "--settle 1 --steps qr100 -t 1s";
         let line = format!("run insert_benchmark {SMALL} {rest} {QUIET}");
         place.dyno(&line).success();
-        assert_eq!(dirty_pages_max(database), "1", "{kind}");
+        assert_eq!(dirty_pages_max(database), "1");
         running.signal(2);
         running.finish(Duration::from_secs(60));
-        assert_eq!(dirty_pages_max(database), before, "{kind}");
-    }
+    });
 }
 
 #[test]
