@@ -226,6 +226,12 @@ impl Feed {
         self.send(Record::Samples(at_s, values.to_vec()));
     }
 
+    /// Values of one series at several instants, together so that they are one record however many
+    /// there are.
+    pub fn points(&self, series: SeriesId, points: Vec<(f64, f64)>) {
+        self.send(Record::Points(series, points));
+    }
+
     /// Facts about the host, the server and the client, together so that they are one record.
     pub fn facts(&self, facts: Vec<Fact>) {
         self.send(Record::Facts(facts));

@@ -199,6 +199,36 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
     assert_eq!(feed.dropped(), receipt.dropped + 1);
 }
 
+/// A series that begins to move after hours brings all its zeros at once: more than the queue holds.
+#[test]
+fn many_points_of_one_series_are_one_record() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let recorder = Recorder::over(impatient(&path)).unwrap();
+    let feed = recorder.feed();
+    let key = SeriesKey {
+        name: "db.lock_waits".to_owned(),
+        unit: "count/s".to_owned(),
+        source: "SHOW GLOBAL STATUS".to_owned(),
+    };
+    let id = feed.series(&key, SeriesKind::Gauge);
+    let points = (0..3 * QUEUE_MAX).map(|second| (second as f64, 0.0));
+    feed.points(id, points.collect());
+    feed.sample(3.0 * QUEUE_MAX as f64, &[(id, 7.0)]);
+    let receipt = recorder.abandon("it ends").unwrap();
+    assert_eq!((receipt.dropped, receipt.warning()), (0, None));
+    let run = Results::open_read(&path)
+        .unwrap()
+        .load(1, &Scope::every())
+        .unwrap();
+    let points = &run.series[0].points;
+    assert_eq!(points.first(), Some(&(0.0, 0.0)));
+    assert_eq!(points.last().map(|last| last.1), Some(7.0));
+    let zeros = points.iter().filter(|(_, value)| *value == 0.0).count();
+    // Beyond an hour a sample stands for a step of several seconds.
+    assert!(zeros > 2 * QUEUE_MAX, "{zeros} of {}", points.len());
+}
+
 #[test]
 fn rows_that_wait_too_long_are_counted_as_lost() {
     let folder = TempDir::new().unwrap();

@@ -3,10 +3,10 @@
 use dyno_core::summary::IntervalSummary;
 use rusqlite::Connection;
 
-use super::Record;
 use super::rows::Row;
 use super::samples::Samples;
 use super::spans::Spans;
+use super::{Record, SeriesId};
 use crate::codec::Measured;
 
 /// The most rows that are kept while the file cannot be written to. Beyond it records are lost,
@@ -59,11 +59,12 @@ impl Draft {
             }
             Record::Samples(at_s, values) => {
                 for (series, value) in values {
-                    match self.samples.add(series.0, at_s, value) {
-                        Ok(rows) => self.rows.extend(rows.into_iter().map(Row::Sample)),
-                        // Its definition was lost.
-                        Err(_) => self.lost += 1,
-                    }
+                    self.sample(series, at_s, value);
+                }
+            }
+            Record::Points(series, points) => {
+                for (at_s, value) in points {
+                    self.sample(series, at_s, value);
                 }
             }
             Record::Facts(facts) => self.rows.extend(facts.into_iter().map(Row::Fact)),
@@ -78,6 +79,14 @@ impl Draft {
                 self.events += 1;
             }
             Record::NotObserved(gap) => self.rows.push(Row::NotObserved(gap)),
+        }
+    }
+
+    fn sample(&mut self, series: SeriesId, at_s: f64, value: f64) {
+        match self.samples.add(series.0, at_s, value) {
+            Ok(rows) => self.rows.extend(rows.into_iter().map(Row::Sample)),
+            // Its definition was lost.
+            Err(_) => self.lost += 1,
         }
     }
 

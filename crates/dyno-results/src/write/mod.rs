@@ -46,6 +46,9 @@ pub enum Record {
     Series(SeriesId, SeriesKey, SeriesKind),
     /// Values at an instant, in seconds from the start of the measurement.
     Samples(f64, Vec<(SeriesId, f64)>),
+    /// Values of one series at several instants, in order: (seconds from the start of the
+    /// measurement, value).
+    Points(SeriesId, Vec<(f64, f64)>),
     /// The host, the server and the client. A fact of the same name replaces an earlier one.
     Facts(Vec<Fact>),
     /// The server's settings as (name, value).

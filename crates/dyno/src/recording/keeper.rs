@@ -119,6 +119,20 @@ impl Keeper {
         }
     }
 
+    /// Values of one series at several instants, in order.
+    pub fn points(&self, handle: Handle, points: Vec<(f64, f64)>) {
+        match (self, handle) {
+            (Self::File(_, feed, _), Handle::File(id)) => feed.points(id, points),
+            (Self::Memory(memory), Handle::Memory(index)) => {
+                if let Some(series) = lock(memory).series.get_mut(index) {
+                    series.points.extend(points);
+                }
+            }
+            // A handle of another keeper.
+            _ => {}
+        }
+    }
+
     /// Facts. One of the same name replaces an earlier one.
     pub fn facts(&self, facts: Vec<Fact>) {
         match self {

@@ -110,9 +110,8 @@ impl Forwarder {
             }
             Observation::Zeros { id, at } => {
                 if let Some(handle) = self.handles.get(&id) {
-                    for at in at {
-                        self.keeper.samples(at_s(at), &[(*handle, 0.0)]);
-                    }
+                    let points = at.into_iter().map(|at| (at_s(at), 0.0));
+                    self.keeper.points(*handle, points.collect());
                 }
             }
             Observation::Event {
