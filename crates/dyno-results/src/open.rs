@@ -31,6 +31,9 @@ const APPLICATION_ID_AT: usize = 68;
 
 /// The size of a page of a new file: histograms leave less of it empty than of a smaller one.
 const PAGE_BYTES: i64 = 8192;
+/// What a writer's page cache may take (KiB, negative as SQLite wants it). It appends, so that
+/// little suffices: the default of 2 MB fills over the first ten minutes and looks like a leak.
+const CACHE_KIB: i64 = -512;
 
 /// How much of a file is looked at before SQLite may touch it.
 const HEADER_BYTES: usize = 100;
@@ -307,6 +310,7 @@ fn prepare(
     // The log is not synced with each transaction: a power cut may lose the last ones, never more.
     connection
         .pragma_update(None, "synchronous", "normal")
+        .and_then(|()| connection.pragma_update(None, "cache_size", CACHE_KIB))
         .map_err(sqlite)?;
     if kind != Kind::Ours(migrations.len() as i32) {
         schema::migrate(connection, migrations)

@@ -230,6 +230,17 @@ fn many_points_of_one_series_are_one_record() {
 }
 
 #[test]
+fn a_writer_keeps_few_pages_in_memory() {
+    let folder = TempDir::new().unwrap();
+    let results = Results::open(&folder.path().join("dyno.db")).unwrap();
+    let kib: i64 = results
+        .connection
+        .pragma_query_value(None, "cache_size", |row| row.get(0))
+        .unwrap();
+    assert!((-1024..0).contains(&kib), "{kib}");
+}
+
+#[test]
 fn rows_that_wait_too_long_are_counted_as_lost() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
