@@ -53,6 +53,10 @@ pub fn text(message: &str) -> String {
 
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    // A switch, not a password.
+    if name.ends_with("allow-cleartext-password") || name.ends_with("allow_cleartext_password") {
+        return false;
+    }
     // `password_env` names a variable and `passfile` a file: those are no secrets.
     let last = name.rsplit(['-', '_']).next().unwrap_or(&name);
     let ends = |ending: &&str| last.ends_with(*ending);

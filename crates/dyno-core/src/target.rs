@@ -76,6 +76,19 @@ pub struct TlsOptions {
     pub key: Option<PathBuf>,
 }
 
+impl TlsOptions {
+    /// Whether a certificate that is accepted proves who the server is. An authority of the
+    /// system's vouches for anybody, each for his own host: without the host's name that proves
+    /// nothing.
+    pub fn identifies(&self) -> bool {
+        match self.mode {
+            TlsMode::VerifyFull => true,
+            TlsMode::VerifyCa => self.ca.is_some(),
+            TlsMode::Disable | TlsMode::Allow | TlsMode::Prefer | TlsMode::Require => false,
+        }
+    }
+}
+
 /// Where a password may come from besides the URL itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PasswordSources {
@@ -125,6 +138,10 @@ pub struct Target {
     pub connect_timeout_ms: u64,
     /// Where else to look for the password.
     pub sources: PasswordSources,
+    /// Whether a server whose identity nothing proves may be sent the password itself.
+    pub allow_cleartext_password: bool,
+    /// MySQL: a PEM file with the server's RSA key, for passwords on connections without TLS.
+    pub server_public_key: Option<PathBuf>,
     /// What the URL left to defaults.
     pub implied: Implied,
     /// How an SQLite database is opened.
@@ -150,7 +167,8 @@ impl Target {
     /// | `sslrootcert`, `sslcert`, `sslkey` | PEM files; `sslrootcert` alone means `verify-ca` |
     /// | `connect_timeout` | a duration, 10 s when absent |
     /// | `password_env` | the environment variable with the password |
-    /// | `found_rows`, `defaults_file` | MySQL only |
+    /// | `allow_cleartext_password` | send the password itself to whoever asks for it |
+    /// | `found_rows`, `defaults_file`, `server_public_key` | MySQL only |
     /// | `passfile` | PostgreSQL only |
     /// | `busy_timeout`, `journal_mode`, `synchronous` | SQLite only; see [`SqliteOptions`] |
     ///

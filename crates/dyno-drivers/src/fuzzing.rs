@@ -76,6 +76,7 @@ fn talk_postgres(logged_in: bool) -> Talk<Postgres> {
         database: String::new(),
         tls: TlsMode::Disable,
         unix_socket: false,
+        disclosure: crate::Disclosure::default(),
         application_name: String::new(),
     };
     #[allow(clippy::expect_used)] // constant options, which are valid

@@ -6,6 +6,7 @@ pub mod channel;
 mod connector;
 pub mod control;
 pub mod credentials;
+mod disclosure;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod mysql;
@@ -18,4 +19,5 @@ mod tls;
 
 pub use connector::connector;
 pub use control::Control;
+pub use disclosure::Disclosure;
 pub use probe::probe;

@@ -13,10 +13,14 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
 use crate::channel::{Channel, Protocol, Socket};
-use crate::mysql::{Mysql, MysqlOptions};
+use crate::mysql::Mysql;
 use crate::postgres::{Postgres, PostgresOptions};
 use crate::socket;
 use crate::tls::{TlsSetup, client_config};
+
+mod speech;
+
+use speech::{Speech, Way};
 
 /// How long a connection waits for room in the queue of a UNIX socket. Meanwhile its worker does
 /// nothing else.
@@ -24,9 +28,6 @@ const QUEUE_PATIENCE_MS_MAX: u64 = 1_000;
 
 /// How long one of several addresses of a host may take to answer before the next is tried.
 const PROBE_MS_MAX: u64 = 3_000;
-
-/// What names this program in the servers' lists of sessions.
-const APPLICATION: &str = "dyno";
 
 /// A target's endpoints, ready to be connected to.
 pub(crate) struct Remote {
@@ -54,18 +55,6 @@ enum Address {
     Unix(PathBuf),
 }
 
-/// What protocols need to know; on UNIX sockets they treat TLS otherwise.
-enum Speech {
-    Mysql {
-        tcp: Arc<MysqlOptions>,
-        unix: Arc<MysqlOptions>,
-    },
-    Postgres {
-        tcp: PostgresOptions,
-        unix: PostgresOptions,
-    },
-}
-
 impl Remote {
     pub(crate) fn new(target: &Target) -> Result<Self, DbError> {
         let timeout = Duration::from_millis(target.connect_timeout_ms);
@@ -84,7 +73,7 @@ impl Remote {
         Ok(Self {
             endpoints,
             tls,
-            speech: speech(target)?,
+            speech: Speech::new(target)?,
             timeout,
         })
     }
@@ -147,26 +136,20 @@ impl Connector for Remote {
     fn connect(&self, sequence: u64) -> Result<Box<dyn Connection>, DbError> {
         let endpoint = (sequence % self.endpoints.len() as u64) as usize;
         let place = &self.endpoints[endpoint];
-        let (socket, is_unix): (Box<dyn Socket>, bool) = match &place.address {
-            Address::Tcp { all, preferred } => (begin(all, preferred, &place.name)?, false),
+        let (socket, way): (Box<dyn Socket>, Way) = match &place.address {
+            Address::Tcp { all, preferred } => begin(all, preferred, &place.name)?,
             Address::Unix(path) => {
                 let patience = self
                     .timeout
                     .min(Duration::from_millis(QUEUE_PATIENCE_MS_MAX));
                 let socket = socket::unix(path, patience)
                     .map_err(|error| cannot_connect(&place.name, &error))?;
-                (Box::new(socket), true)
+                (Box::new(socket), Way::Unix)
             }
         };
         Ok(match &self.speech {
-            Speech::Mysql { tcp, unix } => {
-                let options = if is_unix { unix } else { tcp };
-                self.channel(Mysql::new(options), socket, endpoint)
-            }
-            Speech::Postgres { tcp, unix } => {
-                let options = if is_unix { unix } else { tcp };
-                self.postgres(options, socket, endpoint)?
-            }
+            Speech::Mysql(by) => self.channel(Mysql::new(by.of(way)), socket, endpoint),
+            Speech::Postgres(by) => self.postgres(by.of(way), socket, endpoint)?,
         })
     }
 
@@ -177,49 +160,14 @@ impl Connector for Remote {
 
     fn family(&self) -> Family {
         match self.speech {
-            Speech::Mysql { .. } => Family::Mysql,
-            Speech::Postgres { .. } => Family::Postgres,
+            Speech::Mysql(_) => Family::Mysql,
+            Speech::Postgres(_) => Family::Postgres,
         }
     }
 
     fn blocks(&self) -> bool {
         false
     }
-}
-
-fn speech(target: &Target) -> Result<Speech, DbError> {
-    if target.family == Family::Mysql {
-        let options = |unix_socket| {
-            Arc::new(MysqlOptions {
-                user: target.user.clone(),
-                password: target.password.clone(),
-                database: target.database.clone(),
-                found_rows: target.found_rows,
-                tls: target.tls.mode,
-                unix_socket,
-                ..MysqlOptions::default()
-            })
-        };
-        return Ok(Speech::Mysql {
-            tcp: options(false),
-            unix: options(true),
-        });
-    }
-    let options = |unix_socket| PostgresOptions {
-        user: target.user.clone(),
-        password: target.password.clone(),
-        database: target.database.clone(),
-        tls: target.tls.mode,
-        unix_socket,
-        application_name: APPLICATION.to_owned(),
-    };
-    let tcp = options(false);
-    // Names that the protocol cannot transmit are refused here and not at each connection.
-    Postgres::new(&tcp)?;
-    Ok(Speech::Postgres {
-        tcp,
-        unix: options(true),
-    })
 }
 
 fn place(target: &Target, endpoint: &Endpoint, timeout: Duration) -> Result<Place, DbError> {
@@ -300,7 +248,7 @@ fn begin(
     all: &[SocketAddr],
     preferred: &AtomicUsize,
     name: &str,
-) -> Result<Box<dyn Socket>, DbError> {
+) -> Result<(Box<dyn Socket>, Way), DbError> {
     let start = preferred.load(Ordering::Relaxed);
     let mut first_error = None;
     for step in 0..all.len() {
@@ -310,7 +258,7 @@ fn begin(
                 if step > 0 {
                     preferred.store(index, Ordering::Relaxed);
                 }
-                return Ok(Box::new(socket));
+                return Ok((Box::new(socket), Way::to(all[index])));
             }
             Err(error) => {
                 first_error.get_or_insert(error);

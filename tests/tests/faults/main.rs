@@ -6,6 +6,7 @@
 mod common;
 mod hostile;
 mod hurt;
+mod passwords;
 mod process;
 mod refusals;
 mod results;

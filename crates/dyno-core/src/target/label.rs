@@ -95,6 +95,7 @@ fn common_parameters(target: &Target) -> Vec<String> {
         ("sslkey", &tls.key),
         ("defaults_file", &sources.defaults_file),
         ("passfile", &sources.passfile),
+        ("server_public_key", &target.server_public_key),
     ] {
         if let Some(path) = path {
             add(name, encode_path(path));
@@ -105,6 +106,9 @@ fn common_parameters(target: &Target) -> Vec<String> {
     }
     if target.found_rows {
         add("found_rows", "1".to_owned());
+    }
+    if target.allow_cleartext_password {
+        add("allow_cleartext_password", "1".to_owned());
     }
     if target.connect_timeout_ms != CONNECT_TIMEOUT_MS {
         add("connect_timeout", milliseconds(target.connect_timeout_ms));

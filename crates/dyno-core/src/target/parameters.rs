@@ -18,7 +18,7 @@ struct Value {
     decoded: String,
 }
 
-const SERVER: [&str; 12] = [
+const SERVER: [&str; 13] = [
     "host",
     "port",
     "user",
@@ -31,22 +31,24 @@ const SERVER: [&str; 12] = [
     "sslkey",
     "connect_timeout",
     "password_env",
+    "allow_cleartext_password",
 ];
 const SQLITE: [&str; 3] = ["busy_timeout", "journal_mode", "synchronous"];
 
 /// MySQL's spellings.
-const SYNONYMS: [(&str, &str); 5] = [
+const SYNONYMS: [(&str, &str); 6] = [
     ("ssl_mode", "sslmode"),
     ("ssl_ca", "sslrootcert"),
     ("ssl_cert", "sslcert"),
     ("ssl_key", "sslkey"),
     ("database", "dbname"),
+    ("server_public_key_path", "server_public_key"),
 ];
 
 fn known(family: Family) -> Vec<&'static str> {
     let own: &[&'static str] = match family {
         Family::Sqlite => return SQLITE.to_vec(),
-        Family::Mysql => &["found_rows", "defaults_file"],
+        Family::Mysql => &["found_rows", "defaults_file", "server_public_key"],
         Family::Postgres => &["passfile"],
     };
     SERVER.iter().chain(own).copied().collect()

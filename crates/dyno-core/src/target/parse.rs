@@ -97,6 +97,10 @@ fn server(
         database,
         tls: tls_options(&mut parameters)?,
         found_rows: parameters.flag("found_rows")?.unwrap_or(false),
+        allow_cleartext_password: parameters
+            .flag("allow_cleartext_password")?
+            .unwrap_or(false),
+        server_public_key: parameters.path("server_public_key"),
         connect_timeout_ms: match parameters.milliseconds("connect_timeout")? {
             None => CONNECT_TIMEOUT_MS,
             Some(0) => {
@@ -299,6 +303,8 @@ fn sqlite(rest: &str) -> Result<Target, TargetError> {
         database: String::new(),
         tls: TlsOptions::default(),
         found_rows: false,
+        allow_cleartext_password: false,
+        server_public_key: None,
         connect_timeout_ms: CONNECT_TIMEOUT_MS,
         sources: PasswordSources::default(),
         implied: Implied::default(),

@@ -290,6 +290,8 @@ prop_compose! {
         database in "[^\0]{1,12}",
         ca in prop::option::of("[ -~]{1,9}"),
         env in prop::option::of("[A-Z]{1,9}"),
+        allowed in any::<bool>(),
+        key in prop::option::of("[ -~]{1,9}"),
         timeout_ms in 1u64..100_000,
     ) -> Target {
         let mut target = parse(if postgres { "postgres://" } else { "mysql://" });
@@ -300,6 +302,8 @@ prop_compose! {
         target.tls.mode = if ca.is_some() { TlsMode::VerifyFull } else { TlsMode::Require };
         target.tls.ca = ca.map(PathBuf::from);
         target.sources.env = env;
+        target.allow_cleartext_password = allowed;
+        target.server_public_key = key.map(PathBuf::from).filter(|_| !postgres);
         target.connect_timeout_ms = timeout_ms;
         target
     }

@@ -9,7 +9,9 @@ use zeroize::Zeroizing;
 
 use super::auth::{self, Plugin};
 use super::errors::{self, client_error};
+use super::greeting::Greeting;
 use super::wire::{self, Malformed, Packet, Reader, capability};
+use crate::disclosure::{self, Disclosure};
 
 /// How to connect.
 #[derive(Clone, Debug)]
@@ -29,6 +31,11 @@ pub struct MysqlOptions {
     pub local_infile: bool,
     /// Whether the socket is a UNIX-domain socket, which nobody can listen in on.
     pub unix_socket: bool,
+    /// Whether the server may be sent a password that it can read.
+    pub disclosure: Disclosure,
+    /// The server's RSA key, PEM, for a password on a connection without TLS: what is encrypted for
+    /// it is read by nobody else.
+    pub server_public_key: Option<Arc<[u8]>>,
     /// What the server's tables of connection attributes shall show.
     pub attributes: Vec<(String, String)>,
 }
@@ -44,6 +51,8 @@ impl Default for MysqlOptions {
             tls: TlsMode::default(),
             local_infile: true,
             unix_socket: false,
+            disclosure: Disclosure::default(),
+            server_public_key: None,
             attributes: vec![
                 attribute("program_name", "dyno"),
                 attribute("_client_name", "dyno"),
@@ -90,6 +99,8 @@ pub struct Handshake {
     plugin: Plugin,
     nonce: Vec<u8>,
     tls: bool,
+    /// The server was asked for its RSA key.
+    key_asked: bool,
     rounds: u32,
     server: ServerInfo,
 }
@@ -122,6 +133,7 @@ impl Handshake {
             plugin: Plugin::Native,
             nonce: Vec::new(),
             tls: false,
+            key_asked: false,
             rounds: 0,
             server: ServerInfo::default(),
         }
@@ -191,9 +203,10 @@ impl Handshake {
         self.capabilities = greeting.capabilities & self.wanted();
         self.nonce = greeting.nonce;
         // With a plugin that the driver lacks, an answer for another makes the server say which
-        // one the user needs.
+        // one the user needs. So it does where the password itself would have to be sent before it
+        // is known whether this user's must be.
         self.plugin = match Plugin::by_name(&greeting.plugin) {
-            Some(Plugin::Clear) | None => Plugin::Native,
+            Some(Plugin::Clear | Plugin::Sha256) | None => Plugin::Native,
             Some(plugin) => plugin,
         };
         if self.wants_tls()? {
@@ -308,9 +321,31 @@ impl Handshake {
         password.map_or(&[], |secret| secret.expose().as_bytes())
     }
 
-    /// Whether a password in the clear can be read by the server alone.
+    /// Whether nobody between the server and this end can read. Says nothing of who the server is.
     fn is_secure(&self) -> bool {
         self.tls || self.options.unix_socket
+    }
+
+    /// Whether a password that the server can read may be sent to it.
+    ///
+    /// # Errors
+    /// The refusal, where `plugin` would disclose one.
+    fn may_disclose(&self, plugin: Plugin) -> Result<(), Stop> {
+        let local = self.options.unix_socket;
+        if local || self.password().is_empty() || self.options.disclosure.is_permitted(self.tls) {
+            return Ok(());
+        }
+        let how = match plugin {
+            Plugin::Clear => "the password in the clear (mysql_clear_password)".to_owned(),
+            plugin => format!("the password itself ({})", plugin.name()),
+        };
+        let also = match plugin {
+            Plugin::Clear => "",
+            _ => ", name the server's RSA key (server_public_key=FILE, with sslmode=disable)",
+        };
+        let message = disclosure::refusal(&how, self.tls, also);
+        let error = client_error(ErrorClass::Unsupported, errors::PLUGIN_REFUSED, message);
+        Err(Stop::Refused(error))
     }
 
     /// The plugin's first answer.
@@ -346,7 +381,18 @@ impl Handshake {
             Some((1, rest)) => return self.more_data(rest, sequence, output),
             _ => return Err(Malformed("an unknown packet during authentication").into()),
         }
-        let answer = self.answer();
+        let pinned = self.options.server_public_key.as_deref();
+        let answer = match (self.plugin, pinned) {
+            (Plugin::Sha256, Some(key)) if !self.tls && !self.password().is_empty() => {
+                Zeroizing::new(self.encrypted(key)?)
+            }
+            (Plugin::Clear | Plugin::Sha256, _) => {
+                self.may_disclose(self.plugin)?;
+                self.key_asked = self.plugin == Plugin::Sha256 && !self.tls;
+                self.answer()
+            }
+            _ => self.answer(),
+        };
         put_packet(output, sequence, &answer);
         Ok(Progress::Wait)
     }
@@ -357,14 +403,6 @@ impl Handshake {
         let name = reader.nul_bytes()?;
         let plugin =
             Plugin::by_name(name).ok_or_else(|| refuse_plugin(&String::from_utf8_lossy(name)))?;
-        if plugin == Plugin::Clear && !self.tls {
-            let message = "the server asks for the password in the clear \
-                (mysql_clear_password), which is only sent under TLS: use a TLS mode that \
-                requires it";
-            let class = ErrorClass::Unsupported;
-            let error = client_error(class, errors::PLUGIN_REFUSED, message);
-            return Err(Stop::Refused(error));
-        }
         let nonce = reader.rest();
         self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
         if plugin == Plugin::Ed25519 {
@@ -384,21 +422,32 @@ impl Handshake {
     ) -> Result<Progress, Stop> {
         match (self.plugin, data) {
             (Plugin::CachingSha2, [CACHING_SHA2_FAST_OK]) => {}
-            (Plugin::CachingSha2, [CACHING_SHA2_FULL]) if self.is_secure() => {
-                put_packet(output, sequence, &auth::clear(self.password()));
-            }
-            (Plugin::CachingSha2, [CACHING_SHA2_FULL]) => {
-                put_packet(output, sequence, &[CACHING_SHA2_KEY_REQUEST]);
-            }
-            (Plugin::CachingSha2, key) if !self.is_secure() => {
-                put_packet(output, sequence, &self.encrypted(key)?);
-            }
-            (Plugin::Sha256, key) if !self.tls => {
+            (Plugin::CachingSha2, [CACHING_SHA2_FULL]) => self.full(sequence, output)?,
+            (Plugin::CachingSha2 | Plugin::Sha256, key) if self.key_asked => {
+                self.key_asked = false;
                 put_packet(output, sequence, &self.encrypted(key)?);
             }
             _ => return Err(Malformed("authentication data that no plugin asked for").into()),
         }
         Ok(Progress::Wait)
+    }
+
+    /// The server has no hash at hand to check an answer with: it wants the password.
+    fn full(&mut self, sequence: u8, output: &mut Vec<u8>) -> Result<(), Stop> {
+        if let Some(key) = self.options.server_public_key.as_deref()
+            && !self.is_secure()
+        {
+            put_packet(output, sequence, &self.encrypted(key)?);
+            return Ok(());
+        }
+        self.may_disclose(Plugin::CachingSha2)?;
+        if self.is_secure() {
+            put_packet(output, sequence, &auth::clear(self.password()));
+        } else {
+            self.key_asked = true;
+            put_packet(output, sequence, &[CACHING_SHA2_KEY_REQUEST]);
+        }
+        Ok(())
     }
 
     /// The password under the server's public key.
@@ -423,46 +472,6 @@ impl Handshake {
             );
         }
         error
-    }
-}
-
-/// The server's first packet.
-struct Greeting {
-    version: Vec<u8>,
-    capabilities: u32,
-    nonce: Vec<u8>,
-    plugin: Vec<u8>,
-}
-
-impl Greeting {
-    fn parse(payload: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(payload);
-        if reader.u8()? != 10 {
-            return Err(Malformed("its greeting is not of protocol version 10"));
-        }
-        let version = reader.nul_bytes()?.to_vec();
-        let _connection_id = reader.u32()?;
-        let mut nonce = reader.array::<8>()?.to_vec();
-        let _filler = reader.u8()?;
-        let low = u32::from(reader.u16()?);
-        let _collation = reader.u8()?;
-        let _status = reader.u16()?;
-        let capabilities = low | u32::from(reader.u16()?) << 16;
-        let nonce_len = reader.u8()?;
-        reader.array::<10>()?;
-        // The second part has at least 13 bytes, the last of them zero.
-        let second = u64::from(nonce_len).saturating_sub(8).max(13);
-        let second = reader.bytes(second.min(reader.rest().len() as u64))?;
-        nonce.extend_from_slice(second.strip_suffix(&[0]).unwrap_or(second));
-        // Some old servers leave out the zero byte behind the plugin's name.
-        let rest = reader.rest();
-        let plugin = rest.strip_suffix(&[0]).unwrap_or(rest).to_vec();
-        Ok(Self {
-            version,
-            capabilities,
-            nonce,
-            plugin,
-        })
     }
 }
 

@@ -3,11 +3,13 @@
 use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Submitted};
 use dyno_core::target::TlsMode;
 
+use super::MysqlOptions;
 use super::canned::{
     CAPABILITIES, Client, END, ERROR, OK, column, greeting, load, options, packets,
 };
 use super::wire::capability;
 use crate::channel::{Next, Protocol};
+use crate::disclosure::Disclosure;
 
 const NATIVE: &str = "mysql_native_password";
 
@@ -46,63 +48,162 @@ fn the_password_never_leaves_in_the_clear() {
         assert_eq!(error(&client).code, 2061);
         assert!(!contains(&client.output, b"secret"), "{plugin}");
     }
-    // The full exchange asks for the key, and refuses one that is none.
-    let mut client = Client::new(options());
-    client.feed(&packets(
-        0,
-        &[&greeting(CAPABILITIES, "caching_sha2_password")],
-    ));
+}
+
+/// A peer of which nothing is known, one nearby, one that TLS would prove, and one that the user
+/// allows to learn the password.
+fn peers() -> [Disclosure; 4] {
+    let none = Disclosure::default();
+    let (local, verified, allowed) = (true, true, true);
+    [
+        none,
+        Disclosure { local, ..none },
+        Disclosure { verified, ..none },
+        Disclosure { allowed, ..none },
+    ]
+}
+
+/// What a client that was given these options sends after its first answer when the server says
+/// this, without TLS or under it, and how it goes on.
+fn asked(options: &MysqlOptions, plugin: &str, tls: bool, says: &[u8]) -> (Client, Next) {
+    let (flags, mode) = match tls {
+        true => (CAPABILITIES | capability::SSL, TlsMode::Require),
+        false => (CAPABILITIES, TlsMode::Disable),
+    };
+    let mut client = Client::new(MysqlOptions {
+        tls: mode,
+        ..options.clone()
+    });
+    let next = client.feed(&packets(0, &[&greeting(flags, plugin)]));
+    if tls {
+        assert_eq!(next, Next::StartTls);
+        let Client {
+            protocol, output, ..
+        } = &mut client;
+        protocol.tls_established("TLSv1.3", None, output);
+    }
+    assert!(!contains(&client.output, b"secret"), "{plugin}");
     client.output.clear();
-    assert_eq!(client.feed(&packets(2, &[b"\x01\x04"])), Next::Input);
-    assert_eq!(client.output, packets(3, &[&[2]]));
-    assert_eq!(client.feed(&packets(4, &[b"\x01no key"])), Next::Finished);
-    assert_eq!(error(&client).class, ErrorClass::Unsupported);
-    assert!(!contains(&client.output, b"secret"));
+    let next = client.feed(&packets(2 + u8::from(tls), &[says]));
+    (client, next)
+}
+
+fn switch(plugin: &str) -> Vec<u8> {
+    [b"\xFE", plugin.as_bytes(), b"\0", &[7; 20]].concat()
 }
 
 #[test]
-fn under_tls_the_password_may_be_sent() {
-    let tls = CAPABILITIES | capability::SSL;
-    let mut client = Client::new(super::MysqlOptions {
-        tls: TlsMode::Require,
-        ..options()
-    });
-    let greeting = packets(0, &[&greeting(tls, "caching_sha2_password")]);
-    assert_eq!(client.feed(&greeting), Next::StartTls);
-    // Only the request for TLS goes out in the clear: nothing of the user.
-    assert_eq!((client.output.len(), client.output[3]), (36, 1));
-    client.output.clear();
-    let Client {
-        protocol, output, ..
-    } = &mut client;
-    protocol.tls_established("TLSv1.3", None, output);
-    assert_eq!(client.output[3], 2);
-    assert!(contains(&client.output, b"user\0"));
-    client.output.clear();
-    assert_eq!(client.feed(&packets(3, &[b"\x01\x04"])), Next::Input);
-    assert_eq!(client.output, packets(4, &[b"secret\0"]));
-    assert_eq!(client.feed(&packets(5, &[OK])), Next::Finished);
-    assert_eq!(client.protocol.server().tls.as_deref(), Some("TLSv1.3"));
-    // The same for the plugin that sends nothing else.
-    let mut client = Client::new(super::MysqlOptions {
-        tls: TlsMode::Require,
-        ..options()
-    });
-    assert_eq!(client.feed(&greeting), Next::StartTls);
-    let Client {
-        protocol, output, ..
-    } = &mut client;
-    protocol.tls_established("TLSv1.3", None, output);
-    client.output.clear();
-    let switch = b"\xFEmysql_clear_password\0";
-    assert_eq!(client.feed(&packets(3, &[switch])), Next::Input);
-    assert_eq!(client.output, packets(4, &[b"secret\0"]));
+fn the_password_goes_to_those_who_may_learn_it_and_no_others() {
+    let ways: [(&str, Vec<u8>); 4] = [
+        (NATIVE, switch("mysql_clear_password")),
+        (NATIVE, switch("sha256_password")),
+        ("sha256_password", switch("sha256_password")),
+        ("caching_sha2_password", b"\x01\x04".to_vec()),
+    ];
+    for (plugin, says) in ways {
+        for (index, disclosure) in peers().into_iter().enumerate() {
+            for tls in [false, true] {
+                let options = MysqlOptions {
+                    disclosure,
+                    ..options()
+                };
+                let (mut client, next) = asked(&options, plugin, tls, &says);
+                let permitted = disclosure.is_permitted(tls);
+                assert_eq!(permitted, index % 2 == 1 || (index == 2 && tls));
+                if !permitted {
+                    assert_eq!((next, client.output.len()), (Next::Finished, 0), "{plugin}");
+                    let error = error(&client);
+                    assert_eq!((error.code, error.class), (2061, ErrorClass::Unsupported));
+                    for part in ["sslrootcert", "allow_cleartext_password=1", "was not sent"] {
+                        assert!(error.message.contains(part), "{error}");
+                    }
+                    continue;
+                }
+                assert_eq!(next, Next::Input);
+                let clear = tls || says.ends_with(&switch("mysql_clear_password"));
+                assert_eq!(contains(&client.output, b"secret\0"), clear, "{plugin}");
+                if !clear {
+                    // It asks for the key, and refuses one that is none.
+                    assert_eq!(client.output.len(), 5);
+                    assert_eq!(client.feed(&packets(4, &[b"\x01no key"])), Next::Finished);
+                    assert_eq!(error(&client).class, ErrorClass::Unsupported);
+                    assert!(!contains(&client.output, b"secret"));
+                }
+            }
+        }
+    }
 }
+
+/// A key that nobody asked for would be one more way to get at the password.
+#[test]
+fn a_key_that_was_not_asked_for_is_refused() {
+    for (plugin, disclosure) in [
+        ("caching_sha2_password", Disclosure::default()),
+        ("caching_sha2_password", peers()[1]),
+        ("sha256_password", peers()[1]),
+    ] {
+        let options = MysqlOptions {
+            disclosure,
+            ..options()
+        };
+        let key = [b"\x01", KEY].concat();
+        let (client, next) = asked(&options, plugin, false, &key);
+        assert_eq!((next, client.output.len()), (Next::Finished, 0), "{plugin}");
+        assert_eq!(error(&client).class, ErrorClass::Protocol);
+    }
+}
+
+/// What is encrypted for a key that the user has named is read by that server alone.
+#[test]
+fn a_key_that_the_user_names_is_used_and_no_other() {
+    let options = MysqlOptions {
+        server_public_key: Some(KEY.into()),
+        ..options()
+    };
+    for (plugin, says) in [
+        ("caching_sha2_password", b"\x01\x04".to_vec()),
+        ("sha256_password", switch("sha256_password")),
+    ] {
+        let (mut client, next) = asked(&options, plugin, false, &says);
+        assert_eq!(next, Next::Input);
+        // A header and as many bytes as the key's modulus has.
+        assert_eq!(client.output.len(), 4 + 128, "{plugin}");
+        // The peer's own key comes too late.
+        let theirs = [b"\x01", KEY].concat();
+        client.output.clear();
+        assert_eq!(client.feed(&packets(4, &[&theirs])), Next::Finished);
+        assert_eq!(client.output.len(), 0);
+        // Under TLS the server takes the password as it is, and the key proves nothing.
+        let (client, next) = asked(&options, plugin, true, &says);
+        assert_eq!((next, client.output.len()), (Next::Finished, 0), "{plugin}");
+    }
+}
+
+/// An account without a password has nothing to disclose.
+#[test]
+fn no_password_is_no_secret() {
+    let options = MysqlOptions {
+        password: None,
+        ..options()
+    };
+    for says in [switch("mysql_clear_password"), switch("sha256_password")] {
+        let (_, next) = asked(&options, NATIVE, false, &says);
+        assert_eq!(next, Next::Input);
+    }
+}
+
+/// An RSA key of 1024 bits, made for this test.
+const KEY: &[u8] = b"-----BEGIN PUBLIC KEY-----\n\
+    MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDkIu3/uvxVHee7iNC6oytwfQ3g\n\
+    gC2tVNVUOPaHcj8aa5v4dzpJBGGnE8Log4NpJfFbPh/6grQKcEbSvr1ogslkD+45\n\
+    iPGaglH05DJn9ZKz1wTGLVqU6U3qbquLy2GKLTDRyv57a3cA8NTPYLtQ3H4PrLhj\n\
+    cqp67a/HqfGlm6rZOwIDAQAB\n\
+    -----END PUBLIC KEY-----\n";
 
 #[test]
 fn tls_that_is_not_to_be_had_is_refused() {
     let connect = |tls| {
-        let mut client = Client::new(super::MysqlOptions { tls, ..options() });
+        let mut client = Client::new(MysqlOptions { tls, ..options() });
         let next = client.feed(&packets(0, &[&greeting(CAPABILITIES, NATIVE)]));
         (client, next)
     };
@@ -123,7 +224,7 @@ fn tls_that_is_not_to_be_had_is_refused() {
 
 #[test]
 fn bytes_before_tls_are_not_taken_for_bytes_under_it() {
-    let mut client = Client::new(super::MysqlOptions {
+    let mut client = Client::new(MysqlOptions {
         tls: TlsMode::Require,
         ..options()
     });
@@ -256,7 +357,7 @@ fn failures_have_the_numbers_that_clients_give_them() {
     };
     for (unix_socket, code) in [(false, 2003), (true, 2002)] {
         let mut client = Client::new(options());
-        let options = std::sync::Arc::new(super::MysqlOptions {
+        let options = std::sync::Arc::new(MysqlOptions {
             unix_socket,
             ..options()
         });

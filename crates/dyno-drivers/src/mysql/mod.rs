@@ -7,6 +7,7 @@ mod answers;
 mod auth;
 mod connect;
 mod errors;
+mod greeting;
 mod load;
 mod rows;
 mod rsa;
@@ -23,4 +24,5 @@ mod hostile;
 mod properties;
 
 pub use connect::MysqlOptions;
+pub use rsa::check as check_public_key;
 pub use session::Mysql;

@@ -37,6 +37,14 @@ pub fn encrypt(message: &[u8], pem: &[u8]) -> Result<Vec<u8>, &'static str> {
     Ok(output)
 }
 
+/// Whether it is a key that a password can be encrypted for.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(pem: &[u8]) -> Result<(), &'static str> {
+    encrypt(&[], pem).map(drop)
+}
+
 /// EME-OAEP encoding (RFC 8017, section 7.1.1) with an empty label.
 fn pad(message: &[u8], size: usize) -> Result<Vec<u8>, &'static str> {
     let room = size

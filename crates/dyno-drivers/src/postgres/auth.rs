@@ -8,6 +8,10 @@ use postgres_protocol::authentication::sasl::{
 };
 
 use super::wire::{self, Malformed, Reader};
+use crate::disclosure;
+
+/// More rounds of SCRAM's hash than anybody sets, a second's work: PostgreSQL's default is 4096.
+const ITERATIONS_MAX: u64 = 2_000_000;
 
 /// What there is to prove an identity with.
 pub(super) struct Credentials<'a> {
@@ -15,6 +19,8 @@ pub(super) struct Credentials<'a> {
     pub(super) password: Option<&'a Secret>,
     /// Whether TLS protects the connection.
     pub(super) tls: bool,
+    /// Whether the server may be sent the password as it is.
+    pub(super) may_disclose: bool,
     /// The hash of the server's certificate, for channel binding.
     pub(super) end_point: Option<&'a [u8]>,
 }
@@ -69,6 +75,10 @@ impl Auth {
                 let Some(password) = credentials.password else {
                     return Ok(no_password(credentials, "a password"));
                 };
+                if !credentials.may_disclose && !password.expose().is_empty() {
+                    let how = "the password in the clear (method \"password\")";
+                    return Ok(refused(disclosure::refusal(how, credentials.tls, "")));
+                }
                 put_password(output, password.expose().as_bytes());
                 *self = Self::Open;
                 Ok(Reply::Continue)
@@ -163,6 +173,12 @@ impl Auth {
         mut scram: Box<ScramSha256>,
         output: &mut Vec<u8>,
     ) -> Result<Reply, Malformed> {
+        if iterations(challenge).is_some_and(|rounds| rounds > ITERATIONS_MAX) {
+            return Ok(refused(format!(
+                "the server wants the password hashed in more than {ITERATIONS_MAX} rounds \
+                 (scram_iterations), which would keep this client computing"
+            )));
+        }
         if let Err(error) = scram.update(challenge) {
             let message = format!("the server's SCRAM challenge is not acceptable: {error}");
             return Ok(refused(message));
@@ -171,6 +187,13 @@ impl Auth {
         *self = Self::ScramProven(scram);
         Ok(Reply::Continue)
     }
+}
+
+/// The rounds that a SCRAM challenge (RFC 5802, server-first-message) asks for.
+fn iterations(challenge: &[u8]) -> Option<u64> {
+    let mut attributes = challenge.split(|byte| *byte == b',');
+    let rounds = attributes.find_map(|attribute| attribute.strip_prefix(b"i="))?;
+    std::str::from_utf8(rounds).ok()?.parse().ok()
 }
 
 fn put_password(output: &mut Vec<u8>, password: &[u8]) {

@@ -8,6 +8,7 @@ use super::auth::{Auth, Credentials, Reply};
 use super::session::{Activity, Step};
 use super::wire::{self, GREETING_LEN_MAX, Malformed, Message, Reader};
 use super::{Postgres, PostgresOptions, errors};
+use crate::disclosure::Disclosure;
 
 /// Protocol 3.0.
 const VERSION: u32 = 3 << 16;
@@ -22,6 +23,7 @@ pub(super) struct Handshake {
     database: String,
     application_name: String,
     tls_mode: TlsMode,
+    disclosure: Disclosure,
     tls: bool,
     end_point: Option<Vec<u8>>,
     stage: Stage,
@@ -64,6 +66,10 @@ impl Handshake {
             tls_mode: match options.unix_socket {
                 true => TlsMode::Disable,
                 false => options.tls,
+            },
+            disclosure: Disclosure {
+                local: options.unix_socket || options.disclosure.local,
+                ..options.disclosure
             },
             tls: false,
             end_point: None,
@@ -224,6 +230,7 @@ impl Postgres {
                     user: &handshake.user,
                     password: handshake.password.as_ref(),
                     tls: handshake.tls,
+                    may_disclose: handshake.disclosure.is_permitted(handshake.tls),
                     end_point: handshake.end_point.as_deref(),
                 };
                 match handshake.auth.answer(message.body, &credentials, output)? {

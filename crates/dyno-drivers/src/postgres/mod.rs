@@ -31,6 +31,7 @@ use dyno_core::db::{
 use dyno_core::target::TlsMode;
 
 use crate::channel::{Next, Protocol, Received};
+use crate::disclosure::Disclosure;
 use connect::Handshake;
 use results::Results;
 use session::{Activity, Step, Task};
@@ -50,6 +51,8 @@ pub struct PostgresOptions {
     pub tls: TlsMode,
     /// The socket is a UNIX-domain one: there is no TLS, whatever the mode says.
     pub unix_socket: bool,
+    /// Whether the server may be sent a password that it can read.
+    pub disclosure: Disclosure,
     /// What the server's activity views show; nothing when empty.
     pub application_name: String,
 }

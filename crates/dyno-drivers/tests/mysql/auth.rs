@@ -2,6 +2,7 @@
 
 use dyno_core::Secret;
 use dyno_core::db::{DbError, ErrorClass};
+use dyno_drivers::Disclosure;
 
 use super::{Blocking, MysqlOptions, Server, by_socket, by_tcp, options, root};
 
@@ -123,6 +124,38 @@ fn caching_sha2_by_socket() {
         local
     );
     denied(by_socket(server, with_password(name, "wrong password")));
+}
+
+/// A server that may not learn the password gets it all the same where the user names its key, for
+/// which it is encrypted at once.
+#[test]
+fn a_named_key_replaces_trust() {
+    let server = Server::MySql;
+    for (plugin, name) in [
+        ("caching_sha2_password", "pinned"),
+        ("sha256_password", "pinned256"),
+    ] {
+        let identified = format!("WITH {plugin} BY {}", quoted());
+        let mut connection = user(server, name, &identified);
+        let key = connection.single(
+            "SELECT VARIABLE_VALUE FROM performance_schema.global_status \
+             WHERE VARIABLE_NAME = 'Caching_sha2_password_rsa_public_key'",
+        );
+        let name = format!("dyno_drivers_{name}");
+        let far = |password: &str| MysqlOptions {
+            disclosure: Disclosure::default(),
+            ..with_password(&name, password)
+        };
+        let error = by_tcp(server, far(PASSWORD)).err().unwrap();
+        assert_eq!(error.code, 2061, "{error}");
+        let named = |password: &str| MysqlOptions {
+            server_public_key: Some(key.as_bytes().into()),
+            ..far(password)
+        };
+        denied(by_tcp(server, named("wrong password")));
+        let tcp = format!("{name}@127.0.0.1");
+        assert_eq!(whoami(by_tcp(server, named(PASSWORD))), tcp);
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use common::{Blocking, bytes, double, int, needed};
 use dyno_core::db::{DbError, OutcomeKind, Param, ParamKind};
 use dyno_core::target::TlsMode;
+use dyno_drivers::Disclosure;
 use dyno_drivers::channel::Channel;
 use dyno_drivers::mysql::{Mysql, MysqlOptions};
 
@@ -49,6 +50,11 @@ fn options(user: &str) -> MysqlOptions {
     MysqlOptions {
         user: user.to_owned(),
         tls: TlsMode::Disable,
+        // The tests' servers are on this machine.
+        disclosure: Disclosure {
+            local: true,
+            ..Disclosure::default()
+        },
         ..MysqlOptions::default()
     }
 }

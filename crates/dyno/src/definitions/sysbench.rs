@@ -341,6 +341,18 @@ pub const SYSBENCH: &[Opt] = &[
         Some("LIST"),
         "errors to ignore whatever the driver: errnos, SQLSTATEs or \"all\"",
     ),
+    bare(opt(
+        DYNO,
+        "allow-cleartext-password",
+        Some("on|off"),
+        "send the password itself to a server that asks for it and that nothing identifies [off]",
+    )),
+    opt(
+        DYNO,
+        "mysql-server-public-key",
+        Some("FILENAME"),
+        "the server's RSA key, for passwords on connections without TLS",
+    ),
     opt(
         DYNO,
         "report-style",

@@ -1,6 +1,7 @@
 //! Connecting: TLS modes and authentication.
 
 use super::*;
+use crate::disclosure::Disclosure;
 
 const TLS_REQUEST: &[u8] = b"\0\0\0\x08\x04\xd2\x16\x2f";
 
@@ -12,7 +13,15 @@ fn startup() -> Vec<u8> {
 
 /// After the startup message.
 fn started() -> Talk {
-    let mut talk = Talk::new(&options(TlsMode::Disable));
+    started_at(Disclosure::default())
+}
+
+/// The same where this is known of the server.
+fn started_at(disclosure: Disclosure) -> Talk {
+    let mut talk = Talk::new(&PostgresOptions {
+        disclosure,
+        ..options(TlsMode::Disable)
+    });
     assert_eq!(talk.sent, startup());
     talk.sent.clear();
     talk
@@ -88,7 +97,11 @@ fn bytes_stuffed_before_tls_are_refused() {
 
 #[test]
 fn passwords_are_given_as_asked() {
-    let mut talk = started();
+    let nearby = Disclosure {
+        local: true,
+        ..Disclosure::default()
+    };
+    let mut talk = started_at(nearby);
     assert_eq!(talk.hear(&auth(3, b"")), Next::Input);
     assert_eq!(talk.sent, message(b'p', b"secret\0"));
     assert_eq!(talk.hear(&greeting()), Next::Finished);
@@ -99,6 +112,64 @@ fn passwords_are_given_as_asked() {
     // echo -n "$(echo -n secretanna | md5sum | cut -c-32)salt" | md5sum
     let expected = message(b'p', b"md5f2871a3fd1753476439ec81baf6908be\0");
     assert_eq!(talk.sent, expected);
+}
+
+#[test]
+fn the_password_itself_goes_to_those_who_may_learn_it_and_no_others() {
+    let none = Disclosure::default();
+    let verified = Disclosure {
+        verified: true,
+        ..none
+    };
+    let allowed = Disclosure {
+        allowed: true,
+        ..none
+    };
+    for (disclosure, tls, permitted) in [
+        (none, false, false),
+        (none, true, false),
+        (verified, false, false),
+        (verified, true, true),
+        (allowed, false, true),
+        (allowed, true, true),
+    ] {
+        // By `prefer`, as by default: what the server asks under TLS is not tried without.
+        let mut talk = Talk::new(&PostgresOptions {
+            disclosure,
+            ..options(TlsMode::Prefer)
+        });
+        if tls {
+            assert_eq!(talk.hear(b"S"), Next::StartTls);
+            let sent = &mut talk.sent;
+            talk.protocol.tls_established("TLSv1.3", None, sent);
+        } else {
+            talk.hear(b"N");
+        }
+        talk.sent.clear();
+        if permitted {
+            assert_eq!(talk.hear(&auth(3, b"")), Next::Input);
+            assert_eq!(talk.sent, message(b'p', b"secret\0"));
+            continue;
+        }
+        assert_eq!(talk.hear(&auth(3, b"")), Next::Finished);
+        assert_eq!(talk.sent.len(), 0);
+        for part in ["sslrootcert", "allow_cleartext_password=1", "was not sent"] {
+            assert!(talk.error().message.contains(part), "{}", talk.error());
+        }
+        assert!(!talk.protocol.retry());
+    }
+}
+
+#[test]
+fn a_challenge_does_not_keep_the_client_computing() {
+    for (rounds, next) in [("4096", Next::Input), ("2147483647", Next::Finished)] {
+        let mut talk = started();
+        assert_eq!(talk.hear(&auth(10, b"SCRAM-SHA-256\0\0")), Next::Input);
+        let sent = String::from_utf8_lossy(&talk.sent).into_owned();
+        let nonce = sent.rsplit("r=").next().unwrap();
+        let challenge = format!("r={nonce}more,s=c2FsdA==,i={rounds}");
+        assert_eq!(talk.hear(&auth(11, challenge.as_bytes())), next);
+    }
 }
 
 #[test]
@@ -118,7 +189,7 @@ fn a_password_that_was_not_given_is_asked_for_by_name() {
 #[test]
 fn what_the_server_refuses_is_told_in_its_words() {
     let mut talk = started();
-    talk.hear(&auth(3, b""));
+    talk.hear(&auth(5, b"salt"));
     let refusal = error("FATAL", "28P01", "password authentication failed");
     assert_eq!(talk.hear(&refusal), Next::Finished);
     let error = talk.error();

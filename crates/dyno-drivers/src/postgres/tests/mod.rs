@@ -96,6 +96,7 @@ fn options(tls: TlsMode) -> PostgresOptions {
         tls,
         application_name: "test".to_owned(),
         unix_socket: false,
+        disclosure: crate::Disclosure::default(),
     }
 }
 

@@ -365,11 +365,22 @@ fn target(parsed: &Parsed, driver: &str) -> Result<Target> {
         parsed.has(&format!("{driver}-port")),
     )?;
     target.tls.mode = tls_mode(parsed, driver)?;
+    target.allow_cleartext_password = settings::switch(parsed, "allow-cleartext-password")?;
     if driver == "mysql" {
         let file = |name: &str| parsed.value(name).filter(|v| !v.is_empty()).map(Into::into);
         target.tls.ca = file("mysql-ssl-ca");
         target.tls.cert = file("mysql-ssl-cert");
         target.tls.key = file("mysql-ssl-key");
+        // As MySQL's clients have it: whoever names an authority wants the certificate verified,
+        // unless he says otherwise.
+        let switched = matches!(
+            parsed.value("mysql-ssl"),
+            None | Some("" | "on" | "1" | "true")
+        );
+        if target.tls.ca.is_some() && target.tls.mode == TlsMode::Require && switched {
+            target.tls.mode = TlsMode::VerifyCa;
+        }
+        target.server_public_key = file("mysql-server-public-key");
     }
     Ok(target)
 }
