@@ -15,15 +15,15 @@ const SECRET: &str = "c4naryWord";
 
 /// An address of this machine that is none of the loopback interface.
 fn address() -> IpAddr {
-    // Nothing is sent: connecting only asks the kernel for the way, and so for the sender's address.
+    // Nothing is sent: connecting only asks the kernel which address packets would come from.
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let connected = socket.connect("198.51.100.1:9");
     connected.expect("this test needs a network interface besides the loopback one");
     socket.local_addr().unwrap().ip()
 }
 
-/// A server that answers each thing that it hears with the next of these, once. What it has heard of
-/// each connection arrives in the end.
+/// A server that answers each thing that it hears with the next of these, once. What it has heard
+/// on each connection arrives in the end.
 fn asks(says: Vec<Vec<u8>>, greets: bool) -> (u16, Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
