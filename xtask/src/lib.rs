@@ -7,6 +7,7 @@ use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+pub mod campaign;
 pub mod packages;
 pub mod servers;
 pub mod sid;

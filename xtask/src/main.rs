@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use xtask::servers::set::{self, Set};
-use xtask::{repository, say, test, tidy};
+use xtask::{campaign, repository, say, test, tidy};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
 
   test [--keep-servers]   install what is missing, start servers, run every check and test
+  campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]
+                          faults, bad inputs, long runs by a seed; $DYNO_BIN names another dyno
   servers up|env|down     servers to test against by hand: `eval \"$(cargo xtask servers env)\"`
   tidy                    hold the repository to its written law (sizes, words, lints)
 ";
@@ -44,6 +46,7 @@ fn run(arguments: &[&str]) -> Result<()> {
             say(&format!("{ended} sets of servers were ended"));
             Ok(())
         }
+        ["campaign", rest @ ..] => campaign::run(campaign::Options::parse(rest)?),
         ["tidy"] => tidy::enforce(&repository()),
         ["help" | "--help" | "-h"] => {
             say(USAGE);

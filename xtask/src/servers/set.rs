@@ -65,6 +65,16 @@ impl Set {
         Ok(variables)
     }
 
+    /// The servers, to be hurt; in the order of [`Kind::ALL`].
+    pub fn servers_mut(&mut self) -> &mut [Server] {
+        &mut self.servers
+    }
+
+    /// The authority that signed the servers' certificates, a PEM file.
+    pub fn authority(&self) -> &Path {
+        &self.authority
+    }
+
     /// Leaves the servers of [`Self::up_to_stay`] running until [`down`].
     ///
     /// # Errors

@@ -1,0 +1,327 @@
+//! The dyno under test as a child: watched from outside while it runs.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use dyno_core::Clock;
+
+/// How much of a stream is kept. What comes beyond it is counted.
+const KEPT_BYTES: usize = 4 << 20;
+/// How often the process is looked at.
+const LOOK: Duration = Duration::from_millis(25);
+/// A process that takes more memory than this is killed, for the machine's sake.
+const MEMORY_MAX_KIB: u64 = 3 << 20;
+
+/// What was seen of a process while it ran.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Its largest resident set.
+    pub memory_kib: u64,
+    /// The most descriptors.
+    pub descriptors: u64,
+    /// The most threads.
+    pub threads: u64,
+    /// Its command line, as others can read it.
+    pub command_line: String,
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub status: ExitStatus,
+    /// What it wrote, as far as it was kept.
+    pub stdout: Vec<u8>,
+    /// The same of its standard error.
+    pub stderr: Vec<u8>,
+    /// How much it wrote in all.
+    pub written: u64,
+    /// How long it ran.
+    pub seconds: f64,
+    /// How long after the last [`Running::limit`] it ended.
+    pub late_s: f64,
+    /// It had to be killed because it did not end.
+    pub overdue: bool,
+    /// What was seen of it.
+    pub seen: Seen,
+}
+
+impl Ended {
+    /// Its standard output as text.
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Its standard error as text.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// The status as one number, a signal as in a shell.
+    pub fn code(&self) -> i32 {
+        let signal = self.status.signal().map(|signal| 128 + signal);
+        self.status.code().or(signal).unwrap_or(-1)
+    }
+}
+
+/// A process that runs.
+pub struct Running {
+    child: Killed,
+    streams: [Capture; 2],
+    watcher: JoinHandle<Seen>,
+    ended: Arc<AtomicBool>,
+    began_ns: u64,
+    limit_ns: u64,
+}
+
+/// A child that does not outlive its handle.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            // SAFETY: kill has no memory effects; the group is that of the child, which was not
+            // reaped.
+            unsafe { libc::kill(-self.0.id().cast_signed(), libc::SIGKILL) };
+            // It has been killed: it can only end.
+            let _ = self.0.wait();
+        }
+    }
+}
+
+impl Running {
+    /// Starts a program without input, in a process group of its own.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(command: &mut Command) -> Result<Self> {
+        command.stdin(Stdio::null()).process_group(0);
+        // SAFETY: the closure runs between fork and exec, and prctl is a system call.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            })
+        };
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let began_ns = Clock.now();
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot start {command:?}"))?;
+        let stdout = child.stdout.take().context("it is piped")?;
+        let stderr = child.stderr.take().context("it is piped")?;
+        let streams = [Capture::of(stdout), Capture::of(stderr)];
+        let ended = Arc::new(AtomicBool::new(false));
+        let watcher = watch(child.id(), Arc::clone(&ended));
+        Ok(Self {
+            child: Killed(child),
+            streams,
+            watcher,
+            ended,
+            began_ns,
+            limit_ns: began_ns,
+        })
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> u32 {
+        self.child.0.id()
+    }
+
+    /// Sends it a signal. From now on it is expected to end, see [`Ended::late_s`].
+    pub fn signal(&mut self, signal: i32) {
+        self.expect_end(Duration::ZERO);
+        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its.
+        unsafe { libc::kill(self.child.0.id().cast_signed(), signal) };
+    }
+
+    /// It is expected to end so long from now.
+    pub fn expect_end(&mut self, within: Duration) {
+        self.limit_ns = Clock.now() + within.as_nanos() as u64;
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&mut self) -> bool {
+        matches!(self.child.0.try_wait(), Ok(None))
+    }
+
+    /// Whether either stream has held this text so far.
+    pub fn said(&self, text: &str) -> bool {
+        self.streams
+            .iter()
+            .any(|stream| find(&stream.kept(), text.as_bytes()))
+    }
+
+    /// Waits until it has said one of these. False if it ended, or did not within `limit`.
+    pub fn wait_said(&mut self, texts: &[&str], limit: Duration) -> bool {
+        let deadline_ns = Clock.now() + limit.as_nanos() as u64;
+        while self.runs() && Clock.now() < deadline_ns {
+            if texts.iter().any(|text| self.said(text)) {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+
+    /// Lets it run for so long; false if it ended before.
+    pub fn run_for(&mut self, time: Duration) -> bool {
+        let until_ns = Clock.now() + time.as_nanos() as u64;
+        while Clock.now() < until_ns {
+            if !self.runs() {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(2).min(time));
+        }
+        true
+    }
+
+    /// Waits until it has ended; kills it when it has not by then.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn finish(mut self, limit: Duration) -> Result<Ended> {
+        let overdue = self.run_for(limit);
+        let end_ns = Clock.now();
+        if overdue {
+            // SAFETY: as in `signal`; the group is the child's own.
+            unsafe { libc::kill(-self.child.0.id().cast_signed(), libc::SIGKILL) };
+        }
+        let status = self.child.0.wait().context("cannot wait for dyno")?;
+        self.ended.store(true, Ordering::Relaxed);
+        let seen = self.watcher.join().unwrap_or_default();
+        let [stdout, stderr] = self.streams;
+        let written = stdout.count() + stderr.count();
+        Ok(Ended {
+            status,
+            stdout: stdout.whole(),
+            stderr: stderr.whole(),
+            written,
+            seconds: end_ns.saturating_sub(self.began_ns) as f64 / 1e9,
+            late_s: (end_ns as f64 - self.limit_ns as f64) / 1e9,
+            overdue,
+            seen,
+        })
+    }
+}
+
+/// Whether `text` lies in `bytes`.
+pub fn find(bytes: &[u8], text: &[u8]) -> bool {
+    !text.is_empty() && bytes.windows(text.len()).any(|window| window == text)
+}
+
+/// Reads a stream while the process runs.
+struct Capture {
+    kept: Arc<Mutex<Vec<u8>>>,
+    count: Arc<AtomicU64>,
+    thread: JoinHandle<()>,
+}
+
+impl Capture {
+    fn of(mut stream: impl Read + Send + 'static) -> Self {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let count = Arc::new(AtomicU64::new(0));
+        let (to, counter) = (Arc::clone(&kept), Arc::clone(&count));
+        let thread = thread::spawn(move || {
+            let mut bytes = vec![0; 64 * 1024];
+            while let Ok(length @ 1..) = stream.read(&mut bytes) {
+                counter.fetch_add(length as u64, Ordering::Relaxed);
+                let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = KEPT_BYTES.saturating_sub(to.len()).min(length);
+                to.extend_from_slice(&bytes[..room]);
+            }
+        });
+        Self {
+            kept,
+            count,
+            thread,
+        }
+    }
+
+    fn kept(&self) -> Vec<u8> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clone()
+    }
+
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn whole(self) -> Vec<u8> {
+        // The process has ended: the stream ends unless a child of it holds it.
+        for _ in 0..200 {
+            if self.thread.is_finished() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.kept()
+    }
+}
+
+fn watch(pid: u32, ended: Arc<AtomicBool>) -> JoinHandle<Seen> {
+    thread::spawn(move || {
+        let mut seen = Seen::default();
+        while !ended.load(Ordering::Relaxed) {
+            look(pid, &mut seen);
+            if seen.memory_kib > MEMORY_MAX_KIB {
+                // SAFETY: kill has no memory effects; the child is reaped after this thread.
+                unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
+            }
+            thread::sleep(LOOK);
+        }
+        seen
+    })
+}
+
+fn look(pid: u32, seen: &mut Seen) {
+    let now = Sample::of(pid);
+    seen.memory_kib = seen.memory_kib.max(now.peak_kib);
+    seen.threads = seen.threads.max(now.threads);
+    seen.descriptors = seen.descriptors.max(now.descriptors);
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    if !line.is_empty() {
+        seen.command_line = String::from_utf8_lossy(&line).replace('\0', " ");
+    }
+}
+
+/// A process at one moment, by proc(5). Zeros when it has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Resident set.
+    pub memory_kib: u64,
+    /// The largest resident set so far.
+    pub peak_kib: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Open descriptors.
+    pub descriptors: u64,
+}
+
+impl Sample {
+    /// Now.
+    pub fn of(pid: u32) -> Self {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|rest| rest.split_whitespace().next());
+            number
+                .and_then(|number| number.parse().ok())
+                .unwrap_or_default()
+        };
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+        Self {
+            memory_kib: field("VmRSS:"),
+            peak_kib: field("VmHWM:"),
+            threads: field("Threads:"),
+            descriptors: descriptors.map_or(0, |list| list.count() as u64),
+        }
+    }
+}

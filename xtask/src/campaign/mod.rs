@@ -1,0 +1,294 @@
+//! `cargo xtask campaign`: faults, bad inputs and long runs, drawn from a seed, for as long as
+//! wanted. What is found is printed with all that is needed to see it again.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use dyno_core::Clock;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::say;
+use crate::servers::programs::target_directory;
+
+pub mod bed;
+pub mod child;
+pub mod faults;
+pub mod relay;
+
+const USAGE: &str =
+    "cargo xtask campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]";
+
+/// Which campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Connections, servers and Dyno itself are hurt.
+    Faults,
+    /// Servers and inputs that mean harm.
+    Hostile,
+    /// Long runs whose memory must not grow.
+    Soak,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Faults => "faults",
+            Self::Hostile => "hostile",
+            Self::Soak => "soak",
+        }
+    }
+}
+
+/// A campaign.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which.
+    pub part: Part,
+    /// What everything is drawn from.
+    pub seed: u64,
+    /// How long.
+    pub length: Duration,
+    /// These cases and no others.
+    pub cases: Option<Vec<u64>>,
+    /// The dyno under test.
+    pub dyno: PathBuf,
+    /// The folder for what failed.
+    pub keep: PathBuf,
+}
+
+impl Options {
+    /// Reads the arguments after `campaign`.
+    ///
+    /// # Errors
+    /// An argument that is none.
+    pub fn parse(arguments: &[&str]) -> Result<Self> {
+        let (part, mut rest) = match arguments {
+            ["faults", rest @ ..] => (Part::Faults, rest),
+            ["hostile", rest @ ..] => (Part::Hostile, rest),
+            ["soak", rest @ ..] => (Part::Soak, rest),
+            _ => bail!("which campaign: faults, hostile or soak?\n\n{USAGE}"),
+        };
+        let seed = Clock.now() ^ u64::from(std::process::id());
+        let mut options = Self {
+            part,
+            seed: seed % 1_000_000,
+            length: Duration::from_secs(60),
+            cases: None,
+            dyno: PathBuf::new(),
+            keep: target_directory().join("campaign"),
+        };
+        while let [name, value, more @ ..] = rest {
+            let number = || {
+                let parsed = value.parse::<u64>();
+                parsed.with_context(|| format!("`{value}` is no number"))
+            };
+            match *name {
+                "--seed" => options.seed = number()?,
+                "--case" => options.cases = Some(vec![number()?]),
+                "--for" => options.length = duration(value)?,
+                "--keep" => options.keep = PathBuf::from(value),
+                _ => bail!("unknown option `{name}`\n\n{USAGE}"),
+            }
+            rest = more;
+        }
+        if let [stray] = rest {
+            bail!("`{stray}` needs a value, or is none\n\n{USAGE}");
+        }
+        Ok(options)
+    }
+}
+
+/// `30s`, `5m` or `1h`.
+fn duration(text: &str) -> Result<Duration> {
+    let unit = text.chars().last().unwrap_or(' ');
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        _ => bail!("invalid duration `{text}`: 30s, 5m and 1h are some"),
+    };
+    let number = text.trim_end_matches(unit).parse::<u64>();
+    let number = number.with_context(|| format!("invalid duration `{text}`"))?;
+    Ok(Duration::from_secs(number * seconds))
+}
+
+/// Builds dyno unless `DYNO_BIN` names one, and runs the campaign.
+///
+/// # Errors
+/// There were failures, or the campaign could not be made.
+pub fn run(mut options: Options) -> Result<()> {
+    options.dyno = dyno_binary()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .context("cannot handle signals")?;
+    }
+    let (part, seed) = (options.part.name(), options.seed);
+    say(&format!("campaign {part}, seed {seed}, {:?}", options.dyno));
+    let campaign = Campaign::new(options, stop)?;
+    let done = match campaign.options.part {
+        Part::Faults => faults::run(&campaign),
+        Part::Hostile | Part::Soak => bail!("not in this version"),
+    };
+    let failures = campaign.tell_totals();
+    done?;
+    match failures {
+        0 => Ok(()),
+        count => bail!("the campaign found {count} failures"),
+    }
+}
+
+/// The dyno under test: `$DYNO_BIN`, or a release build of this repository.
+fn dyno_binary() -> Result<PathBuf> {
+    if let Some(path) = env::var_os("DYNO_BIN").map(PathBuf::from) {
+        return path
+            .canonicalize()
+            .with_context(|| format!("DYNO_BIN names {}, which is not there", path.display()));
+    }
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--release", "-p", "dyno"]);
+    build.current_dir(crate::repository());
+    if !build.status().context("cannot run cargo")?.success() {
+        bail!("dyno could not be built");
+    }
+    Ok(target_directory().join("release/dyno"))
+}
+
+/// A campaign that runs, and what it has found.
+pub struct Campaign {
+    /// How it was asked for.
+    pub options: Options,
+    stop: Arc<AtomicBool>,
+    end_ns: u64,
+    folder: PathBuf,
+    tally: Mutex<Tally>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    cases: u64,
+    faults: u64,
+    inputs: u64,
+    failures: u64,
+}
+
+impl Campaign {
+    /// One that has not begun.
+    ///
+    /// # Errors
+    /// The folder for what failed cannot be made.
+    pub fn new(options: Options, stop: Arc<AtomicBool>) -> Result<Self> {
+        let name = format!("{}-{}", options.part.name(), options.seed);
+        let folder = std::path::absolute(&options.keep)?.join(name);
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        let end_ns = Clock.now() + options.length.as_nanos() as u64;
+        Ok(Self {
+            options,
+            stop,
+            end_ns,
+            folder,
+            tally: Mutex::default(),
+        })
+    }
+
+    /// Whether it is to end.
+    pub fn over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || Clock.now() > self.end_ns
+    }
+
+    /// The time begins now: servers are up.
+    pub fn begin(&mut self) {
+        self.end_ns = Clock.now() + self.options.length.as_nanos() as u64;
+    }
+
+    /// The numbers of the cases: those asked for, or all from 0.
+    fn cases(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        match &self.options.cases {
+            Some(cases) => Box::new(cases.iter().copied()),
+            None => Box::new(0..),
+        }
+    }
+
+    /// An empty folder for a case.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn case_folder(&self, number: u64) -> Result<PathBuf> {
+        let folder = self.folder.join(format!("case-{number}"));
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(folder.join("tmp"))
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Counts what a case did, tells what failed, and keeps its folder then.
+    pub fn close(&self, case: &Closed<'_>) {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.cases += 1;
+        tally.faults += case.faults;
+        tally.inputs += case.inputs;
+        tally.failures += case.failures.len() as u64;
+        if case.failures.is_empty() {
+            // What stays behind is overwritten by the next campaign of this seed.
+            let _ = fs::remove_dir_all(case.folder);
+            return;
+        }
+        let (part, seed) = (self.options.part.name(), self.options.seed);
+        let text = case.failures.join("\n");
+        // The folder is told too: a failure of this is seen there.
+        let _ = fs::write(case.folder.join("failures"), format!("{text}\n"));
+        for failure in case.failures {
+            say(&format!(
+                "FAILURE seed {seed} case {} ({}): {failure}\n  again: cargo xtask campaign \
+                 {part} --seed {seed} --case {}; kept: {}",
+                case.number,
+                case.what,
+                case.number,
+                case.folder.display()
+            ));
+        }
+    }
+
+    /// How many failures there were so far.
+    pub fn failures(&self) -> u64 {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.failures
+    }
+
+    fn tell_totals(&self) -> u64 {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        say(&format!(
+            "{} runs: {} faults, {} bad inputs, {} failures",
+            tally.cases, tally.faults, tally.inputs, tally.failures
+        ));
+        tally.failures
+    }
+}
+
+/// A case that is done.
+pub struct Closed<'a> {
+    /// Its number.
+    pub number: u64,
+    /// What it was, in a line.
+    pub what: &'a str,
+    /// Where its files are.
+    pub folder: &'a Path,
+    /// How many faults happened.
+    pub faults: u64,
+    /// How many bad inputs were tried.
+    pub inputs: u64,
+    /// What should not have been.
+    pub failures: &'a [String],
+}
