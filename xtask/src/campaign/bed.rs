@@ -162,7 +162,7 @@ impl Bed<'_> {
                     .dbname(database.unwrap_or("postgres"))
                     .connect_timeout(ANSWER_LIMIT)
                     .connect(postgres::NoTls);
-                Administrator::Postgres(client.with_context(what)?)
+                Administrator::Postgres(Box::new(client.with_context(what)?))
             }
         })
     }
@@ -216,7 +216,7 @@ pub enum Administrator {
     /// To MariaDB or MySQL.
     Mysql(Box<mysql::Conn>),
     /// To PostgreSQL.
-    Postgres(postgres::Client),
+    Postgres(Box<postgres::Client>),
 }
 
 impl Administrator {

@@ -222,7 +222,7 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     if case.is_run() && code == 0 && result.is_none() {
         failures.push(format!("status 0 without a result: {}", told()));
     }
-    if code != 0 && code != 130 && ended.stderr.is_empty() && result.is_none() {
+    if code != 0 && code != 130 && ended.written == 0 && result.is_none() {
         failures.push(format!("status {code} without a word"));
     }
 }

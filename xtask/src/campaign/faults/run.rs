@@ -56,21 +56,12 @@ pub(super) struct Seen<'a> {
 pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done> {
     let before = case.keeps_ledger().then(|| bed.ledger()).transpose()?;
     if case.work == Work::Prepare {
-        bed.execute(None, &format!("CREATE DATABASE {SCRATCH}"))?;
-        if case.kind == Kind::Postgres {
-            bed.execute(None, &format!("ALTER DATABASE {SCRATCH} OWNER TO {USER}"))?;
-        } else {
-            for host in ["127.0.0.1", "localhost"] {
-                let grant = format!("GRANT ALL ON {SCRATCH}.* TO {USER}@'{host}'");
-                bed.execute(None, &grant)?;
-            }
-        }
+        scratch(bed)?;
     }
     let relay = Relay::start(bed.server.port(), script(case))?;
-    let port = if case.relayed() {
-        relay.port()
-    } else {
-        bed.server.port()
+    let port = match case.relayed() {
+        true => relay.port(),
+        false => bed.server.port(),
     };
     let mut command = case.command(bed, port, folder);
     fs::write(folder.join("command"), format!("{command:?}\n"))?;
@@ -108,9 +99,7 @@ pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done>
     if play.frozen {
         bed.server.resume();
     }
-    fs::write(folder.join("stdout"), &ended.stdout)?;
-    fs::write(folder.join("stderr"), &ended.stderr)?;
-    fs::write(folder.join("relay"), relay.log())?;
+    write_down(folder, &ended, &relay)?;
     drop(relay);
     if let Some(disk) = disk {
         disk.rescue(folder)?;
@@ -127,12 +116,38 @@ pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done>
         before,
         after,
     };
-    let mut failures = check::check(bed, &seen);
-    if case.work == Work::Prepare {
+    let failures = judge(bed, &seen)?;
+    Ok(Done { faults, failures })
+}
+
+fn judge(bed: &Bed<'_>, seen: &Seen<'_>) -> Result<Vec<String>> {
+    let mut failures = check::check(bed, seen);
+    if seen.case.work == Work::Prepare {
         failures.extend(check::prepared(bed));
         bed.execute(None, &format!("DROP DATABASE {SCRATCH}"))?;
     }
-    Ok(Done { faults, failures })
+    Ok(failures)
+}
+
+/// For whoever looks at a failure.
+fn write_down(folder: &Path, ended: &Ended, relay: &Relay) -> Result<()> {
+    fs::write(folder.join("stdout"), &ended.stdout)?;
+    fs::write(folder.join("stderr"), &ended.stderr)?;
+    fs::write(folder.join("relay"), relay.log())?;
+    Ok(())
+}
+
+/// Makes a database for `prepare`.
+fn scratch(bed: &Bed<'_>) -> Result<()> {
+    bed.execute(None, &format!("CREATE DATABASE {SCRATCH}"))?;
+    if bed.kind() == Kind::Postgres {
+        return bed.execute(None, &format!("ALTER DATABASE {SCRATCH} OWNER TO {USER}"));
+    }
+    for host in ["127.0.0.1", "localhost"] {
+        let grant = format!("GRANT ALL ON {SCRATCH}.* TO {USER}@'{host}'");
+        bed.execute(None, &grant)?;
+    }
+    Ok(())
 }
 
 /// Brings the server back whatever state it is in.

@@ -134,25 +134,8 @@ pub(super) fn act(
                 thread::yield_now();
             }
         }
-        Fault::CutFin => {
-            socket::cork(to, true);
-            put(to, &chunk[..at])?;
-            to.shutdown(Shutdown::Write)?;
-            socket::cork(to, false);
-            // The other way: at once, or when the peer has noticed.
-            if amount.is_multiple_of(2) {
-                link.end();
-            }
-            return Ok(false);
-        }
-        Fault::CutReset => {
-            put(to, &chunk[..at])?;
-            link.reset();
-            return Ok(false);
-        }
-        Fault::HalfClose => {
-            put(to, chunk)?;
-            to.shutdown(Shutdown::Write)?;
+        Fault::CutFin | Fault::CutReset | Fault::HalfClose => {
+            cut(plan, link, &chunk[..at], to)?;
             return Ok(false);
         }
         Fault::Pause => {
@@ -181,4 +164,22 @@ pub(super) fn act(
         }
     }
     Ok(true)
+}
+
+/// Ends the direction behind these bytes.
+fn cut(plan: &Plan, link: &Link, bytes: &[u8], to: &TcpStream) -> io::Result<()> {
+    if plan.fault == Fault::CutReset {
+        put(to, bytes)?;
+        link.reset();
+        return Ok(());
+    }
+    socket::cork(to, true);
+    put(to, bytes)?;
+    to.shutdown(Shutdown::Write)?;
+    socket::cork(to, false);
+    // The other way: at once, or when the peer has noticed.
+    if plan.fault == Fault::CutFin && plan.amount.is_multiple_of(2) {
+        link.end();
+    }
+    Ok(())
 }
