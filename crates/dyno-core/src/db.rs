@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::os::fd::RawFd;
+use std::time::Duration;
 
 use crate::bulk::BulkLoad;
 
@@ -190,6 +191,38 @@ pub enum ErrorClass {
     Misuse,
     /// The server or this driver lacks what was asked.
     Unsupported,
+    /// The answer was larger than the target allows. The connection is closed.
+    TooLarge,
+}
+
+impl ErrorClass {
+    /// Whether no connection survives an error of this class.
+    #[inline]
+    pub fn ends_connection(self) -> bool {
+        matches!(self, Self::Lost | Self::Protocol | Self::TooLarge)
+    }
+}
+
+/// How many bytes of a server's text an error keeps.
+pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
+
+/// A server's text for an error: what is not UTF-8 is replaced, and what is too long is cut at the
+/// end of a character, which a mark tells.
+pub fn error_text(text: &[u8]) -> String {
+    let Some(head) = text.get(..ERROR_TEXT_BYTES_MAX) else {
+        return String::from_utf8_lossy(text).into_owned();
+    };
+    if text.len() == ERROR_TEXT_BYTES_MAX {
+        return String::from_utf8_lossy(text).into_owned();
+    }
+    // A character has four bytes at most: where one is cut, its beginning goes too.
+    let cut = (1..4)
+        .map(|back| head.len() - back)
+        .find(|at| head[*at] & 0xC0 != 0x80)
+        .filter(|at| std::str::from_utf8(&head[*at..]).is_err_and(|e| e.error_len().is_none()));
+    let head = &head[..cut.unwrap_or(head.len())];
+    let more = text.len() - head.len();
+    format!("{} [{more} more bytes cut]", String::from_utf8_lossy(head))
 }
 
 /// An error of a database operation. Never holds a secret.
@@ -214,6 +247,7 @@ impl DbError {
             ErrorClass::Unsupported => "0A000",
             ErrorClass::Server => "HY000",
             ErrorClass::Misuse => "",
+            ErrorClass::TooLarge => "54000",
         };
         Self {
             class,
@@ -296,8 +330,17 @@ pub struct ServerInfo {
 /// with its worker.
 pub trait Connection: Send {
     /// Drives the pending operation on: call it when the descriptor is ready, and once right after
-    /// the connection was made.
+    /// the connection was made. Without an operation it notes that the descriptor is ready, so that
+    /// the next operation looks first what came; the last one's outcome and rows stay.
     fn advance(&mut self, scratch: &mut Scratch) -> Submitted;
+
+    /// Readiness said that the peer has closed its side of the connection, or that the connection
+    /// broke. Call it before `advance`: where readiness is told by its edges, this was the last.
+    fn peer_closed(&mut self) {}
+
+    /// Ends the pending operation, and the connection with it: its caller cannot or will not wait
+    /// any longer. `why` becomes part of the error that [`Connection::outcome`] tells.
+    fn abort(&mut self, why: &str);
 
     /// Sends a text statement, which may hold several statements where the server allows it.
     fn query(&mut self, scratch: &mut Scratch, sql: &[u8]) -> Submitted;
@@ -371,6 +414,11 @@ pub trait Connector: Send + Sync {
 
     /// Whether its operations block the thread (embedded databases).
     fn blocks(&self) -> bool;
+
+    /// How long an attempt to connect may take, with TLS and the log-in; `None` for no bound.
+    fn connect_timeout(&self) -> Option<Duration> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -388,6 +436,24 @@ mod tests {
         assert_eq!(row.field(2), Some(&b""[..]));
         assert_eq!(row.field(3), Some(&b"c"[..]));
         assert_eq!(row.field(4), None);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let max = ERROR_TEXT_BYTES_MAX;
+        for text in ["x".repeat(max), "ä".repeat(max / 2)] {
+            assert_eq!(error_text(text.as_bytes()), text);
+        }
+        for (character, before) in [("x", 0), ("ä", 1), ("€", 2), ("😀", 3), ("😀", 1)] {
+            let text = "x".repeat(before) + &character.repeat(max + 1);
+            let cut = error_text(text.as_bytes());
+            let (kept, mark) = cut.rsplit_once(" [").unwrap();
+            assert!(text.starts_with(kept) && kept.len() > max - 4, "{kept:?}");
+            assert_eq!(mark, format!("{} more bytes cut]", text.len() - kept.len()));
+        }
+        // Bytes that are no text are no reason to cut more.
+        let cut = error_text(&vec![0x80; max + 5]);
+        assert!(cut.ends_with("[5 more bytes cut]"), "{cut}");
     }
 
     #[test]

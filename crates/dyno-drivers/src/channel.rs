@@ -13,14 +13,18 @@ use dyno_core::db::{
     ServerInfo, StatementId, Submitted,
 };
 
-use crate::socket::advice;
 use crate::tls::{TlsSession, TlsSetup};
 
+mod ending;
 mod protocol;
 mod raw;
+mod receive;
 
 pub use protocol::{Next, Protocol, Received};
 pub use raw::{Reopen, Socket};
+
+/// How many bytes the answer to an operation may have unless the target says otherwise.
+pub const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A protocol on a socket.
 pub struct Channel<P> {
@@ -36,6 +40,12 @@ pub struct Channel<P> {
     /// For a second attempt to connect, until the first has succeeded.
     reopen: Option<Reopen>,
     state: State,
+    /// Readiness, or TLS, said that nothing comes behind what is there to read.
+    peer_closed: bool,
+    /// Bytes received of an answer that is not complete yet.
+    received: u64,
+    /// The most that there may be of them.
+    answer_max: u64,
     endpoint: usize,
     what: String,
 }
@@ -45,7 +55,11 @@ enum State {
     Connecting,
     Handshaking,
     Idle,
+    /// Idle, but there may be something to read: bytes that no operation asked for, or the end.
+    Unsettled,
     Busy,
+    /// The log-in has failed.
+    Refused,
     Closed,
 }
 
@@ -70,9 +84,19 @@ impl<P: Protocol> Channel<P> {
             unsent: Vec::new(),
             reopen: None,
             state: State::Connecting,
+            peer_closed: false,
+            received: 0,
+            answer_max: ANSWER_BYTES_MAX,
             endpoint,
             what,
         }
+    }
+
+    /// Bounds how many bytes the answer to one operation may have.
+    #[must_use]
+    pub fn with_answer_max(mut self, bytes: u64) -> Self {
+        self.answer_max = bytes;
+        self
     }
 
     /// Allows a second attempt to connect where the protocol knows one, with another descriptor.
@@ -89,15 +113,11 @@ impl<P: Protocol> Channel<P> {
         scratch: &mut Scratch,
         encode: impl FnOnce(&mut P, &mut Vec<u8>) -> Submitted,
     ) -> Submitted {
-        if self.state != State::Idle {
-            return self.refuse();
+        if self.state != State::Idle && !self.may_start(scratch) {
+            return Submitted::Ready;
         }
         scratch.output.clear();
-        let outcome = self.protocol.outcome_mut();
-        outcome.bytes_in = 0;
-        outcome.bytes_out = 0;
-        outcome.more = false;
-        outcome.error = None;
+        self.begin();
         let submitted = encode(&mut self.protocol, &mut scratch.output);
         if submitted == Submitted::Pending {
             self.state = State::Busy;
@@ -107,21 +127,43 @@ impl<P: Protocol> Channel<P> {
         }
         match self.send(&mut scratch.output) {
             Ok(()) => submitted,
-            Err(error) => self.lose_hearing(scratch, &error),
+            Err(error) => self.lose_unsent(scratch, &error),
         }
     }
 
-    fn refuse(&mut self) -> Submitted {
-        if self.state == State::Closed {
-            let error = DbError::new(ErrorClass::Lost, "the connection is closed");
-            self.protocol.fail(error);
-            return Submitted::Ready;
-        }
-        let message = "another operation is under way on this connection";
+    #[inline]
+    fn begin(&mut self) {
+        self.received = 0;
         let outcome = self.protocol.outcome_mut();
-        outcome.kind = OutcomeKind::Failed;
-        outcome.error = Some(Box::new(DbError::new(ErrorClass::Misuse, message)));
-        Submitted::Ready
+        outcome.bytes_in = 0;
+        outcome.bytes_out = 0;
+        outcome.more = false;
+        outcome.error = None;
+    }
+
+    /// Whether an operation may start on a connection that is not simply idle; if not, the outcome
+    /// says why.
+    #[cold]
+    fn may_start(&mut self, scratch: &mut Scratch) -> bool {
+        match self.state {
+            State::Idle => return true,
+            State::Unsettled => {
+                self.begin();
+                return self.settle_down(scratch);
+            }
+            State::Closed => {
+                self.begin();
+                let error = DbError::new(ErrorClass::Lost, "the connection is closed");
+                self.protocol.fail(error);
+            }
+            State::Connecting | State::Handshaking | State::Busy | State::Refused => {
+                let message = "another operation is under way on this connection";
+                let outcome = self.protocol.outcome_mut();
+                outcome.kind = OutcomeKind::Failed;
+                outcome.error = Some(Box::new(DbError::new(ErrorClass::Misuse, message)));
+            }
+        }
+        false
     }
 
     /// Sends `output`, keeping what the kernel does not take.
@@ -162,97 +204,6 @@ impl<P: Protocol> Channel<P> {
         Ok(())
     }
 
-    /// Reads what has arrived and gives it to the protocol.
-    fn receive(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
-        loop {
-            let read = raw::read(self.fd, &mut scratch.input)?;
-            let Some(read) = read else {
-                return Ok(Submitted::Pending);
-            };
-            if read == 0 {
-                let message = "the server closed the connection";
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, message));
-            }
-            scratch.output.clear();
-            let Scratch { input, output } = scratch;
-            let next = if self.tls.is_some() {
-                self.feed_encrypted(&input[..read], output)?
-            } else {
-                self.protocol.outcome_mut().bytes_in += read as u64;
-                self.feed(&input[..read], output)
-            };
-            if !scratch.output.is_empty() {
-                self.send(&mut scratch.output)?;
-            }
-            match next {
-                Next::Finished => {
-                    if self.protocol.outcome().kind == OutcomeKind::Connected {
-                        self.reopen = None;
-                    }
-                    self.state = State::Idle;
-                    return Ok(Submitted::Ready);
-                }
-                Next::StartTls => self.start_tls()?,
-                // A short read has emptied the socket; edge-triggered readiness comes again.
-                Next::Input if read < scratch.input.len() => return Ok(Submitted::Pending),
-                Next::Input => {}
-            }
-        }
-    }
-
-    /// Gives bytes in the clear to the protocol.
-    #[inline]
-    fn feed(&mut self, input: &[u8], output: &mut Vec<u8>) -> Next {
-        if self.partial.is_empty() {
-            let received = self.protocol.receive(input, output);
-            if received.consumed < input.len() {
-                self.partial.extend_from_slice(&input[received.consumed..]);
-            }
-            return received.next;
-        }
-        self.partial.extend_from_slice(input);
-        let received = self.protocol.receive(&self.partial, output);
-        self.partial.drain(..received.consumed);
-        if self.partial.is_empty() && self.partial.capacity() > 4096 {
-            self.partial = Vec::new();
-        }
-        received.next
-    }
-
-    /// Gives the bytes that were left over to the protocol once more.
-    fn feed_partial(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
-        scratch.output.clear();
-        let next = self.feed(&[], &mut scratch.output);
-        if !scratch.output.is_empty() {
-            self.send(&mut scratch.output)?;
-        }
-        if next == Next::Finished {
-            self.state = State::Idle;
-            return Ok(Submitted::Ready);
-        }
-        Ok(Submitted::Pending)
-    }
-
-    fn feed_encrypted(&mut self, input: &[u8], output: &mut Vec<u8>) -> io::Result<Next> {
-        let Some(tls) = &mut self.tls else {
-            return Ok(Next::Input);
-        };
-        let mut clear = Vec::new();
-        let handshaking = tls.is_handshaking();
-        tls.decrypt(input, &mut clear, &mut self.unsent)?;
-        if handshaking && !tls.is_handshaking() {
-            let version = tls.version();
-            let end_point = tls.end_point();
-            self.protocol.tls_established(&version, end_point, output);
-        }
-        self.flush()?;
-        if clear.is_empty() {
-            return Ok(Next::Input);
-        }
-        self.protocol.outcome_mut().bytes_in += clear.len() as u64;
-        Ok(self.feed(&clear, output))
-    }
-
     fn start_tls(&mut self) -> io::Result<()> {
         let Some(setup) = self.tls_setup.take() else {
             return Err(io::Error::other("TLS was asked for without settings"));
@@ -266,84 +217,6 @@ impl<P: Protocol> Channel<P> {
         tls.begin(&mut self.unsent)?;
         self.tls = Some(Box::new(tls));
         self.flush()
-    }
-
-    /// The server hung up. What it said before may still be there to read, and explains more than
-    /// the broken connection does.
-    #[cold]
-    fn lose_hearing(&mut self, scratch: &mut Scratch, error: &io::Error) -> Submitted {
-        let told = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&error.kind());
-        if told && let Ok(Submitted::Ready) = self.receive(scratch) {
-            return self.settle(Submitted::Ready);
-        }
-        self.lose(error)
-    }
-
-    /// Ends the connection with an error as the outcome.
-    fn lose(&mut self, error: &io::Error) -> Submitted {
-        let (class, message) = match (self.state, error.kind()) {
-            (State::Connecting, _) => (
-                ErrorClass::Lost,
-                format!("cannot connect to {}: {error}{}", self.what, advice(error)),
-            ),
-            (_, ErrorKind::InvalidData) => (
-                ErrorClass::Protocol,
-                format!("TLS with {} failed: {error}", self.what),
-            ),
-            _ => (
-                ErrorClass::Lost,
-                format!("lost the connection to {}: {error}", self.what),
-            ),
-        };
-        self.protocol.fail(DbError::new(class, message));
-        if self.tls.is_some() {
-            // The alert tells the server why; it may be gone already.
-            let _ = self.flush();
-        }
-        self.end()
-    }
-
-    /// The connection cannot go on; perhaps another can.
-    #[cold]
-    fn end(&mut self) -> Submitted {
-        let reopen = self.reopen.take();
-        match reopen.filter(|_| self.protocol.retry()).map(|open| open()) {
-            Some(Ok((socket, tls_setup))) => {
-                self.shut();
-                self.fd = socket.as_raw_fd();
-                self.socket = Some(socket);
-                self.tls_setup = tls_setup;
-                self.state = State::Connecting;
-                return Submitted::Pending;
-            }
-            Some(Err(error)) => {
-                let message = format!("cannot connect to {} again: {error}", self.what);
-                self.protocol.fail(DbError::new(ErrorClass::Lost, message));
-            }
-            None => {}
-        }
-        self.shut();
-        Submitted::Ready
-    }
-
-    /// An operation has ended, or not: a connection that cannot go on is closed.
-    #[inline]
-    fn settle(&mut self, submitted: Submitted) -> Submitted {
-        let error = self.protocol.outcome().error.as_ref();
-        let broken = error
-            .is_some_and(|error| matches!(error.class, ErrorClass::Protocol | ErrorClass::Lost));
-        if submitted == Submitted::Ready && broken {
-            return self.end();
-        }
-        submitted
-    }
-
-    fn shut(&mut self) {
-        self.state = State::Closed;
-        self.socket = None;
-        self.tls = None;
-        self.partial = Vec::new();
-        self.unsent = Vec::new();
     }
 
     fn drive(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
@@ -388,8 +261,15 @@ impl<P: Protocol> Channel<P> {
 impl<P: Protocol> Connection for Channel<P> {
     #[inline]
     fn advance(&mut self, scratch: &mut Scratch) -> Submitted {
-        if matches!(self.state, State::Idle | State::Closed) {
-            return self.idle_event(scratch);
+        match self.state {
+            // Readiness without an operation: the next one looks what it is about. What the last
+            // one brought is still being read.
+            State::Idle => {
+                self.state = State::Unsettled;
+                return Submitted::Ready;
+            }
+            State::Unsettled | State::Refused | State::Closed => return Submitted::Ready,
+            State::Connecting | State::Handshaking | State::Busy => {}
         }
         match self.drive(scratch) {
             Ok(submitted) => self.settle(submitted),
@@ -431,10 +311,17 @@ impl<P: Protocol> Connection for Channel<P> {
     }
 
     fn next_result(&mut self, scratch: &mut Scratch) -> Submitted {
-        let submitted = self.start(scratch, |protocol, output| protocol.next_result(output));
-        if submitted == Submitted::Ready {
-            return submitted;
+        if !matches!(self.state, State::Idle | State::Unsettled) {
+            self.may_start(scratch);
+            return Submitted::Ready;
         }
+        self.begin();
+        scratch.output.clear();
+        // Nothing is sent for it.
+        if self.protocol.next_result(&mut scratch.output) == Submitted::Ready {
+            return Submitted::Ready;
+        }
+        self.state = State::Busy;
         // What follows may have arrived together with the previous result, be it here or in the
         // socket: no readiness will tell of it.
         match self.feed_partial(scratch) {
@@ -461,13 +348,21 @@ impl<P: Protocol> Connection for Channel<P> {
         self.socket.as_ref().map(|_| self.fd)
     }
 
+    fn peer_closed(&mut self) {
+        self.peer_closed = true;
+    }
+
+    fn abort(&mut self, why: &str) {
+        self.give_up(why);
+    }
+
     #[inline]
     fn wants_write(&self) -> bool {
         !self.unsent.is_empty() || self.state == State::Connecting
     }
 
     fn close(&mut self) {
-        if matches!(self.state, State::Idle) {
+        if matches!(self.state, State::Idle | State::Unsettled) {
             let mut output = Vec::new();
             self.protocol.terminate(&mut output);
             // The server may be gone already; there is nobody left to tell.
@@ -486,13 +381,5 @@ impl<P: Protocol> Connection for Channel<P> {
 
     fn transaction_failed(&self) -> bool {
         self.protocol.transaction_failed()
-    }
-}
-
-impl<P: Protocol> Channel<P> {
-    /// Readiness without an operation: the server closed the connection, or sent a notice. What it
-    /// sent is kept for the next operation's reading; an end of file surfaces there too.
-    fn idle_event(&mut self, _scratch: &mut Scratch) -> Submitted {
-        Submitted::Ready
     }
 }

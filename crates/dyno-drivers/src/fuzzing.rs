@@ -4,6 +4,8 @@
 //! A script of bytes is read as a conversation: what is asked, and what the server answers, either
 //! as raw bytes or as well-framed messages of any content, so that the fuzzer gets past framing.
 
+pub mod echo;
+
 use std::sync::Arc;
 
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};

@@ -10,6 +10,8 @@ mod disclosure;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod mysql;
+#[cfg(test)]
+mod network;
 pub mod postgres;
 mod probe;
 mod remote;

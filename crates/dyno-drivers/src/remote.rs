@@ -168,6 +168,10 @@ impl Connector for Remote {
     fn blocks(&self) -> bool {
         false
     }
+
+    fn connect_timeout(&self) -> Option<Duration> {
+        Some(self.timeout)
+    }
 }
 
 fn place(target: &Target, endpoint: &Endpoint, timeout: Duration) -> Result<Place, DbError> {

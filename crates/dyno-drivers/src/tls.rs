@@ -10,7 +10,7 @@ mod config;
 mod der;
 mod explain;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verify;
 
 pub(crate) use config::client_config;
@@ -26,6 +26,8 @@ pub struct TlsSetup {
 /// A TLS session between two byte buffers.
 pub struct TlsSession {
     connection: ClientConnection,
+    /// The peer has ended the session: what comes behind that is not under TLS.
+    closed: bool,
 }
 
 impl TlsSession {
@@ -33,7 +35,10 @@ impl TlsSession {
     pub fn new(setup: TlsSetup) -> io::Result<Self> {
         let connection = ClientConnection::new(setup.config, setup.server_name)
             .map_err(|error| invalid(&error))?;
-        Ok(Self { connection })
+        Ok(Self {
+            connection,
+            closed: false,
+        })
     }
 
     /// The first flight.
@@ -44,6 +49,11 @@ impl TlsSession {
     /// Whether the handshake goes on.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// Whether the peer has ended the session, with the connection or without.
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Encrypts `clear` onto `wire`.
@@ -64,7 +74,7 @@ impl TlsSession {
         clear: &mut Vec<u8>,
         wire: &mut Vec<u8>,
     ) -> io::Result<()> {
-        while !input.is_empty() {
+        while !input.is_empty() && !self.closed {
             self.connection.read_tls(&mut input)?;
             let processed = self.connection.process_new_packets();
             self.drain(wire)?;
@@ -72,6 +82,7 @@ impl TlsSession {
             let start = clear.len();
             clear.resize(start + state.plaintext_bytes_to_read(), 0);
             self.connection.reader().read_exact(&mut clear[start..])?;
+            self.closed = state.peer_has_closed();
         }
         Ok(())
     }

@@ -9,6 +9,7 @@
 
 mod arrivals;
 mod calendar;
+mod connections;
 mod crew;
 mod descriptors;
 mod merger;

@@ -86,6 +86,14 @@ impl Poller {
         self.events[index].u64
     }
 
+    /// Whether the peer of event `index` has closed its side, or the connection broke. No other
+    /// event comes behind it.
+    #[inline]
+    pub(crate) fn is_last(&self, index: usize) -> bool {
+        let ends = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+        self.events[index].events & ends != 0
+    }
+
     fn control(&self, what: libc::c_int, fd: RawFd, token: u64, write: bool) -> io::Result<()> {
         let mut events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
         if write {
@@ -205,9 +213,16 @@ impl AsRawFd for Waker {
     }
 }
 
-/// Waits for one socket and for a waker without the poller, at most until `until`.
-pub(crate) fn wait_for(fd: Option<RawFd>, write: bool, waker: &Waker, now: Nanos, until: Nanos) {
-    let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
+/// Waits for one socket and for a waker without the poller, at most until `until`. True if the
+/// socket's peer has closed its side, or the connection broke.
+pub(crate) fn wait_for(
+    fd: Option<RawFd>,
+    write: bool,
+    waker: &Waker,
+    now: Nanos,
+    until: Nanos,
+) -> bool {
+    let events = libc::POLLIN | libc::POLLRDHUP | if write { libc::POLLOUT } else { 0 };
     // A negative descriptor is ignored by the kernel.
     let mut polled = [
         (waker.as_raw_fd(), libc::POLLIN),
@@ -225,7 +240,10 @@ pub(crate) fn wait_for(fd: Option<RawFd>, write: bool, waker: &Waker, now: Nanos
     };
     // An interrupted or failed wait returns early, which callers expect anyway.
     // SAFETY: two valid pollfds, a valid timespec, no signal mask.
-    unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
+    let count =
+        unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
+    let ends = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
+    count > 0 && polled[1].revents & ends != 0
 }
 
 #[cfg(test)]

@@ -9,11 +9,12 @@ use dyno_core::session::{
     ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
 };
 
+use crate::connections::{settle, update_interest};
 use crate::poller;
 use crate::quota::Permission;
 use crate::recorder::Class;
 use crate::session::{OperationKind, Stage, WATCHED, Wait, token};
-use crate::state::{State, as_connection, now, settle, update_interest};
+use crate::state::{State, as_connection, now};
 use crate::stop::stoppable;
 
 /// After so many events without waiting a session gives way, if the worker has others.
@@ -74,15 +75,12 @@ impl Port for State {
             settle(&mut self.recorder, record.class, &mut record.counters, conn);
             return Some(Submitted::Ready);
         }
-        conn.pending = true;
-        record.wait = Wait::Operation;
-        update_interest(&self.poller, session, conn);
-        // What was reported already is not reported again: look at once.
-        let look = std::mem::take(&mut conn.edge) || kind == OperationKind::NextResult;
-        if look && self.advance(session, id) {
-            self.sessions[session].wait = Wait::Turn;
+        if !update_interest(&self.poller, session, conn) {
+            settle(&mut self.recorder, record.class, &mut record.counters, conn);
             return Some(Submitted::Ready);
         }
+        conn.pending = true;
+        record.wait = Wait::Operation;
         Some(Submitted::Pending)
     }
 
@@ -102,8 +100,24 @@ impl Port for State {
                 self.disconnect(session, id);
                 return;
             }
+            let connects = conn.kind == OperationKind::Connect;
+            let deadline = if connects {
+                self.connect_deadline(session, id)
+            } else {
+                Nanos::MAX
+            };
+            if at >= deadline {
+                self.give_up_connecting(session, id);
+                return;
+            }
+            let Some(conn) = self.sessions[session].conns.find(id) else {
+                return;
+            };
             let (fd, writes) = (conn.connection.fd(), conn.connection.wants_write());
-            poller::wait_for(fd, writes, &self.mailbox.waker, at, until);
+            let waker = &self.mailbox.waker;
+            if poller::wait_for(fd, writes, waker, at, until.min(deadline)) {
+                conn.connection.peer_closed();
+            }
             if self.advance(session, id) {
                 self.sessions[session].wait = Wait::Turn;
                 return;

@@ -140,9 +140,6 @@ pub(crate) struct Conn {
     pub(crate) pending: bool,
     /// Readiness to be written is reported.
     pub(crate) writes: bool,
-    /// Readiness was reported while nothing was under way. Edges come once only, so the next
-    /// operation has to look for itself.
-    pub(crate) edge: bool,
 }
 
 /// What an operation means for the statistics.

@@ -4,19 +4,20 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, thread_cpu};
-use dyno_core::db::{Connection, Connector, DbError, ErrorClass, OutcomeKind, Scratch, Submitted};
-use dyno_core::session::{ConnId, Counter, SessionId};
+use dyno_core::db::{Connection, Connector, Scratch};
+use dyno_core::session::SessionId;
 
 use crate::calendar::{Calendar, Closed, Mark};
+use crate::connections::Attempt;
 use crate::message::{Control, Mailbox, Start};
 use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
-use crate::session::{Conn, OperationKind, Session, Stage, WATCHED, Wait, token, untoken};
+use crate::session::{Conn, Session, Stage, Wait};
 use crate::stop::{StopLevel, StopSignal};
 use crate::tally::Tally;
 use crate::timers::Timers;
@@ -38,12 +39,14 @@ pub(crate) struct State {
     pub(crate) scratch: Scratch,
     pub(crate) poller: Poller,
     pub(crate) timers: Timers,
+    /// By session.
+    pub(crate) attempts: Box<[Attempt]>,
     /// Sessions that can go on at once.
     pub(crate) ready: VecDeque<u32>,
     pub(crate) recorder: Recorder,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) connector: Option<Arc<dyn Connector>>,
-    sequence: Arc<AtomicU64>,
+    pub(crate) sequence: Arc<AtomicU64>,
     pub(crate) stop: Arc<StopSignal>,
     pub(crate) calendar: Option<Calendar>,
     /// The run itself is an open loop.
@@ -102,6 +105,7 @@ impl State {
         Ok(Self {
             ready: VecDeque::with_capacity(sessions.len()),
             timers: Timers::new(sessions.len()),
+            attempts: vec![Attempt::default(); sessions.len()].into_boxed_slice(),
             sessions,
             scratch: Scratch::default(),
             poller,
@@ -282,111 +286,6 @@ impl State {
         }
     }
 
-    /// Begins a connection.
-    pub(crate) fn open(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError> {
-        let record = &mut self.sessions[session];
-        let Some(connector) = &self.connector else {
-            let message = "this command has no database to connect to";
-            return Err(DbError::new(ErrorClass::Misuse, message));
-        };
-        if self.over {
-            return Err(DbError::new(ErrorClass::Lost, "the run is over"));
-        }
-        let id = record.conns.next_id();
-        // Sessions' first connections are spread over the endpoints the same way in every run.
-        let sequence = match id {
-            0 => u64::from(record.tid),
-            _ => self.sequence.fetch_add(1, Ordering::Relaxed),
-        };
-        let mut connection = match connector.connect(sequence) {
-            Ok(connection) => connection,
-            Err(error) => {
-                self.recorder.error(record.class, &error);
-                return Err(error);
-            }
-        };
-        let submitted = connection.advance(&mut self.scratch);
-        let conn = record.conns.add(Conn {
-            id,
-            fd: -1,
-            endpoint: connection.endpoint() as u32,
-            kind: OperationKind::Connect,
-            pending: submitted == Submitted::Pending,
-            writes: false,
-            edge: false,
-            connection,
-        });
-        if let Err(error) = register(&self.poller, session, conn) {
-            record.conns.remove(id);
-            let message = format!("cannot wait for the connection's socket: {error}");
-            return Err(DbError::new(ErrorClass::Lost, message));
-        }
-        match submitted {
-            Submitted::Pending => {
-                record.wait = Wait::Connect;
-                self.connecting += 1;
-            }
-            Submitted::Ready => {
-                settle(&mut self.recorder, record.class, &mut record.counters, conn);
-            }
-        }
-        Ok((id, submitted))
-    }
-
-    /// A connection is ready. Returns the session if that is what it waited for.
-    #[inline]
-    pub(crate) fn readiness(&mut self, token: u64) -> Option<SessionId> {
-        let (session, id) = untoken(token);
-        let record = self.sessions.get_mut(session)?;
-        let Some(conn) = record.conns.find(id) else {
-            let idle = matches!(record.wait, Wait::Event | Wait::Sleep);
-            return (id == WATCHED && idle).then_some(session);
-        };
-        if !conn.pending {
-            conn.edge = true;
-            return None;
-        }
-        if !self.advance(session, id) {
-            return None;
-        }
-        let wait = self.sessions[session].wait;
-        matches!(wait, Wait::Operation | Wait::Connect).then_some(session)
-    }
-
-    /// Drives a pending operation on. True when it has ended and was counted.
-    #[inline]
-    pub(crate) fn advance(&mut self, session: SessionId, id: ConnId) -> bool {
-        let record = &mut self.sessions[session];
-        let Some(conn) = record.conns.find(id) else {
-            return false;
-        };
-        let submitted = conn.connection.advance(&mut self.scratch);
-        if submitted == Submitted::Ready {
-            let connects = conn.kind == OperationKind::Connect && conn.pending;
-            self.connecting -= u32::from(connects);
-            settle(&mut self.recorder, record.class, &mut record.counters, conn);
-        } else if conn.kind == OperationKind::Connect {
-            // The driver may have gone on to another address, with another socket. If it cannot be
-            // waited for, the initialisation timeout ends this.
-            let _ = register(&self.poller, session, conn);
-            return false;
-        }
-        if submitted == Submitted::Pending || conn.writes {
-            update_interest(&self.poller, session, conn);
-        }
-        submitted == Submitted::Ready
-    }
-
-    /// Drops a session's connections; politely if it is at rest.
-    pub(crate) fn close_connections(&mut self, session: SessionId, politely: bool) {
-        for mut conn in self.sessions[session].conns.drain() {
-            self.connecting -= u32::from(conn.pending && conn.kind == OperationKind::Connect);
-            if politely && !conn.pending {
-                conn.connection.close();
-            }
-        }
-    }
-
     /// The session's event, if it is in one, is over without counting.
     pub(crate) fn drop_event(&mut self, session: SessionId) -> bool {
         let record = &mut self.sessions[session];
@@ -396,73 +295,6 @@ impl State {
         self.in_events -= u32::from(was && !record.background);
         was
     }
-}
-
-/// Counts what came of an operation that has ended.
-#[inline]
-pub(crate) fn settle(
-    recorder: &mut Recorder,
-    class: Class,
-    own: &mut [u64; Counter::COUNT],
-    conn: &mut Conn,
-) {
-    conn.pending = false;
-    let outcome = conn.connection.outcome();
-    let counters = recorder.counters(class);
-    counters.bytes_in += outcome.bytes_in;
-    counters.bytes_out += outcome.bytes_out;
-    own[Counter::BytesRead as usize] += outcome.bytes_in;
-    own[Counter::BytesWritten as usize] += outcome.bytes_out;
-    if outcome.kind == OutcomeKind::Failed {
-        if let Some(error) = &outcome.error {
-            recorder.error(class, error);
-        }
-        return;
-    }
-    match conn.kind {
-        OperationKind::Connect | OperationKind::Service => {}
-        OperationKind::NextResult => counters.rows += outcome.rows + outcome.affected,
-        OperationKind::Statement => {
-            let (counter, rows) = match outcome.kind {
-                OutcomeKind::Rows => (Counter::Read, outcome.rows),
-                OutcomeKind::Done if outcome.affected > 0 => (Counter::Write, outcome.affected),
-                _ => (Counter::Other, 0),
-            };
-            counters.add(counter, 1);
-            counters.rows += rows;
-            own[counter as usize] += 1;
-            recorder.statement(class, conn.endpoint as usize);
-        }
-    }
-}
-
-/// Reports readiness to be written exactly while bytes wait.
-#[inline]
-pub(crate) fn update_interest(poller: &Poller, session: SessionId, conn: &mut Conn) {
-    let writes = conn.connection.wants_write();
-    // A lost connection's descriptor may be another connection's by now.
-    if writes != conn.writes && conn.connection.fd() == Some(conn.fd) {
-        conn.writes = writes;
-        // Fails only for an unregistered socket, which was reported when it was made.
-        let _ = poller.modify(conn.fd, token(session, conn.id), writes);
-    }
-}
-
-/// Has the poller report a connecting socket, whatever was registered before.
-fn register(poller: &Poller, session: SessionId, conn: &mut Conn) -> io::Result<()> {
-    let Some(fd) = conn.connection.fd() else {
-        return Ok(());
-    };
-    let writes = conn.connection.wants_write();
-    let token = token(session, conn.id);
-    // The same number may be another socket by now, which is not registered.
-    let known = conn.fd == fd && poller.modify(fd, token, writes).is_ok();
-    if !known {
-        poller.add(fd, token, writes)?;
-    }
-    conn.fd = fd;
-    conn.writes = writes;
-    Ok(())
 }
 
 /// The time, for those who hold no clock.

@@ -206,7 +206,8 @@ impl<P: Program> Worker<P> {
             if token == WAKE {
                 continue;
             }
-            if let Some(session) = self.state.readiness(token) {
+            let last = self.state.poller.is_last(index);
+            if let Some(session) = self.state.readiness(token, last) {
                 sessions[count] = session as u32;
                 count += 1;
             }
@@ -257,6 +258,8 @@ impl<P: Program> Worker<P> {
             let record = &self.state.sessions[session];
             // Cancelled timers stay in the heap until they are due.
             if record.due == due && matches!(record.wait, Wait::Event | Wait::Sleep) {
+                self.turn(session);
+            } else if self.state.connect_is_due(session, due) {
                 self.turn(session);
             }
         }

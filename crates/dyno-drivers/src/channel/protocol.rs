@@ -36,6 +36,19 @@ pub trait Protocol: Send {
     /// channel binding (RFC 5929), where one is defined.
     fn tls_established(&mut self, version: &str, end_point: Option<Vec<u8>>, output: &mut Vec<u8>);
 
+    /// Bytes have arrived while no operation was under way, whole messages or not: how many of them
+    /// belong there. The rest stays and is judged again with the next.
+    ///
+    /// # Errors
+    /// What ends the connection: the server's reason for closing it, or bytes that answer nothing
+    /// and would be taken for the next operation's answer.
+    fn unasked(&mut self, input: &[u8]) -> Result<usize, DbError>;
+
+    /// Whether further results of the last request are still to come from the server.
+    fn is_answering(&self) -> bool {
+        false
+    }
+
     /// Everything was sent and the operation is still pending: more to send, if there is any (a
     /// bulk load in progress).
     fn produce(&mut self, output: &mut Vec<u8>);
@@ -65,7 +78,7 @@ pub trait Protocol: Send {
     fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted;
     /// Starts a bulk load.
     fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted;
-    /// Steps to the next result.
+    /// Steps to the next result; sends nothing.
     fn next_result(&mut self, output: &mut Vec<u8>) -> Submitted;
     /// A polite goodbye.
     fn terminate(&mut self, output: &mut Vec<u8>);

@@ -265,7 +265,12 @@ impl Mysql {
     /// The answer to a preparation.
     fn prepared(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
         if errors::is_error(payload) {
-            return self.failed(payload, output);
+            let step = self.failed(payload, output)?;
+            let error = self.outcome.error.as_mut();
+            if let Some(error) = error.filter(|error| error.code == errors::NOT_PREPARABLE) {
+                error.class = ErrorClass::Unsupported;
+            }
+            return Ok(step);
         }
         let mut reader = Reader::new(payload);
         if reader.u8()? != wire::OK {

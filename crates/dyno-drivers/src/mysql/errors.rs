@@ -1,7 +1,7 @@
 //! Errors: the server's own, and those that the client raises under the numbers that MySQL's
 //! client library uses for them, so that lists of error numbers mean what they mean elsewhere.
 
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorClass, error_text};
 
 use super::wire::{ERR, Malformed, Reader};
 
@@ -15,6 +15,8 @@ pub const GONE_AWAY: i32 = 2006;
 pub const LOST: i32 = 2013;
 /// Results of the previous request are unread.
 pub const OUT_OF_SYNC: i32 = 2014;
+/// The answer is larger than allowed.
+pub const TOO_LARGE: i32 = 2020;
 /// TLS is not to be had.
 pub const TLS: i32 = 2026;
 /// What came is not of the protocol.
@@ -33,6 +35,14 @@ pub const LOCAL_FILE_REFUSED: i32 = 2068;
 /// The server's errors that say that LOAD DATA LOCAL is not to be had: MySQL before 8.0 (and
 /// MariaDB), MySQL, MariaDB, and "not supported yet" of servers that only speak the protocol.
 pub const NO_LOCAL_INFILE: [i32; 4] = [1148, 3948, 4166, 1235];
+
+/// The server's errors that end the connection: shutdown, "aborted connection" (twice), errors and
+/// timeouts of its reading and writing, MariaDB's "connection was killed", MySQL's "session was
+/// killed" and "disconnected because of inactivity".
+const ENDS: [i32; 10] = [1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 3169, 4031];
+
+/// The server's error for a statement that its protocol of prepared statements does not know.
+pub const NOT_PREPARABLE: i32 = 1295;
 
 /// The server's error for bytes that are not text in the character set of a LOAD DATA. MySQL wants
 /// text even for binary columns there; an INSERT takes any bytes.
@@ -56,11 +66,16 @@ pub fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
             .ok_or(Malformed("an error's state is cut short"))?,
         rest => (&b"HY000"[..], rest),
     };
+    let code = i32::from(code);
+    let class = match ENDS.contains(&code) {
+        true => ErrorClass::Lost,
+        false => ErrorClass::Server,
+    };
     Ok(DbError {
-        class: ErrorClass::Server,
-        code: i32::from(code),
+        class,
+        code,
         sqlstate: String::from_utf8_lossy(state).into_owned(),
-        message: String::from_utf8_lossy(message).into_owned(),
+        message: error_text(message),
     })
 }
 
@@ -86,6 +101,26 @@ pub fn malformed(what: Malformed) -> DbError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_that_end_the_connection_are_told_from_others() {
+        for (code, class) in [
+            (1053_u16, ErrorClass::Lost),
+            (1317, ErrorClass::Server),
+            (1927, ErrorClass::Lost),
+            (4031, ErrorClass::Lost),
+        ] {
+            let packet = [&[ERR][..], &code.to_le_bytes(), b"#08S01so it is"].concat();
+            assert_eq!(server_error(&packet).unwrap().class, class, "{code}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let packet = [&b"\xFF\x10\x04#08004"[..], &vec![b'x'; 1_000_000]].concat();
+        let error = server_error(&packet).unwrap();
+        assert!(error.message.len() < 5000 && error.message.ends_with("bytes cut]"));
+    }
 
     #[test]
     fn error_packets_with_and_without_a_state() {

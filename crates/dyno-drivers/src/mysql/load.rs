@@ -4,7 +4,7 @@
 //! with the table.
 
 use dyno_core::bulk::{BulkFormat, BulkLoad};
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Row};
+use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Row, error_text};
 
 use super::answers::Step;
 use super::errors;
@@ -174,8 +174,8 @@ impl Mysql {
         let mut found = None;
         while found.is_none() && self.result.next_row(&mut row)? {
             if row.field(0) != Some(b"Note") {
-                let text = |field| String::from_utf8_lossy(row.field(field).unwrap_or_default());
-                found = Some((text(1).parse().unwrap_or_default(), text(2).into_owned()));
+                let text = |field| error_text(row.field(field).unwrap_or_default());
+                found = Some((text(1).parse().unwrap_or_default(), text(2)));
             }
         }
         self.result.clear();

@@ -14,7 +14,7 @@ mod rsa;
 mod session;
 mod statements;
 mod values;
-mod wire;
+pub(crate) mod wire;
 
 #[cfg(test)]
 mod canned;

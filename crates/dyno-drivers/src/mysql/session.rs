@@ -13,7 +13,7 @@ use super::errors::{self, client_error};
 use super::load::Bulk;
 use super::rows::ResultSet;
 use super::statements::Statements;
-use super::wire;
+use super::wire::{self, Malformed};
 use crate::channel::{Next, Protocol, Received};
 
 const COM_QUIT: u8 = 0x01;
@@ -207,6 +207,31 @@ impl Protocol for Mysql {
         }
     }
 
+    fn unasked(&mut self, input: &[u8]) -> Result<usize, DbError> {
+        if input.is_empty() {
+            return Ok(0);
+        }
+        // The only thing that a server says unasked is why it ends the connection.
+        Err(match wire::packet(input) {
+            Some(packet) if errors::is_error(packet.payload) => {
+                let mut error = errors::server_error(packet.payload).map_err(errors::malformed)?;
+                error.class = ErrorClass::Lost;
+                error
+            }
+            // The rest of it comes instead of the next answer.
+            None if input.get(wire::HEADER) == Some(&wire::ERR) => return Ok(0),
+            None if input.len() <= wire::HEADER => {
+                let message = "the server began to send what nothing had asked for";
+                client_error(ErrorClass::Lost, errors::GONE_AWAY, message)
+            }
+            _ => errors::malformed(Malformed("a packet came that answers nothing")),
+        })
+    }
+
+    fn is_answering(&self) -> bool {
+        self.more && self.state == State::Idle
+    }
+
     fn produce(&mut self, output: &mut Vec<u8>) {
         if self.state == State::Sending {
             self.bulk_send(output);
@@ -217,6 +242,7 @@ impl Protocol for Mysql {
         if error.code == 0 {
             error.sqlstate = "HY000".to_owned();
             error.code = match (error.class, self.state) {
+                (ErrorClass::TooLarge, _) => errors::TOO_LARGE,
                 (ErrorClass::Protocol, _) => errors::TLS,
                 (_, State::Connecting) if self.unix_socket => errors::CANNOT_CONNECT_SOCKET,
                 (_, State::Connecting) => errors::CANNOT_CONNECT_HOST,

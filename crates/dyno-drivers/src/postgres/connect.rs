@@ -1,7 +1,7 @@
 //! From a connected socket to a session that is ready for statements.
 
 use dyno_core::Secret;
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind};
+use dyno_core::db::{DbError, ErrorClass, OutcomeKind, error_text};
 use dyno_core::target::TlsMode;
 
 use super::auth::{Auth, Credentials, Reply};
@@ -311,5 +311,5 @@ fn ancient_error(input: &[u8]) -> Option<Option<String>> {
     }
     let text = &input[1..];
     let end = text.iter().position(|byte| *byte == 0);
-    Some(end.map(|end| String::from_utf8_lossy(&text[..end]).trim().to_owned()))
+    Some(end.map(|end| error_text(text[..end].trim_ascii())))
 }

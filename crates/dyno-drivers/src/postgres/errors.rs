@@ -1,6 +1,6 @@
 //! What ErrorResponse says.
 
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorClass, error_text};
 
 use super::wire::{Malformed, Reader};
 
@@ -35,22 +35,29 @@ pub(super) fn parse(body: &[u8]) -> Result<Report, Malformed> {
     }
     let severity = severity.or(local_severity).unwrap_or_default();
     let fatal = matches!(severity, b"FATAL" | b"PANIC");
+    let fatal = fatal || state.is_some_and(ends_connection);
     let class = if fatal {
         ErrorClass::Lost
     } else {
         ErrorClass::Server
     };
-    let mut words = String::from_utf8_lossy(message.unwrap_or(b"(no message)")).into_owned();
+    let mut words = error_text(message.unwrap_or(b"(no message)"));
     for (label, text) in [("detail", detail), ("hint", hint)] {
         if let Some(text) = text {
-            words.push_str(&format!("; {label}: {}", String::from_utf8_lossy(text)));
+            words.push_str(&format!("; {label}: {}", error_text(text)));
         }
     }
-    let mut error = DbError::new(class, words);
+    let mut error = DbError::new(class, error_text(words.as_bytes()));
     if let Some(state) = state {
-        error.sqlstate = String::from_utf8_lossy(state).into_owned();
+        error.sqlstate = String::from_utf8_lossy(&state[..state.len().min(5)]).into_owned();
     }
     Ok(Report { error, fatal })
+}
+
+/// The SQLSTATEs of a connection's end: class 08, and the server's shutdown, crash, start,
+/// dropped database and idle timeout.
+fn ends_connection(state: &[u8]) -> bool {
+    state.starts_with(b"08") || state.starts_with(b"57P0")
 }
 
 #[cfg(test)]
@@ -78,6 +85,29 @@ mod tests {
         assert_eq!(terminated.error.sqlstate, "57P01");
         assert!(parse(b"SPANIC\0Mold server\0\0").unwrap().fatal);
         assert!(!parse(b"SFATAL\0VERROR\0Mx\0\0").unwrap().fatal);
+    }
+
+    #[test]
+    fn states_of_a_connections_end_are_told_from_others() {
+        for (state, fatal) in [
+            ("08006", true),
+            ("57P01", true),
+            ("57P05", true),
+            ("57014", false),
+            ("40P01", false),
+        ] {
+            let body = format!("SERROR\0VERROR\0C{state}\0Mx\0\0");
+            assert_eq!(parse(body.as_bytes()).unwrap().fatal, fatal, "{state}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let long = "x".repeat(1_000_000);
+        let body = format!("SERROR\0C42000{long}\0M{long}\0D{long}\0H{long}\0\0");
+        let error = parse(body.as_bytes()).unwrap().error;
+        assert!(error.message.len() < 5000 && error.message.ends_with("bytes cut]"));
+        assert_eq!(error.sqlstate, "42000");
     }
 
     #[test]

@@ -113,12 +113,16 @@ impl Postgres {
 
     /// The server broke the protocol.
     fn end_malformed(&mut self, malformed: Malformed) {
+        self.end(self.broken(malformed));
+    }
+
+    fn broken(&self, malformed: Malformed) -> DbError {
         let doing = self.doing();
         let message = format!(
             "the server broke the PostgreSQL protocol {doing}: {}; is it a PostgreSQL server?",
             malformed.0
         );
-        self.end(DbError::new(ErrorClass::Protocol, message));
+        DbError::new(ErrorClass::Protocol, message)
     }
 
     fn receive_messages(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {
@@ -174,6 +178,10 @@ impl Protocol for Postgres {
         if let Some(handshake) = &mut self.handshake {
             handshake.tls_established(end_point, output);
         }
+    }
+
+    fn unasked(&mut self, input: &[u8]) -> Result<usize, DbError> {
+        self.judge_unasked(input)
     }
 
     fn produce(&mut self, output: &mut Vec<u8>) {

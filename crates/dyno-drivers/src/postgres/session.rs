@@ -395,6 +395,30 @@ impl Postgres {
         Ok(Step::More)
     }
 
+    /// Notices, changed settings and notifications come at any time; an error then is the
+    /// connection's end.
+    #[cold]
+    pub(super) fn judge_unasked(&self, input: &[u8]) -> Result<usize, DbError> {
+        let mut consumed = 0;
+        while let Some(tag) = input.get(consumed) {
+            if !b"NSAE".contains(tag) {
+                return Err(self.broken(UNEXPECTED));
+            }
+            let message = wire::next_message(&input[consumed..], MESSAGE_LEN_MAX);
+            let Some(message) = message.map_err(|malformed| self.broken(malformed))? else {
+                break;
+            };
+            if message.tag == b'E' {
+                let report = errors::parse(message.body);
+                let mut error = report.map_err(|malformed| self.broken(malformed))?.error;
+                error.class = ErrorClass::Lost;
+                return Err(error);
+            }
+            consumed += message.wire_len();
+        }
+        Ok(consumed)
+    }
+
     fn error(&mut self, body: &[u8]) -> Result<Step, Malformed> {
         let report = errors::parse(body)?;
         if report.fatal {

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::path::Path;
 
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorClass, error_text};
 use rusqlite::ffi;
 
 use super::raw::Database;
@@ -65,7 +65,5 @@ fn message(text: *const std::ffi::c_char) -> String {
         return "out of memory".to_owned();
     }
     // SAFETY: SQLite's messages are C strings that live until the next call on the handle.
-    unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned()
+    error_text(unsafe { CStr::from_ptr(text) }.to_bytes())
 }

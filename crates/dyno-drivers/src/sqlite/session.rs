@@ -302,6 +302,13 @@ impl Connection for Session {
         &self.outcome
     }
 
+    /// Operations end within their calls, so that there is none to abort.
+    fn abort(&mut self, why: &str) {
+        self.outcome.kind = OutcomeKind::Failed;
+        self.outcome.error = Some(Box::new(errors::lost(0, why.to_owned())));
+        self.close();
+    }
+
     fn next_row(&mut self, row: &mut Row) -> bool {
         self.rows.next(row)
     }

@@ -67,8 +67,23 @@ fn self_signed(params: &CertificateParams, algorithm: &'static SignatureAlgorith
     }
 }
 
+/// Settings of a client that trusts anyone, and of a server.
+pub(crate) fn both_sides() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
+    let authority = authority("the network's");
+    let identity = issue(&leaf(&["localhost"]), &authority);
+    let options = TlsOptions {
+        mode: TlsMode::Require,
+        ..TlsOptions::default()
+    };
+    (client_config(&options).unwrap(), identity.config(None))
+}
+
 impl Identity {
     fn server(&self, client_authority: Option<&Authority>) -> ServerConnection {
+        ServerConnection::new(self.config(client_authority)).unwrap()
+    }
+
+    fn config(&self, client_authority: Option<&Authority>) -> Arc<ServerConfig> {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
@@ -87,7 +102,7 @@ impl Identity {
         let config = builder
             .with_single_cert(vec![self.certificate.clone()], key)
             .unwrap();
-        ServerConnection::new(Arc::new(config)).unwrap()
+        Arc::new(config)
     }
 }
 

@@ -165,6 +165,10 @@ impl Connection for Fake {
         self.end(b'w')
     }
 
+    fn abort(&mut self, _: &str) {
+        let _ = self.end(b'x');
+    }
+
     fn next_result(&mut self, _: &mut Scratch) -> Submitted {
         self.end(b'r')
     }

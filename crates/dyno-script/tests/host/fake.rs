@@ -97,6 +97,7 @@ impl Connection for FakeConnection {
         };
         Submitted::Pending
     }
+    fn abort(&mut self, _: &str) {}
     fn next_result(&mut self, _: &mut Scratch) -> Submitted {
         Submitted::Ready
     }

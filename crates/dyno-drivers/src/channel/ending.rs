@@ -1,0 +1,139 @@
+//! How connections end.
+
+use std::io::{self, ErrorKind};
+
+use dyno_core::db::{DbError, ErrorClass, Scratch, Submitted};
+
+use super::protocol::Protocol;
+use super::{Channel, State};
+use crate::socket::advice;
+
+impl<P: Protocol> Channel<P> {
+    /// The connection broke. What the server said before may still be there to read, and explains
+    /// more than the broken connection does.
+    #[cold]
+    pub(super) fn lose_hearing(&mut self, scratch: &mut Scratch, error: &io::Error) -> Submitted {
+        if is_hang_up(error) {
+            // No edge comes behind it.
+            self.peer_closed = true;
+            if let Ok(Submitted::Ready) = self.receive(scratch) {
+                return self.settle(Submitted::Ready);
+            }
+        }
+        self.lose(error)
+    }
+
+    /// The connection broke before a request was sent whole: whatever is there to read, it is no
+    /// answer to it.
+    #[cold]
+    pub(super) fn lose_unsent(&mut self, scratch: &mut Scratch, error: &io::Error) -> Submitted {
+        let said = match is_hang_up(error) {
+            true => self.read_unasked(scratch).err(),
+            false => None,
+        };
+        let error = said.unwrap_or_else(|| self.lost(error));
+        self.protocol.fail(error);
+        self.end()
+    }
+
+    /// Ends the connection with an error as the outcome.
+    pub(super) fn lose(&mut self, error: &io::Error) -> Submitted {
+        let error = self.lost(error);
+        self.protocol.fail(error);
+        if self.tls.is_some() {
+            // The alert tells the server why; it may be gone already.
+            let _ = self.flush();
+        }
+        self.end()
+    }
+
+    /// What it means that the socket or TLS failed.
+    pub(super) fn lost(&self, error: &io::Error) -> DbError {
+        let what = &self.what;
+        match (self.state, error.kind()) {
+            (State::Connecting, _) => {
+                let message = format!("cannot connect to {what}: {error}{}", advice(error));
+                DbError::new(ErrorClass::Lost, message)
+            }
+            (State::Handshaking, ErrorKind::InvalidData) => {
+                let message = format!("TLS with {what} failed: {error}");
+                DbError::new(ErrorClass::Protocol, message)
+            }
+            _ => {
+                let message = format!("lost the connection to {what}: {error}");
+                DbError::new(ErrorClass::Lost, message)
+            }
+        }
+    }
+
+    /// The connection cannot go on; perhaps another can.
+    #[cold]
+    pub(super) fn end(&mut self) -> Submitted {
+        let reopen = self.reopen.take();
+        match reopen.filter(|_| self.protocol.retry()).map(|open| open()) {
+            Some(Ok((socket, tls_setup))) => {
+                self.shut();
+                self.fd = socket.as_raw_fd();
+                self.socket = Some(socket);
+                self.tls_setup = tls_setup;
+                self.peer_closed = false;
+                self.received = 0;
+                self.state = State::Connecting;
+                return Submitted::Pending;
+            }
+            Some(Err(error)) => {
+                let message = format!("cannot connect to {} again: {error}", self.what);
+                self.protocol.fail(DbError::new(ErrorClass::Lost, message));
+            }
+            None => {}
+        }
+        self.shut();
+        Submitted::Ready
+    }
+
+    /// An operation has ended, or not: a connection that cannot go on is closed.
+    #[inline]
+    pub(super) fn settle(&mut self, submitted: Submitted) -> Submitted {
+        if submitted == Submitted::Ready && self.is_broken() {
+            return self.end();
+        }
+        submitted
+    }
+
+    #[inline]
+    fn is_broken(&self) -> bool {
+        let error = self.protocol.outcome().error.as_ref();
+        error.is_some_and(|error| error.class.ends_connection() || self.state == State::Refused)
+    }
+
+    /// The pending operation fails, and the connection with it, because its caller cannot or will
+    /// not wait for it any longer.
+    #[cold]
+    pub(super) fn give_up(&mut self, why: &str) {
+        let what = &self.what;
+        let message = match self.state {
+            State::Connecting => format!("cannot connect to {what}: {why}"),
+            State::Handshaking => format!("cannot log in to {what}: {why}"),
+            _ => format!("lost the connection to {what}: {why}"),
+        };
+        self.reopen = None;
+        self.protocol.fail(DbError::new(ErrorClass::Lost, message));
+        self.shut();
+    }
+
+    pub(super) fn shut(&mut self) {
+        self.state = State::Closed;
+        self.socket = None;
+        self.tls = None;
+        self.partial = Vec::new();
+        self.unsent = Vec::new();
+    }
+}
+
+/// Whether the peer has closed the connection, rather than the kernel failed.
+fn is_hang_up(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+    )
+}

@@ -1,0 +1,246 @@
+//! Reading: how bytes from the socket become answers, and what is done about bytes that answer
+//! nothing.
+//!
+//! The descriptor is watched by its edges, each of which comes once. A short read has emptied the
+//! socket, so that the next bytes make another edge, except behind the peer's end of the
+//! connection: after that no edge comes any more, and the socket is read until it has nothing.
+
+use std::io::{self, ErrorKind};
+
+use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Scratch, Submitted};
+
+use super::protocol::{Next, Protocol};
+use super::{Channel, State, raw};
+
+/// How many bytes a server may send before it has let the client in, and between operations: many
+/// times what any needs (certificates, notices, settings), and nothing to a worker's memory.
+const UNASKED_BYTES_MAX: u64 = 256 * 1024;
+
+impl<P: Protocol> Channel<P> {
+    /// Reads what has arrived and gives it to the protocol.
+    pub(super) fn receive(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
+        loop {
+            let Some(read) = raw::read(self.fd, &mut scratch.input)? else {
+                return self.nothing_to_read();
+            };
+            if read == 0 {
+                return Err(closed());
+            }
+            scratch.output.clear();
+            let Scratch { input, output } = scratch;
+            let next = if self.tls.is_some() {
+                self.feed_encrypted(&input[..read], output)?
+            } else {
+                self.protocol.outcome_mut().bytes_in += read as u64;
+                self.feed(&input[..read], output)
+            };
+            if !scratch.output.is_empty() {
+                self.send(&mut scratch.output)?;
+            }
+            match next {
+                Next::Finished => {
+                    self.finished(read == scratch.input.len());
+                    return Ok(Submitted::Ready);
+                }
+                Next::StartTls => self.start_tls()?,
+                Next::Input => {
+                    if self.is_too_large(read) {
+                        return Ok(Submitted::Ready);
+                    }
+                    if read < scratch.input.len() && !self.peer_closed {
+                        return Ok(Submitted::Pending);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The socket would block, which none does whose peer has closed: what was reported was the end
+    /// of a socket that this one replaced. The end of TLS is another matter.
+    #[cold]
+    fn nothing_to_read(&mut self) -> io::Result<Submitted> {
+        if self.tls.as_ref().is_some_and(|tls| tls.is_closed()) {
+            return Err(closed());
+        }
+        self.peer_closed = false;
+        Ok(Submitted::Pending)
+    }
+
+    /// An operation has ended. `filled`: the read that brought its end may have left bytes in the
+    /// socket.
+    #[inline]
+    pub(super) fn finished(&mut self, filled: bool) {
+        if self.state == State::Handshaking && !self.is_logged_in() {
+            return;
+        }
+        self.state = match filled || self.peer_closed || !self.partial.is_empty() {
+            true => State::Unsettled,
+            false => State::Idle,
+        };
+    }
+
+    /// How the log-in ended.
+    #[cold]
+    fn is_logged_in(&mut self) -> bool {
+        self.received = 0;
+        let connected = self.protocol.outcome().kind == OutcomeKind::Connected;
+        if connected {
+            self.reopen = None;
+        } else {
+            self.state = State::Refused;
+        }
+        connected
+    }
+
+    /// Whether the answer, which goes on, has more bytes than it may have. It has failed then.
+    #[inline]
+    fn is_too_large(&mut self, read: usize) -> bool {
+        self.received += read as u64;
+        let max = match self.state {
+            State::Handshaking => UNASKED_BYTES_MAX,
+            _ => self.answer_max,
+        };
+        if self.received <= max {
+            return false;
+        }
+        self.fail_too_large();
+        true
+    }
+
+    #[cold]
+    fn fail_too_large(&mut self) {
+        let what = &self.what;
+        let error = if self.state == State::Handshaking {
+            let message = format!(
+                "{what} sent more than {UNASKED_BYTES_MAX} bytes before the log-in was over: is it \
+                 a database server?"
+            );
+            DbError::new(ErrorClass::Protocol, message)
+        } else {
+            let message = format!(
+                "the answer of {what} is larger than {} bytes, which is the most that one \
+                 operation may receive; the target's parameter max_answer sets that bound",
+                self.answer_max
+            );
+            DbError::new(ErrorClass::TooLarge, message)
+        };
+        self.protocol.fail(error);
+    }
+
+    /// Gives bytes in the clear to the protocol.
+    #[inline]
+    fn feed(&mut self, input: &[u8], output: &mut Vec<u8>) -> Next {
+        if self.partial.is_empty() {
+            let received = self.protocol.receive(input, output);
+            if received.consumed < input.len() {
+                self.partial.extend_from_slice(&input[received.consumed..]);
+            }
+            return received.next;
+        }
+        self.partial.extend_from_slice(input);
+        let received = self.protocol.receive(&self.partial, output);
+        self.consume(received.consumed);
+        received.next
+    }
+
+    fn consume(&mut self, consumed: usize) {
+        self.partial.drain(..consumed);
+        if self.partial.is_empty() && self.partial.capacity() > 4096 {
+            self.partial = Vec::new();
+        }
+    }
+
+    /// Gives the bytes that were left over to the protocol once more.
+    pub(super) fn feed_partial(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
+        scratch.output.clear();
+        let next = self.feed(&[], &mut scratch.output);
+        if !scratch.output.is_empty() {
+            self.send(&mut scratch.output)?;
+        }
+        if next == Next::Finished {
+            self.finished(false);
+            return Ok(Submitted::Ready);
+        }
+        Ok(Submitted::Pending)
+    }
+
+    fn feed_encrypted(&mut self, input: &[u8], output: &mut Vec<u8>) -> io::Result<Next> {
+        let Some(tls) = &mut self.tls else {
+            return Ok(Next::Input);
+        };
+        let mut clear = Vec::new();
+        let handshaking = tls.is_handshaking();
+        tls.decrypt(input, &mut clear, &mut self.unsent)?;
+        // Its end says as much as the socket's, which may never come.
+        self.peer_closed |= tls.is_closed();
+        if handshaking && !tls.is_handshaking() {
+            let version = tls.version();
+            let end_point = tls.end_point();
+            self.protocol.tls_established(&version, end_point, output);
+        }
+        self.flush()?;
+        if clear.is_empty() {
+            return Ok(Next::Input);
+        }
+        self.protocol.outcome_mut().bytes_in += clear.len() as u64;
+        Ok(self.feed(&clear, output))
+    }
+
+    /// Looks before an operation begins what came since the last one, and whether the peer has
+    /// closed: what is there is no answer to what has not been asked yet. False if the connection
+    /// cannot go on; the outcome says why.
+    #[cold]
+    pub(super) fn settle_down(&mut self, scratch: &mut Scratch) -> bool {
+        // The caller begins something else than the next result, which the protocol refuses.
+        if self.protocol.is_answering() {
+            return true;
+        }
+        match self.read_unasked(scratch) {
+            Ok(()) => {
+                self.state = State::Idle;
+                true
+            }
+            Err(error) => {
+                self.protocol.fail(error);
+                self.shut();
+                false
+            }
+        }
+    }
+
+    /// Reads and judges what no operation asked for.
+    pub(super) fn read_unasked(&mut self, scratch: &mut Scratch) -> Result<(), DbError> {
+        let end = self.drain_socket(scratch);
+        // A server's last words explain more than the end does.
+        let consumed = self.protocol.unasked(&self.partial)?;
+        self.consume(consumed);
+        end.map_err(|error| self.lost(&error))
+    }
+
+    /// Reads until the socket has nothing; an error if it is at its end.
+    fn drain_socket(&mut self, scratch: &mut Scratch) -> io::Result<()> {
+        let mut total = self.partial.len() as u64;
+        while let Some(read) = raw::read(self.fd, &mut scratch.input)? {
+            total += read as u64;
+            if total > UNASKED_BYTES_MAX {
+                let message = "the server sent too much that nothing had asked for";
+                return Err(io::Error::new(ErrorKind::InvalidData, message));
+            }
+            let input = &scratch.input[..read];
+            match &mut self.tls {
+                _ if read == 0 => return Err(closed()),
+                Some(tls) => tls.decrypt(input, &mut self.partial, &mut self.unsent)?,
+                None => self.partial.extend_from_slice(input),
+            }
+        }
+        self.peer_closed = false;
+        if self.tls.as_ref().is_some_and(|tls| tls.is_closed()) {
+            return Err(closed());
+        }
+        self.flush()
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")
+}

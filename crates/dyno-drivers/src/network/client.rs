@@ -1,0 +1,347 @@
+//! The client's side: a connection whose descriptor is watched by its edges, and operations on it.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use dyno_core::Secret;
+use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
+use dyno_core::db::{
+    Connection, ErrorClass, OutcomeKind, Param, ParamKind, Row, Scratch, StatementId, Submitted,
+};
+use dyno_core::rand::Stream;
+use dyno_core::target::TlsMode;
+use rustls::pki_types::ServerName;
+
+use super::peer::{Plan, Server};
+use super::{Speaks, Tls};
+use crate::channel::{Channel, Protocol, Socket};
+use crate::mysql::{Mysql, MysqlOptions};
+use crate::postgres::{Postgres, PostgresOptions};
+use crate::socket;
+use crate::tls::TlsSetup;
+
+/// How long nothing may happen while an operation is pending, in milliseconds: the kernel delivers
+/// on its own machine at once, but may be busy.
+const PATIENCE_MS: i32 = 2_000;
+
+const ROWS_OF_A_LOAD: u64 = 5;
+
+/// What is asked, and the number that the answer must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Query(u64),
+    /// Two statements in one request.
+    Pair(u64),
+    /// A request that no socket takes at once.
+    Large(u64),
+    Prepare,
+    Execute(u64),
+    Close,
+    Load,
+}
+
+/// The error that ended a connection.
+#[derive(Debug)]
+pub struct Ended {
+    pub class: Option<ErrorClass>,
+    pub code: i32,
+    pub state: String,
+    pub message: String,
+}
+
+pub struct Client<'a> {
+    pub server: Server,
+    connection: Box<dyn Connection>,
+    scratch: Scratch,
+    epoll: OwnedFd,
+    /// The registered descriptor, and whether readiness to write is reported.
+    registered: (RawFd, bool),
+    statement: Option<StatementId>,
+    speaks: Speaks,
+    random: &'a mut Stream,
+}
+
+impl<'a> Client<'a> {
+    pub fn new(speaks: Speaks, tls: Option<&Tls>, server: Server, random: &'a mut Stream) -> Self {
+        let mode = match (tls, random.below(2)) {
+            (None, _) => TlsMode::Disable,
+            (Some(_), 0) => TlsMode::Require,
+            (Some(_), _) => TlsMode::Prefer,
+        };
+        let connection: Box<dyn Connection> = match speaks {
+            Speaks::Mysql => {
+                let options = MysqlOptions {
+                    user: "u".to_owned(),
+                    tls: mode,
+                    ..MysqlOptions::default()
+                };
+                Box::new(channel(Mysql::new(&Arc::new(options)), tls, &server))
+            }
+            Speaks::Postgres => {
+                let options = PostgresOptions {
+                    user: "u".to_owned(),
+                    password: Some(Secret::new("p".to_owned())),
+                    tls: mode,
+                    ..PostgresOptions::default()
+                };
+                let channel = channel(Postgres::new(&options).unwrap(), tls, &server);
+                let (address, setup) = (server.address(), setup(tls));
+                Box::new(channel.with_second_attempt(Box::new(move || {
+                    let socket: Box<dyn Socket> = Box::new(socket::tcp(address)?);
+                    Ok((socket, setup))
+                })))
+            }
+        };
+        // SAFETY: a system call without pointers; the descriptor is new and nobody else's.
+        let epoll = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
+        Self {
+            server,
+            connection,
+            scratch: Scratch::default(),
+            epoll,
+            registered: (-1, false),
+            statement: None,
+            speaks,
+            random,
+        }
+    }
+
+    pub fn connect(&mut self) -> Result<(), Ended> {
+        let submitted = self.connection.advance(&mut self.scratch);
+        self.finish(submitted)?;
+        assert_eq!(self.connection.outcome().kind, OutcomeKind::Connected);
+        Ok(())
+    }
+
+    /// MySQL does not answer when a statement is closed.
+    pub fn counts_close(&self) -> bool {
+        self.speaks == Speaks::Postgres
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.connection.fd().is_none()
+    }
+
+    /// What comes next.
+    pub fn choose(&mut self, number: u64) -> Operation {
+        match (self.random.below(16), self.statement) {
+            (0, _) => Operation::Large(number),
+            (1..4, _) => Operation::Pair(number),
+            (4 | 5, _) => Operation::Load,
+            (6..10, None) => Operation::Prepare,
+            (6, Some(_)) => Operation::Close,
+            (7..10, Some(_)) => Operation::Execute(number),
+            _ => Operation::Query(number),
+        }
+    }
+
+    /// Performs an operation and looks at its answer.
+    pub fn operate(&mut self, operation: Operation) -> Result<(), Ended> {
+        let (connection, scratch) = (&mut self.connection, &mut self.scratch);
+        let submitted = match operation {
+            Operation::Query(n) => connection.query(scratch, format!("SELECT {n}").as_bytes()),
+            Operation::Pair(n) => {
+                let text = format!("SELECT {n}; SELECT {}", n + 1);
+                connection.query(scratch, text.as_bytes())
+            }
+            Operation::Large(n) => {
+                let text = format!("SELECT {n} /*{}*/", "x".repeat(200_000));
+                connection.query(scratch, text.as_bytes())
+            }
+            Operation::Prepare => connection.prepare(scratch, b"SELECT ?", &[ParamKind::Int]),
+            Operation::Execute(n) => {
+                let mut param = Param::new(ParamKind::Int, 0);
+                (param.int, param.is_null) = (n as i64, 0);
+                connection.execute(scratch, self.statement.unwrap(), &[&param])
+            }
+            Operation::Close => {
+                let statement = self.statement.take().unwrap();
+                connection.close_statement(scratch, statement)
+            }
+            Operation::Load => connection.bulk_load(scratch, load()),
+        };
+        self.finish(submitted)?;
+        match operation {
+            Operation::Query(n) | Operation::Large(n) | Operation::Execute(n) => self.expect(n),
+            Operation::Pair(n) => {
+                self.expect(n);
+                assert!(self.connection.outcome().more || self.server.corrupts());
+                let submitted = self.connection.next_result(&mut self.scratch);
+                self.finish(submitted)?;
+                self.expect(n + 1);
+            }
+            Operation::Prepare => self.statement = Some(self.connection.outcome().statement),
+            Operation::Close => {}
+            Operation::Load => {
+                let affected = self.connection.outcome().affected;
+                assert!(affected == ROWS_OF_A_LOAD || self.server.corrupts());
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer is this number and nothing else.
+    fn expect(&mut self, number: u64) {
+        if self.server.corrupts() {
+            return;
+        }
+        let mut row = Row::default();
+        let outcome = self.connection.outcome();
+        assert_eq!((outcome.kind, outcome.rows), (OutcomeKind::Rows, 1));
+        assert!(self.connection.next_row(&mut row));
+        assert_eq!(row.field(0), Some(number.to_string().as_bytes()));
+    }
+
+    /// Nothing is under way; the server may go on, and edges may come.
+    pub fn rest(&mut self, plan: &Plan) {
+        let rounds = self.random.below(3);
+        for _ in 0..rounds {
+            self.server.step();
+            self.poll(0);
+        }
+        // A stray answer that arrives behind the next request is nobody's but that request's.
+        if plan.stray_after.is_some() {
+            while self.server.step() || !self.server.is_quiet() || !self.server.is_delivered() {}
+            self.poll(0);
+        }
+    }
+
+    /// Has the world go on until the operation has ended.
+    fn finish(&mut self, mut submitted: Submitted) -> Result<(), Ended> {
+        while submitted == Submitted::Pending {
+            self.register();
+            let polls_first = self.random.below(2) == 0;
+            let mut worked = !polls_first && self.server.step();
+            if let Some(ended) = self.poll(0) {
+                submitted = ended;
+                worked = true;
+            }
+            if polls_first || !worked {
+                worked |= self.server.step();
+            }
+            if worked || submitted == Submitted::Ready {
+                continue;
+            }
+            match self.wait() {
+                Some(ended) => submitted = ended,
+                None if self.server.step() => {}
+                // Where a length was changed both sides wait for bytes that never come.
+                None if self.server.corrupted() && self.server.give_up() => {}
+                None => panic!("no edge comes, and the server rests: {:?}", self.server),
+            }
+        }
+        self.register();
+        let outcome = self.connection.outcome();
+        assert_eq!(outcome.kind == OutcomeKind::Failed, outcome.error.is_some());
+        let Some(error) = &outcome.error else {
+            return Ok(());
+        };
+        Err(Ended {
+            class: Some(error.class),
+            code: error.code,
+            state: error.sqlstate.clone(),
+            message: error.message.clone(),
+        })
+    }
+
+    /// Neither side has anything to do: bytes may be on their way.
+    fn wait(&mut self) -> Option<Submitted> {
+        // What was changed is waited for by both, mostly.
+        let turns = if self.server.corrupted() {
+            2
+        } else {
+            PATIENCE_MS
+        };
+        for _ in 0..turns {
+            let ended = self.poll(1);
+            if ended.is_some() || self.server.step() {
+                return ended.or(Some(Submitted::Pending));
+            }
+        }
+        None
+    }
+
+    /// Takes an edge, if there is one, as a worker does; what the connection made of it.
+    fn poll(&mut self, timeout_ms: i32) -> Option<Submitted> {
+        self.register();
+        let mut event = libc::epoll_event { events: 0, u64: 0 };
+        let epoll = self.epoll.as_raw_fd();
+        // SAFETY: room for one event.
+        let count = unsafe { libc::epoll_wait(epoll, &raw mut event, 1, timeout_ms) };
+        if count < 1 {
+            return None;
+        }
+        let ends = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+        if { event.events } & ends != 0 {
+            self.connection.peer_closed();
+        }
+        Some(self.connection.advance(&mut self.scratch))
+    }
+
+    fn register(&mut self) {
+        let Some(fd) = self.connection.fd() else {
+            return;
+        };
+        let writes = self.connection.wants_write();
+        if self.registered == (fd, writes) {
+            return;
+        }
+        let mut event = libc::epoll_event {
+            events: (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32,
+            u64: 0,
+        };
+        if writes {
+            event.events |= libc::EPOLLOUT as u32;
+        }
+        self.registered = (fd, writes);
+        // A closed descriptor was forgotten by the kernel; its number may be another's.
+        for what in [libc::EPOLL_CTL_MOD, libc::EPOLL_CTL_ADD] {
+            // SAFETY: the event is valid for the call.
+            let done = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &raw mut event) };
+            if done == 0 {
+                return;
+            }
+        }
+        panic!("cannot watch descriptor {fd}");
+    }
+}
+
+fn setup(tls: Option<&Tls>) -> Option<Box<TlsSetup>> {
+    tls.map(|tls| {
+        Box::new(TlsSetup {
+            config: Arc::clone(&tls.client),
+            server_name: ServerName::try_from("localhost").unwrap(),
+        })
+    })
+}
+
+fn channel<P: Protocol>(protocol: P, tls: Option<&Tls>, server: &Server) -> Channel<P> {
+    let socket = socket::tcp(server.address()).unwrap();
+    let what = "the server".to_owned();
+    Channel::new(protocol, Box::new(socket), setup(tls), 0, what)
+}
+
+fn load() -> BulkLoad {
+    BulkLoad {
+        table: "t".to_owned(),
+        columns: Vec::new(),
+        rows: Box::new(Few(0)),
+    }
+}
+
+struct Few(u64);
+
+impl RowSource for Few {
+    fn fill(&mut self, out: &mut Vec<u8>, _: BulkFormat, _: usize) -> u64 {
+        if self.0 == ROWS_OF_A_LOAD {
+            return 0;
+        }
+        self.0 += 1;
+        out.extend_from_slice(b"1\n");
+        1
+    }
+
+    fn rewind(&mut self) {
+        self.0 = 0;
+    }
+}

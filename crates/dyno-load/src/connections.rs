@@ -1,0 +1,283 @@
+//! Sessions' connections: how they are made, driven by readiness, counted and dropped.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use dyno_core::clock::Nanos;
+use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Submitted};
+use dyno_core::session::{ConnId, Counter, SessionId};
+use dyno_core::units::format_duration;
+
+use crate::poller::Poller;
+use crate::recorder::{Class, Recorder};
+use crate::session::{Conn, OperationKind, WATCHED, Wait, token, untoken};
+use crate::state::{State, now};
+
+/// A session's latest attempt to connect.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attempt {
+    conn: ConnId,
+    /// When it is given up.
+    deadline: Nanos,
+    /// When the session's timer for this looks at it; 0 without one. There is one timer whatever
+    /// the number of attempts.
+    timer: Nanos,
+}
+
+impl State {
+    /// Begins a connection.
+    pub(crate) fn open(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError> {
+        let record = &mut self.sessions[session];
+        let Some(connector) = &self.connector else {
+            let message = "this command has no database to connect to";
+            return Err(DbError::new(ErrorClass::Misuse, message));
+        };
+        if self.over {
+            return Err(DbError::new(ErrorClass::Lost, "the run is over"));
+        }
+        let id = record.conns.next_id();
+        // Sessions' first connections are spread over the endpoints the same way in every run.
+        let sequence = match id {
+            0 => u64::from(record.tid),
+            _ => self.sequence.fetch_add(1, Ordering::Relaxed),
+        };
+        let mut connection = match connector.connect(sequence) {
+            Ok(connection) => connection,
+            Err(error) => {
+                self.recorder.error(record.class, &error);
+                return Err(error);
+            }
+        };
+        let timeout = connector.connect_timeout();
+        let deadline = timeout.map_or(Nanos::MAX, |timeout| now() + timeout.as_nanos() as Nanos);
+        let submitted = connection.advance(&mut self.scratch);
+        let conn = record.conns.add(Conn {
+            id,
+            fd: -1,
+            endpoint: connection.endpoint() as u32,
+            kind: OperationKind::Connect,
+            pending: submitted == Submitted::Pending,
+            writes: false,
+            connection,
+        });
+        if let Err(error) = register(&self.poller, session, conn) {
+            record.conns.remove(id);
+            let message = format!("cannot wait for the connection's socket: {error}");
+            return Err(DbError::new(ErrorClass::Lost, message));
+        }
+        match submitted {
+            Submitted::Pending => {
+                record.wait = Wait::Connect;
+                self.connecting += 1;
+                let attempt = &mut self.attempts[session];
+                (attempt.conn, attempt.deadline) = (id, deadline);
+                if attempt.timer == 0 && deadline < Nanos::MAX {
+                    attempt.timer = deadline;
+                    self.timers.arm(deadline, session);
+                }
+            }
+            Submitted::Ready => {
+                settle(&mut self.recorder, record.class, &mut record.counters, conn);
+            }
+        }
+        Ok((id, submitted))
+    }
+
+    /// A connection is ready; `last` if it never will be again. Returns the session if that is what
+    /// it waited for.
+    #[inline]
+    pub(crate) fn readiness(&mut self, token: u64, last: bool) -> Option<SessionId> {
+        let (session, id) = untoken(token);
+        let record = self.sessions.get_mut(session)?;
+        let Some(conn) = record.conns.find(id) else {
+            let idle = matches!(record.wait, Wait::Event | Wait::Sleep);
+            return (id == WATCHED && idle).then_some(session);
+        };
+        if last {
+            conn.connection.peer_closed();
+        }
+        if !conn.pending {
+            // It remembers, because readiness is not reported again.
+            let _ = conn.connection.advance(&mut self.scratch);
+            return None;
+        }
+        if !self.advance(session, id) {
+            return None;
+        }
+        let wait = self.sessions[session].wait;
+        matches!(wait, Wait::Operation | Wait::Connect).then_some(session)
+    }
+
+    /// Drives a pending operation on. True when it has ended and was counted.
+    #[inline]
+    pub(crate) fn advance(&mut self, session: SessionId, id: ConnId) -> bool {
+        let record = &mut self.sessions[session];
+        let Some(conn) = record.conns.find(id) else {
+            return false;
+        };
+        let mut submitted = conn.connection.advance(&mut self.scratch);
+        let connects = conn.kind == OperationKind::Connect && conn.pending;
+        if submitted == Submitted::Pending && connects {
+            // The driver may have gone on with another socket.
+            if let Err(error) = register(&self.poller, session, conn) {
+                abort_unwatched(conn, &error);
+                submitted = Submitted::Ready;
+            }
+        } else if (submitted == Submitted::Pending || conn.writes)
+            && !update_interest(&self.poller, session, conn)
+        {
+            submitted = Submitted::Ready;
+        }
+        if submitted == Submitted::Ready {
+            self.connecting -= u32::from(connects);
+            settle(&mut self.recorder, record.class, &mut record.counters, conn);
+        }
+        submitted == Submitted::Ready
+    }
+
+    /// When the making of a connection is given up.
+    pub(crate) fn connect_deadline(&self, session: SessionId, id: ConnId) -> Nanos {
+        let attempt = self
+            .attempts
+            .get(session)
+            .filter(|attempt| attempt.conn == id);
+        attempt.map_or(Nanos::MAX, |attempt| attempt.deadline)
+    }
+
+    /// A timer of a session that connects has fired. True if the attempt was given up, and the
+    /// session goes on.
+    #[cold]
+    pub(crate) fn connect_is_due(&mut self, session: SessionId, due: Nanos) -> bool {
+        let attempt = &mut self.attempts[session];
+        if attempt.timer != due {
+            return false;
+        }
+        attempt.timer = 0;
+        let (id, deadline) = (attempt.conn, attempt.deadline);
+        let record = &mut self.sessions[session];
+        let conn = record.conns.find(id);
+        if !conn.is_some_and(|conn| conn.pending && conn.kind == OperationKind::Connect) {
+            return false;
+        }
+        if deadline > due {
+            self.attempts[session].timer = deadline;
+            self.timers.arm(deadline, session);
+            return false;
+        }
+        let waits = record.wait == Wait::Connect;
+        self.give_up_connecting(session, id);
+        waits
+    }
+
+    /// A connection took too long to be made.
+    #[cold]
+    pub(crate) fn give_up_connecting(&mut self, session: SessionId, id: ConnId) {
+        let record = &mut self.sessions[session];
+        let timeout = self.connector.as_ref().and_then(|c| c.connect_timeout());
+        let Some(conn) = record.conns.find(id).filter(|conn| conn.pending) else {
+            return;
+        };
+        conn.connection.abort(&format!(
+            "no answer within {}; the target's parameter connect_timeout sets how long an attempt \
+             may take",
+            format_duration(timeout.unwrap_or_default())
+        ));
+        self.connecting -= 1;
+        settle(&mut self.recorder, record.class, &mut record.counters, conn);
+    }
+
+    /// Drops a session's connections; politely if it is at rest.
+    pub(crate) fn close_connections(&mut self, session: SessionId, politely: bool) {
+        for mut conn in self.sessions[session].conns.drain() {
+            self.connecting -= u32::from(conn.pending && conn.kind == OperationKind::Connect);
+            if politely && !conn.pending {
+                conn.connection.close();
+            }
+        }
+    }
+}
+
+/// Counts what came of an operation that has ended.
+#[inline]
+pub(crate) fn settle(
+    recorder: &mut Recorder,
+    class: Class,
+    own: &mut [u64; Counter::COUNT],
+    conn: &mut Conn,
+) {
+    conn.pending = false;
+    let outcome = conn.connection.outcome();
+    let counters = recorder.counters(class);
+    counters.bytes_in += outcome.bytes_in;
+    counters.bytes_out += outcome.bytes_out;
+    own[Counter::BytesRead as usize] += outcome.bytes_in;
+    own[Counter::BytesWritten as usize] += outcome.bytes_out;
+    if outcome.kind == OutcomeKind::Failed {
+        if let Some(error) = &outcome.error
+            && !is_answer(conn.kind, error)
+        {
+            recorder.error(class, error);
+        }
+        return;
+    }
+    match conn.kind {
+        OperationKind::Connect | OperationKind::Service => {}
+        OperationKind::NextResult => counters.rows += outcome.rows + outcome.affected,
+        OperationKind::Statement => {
+            let (counter, rows) = match outcome.kind {
+                OutcomeKind::Rows => (Counter::Read, outcome.rows),
+                OutcomeKind::Done if outcome.affected > 0 => (Counter::Write, outcome.affected),
+                _ => (Counter::Other, 0),
+            };
+            counters.add(counter, 1);
+            counters.rows += rows;
+            own[counter as usize] += 1;
+            recorder.statement(class, conn.endpoint as usize);
+        }
+    }
+}
+
+/// Whether an error answers a question of Dyno's own: a statement that the server cannot prepare is
+/// sent as text.
+fn is_answer(kind: OperationKind, error: &DbError) -> bool {
+    kind == OperationKind::Service && error.class == ErrorClass::Unsupported
+}
+
+/// Reports readiness to be written exactly while bytes wait. False if that is impossible: the
+/// operation has failed then.
+#[inline]
+pub(crate) fn update_interest(poller: &Poller, session: SessionId, conn: &mut Conn) -> bool {
+    let writes = conn.connection.wants_write();
+    // A lost connection's descriptor may be another connection's by now.
+    if writes != conn.writes && conn.connection.fd() == Some(conn.fd) {
+        conn.writes = writes;
+        if let Err(error) = poller.modify(conn.fd, token(session, conn.id), writes) {
+            abort_unwatched(conn, &error);
+            return false;
+        }
+    }
+    true
+}
+
+#[cold]
+fn abort_unwatched(conn: &mut Conn, error: &io::Error) {
+    let why = format!("cannot wait for the connection's socket: {error}");
+    conn.connection.abort(&why);
+}
+
+/// Has the poller report a connecting socket, whatever was registered before.
+fn register(poller: &Poller, session: SessionId, conn: &mut Conn) -> io::Result<()> {
+    let Some(fd) = conn.connection.fd() else {
+        return Ok(());
+    };
+    let writes = conn.connection.wants_write();
+    let token = token(session, conn.id);
+    // The same number may be another socket by now, which is not registered.
+    let known = conn.fd == fd && poller.modify(fd, token, writes).is_ok();
+    if !known {
+        poller.add(fd, token, writes)?;
+    }
+    conn.fd = fd;
+    conn.writes = writes;
+    Ok(())
+}
