@@ -257,9 +257,8 @@ impl<P: Program> Worker<P> {
         while let Some((due, session)) = self.state.timers.due(at) {
             let record = &self.state.sessions[session];
             // Cancelled timers stay in the heap until they are due.
-            if record.due == due && matches!(record.wait, Wait::Event | Wait::Sleep) {
-                self.turn(session);
-            } else if self.state.connect_is_due(session, due) {
+            let wakes = record.due == due && matches!(record.wait, Wait::Event | Wait::Sleep);
+            if wakes || self.state.connect_is_due(session, due) {
                 self.turn(session);
             }
         }
