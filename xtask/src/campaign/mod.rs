@@ -20,7 +20,9 @@ use crate::servers::programs::target_directory;
 pub mod bed;
 pub mod child;
 pub mod faults;
+pub mod hostile;
 pub mod relay;
+pub mod soak;
 
 const USAGE: &str =
     "cargo xtask campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]";
@@ -136,7 +138,8 @@ pub fn run(mut options: Options) -> Result<()> {
     let campaign = Campaign::new(options, stop)?;
     let done = match campaign.options.part {
         Part::Faults => faults::run(&campaign),
-        Part::Hostile | Part::Soak => bail!("not in this version"),
+        Part::Hostile => hostile::run(&campaign),
+        Part::Soak => soak::run(&campaign),
     };
     let failures = campaign.tell_totals();
     done?;
@@ -206,9 +209,9 @@ impl Campaign {
         self.stop.load(Ordering::Relaxed) || Clock.now() > self.end_ns
     }
 
-    /// The time begins now: servers are up.
-    pub fn begin(&mut self) {
-        self.end_ns = Clock.now() + self.options.length.as_nanos() as u64;
+    /// Whether somebody asked for its end.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// The numbers of the cases: those asked for, or all from 0.
