@@ -1,5 +1,6 @@
 //! The dyno under test as a child: watched from outside while it runs.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,8 +15,10 @@ use dyno_core::Clock;
 
 /// How much of a stream is kept. What comes beyond it is counted.
 const KEPT_BYTES: usize = 4 << 20;
-/// How often the process is looked at.
+/// How often the process is looked at. Some processes end soon.
 const LOOK: Duration = Duration::from_millis(25);
+/// Descriptors are looked at every so many times, as they cost more.
+const DESCRIPTORS_EVERY: u64 = 20;
 /// A process that takes more memory than this is killed, for the machine's sake.
 const MEMORY_MAX_KIB: u64 = 3 << 20;
 
@@ -198,12 +201,12 @@ impl Running {
         self.ended.store(true, Ordering::Relaxed);
         let seen = self.watcher.join().unwrap_or_default();
         let [stdout, stderr] = self.streams;
-        let written = stdout.count() + stderr.count();
+        let [(stdout, out), (stderr, err)] = [stdout.whole(), stderr.whole()];
         Ok(Ended {
             status,
-            stdout: stdout.whole(),
-            stderr: stderr.whole(),
-            written,
+            stdout,
+            stderr,
+            written: out + err,
             seconds: end_ns.saturating_sub(self.began_ns) as f64 / 1e9,
             late_s: (end_ns as f64 - self.limit_ns as f64) / 1e9,
             overdue,
@@ -250,11 +253,8 @@ impl Capture {
         kept.clone()
     }
 
-    fn count(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
-    }
-
-    fn whole(self) -> Vec<u8> {
+    /// What was kept of it, and how much it was in all.
+    fn whole(self) -> (Vec<u8>, u64) {
         // The process has ended: the stream ends unless a child of it holds it.
         for _ in 0..200 {
             if self.thread.is_finished() {
@@ -262,15 +262,20 @@ impl Capture {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        self.kept()
+        (self.kept(), self.count.load(Ordering::Relaxed))
     }
 }
 
 fn watch(pid: u32, ended: Arc<AtomicBool>) -> JoinHandle<Seen> {
     thread::spawn(move || {
         let mut seen = Seen::default();
+        let mut looks = 0;
         while !ended.load(Ordering::Relaxed) {
             look(pid, &mut seen);
+            if looks % DESCRIPTORS_EVERY == 0 {
+                seen.descriptors = seen.descriptors.max(descriptors(pid));
+            }
+            looks += 1;
             if seen.memory_kib > MEMORY_MAX_KIB {
                 // SAFETY: kill has no memory effects; the child is reaped after this thread.
                 unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
@@ -282,10 +287,9 @@ fn watch(pid: u32, ended: Arc<AtomicBool>) -> JoinHandle<Seen> {
 }
 
 fn look(pid: u32, seen: &mut Seen) {
-    let now = Sample::of(pid);
+    let now = Sample::without_descriptors(pid);
     seen.memory_kib = seen.memory_kib.max(now.peak_kib);
     seen.threads = seen.threads.max(now.threads);
-    seen.descriptors = seen.descriptors.max(now.descriptors);
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     if !line.is_empty() {
         seen.command_line = String::from_utf8_lossy(&line).replace('\0', " ");
@@ -308,6 +312,13 @@ pub struct Sample {
 impl Sample {
     /// Now.
     pub fn of(pid: u32) -> Self {
+        Self {
+            descriptors: descriptors(pid),
+            ..Self::without_descriptors(pid)
+        }
+    }
+
+    fn without_descriptors(pid: u32) -> Self {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -316,12 +327,27 @@ impl Sample {
                 .and_then(|number| number.parse().ok())
                 .unwrap_or_default()
         };
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
         Self {
             memory_kib: field("VmRSS:"),
             peak_kib: field("VmHWM:"),
             threads: field("Threads:"),
-            descriptors: descriptors.map_or(0, |list| list.count() as u64),
+            descriptors: 0,
         }
     }
+}
+
+/// The open descriptors of all threads: workers may have tables of their own.
+fn descriptors(pid: u32) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let mut open = HashSet::new();
+    for task in tasks.into_iter().flatten().flatten() {
+        let list = fs::read_dir(task.path().join("fd"));
+        for entry in list.into_iter().flatten().flatten() {
+            // One that was closed meanwhile is open no more.
+            if let Ok(target) = fs::read_link(entry.path()) {
+                open.insert((entry.file_name(), target));
+            }
+        }
+    }
+    open.len() as u64
 }

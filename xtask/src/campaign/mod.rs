@@ -270,6 +270,12 @@ impl Campaign {
         tally.failures
     }
 
+    /// How many cases were run.
+    pub fn done(&self) -> u64 {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.cases
+    }
+
     fn tell_totals(&self) -> u64 {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         say(&format!(

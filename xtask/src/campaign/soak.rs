@@ -16,6 +16,8 @@ use super::{Campaign, Closed};
 
 /// Simulated users of each run.
 const SESSIONS: u64 = 200;
+/// The least time for all three: what a run takes in its first two minutes is no growth.
+const LENGTH_MIN: Duration = Duration::from_secs(12 * 60);
 /// How often the process is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// Seconds between two kills of sessions, and how many are killed then.
@@ -33,6 +35,10 @@ const END_MAX: Duration = Duration::from_secs(60);
 /// # Errors
 /// The servers cannot be had, or a run cannot be started.
 pub fn run(campaign: &Campaign) -> Result<()> {
+    if campaign.options.length < LENGTH_MIN {
+        let minutes = LENGTH_MIN.as_secs() / 60;
+        bail!("memory that is taken once looks like growth in a short run: --for {minutes}m");
+    }
     down(false)?;
     let mut set = Set::up()?;
     let authority = set.authority().to_owned();

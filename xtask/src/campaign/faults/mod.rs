@@ -13,6 +13,7 @@ use super::{Campaign, Closed};
 
 pub mod case;
 mod check;
+mod power_cut;
 mod record;
 mod run;
 mod small_disk;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::super::bed::{Bed, PASSWORD, dyno_command};
 use super::super::child::{Ended, Running, find};
 use super::check::{SHOW_MAX, brief, count, keeps_all};
+use super::power_cut;
 use super::run::Seen;
 
 /// All that failed.
@@ -26,6 +27,11 @@ pub(super) fn check(
             failures.push("the run was measured and there is no results file".to_owned());
         }
         return;
+    }
+    if seen.case.is_killed()
+        && let Err(error) = power_cut::check(seen.folder, seen.case.seed)
+    {
+        failures.push(format!("after a power cut: {error:#}"));
     }
     // Dyno first: it must get on with what a kill has left, with nobody's help.
     let shown = show(bed, seen, &["show", "last"]);
