@@ -395,3 +395,33 @@ fn work(harm: &Harm, draws: &mut Stream) -> Work {
         _ => Work::Tpcb,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_seed_draws_the_same_again_and_everything_comes_up() {
+        let cases: Vec<Case> = (0..600).map(|number| Case::draw(5, number)).collect();
+        let mut seen = HashSet::new();
+        for case in &cases {
+            let again = Case::draw(5, case.number);
+            assert_eq!(format!("{case:?}"), format!("{again:?}"));
+            seen.insert(format!("{:?}", case.work));
+            seen.insert(format!("{:?}", case.way));
+            let words = format!("{:?}", case.harm);
+            let words = words.split(|letter: char| !letter.is_alphanumeric());
+            seen.extend(words.map(str::to_owned));
+        }
+        let wanted = "ReadWrite PointSelect Tpcb SimpleUpdate Sysbench Prepare Temporary Plain Tls \
+                      Socket Relay ResetAll Refuse Server Dyno DiskFull Crash Restart Freeze \
+                      KillSessions TooMany ReadOnly SilentEnd Kill Terminate Interrupt \
+                      InterruptTwice Start Measuring Delay Split CutFin CutReset HalfClose Pause \
+                      Stall Corrupt Swallow";
+        for word in wanted.split_whitespace() {
+            assert!(seen.contains(word), "{word}");
+        }
+    }
+}

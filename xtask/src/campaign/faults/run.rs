@@ -13,7 +13,7 @@ use crate::servers::Kind;
 
 use super::super::bed::{Administrator, Bed, DATABASE, Ledger, USER};
 use super::super::child::{Ended, Running};
-use super::super::relay::{Relay, Script};
+use super::super::relay::{Door, Relay, Script};
 use super::case::{Blow, Case, From, Harm, Hurt, SCRATCH, Work};
 use super::check;
 use super::small_disk::SmallDisk;
@@ -28,6 +28,9 @@ const WINDOW: Duration = Duration::from_secs(2);
 /// How long all sessions may take to be at work again. Attempts to connect are at most a second
 /// apart; the rest is for a busy machine.
 const RECOVERY_MAX: Duration = Duration::from_secs(25);
+/// Attempts of a session while faults happen: they begin 10 ms apart and double to a second, with
+/// jitter.
+const ATTEMPTS_MAX: u64 = 20;
 /// A session that was answered within this time is at work.
 const LIVELY: Duration = Duration::from_secs(2);
 
@@ -262,10 +265,14 @@ impl Play<'_, '_> {
                 }
             }
             Harm::Refuse => {
-                self.relay.refuse(true);
+                self.relay.door(match self.case.seed.is_multiple_of(2) {
+                    true => Door::Closed,
+                    false => Door::Reset,
+                });
                 self.relay.reset_all();
                 running.run_for(WINDOW);
-                self.relay.refuse(false);
+                self.relay.door(Door::Open);
+                self.knocks();
             }
             Harm::Server(hurt) => {
                 self.faults += 1;
@@ -274,6 +281,17 @@ impl Play<'_, '_> {
             Harm::Dyno { .. } | Harm::DiskFull { .. } => {}
         }
         Ok(())
+    }
+
+    /// Attempts to connect are to be further and further apart.
+    fn knocks(&mut self) {
+        let count = self.relay.turned_away();
+        let bound = (self.case.sessions + 1) * ATTEMPTS_MAX;
+        if self.case.is_run() && count > bound {
+            self.missing = Some(format!(
+                "{count} attempts to connect within {WINDOW:?}, more than {bound}"
+            ));
+        }
     }
 
     fn hurt_server(&mut self, hurt: Hurt, running: &mut Running) -> Result<()> {

@@ -193,7 +193,39 @@ fn url(command: &mut Command, folder: &Path, draws: &mut Stream) -> Input {
     input
 }
 
+/// Scripts that cannot end well.
+const SCRIPTS: [&str; 10] = [
+    "function event() while true do end end",
+    "function thread_init() while true do end end function event() end",
+    "function event() error(string.rep('x', 1e8)) end",
+    "function f() return 1 + f() end function event() f() end",
+    "function event() error('\\27]0;owned\\7\\27[2J\\226\\128\\174') end",
+    "function thread_init() error({}) end function event() end",
+    "dyno.shared('a', 1e12) function event() end",
+    "event = 5",
+    "error()",
+    "function event() sysbench.rand.uniform(nil, {}) end",
+];
+
+/// One of them.
+fn script(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input> {
+    let text = SCRIPTS[draws.below(SCRIPTS.len() as u64) as usize];
+    let path = folder.join("script.lua");
+    fs::write(&path, text)?;
+    command.arg("run").arg(&path).args(SHORT);
+    let sessions = (1 + draws.below(4)).to_string();
+    command.args(["-c", &sessions, "--init-timeout", "5s"]);
+    let mut input = Input::new(&format!("script {text:?}"));
+    input.must_fail = true;
+    input.ends = true;
+    input.unchanged = vec![path];
+    Ok(input)
+}
+
 fn workload(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input> {
+    if draws.below(3) == 0 {
+        return script(command, folder, draws);
+    }
     let sql = draws.below(3) == 0;
     let (name, text) = if sql {
         let text = "-- weight 3\n\\set id random(1, 100)\nSELECT 1 + :id;\n-- name other\n\

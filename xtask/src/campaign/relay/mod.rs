@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -32,6 +32,17 @@ pub struct Script {
     pub percent: u64,
 }
 
+/// What becomes of new connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// They are relayed.
+    Open,
+    /// Nobody listens.
+    Closed,
+    /// They are taken and reset at once.
+    Reset,
+}
+
 /// A running relay on 127.0.0.1. Dropping it closes its port and all that passes.
 pub struct Relay {
     port: u16,
@@ -44,7 +55,10 @@ struct Shared {
     script: Script,
     /// Faults happen only while it is open.
     open: AtomicBool,
-    refuse: AtomicBool,
+    /// A number of [`Door`].
+    door: AtomicU8,
+    /// Connections that were reset at the door.
+    turned_away: AtomicU64,
     over: AtomicBool,
     happened: AtomicU64,
     log: Mutex<String>,
@@ -77,7 +91,8 @@ impl Relay {
             upstream: SocketAddr::from((Ipv4Addr::LOCALHOST, to_port)),
             script,
             open: AtomicBool::new(false),
-            refuse: AtomicBool::new(false),
+            door: AtomicU8::new(Door::Open as u8),
+            turned_away: AtomicU64::new(0),
             over: AtomicBool::new(false),
             happened: AtomicU64::new(0),
             log: Mutex::default(),
@@ -116,14 +131,15 @@ impl Relay {
         self.shared.happened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// From now on new connections are refused, or no longer are.
-    pub fn refuse(&self, refuse: bool) {
-        let what = match refuse {
-            true => "connections are refused",
-            false => "connections are taken again",
-        };
-        self.shared.say(what);
-        self.shared.refuse.store(refuse, Ordering::Relaxed);
+    /// What becomes of new connections from now on.
+    pub fn door(&self, door: Door) {
+        self.shared.say(&format!("new connections: {door:?}"));
+        self.shared.door.store(door as u8, Ordering::Relaxed);
+    }
+
+    /// How many connections were reset at the door.
+    pub fn turned_away(&self) -> u64 {
+        self.shared.turned_away.load(Ordering::Relaxed)
     }
 
     /// How many faults happened.
@@ -218,8 +234,8 @@ fn accept(listener: TcpListener, port: u16, shared: &Arc<Shared>) {
     let mut listener = Some(listener);
     let mut number = 0;
     while !shared.over() {
-        let refuse = shared.refuse.load(Ordering::Relaxed);
-        if refuse {
+        let door = shared.door.load(Ordering::Relaxed);
+        if door == Door::Closed as u8 {
             listener = None;
         } else if listener.is_none() {
             // The port is this relay's as long as nobody else asks for it by number.
@@ -233,6 +249,11 @@ fn accept(listener: TcpListener, port: u16, shared: &Arc<Shared>) {
             thread::sleep(POLL);
             continue;
         };
+        if door == Door::Reset as u8 {
+            shared.turned_away.fetch_add(1, Ordering::Relaxed);
+            socket::reset(&client);
+            continue;
+        }
         link(client, number, shared);
         number += 1;
     }
