@@ -16,15 +16,17 @@ CREATE TABLE IF NOT EXISTS sbtest%d (
    con:disconnect()
 end
 
+cursize = 0 -- The last id of this session.
+
 function thread_init()
-   con = sysbench.sql.driver():connect()
-   last_id = 0
+   drv = sysbench.sql.driver()
+   con = drv:connect()
    con:bulk_insert_init(string.format("INSERT INTO sbtest%d VALUES", sysbench.tid + 1))
 end
 
 function event()
-   last_id = last_id + 1
-   con:bulk_insert_next(string.format("(%d,%d)", last_id, last_id))
+   cursize = cursize + 1
+   con:bulk_insert_next(string.format("(%d,%d)", cursize, cursize))
 end
 
 function thread_done()

@@ -3,8 +3,22 @@
 -- statements it uses, and in event() what one event is: see oltp_read_write.lua.
 --
 -- Runs under Dyno and under sysbench 1.0 and later, on MySQL, MariaDB and PostgreSQL; under Dyno
--- on SQLite as well. Where the global `dyno` exists, prepare loads its rows in bulk, and the rows
--- of one table through all sessions at once.
+-- on SQLite as well.
+--
+-- Its global functions and variables are those of sysbench's file of this name, and call one
+-- another by their global names: a script may replace any of them. docs/oltp-scripts.md lists them.
+-- Where the global `dyno` exists and neither create_table() nor the makers of values are replaced,
+-- prepare loads the rows in bulk, and the rows of one table through all sessions at once.
+
+if sysbench.cmdline.command == nil then
+   error("Command is required. Supported commands: prepare, warmup, prewarm, run, cleanup, help")
+end
+
+-- Runs before the sessions do.
+function init()
+   assert(event ~= nil,
+      "this file is what the OLTP scripts share: run one of them, or a script that requires it")
+end
 
 sysbench.cmdline.options = {
    tables = {"How many tables: sbtest1, sbtest2, ...", 1},
@@ -30,8 +44,12 @@ sysbench.cmdline.options = {
 }
 
 -- Ten groups of eleven digits for column c, five for column pad.
-c_value_template = string.rep("###########", 10, "-")
-pad_value_template = string.rep("###########", 5, "-")
+local c_template = string.rep("###########", 10, "-")
+local pad_template = string.rep("###########", 5, "-")
+
+function get_c_value() return sysbench.rand.string(c_template) end
+function get_pad_value() return sysbench.rand.string(pad_template) end
+local own_c_value, own_pad_value = get_c_value, get_pad_value
 
 local INT = {sysbench.sql.type.INT}
 local C, PAD = {sysbench.sql.type.CHAR, 120}, {sysbench.sql.type.CHAR, 60}
@@ -50,28 +68,42 @@ local statements = {
    inserts = {"INSERT INTO sbtest%d (id, k, c, pad) VALUES (?, ?, ?, ?)", INT, INT, C, PAD},
 }
 
-local range_kinds = {"simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"}
+-- A script may declare options of its own instead of those above.
+local function option(name, otherwise)
+   local value = sysbench.opt[name]
+   if value == nil then
+      return otherwise
+   end
+   return value
+end
 
 -- Raises where the variant is none.
-local function is_redshift()
-   local variant = sysbench.opt.pgsql_variant
+local function is_redshift(driver)
+   local variant = option("pgsql_variant", "")
    if variant ~= "" and variant ~= "redshift" then
       error("--pgsql_variant knows 'redshift' only, not '" .. variant .. "'")
    end
-   return variant == "redshift"
+   return variant == "redshift" and driver:name() == "pgsql"
 end
 
 -- What events use lies in locals: a session has globals of its own, and each costs a look-up.
-local opt
+local opt, redshift
 local rand = sysbench.rand
 
-function thread_init()
+-- Also where a script has a thread_init() of its own.
+local function options()
    opt = sysbench.opt
+   redshift = is_redshift(drv)
+   return opt
+end
+
+function thread_init()
    drv = sysbench.sql.driver()
    con = drv:connect()
-   stmt, param = {}, {} -- stmt[table].name, param[table].name[place]
-   events_done = 0
-   is_redshift()
+   stmt, param = {}, {} -- stmt[table].name, param[table].name[place]; stmt.begin, stmt.commit
+   for t = 1, options().tables do
+      stmt[t], param[t] = {}, {}
+   end
    prepare_statements()
 end
 
@@ -81,24 +113,29 @@ function thread_done()
 end
 
 function close_statements()
-   for _, of_table in ipairs(stmt) do
-      for _, statement in pairs(of_table) do
-         statement:close()
+   for key, value in pairs(stmt) do
+      if type(value) == "table" and not value.close then
+         for name, statement in pairs(value) do
+            statement:close()
+            value[name] = nil
+         end
+      else
+         value:close()
+         stmt[key] = nil
       end
    end
-   if stmt.begin then stmt.begin:close() end
-   if stmt.commit then stmt.commit:close() end
-   stmt, param = {}, {}
 end
 
--- Call at the end of event(): does what --reconnect asks for.
+-- Called at the end of each event: does what --reconnect asks for.
+local reconnect_every
+local events_done = 0
 function check_reconnect()
-   local every = opt.reconnect
-   if every == 0 then
+   reconnect_every = reconnect_every or option("reconnect", 0)
+   if reconnect_every == 0 then
       return
    end
    events_done = events_done + 1
-   if events_done % every == 0 then
+   if events_done % reconnect_every == 0 then
       close_statements()
       con:reconnect()
       prepare_statements()
@@ -123,15 +160,11 @@ end
 function prepare_begin(read_only)
    local immediate = drv:name() == "sqlite" and not read_only
    stmt.begin = con:prepare(immediate and "BEGIN IMMEDIATE" or "BEGIN")
-   prepare_commit()
 end
 
-function prepare_commit()
-   stmt.commit = stmt.commit or con:prepare("COMMIT")
-end
+function prepare_commit() stmt.commit = con:prepare("COMMIT") end
 
 function prepare_for_each_table(name)
-   opt = sysbench.opt -- Here too, for scripts with a thread_init() of their own.
    local definition = statements[name]
    for t = 1, sysbench.opt.tables do
       stmt[t], param[t] = stmt[t] or {}, param[t] or {}
@@ -153,18 +186,10 @@ function prepare_distinct_ranges() prepare_for_each_table("distinct_ranges") end
 function prepare_index_updates() prepare_for_each_table("index_updates") end
 function prepare_non_index_updates() prepare_for_each_table("non_index_updates") end
 
-function prepare_deletes() prepare_for_each_table("deletes") end
 function prepare_delete_inserts()
-   if is_redshift() then
-      return
-   end
-   prepare_for_each_table("deletes")
-   prepare_for_each_table("inserts")
-end
-
-function prepare_range_selects()
-   for _, name in ipairs(range_kinds) do
-      prepare_for_each_table(name)
+   if not is_redshift(drv) then
+      prepare_for_each_table("deletes")
+      prepare_for_each_table("inserts")
    end
 end
 
@@ -173,18 +198,9 @@ function begin() stmt.begin:execute() end
 function commit() stmt.commit:execute() end
 local function table_num() return rand.uniform(1, opt.tables) end
 local function row_id() return rand.default(1, opt.table_size) end
-get_table_num, get_id = table_num, row_id -- For scripts that require this one.
-
--- The first and the last of this session's share of the ids. No share is empty: where sessions
--- outnumber ids, some have one in common.
-function own_part_of_ids()
-   local size, threads = opt.table_size, opt.threads
-   local first = math.floor(size * sysbench.tid / threads) + 1
-   local last = math.floor(size * (sysbench.tid + 1) / threads)
-   return first, math.max(first, last)
-end
 
 function execute_point_selects()
+   local opt = opt or options()
    local t = table_num()
    local statement, id = stmt[t].point_selects, param[t].point_selects[1]
    for _ = 1, opt.point_selects do
@@ -194,6 +210,7 @@ function execute_point_selects()
 end
 
 local function execute_ranges(name)
+   local opt = opt or options()
    local t = table_num()
    local statement, bounds = stmt[t][name], param[t][name]
    for _ = 1, opt[name] do
@@ -209,13 +226,8 @@ function execute_sum_ranges() execute_ranges("sum_ranges") end
 function execute_order_ranges() execute_ranges("order_ranges") end
 function execute_distinct_ranges() execute_ranges("distinct_ranges") end
 
-function execute_range_selects()
-   for _, name in ipairs(range_kinds) do
-      execute_ranges(name)
-   end
-end
-
 function execute_index_updates()
+   local opt = opt or options()
    local t = table_num()
    local statement, id = stmt[t].index_updates, param[t].index_updates[1]
    for _ = 1, opt.index_updates do
@@ -225,23 +237,19 @@ function execute_index_updates()
 end
 
 function execute_non_index_updates()
+   local opt = opt or options()
    local t = table_num()
    local statement, values = stmt[t].non_index_updates, param[t].non_index_updates
    for _ = 1, opt.non_index_updates do
-      values[1]:set_rand_str(c_value_template)
+      values[1]:set_rand_str(c_template)
       values[2]:set(row_id())
       statement:execute()
    end
 end
 
-function execute_deletes()
-   local t = table_num()
-   param[t].deletes[1]:set(row_id())
-   stmt[t].deletes:execute()
-end
-
 function execute_delete_inserts()
-   if is_redshift() then
+   local opt = opt or options()
+   if redshift then
       return
    end
    local t = table_num()
@@ -252,22 +260,14 @@ function execute_delete_inserts()
       values.deletes[1]:set(id)
       row[1]:set(id)
       row[2]:set(row_id()) -- k lies in the same range as the ids.
-      row[3]:set_rand_str(c_value_template)
-      row[4]:set_rand_str(pad_value_template)
+      row[3]:set_rand_str(c_template)
+      row[4]:set_rand_str(pad_template)
       of_table.deletes:execute()
       of_table.inserts:execute()
    end
 end
 
 -- The command prepare.
-
--- A workload that fills its tables itself may define starts_empty().
-local function rows_per_table()
-   if starts_empty and starts_empty() then
-      return 0
-   end
-   return sysbench.opt.table_size
-end
 
 -- The tables that this session looks after: every so-many-th.
 local function own_tables()
@@ -278,25 +278,24 @@ local function own_tables()
    end
 end
 
-local function id_definition(driver)
+local function id_definition(drv)
    local numbered = {
       mysql = "INTEGER NOT NULL AUTO_INCREMENT",
-      pgsql = is_redshift() and "INTEGER IDENTITY(1,1)" or "SERIAL",
+      pgsql = is_redshift(drv) and "INTEGER IDENTITY(1,1)" or "SERIAL",
    }
    -- SQLite numbers an INTEGER primary key by itself when no id is given.
-   return sysbench.opt.auto_inc and numbered[driver] or "INTEGER NOT NULL"
+   return sysbench.opt.auto_inc and numbered[drv:name()] or "INTEGER NOT NULL"
 end
 
 local function create_empty_table(drv, con, t)
-   local opt = sysbench.opt
    local driver = drv:name()
    local key, engine = ",\n  PRIMARY KEY (id)", ""
-   if opt.secondary then
+   if sysbench.opt.secondary then
       -- Only MySQL declares other indexes here; add_indexes() makes it elsewhere.
       key = driver == "mysql" and ",\n  KEY xid (id)" or ""
    end
    if driver == "mysql" then
-      engine = "/*! ENGINE = " .. opt.mysql_storage_engine .. " */"
+      engine = "/*! ENGINE = " .. option("mysql_storage_engine", "innodb") .. " */"
    end
    print(string.format("Creating table 'sbtest%d'...", t))
    con:query(string.format([[
@@ -305,64 +304,30 @@ CREATE TABLE sbtest%d(
   k INTEGER DEFAULT '0' NOT NULL,
   c CHAR(120) DEFAULT '' NOT NULL,
   pad CHAR(60) DEFAULT '' NOT NULL%s
-) %s %s]], t, id_definition(driver), key, engine, opt.create_table_options))
+) %s %s]], t, id_definition(drv), key, engine, option("create_table_options", "")))
 end
 
--- Rows by statements, for where there is no loader. The server numbers them if it is to.
+-- Rows by statements. The server numbers them if it is to.
 local function insert_rows(con, t, rows)
    local with_id = not sysbench.opt.auto_inc
    con:bulk_insert_init(string.format("INSERT INTO sbtest%d(%sk, c, pad) VALUES",
       t, with_id and "id, " or ""))
    for id = 1, rows do
-      con:bulk_insert_next(string.format("(%s%d, '%s', '%s')",
-         with_id and id .. ", " or "",
-         sysbench.rand.default(1, sysbench.opt.table_size),
-         sysbench.rand.string(c_value_template),
-         sysbench.rand.string(pad_value_template)))
+      local k = sysbench.rand.default(1, rows)
+      local c, pad = get_c_value(), get_pad_value()
+      con:bulk_insert_next(with_id and string.format("(%d, %d, '%s', '%s')", id, k, c, pad)
+         or string.format("(%d, '%s', '%s')", k, c, pad))
    end
    con:bulk_insert_done()
 end
 
--- Rows by Dyno's loader. A row depends on the seed, its table and its id alone, so the tables are
--- the same whoever loads which part; hence the ids are written and not left to the server, whose
--- numbering depends on who comes first (Redshift's identity columns leave no choice).
-local function load_rows(drv, con, t, first, rows, by_inserts)
-   local columns = {"id", "k", "c", "pad"}
-   local generate = {
-      {"sequence"},
-      {"random", 1, sysbench.opt.table_size},
-      {"pattern", c_value_template},
-      {"pattern", pad_value_template},
-   }
-   if drv:name() == "pgsql" and is_redshift() and sysbench.opt.auto_inc then
-      table.remove(columns, 1)
-      table.remove(generate, 1)
-   end
-   dyno.bulk_load(con, {
-      table = "sbtest" .. t,
-      table_number = t,
-      columns = columns,
-      from = first,
-      rows = rows,
-      generate = generate,
-      by_inserts = by_inserts,
-   })
-end
-
-local function add_indexes(drv, con, t, rows)
-   local opt = sysbench.opt
-   local driver = drv:name()
-   if opt.secondary and driver ~= "mysql" then
+local function add_indexes(drv, con, t)
+   if sysbench.opt.secondary and drv:name() ~= "mysql" then
       con:query(string.format("CREATE INDEX xid_%d ON sbtest%d(id)", t, t))
    end
-   if opt.create_secondary and not is_redshift() then
+   if sysbench.opt.create_secondary and not is_redshift(drv) then
       print(string.format("Creating a secondary index on 'sbtest%d'...", t))
       con:query(string.format("CREATE INDEX k_%d ON sbtest%d(k)", t, t))
-   end
-   if dyno and driver == "pgsql" and opt.auto_inc and not is_redshift() and rows > 0 then
-      -- Where the ids were written, the next must follow the last.
-      con:query(string.format(
-         "SELECT setval(pg_get_serial_sequence('sbtest%d', 'id'), %d)", t, rows))
    end
 end
 
@@ -374,73 +339,58 @@ local function check_rows(con, t, rows)
    end
 end
 
--- One table from beginning to end, by this session alone and without Dyno's loader.
+-- Dyno's loader makes the values itself, so it is for those of this file only.
+local function bulk_loader(drv)
+   if dyno and get_c_value == own_c_value and get_pad_value == own_pad_value then
+      return require("oltp_load").new {
+         drv = drv,
+         number_by_server = is_redshift(drv) and sysbench.opt.auto_inc,
+         templates = {c_template, pad_template},
+      }
+   end
+end
+
+-- One table from beginning to end, by this session alone.
 function create_table(drv, con, t)
-   local rows = rows_per_table()
+   local rows, loader = sysbench.opt.table_size, bulk_loader(drv)
    create_empty_table(drv, con, t)
    if rows > 0 then
       print(string.format("Inserting %d records into 'sbtest%d'", rows, t))
-      insert_rows(con, t, rows)
+      if loader then
+         loader:load_table(con, t)
+      else
+         insert_rows(con, t, rows)
+      end
    end
-   add_indexes(drv, con, t, rows)
+   add_indexes(drv, con, t)
    check_rows(con, t, rows)
 end
+local own_create_table = create_table
 
--- How many rows a session loads at a time: enough parts for all sessions to be busy to the end,
--- but few, and of whole blocks of 1,000 rows, which the generator makes from the start.
-local function rows_per_part(rows)
-   local even = rows * sysbench.opt.tables / sysbench.opt.threads / 4
-   return math.min(math.max(math.ceil(even / 1000), 1), 100) * 1000
+-- Whether all sessions are here: not where a script calls cmd_prepare() in the main state.
+local function all_are_here()
+   local cmdline = sysbench.cmdline
+   return sysbench.opt.threads == 1 or cmdline.command_parallel(cmdline.command)
 end
 
--- With innodb_autoinc_lock_mode below 2, MariaDB's default, LOAD DATA locks a table that has
--- AUTO_INCREMENT: sessions take a table each, or share it by INSERTs, which do not.
-local function loads_lock_tables(drv, con)
-   if drv:name() ~= "mysql" or not sysbench.opt.auto_inc then
-      return false
-   end
-   local _, mode = con:query_row("SHOW VARIABLES LIKE 'innodb_autoinc_lock_mode'")
-   return mode ~= nil and mode ~= "2"
-end
-
--- All tables by all sessions. The parts are dealt out in turn, the first of every table, then the
--- second of every table, so that sessions meet in one table as seldom as can be.
-local function create_tables_together(drv, con)
-   local rows, opt = rows_per_table(), sysbench.opt
-   if sysbench.tid == 0 then
-      dyno.load_total(rows * opt.tables)
-   end
+-- All tables by all sessions.
+local function create_tables_together(drv, con, loader)
    for t in own_tables() do
       create_empty_table(drv, con, t)
    end
-   dyno.barrier()
-   local part = rows_per_part(rows)
-   local locked = loads_lock_tables(drv, con)
-   local by_inserts = locked and opt.threads > opt.tables
-   for n = 0, opt.tables * math.ceil(rows / part) - 1 do
-      local t, first = n % opt.tables + 1, math.floor(n / opt.tables) * part + 1
-      if ((locked and not by_inserts) and t - 1 or n) % opt.threads == sysbench.tid then
-         if first == 1 then
-            print(string.format("Inserting %d records into 'sbtest%d'", rows, t))
-         end
-         local count = math.min(part, rows - first + 1)
-         load_rows(drv, con, t, first, count, by_inserts)
-         dyno.progress(count)
-      end
-   end
-   dyno.barrier()
+   loader:load_together(con)
    for t in own_tables() do
-      add_indexes(drv, con, t, rows)
-      check_rows(con, t, rows)
+      add_indexes(drv, con, t)
+      check_rows(con, t, sysbench.opt.table_size)
    end
 end
 
 function cmd_prepare()
-   is_redshift()
    local drv = sysbench.sql.driver()
    local con = drv:connect()
-   if dyno then
-      create_tables_together(drv, con)
+   local loader = bulk_loader(drv)
+   if loader and create_table == own_create_table and all_are_here() then
+      create_tables_together(drv, con, loader)
    else
       for t in own_tables() do
          create_table(drv, con, t)
@@ -482,6 +432,7 @@ function cmd_warmup()
    end
    con:disconnect()
 end
+cmd_prewarm = cmd_warmup
 
 function cleanup()
    local con = sysbench.sql.driver():connect()
@@ -495,5 +446,24 @@ end
 sysbench.cmdline.commands = {
    prepare = {cmd_prepare, sysbench.cmdline.PARALLEL_COMMAND},
    warmup = {cmd_warmup, sysbench.cmdline.PARALLEL_COMMAND},
-   prewarm = {cmd_warmup, sysbench.cmdline.PARALLEL_COMMAND},
+   prewarm = {cmd_prewarm, sysbench.cmdline.PARALLEL_COMMAND},
 }
+
+-- For scripts that have a shorter way where nothing of this file is replaced.
+local own = {}
+for _, name in ipairs {"init", "thread_init", "thread_done", "close_statements", "check_reconnect",
+   "prepare_for_each_table", "prepare_point_selects", "execute_point_selects"} do
+   own[name] = _G[name]
+end
+local own_hook = sysbench.hooks.before_restart_event
+
+local function is_unchanged()
+   for name, value in pairs(own) do
+      if _G[name] ~= value then
+         return false
+      end
+   end
+   return sysbench.hooks.before_restart_event == own_hook
+end
+
+return {is_unchanged = is_unchanged}

@@ -4,9 +4,15 @@
 
 require("oltp_common")
 
-function starts_empty()
-   return not sysbench.opt.auto_inc
-end
+sysbench.cmdline.commands.prepare = {
+   function()
+      if not sysbench.opt.auto_inc then
+         sysbench.opt.table_size = 0
+      end
+      cmd_prepare()
+   end,
+   sysbench.cmdline.PARALLEL_COMMAND,
+}
 
 function prepare_statements()
    local opt = sysbench.opt
@@ -16,13 +22,13 @@ function prepare_statements()
 end
 
 function event()
-   local t = get_table_num()
-   local k = get_id()
-   local c = sysbench.rand.string(c_value_template)
-   local pad = sysbench.rand.string(pad_value_template)
-   if not sysbench.opt.auto_inc then
+   local opt, rand = sysbench.opt, sysbench.rand
+   local t = rand.uniform(1, opt.tables)
+   local k = rand.default(1, opt.table_size)
+   local c, pad = get_c_value(), get_pad_value()
+   if not opt.auto_inc then
       -- Into the range of a signed INTEGER.
-      local id = sysbench.rand.unique() - 2147483648
+      local id = rand.unique() - 2147483648
       con:query(string.format("INSERT INTO sbtest%d (id, k, c, pad) VALUES (%d, %d, '%s', '%s')",
          t, id, k, c, pad))
    elseif drv:name() == "mysql" then
@@ -33,5 +39,5 @@ function event()
       con:query(string.format("INSERT INTO sbtest%d (k, c, pad) VALUES (%d, '%s', '%s')",
          t, k, c, pad))
    end
-   check_reconnect()
+   if check_reconnect then check_reconnect() end
 end

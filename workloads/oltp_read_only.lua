@@ -6,10 +6,14 @@ require("oltp_common")
 function prepare_statements()
    if not sysbench.opt.skip_trx then
       prepare_begin("read only")
+      prepare_commit()
    end
    prepare_point_selects()
    if sysbench.opt.range_selects then
-      prepare_range_selects()
+      prepare_simple_ranges()
+      prepare_sum_ranges()
+      prepare_order_ranges()
+      prepare_distinct_ranges()
    end
 end
 
@@ -19,10 +23,13 @@ function event()
    end
    execute_point_selects()
    if sysbench.opt.range_selects then
-      execute_range_selects()
+      execute_simple_ranges()
+      execute_sum_ranges()
+      execute_order_ranges()
+      execute_distinct_ranges()
    end
    if not sysbench.opt.skip_trx then
       commit()
    end
-   check_reconnect()
+   if check_reconnect then check_reconnect() end
 end

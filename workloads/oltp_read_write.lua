@@ -6,10 +6,14 @@ require("oltp_common")
 function prepare_statements()
    if not sysbench.opt.skip_trx then
       prepare_begin()
+      prepare_commit()
    end
    prepare_point_selects()
    if sysbench.opt.range_selects then
-      prepare_range_selects()
+      prepare_simple_ranges()
+      prepare_sum_ranges()
+      prepare_order_ranges()
+      prepare_distinct_ranges()
    end
    prepare_index_updates()
    prepare_non_index_updates()
@@ -22,7 +26,10 @@ function event()
    end
    execute_point_selects()
    if sysbench.opt.range_selects then
-      execute_range_selects()
+      execute_simple_ranges()
+      execute_sum_ranges()
+      execute_order_ranges()
+      execute_distinct_ranges()
    end
    execute_index_updates()
    execute_non_index_updates()
@@ -30,5 +37,5 @@ function event()
    if not sysbench.opt.skip_trx then
       commit()
    end
-   check_reconnect()
+   if check_reconnect then check_reconnect() end
 end

@@ -9,5 +9,5 @@ end
 
 function event()
    execute_non_index_updates()
-   check_reconnect()
+   if check_reconnect then check_reconnect() end
 end

@@ -6,6 +6,7 @@ require("oltp_common")
 function prepare_statements()
    if not sysbench.opt.skip_trx then
       prepare_begin()
+      prepare_commit()
    end
    prepare_index_updates()
    prepare_non_index_updates()
@@ -22,5 +23,5 @@ function event()
    if not sysbench.opt.skip_trx then
       commit()
    end
-   check_reconnect()
+   if check_reconnect then check_reconnect() end
 end

@@ -6,24 +6,54 @@ require("oltp_common")
 
 sysbench.cmdline.options.random_points = {"Values of k in one SELECT", 10}
 
+local function one_table()
+   assert(sysbench.opt.tables == 1, "this benchmark does not support --tables > 1")
+end
+
+oltp_cleanup = cleanup
+function cleanup()
+   one_table()
+   oltp_cleanup()
+end
+
+function prepare()
+   one_table()
+   cmd_prepare()
+end
+
+-- Each session draws from a share of the values of k.
+function thread_init()
+   drv = sysbench.sql.driver()
+   con = drv:connect()
+   rlen = sysbench.opt.table_size / sysbench.opt.threads
+   prepare_statements()
+end
+
+function thread_done()
+   close_statements()
+   con:disconnect()
+end
+
+function close_statements()
+   stmt:close()
+end
+
 function prepare_statements()
    local places = string.rep("?", sysbench.opt.random_points, ", ")
-   local statement = con:prepare(
-      "SELECT id, k, c, pad FROM sbtest1 WHERE k IN (" .. places .. ")")
-   local values = {}
+   stmt = con:prepare("SELECT id, k, c, pad FROM sbtest1 WHERE k IN (" .. places .. ")")
+   params = {}
    for i = 1, sysbench.opt.random_points do
-      values[i] = statement:bind_create(sysbench.sql.type.INT)
+      params[i] = stmt:bind_create(sysbench.sql.type.INT)
    end
-   statement:bind_param(unpack(values))
-   stmt[1], param[1] = {points = statement}, {points = values}
-   first_k, last_k = own_part_of_ids()
+   stmt:bind_param(unpack(params))
 end
 
 function event()
-   local values = param[1].points
-   for i = 1, #values do
-      values[i]:set(sysbench.rand.default(first_k, last_k))
+   local first = rlen * sysbench.tid + 1
+   local last = first + math.max(rlen - 1, 0)
+   for i = 1, sysbench.opt.random_points do
+      params[i]:set(sysbench.rand.default(first, last))
    end
-   stmt[1].points:execute()
-   check_reconnect()
+   stmt:execute()
+   if check_reconnect then check_reconnect() end
 end

@@ -7,25 +7,56 @@ require("oltp_common")
 sysbench.cmdline.options.number_of_ranges = {"Ranges of k in one SELECT", 10}
 sysbench.cmdline.options.delta = {"Last value of a range less its first", 5}
 
+local function one_table()
+   assert(sysbench.opt.tables == 1, "this benchmark does not support --tables > 1")
+end
+
+oltp_cleanup = cleanup
+function cleanup()
+   one_table()
+   oltp_cleanup()
+end
+
+function prepare()
+   one_table()
+   cmd_prepare()
+end
+
+-- Each session draws from a share of the values of k.
+function thread_init()
+   drv = sysbench.sql.driver()
+   con = drv:connect()
+   rlen = sysbench.opt.table_size / sysbench.opt.threads
+   prepare_statements()
+end
+
+function thread_done()
+   close_statements()
+   con:disconnect()
+end
+
+function close_statements()
+   stmt:close()
+end
+
 function prepare_statements()
    local ranges = string.rep("k BETWEEN ? AND ?", sysbench.opt.number_of_ranges, " OR ")
-   local statement = con:prepare("SELECT count(k) FROM sbtest1 WHERE " .. ranges)
-   local bounds = {}
+   stmt = con:prepare("SELECT count(k) FROM sbtest1 WHERE " .. ranges)
+   params = {}
    for i = 1, 2 * sysbench.opt.number_of_ranges do
-      bounds[i] = statement:bind_create(sysbench.sql.type.INT)
+      params[i] = stmt:bind_create(sysbench.sql.type.INT)
    end
-   statement:bind_param(unpack(bounds))
-   stmt[1], param[1] = {ranges = statement}, {ranges = bounds}
-   first_k, last_k = own_part_of_ids()
+   stmt:bind_param(unpack(params))
 end
 
 function event()
-   local bounds = param[1].ranges
-   for i = 1, #bounds, 2 do
-      local k = sysbench.rand.default(first_k, last_k)
-      bounds[i]:set(k)
-      bounds[i + 1]:set(k + sysbench.opt.delta)
+   local first = rlen * sysbench.tid + 1
+   local last = first + math.max(rlen - 1, 0)
+   for i = 1, 2 * sysbench.opt.number_of_ranges, 2 do
+      local k = sysbench.rand.default(first, last)
+      params[i]:set(k)
+      params[i + 1]:set(k + sysbench.opt.delta)
    end
-   stmt[1].ranges:execute()
-   check_reconnect()
+   stmt:execute()
+   if check_reconnect then check_reconnect() end
 end

@@ -103,6 +103,8 @@ pub struct Barrier {
 struct BarrierState {
     sessions: u32,
     arrived: u32,
+    /// Sessions whose command has ended: nobody waits for them.
+    left: u32,
     round: u64,
     broken: bool,
 }
@@ -128,11 +130,18 @@ impl Barrier {
         let mut state = self.lock();
         let round = state.round;
         state.arrived += 1;
-        if state.arrived >= state.sessions {
-            state.arrived = 0;
-            state.round += 1;
-        }
+        state.open_if_complete();
         round
+    }
+
+    /// A session's command has ended. Once all have, the barrier is as it was.
+    pub(crate) fn leave(&self) {
+        let mut state = self.lock();
+        state.left += 1;
+        state.open_if_complete();
+        if state.left >= state.sessions {
+            state.left = 0;
+        }
     }
 
     pub(crate) fn poll(&self, round: u64) -> &'static str {
@@ -146,6 +155,15 @@ impl Barrier {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BarrierState {
+    fn open_if_complete(&mut self) {
+        if self.arrived > 0 && self.arrived + self.left >= self.sessions {
+            self.arrived = 0;
+            self.round += 1;
+        }
     }
 }
 
@@ -171,5 +189,32 @@ impl LoadProgress {
 
     pub(crate) fn add(&self, rows: u64) {
         self.done.fetch_add(rows, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_barrier_opens_when_the_last_arrives_or_leaves() {
+        let barrier = Barrier::new(3);
+        let round = barrier.arrive();
+        barrier.arrive();
+        assert_eq!(barrier.poll(round), "closed");
+        barrier.arrive();
+        assert_eq!(barrier.poll(round), "open");
+        let round = barrier.arrive();
+        barrier.leave();
+        assert_eq!(barrier.poll(round), "closed");
+        barrier.leave();
+        assert_eq!(barrier.poll(round), "open");
+        barrier.leave();
+        // The next command has all three again.
+        let round = barrier.arrive();
+        barrier.arrive();
+        assert_eq!(barrier.poll(round), "closed");
+        barrier.break_down();
+        assert_eq!(barrier.poll(round), "broken");
     }
 }

@@ -113,6 +113,14 @@ impl Host {
         Ok(())
     }
 
+    #[cold]
+    fn finished(&self, session: SessionId) -> Step {
+        if self.entries[session].1 == "command" {
+            self.config.barrier.leave();
+        }
+        Step::Finished
+    }
+
     /// The coroutine has raised an error.
     #[cold]
     fn failed(&mut self, port: &mut dyn Port, session: SessionId) -> Step {
@@ -193,7 +201,7 @@ impl Program for Host {
         };
         match status {
             lua_ffi::LUA_YIELD => Step::Waiting,
-            lua_ffi::LUA_OK => Step::Finished,
+            lua_ffi::LUA_OK => self.finished(session),
             _ => self.failed(port, session),
         }
     }

@@ -33,6 +33,7 @@ workloads! {
     "many_tables": "a schema for each customer: up to millions of tables made, touched, dropped",
     "oltp_fair": "one OLTP transaction for comparing servers: equal statements, draws, isolation",
     "oltp_common": "",
+    "oltp_load": "",
     "pgbench_common": "",
     "pgbench_load": "",
     "tpcc_common": "",

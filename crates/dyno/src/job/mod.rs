@@ -139,7 +139,6 @@ impl Loaded {
     /// With another number of sessions, driven by at most as many workers as there are cores.
     pub fn with_sessions(mut self, sessions: u32) -> Self {
         self.job.with_sessions(sessions);
-        // The main state, made before, needs no barrier.
         self.shared.barrier = Arc::new(Barrier::new(sessions));
         self
     }
@@ -248,7 +247,9 @@ fn described(
     stream_base: u64,
     shared: &Shared,
 ) -> Result<(Host, Description)> {
-    let config = host_config(job, source, stream_base, shared, None);
+    let mut config = host_config(job, source, stream_base, shared, None);
+    // What it runs, it runs alone.
+    config.barrier = Arc::new(Barrier::new(1));
     let mut host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
     let description = host.describe().map_err(|message| anyhow!(message))?;
     Ok((host, description))
