@@ -21,10 +21,12 @@ cursize = 0 -- The last id of this session.
 function thread_init()
    drv = sysbench.sql.driver()
    con = drv:connect()
-   con:bulk_insert_init(string.format("INSERT INTO sbtest%d VALUES", sysbench.tid + 1))
 end
 
 function event()
+   if cursize == 0 then
+      con:bulk_insert_init(string.format("INSERT INTO sbtest%d VALUES", sysbench.tid + 1))
+   end
    cursize = cursize + 1
    con:bulk_insert_next(string.format("(%d,%d)", cursize, cursize))
 end

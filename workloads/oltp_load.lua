@@ -7,7 +7,7 @@
 local Loader = {}
 Loader.__index = Loader
 
--- `drv`: the driver; `templates`: of the columns c and pad; `number_by_server`: ids are not written.
+-- `drv`: the driver; `templates`: of the columns c and pad; `number_by_server`: no ids are written.
 local function new(loader)
    return setmetatable(loader, Loader)
 end

@@ -153,12 +153,6 @@ fn observe(
             report.remove("other");
         }
     }
-    if script.name == "bulk_insert" {
-        // Its last batch goes out in thread_done(), which Dyno leaves out of the statistics.
-        for name in ["write", "total", "queries"] {
-            report.remove(name);
-        }
-    }
     call("cleanup");
     Deeds {
         schema,

@@ -235,6 +235,8 @@ pub enum Entry {
     Command(String),
     /// A function that the script may define, e.g. `init`; nothing if it does not.
     Call(String),
+    /// A function of the script's table of hooks, with the argument that the host holds ready.
+    Hook(String),
 }
 
 /// How a session's turn ended.

@@ -80,7 +80,7 @@ impl dyno_core::session::Program for Program {
                 Err(why) => Step::Failed(why),
             },
             // The work was made when the session entered; commands run before there are sessions.
-            Entry::Init | Entry::Command(_) | Entry::Call(_) => Step::Finished,
+            Entry::Init | Entry::Command(_) | Entry::Call(_) | Entry::Hook(_) => Step::Finished,
         }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) worker: usize,
     pub(crate) sessions: Vec<SessionTotals>,
     pub(crate) warmup: Counters,
+    /// What its sessions did before the run, and after theirs.
+    pub(crate) outside: (Counters, Counters),
     pub(crate) unfinished: u64,
     pub(crate) last_event_end: Nanos,
     /// When new events stopped; `None` when all sessions ended by themselves before.

@@ -32,6 +32,10 @@ pub struct RunOutcome {
     pub unfinished: u64,
     /// What the ramp-up and the warm-up did.
     pub warmup: Counters,
+    /// What sessions did before the run: a script's `thread_init()`.
+    pub before: Counters,
+    /// What they did after it: a script's `thread_done()`.
+    pub after: Counters,
     /// Open loop: how late events began although their session was free (as service times).
     pub pacing_lag: Option<Box<Latencies>>,
     /// Open loop: arrivals due and not begun when new events stopped.

@@ -125,6 +125,7 @@ pub(crate) struct Ended {
 pub(crate) struct Recorder {
     current: Box<Handover>,
     warmup: Counters,
+    before: Counters,
     outside: Counters,
     spares: Receiver<Box<Handover>>,
     messages: Sender<Message>,
@@ -148,6 +149,7 @@ impl Recorder {
         Self {
             current: Handover::new(worker, shape),
             warmup: Counters::default(),
+            before: Counters::default(),
             outside: Counters::default(),
             spares,
             messages,
@@ -326,6 +328,16 @@ impl Recorder {
     /// What the warm-up did.
     pub(crate) fn warmup(&self) -> Counters {
         self.warmup
+    }
+
+    /// The run begins: what was counted outside until now came before it.
+    pub(crate) fn run_begins(&mut self) {
+        self.before = std::mem::take(&mut self.outside);
+    }
+
+    /// What sessions did before the run, and after theirs.
+    pub(crate) fn outside(&self) -> (Counters, Counters) {
+        (self.before, self.outside)
     }
 
     /// Takes the pacing lags.

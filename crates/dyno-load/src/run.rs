@@ -306,6 +306,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             elapsed_ns: last_event.unwrap_or(0).saturating_sub(measured_start),
             unfinished: 0,
             warmup: Default::default(),
+            before: Default::default(),
+            after: Default::default(),
             pacing_lag: self.config.drive.open_loop.map(|_| Box::default()),
             backlog,
             backlog_max: backlog_max.max(backlog),
@@ -317,6 +319,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             outcome.sessions.extend(end.sessions);
             outcome.unfinished += end.unfinished;
             outcome.warmup.merge(&end.warmup);
+            outcome.before.merge(&end.outside.0);
+            outcome.after.merge(&end.outside.1);
             if let (Some(sum), Some(lag)) = (&mut outcome.pacing_lag, end.lag) {
                 Latencies::merge(sum, &lag);
             }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, channel};
 
 use dyno_core::db::Connector;
+use dyno_core::interval::Counters;
 use dyno_core::session::{Entry, Program};
 
 use crate::message::{Mailbox, Message};
@@ -14,7 +15,7 @@ use crate::state::Parts;
 use crate::stop::{StopLevel, StopSignal};
 use crate::worker::Worker;
 
-/// One session with `tid` 0 that runs one entry after another: `prepare`, `cleanup`, `init`,
+/// One session that runs one entry after another: `prepare`, `cleanup`, `init`,
 /// `done`. Its connections stay open from one entry to the next.
 pub struct Single<P> {
     worker: Worker<P>,
@@ -23,7 +24,7 @@ pub struct Single<P> {
 }
 
 impl<P: Program> Single<P> {
-    /// A session that has not run anything yet.
+    /// A session, called `tid`, that has not run anything yet.
     ///
     /// # Errors
     /// When the system lacks descriptors.
@@ -31,6 +32,7 @@ impl<P: Program> Single<P> {
         program: P,
         connector: Option<Arc<dyn Connector>>,
         stop: Arc<StopSignal>,
+        tid: u32,
     ) -> Result<Self, LoadError> {
         let refuse = |error| LoadError::Start(format!("cannot wait for sockets: {error}"));
         let (sender, messages) = channel();
@@ -41,7 +43,7 @@ impl<P: Program> Single<P> {
             roles: 1,
         };
         let parts = Parts {
-            tids: vec![0],
+            tids: vec![tid],
             connector,
             sequence: Arc::new(AtomicU64::new(1)),
             stop: Arc::clone(&stop),
@@ -95,6 +97,17 @@ impl<P: Program> Single<P> {
         Ok(())
     }
 
+    /// From now on this signal stops its entries.
+    pub fn stop_by(&mut self, stop: Arc<StopSignal>) {
+        self.worker.state.stop = Arc::clone(&stop);
+        self.stop = stop;
+    }
+
+    /// What its entries did to the database so far.
+    pub fn counters(&self) -> Counters {
+        self.worker.state.recorder.outside().1
+    }
+
     /// The program.
     pub fn program(&mut self) -> &mut P {
         &mut self.worker.program
@@ -117,6 +130,6 @@ pub fn run_single<P: Program>(
     stop: Arc<StopSignal>,
     entry: &Entry,
 ) -> Result<(), String> {
-    let single = Single::new(program, connector, stop);
+    let single = Single::new(program, connector, stop, 0);
     single.map_err(|error| error.to_string())?.run(entry)
 }

@@ -130,6 +130,7 @@ impl<P: Program> Worker<P> {
         };
         self.state.running = self.state.live;
         self.state.has_events = self.entry == Entry::Run;
+        self.state.recorder.run_begins();
         self.state.begin(*start, now());
         let entry = self.entry.clone();
         for session in 0..self.state.sessions.len() {
@@ -414,6 +415,7 @@ impl<P: Program> Worker<P> {
                 })
                 .collect(),
             warmup: self.state.recorder.warmup(),
+            outside: self.state.recorder.outside(),
             unfinished: self.state.unfinished,
             last_event_end: self.state.recorder.last_event_end(),
             stopped: if self.drained { None } else { stopped },

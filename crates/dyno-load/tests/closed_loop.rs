@@ -280,7 +280,7 @@ fn a_single_session_keeps_its_connections_between_entries() {
     };
     let stop = StopSignal::new();
     let program = Program1::new(&behaviour);
-    let mut single = Single::new(program, Some(connector.clone()), stop.clone()).unwrap();
+    let mut single = Single::new(program, Some(connector.clone()), stop.clone(), 0).unwrap();
     assert_eq!(single.run(&Entry::Init), Ok(()));
     assert_eq!(single.run(&Entry::Init), Ok(()));
     assert_eq!(

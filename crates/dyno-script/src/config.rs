@@ -42,8 +42,9 @@ pub struct HostConfig {
     pub luajit_cmd: Option<String>,
     /// What scripts `print` goes to standard error, so that standard output stays to be parsed.
     pub quiet_scripts: bool,
-    /// Tell of failed statements in the words of sysbench's drivers.
-    pub sysbench_messages: bool,
+    /// The script is sysbench's: failed statements are reported in the words of its drivers, and
+    /// an error in `thread_done()` ends nothing else.
+    pub sysbench: bool,
     /// Where sessions of a parallel command meet.
     pub barrier: Arc<Barrier>,
     /// How far a load has come.
@@ -64,6 +65,8 @@ pub struct HostConfig {
     pub unique: Arc<AtomicU64>,
     /// Set once a script has asked for a database driver.
     pub driver_used: Arc<AtomicBool>,
+    /// Set once a function has failed whose error ends nothing else.
+    pub script_failed: Arc<AtomicBool>,
     /// Takes messages of the script layer: level (`FATAL`, `ALERT`) and text.
     pub log: fn(level: &str, text: &str),
 }

@@ -46,13 +46,27 @@ const FUNCTIONS: [&str; 19] = [
 ];
 
 impl Host {
-    /// Runs the script's top level in the main state (session 0) and reads what it declares.
+    /// Runs the script's top level in the main state (session 0), which then has no database, and
+    /// reads what it declares.
     ///
     /// # Errors
     /// A script that does not compile or raises, in Lua's words.
     pub fn describe(&mut self) -> Result<Description, String> {
-        self.run_alone(0, 0, &Entry::Call("\0".to_owned()))?;
-        self.read_description().map_err(|error| error.to_string())
+        self.run_alone(0, 0, &Self::top_level())?;
+        self.description()
+    }
+
+    /// The entry that runs nothing but the script's top level, where that has not run yet.
+    pub fn top_level() -> Entry {
+        Entry::Call("\0".to_owned())
+    }
+
+    /// What the script declares, after [`top_level`](Self::top_level) has run in session 0.
+    ///
+    /// # Errors
+    /// What it declares is malformed.
+    pub fn description(&self) -> Result<Description, String> {
+        self.read_description().map_err(message)
     }
 
     /// After [`describe`](Self::describe): the statements of the script's table `templates`,
@@ -119,10 +133,25 @@ impl Host {
     }
 }
 
+/// What went wrong, without Lua's word for where.
+fn message(error: mlua::Error) -> String {
+    match error {
+        mlua::Error::RuntimeError(text) => text,
+        other => other.to_string(),
+    }
+}
+
 /// Reads `sysbench.cmdline.options`. Entries are `{description, default, type}`.
 pub(crate) fn read_options(declared: &Value) -> Result<Option<Vec<ScriptOption>>, String> {
-    let Value::Table(declared) = declared else {
-        return Ok(None);
+    let declared = match declared {
+        Value::Table(declared) => declared,
+        Value::Nil => return Ok(None),
+        other => {
+            let kind = other.type_name();
+            return Err(format!(
+                "sysbench.cmdline.options: a table is expected, not {kind}"
+            ));
+        }
     };
     let mut options = Vec::new();
     for pair in declared.pairs::<Value, Value>() {
@@ -136,7 +165,7 @@ pub(crate) fn read_options(declared: &Value) -> Result<Option<Vec<ScriptOption>>
                 "option '{name}': {{description, default, type}} is expected"
             ));
         };
-        options.push(read_option(name, &entry).map_err(|error| error.to_string())?);
+        options.push(read_option(name, &entry).map_err(message)?);
     }
     options.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Some(options))
@@ -167,15 +196,20 @@ fn read_option(name: String, entry: &Table) -> mlua::Result<ScriptOption> {
     };
     let explicit = match entry.raw_get::<Value>(3)? {
         Value::Nil => None,
-        Value::Integer(number) => OptionKind::from_number(number),
-        Value::Number(number) => OptionKind::from_number(number as i64),
+        Value::Integer(number) => Some(OptionKind::from_number(number)),
+        Value::Number(number) => Some(OptionKind::from_number(number as i64)),
         // An enum constant of the FFI.
-        other => other.to_string().ok().and_then(|text| enum_number(&text)),
+        other => Some(other.to_string().ok().and_then(|text| enum_number(&text))),
     };
+    if explicit == Some(None) {
+        return Err(mlua::Error::runtime(format!(
+            "option '{name}': unknown type of argument"
+        )));
+    }
     Ok(ScriptOption {
         name,
         description,
-        kind: explicit.unwrap_or(inferred),
+        kind: explicit.flatten().unwrap_or(inferred),
         default,
     })
 }

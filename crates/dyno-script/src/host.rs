@@ -214,12 +214,13 @@ fn entry_name(entry: &Entry) -> &'static str {
         Entry::Done => "done",
         Entry::Command(_) => "command",
         Entry::Call(_) => "call",
+        Entry::Hook(_) => "hook",
     }
 }
 
 fn entry_argument(entry: &Entry) -> Option<&str> {
     match entry {
-        Entry::Command(name) | Entry::Call(name) => Some(name),
+        Entry::Command(name) | Entry::Call(name) | Entry::Hook(name) => Some(name),
         Entry::Init | Entry::Run | Entry::Done => None,
     }
 }

@@ -136,7 +136,9 @@ fn split(text: &str) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
     }
-    text.split(',').map(|item| item.trim().to_owned()).collect()
+    let items = text.split(',').map(str::trim);
+    let items = items.filter(|item| !item.is_empty());
+    items.map(str::to_owned).collect()
 }
 
 /// A number, perhaps with a decimal multiplier (`10k`, `1M`); empty is zero, as in sysbench.

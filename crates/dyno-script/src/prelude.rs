@@ -11,7 +11,7 @@ use crate::config::HostConfig;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 15] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),
     ("=sysbench.lua", include_str!("prelude/sysbench.lua")),
@@ -21,6 +21,7 @@ const PARTS: [(&str, &str); 14] = [
     ("=random.lua", include_str!("prelude/random.lua")),
     ("=loader.lua", include_str!("prelude/loader.lua")),
     ("=dialect.lua", include_str!("prelude/dialect.lua")),
+    ("=library.lua", include_str!("prelude/library.lua")),
     ("=session.lua", include_str!("prelude/session.lua")),
     ("=role.lua", include_str!("prelude/role.lua")),
     ("=phase.lua", include_str!("prelude/phase.lua")),
@@ -106,6 +107,7 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("driver_name", config.driver_name)?;
     api.set("reconnect_lost", config.reconnect_lost)?;
     api.set("emulate_prepared", config.emulate_prepared)?;
+    api.set("sysbench", config.sysbench)?;
     api.set("quiet_scripts", config.quiet_scripts)?;
     let ignored = lua.create_table()?;
     for code in &config.ignored_errors {

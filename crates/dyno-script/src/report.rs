@@ -25,12 +25,14 @@ pub struct Stat {
 }
 
 impl Host {
-    /// Calls the script's hook (`report_intermediate`, `report_cumulative`) with the figures.
+    /// Lays the figures ready for a report hook (`report_intermediate`, `report_cumulative`), which
+    /// [`Entry::Hook`](dyno_core::session::Entry::Hook) calls.
     ///
     /// # Errors
-    /// What the hook raised.
-    pub fn report(&self, hook: &str, stat: &Stat) -> Result<(), String> {
-        self.call_hook(hook, stat)
+    /// Lua is out of memory.
+    pub fn set_stat(&self, stat: &Stat) -> Result<(), String> {
+        self.stat_table(stat)
+            .and_then(|table| self.api.set("hook_argument", table))
             .map_err(|error| error.to_string())
     }
 
@@ -45,7 +47,7 @@ impl Host {
             .map_err(|error| error.to_string())
     }
 
-    fn call_hook(&self, hook: &str, stat: &Stat) -> mlua::Result<()> {
+    fn stat_table(&self, stat: &Stat) -> mlua::Result<Table> {
         let table = self.lua.create_table()?;
         for (name, value) in [
             ("threads_running", f64::from(stat.threads_running)),
@@ -73,8 +75,6 @@ impl Host {
                 table.set(name, value)?;
             }
         }
-        let env: Table = self.api.get::<Function>("environment")?.call(0)?;
-        let hooks: Table = env.get::<Table>("sysbench")?.get("hooks")?;
-        hooks.get::<Function>(hook)?.call::<()>(table)
+        Ok(table)
     }
 }

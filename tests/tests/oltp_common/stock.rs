@@ -1,5 +1,5 @@
-//! sysbench's own script files under Dyno, by their paths, and Dyno's beside sysbench's shared file.
-//! They are read where the package put them; none is part of this repository.
+//! sysbench's own script files under Dyno, by their paths, and Dyno's beside sysbench's shared
+//! file. They are read where the package put them; none is part of this repository.
 
 use std::fs;
 use std::path::Path;
@@ -19,17 +19,30 @@ const SCRIPTS: &[(&str, &[&str])] = &[
     ("oltp_delete", &["--tables=2", "--table-size=100"]),
     ("oltp_insert", &["--tables=2", "--table-size=100"]),
     ("oltp_insert", &["--table-size=100", "--auto_inc=off"]),
-    ("oltp_point_select", &["--tables=2", "--table-size=100", "--point-selects=3"]),
+    (
+        "oltp_point_select",
+        &["--tables=2", "--table-size=100", "--point-selects=3"],
+    ),
     ("oltp_read_only", &["--tables=2", "--table-size=100"]),
-    ("oltp_read_write", &["--tables=2", "--table-size=100", "--secondary=on"]),
+    (
+        "oltp_read_write",
+        &["--tables=2", "--table-size=100", "--range-size=5"],
+    ),
     ("oltp_update_index", &["--tables=2", "--table-size=100"]),
-    ("oltp_update_non_index", &["--table-size=100", "--create-secondary=off"]),
-    ("oltp_write_only", &["--tables=2", "--table-size=100", "--skip_trx=on"]),
+    (
+        "oltp_update_non_index",
+        &["--table-size=100", "--create-secondary=off"],
+    ),
+    (
+        "oltp_write_only",
+        &["--tables=2", "--table-size=100", "--skip_trx=on"],
+    ),
     ("select_random_points", &["--table-size=100"]),
     ("select_random_ranges", &["--table-size=100"]),
 ];
 
-/// What a script did: rows after `prepare`, the report's counts, tables left.
+/// What one session of a script did (several would meet in rows as chance has it): rows after
+/// `prepare`, the report's counts, tables left.
 #[derive(Debug, PartialEq, Eq)]
 struct Result {
     rows: Vec<Vec<String>>,
@@ -47,11 +60,15 @@ fn call(tool: Tool, database: &Database, folder: &Path, script: &str, words: &[&
 fn result(tool: Tool, kind: Kind, folder: &Path, script: &str, options: &[&str]) -> Result {
     let database = Database::new(kind);
     let go = |last: &[&str]| {
-        let words = [options, &["--threads=2", "--rand-seed=3"], last].concat();
+        let words = [options, &["--rand-seed=3"], last].concat();
         call(tool, &database, folder, script, &words).success()
     };
     go(&["prepare"]);
-    let count = |table: &String| database.query(&format!("SELECT COUNT(*) FROM {table}")).concat();
+    let count = |table: &String| {
+        database
+            .query(&format!("SELECT COUNT(*) FROM {table}"))
+            .concat()
+    };
     let rows = database.tables().iter().map(count).collect();
     let output = go(&["--events=20", "--time=0", "run"]);
     go(&["cleanup"]);
@@ -126,7 +143,9 @@ fn the_shared_file_itself_is_no_test() {
     for tool in [Tool::Sysbench, Tool::Dyno] {
         for word in ["oltp_common", "oltp_read_write"] {
             let output = tool.call(folder.path(), &[word.to_owned()]).failure(1);
-            let asks = output.stdout.contains("Command is required. Supported commands: prepare");
+            let asks = output
+                .stdout
+                .contains("Command is required. Supported commands: prepare");
             assert!(asks, "{tool:?} {output:?}");
         }
         let database = Database::new(Kind::Mariadb);
@@ -140,12 +159,17 @@ fn the_shared_file_itself_is_no_test() {
 fn sessions_that_take_no_part_hold_up_nobody() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "require('oltp_read_only')\nsysbench.cmdline.commands.prepare = {function() \
-                if sysbench.tid == 0 then cmd_prepare() end end, sysbench.cmdline.PARALLEL_COMMAND}";
+                if sysbench.tid == 0 then cmd_prepare() end end, \
+                sysbench.cmdline.PARALLEL_COMMAND}";
     fs::write(folder.path().join("own.lua"), text).expect("the script is written");
     for tool in [Tool::Sysbench, Tool::Dyno] {
         let database = Database::new(Kind::Mariadb);
         let words = ["--threads=3", "--table-size=500", "prepare"];
         call(tool, &database, folder.path(), "own.lua", &words).success();
-        assert_eq!(database.query_one("SELECT COUNT(*) FROM sbtest1"), "500", "{tool:?}");
+        assert_eq!(
+            database.query_one("SELECT COUNT(*) FROM sbtest1"),
+            "500",
+            "{tool:?}"
+        );
     }
 }

@@ -42,6 +42,27 @@ impl Unique {
         // Below 2^32, as it is below UNIQUE_VALUES.
         x as u32
     }
+
+    /// The number at a place of an order of the numbers from `a` to `b`. Places repeat once all
+    /// have come. The order is no more random than its steps are equal.
+    pub fn within(&self, counter: u64, a: u32, b: u32) -> u32 {
+        let (low, high) = (a.min(b), a.max(b));
+        let count = u64::from(high - low) + 1;
+        // The first step from the seed on that has no factor in common with the count.
+        let first = self.factors[0] % count;
+        let steps = (first..count).chain(0..first);
+        let step = steps.into_iter().find(|step| gcd(*step, count) == 1);
+        let place = counter % count * step.unwrap_or(1) % count;
+        // Below 2^32, as it is at most `high`.
+        (u64::from(low) + (place + self.shifts[0]) % count) as u32
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
+    }
 }
 
 fn residue(x: u64) -> u64 {
@@ -109,6 +130,25 @@ mod tests {
         };
         assert_ne!(first(1), first(2));
         assert_eq!(first(1), first(1));
+    }
+
+    #[test]
+    fn numbers_within_bounds_come_once_each() {
+        for (a, b) in [
+            (5, 14),
+            (1, 1),
+            (14, 5),
+            (0, 1023),
+            (u32::MAX - 6, u32::MAX),
+        ] {
+            let (low, high) = (a.min(b), a.max(b));
+            let unique = Unique::new(3);
+            let mut drawn: Vec<u32> = (0..=u64::from(high - low))
+                .map(|place| unique.within(place, a, b))
+                .collect();
+            drawn.sort_unstable();
+            assert_eq!(drawn, (low..=high).collect::<Vec<_>>());
+        }
     }
 
     #[test]

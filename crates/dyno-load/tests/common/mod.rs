@@ -280,7 +280,7 @@ impl Program for Program1 {
             Entry::Init => script.initialise(port, session, behaviour),
             Entry::Run => script.run(port, session, behaviour),
             Entry::Done => Step::Finished,
-            Entry::Command(_) | Entry::Call(_) => script.command(port, session),
+            Entry::Command(_) | Entry::Call(_) | Entry::Hook(_) => script.command(port, session),
         }
     }
 }

@@ -21,6 +21,7 @@ export![
     sb_rand_pareto,
     sb_rand_zipfian,
     sb_rand_unique,
+    dyno_rand_unique_within,
     sb_rand_str,
     sb_rand_varstr,
     sb_histogram_new,
@@ -98,6 +99,15 @@ extern "C" fn sb_rand_unique() -> u32 {
     with(0, |cx| {
         let place = cx.common.unique_count.fetch_add(1, Ordering::Relaxed);
         cx.common.unique.at(place)
+    })
+}
+
+/// A number from `a` to `b` that does not repeat until all have been drawn.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_rand_unique_within(a: u32, b: u32) -> u32 {
+    with(a, |cx| {
+        let place = cx.common.unique_count.fetch_add(1, Ordering::Relaxed);
+        cx.common.unique.within(place, a, b)
     })
 }
 

@@ -33,7 +33,7 @@ fn modules(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()>
 }
 
 fn messages(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
-    let (log, sysbench_messages) = (config.log, config.sysbench_messages);
+    let (log, sysbench) = (config.log, config.sysbench);
     api.set(
         "log",
         lua.create_function(move |_, (level, text): (String, String)| {
@@ -52,7 +52,7 @@ fn messages(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()
                     state: error.get("sql_state")?,
                     message: error.get("sql_errmsg")?,
                 };
-                if sysbench_messages {
+                if sysbench {
                     failure
                         .as_sysbench(&driver)
                         .iter()
@@ -85,6 +85,14 @@ fn parallel(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()
     api.set(
         "barrier_state",
         lua.create_function(move |_, round: u64| Ok(barrier.poll(round)))?,
+    )?;
+    let failed = Arc::clone(&config.script_failed);
+    api.set(
+        "note_failure",
+        lua.create_function(move |_, ()| {
+            failed.store(true, Ordering::Relaxed);
+            Ok(())
+        })?,
     )?;
     let used = Arc::clone(&config.driver_used);
     api.set(

@@ -20,19 +20,27 @@ function legacy.sb_rand_uniform(a, b) return C.sb_rand_uniform(a, b) end
 function legacy.sb_rand_gaussian(a, b) return C.sb_rand_gaussian(a, b) end
 function legacy.sb_rand_special(a, b) return C.sb_rand_special(a, b) end
 function legacy.sb_rand_str(format) return P.rand.string(format) end
-function legacy.sb_rand_uniq(_, _) return C.sb_rand_unique() end
-function legacy.sb_rnd() return C.dyno_random_below(2147483647) end
+function legacy.sb_rand_uniq(a, b)
+  if not a then
+    return C.sb_rand_unique()
+  end
+  return C.dyno_rand_unique_within(a, b)
+end
+function legacy.sb_rnd() return C.dyno_random_below(0) end
 
+-- Functions whose answers nobody could use answer nothing: scripts print what they get.
 function legacy.db_connect()
   local state = session_state()
   local driver = getfenv(0).sysbench.sql.driver()
   state.connection = driver:connect()
   rawset(getfenv(0), "db_driver", driver:name())
-  return state.connection
 end
 
 local function connection()
-  return session_state().connection or legacy.db_connect()
+  if not session_state().connection then
+    legacy.db_connect()
+  end
+  return session_state().connection
 end
 
 function legacy.db_disconnect()
@@ -45,7 +53,6 @@ end
 
 function legacy.db_query(sql)
   connection():query(sql)
-  return 0
 end
 
 function legacy.db_bulk_insert_init(prefix) connection():bulk_insert_init(prefix) end
@@ -71,10 +78,9 @@ end
 function legacy.db_bind_param(statement, values)
   statement.legacy_values = values
   statement.legacy_params = bind_legacy(statement, values)
-  return 0
 end
 
-function legacy.db_bind_result() return 0 end
+function legacy.db_bind_result() end
 
 function legacy.db_execute(statement)
   local values, params = statement.legacy_values, statement.legacy_params
@@ -99,8 +105,15 @@ local constants = {
 
 P.legacy_db = {}
 for name, value in pairs(legacy) do
-  P.legacy_db[name:gsub("^db_", "")] = value
-  P.legacy_db[name] = value
+  local bare = name:match("^db_(.+)")
+  if bare then
+    P.legacy_db[bare] = value
+  end
+end
+for name, value in pairs(constants) do
+  if name:find("^DB_ERROR") then
+    P.legacy_db[name] = value
+  end
 end
 
 function P.add_legacy(env)

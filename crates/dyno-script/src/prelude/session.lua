@@ -5,7 +5,7 @@ local P = ...
 local ffi = P.ffi
 local C = ffi.C
 local raw_yield, raw_resume, raw_status = coroutine.yield, coroutine.resume, coroutine.status
-local raw_create = coroutine.create
+local raw_create, raw_running = coroutine.create, coroutine.running
 local setfenv, setmetatable, pairs, type, error = setfenv, setmetatable, pairs, type, error
 local loadstring, rawget, getfenv = loadstring, rawget, getfenv
 
@@ -45,6 +45,8 @@ local function resume(co, ...)
   return pass_through(co, raw_resume(co, ...))
 end
 
+local is_own
+
 local function unwrap(ok, ...)
   if not ok then
     error((...), 0)
@@ -62,6 +64,18 @@ session_coroutine.wrap = function(body)
   return function(...)
     return unwrap(resume(co, ...))
   end
+end
+
+-- A session's own coroutine stands for a Lua state's main one: nobody resumes it but the worker.
+session_coroutine.yield = function(...)
+  if is_own(raw_running()) then
+    error("attempt to yield across C-call boundary", 2)
+  end
+  return raw_yield(...)
+end
+session_coroutine.running = function()
+  local co = raw_running()
+  return not is_own(co) and co or nil
 end
 
 -- Gives way for `seconds`, or sleeps where yielding is impossible.
@@ -101,67 +115,7 @@ for name, value in pairs(ffi) do
 end
 session_ffi.C = session_c
 
--- Splits C declarations at the semicolons outside braces.
-local function each_declaration(source)
-  local depth, from, at = 0, 1, 1
-  return function()
-    while at <= #source do
-      local c = source:sub(at, at)
-      depth = depth + (c == "{" and 1 or c == "}" and -1 or 0)
-      at = at + 1
-      if c == ";" and depth == 0 then
-        local declaration = source:sub(from, at - 1)
-        from = at
-        return declaration
-      end
-    end
-  end
-end
-
--- All sessions of a worker declare in one state, and some repeat what sysbench declares: what is
--- known already is passed over.
-local declared = {}
-session_ffi.cdef = function(source, ...)
-  if declared[source] then
-    return
-  end
-  local ok, message = pcall(ffi.cdef, source, ...)
-  if not ok then
-    if not tostring(message):find("attempt to redefine", 1, true) then
-      error(message, 2)
-    end
-    for declaration in each_declaration(source) do
-      ok, message = pcall(ffi.cdef, declaration, ...)
-      if not ok and not tostring(message):find("attempt to redefine", 1, true) then
-        error(message, 2)
-      end
-    end
-  end
-  declared[source] = true
-end
-
--- math with a stream of the session's own, so that sessions differ and a seed replays.
-local session_math = {}
-for name, value in pairs(math) do
-  session_math[name] = value
-end
-session_math.randomseed = function() end
-session_math.random = function(low, high)
-  if low == nil then
-    return C.sb_rand_uniform_double()
-  end
-  if high == nil then
-    low, high = 1, low
-  end
-  low, high = math.floor(low), math.floor(high)
-  if low > high then
-    error("bad argument to 'random' (interval is empty)", 2)
-  end
-  if high - low < 4294967295 then
-    return low + C.dyno_random_below(high - low + 1)
-  end
-  return low + math.floor(C.sb_rand_uniform_double() * (high - low + 1))
-end
+session_ffi.cdef = P.cdef
 
 -- Compiles a source once as a function of which each session makes an instance.
 local factories = {}
@@ -184,7 +138,7 @@ local function instantiate(source, name)
 end
 P.instantiate = instantiate
 
-local preloaded = { ffi = session_ffi, math = session_math, coroutine = session_coroutine }
+local preloaded = { ffi = session_ffi, math = P.session_math, coroutine = session_coroutine }
 
 local function new_require(env, package)
   return function(name)
@@ -241,7 +195,7 @@ local function new_environment(session)
   env._G = env
   env.ffi = session_ffi
   env.coroutine = session_coroutine
-  env.math = session_math
+  env.math = P.session_math
   local package = {
     path = P.package_path,
     cpath = P.package_cpath,
@@ -375,14 +329,20 @@ end
 function entries.command(session, name)
   load_script(session)
   set_options(session)
-  local run = P.command_function(session.env, name)
-  if not run then
+  local run = P.command_entry(session.env, name)
+  if run then
+    session.answer = run()
+    -- What a function of that name answers says nothing.
+    if session.answer == false then
+      error("the '" .. name .. "' command returned false", 0)
+    end
+    return
+  end
+  run = session.env[name]
+  if type(run) ~= "function" then
     error("no such command: " .. name, 0)
   end
-  session.answer = run(session.tid)
-  if session.answer == false then
-    error("the '" .. name .. "' command returned false", 0)
-  end
+  session.answer = run()
 end
 
 -- A function that the script may define (`init`, `done`).
@@ -395,6 +355,11 @@ function entries.call(session, name)
   end
 end
 
+-- A function of the script's hooks, for the host.
+function entries.hook(session, name)
+  session.env.sysbench.hooks[name](P.hook_argument)
+end
+
 -- The commands table's entry, if it is well formed, and whether it is parallel.
 function P.command_entry(env, name)
   local commands = env.sysbench and env.sysbench.cmdline and env.sysbench.cmdline.commands
@@ -404,21 +369,17 @@ function P.command_entry(env, name)
   end
 end
 
-function P.command_function(env, name)
-  local run = P.command_entry(env, name)
-  if run then
-    return run
-  end
-  local global = env[name]
-  return type(global) == "function" and global or nil
-end
-
 local sessions = {}
 local sessions_by_env = setmetatable({}, { __mode = "k" })
 
 -- The session whose turn it is.
 function P.current_session()
   return sessions_by_env[getfenv(0)]
+end
+
+function is_own(co)
+  local session = P.current_session()
+  return session ~= nil and session.co == co
 end
 
 -- A coroutine that runs `entry` in session `index`, which is made when it does not exist yet.
@@ -438,6 +399,21 @@ function P.spawn(index, tid, entry, name)
   return co
 end
 
+local function message_of(err)
+  if type(err) == "table" and err.sql_errmsg then
+    return ("SQL error, errno = %d, state = '%s': %s"):format(
+      err.sql_errno, err.sql_state, err.sql_errmsg)
+  end
+  if type(err) == "string" or type(err) == "number" then
+    return tostring(err)
+  end
+  local meta = getmetatable(err)
+  if type(meta) == "table" and meta.__tostring then
+    return tostring(err)
+  end
+  return "(not a string)"
+end
+
 -- What to make of an error that ended a session's coroutine: "again" when the event is to be run
 -- again, "stop" when the session is done, else "failed" and the message.
 function P.on_error(index, entry, err)
@@ -451,18 +427,12 @@ function P.on_error(index, entry, err)
   if err == P.STOP then
     return "stop"
   end
-  if type(err) == "table" and err.sql_errmsg then
-    return "failed", ("SQL error, errno = %d, state = '%s': %s"):format(
-      err.sql_errno, err.sql_state, err.sql_errmsg)
+  if entry == "done" and P.sysbench then
+    P.log("FATAL", "`thread_done' function failed: " .. message_of(err))
+    P.note_failure()
+    return "stop"
   end
-  if type(err) == "string" or type(err) == "number" then
-    return "failed", tostring(err)
-  end
-  local meta = getmetatable(err)
-  if type(meta) == "table" and meta.__tostring then
-    return "failed", tostring(err)
-  end
-  return "failed", "(not a string)"
+  return "failed", message_of(err)
 end
 
 -- What the function called last answered.

@@ -186,7 +186,7 @@ impl<'a> Request<'a> {
             // What a check prints is its result.
             canned: false,
             quiet_scripts: self.command != "check",
-            sysbench_messages: false,
+            sysbench: false,
             log: |_, _| {},
         })
     }

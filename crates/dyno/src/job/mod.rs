@@ -1,6 +1,7 @@
 //! A job: a script or a test of the host with everything that it needs to run, and the running of
 //! it.
 
+mod lazy;
 mod ready;
 
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use anyhow::{Result, anyhow};
 use dyno_core::Target;
-use dyno_core::db::Family;
+use dyno_core::db::{Connector, Family};
 use dyno_core::plan::{Drive, OptionValue, RandPlan, Role};
 use dyno_load::{Single, StopSignal};
 use dyno_script::{
@@ -16,8 +17,9 @@ use dyno_script::{
     Source, Told,
 };
 
+use self::lazy::LazyConnector;
 use self::ready::Main;
-pub use self::ready::Ready;
+pub use self::ready::{Ready, Reporter};
 use crate::work::{self, Work};
 use crate::workloads;
 
@@ -54,8 +56,8 @@ pub struct Job {
     pub canned: bool,
     /// What scripts print goes to standard error.
     pub quiet_scripts: bool,
-    /// See [`HostConfig::sysbench_messages`].
-    pub sysbench_messages: bool,
+    /// It is sysbench's command line: see [`HostConfig::sysbench`].
+    pub sysbench: bool,
     /// Takes the script layer's messages.
     pub log: fn(&str, &str),
 }
@@ -84,6 +86,7 @@ struct Shared {
     progress: Arc<LoadProgress>,
     unique: Arc<AtomicU64>,
     driver_used: Arc<AtomicBool>,
+    script_failed: Arc<AtomicBool>,
     ledger: Arc<Ledger>,
     told: Arc<Told>,
     numbers: Arc<SharedNumbers>,
@@ -96,6 +99,7 @@ impl Shared {
             progress: Arc::default(),
             unique: Arc::default(),
             driver_used: Arc::default(),
+            script_failed: Arc::default(),
             ledger: Arc::default(),
             told: Arc::default(),
             numbers: Arc::default(),
@@ -110,7 +114,8 @@ pub struct Loaded {
     /// What the script declares.
     pub description: Description,
     /// The main state; `None` for a test of the host.
-    main: Option<Host>,
+    main: Option<Single<Host>>,
+    connector: Option<Arc<LazyConnector>>,
     shared: Shared,
 }
 
@@ -121,17 +126,21 @@ impl Loaded {
     /// A script that does not compile or raises.
     pub fn new(job: Job) -> Result<Self> {
         let shared = Shared::new(job.drive.sessions);
+        let connector = job.target.clone().map(LazyConnector::new).map(Arc::new);
         let (description, main) = match &job.work {
             Work::Host(test, edition) => (work::description(test, *edition), None),
             Work::Script(source) => {
-                let (host, description) = described(&job, source, MAIN_STREAM, &shared)?;
-                (description, Some(host))
+                let config = host_config(&job, source, MAIN_STREAM, &shared, None);
+                let connector = connector.clone().map(|made| made as Arc<dyn Connector>);
+                let main = alone(config, connector, StopSignal::new(), 0)?;
+                (main.1, Some(main.0))
             }
         };
         Ok(Self {
             job,
             description,
             main,
+            connector,
             shared,
         })
     }
@@ -149,7 +158,7 @@ impl Loaded {
     /// What it raised, or an answer that is no list of phases.
     pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
         match self.telling("phases", options)? {
-            Some(main) => main.phases().map_err(|message| anyhow!(message)),
+            Some(main) => main.program().phases().map_err(|message| anyhow!(message)),
             None => Ok(Vec::new()),
         }
     }
@@ -162,7 +171,7 @@ impl Loaded {
     pub fn roles(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Role>> {
         let runs = self.job.command.as_deref() == Some("run");
         match self.telling("roles", options)? {
-            Some(main) if runs => main.roles().map_err(|message| anyhow!(message)),
+            Some(main) if runs => main.program().roles().map_err(|message| anyhow!(message)),
             _ => Ok(Vec::new()),
         }
     }
@@ -172,12 +181,12 @@ impl Loaded {
         &mut self,
         function: &str,
         options: &[(String, OptionValue)],
-    ) -> Result<Option<&mut Host>> {
+    ) -> Result<Option<&mut Single<Host>>> {
         let tells = self.description.functions.iter().any(|own| own == function);
         let Some(main) = self.main.as_mut().filter(|_| tells) else {
             return Ok(None);
         };
-        let set = main.set_options(options);
+        let set = main.program().set_options(options);
         set.map_err(|message| anyhow!(message))?;
         Ok(Some(main))
     }
@@ -196,19 +205,24 @@ impl Loaded {
             mut job,
             description,
             mut main,
+            connector,
             mut shared,
         } = self;
         job.options = options;
         job.play(roles);
         if let Some(main) = &mut main {
-            main.set_options(&job.options)
+            main.stop_by(Arc::clone(&stop));
+            main.program()
+                .set_options(&job.options)
                 .map_err(|message| anyhow!(message))?;
         }
         if !job.drive.roles.is_empty() {
             shared.barrier = Arc::new(Barrier::new(job.drive.sessions));
         }
-        let connector = match &job.target {
-            Some(target) => Some(dyno_drivers::connector(target)?),
+        let connector: Option<Arc<dyn Connector>> = match connector {
+            // Of sysbench's scripts, those that connect are told what is wrong.
+            Some(lazy) if job.sysbench => Some(lazy.connector().unwrap_or(lazy)),
+            Some(lazy) => Some(lazy.connector()?),
             None => None,
         };
         if connector
@@ -218,10 +232,7 @@ impl Loaded {
             job.drive.workers = job.drive.sessions;
         }
         let main = match main {
-            Some(main) => {
-                let single = Single::new(main, connector.clone(), Arc::clone(&stop))?;
-                Main::Script(Box::new(single))
-            }
+            Some(main) => Main::Script(Box::new(main)),
             None => Main::Host(Arc::new(work::plan(&mut job)?)),
         };
         Ok(Ready {
@@ -241,18 +252,22 @@ pub fn cores() -> u32 {
 }
 
 /// A state of its own for the script, in which its top level has run, and what it declares there.
-fn described(
-    job: &Job,
-    source: &Source,
-    stream_base: u64,
-    shared: &Shared,
-) -> Result<(Host, Description)> {
-    let mut config = host_config(job, source, stream_base, shared, None);
+fn alone(
+    mut config: HostConfig,
+    connector: Option<Arc<dyn Connector>>,
+    stop: Arc<StopSignal>,
+    tid: u32,
+) -> Result<(Single<Host>, Description)> {
     // What it runs, it runs alone.
     config.barrier = Arc::new(Barrier::new(1));
-    let mut host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
-    let description = host.describe().map_err(|message| anyhow!(message))?;
-    Ok((host, description))
+    let host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
+    let mut single = Single::new(host, connector, stop, tid)?;
+    single
+        .run(&Host::top_level())
+        .map_err(|message| anyhow!(message))?;
+    let description = single.program().description();
+    let description = description.map_err(|message| anyhow!(message))?;
+    Ok((single, description))
 }
 
 /// Sets the main state's streams apart from those of sessions.
@@ -281,7 +296,8 @@ fn host_config(
         emulate_prepared: job.emulate_prepared,
         luajit_cmd: job.luajit_cmd.clone(),
         quiet_scripts: job.quiet_scripts,
-        sysbench_messages: job.sysbench_messages,
+        sysbench: job.sysbench,
+        script_failed: Arc::clone(&shared.script_failed),
         barrier: Arc::clone(&shared.barrier),
         progress: Arc::clone(&shared.progress),
         unique: Arc::clone(&shared.unique),

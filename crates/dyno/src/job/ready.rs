@@ -1,17 +1,19 @@
 //! Jobs that are ready to run.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::db::Connector;
+use dyno_core::interval::Counters;
 use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
 use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
-use dyno_script::{Description, Host, LoadProgress, Phase, Telling};
+use dyno_script::{Description, Host, LoadProgress, Phase, Stat, Telling};
 
-use super::{Job, Shared, described, host_config};
+use super::{Job, Shared, alone, host_config};
 
 /// Descriptors that the process needs besides its connections.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -31,6 +33,32 @@ pub struct Ready {
     pub stop: Arc<StopSignal>,
     pub(super) main: Main,
     pub(super) shared: Shared,
+}
+
+/// A state that runs nothing but a script's report functions.
+pub struct Reporter(Single<Host>);
+
+impl Reporter {
+    /// Calls a report hook.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn report(&mut self, hook: &str, stat: &Stat) -> Result<(), String> {
+        report(&mut self.0, hook, stat)
+    }
+
+    /// Ends what a report function has begun: see [`Host::finish_report`].
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub fn finish(&mut self) -> Result<(), String> {
+        self.0.program().finish_report()
+    }
+}
+
+fn report(state: &mut Single<Host>, hook: &str, stat: &Stat) -> Result<(), String> {
+    state.program().set_stat(stat)?;
+    state.run(&Entry::Hook(hook.to_owned()))
 }
 
 /// What stands for the run as a whole.
@@ -78,10 +106,9 @@ impl Ready {
             .iter()
             .any(|own| own == "event" || own == "thread_run");
         if !acts && self.job.drive.roles.is_empty() {
-            bail!(
-                "cannot find the event() function in {}",
-                self.job.work.path()
-            );
+            let path = Path::new(self.job.work.path());
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            bail!("cannot find the event() function in {}", name.display());
         }
         Ok(())
     }
@@ -147,14 +174,36 @@ impl Ready {
         Arc::clone(&self.shared.progress)
     }
 
-    /// A host of its own for report functions, with the script's top level run in it.
+    /// A state of its own for report functions, with the script's top level run in it.
     ///
     /// # Errors
     /// What the top level raised.
-    pub fn reporter(&self) -> Result<Host> {
-        let base = u64::from(self.job.drive.sessions);
+    pub fn reporter(&self) -> Result<Reporter> {
         let source = self.job.work.script().context("there is no script")?;
-        Ok(described(&self.job, source, base, &self.shared)?.0)
+        let config = host_config(&self.job, source, 0, &self.shared, None);
+        let stop = Arc::clone(&self.stop);
+        let tid = self.job.drive.sessions;
+        Ok(Reporter(
+            alone(config, self.connector.clone(), stop, tid)?.0,
+        ))
+    }
+
+    /// Calls a report hook in the main state.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn report(&mut self, hook: &str, stat: &Stat) -> Result<(), String> {
+        self.main().map_or(Ok(()), |main| report(main, hook, stat))
+    }
+
+    /// What functions of the main state and the script's top level in it did to the database.
+    pub fn main_counters(&mut self) -> Counters {
+        self.main().map(|main| main.counters()).unwrap_or_default()
+    }
+
+    /// Whether a function failed whose error does not end the run: only of sysbench's scripts.
+    pub fn script_failed(&self) -> bool {
+        self.shared.script_failed.load(Ordering::Relaxed)
     }
 
     /// The sums that the sessions entered, in the order that the script declares them.

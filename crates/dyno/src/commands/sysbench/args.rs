@@ -19,7 +19,18 @@ use crate::settings::{self, usage};
 use crate::work::Work;
 
 /// What says who this is, where sysbench gives its name and version.
-pub const BANNER: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"));
+
+/// The same in the form that `--report-style` asks for: programs that read a version's reports may
+/// take no other suffix than a revision's hexadecimal digits.
+pub fn version(parsed: &Parsed) -> Result<&'static str> {
+    let edition = edition(parsed)?;
+    Ok(match (parsed.has("report-style"), edition) {
+        (false, _) => VERSION,
+        (true, Edition::Release) => "sysbench 1.0.20",
+        (true, Edition::Master) => "sysbench 1.1.0",
+    })
+}
 
 /// Without `--forced-shutdown`, how long events under way may take after the time is up: sysbench
 /// waits for ever, which a server that hangs turns into a run that never ends.
@@ -54,6 +65,7 @@ pub struct Settings {
     pub verbosity: u64,
     /// Seconds from the start to a forced shutdown.
     pub forced_shutdown_s: Option<u64>,
+    version: &'static str,
     /// Whose general block is printed.
     pub edition: Edition,
     ignored_errors: Vec<String>,
@@ -107,6 +119,7 @@ impl Settings {
             validate: settings::switch(parsed, "validate")?,
             verbosity: verbosity(parsed, debug)?,
             forced_shutdown_s,
+            version: version(parsed)?,
             edition: edition(parsed)?,
             ignored_errors: ignored_errors(parsed, &target, driver),
             emulate_prepared: match parsed.value("db-ps-mode") {
@@ -143,9 +156,14 @@ impl Settings {
             luajit_cmd: self.luajit_cmd.clone(),
             canned: false,
             quiet_scripts: false,
-            sysbench_messages: true,
+            sysbench: true,
             log: output::script_message,
         }
+    }
+
+    /// The first line of all output.
+    pub fn banner(&self) -> String {
+        format!("{} (using bundled LuaJIT 2.1)", self.version)
     }
 
     /// sysbench's own options as scripts see them. Passwords are not among them.

@@ -16,7 +16,7 @@ use dyno_core::plan::OptionValue;
 use dyno_host::Edition;
 use dyno_script::{Description, OptionKind, ScriptOption, SourceError};
 
-use self::args::{BANNER, Settings};
+use self::args::{Settings, version};
 use crate::definitions::SYSBENCH;
 use crate::job::Loaded;
 use crate::options::{Grammar, Parsed, Script, UsageError, help, parse};
@@ -51,7 +51,7 @@ fn command_line(args: &[String]) -> Result<u8> {
     let first = parse(&expanded, SYSBENCH, Script::Unknown, Grammar::Sysbench)?;
     legacy::warn(args);
     if settings::switch(&first, "version")? {
-        console::out(&format!("{BANNER}\n"));
+        console::out(&format!("{}\n", version(&first)?));
         return Ok(STATUS_DONE);
     }
     let (test, command) = words(&first)?;
@@ -61,7 +61,7 @@ fn command_line(args: &[String]) -> Result<u8> {
     }
     let settings = Settings::new(args, &first, command.as_deref())?;
     output::set_verbosity(settings.verbosity);
-    output::notice(&format!("{}\n\n", banner_line()));
+    output::notice(&format!("{}\n\n", settings.banner()));
     let work = match Work::find(test.as_deref().unwrap_or("-"), Edition::Sysbench) {
         Ok(work) => work,
         Err(error @ SourceError::NotFound { .. }) => return Err(anyhow!("{error}")),
@@ -94,7 +94,9 @@ fn run_command(
     options: Vec<(String, OptionValue)>,
 ) -> Result<u8> {
     let description = loaded.description.clone();
-    let path = Path::new(loaded.job.work.path());
+    // As it was typed.
+    let work = &loaded.job.work;
+    let path = Path::new(work.name().unwrap_or_else(|| work.path()));
     let name = path.file_name().unwrap_or(path.as_os_str());
     let name = name.to_string_lossy().into_owned();
     let own = description.commands.iter().any(|(name, _)| name == command);
@@ -103,11 +105,9 @@ fn run_command(
         .iter()
         .any(|(name, parallel)| name == command && *parallel);
     let function = description.functions.iter().any(|name| name == command);
-    if command == "help" && !own && !function {
+    if let ("help", false, Some(options)) = (command, own || function, &description.options) {
         console::out(&format!("{name} options:\n"));
-        console::out(&dyno_script::help(
-            description.options.as_deref().unwrap_or_default(),
-        ));
+        console::out(&dyno_script::help(options));
         return Ok(STATUS_DONE);
     }
     if !own && command != "run" {
@@ -133,9 +133,14 @@ fn run_command(
     if parallel && ready.job.drive.sessions > 1 {
         output::notice("Initializing worker threads...\n\n");
     }
+    let caller = if own {
+        "sysbench.cmdline.call_command"
+    } else {
+        command
+    };
     ready
         .command(command, |_| {})
-        .map_err(|error| anyhow!("`sysbench.cmdline.call_command' function failed: {error:#}"))?;
+        .map_err(|error| anyhow!("`{caller}' function failed: {error:#}"))?;
     Ok(STATUS_DONE)
 }
 
@@ -199,10 +204,6 @@ fn declared_options(
         }
     }
     settings::script_options(declared, given)
-}
-
-fn banner_line() -> String {
-    format!("{BANNER} (using bundled LuaJIT 2.1)")
 }
 
 fn usage_text() -> String {

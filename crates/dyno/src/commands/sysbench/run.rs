@@ -10,25 +10,27 @@ use dyno_host::Plan;
 use dyno_load::{LoadError, Progress, RunOutcome};
 use dyno_report::summarize::{self, SessionTotal};
 use dyno_report::sysbench::{self as text, Edition, Stage, Stat};
-use dyno_script::Host;
 
 use super::args::Settings;
 use super::record::Record;
 use super::window::Window;
-use super::{STATUS_FORCED, banner_line, host, output};
-use crate::job::Ready;
+use super::{STATUS_FORCED, host, output};
+use crate::job::{Ready, Reporter};
 use crate::{STATUS_DONE, STATUS_FAILED, settings};
+
+/// The last interval of a run that ended within it is shorter than this.
+const INTERVAL_NS_MIN: u64 = 900_000_000;
 
 /// Runs the test and reports.
 pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
+    ready
+        .call("init")
+        .map_err(|error| anyhow!("`init' function failed: {error:#}"))?;
     ready.check_event()?;
     announce(settings);
     if let Some(plan) = ready.plan() {
         host::announce(plan, settings.drive.events);
     }
-    ready
-        .call("init")
-        .map_err(|error| anyhow!("`init' function failed: {error:#}"))?;
     let mut record = Record::begin(settings, ready);
     output::notice(&text::stage(Stage::Initializing));
     let hooked = |name: &str| ready.description.hooks.iter().any(|hook| hook == name);
@@ -45,6 +47,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
         checkpoint: Window::default(),
         reported: Window::default(),
         checkpoint_s: 0.0,
+        failed: false,
     };
     let result = {
         let ready = &*ready;
@@ -64,8 +67,8 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
             }
         })
     };
-    if let Some(reporter) = &reports.reporter {
-        let _ = reporter.finish_report();
+    if let Some(reporter) = &mut reports.reporter {
+        let _ = reporter.finish();
     }
     let outcome = match result {
         Ok(outcome) => outcome,
@@ -88,7 +91,7 @@ fn announce(settings: &Settings) {
         output::warning("Both event and time limits are disabled, running an endless test");
     }
     let about = text::Start {
-        banner: &banner_line(),
+        banner: &settings.banner(),
         threads: settings.drive.sessions,
         warmup_s: settings.drive.warmup.as_secs(),
         rate: settings.drive.open_loop.map_or(0.0, |open| open.per_second),
@@ -103,7 +106,7 @@ fn announce(settings: &Settings) {
     // The banner has been printed already.
     output::notice(
         start
-            .strip_prefix(&format!("{}\n\n", banner_line()))
+            .strip_prefix(&format!("{}\n\n", settings.banner()))
             .unwrap_or(&start),
     );
 }
@@ -151,17 +154,25 @@ fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> R
             outcome.unfinished
         ));
     }
-    let elapsed_s = outcome.elapsed_ns as f64 / 1e9;
+    let elapsed_s = elapsed_ns(outcome) as f64 / 1e9;
     let mut rest = Window::of(&outcome.totals);
     rest.subtract(&reports.reported);
+    if settings.drive.warmup.is_zero() {
+        // The end of a warm-up sets the counters back.
+        rest.counters.merge(&outcome.before);
+        rest.counters.merge(&ready.main_counters());
+    }
+    rest.counters.merge(&outcome.after);
     let mut stat = Stat::measured(&rest.counters, &rest.latencies, settings.percentile);
     stat.time_total = elapsed_s;
     stat.time_interval = elapsed_s - reports.checkpoint_s;
     if reports.cumulative_hook {
         let stat = script_stat(&stat, true);
+        if let Err(why) = ready.report("report_cumulative", &stat) {
+            output::fatal(&format!("`report_cumulative' function failed: {why}"));
+            status = status.max(STATUS_FAILED);
+        }
         if let Some(main) = ready.host() {
-            main.report("report_cumulative", &stat)
-                .map_err(|error| anyhow!("{error}"))?;
             main.finish_report().map_err(|error| anyhow!("{error}"))?;
         }
     } else {
@@ -170,12 +181,23 @@ fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> R
         }
         cumulative(ready, &stat, &rest, reports, outcome);
     }
-    if status == STATUS_DONE {
+    if reports.failed || ready.script_failed() {
+        status = status.max(STATUS_FAILED);
+    }
+    if outcome.failures.is_empty() && outcome.unfinished == 0 {
         ready
             .call("done")
             .map_err(|error| anyhow!("`done' function failed: {error:#}"))?;
     }
     Ok(status)
+}
+
+/// The time that was measured; where no event was, until new events stopped.
+fn elapsed_ns(outcome: &RunOutcome) -> u64 {
+    match outcome.elapsed_ns {
+        0 => outcome.measured_end.saturating_sub(outcome.measured_start),
+        elapsed_ns => elapsed_ns,
+    }
 }
 
 fn cumulative(
@@ -249,7 +271,7 @@ fn thread_stat(session: &dyno_load::SessionTotals) -> Stat {
 /// Reports while the run goes on.
 struct Reports<'a> {
     settings: &'a Settings,
-    reporter: Option<Host>,
+    reporter: Option<Reporter>,
     intermediate_hook: bool,
     cumulative_hook: bool,
     interval: Window,
@@ -257,6 +279,8 @@ struct Reports<'a> {
     /// What cumulative reports at checkpoints have covered.
     reported: Window,
     checkpoint_s: f64,
+    /// A hook failed.
+    failed: bool,
 }
 
 impl Reports<'_> {
@@ -266,7 +290,7 @@ impl Reports<'_> {
         let every_s = self.settings.report_interval_s;
         if every_s > 0 {
             self.interval.add(interval);
-            if at_s.is_multiple_of(every_s) {
+            if at_s.is_multiple_of(every_s) && is_full(interval) {
                 self.intermediate(interval, at_s as f64, ready);
                 self.interval.clear();
             }
@@ -339,11 +363,17 @@ impl Reports<'_> {
         stat
     }
 
-    fn hook(&self, name: &str, stat: &dyno_script::Stat) {
-        if let Some(Err(message)) = self.reporter.as_ref().map(|host| host.report(name, stat)) {
+    fn hook(&mut self, name: &str, stat: &dyno_script::Stat) {
+        if let Some(Err(message)) = self.reporter.as_mut().map(|host| host.report(name, stat)) {
             output::fatal(&format!("`{name}' function failed: {message}"));
+            self.failed = true;
         }
     }
+}
+
+/// Whether the run went on to the interval's end.
+fn is_full(interval: &Interval) -> bool {
+    interval.end - interval.start >= INTERVAL_NS_MIN
 }
 
 fn script_stat(stat: &Stat, cumulative: bool) -> dyno_script::Stat {
