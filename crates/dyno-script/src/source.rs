@@ -52,7 +52,8 @@ pub fn find(name: &str, builtins: Builtins) -> Result<Source, SourceError> {
     if path.is_file() {
         return read(name, path);
     }
-    for candidate in candidates(name, &search_path()) {
+    // As `require` looks for it.
+    for candidate in candidates(&name.replace('.', "/"), &search_path()) {
         if Path::new(&candidate).is_file() {
             return read(name, Path::new(&candidate));
         }
@@ -122,8 +123,8 @@ pub(crate) fn search_path() -> String {
 pub(crate) fn search_cpath() -> String {
     let home = std::env::var("HOME").unwrap_or_default();
     let default = format!(
-        "./?.so;{home}/.luarocks/lib/lua/5.1/?.so;/usr/local/lib/lua/5.1/?.so;\
-         /usr/lib/lua/5.1/?.so"
+        "./?.so;{home}/.luarocks/lib/lua/5.1/?.so;{home}/.luarocks/lib/lua/?.so;\
+         /usr/local/lib/lua/5.1/?.so;/usr/lib/lua/5.1/?.so"
     );
     with_default(std::env::var("LUA_CPATH").ok(), &default)
 }

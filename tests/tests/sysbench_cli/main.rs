@@ -5,7 +5,9 @@
 
 mod api;
 mod command_line;
+mod lifecycle;
 mod reports;
+mod same;
 mod scripts;
 
 use dyno_tests::command::Output;

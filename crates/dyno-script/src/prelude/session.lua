@@ -331,7 +331,7 @@ function entries.command(session, name)
   set_options(session)
   local run = P.command_entry(session.env, name)
   if run then
-    session.answer = run()
+    session.answer = run(session.tid)
     -- What a function of that name answers says nothing.
     if session.answer == false then
       error("the '" .. name .. "' command returned false", 0)

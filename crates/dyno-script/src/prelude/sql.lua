@@ -246,6 +246,7 @@ end
 
 local function must_be_open(connection)
   if not connection.id then
+    P.log("ALERT", "attempt to use an already closed connection")
     error("SQL API error: the connection is closed", 3)
   end
 end
@@ -331,6 +332,7 @@ function Connection:bulk_insert_next(values)
       error("a row is longer than the buffer of a bulk insert", 2)
     end
   end
+  return true
 end
 
 function Connection:bulk_insert_done()
@@ -338,6 +340,7 @@ function Connection:bulk_insert_done()
     self.bulk = nil
     flush_bulk(self)
   end
+  return true
 end
 
 function Connection:disconnect()

@@ -45,6 +45,7 @@ const WORKLOADS: Builtins = workloads![
     "oltp_delete",
     "oltp_fair",
     "oltp_insert",
+    "oltp_load",
     "oltp_point_select",
     "oltp_read_only",
     "oltp_read_write",
@@ -372,7 +373,10 @@ impl Workload<'_> {
         tids: &[u32],
         progress: Arc<LoadProgress>,
     ) -> Result<SqlitePort, String> {
-        let config = self.config(self.options(), progress);
+        let mut config = self.config(self.options(), progress);
+        if let Some(Entry::Command(name)) = entries.first() {
+            config.command = Some(name.clone());
+        }
         let mut host = Host::new(Arc::new(config)).unwrap();
         for entry in entries {
             for (session, &tid) in tids.iter().enumerate() {

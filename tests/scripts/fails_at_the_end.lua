@@ -1,0 +1,5 @@
+-- A failure in a function that nothing depends on any more.
+function event() end
+function thread_done() error("thread_done fails") end
+function sysbench.hooks.report_cumulative() error("the hook fails") end
+function done() print("done") error("done fails") end

@@ -1,0 +1,1 @@
+sysbench.cmdline.options = {x = {}}

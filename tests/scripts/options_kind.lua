@@ -1,0 +1,1 @@
+sysbench.cmdline.options = {x = {"X", 1, 99}}

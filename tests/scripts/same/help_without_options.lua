@@ -1,0 +1,3 @@
+-- run: help
+-- run: prepare
+function event() end

@@ -1,0 +1,83 @@
+//! Small scripts of which both programs must print the same, and end alike. Each names its command
+//! lines in its first lines: `-- run: …`; `-- sql` where it needs a database.
+
+use std::path::{Path, PathBuf};
+
+use dyno_tests::command::Output;
+use dyno_tests::{Database, Kind, dyno, sysbench};
+use regex::Regex;
+
+use super::SCRIPTS;
+
+#[test]
+fn small_scripts_do_the_same_in_both() {
+    let mut differences = Vec::new();
+    let mut runs = 0;
+    for path in scripts() {
+        let text = std::fs::read_to_string(&path).expect("the script is readable");
+        let lines = text.lines().filter_map(|line| line.strip_prefix("-- run:"));
+        let lines: Vec<Vec<String>> = lines
+            .map(|line| line.split_whitespace().map(str::to_owned).collect())
+            .collect();
+        assert!(!lines.is_empty(), "{path:?} names no command line");
+        let kinds = match text.starts_with("-- sql\n") {
+            true => vec![Some(Kind::Mariadb), Some(Kind::Postgres)],
+            false => vec![None],
+        };
+        for kind in kinds {
+            // A database for each: the lines of a script build on one another.
+            let databases = [(), ()].map(|()| kind.map(Database::new));
+            for line in &lines {
+                runs += 1;
+                let theirs = sysbench(words(&path, databases[0].as_ref(), line));
+                let own = ["sysbench".to_owned()].into_iter();
+                let ours = dyno(own.chain(words(&path, databases[1].as_ref(), line)));
+                let [expected, seen] = [&theirs, &ours].map(told);
+                if expected != seen {
+                    differences.push(format!(
+                        "{path:?} {line:?} {kind:?}\n--- sysbench\n{expected}\n--- dyno\n{seen}"
+                    ));
+                }
+            }
+        }
+    }
+    assert!(runs > 60, "only {runs} runs");
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+fn scripts() -> Vec<PathBuf> {
+    let files = std::fs::read_dir(Path::new(SCRIPTS).join("same")).expect("the scripts are there");
+    let files = files.map(|file| file.expect("a file").path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "lua"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn words(script: &Path, database: Option<&Database>, line: &[String]) -> Vec<String> {
+    let mut words = database.map(Database::sysbench_options).unwrap_or_default();
+    words.push(script.display().to_string());
+    words.extend_from_slice(line);
+    words
+}
+
+/// Status and both streams, without what hangs on time, on addresses and on who it is.
+fn told(output: &Output) -> String {
+    let stdout = output.stdout.split_once('\n').map_or("", |(_, rest)| rest);
+    let mut text = format!("{:?}\n{stdout}\n{}", output.status.code(), output.stderr);
+    for (pattern, by) in [
+        (r"\(last message repeated.*\)\n", ""),
+        // Threads may print before the main one says that they have started.
+        (r"Threads started!\n", ""),
+        (r"-?\d+\.\d{2,4}", "F"),
+        (r"0x[0-9a-f]+", "0x"),
+        (r"error: \S*/", "error: "),
+        (r" +", " "),
+        (r"\n+", "\n"),
+    ] {
+        let regex = Regex::new(pattern).expect("a valid expression");
+        text = regex.replace_all(&text, by).into_owned();
+    }
+    text
+}
