@@ -78,12 +78,12 @@ local function option(name, otherwise)
 end
 
 -- Raises where the variant is none.
-local function is_redshift(driver)
+local function is_redshift()
    local variant = option("pgsql_variant", "")
    if variant ~= "" and variant ~= "redshift" then
       error("--pgsql_variant knows 'redshift' only, not '" .. variant .. "'")
    end
-   return variant == "redshift" and driver:name() == "pgsql"
+   return variant == "redshift"
 end
 
 -- What events use lies in locals: a session has globals of its own, and each costs a look-up.
@@ -93,7 +93,7 @@ local rand = sysbench.rand
 -- Also where a script has a thread_init() of its own.
 local function options()
    opt = sysbench.opt
-   redshift = is_redshift(drv)
+   redshift = is_redshift()
    return opt
 end
 
@@ -187,7 +187,7 @@ function prepare_index_updates() prepare_for_each_table("index_updates") end
 function prepare_non_index_updates() prepare_for_each_table("non_index_updates") end
 
 function prepare_delete_inserts()
-   if not is_redshift(drv) then
+   if not is_redshift() then
       prepare_for_each_table("deletes")
       prepare_for_each_table("inserts")
    end
@@ -281,7 +281,7 @@ end
 local function id_definition(drv)
    local numbered = {
       mysql = "INTEGER NOT NULL AUTO_INCREMENT",
-      pgsql = is_redshift(drv) and "INTEGER IDENTITY(1,1)" or "SERIAL",
+      pgsql = is_redshift() and "INTEGER IDENTITY(1,1)" or "SERIAL",
    }
    -- SQLite numbers an INTEGER primary key by itself when no id is given.
    return sysbench.opt.auto_inc and numbered[drv:name()] or "INTEGER NOT NULL"
@@ -325,7 +325,7 @@ local function add_indexes(drv, con, t)
    if sysbench.opt.secondary and drv:name() ~= "mysql" then
       con:query(string.format("CREATE INDEX xid_%d ON sbtest%d(id)", t, t))
    end
-   if sysbench.opt.create_secondary and not is_redshift(drv) then
+   if sysbench.opt.create_secondary and not is_redshift() then
       print(string.format("Creating a secondary index on 'sbtest%d'...", t))
       con:query(string.format("CREATE INDEX k_%d ON sbtest%d(k)", t, t))
    end
@@ -344,7 +344,7 @@ local function bulk_loader(drv)
    if dyno and get_c_value == own_c_value and get_pad_value == own_pad_value then
       return require("oltp_load").new {
          drv = drv,
-         number_by_server = is_redshift(drv) and sysbench.opt.auto_inc,
+         number_by_server = drv:name() == "pgsql" and is_redshift() and sysbench.opt.auto_inc,
          templates = {c_template, pad_template},
       }
    end

@@ -1,5 +1,4 @@
 -- run: args
--- run: --threads=2 args
 -- run: plain
 -- run: nothing
 -- run: text

@@ -42,7 +42,8 @@ fn parameters_arrive_as_they_are() {
 
 #[test]
 fn connections_of_a_session_do_not_mix() {
-    let expected = "1\t3\t2\tnil\nreconnected\t0\ttrue\t4\nclosed\tfalse\n";
+    let expected = "1\t3\t2\tnil\nreconnected\t0\ttrue\t4\n\
+                    ALERT: attempt to use an already closed connection\nclosed\tfalse\n";
     prints(&KINDS, "connections", expected);
 }
 

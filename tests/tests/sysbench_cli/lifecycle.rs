@@ -13,8 +13,9 @@ fn each_state_queries_wherever_it_likes() {
         let line = "queries_anywhere --threads=2 --time=2 --report-interval=1 run";
         for output in [ours_on(&database, line), theirs_on(&database, line)] {
             let text = output.success().stdout;
-            // The main state's, the report's and each thread's own.
-            assert_eq!(text.matches("top\t1\n").count(), 4, "{kind}\n{text}");
+            // The main state's, the report's and each thread's own, which sysbench's threads print
+            // into one another.
+            assert_eq!(text.matches("top").count(), 4, "{kind}\n{text}");
             assert!(text.contains("line\t3\t2\n"), "{kind}\n{text}");
             assert!(text.ends_with("end\t4\t0\ndone\t5\n"), "{kind}\n{text}");
         }

@@ -9,6 +9,9 @@ use regex::Regex;
 
 use super::SCRIPTS;
 
+/// How often sysbench is asked before a difference is one.
+const TRIES: u32 = 3;
+
 #[test]
 fn small_scripts_do_the_same_in_both() {
     let mut differences = Vec::new();
@@ -29,10 +32,17 @@ fn small_scripts_do_the_same_in_both() {
             let databases = [(), ()].map(|()| kind.map(Database::new));
             for line in &lines {
                 runs += 1;
-                let theirs = sysbench(words(&path, databases[0].as_ref(), line));
                 let own = ["sysbench".to_owned()].into_iter();
                 let ours = dyno(own.chain(words(&path, databases[1].as_ref(), line)));
-                let [expected, seen] = [&theirs, &ours].map(told);
+                let seen = told(&ours);
+                let theirs = || told(&sysbench(words(&path, databases[0].as_ref(), line)));
+                let mut expected = theirs();
+                // sysbench's threads print into one another's lines.
+                for _ in 1..TRIES {
+                    if expected != seen {
+                        expected = theirs();
+                    }
+                }
                 if expected != seen {
                     differences.push(format!(
                         "{path:?} {line:?} {kind:?}\n--- sysbench\n{expected}\n--- dyno\n{seen}"
@@ -72,6 +82,7 @@ fn told(output: &Output) -> String {
         (r"Threads started!\n", ""),
         (r"-?\d+\.\d{2,4}", "F"),
         (r"0x[0-9a-f]+", "0x"),
+        (r"dyno_test_\d+_\d+", "database"),
         (r"error: \S*/", "error: "),
         (r" +", " "),
         (r"\n+", "\n"),
