@@ -199,7 +199,7 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
     assert_eq!(feed.dropped(), receipt.dropped + 1);
 }
 
-/// A series that begins to move after hours brings all its zeros at once: more than the queue holds.
+/// A series that begins to move after hours brings all its zeros at once: more than a queue holds.
 #[test]
 fn many_points_of_one_series_are_one_record() {
     let folder = TempDir::new().unwrap();
