@@ -378,7 +378,7 @@ impl Play<'_, '_> {
         let needed = self.case.sessions as usize;
         let mut there = 0;
         while running.runs() {
-            self.hung = self.relay.hung();
+            self.hung = self.relay.hung(LIVELY);
             there = self.relay.answered(LIVELY) + self.hung;
             let waited_s = (Clock.now() - began_ns) as f64 / 1e9;
             let blocked = self.hung > 0 && self.case.may_block();

@@ -158,11 +158,15 @@ impl Relay {
         links.iter().filter(lively).count()
     }
 
-    /// How many connections are there whose peers may wait for each other for ever.
-    pub fn hung(&self) -> usize {
+    /// How many connections are there whose peers seem to wait for each other for ever: the fault
+    /// may do that, and nothing was answered within the last `time`.
+    pub fn hung(&self, time: Duration) -> usize {
+        let since_ns = Clock.now().saturating_sub(time.as_nanos() as u64);
         let links = self.shared.links();
         let hung = |link: &&Arc<Link>| {
-            link.hung.load(Ordering::Relaxed) && !link.ended.load(Ordering::Relaxed)
+            link.hung.load(Ordering::Relaxed)
+                && !link.ended.load(Ordering::Relaxed)
+                && link.answered_ns.load(Ordering::Relaxed) < since_ns
         };
         links.iter().filter(hung).count()
     }
@@ -335,7 +339,7 @@ fn pass(link: &Link, direction: Direction, shared: &Shared) -> io::Result<()> {
             }
             None => put(to, chunk)?,
         }
-        if direction == Direction::ToClient && !link.hung.load(Ordering::Relaxed) {
+        if direction == Direction::ToClient {
             link.answered_ns.store(Clock.now(), Ordering::Relaxed);
         }
     }
