@@ -28,6 +28,41 @@ pub fn thread_cpu() -> Nanos {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// The CPU clock of one thread, which other threads can read while it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadClock(libc::clockid_t);
+
+impl ThreadClock {
+    /// The calling thread's; `None` where the system has none.
+    pub fn own() -> Option<Self> {
+        let mut clock = 0;
+        // SAFETY: the calling thread exists, and `clock` is a valid place for the answer.
+        let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+        (failed == 0).then_some(Self(clock))
+    }
+
+    /// As a number that [`ThreadClock::from_raw`] takes.
+    pub fn raw(self) -> i32 {
+        self.0
+    }
+
+    /// The clock of this number.
+    pub fn from_raw(clock: i32) -> Self {
+        Self(clock)
+    }
+
+    /// User and system CPU time of the thread; `None` once it has ended.
+    pub fn read(self) -> Option<Nanos> {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: `time` is a valid timespec; an unknown clock is answered with an error.
+        let failed = unsafe { libc::clock_gettime(self.0, &raw mut time) };
+        (failed == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+}
+
 /// Civil time since the Unix epoch; zero if the host's clock stands before it.
 #[allow(clippy::disallowed_methods)] // this is the one place
 pub fn wall_time() -> Duration {

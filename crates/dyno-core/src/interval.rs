@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 
 use crate::clock::Nanos;
 use crate::session::Counter;
+use crate::states::SessionStates;
 
 /// The longest latency a histogram holds: one hour. Longer ones are counted as this.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
@@ -349,8 +350,8 @@ pub struct Interval {
     /// Each session's events, by worker; empty where all sessions play the same, or there are too
     /// many.
     pub sessions: Vec<SessionCount>,
-    /// Sessions running at its end.
-    pub running: u32,
+    /// What the sessions were doing at its end. Those of a worker that does not respond are lost.
+    pub states: SessionStates,
     /// Open loop: arrivals due and not yet begun, at its end.
     pub backlog: u64,
     /// Open loop: events under way at its end.

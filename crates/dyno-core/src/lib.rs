@@ -16,6 +16,7 @@ pub mod record;
 pub mod redact;
 pub mod secret;
 pub mod session;
+pub mod states;
 pub mod summary;
 pub mod target;
 pub mod told;

@@ -36,6 +36,7 @@ impl State {
             return Err(DbError::new(ErrorClass::Lost, "the run is over"));
         }
         let id = record.conns.next_id();
+        record.attempts += 1;
         // Sessions' first connections are spread over the endpoints the same way in every run.
         let sequence = match id {
             0 => u64::from(record.tid),
@@ -78,6 +79,7 @@ impl State {
             }
             Submitted::Ready => {
                 settle(&mut self.recorder, record.class, &mut record.counters, conn);
+                record.attempts = attempts_left(conn, record.attempts);
             }
         }
         Ok((id, submitted))
@@ -129,8 +131,11 @@ impl State {
             submitted = Submitted::Ready;
         }
         if submitted == Submitted::Ready {
-            self.connecting -= u32::from(connects);
             settle(&mut self.recorder, record.class, &mut record.counters, conn);
+            if connects {
+                self.connecting -= 1;
+                record.attempts = attempts_left(conn, record.attempts);
+            }
         }
         submitted == Submitted::Ready
     }
@@ -194,6 +199,14 @@ impl State {
                 conn.connection.close();
             }
         }
+    }
+}
+
+/// The attempts to connect that are without success once one has ended.
+fn attempts_left(conn: &Conn, attempts: u32) -> u32 {
+    match conn.connection.outcome().kind {
+        OutcomeKind::Failed => attempts,
+        _ => 0,
     }
 }
 

@@ -77,7 +77,7 @@ impl Crew {
             crew.spares.push(spares);
             let recorder = Recorder::new(index, shape, sender.clone(), returned);
             let parts = Parts {
-                tids: (index as u32..sessions).step_by(size).collect(),
+                tids: crew.tids(index).collect(),
                 connector: config.connector.clone(),
                 sequence: Arc::clone(&sequence),
                 stop: Arc::clone(&config.stop),
@@ -134,6 +134,17 @@ impl Crew {
     /// How many there are.
     pub(crate) fn size(&self) -> usize {
         self.mailboxes.len()
+    }
+
+    /// The sessions of a worker.
+    pub(crate) fn tids(&self, worker: usize) -> impl ExactSizeIterator<Item = u32> + use<> {
+        (worker as u32..self.sessions).step_by(self.size().max(1))
+    }
+
+    /// The CPU time of a worker's thread since the start of the measurement, and that instant;
+    /// without it where the worker did not come so far. `None` if the thread has ended.
+    pub(crate) fn cpu_used(&self, worker: usize) -> Option<(Nanos, Option<Nanos>)> {
+        self.mailboxes.get(worker)?.cpu.used()
     }
 
     /// The next message.
@@ -279,6 +290,7 @@ where
         let ended = messages.clone();
         let work = || {
             own_descriptors(&parts);
+            parts.mailbox.cpu.begin();
             gate.pass();
             let program = factory(index)?;
             let worker = Worker::new(index, program, parts, ended, entry)

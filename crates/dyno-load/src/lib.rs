@@ -7,6 +7,7 @@
 //! which events under way may end. An event belongs to where it began (in an open loop: where it
 //! was due), with all of its statements.
 
+mod accounts;
 mod arrivals;
 mod calendar;
 mod connections;

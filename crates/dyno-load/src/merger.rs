@@ -6,20 +6,27 @@ use dyno_core::clock::Nanos;
 use dyno_core::interval::{
     Counters, Interval, OperationCounters, RoleCounters, merge_errors, merge_roles,
 };
+use dyno_core::states::{SessionState, SessionStates};
 
 use crate::arrivals::Generator;
 use crate::calendar::Schedule;
+use crate::outcome::SessionTotals;
 use crate::recorder::Handover;
 
 /// The merging side of interval recording. Totals take everything as it comes; an interval is let
 /// out when all workers have handed it over, or when half an interval has passed since its end.
-/// What comes later than that is in the totals only.
+/// What comes later than that is in the next interval let out. The last one waits for all workers,
+/// so that the intervals and what was recorded after the deadline add up to the totals.
 pub(crate) struct Merger {
     schedule: Schedule,
-    seats: Vec<Seat>,
+    workers: Vec<Reported>,
     /// Intervals not let out yet; the first one's number is `next`.
-    pending: VecDeque<Interval>,
+    pending: VecDeque<Pending>,
     next: u64,
+    /// What came after its interval had been let out.
+    late: Option<Box<Interval>>,
+    /// When the run was ended before its deadline.
+    stopped: Option<Nanos>,
     totals: Interval,
     in_grace: InGrace,
     /// Counts arrivals that are due.
@@ -49,19 +56,43 @@ impl InGrace {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Seat {
+/// An interval that is not complete.
+#[derive(Debug, Default)]
+struct Pending {
+    /// Absent until there is something in it: its histograms are large.
+    interval: Option<Box<Interval>>,
+    /// What the sessions of each worker were doing, as far as it has said so.
+    states: Vec<Option<SessionStates>>,
+}
+
+/// What a worker has handed over.
+#[derive(Clone, Debug, Default)]
+struct Reported {
+    /// How many sessions it drives.
+    sessions: u32,
     complete_to: u64,
     begun: u64,
+    /// What its sessions were doing when it said so last.
+    states: SessionStates,
+    /// Each session's sums at that time.
+    totals: Vec<SessionTotals>,
 }
 
 impl Merger {
-    pub(crate) fn new(schedule: Schedule, workers: usize, due: Option<Generator>) -> Self {
+    /// Of workers that drive so many sessions each.
+    pub(crate) fn new(schedule: Schedule, sessions: &[u32], due: Option<Generator>) -> Self {
+        let reported = |sessions: &u32| Reported {
+            sessions: *sessions,
+            states: SessionStates::all(SessionState::Waiting, *sessions),
+            ..Reported::default()
+        };
         Self {
             schedule,
-            seats: vec![Seat::default(); workers],
+            workers: sessions.iter().map(reported).collect(),
             pending: VecDeque::new(),
             next: 0,
+            late: None,
+            stopped: None,
             totals: Interval::default(),
             in_grace: InGrace::default(),
             due,
@@ -70,39 +101,63 @@ impl Merger {
     }
 
     /// Takes in what a worker handed over.
-    pub(crate) fn add(&mut self, handover: &Handover) {
+    pub(crate) fn add(&mut self, handover: &mut Handover) {
         let interval = &handover.interval;
         merge(&mut self.totals, interval);
-        if let Some(seat) = self.seats.get_mut(handover.worker) {
-            seat.complete_to = seat.complete_to.max(handover.complete_to);
-            seat.begun = seat.begun.max(handover.begun);
-        }
+        let Some(worker) = self.workers.get_mut(handover.worker) else {
+            return;
+        };
+        let first = worker.complete_to;
+        worker.complete_to = worker.complete_to.max(handover.complete_to);
+        worker.begun = worker.begun.max(handover.begun);
         if handover.grace {
             self.in_grace.add(interval);
             return;
         }
-        let Some(offset) = interval.index.checked_sub(self.next) else {
-            return;
+        worker.states = interval.states;
+        std::mem::swap(&mut worker.totals, &mut handover.totals);
+        // Those that it passed over ended before this was said, too.
+        let last = match handover.complete_to {
+            u64::MAX => interval.index,
+            complete_to => complete_to.saturating_sub(1).max(interval.index),
         };
-        let boundary = self.start_of(interval.index + 1);
-        while self.pending.len() as u64 <= offset {
-            let pending = self.empty(self.next + self.pending.len() as u64);
-            self.pending.push_back(pending);
+        for index in first.max(self.next)..=last {
+            let workers = self.workers.len();
+            let pending = self.pending(index);
+            pending.states.resize(workers, None);
+            pending.states[handover.worker] = Some(interval.states);
         }
-        let pending = &mut self.pending[offset as usize];
-        merge(pending, interval);
+        if interval.index < self.next {
+            let late = self.late.get_or_insert_default();
+            merge(late, interval);
+            late.sessions.extend_from_slice(&interval.sessions);
+            return;
+        }
+        let (start, boundary) = (
+            self.start_of(interval.index),
+            self.start_of(interval.index + 1),
+        );
+        let pending = self.pending(interval.index);
+        let sum = pending.interval.get_or_insert_default();
+        merge(sum, interval);
         // Not in the totals, which would keep them all.
-        pending.sessions.extend_from_slice(&interval.sessions);
-        pending.running += interval.running;
-        pending.concurrency += interval.concurrency;
-        pending.end = pending.end.max(interval.end.min(boundary));
+        sum.sessions.extend_from_slice(&interval.sessions);
+        sum.concurrency += interval.concurrency;
+        sum.end = sum.end.max(start).max(interval.end.min(boundary));
     }
 
-    /// The worker hands nothing over any more.
-    pub(crate) fn retire(&mut self, worker: usize) {
-        if let Some(seat) = self.seats.get_mut(worker) {
-            seat.complete_to = u64::MAX;
+    /// The worker hands nothing over any more; its sessions ended like this, or are lost with it.
+    pub(crate) fn retire(&mut self, worker: usize, states: Option<SessionStates>) {
+        if let Some(worker) = self.workers.get_mut(worker) {
+            worker.complete_to = u64::MAX;
+            worker.states =
+                states.unwrap_or(SessionStates::all(SessionState::Lost, worker.sessions));
         }
+    }
+
+    /// No new event begins from this instant on.
+    pub(crate) fn stop(&mut self, at: Nanos) {
+        self.stopped.get_or_insert(at);
     }
 
     /// When the next interval is let out at the latest.
@@ -113,28 +168,42 @@ impl Merger {
 
     /// The next interval in order, if it is time for it.
     pub(crate) fn release(&mut self, now: Nanos) -> Option<Interval> {
-        let complete = self.seats.iter().all(|seat| seat.complete_to > self.next);
-        let finished = self.seats.iter().all(|seat| seat.complete_to == u64::MAX);
-        let late = now >= self.late_at() && !self.ended_by(self.next);
+        let workers = || self.workers.iter();
+        let complete = workers().all(|worker| worker.complete_to > self.next);
+        let finished = workers().all(|worker| worker.complete_to == u64::MAX);
+        // The last one is not let out before all that is late has come.
+        let late = now >= self.late_at() && !self.ended_by(self.next + 1);
         if self.pending.is_empty() && (finished || !(complete || late)) {
             return None;
         }
         if !complete && !late {
             return None;
         }
-        self.let_out()
+        // Who asks too late has not read what workers say.
+        let asked_late = now >= self.late_at().saturating_add(self.schedule.interval_ns);
+        Some(self.let_out(asked_late))
     }
 
     /// The next interval of those that are left, complete or not.
     pub(crate) fn release_rest(&mut self) -> Option<Interval> {
-        (!self.pending.is_empty()).then(|| self.let_out()).flatten()
+        let left = !self.pending.is_empty() || self.late.is_some();
+        left.then(|| self.let_out(false))
     }
 
     /// Arrivals that were due at `at` and had not begun when workers last said so.
     pub(crate) fn backlog(&mut self, at: Nanos) -> u64 {
-        let begun: u64 = self.seats.iter().map(|seat| seat.begun).sum();
+        let begun: u64 = self.workers.iter().map(|worker| worker.begun).sum();
         let due = self.due.as_mut().map_or(0, |due| due.due_by(at));
         due.saturating_sub(begun)
+    }
+
+    /// What a worker last said of its sessions, and until when it had handed everything over.
+    pub(crate) fn last_report(&mut self, worker: usize) -> (Vec<SessionTotals>, Nanos) {
+        let Some(worker) = self.workers.get_mut(worker) else {
+            return Default::default();
+        };
+        let (totals, complete_to) = (std::mem::take(&mut worker.totals), worker.complete_to);
+        (totals, self.start_of(complete_to))
     }
 
     /// Everything: totals, what of them came in the grace, and the longest backlog.
@@ -142,29 +211,39 @@ impl Merger {
         (self.totals, self.in_grace, self.backlog_max)
     }
 
-    fn let_out(&mut self) -> Option<Interval> {
-        let mut interval = match self.pending.pop_front() {
-            Some(interval) => interval,
-            None => self.empty(self.next),
-        };
+    fn let_out(&mut self, asked_late: bool) -> Interval {
+        let pending = self.pending.pop_front().unwrap_or_default();
+        let mut interval = *pending.interval.unwrap_or_default();
+        interval.index = self.next;
+        interval.start = self.start_of(self.next);
         self.next += 1;
         if interval.end <= interval.start {
             // Nobody handed anything over: a quiet or a late interval has its planned end.
-            interval.end = self.start_of(interval.index + 1);
+            interval.end = self.start_of(self.next);
+        }
+        if let Some(late) = self.late.take() {
+            merge(&mut interval, &late);
+            interval.sessions.extend_from_slice(&late.sessions);
+        }
+        for (index, worker) in self.workers.iter().enumerate() {
+            let said = pending.states.get(index).copied().flatten();
+            let known = worker.complete_to == u64::MAX || asked_late;
+            let states = said.or_else(|| known.then_some(worker.states));
+            let lost = SessionStates::all(SessionState::Lost, worker.sessions);
+            interval.states.merge(&states.unwrap_or(lost));
         }
         interval.backlog = self.backlog(interval.end);
         self.backlog_max = self.backlog_max.max(interval.backlog);
-        Some(interval)
+        interval
     }
 
-    fn empty(&self, index: u64) -> Interval {
-        let start = self.start_of(index);
-        Interval {
-            index,
-            start,
-            end: start,
-            ..Interval::default()
+    /// The interval of this number, which is not let out yet.
+    fn pending(&mut self, index: u64) -> &mut Pending {
+        let offset = index.saturating_sub(self.next) as usize;
+        while self.pending.len() <= offset {
+            self.pending.push_back(Pending::default());
         }
+        &mut self.pending[offset]
     }
 
     /// The start of an interval, which is its predecessor's end; the deadline cuts the last one.
@@ -174,9 +253,10 @@ impl Merger {
         start.min(self.schedule.deadline.unwrap_or(Nanos::MAX))
     }
 
+    /// Whether the run has ended when this interval begins.
     fn ended_by(&self, index: u64) -> bool {
-        let deadline = self.schedule.deadline;
-        deadline.is_some_and(|deadline| self.start_of(index) >= deadline)
+        let deadline = self.schedule.deadline.unwrap_or(Nanos::MAX);
+        self.start_of(index) >= self.stopped.unwrap_or(Nanos::MAX).min(deadline)
     }
 }
 
@@ -227,6 +307,7 @@ mod tests {
             start: 1000 + index * 100,
             end: 1000 + index * 100 + 100,
             endpoints: vec![events],
+            states: SessionStates::all(SessionState::Working, 2),
             ..Interval::default()
         };
         interval.counters.events = events;
@@ -239,6 +320,7 @@ mod tests {
             complete_to,
             begun: 0,
             grace: false,
+            totals: Vec::new(),
         }
     }
 
@@ -271,19 +353,19 @@ mod tests {
                 }
                 queues.push(queue);
             }
-            let mut merger = Merger::new(schedule(), workers.len(), None);
+            let mut merger = Merger::new(schedule(), &vec![2; workers.len()], None);
             let mut seen: Vec<Interval> = Vec::new();
             let mut now = 1000;
             for (pick, elapsed) in order {
                 now += elapsed;
                 let worker = usize::from(pick) % queues.len();
-                if let Some(handover) = queues[worker].pop_front() {
-                    merger.add(&handover);
+                if let Some(mut handover) = queues[worker].pop_front() {
+                    merger.add(&mut handover);
                 }
                 seen.extend(std::iter::from_fn(|| merger.release(now)));
             }
-            for handover in queues.into_iter().flatten() {
-                merger.add(&handover);
+            for mut handover in queues.into_iter().flatten() {
+                merger.add(&mut handover);
             }
             seen.extend(std::iter::from_fn(|| merger.release_rest()));
             prop_assert!(seen.len() <= 10);
@@ -292,10 +374,11 @@ mod tests {
                 prop_assert_eq!(interval.start, 1000 + 100 * index as u64);
                 prop_assert_eq!(interval.end, interval.start + 100);
                 prop_assert_eq!(interval.latencies.service.len(), interval.counters.events);
+                prop_assert_eq!(interval.states.total(), 2 * workers.len() as u32);
             }
             let shown: u64 = seen.iter().map(|interval| interval.counters.events).sum();
             let (totals, in_grace, _) = merger.into_totals();
-            prop_assert!(shown <= sum);
+            prop_assert_eq!(shown, sum);
             prop_assert_eq!(totals.counters.events, sum);
             prop_assert_eq!(totals.latencies.service.len(), sum);
             prop_assert_eq!(totals.endpoints.iter().sum::<u64>(), sum);
@@ -305,28 +388,61 @@ mod tests {
 
     #[test]
     fn a_late_worker_holds_the_display_up_for_half_an_interval_only() {
-        let mut merger = Merger::new(schedule(), 2, None);
-        merger.add(&handover(0, 0, 1, 3));
+        let mut merger = Merger::new(schedule(), &[2, 2], None);
+        merger.add(&mut handover(0, 0, 1, 3));
         assert!(merger.release(1149).is_none());
         let interval = merger.release(1150).unwrap();
         assert_eq!((interval.index, interval.counters.events), (0, 3));
-        merger.add(&handover(1, 0, 1, 4));
-        merger.add(&handover(1, 1, 2, 5));
+        assert_eq!((interval.states.working, interval.states.lost), (2, 2));
+        merger.add(&mut handover(1, 0, 1, 4));
+        merger.add(&mut handover(1, 1, 2, 5));
         assert!(merger.release(1201).is_none());
-        merger.add(&handover(0, 1, 2, 1));
-        assert_eq!(merger.release(1202).unwrap().counters.events, 6);
+        merger.add(&mut handover(0, 1, 2, 1));
+        let interval = merger.release(1202).unwrap();
+        // What came late is in it.
+        assert_eq!((interval.index, interval.counters.events), (1, 10));
+        assert_eq!(interval.states, SessionStates::all(SessionState::Working, 4));
         assert_eq!(merger.into_totals().0.counters.events, 13);
     }
 
     #[test]
+    fn the_last_interval_waits_for_all_workers_and_a_panicked_one_loses_its_sessions() {
+        let mut merger = Merger::new(schedule(), &[2, 3], None);
+        merger.stop(1250);
+        merger.add(&mut handover(0, 0, 3, 1));
+        assert_eq!(merger.release(1_150).unwrap().states.lost, 3);
+        assert_eq!(merger.release(1_250).unwrap().states.lost, 3);
+        assert!(merger.release(1_000_000).is_none());
+        merger.add(&mut handover(0, 2, u64::MAX, 5));
+        merger.add(&mut handover(1, 0, 1, 7));
+        merger.retire(1, None);
+        let last = merger.release(1_000_000).unwrap();
+        assert_eq!((last.index, last.counters.events), (2, 12));
+        assert_eq!((last.states.working, last.states.lost), (2, 3));
+        assert!(merger.release_rest().is_none());
+    }
+
+    #[test]
+    fn who_asks_late_does_not_take_workers_for_lost() {
+        let mut merger = Merger::new(schedule(), &[2], None);
+        merger.add(&mut handover(0, 0, 1, 1));
+        let states: Vec<SessionStates> = std::iter::from_fn(|| merger.release(1_560))
+            .map(|interval| interval.states)
+            .collect();
+        let working = SessionStates::all(SessionState::Working, 2);
+        assert_eq!(states[..4], [working; 4]);
+        assert_eq!(states[4].lost, 2);
+    }
+
+    #[test]
     fn the_grace_is_in_the_totals_but_in_no_interval() {
-        let mut merger = Merger::new(schedule(), 1, None);
-        merger.add(&handover(0, 9, u64::MAX, 2));
-        let late = Handover {
+        let mut merger = Merger::new(schedule(), &[2], None);
+        merger.add(&mut handover(0, 9, u64::MAX, 2));
+        let mut late = Handover {
             grace: true,
             ..handover(0, 9, u64::MAX, 7)
         };
-        merger.add(&late);
+        merger.add(&mut late);
         let intervals: Vec<u64> = std::iter::from_fn(|| merger.release(2001))
             .map(|interval| interval.counters.events)
             .collect();

@@ -1,10 +1,12 @@
 //! What the coordinator and its workers tell each other.
 
 use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dyno_core::clock::Nanos;
+use dyno_core::clock::{Nanos, ThreadClock};
 use dyno_core::interval::{Counters, Latencies};
+use dyno_core::states::SessionStates;
 
 use crate::calendar::Schedule;
 use crate::outcome::SessionTotals;
@@ -25,7 +27,7 @@ pub(crate) enum Message {
     Waits(Waits),
     /// The worker is done; it sends nothing more.
     Ended(Box<WorkerEnd>),
-    /// A worker is gone without last words.
+    /// A worker's thread has panicked, or could not begin.
     Lost(usize),
     /// No session of this worker is at work any more but those in the background.
     BackgroundOnly,
@@ -43,11 +45,13 @@ pub(crate) struct Waits {
     pub(crate) queued: u32,
 }
 
-/// A worker's last words.
+/// What a worker hands over at its end.
 #[derive(Debug)]
 pub(crate) struct WorkerEnd {
     pub(crate) worker: usize,
     pub(crate) sessions: Vec<SessionTotals>,
+    /// What became of its sessions.
+    pub(crate) states: SessionStates,
     pub(crate) warmup: Counters,
     /// What its sessions did before the run, and after theirs.
     pub(crate) outside: (Counters, Counters),
@@ -81,10 +85,45 @@ pub(crate) struct Start {
     pub(crate) quota: Option<Arc<Quota>>,
 }
 
-/// A worker's letter box.
+/// A worker's control queue, and what can be read of it without its help.
 pub(crate) struct Mailbox {
     pub(crate) waker: Waker,
     controls: Mutex<Vec<Control>>,
+    pub(crate) cpu: CpuTime,
+}
+
+/// The CPU time of a worker's thread, for those who cannot ask it.
+#[derive(Default)]
+pub(crate) struct CpuTime {
+    /// The thread's clock; 0, which is no thread's, before it began.
+    clock: AtomicI32,
+    /// CPU time at the start of the measurement, and that instant; 0 before.
+    at_start: AtomicU64,
+    since: AtomicU64,
+}
+
+impl CpuTime {
+    /// The calling thread is the worker's.
+    pub(crate) fn begin(&self) {
+        let clock = ThreadClock::own().map_or(0, ThreadClock::raw);
+        self.clock.store(clock, Ordering::Release);
+    }
+
+    /// The measurement begins.
+    pub(crate) fn measure(&self, cpu_ns: Nanos, now: Nanos) {
+        self.at_start.store(cpu_ns, Ordering::Relaxed);
+        self.since.store(now, Ordering::Release);
+    }
+
+    /// CPU time since the start of the measurement, or since the thread began where the worker
+    /// did not come so far, and since when that is.
+    pub(crate) fn used(&self) -> Option<(Nanos, Option<Nanos>)> {
+        let clock = self.clock.load(Ordering::Acquire);
+        let used = ThreadClock::from_raw(clock).read().filter(|_| clock != 0)?;
+        let since = self.since.load(Ordering::Acquire);
+        let before = self.at_start.load(Ordering::Relaxed);
+        Some((used.saturating_sub(before), (since > 0).then_some(since)))
+    }
 }
 
 impl Mailbox {
@@ -92,6 +131,7 @@ impl Mailbox {
         Ok(Arc::new(Self {
             waker: Waker::new()?,
             controls: Mutex::default(),
+            cpu: CpuTime::default(),
         }))
     }
 

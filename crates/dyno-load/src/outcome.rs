@@ -2,6 +2,7 @@
 
 use dyno_core::clock::Nanos;
 use dyno_core::interval::{Counters, Interval, Latencies, OperationCounters, RoleCounters};
+use dyno_core::states::{IdleTime, SessionState};
 use dyno_core::summary::RunEnd;
 use thiserror::Error;
 
@@ -19,7 +20,7 @@ pub struct RunOutcome {
     pub operations_in_grace: Vec<OperationCounters>,
     /// The same of the roles.
     pub roles_in_grace: Vec<RoleCounters>,
-    /// Each session's share, by `tid`; sessions of stuck workers are missing.
+    /// Each session's share, by `tid`: of a worker that did not respond what it last reported.
     pub sessions: Vec<SessionTotals>,
     /// Start of the measurement.
     pub measured_start: Nanos,
@@ -104,6 +105,13 @@ pub struct SessionTotals {
     pub max_ns: Nanos,
     /// When it ended its run by itself; `None` where the run's end ended it.
     pub finished: Option<Nanos>,
+    /// What it was doing when it was seen last, at the end of the measurement unless it is lost.
+    pub state: SessionState,
+    /// When it was last seen to have completed a statement or an event, or to wait for the time of
+    /// its next event; 0 before the measurement.
+    pub active: Nanos,
+    /// The longest time in which it did nothing.
+    pub idle: IdleTime,
 }
 
 /// What driving its sessions cost a worker.
@@ -115,10 +123,13 @@ pub struct WorkerReport {
     pub spin_ns: Nanos,
     /// `cpu_ns` over the time it ran: 1 is a whole core.
     pub busy: f64,
-    /// The longest time that its loop was kept from its sockets.
+    /// The longest time that its loop was kept from its sockets; for one that did not respond,
+    /// the time since it responded last.
     pub stall_ns_max: Nanos,
-    /// It did not return in time: its thread hangs in the script, or broke down (then a failure
-    /// says so). What it had handed over counts, the rest is lost, and the other fields are zero.
+    /// How many sessions it drove.
+    pub sessions: u32,
+    /// It did not return in time: its thread hangs in the script, or it panicked. A failure says
+    /// so. What it had handed over counts, the rest is lost.
     pub stuck: bool,
 }
 

@@ -12,9 +12,11 @@ use dyno_core::interval::{
     Counters, ErrorCount, Interval, Latencies, OperationInterval, RoleCounters, SessionCount,
 };
 use dyno_core::session::{OperationEnd, OperationId};
+use dyno_core::states::SessionStates;
 
 use crate::calendar::Closed;
 use crate::message::Message;
+use crate::outcome::SessionTotals;
 
 /// How many intervals a worker may have handed over that were not merged yet. At that point it
 /// goes on recording in the same buffer: that interval is then handed over late, with what came
@@ -43,6 +45,8 @@ pub(crate) struct Handover {
     pub(crate) begun: u64,
     /// It is what ended after the deadline, not an interval.
     pub(crate) grace: bool,
+    /// Each session's sums so far; empty where it is not an interval.
+    pub(crate) totals: Vec<SessionTotals>,
 }
 
 /// What a worker counts apart.
@@ -71,6 +75,7 @@ impl Handover {
             complete_to: 0,
             begun: 0,
             grace: false,
+            totals: Vec::new(),
         })
     }
 
@@ -82,6 +87,7 @@ impl Handover {
         self.interval.endpoints.fill(0);
         self.interval.roles.fill(RoleCounters::default());
         self.interval.sessions.clear();
+        self.totals.clear();
         for operation in &mut self.interval.operations {
             operation.counters = Default::default();
             clear_latencies(&mut operation.latencies);
@@ -101,7 +107,7 @@ fn clear_latencies(latencies: &mut Latencies) {
 /// The state of a worker's sessions at an interval's end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Standing {
-    pub(crate) running: u32,
+    pub(crate) states: SessionStates,
     pub(crate) concurrency: u32,
     pub(crate) begun: u64,
 }
@@ -272,12 +278,12 @@ impl Recorder {
     }
 
     /// Closes an interval and hands it over, if the coordinator keeps up.
-    /// `count` is asked for the sessions' events then.
+    /// `count` is asked for the sessions' events and sums then.
     pub(crate) fn close(
         &mut self,
         closed: Closed,
         standing: Standing,
-        count: impl FnOnce(&mut Vec<SessionCount>),
+        count: impl FnOnce(&mut Vec<SessionCount>, &mut Vec<SessionTotals>),
     ) {
         while let Ok(mut spare) = self.spares.try_recv() {
             self.away -= 1;
@@ -295,7 +301,7 @@ impl Recorder {
         done.interval.start = closed.start;
         done.interval.end = closed.end;
         done.complete_to = closed.next_index;
-        count(&mut done.interval.sessions);
+        count(&mut done.interval.sessions, &mut done.totals);
         self.send(done, standing);
         self.current.grace = last;
     }
@@ -346,7 +352,7 @@ impl Recorder {
     }
 
     fn send(&mut self, mut handover: Box<Handover>, standing: Standing) {
-        handover.interval.running = standing.running;
+        handover.interval.states = standing.states;
         handover.interval.concurrency = standing.concurrency;
         handover.begun = standing.begun;
         self.away += 1;
@@ -392,7 +398,7 @@ mod tests {
         for index in 0..20 {
             recorder.event(0, index * 10 + 5, 1, None);
             recorder.statement(Class::Measured, 0);
-            recorder.close(closed(index), Standing::default(), |_| {});
+            recorder.close(closed(index), Standing::default(), |_, _| {});
         }
         let first: Vec<_> = handed_over().collect();
         assert_eq!(first.len(), UNMERGED_MAX);
@@ -401,14 +407,14 @@ mod tests {
         for handover in first {
             returned.send(handover).unwrap();
         }
-        recorder.close(closed(20), Standing::default(), |_| {});
+        recorder.close(closed(20), Standing::default(), |_, _| {});
         let late: Vec<_> = handed_over().collect();
         assert_eq!(late.len(), 1);
         assert_eq!(events(&late[0]), 20 - UNMERGED_MAX as u64);
         assert_eq!(late[0].interval.latencies.service.len(), events(&late[0]));
         assert_eq!(late[0].interval.endpoints, [events(&late[0])]);
         // A recycled buffer is empty.
-        recorder.close(closed(21), Standing::default(), |_| {});
+        recorder.close(closed(21), Standing::default(), |_, _| {});
         let next: Vec<_> = handed_over().collect();
         assert_eq!(events(&next[0]), 0);
         assert!(next[0].interval.latencies.service.is_empty());
@@ -439,7 +445,7 @@ mod tests {
             operation: 7,
             ..ended(OperationEnd::Done, 0)
         });
-        recorder.close(closed(0), Standing::default(), |_| {});
+        recorder.close(closed(0), Standing::default(), |_, _| {});
         let Ok(Message::Handover(handover)) = messages.try_recv() else {
             panic!("nothing was handed over");
         };
@@ -474,7 +480,7 @@ mod tests {
             recorder.error(class, &error);
         }
         recorder.error(Class::Measured, &error);
-        recorder.close(closed(0), Standing::default(), |_| {});
+        recorder.close(closed(0), Standing::default(), |_, _| {});
         let Ok(Message::Handover(handover)) = messages.try_recv() else {
             panic!("nothing was handed over");
         };

@@ -9,6 +9,7 @@ use dyno_core::db::Connector;
 use dyno_core::interval::{Interval, Latencies};
 use dyno_core::plan::Drive;
 use dyno_core::session::{Entry, Program};
+use dyno_core::states::{IdleIn, IdleTime, SessionState};
 use dyno_core::summary::RunEnd;
 
 use crate::arrivals::{Generator, Span};
@@ -16,7 +17,7 @@ use crate::calendar::Schedule;
 use crate::crew::Crew;
 use crate::merger::Merger;
 use crate::message::{Control, Message, Start, WorkerEnd};
-use crate::outcome::{LoadError, RunOutcome, WorkerReport};
+use crate::outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
 use crate::quota::Quota;
 use crate::roles::Cast;
 use crate::state::now;
@@ -51,7 +52,9 @@ pub enum Progress<'a> {
         measured: Nanos,
     },
     /// An interval is over. Its figures are those of all workers, unless one of them was late by
-    /// more than half an interval: what that one recorded is in the run's totals only.
+    /// more than half an interval: what that one recorded is in the next interval then, and its
+    /// sessions count as lost. The intervals and what was recorded after the deadline add up to
+    /// the run's totals.
     Interval(&'a Interval),
 }
 
@@ -129,6 +132,8 @@ struct Coordinator<O> {
     merger: Merger,
     schedule: Schedule,
     ends: Vec<Option<Box<WorkerEnd>>>,
+    /// The workers whose threads panicked, which they have said themselves.
+    panicked: Vec<bool>,
     at_work: usize,
     /// Workers of which no session is at work but those in the background.
     background_only: usize,
@@ -154,7 +159,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         // In an open loop the arrivals themselves are limited.
         let quota = quota.filter(|_| arrivals.is_none());
         let quota = quota.map(|events| Arc::new(Quota::new(events, crew.size())));
-        let merger = Merger::new(schedule, crew.size(), arrivals.clone());
+        let sessions: Vec<u32> = (0..crew.size())
+            .map(|worker| crew.tids(worker).len() as u32)
+            .collect();
+        let merger = Merger::new(schedule, &sessions, arrivals.clone());
         let cast = Arc::new(match config.entry {
             Entry::Run => Cast::new(drive, &schedule, arrivals),
             _ => Cast::default(),
@@ -174,6 +182,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         });
         Self {
             ends: (0..crew.size()).map(|_| None).collect(),
+            panicked: vec![false; crew.size()],
             at_work: crew.size(),
             background_only: 0,
             crew,
@@ -224,8 +233,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
 
     fn handle(&mut self, message: Message) {
         match message {
-            Message::Handover(handover) => {
-                self.merger.add(&handover);
+            Message::Handover(mut handover) => {
+                self.merger.add(&mut handover);
                 self.crew.give_back(handover);
             }
             Message::Failed(tid, why) => {
@@ -237,13 +246,14 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             }
             Message::Ended(end) => {
                 self.at_work -= 1;
-                self.merger.retire(end.worker);
+                self.merger.retire(end.worker, Some(end.states));
                 let worker = end.worker;
                 self.ends[worker] = Some(end);
             }
             Message::Lost(worker) => {
                 self.at_work -= 1;
-                self.merger.retire(worker);
+                self.panicked[worker] = true;
+                self.merger.retire(worker, None);
             }
             Message::BackgroundOnly => {
                 self.background_only += 1;
@@ -276,6 +286,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let at = now();
         let deadline = self.schedule.deadline.unwrap_or(Nanos::MAX);
         self.ended_early.get_or_insert(at.min(deadline));
+        self.merger.stop(at);
         let patience = at.saturating_add(grace_ns).saturating_add(STUCK_NS);
         self.patience = self.patience.min(patience);
     }
@@ -287,8 +298,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             (self.observer)(Progress::Interval(&interval));
         }
         let backlog = self.merger.backlog(measured_end);
+        let (workers, lost) = self.reports(measured_end);
         let end = self.end();
-        let workers = self.ends.iter().map(|end| report(end.as_deref())).collect();
         let ends: Vec<Box<WorkerEnd>> = self.ends.into_iter().flatten().collect();
         let last_event = ends.iter().map(|end| end.last_event_end).max();
         let (mut totals, in_grace, backlog_max) = self.merger.into_totals();
@@ -300,7 +311,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             in_grace: in_grace.counters,
             operations_in_grace: in_grace.operations,
             roles_in_grace: in_grace.roles,
-            sessions: Vec::new(),
+            sessions: lost,
             measured_start,
             measured_end,
             elapsed_ns: last_event.unwrap_or(0).saturating_sub(measured_start),
@@ -329,6 +340,55 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         outcome
     }
 
+    /// What the workers came to, and what is known of the sessions of those that did not end.
+    fn reports(&mut self, measured_end: Nanos) -> (Vec<WorkerReport>, Vec<SessionTotals>) {
+        let mut lost = Vec::new();
+        let mut reports = Vec::new();
+        for worker in 0..self.crew.size() {
+            let report = match &self.ends[worker] {
+                Some(end) => report(end),
+                None => self.silent(worker, measured_end, &mut lost),
+            };
+            reports.push(report);
+        }
+        (reports, lost)
+    }
+
+    /// A worker that did not end: what can be seen of it from outside.
+    fn silent(
+        &mut self,
+        worker: usize,
+        measured_end: Nanos,
+        lost: &mut Vec<SessionTotals>,
+    ) -> WorkerReport {
+        let (known, since) = self.merger.last_report(worker);
+        let sessions = self.crew.tids(worker);
+        let count = sessions.len() as u32;
+        lost.extend(sessions.map(|tid| lost_session(tid, &known, since, measured_end)));
+        let at = now();
+        let (cpu_ns, from) = self.crew.cpu_used(worker).unwrap_or_default();
+        let span_ns = at.saturating_sub(from.unwrap_or(self.schedule.begin)).max(1);
+        if !self.panicked[worker] {
+            let since_s = since.saturating_sub(self.schedule.measured) as f64 / 1e9;
+            let why = format!(
+                "worker {worker} with {count} session{} has not responded since second {since_s:.1}, \
+                 and had used {:.1} s of CPU time when it was given up: its script blocks, or \
+                 does not end. What it did since then is in no figure",
+                if count == 1 { "" } else { "s" },
+                cpu_ns as f64 / 1e9,
+            );
+            self.failures.push((None, why));
+        }
+        WorkerReport {
+            cpu_ns,
+            spin_ns: 0,
+            busy: cpu_ns as f64 / span_ns as f64,
+            stall_ns_max: at.saturating_sub(since.max(self.schedule.begin)),
+            sessions: count,
+            stuck: true,
+        }
+    }
+
     /// The end of the measurement without the grace.
     fn measured_end(&self) -> Nanos {
         let ends = || self.ends.iter().flatten();
@@ -351,6 +411,29 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
     }
 }
 
+/// A session of a worker that does not respond: what was `known` of it at the instant `since`.
+fn lost_session(tid: u32, known: &[SessionTotals], since: Nanos, end: Nanos) -> SessionTotals {
+    let known = known.iter().find(|session| session.tid == tid);
+    let nothing = SessionTotals {
+        tid,
+        active: since,
+        ..SessionTotals::default()
+    };
+    let known = known.copied().unwrap_or(nothing);
+    let silence = IdleTime {
+        from: since,
+        to: end.max(since),
+        idle_in: IdleIn::Worker,
+        attempts: 0,
+    };
+    let longest = [known.idle, silence].into_iter().max_by_key(IdleTime::length_ns);
+    SessionTotals {
+        state: SessionState::Lost,
+        idle: longest.unwrap_or(silence),
+        ..known
+    }
+}
+
 fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
     let span = Span {
         begin: schedule.begin,
@@ -362,13 +445,7 @@ fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
     Some(Generator::new(open, (drive.seed, 0), span))
 }
 
-fn report(end: Option<&WorkerEnd>) -> WorkerReport {
-    let Some(end) = end else {
-        return WorkerReport {
-            stuck: true,
-            ..WorkerReport::default()
-        };
-    };
+fn report(end: &WorkerEnd) -> WorkerReport {
     // Spinning is waiting awake; it says nothing about how much the worker has to do.
     let cpu_ns = end.cpu_ns.saturating_sub(end.spin_ns);
     WorkerReport {
@@ -376,6 +453,7 @@ fn report(end: Option<&WorkerEnd>) -> WorkerReport {
         spin_ns: end.spin_ns,
         busy: cpu_ns as f64 / end.span_ns.max(1) as f64,
         stall_ns_max: end.stall_ns_max,
+        sessions: end.sessions.len() as u32,
         stuck: false,
     }
 }

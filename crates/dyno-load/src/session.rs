@@ -36,6 +36,10 @@ pub(crate) struct Session {
     pub(crate) role: u16,
     /// Its events are not the run's.
     pub(crate) background: bool,
+    /// It failed.
+    pub(crate) lost: bool,
+    /// Attempts to connect since it had a connection last; 0 once it has one.
+    pub(crate) attempts: u32,
     /// When its events are due, in an open loop.
     pub(crate) pacer: Option<Arc<Pacer>>,
     /// When it ended its run by itself; 0 before.
@@ -115,6 +119,8 @@ impl Session {
             spoilt: false,
             role: 0,
             background: false,
+            lost: false,
+            attempts: 0,
             pacer: None,
             finished: 0,
             detached: 0,
@@ -175,12 +181,17 @@ impl Conns {
 
     /// Adds a connection.
     pub(crate) fn add(&mut self, conn: Conn) -> &mut Conn {
-        if self.first.is_none() && self.rest.is_empty() {
+        if self.is_empty() {
             return self.first.insert(conn);
         }
         self.rest.push(conn);
         let last = self.rest.len() - 1;
         &mut self.rest[last]
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.rest.is_empty()
     }
 
     /// The connection of this number.

@@ -11,6 +11,7 @@ use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::db::{Connection, Connector, Scratch};
 use dyno_core::session::SessionId;
 
+use crate::accounts::Accounts;
 use crate::calendar::{Calendar, Closed, Mark};
 use crate::connections::Attempt;
 use crate::message::{Control, Mailbox, Start};
@@ -55,6 +56,7 @@ pub(crate) struct State {
     pub(crate) has_background: bool,
     /// Counts each session by itself, where they have roles.
     tally: Option<Tally>,
+    pub(crate) accounts: Accounts,
     pub(crate) quota: Option<Arc<Quota>>,
     pub(crate) lease: u64,
     /// When the calendar wants to be asked.
@@ -119,6 +121,7 @@ impl State {
             has_background: false,
             foreground: 0,
             tally: None,
+            accounts: Accounts::new(live as usize),
             quota: None,
             lease: 0,
             next_mark: Nanos::MAX,
@@ -186,43 +189,53 @@ impl State {
         while let Some(mark) = self.calendar.as_mut().and_then(|c| c.pass(now)) {
             self.mark(mark, now);
         }
+        if now >= self.accounts.next_look() {
+            self.look_at_sessions(now);
+        }
+        self.set_next_mark();
+    }
+
+    fn set_next_mark(&mut self) {
+        let mark = self.calendar.as_ref().map_or(Nanos::MAX, Calendar::next);
+        self.next_mark = mark.min(self.accounts.next_look());
     }
 
     fn mark(&mut self, mark: Mark, now: Nanos) {
-        let standing = self.standing();
         match mark {
             Mark::Measure => self.measure(now),
-            Mark::Interval(closed) => self.close(closed, standing, now),
+            Mark::Interval(closed) => self.close(closed, now),
             Mark::Stop(closed) => {
                 if let Some(closed) = closed {
-                    self.close(closed, standing, now);
+                    self.close(closed, now);
                 }
+                self.accounts.end();
                 self.stopping = true;
                 self.wake_idle();
             }
         }
-        self.next_mark = self.calendar.as_ref().map_or(Nanos::MAX, Calendar::next);
+        self.set_next_mark();
     }
 
-    fn close(&mut self, closed: Closed, standing: Standing, now: Nanos) {
-        let (tally, sessions) = (&mut self.tally, &self.sessions);
-        self.recorder.close(closed, standing, |out| {
+    fn close(&mut self, closed: Closed, now: Nanos) {
+        let standing = Standing {
+            states: self.look_at_sessions(now),
+            concurrency: self.in_events,
+            begun: self.begun,
+        };
+        let (tally, sessions, accounts) = (&mut self.tally, &self.sessions, &self.accounts);
+        self.recorder.close(closed, standing, |counts, totals| {
             if let Some(tally) = tally {
-                tally.take(sessions, now, out);
+                tally.take(sessions, now, counts);
             }
+            accounts.totals(sessions, totals);
         });
     }
 
-    fn standing(&self) -> Standing {
-        Standing {
-            running: self.running,
-            concurrency: self.in_events,
-            begun: self.begun,
-        }
-    }
-
     fn measure(&mut self, now: Nanos) {
-        self.measuring_since = Some((thread_cpu(), now));
+        let cpu = thread_cpu();
+        self.measuring_since = Some((cpu, now));
+        self.mailbox.cpu.measure(cpu, now);
+        self.accounts.begin(now);
         self.stall_ns_max = 0;
         self.spin_ns = 0;
         if let Some(tally) = &mut self.tally {

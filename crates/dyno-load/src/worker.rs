@@ -5,9 +5,10 @@ use std::sync::mpsc::Sender;
 
 use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::session::{Entry, Program, SessionId, Step};
+use dyno_core::states::SessionStates;
 
+use crate::accounts::state_of;
 use crate::message::{Message, Waits, WorkerEnd};
-use crate::outcome::SessionTotals;
 use crate::poller::WAKE;
 use crate::recorder::Class;
 use crate::session::{Stage, Wait};
@@ -342,7 +343,9 @@ impl<P: Program> Worker<P> {
         self.state.unfinished += u64::from(in_event && self.state.over);
         // What fails because everything was dropped is no failure of its own.
         if !self.state.over {
-            let tid = self.state.sessions[session].tid;
+            let record = &mut self.state.sessions[session];
+            record.lost = true;
+            let tid = record.tid;
             self.tell(Message::Failed(Some(tid), why));
         }
         self.leave(session, true);
@@ -382,9 +385,11 @@ impl<P: Program> Worker<P> {
         }
     }
 
-    /// Hands over the rest and says good-bye.
+    /// Hands over the rest.
     fn end(mut self) {
         let (at, cpu) = (now(), thread_cpu());
+        let mut totals = Vec::with_capacity(self.state.sessions.len());
+        self.state.accounts.totals(&self.state.sessions, &mut totals);
         for session in 0..self.state.sessions.len() {
             if self.state.sessions[session].stage != Stage::Ended {
                 self.abandon(session);
@@ -397,23 +402,14 @@ impl<P: Program> Worker<P> {
             self.state.recorder.finish(index, since, at, begun);
         }
         let stopped = self.state.calendar.as_ref().and_then(|c| c.stopped());
-        let sessions = self.state.sessions.iter();
+        let mut states = SessionStates::default();
+        for session in &self.state.sessions {
+            states.add(state_of(session));
+        }
         let end = WorkerEnd {
             worker: self.index,
-            sessions: sessions
-                .map(|session| SessionTotals {
-                    tid: session.tid,
-                    events: session.events,
-                    busy_ns: session.busy_ns,
-                    min_ns: if session.events > 0 {
-                        session.min_ns
-                    } else {
-                        0
-                    },
-                    max_ns: session.max_ns,
-                    finished: (session.finished > 0).then_some(session.finished),
-                })
-                .collect(),
+            sessions: totals,
+            states,
             warmup: self.state.recorder.warmup(),
             outside: self.state.recorder.outside(),
             unfinished: self.state.unfinished,

@@ -10,6 +10,7 @@ use common::*;
 use dyno_core::Clock;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::session::{Entry, Port, Program, SessionId, Step};
+use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::RunEnd;
 use dyno_load::{LoadError, Progress, Run, StopLevel, StopSignal};
 
@@ -70,9 +71,46 @@ fn a_worker_stuck_in_its_script_is_left_behind() {
     assert!(outcome.workers[0].stuck);
     assert!(!outcome.workers[1].stuck);
     let tids: Vec<u32> = outcome.sessions.iter().map(|session| session.tid).collect();
-    assert_eq!(tids, [1, 3]);
+    assert_eq!(tids, [0, 1, 2, 3]);
+    assert_eq!(outcome.sessions[2].state, SessionState::Lost);
+    assert_eq!(outcome.sessions[2].idle.idle_in, IdleIn::Worker);
+    assert_ne!(outcome.sessions[3].state, SessionState::Lost);
+    let RunEnd::Failed(why) = &outcome.end else {
+        panic!("{:?}", outcome.end);
+    };
+    assert!(why.starts_with("worker 0 with 2 sessions has not responded since second 0.0"));
     assert!(outcome.totals.counters.events > 0);
     assert_eq!(outcome.measured_end - outcome.measured_start, 500_000_000);
+}
+
+#[test]
+fn a_worker_that_comes_back_is_in_the_intervals_as_in_the_totals() {
+    let behaviour = Behaviour {
+        hangs: ms(400),
+        ..reads()
+    };
+    let drive = Drive {
+        time: Some(ms(1000)),
+        interval: ms(50),
+        ..drive(5, 2)
+    };
+    let mut shown = 0;
+    let mut lost = 0;
+    let outcome = in_time(|| {
+        run_observed(config(drive, Server::default()), behaviour, |progress| {
+            if let Progress::Interval(interval) = progress {
+                shown += interval.counters.events;
+                lost += interval.states.lost;
+                assert_eq!(interval.states.total(), 5, "{interval:?}");
+            }
+        })
+    })
+    .unwrap();
+    assert_eq!(outcome.end, RunEnd::Completed);
+    assert_eq!(shown, outcome.in_window().events);
+    // The worker stood still for longer than an interval and a half.
+    assert!(lost >= 3);
+    assert!(outcome.sessions.iter().all(|session| session.state != SessionState::Lost));
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn every_arrival_below_capacity_is_served_and_both_latencies_are_recorded() {
     let mut running = Vec::new();
     let outcome = run_observed(config(drive, Server::default()), behaviour, |progress| {
         if let Progress::Interval(interval) = progress {
-            running.push(interval.running);
+            running.push(interval.states.running());
         }
     })
     .unwrap();

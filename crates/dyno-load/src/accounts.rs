@@ -1,0 +1,297 @@
+//! The account of each session of a worker: what it is doing, and how long it has done nothing.
+//!
+//! Sessions are looked at once a second and at each interval's end, never in between: what they do
+//! then is read off the figures that they keep anyway, so that an event costs nothing more.
+
+use dyno_core::clock::Nanos;
+use dyno_core::session::Counter;
+use dyno_core::states::{IdleIn, IdleTime, SessionState, SessionStates};
+
+use crate::outcome::SessionTotals;
+use crate::session::{Session, Stage, Wait};
+use crate::state::State;
+
+/// How long sessions are not looked at, at most.
+const LOOK_NS: Nanos = 1_000_000_000;
+
+/// What was seen of a worker's sessions.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    of: Vec<Account>,
+    /// When they are to be looked at again; never, while nothing is measured.
+    next: Nanos,
+}
+
+/// What was seen of one session.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    state: SessionState,
+    /// What it had completed.
+    completed: u64,
+    /// When that was seen to grow last, or the session to wait for its time.
+    active: Nanos,
+    /// The longest time in which it did nothing.
+    idle: IdleTime,
+}
+
+impl Accounts {
+    /// Of so many sessions that have not begun.
+    pub(crate) fn new(sessions: usize) -> Self {
+        Self {
+            of: vec![Account::default(); sessions],
+            next: Nanos::MAX,
+        }
+    }
+
+    /// The measurement begins.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.next = now + LOOK_NS;
+        for account in &mut self.of {
+            account.active = now;
+            account.idle = IdleTime::default();
+        }
+    }
+
+    /// It has ended.
+    pub(crate) fn end(&mut self) {
+        self.next = Nanos::MAX;
+    }
+
+    /// When to look again.
+    pub(crate) fn next_look(&self) -> Nanos {
+        self.next
+    }
+
+    /// Looks at all sessions: how many are in which state.
+    fn look(&mut self, sessions: &[Session], now: Nanos) -> SessionStates {
+        let mut states = SessionStates::default();
+        for (session, account) in sessions.iter().zip(&mut self.of) {
+            account.look(session, now);
+            states.add(account.state);
+        }
+        if self.next != Nanos::MAX {
+            self.next = now + LOOK_NS;
+        }
+        states
+    }
+
+    /// Each session's sums, and what was seen of it last.
+    pub(crate) fn totals(&self, sessions: &[Session], out: &mut Vec<SessionTotals>) {
+        let totals = |(session, account): (&Session, &Account)| SessionTotals {
+            tid: session.tid,
+            events: session.events,
+            busy_ns: session.busy_ns,
+            min_ns: match session.events {
+                0 => 0,
+                _ => session.min_ns,
+            },
+            max_ns: session.max_ns,
+            finished: (session.finished > 0).then_some(session.finished),
+            state: match session.lost {
+                true => SessionState::Lost,
+                false => account.state,
+            },
+            active: account.active,
+            idle: account.idle,
+        };
+        out.extend(sessions.iter().zip(&self.of).map(totals));
+    }
+}
+
+impl Account {
+    fn look(&mut self, session: &Session, now: Nanos) {
+        let completed = completed(session);
+        self.state = state_of(session);
+        let goes_on = matches!(self.state, SessionState::Working | SessionState::Connecting);
+        // A session that sleeps does what its script wants.
+        let sleeps = session.wait == Wait::Sleep && session.attempts == 0;
+        if completed != self.completed || !goes_on || sleeps {
+            self.completed = completed;
+            self.active = now;
+            return;
+        }
+        if now.saturating_sub(self.active) > self.idle.length_ns() {
+            self.idle = IdleTime {
+                from: self.active,
+                to: now,
+                idle_in: idle_in(session, self.state),
+                attempts: session.attempts,
+            };
+        }
+    }
+}
+
+impl State {
+    /// Looks at all sessions: how many are in which state.
+    pub(crate) fn look_at_sessions(&mut self, now: Nanos) -> SessionStates {
+        self.accounts.look(&self.sessions, now)
+    }
+}
+
+/// What a session has completed: a number that grows with each statement and each event.
+fn completed(session: &Session) -> u64 {
+    let counters = &session.counters;
+    counters[Counter::Read as usize]
+        + counters[Counter::Write as usize]
+        + counters[Counter::Other as usize]
+        + counters[Counter::Event as usize]
+}
+
+/// What a session is doing.
+pub(crate) fn state_of(session: &Session) -> SessionState {
+    match session.stage {
+        Stage::Ended | Stage::Done if session.lost => SessionState::Lost,
+        Stage::Ended | Stage::Done => SessionState::Finished,
+        Stage::Queued | Stage::Init | Stage::Ready => SessionState::Waiting,
+        Stage::Run if connects(session) => SessionState::Connecting,
+        Stage::Run if session.in_event || session.detached > 0 => SessionState::Working,
+        Stage::Run => match session.wait {
+            Wait::Event | Wait::Sleep => SessionState::Waiting,
+            Wait::Turn | Wait::Connect | Wait::Operation => SessionState::Working,
+        },
+    }
+}
+
+/// Whether a session is without a connection and makes one: between attempts, too.
+fn connects(session: &Session) -> bool {
+    session.wait == Wait::Connect || (session.attempts > 0 && session.conns.is_empty())
+}
+
+fn idle_in(session: &Session, state: SessionState) -> IdleIn {
+    match (state, session.wait) {
+        (SessionState::Connecting, _) => IdleIn::Connecting,
+        (_, Wait::Operation) => IdleIn::Statement,
+        _ => IdleIn::Script,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STAGES: [Stage; 6] = [
+        Stage::Queued,
+        Stage::Init,
+        Stage::Ready,
+        Stage::Run,
+        Stage::Done,
+        Stage::Ended,
+    ];
+    const WAITS: [Wait; 5] = [
+        Wait::Turn,
+        Wait::Connect,
+        Wait::Operation,
+        Wait::Event,
+        Wait::Sleep,
+    ];
+
+    /// Stage, wait, in an event, lost, attempts, events.
+    type Drawn = (usize, usize, bool, bool, u32, u64);
+
+    fn session((stage, wait, in_event, lost, attempts, events): Drawn) -> Session {
+        let mut session = Session::new(0);
+        session.stage = STAGES[stage];
+        session.wait = WAITS[wait];
+        session.in_event = in_event;
+        session.lost = lost;
+        session.attempts = attempts;
+        session.counters[Counter::Event as usize] = events;
+        session
+    }
+
+    proptest! {
+        #[test]
+        fn every_session_is_in_one_state(
+            looks in proptest::collection::vec(
+                proptest::collection::vec(
+                    (0..6_usize, 0..5_usize, any::<bool>(), any::<bool>(), 0..3_u32, 0..9_u64),
+                    7,
+                ),
+                1..9,
+            ),
+        ) {
+            let mut accounts = Accounts::new(7);
+            accounts.begin(0);
+            for (second, drawn) in (1..).zip(looks) {
+                let sessions: Vec<Session> = drawn.into_iter().map(session).collect();
+                let states = accounts.look(&sessions, second * LOOK_NS);
+                prop_assert_eq!(states.total(), 7);
+                let mut totals = Vec::new();
+                accounts.totals(&sessions, &mut totals);
+                prop_assert_eq!(totals.len(), 7);
+                for total in totals {
+                    prop_assert!(total.idle.to <= second * LOOK_NS);
+                    prop_assert!(total.active <= second * LOOK_NS);
+                }
+            }
+        }
+    }
+
+    fn running(wait: Wait) -> Session {
+        let mut session = Session::new(0);
+        session.stage = Stage::Run;
+        session.in_event = true;
+        session.wait = wait;
+        session
+    }
+
+    /// What a look each second finds of sessions that do not change.
+    fn idle(session: Session, seconds: u64) -> SessionTotals {
+        let sessions = [session];
+        let mut accounts = Accounts::new(1);
+        accounts.begin(0);
+        for second in 1..=seconds {
+            accounts.look(&sessions, second * LOOK_NS);
+        }
+        let mut totals = Vec::new();
+        accounts.totals(&sessions, &mut totals);
+        totals[0]
+    }
+
+    #[test]
+    fn who_waits_for_an_answer_or_a_connection_is_idle_and_who_waits_for_time_is_not() {
+        let found = idle(running(Wait::Operation), 9).idle;
+        let expected = IdleTime {
+            from: 0,
+            to: 9 * LOOK_NS,
+            idle_in: IdleIn::Statement,
+            attempts: 0,
+        };
+        assert_eq!(found, expected);
+        let mut without = running(Wait::Sleep);
+        without.attempts = 4;
+        let found = idle(without, 3);
+        assert_eq!(found.state, SessionState::Connecting);
+        let expected = IdleTime {
+            from: 0,
+            to: 3 * LOOK_NS,
+            idle_in: IdleIn::Connecting,
+            attempts: 4,
+        };
+        assert_eq!(found.idle, expected);
+        let mut outside = running(Wait::Event);
+        outside.in_event = false;
+        for session in [running(Wait::Sleep), outside] {
+            assert_eq!(idle(session, 9).idle, IdleTime::default());
+        }
+    }
+
+    #[test]
+    fn a_completed_statement_ends_an_idle_time_and_the_longest_is_kept() {
+        let mut sessions = [running(Wait::Operation)];
+        let mut accounts = Accounts::new(1);
+        accounts.begin(0);
+        for second in 1..=20 {
+            if second == 5 || second == 7 || second > 12 {
+                sessions[0].counters[Counter::Read as usize] += 1;
+            }
+            accounts.look(&sessions, second * LOOK_NS);
+        }
+        let mut totals = Vec::new();
+        accounts.totals(&sessions, &mut totals);
+        let idle = totals[0].idle;
+        assert_eq!((idle.from, idle.to), (7 * LOOK_NS, 12 * LOOK_NS));
+        assert_eq!(totals[0].active, 20 * LOOK_NS);
+    }
+}
