@@ -47,6 +47,9 @@ pub struct Counters {
     pub errors: u64,
     /// Connections made again after they were lost.
     pub reconnects: u64,
+    /// Attempts to connect that failed. Not among the errors.
+    #[serde(default)]
+    pub connects_failed: u64,
     /// Events repeated after an ignored error.
     pub retries: u64,
     /// Rows received and rows changed.
@@ -78,6 +81,24 @@ impl Counters {
         self.reads + self.writes + self.other
     }
 
+    /// What is counted in `self` and not in `part`, which is contained in it.
+    pub fn without(&self, part: &Self) -> Self {
+        Self {
+            events: self.events - part.events,
+            not_done: self.not_done - part.not_done,
+            reads: self.reads - part.reads,
+            writes: self.writes - part.writes,
+            other: self.other - part.other,
+            errors: self.errors - part.errors,
+            reconnects: self.reconnects - part.reconnects,
+            connects_failed: self.connects_failed - part.connects_failed,
+            retries: self.retries - part.retries,
+            rows: self.rows - part.rows,
+            bytes_in: self.bytes_in - part.bytes_in,
+            bytes_out: self.bytes_out - part.bytes_out,
+        }
+    }
+
     /// Adds another's sums.
     pub fn merge(&mut self, other: &Counters) {
         self.events += other.events;
@@ -87,6 +108,7 @@ impl Counters {
         self.other += other.other;
         self.errors += other.errors;
         self.reconnects += other.reconnects;
+        self.connects_failed += other.connects_failed;
         self.retries += other.retries;
         self.rows += other.rows;
         self.bytes_in += other.bytes_in;
@@ -106,15 +128,38 @@ pub struct ErrorCount {
 /// Errors by code (errno, or SQLSTATE where there is none).
 pub type ErrorsByCode = BTreeMap<String, ErrorCount>;
 
+/// How many codes are told apart: a server may make up as many as it likes.
+pub const ERROR_CODES_MAX: usize = 256;
+
+/// What errors of codes beyond [`ERROR_CODES_MAX`] are counted as.
+pub const OTHER_CODES: &str = "other";
+
+/// Counts `count` errors of a code, with a message for the first one.
+pub fn count_error(
+    errors: &mut ErrorsByCode,
+    code: &str,
+    count: u64,
+    sample: impl FnOnce() -> String,
+) {
+    if let Some(sum) = errors.get_mut(code) {
+        sum.count += count;
+        return;
+    }
+    let code = match errors.len() < ERROR_CODES_MAX {
+        true => code,
+        false => OTHER_CODES,
+    };
+    let sum = errors.entry(code.to_owned()).or_insert_with(|| ErrorCount {
+        count: 0,
+        sample: sample(),
+    });
+    sum.count += count;
+}
+
 /// Adds `other`'s errors to `errors`, keeping the first sample of each code.
 pub fn merge_errors(errors: &mut ErrorsByCode, other: &ErrorsByCode) {
     for (code, error) in other {
-        match errors.get_mut(code) {
-            Some(sum) => sum.count += error.count,
-            None => {
-                errors.insert(code.clone(), error.clone());
-            }
-        }
+        count_error(errors, code, error.count, || error.sample.clone());
     }
 }
 
@@ -341,6 +386,8 @@ pub struct Interval {
     pub latencies: Latencies,
     /// Errors, whether the script ignored them or not.
     pub errors: ErrorsByCode,
+    /// Why attempts to connect failed; not among the errors.
+    pub connect_errors: ErrorsByCode,
     /// Statements per endpoint of the target.
     pub endpoints: Vec<u64>,
     /// The script's operations, in the order it declares them.
@@ -356,4 +403,27 @@ pub struct Interval {
     pub backlog: u64,
     /// Open loop: events under way at its end.
     pub concurrency: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_beyond_the_bound_are_counted_together() {
+        let mut errors = ErrorsByCode::new();
+        for code in 0..10 * ERROR_CODES_MAX {
+            count_error(&mut errors, &code.to_string(), 2, || {
+                format!("error {code}")
+            });
+        }
+        assert_eq!(errors.len(), ERROR_CODES_MAX + 1);
+        let all: u64 = errors.values().map(|error| error.count).sum();
+        assert_eq!(all, 20 * ERROR_CODES_MAX as u64);
+        let mut sum = ErrorsByCode::new();
+        merge_errors(&mut sum, &errors);
+        merge_errors(&mut sum, &errors);
+        assert!(sum.len() <= ERROR_CODES_MAX + 1);
+        assert_eq!(sum.values().map(|error| error.count).sum::<u64>(), 2 * all);
+    }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Verdict};
 use crate::plan::Drive;
+use crate::states::{IdleIn, SessionState};
 use crate::summary::{IntervalSummary, PhaseOf, RunSummary, TargetSummary, WorkloadSummary};
 
 /// What made a run.
@@ -229,6 +230,31 @@ pub struct SessionShare {
     pub events: u64,
     /// Seconds within events.
     pub busy_s: f64,
+    /// What it was doing at the end of the measurement; `None` where it is not known.
+    pub state: Option<SessionState>,
+    /// The longest time in which it did nothing; `None` where it is not known, or was there none.
+    pub idle: Option<IdleSpan>,
+}
+
+/// A time in which a session completed no statement and no event, and did not wait for the time
+/// of its next event. Both instants as seen once a second, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IdleSpan {
+    /// Since when.
+    pub from_s: f64,
+    /// Until when it was seen so.
+    pub to_s: f64,
+    /// What it was at.
+    pub idle_in: IdleIn,
+    /// Attempts to connect that it had begun then; 0 where it was not connecting.
+    pub attempts: u32,
+}
+
+impl IdleSpan {
+    /// Its length.
+    pub fn length_s(&self) -> f64 {
+        self.to_s - self.from_s
+    }
 }
 
 /// A whole run as recorded.

@@ -8,6 +8,7 @@ use crate::finding::{Finding, Verdict};
 use crate::interval::{Counters, ErrorsByCode, OperationCounters};
 use crate::plan::{Drive, OptionValue, RandPlan};
 use crate::record::{Cost, Fact, NotObserved};
+use crate::states::SessionStates;
 use crate::told::Figure;
 
 /// The version of the JSON schema (`docs/schema/run.json`).
@@ -53,6 +54,12 @@ pub struct RunSummary {
     pub events_unfinished: u64,
     /// Errors by code, ignored or not.
     pub errors: ErrorsByCode,
+    /// Why attempts to connect failed, by code; not among the errors.
+    #[serde(default)]
+    pub connect_errors: ErrorsByCode,
+    /// What the sessions were doing at the end of the measurement; `None` where it is not known.
+    #[serde(default)]
+    pub states: Option<SessionStates>,
     /// Spread over sessions; `None` where it is not known.
     pub fairness: Option<Fairness>,
     /// Statements per endpoint.
@@ -438,8 +445,11 @@ pub struct IntervalSummary {
     pub at_s: f64,
     /// Its length.
     pub length_s: f64,
-    /// Sessions running.
+    /// Sessions running at its end: those that work, wait or connect.
     pub sessions: u32,
+    /// What the sessions were doing at its end; `None` where it is not known.
+    #[serde(default)]
+    pub states: Option<SessionStates>,
     /// Sums.
     pub counters: Counters,
     /// Errors of all codes, whatever came of them.

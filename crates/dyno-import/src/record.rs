@@ -232,6 +232,7 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
         at_s: point.at_s,
         length_s,
         sessions: point.threads.unwrap_or(0),
+        states: None,
         counters,
         errors_seen: counters.errors,
         percentiles,

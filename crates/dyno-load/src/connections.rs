@@ -45,7 +45,7 @@ impl State {
         let mut connection = match connector.connect(sequence) {
             Ok(connection) => connection,
             Err(error) => {
-                self.recorder.error(record.class, &error);
+                self.recorder.connect_failed(record.class, Some(&error));
                 return Err(error);
             }
         };
@@ -226,10 +226,10 @@ pub(crate) fn settle(
     own[Counter::BytesRead as usize] += outcome.bytes_in;
     own[Counter::BytesWritten as usize] += outcome.bytes_out;
     if outcome.kind == OutcomeKind::Failed {
-        if let Some(error) = &outcome.error
-            && !is_answer(conn.kind, error)
-        {
-            recorder.error(class, error);
+        match (conn.kind, outcome.error.as_deref()) {
+            (OperationKind::Connect, error) => recorder.connect_failed(class, error),
+            (kind, Some(error)) if !is_answer(kind, error) => recorder.error(class, error),
+            _ => {}
         }
         return;
     }

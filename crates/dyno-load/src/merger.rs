@@ -267,6 +267,7 @@ fn merge(into: &mut Interval, from: &Interval) {
     // Histograms are large. Where a worker shares this core, it need not wait for them all.
     std::thread::yield_now();
     merge_errors(&mut into.errors, &from.errors);
+    merge_errors(&mut into.connect_errors, &from.connect_errors);
     if into.endpoints.len() < from.endpoints.len() {
         into.endpoints.resize(from.endpoints.len(), 0);
     }
@@ -401,7 +402,10 @@ mod tests {
         let interval = merger.release(1202).unwrap();
         // What came late is in it.
         assert_eq!((interval.index, interval.counters.events), (1, 10));
-        assert_eq!(interval.states, SessionStates::all(SessionState::Working, 4));
+        assert_eq!(
+            interval.states,
+            SessionStates::all(SessionState::Working, 4)
+        );
         assert_eq!(merger.into_totals().0.counters.events, 13);
     }
 

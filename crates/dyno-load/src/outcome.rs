@@ -54,20 +54,7 @@ pub struct RunOutcome {
 impl RunOutcome {
     /// What ended within the measurement: the numerator of rates.
     pub fn in_window(&self) -> Counters {
-        let (all, late) = (&self.totals.counters, &self.in_grace);
-        Counters {
-            events: all.events - late.events,
-            not_done: all.not_done - late.not_done,
-            reads: all.reads - late.reads,
-            writes: all.writes - late.writes,
-            other: all.other - late.other,
-            errors: all.errors - late.errors,
-            reconnects: all.reconnects - late.reconnects,
-            retries: all.retries - late.retries,
-            rows: all.rows - late.rows,
-            bytes_in: all.bytes_in - late.bytes_in,
-            bytes_out: all.bytes_out - late.bytes_out,
-        }
+        self.totals.counters.without(&self.in_grace)
     }
 
     /// What of an operation ended within the measurement.

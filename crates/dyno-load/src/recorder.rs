@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use dyno_core::clock::Nanos;
 use dyno_core::db::DbError;
 use dyno_core::interval::{
-    Counters, ErrorCount, Interval, Latencies, OperationInterval, RoleCounters, SessionCount,
+    Counters, Interval, Latencies, OperationInterval, RoleCounters, SessionCount, count_error,
 };
 use dyno_core::session::{OperationEnd, OperationId};
 use dyno_core::states::SessionStates;
@@ -84,6 +84,7 @@ impl Handover {
         clear_latencies(&mut self.interval.latencies);
         self.interval.counters = Counters::default();
         self.interval.errors.clear();
+        self.interval.connect_errors.clear();
         self.interval.endpoints.fill(0);
         self.interval.roles.fill(RoleCounters::default());
         self.interval.sessions.clear();
@@ -264,16 +265,19 @@ impl Recorder {
     /// An operation failed.
     #[cold]
     pub(crate) fn error(&mut self, class: Class, error: &DbError) {
-        if class != Class::Measured {
-            return;
+        if class == Class::Measured {
+            let errors = &mut self.current.interval.errors;
+            count_error(errors, &error.key(), 1, || error.to_string());
         }
-        let errors = &mut self.current.interval.errors;
-        match errors.get_mut(&error.key()) {
-            Some(entry) => entry.count += 1,
-            None => {
-                let sample = error.to_string();
-                errors.insert(error.key(), ErrorCount { count: 1, sample });
-            }
+    }
+
+    /// An attempt to connect failed.
+    #[cold]
+    pub(crate) fn connect_failed(&mut self, class: Class, error: Option<&DbError>) {
+        self.counters(class).connects_failed += 1;
+        if let (Class::Measured, Some(error)) = (class, error) {
+            let errors = &mut self.current.interval.connect_errors;
+            count_error(errors, &error.key(), 1, || error.to_string());
         }
     }
 

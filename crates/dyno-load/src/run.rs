@@ -367,7 +367,9 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         lost.extend(sessions.map(|tid| lost_session(tid, &known, since, measured_end)));
         let at = now();
         let (cpu_ns, from) = self.crew.cpu_used(worker).unwrap_or_default();
-        let span_ns = at.saturating_sub(from.unwrap_or(self.schedule.begin)).max(1);
+        let span_ns = at
+            .saturating_sub(from.unwrap_or(self.schedule.begin))
+            .max(1);
         if !self.panicked[worker] {
             let since_s = since.saturating_sub(self.schedule.measured) as f64 / 1e9;
             let why = format!(
@@ -426,7 +428,9 @@ fn lost_session(tid: u32, known: &[SessionTotals], since: Nanos, end: Nanos) -> 
         idle_in: IdleIn::Worker,
         attempts: 0,
     };
-    let longest = [known.idle, silence].into_iter().max_by_key(IdleTime::length_ns);
+    let longest = [known.idle, silence]
+        .into_iter()
+        .max_by_key(IdleTime::length_ns);
     SessionTotals {
         state: SessionState::Lost,
         idle: longest.unwrap_or(silence),

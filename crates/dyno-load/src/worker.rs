@@ -389,7 +389,9 @@ impl<P: Program> Worker<P> {
     fn end(mut self) {
         let (at, cpu) = (now(), thread_cpu());
         let mut totals = Vec::with_capacity(self.state.sessions.len());
-        self.state.accounts.totals(&self.state.sessions, &mut totals);
+        self.state
+            .accounts
+            .totals(&self.state.sessions, &mut totals);
         for session in 0..self.state.sessions.len() {
             if self.state.sessions[session].stage != Stage::Ended {
                 self.abandon(session);

@@ -110,7 +110,12 @@ fn a_worker_that_comes_back_is_in_the_intervals_as_in_the_totals() {
     assert_eq!(shown, outcome.in_window().events);
     // The worker stood still for longer than an interval and a half.
     assert!(lost >= 3);
-    assert!(outcome.sessions.iter().all(|session| session.state != SessionState::Lost));
+    assert!(
+        outcome
+            .sessions
+            .iter()
+            .all(|session| session.state != SessionState::Lost)
+    );
 }
 
 #[test]

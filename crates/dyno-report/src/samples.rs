@@ -11,6 +11,7 @@ use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies, OperationCo
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, Pace, RandKind, RandPlan, Role};
 use dyno_core::rand::Stream;
 use dyno_core::record::{Cost, Fact, NotObserved};
+use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::*;
 use dyno_core::told::{Better, Figure};
 
@@ -224,6 +225,18 @@ pub(crate) fn errors() -> RunSummary {
     run.totals.errors = 1240;
     run.totals.retries = 1240;
     run.totals.reconnects = 4;
+    run.totals.connects_failed = 31;
+    let refused = ErrorCount {
+        count: 31,
+        sample: "cannot connect to db1:3306: connection refused".into(),
+    };
+    run.connect_errors.insert("2003".into(), refused);
+    run.states = Some(SessionStates {
+        working: 2,
+        connecting: 1,
+        lost: 1,
+        ..SessionStates::default()
+    });
     run.rates = summarize::rates(&run.totals, 10.0);
     for (code, count, sample) in [
         (
@@ -343,7 +356,7 @@ fn recorded(
             index: second,
             start: second * NS_PER_S,
             end: (second + 1) * NS_PER_S,
-            running: drive.sessions,
+            states: SessionStates::all(SessionState::Working, drive.sessions),
             ..Interval::default()
         };
         interval.counters = Counters {

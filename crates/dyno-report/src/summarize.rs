@@ -175,7 +175,8 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
     IntervalSummary {
         at_s: interval.end.saturating_sub(origin) as f64 / NS_PER_S,
         length_s: interval.end.saturating_sub(interval.start) as f64 / NS_PER_S,
-        sessions: interval.running,
+        sessions: interval.states.running(),
+        states: Some(interval.states),
         counters: interval.counters,
         errors_seen: interval.errors.values().map(|error| error.count).sum(),
         percentiles: percentiles(histogram, min_ns, max_ns, percents),

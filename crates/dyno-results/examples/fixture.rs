@@ -73,6 +73,8 @@ fn write(path: &Path) {
         worker: 0,
         events: 60,
         busy_s: 2.5,
+        state: None,
+        idle: None,
     };
     let total = latencies(60, 4);
     let totals = [("event", &total)];

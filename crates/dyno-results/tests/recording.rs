@@ -27,6 +27,8 @@ fn share() -> SessionShare {
         worker: 1,
         events: 60,
         busy_s: 2.5,
+        state: None,
+        idle: None,
     }
 }
 

@@ -8,9 +8,10 @@ use common::{finding, head, interval, summary};
 use dyno_core::finding::{Outcome, verdict};
 use dyno_core::interval::LATENCY_NS_MAX;
 use dyno_core::record::{
-    Event, EventKind, Fact, NotObserved, Operation, RunRecord, RunState, Series, SeriesKey,
-    SeriesKind, SessionShare, Setting, Span,
+    Event, EventKind, Fact, IdleSpan, NotObserved, Operation, RunRecord, RunState, Series,
+    SeriesKey, SeriesKind, SessionShare, Setting, Span,
 };
+use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
 use dyno_results::{Problem, Results, Scope};
 use hdrhistogram::Histogram;
@@ -148,6 +149,13 @@ fn runs() -> impl Strategy<Value = RunRecord> {
                     worker: session % 2,
                     events: 7,
                     busy_s: 0.25,
+                    state: Some(SessionState::ALL[session as usize % 5]),
+                    idle: (session % 3 == 0).then_some(IdleSpan {
+                        from_s: 1.5,
+                        to_s: 9.25,
+                        idle_in: IdleIn::Connecting,
+                        attempts: session,
+                    }),
                 });
                 RunRecord {
                     id: 0,

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use common::{doubtful, head, interval, latencies, summary};
 use dyno_core::record::{
-    Event, EventKind, Fact, NotObserved, RunState, SeriesKey, SeriesKind, SessionShare,
+    Event, EventKind, Fact, IdleSpan, NotObserved, RunState, SeriesKey, SeriesKind, SessionShare,
 };
+use dyno_core::states::{IdleIn, SessionState};
 use dyno_results::Results;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -62,6 +63,13 @@ fn two_runs(folder: &Path) -> PathBuf {
             worker: 0,
             events: 60,
             busy_s: 1.0,
+            state: Some(SessionState::Lost),
+            idle: Some(IdleSpan {
+                from_s: 1.0,
+                to_s: 9.0,
+                idle_in: IdleIn::Worker,
+                attempts: 0,
+            }),
         };
         writer
             .finish(
@@ -135,6 +143,14 @@ fn views_tell_what_they_are_asked() {
     assert_eq!(
         text("SELECT from_s, to_s, events_per_s FROM where_did_it_stall WHERE run_id = 1"),
         ["0.00 1.00 10.00"]
+    );
+    assert_eq!(
+        text("SELECT session, state, idle_in, idle_s FROM which_session_was_idle WHERE run_id = 1"),
+        ["0 lost worker 8.00"]
+    );
+    assert_eq!(
+        text("SELECT connecting, lost FROM what_did_the_sessions_do WHERE run_id = 1 LIMIT 1"),
+        ["1 1"]
     );
     assert_eq!(
         text("SELECT cost, per_event, unit FROM what_did_it_cost WHERE run_id = 2"),

@@ -41,7 +41,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 52,
         name: "record",
         title: "Whether all that was recorded was kept",
-        rule: "Doubt if a part of the record was lost on its way into the results file.",
+        rule: "Doubt if a part of the record was lost on its way into the results file, or if the \
+               events of the intervals and of the grace do not add up to the total.",
         thresholds: &[],
         make: record,
     },
@@ -170,6 +171,9 @@ fn observers(view: &View) -> Made {
 }
 
 fn record(view: &View) -> Made {
+    if let Some(made) = sums_differ(view) {
+        return made;
+    }
     match &view.context.keeping {
         None => Made::not_checked("The run was not written into a results file as it went on."),
         Some(Keeping::Whole) => Made::pass("All that was recorded is in the results file."),
@@ -179,6 +183,35 @@ fn record(view: &View) -> Made {
              beside them may end early, and other findings with it.",
         ),
     }
+}
+
+/// The finding where the intervals do not add up to what the summary says.
+fn sums_differ(view: &View) -> Option<Made> {
+    let summary = view.summary().filter(|_| !view.imported())?;
+    let intervals = &view.run.intervals;
+    if intervals.is_empty() {
+        return None;
+    }
+    let events = intervals.iter().map(|interval| interval.counters.events);
+    let sum = events.fold(summary.events_in_grace, u64::saturating_add);
+    if sum == summary.totals.events {
+        return None;
+    }
+    let lost = match &view.context.keeping {
+        Some(Keeping::Lost(what)) => format!(" {}.", text::sentence(what.trim_end_matches('.'))),
+        _ => String::new(),
+    };
+    let made = Made::doubt(
+        format!(
+            "The intervals and the grace have {} events, the total has {}.{lost}",
+            text::count(sum),
+            text::count(summary.totals.events)
+        ),
+        "The total was counted apart and is whole; the course of the run and what rests on it has \
+         gaps.",
+    );
+    let made = made.with("events of the intervals", sum as f64, "count");
+    Some(made.with("events in all", summary.totals.events as f64, "count"))
 }
 
 fn within(view: &View, points: &[(f64, f64)]) -> Vec<f64> {

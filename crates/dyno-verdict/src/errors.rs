@@ -86,6 +86,14 @@ fn errors(view: &View) -> Made {
         true => String::new(),
         false => format!(": {}", text::few(&classes, 4)),
     };
+    let refused = match totals.connects_failed {
+        0 => String::new(),
+        failed => format!(
+            " {} attempt{} to connect failed.",
+            text::count(failed),
+            text::plural(failed)
+        ),
+    };
     let left = match not_done {
         0 => String::new(),
         not_done => format!(
@@ -99,7 +107,7 @@ fn errors(view: &View) -> Made {
     Made::of(
         outcome,
         format!(
-            "{} error{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}",
+            "{} error{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}{refused}",
             text::count(errors),
             text::plural(errors),
             text::count(attempts),
@@ -113,6 +121,11 @@ fn errors(view: &View) -> Made {
     .with("errors, share", share, "percent of all attempts")
     .with("events not done", not_done as f64, "count")
     .with("events not done, share", missing, "percent of all events")
+    .with(
+        "attempts to connect that failed",
+        totals.connects_failed as f64,
+        "count",
+    )
     .with("retries", totals.retries as f64, "count")
     .with("reconnects", totals.reconnects as f64, "count")
 }

@@ -3,6 +3,7 @@
 mod open_loop;
 mod roles;
 mod samples;
+mod sessions;
 mod workers;
 
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub(crate) const CHECKS: &[Check] = &[
         make: clock,
     },
     workers::FAIRNESS,
+    sessions::IDLE_SESSIONS,
     samples::UNSERVED,
     samples::SAMPLES,
     Check {

@@ -10,6 +10,7 @@ use dyno_core::interval::Counters;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
 use dyno_core::rand::Stream;
 use dyno_core::record::*;
+use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::*;
 use hdrhistogram::Histogram;
 
@@ -276,6 +277,7 @@ fn interval(span: &Span, drive: &Drive) -> IntervalSummary {
         at_s: span.to_s,
         length_s: 1.0,
         sessions: drive.sessions,
+        states: Some(SessionStates::all(SessionState::Working, drive.sessions)),
         counters: Counters {
             events: span.count,
             reads: statements * 7 / 10,
@@ -305,6 +307,8 @@ fn shares(events: u64, busy_ns: u64) -> Vec<SessionShare> {
             worker: session % WORKERS,
             events: events / u64::from(SESSIONS) + u64::from(session % 3),
             busy_s: busy_ns as f64 / 1e9 / f64::from(SESSIONS),
+            state: Some(SessionState::Working),
+            idle: None,
         })
         .collect()
 }
@@ -395,7 +399,7 @@ fn summary(
         service: latency(total),
         response: None,
         open_loop: None,
-        events_in_grace: 5,
+        events_in_grace: 0,
         events_unfinished: 0,
         errors: Default::default(),
         fairness: Some(Fairness {

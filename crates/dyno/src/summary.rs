@@ -8,6 +8,7 @@ use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue, Role};
+use dyno_core::states::SessionStates;
 use dyno_core::summary::{
     ClientCost, EndpointSummary, IntervalSummary, LatencyLimit, OpenLoopSummary, OperationSummary,
     PhaseOf, RoleSummary, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
@@ -167,6 +168,8 @@ pub fn summarise(
         events_in_grace: outcome.events_in_grace(),
         events_unfinished: outcome.unfinished,
         errors: outcome.totals.errors.clone(),
+        connect_errors: outcome.totals.connect_errors.clone(),
+        states: Some(states(outcome)),
         fairness: Some(summarize::fairness(&sessions(outcome, &ready.job.drive))),
         endpoints: endpoints(ready, outcome),
         client: Some(client),
@@ -260,6 +263,15 @@ fn latency_limit(drive: &Drive, outcome: &RunOutcome) -> Option<LatencyLimit> {
             .map(|(_, role)| role.skipped)
             .sum(),
     })
+}
+
+/// What the sessions were doing at the end of the measurement.
+fn states(outcome: &RunOutcome) -> SessionStates {
+    let mut states = SessionStates::default();
+    for session in &outcome.sessions {
+        states.add(session.state);
+    }
+    states
 }
 
 /// The sessions whose events are the run's.

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use dyno_core::record::{RunRecord, SeriesKind};
+use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
 
 /// The course of the run: one line per interval. A percentile's column is named after it, e.g.
@@ -32,7 +33,15 @@ pub fn intervals(run: &RunRecord) -> String {
     ];
     let mut heading: Vec<String> = fixed.map(str::to_owned).into();
     heading.extend(percents.iter().map(|percent| format!("p{percent}_ms")));
-    heading.extend(["max_ms", "backlog", "concurrency", "not_done"].map(str::to_owned));
+    let last = [
+        "max_ms",
+        "backlog",
+        "concurrency",
+        "not_done",
+        "connects_failed",
+    ];
+    heading.extend(last.map(str::to_owned));
+    heading.extend(SessionState::ALL.map(|state| state.word().to_owned()));
     line(&mut out, &heading);
     let known = Known::of(run);
     for interval in &run.intervals {
@@ -150,7 +159,12 @@ fn fields(interval: &IntervalSummary, percents: &[f64], known: &Known) -> Vec<St
         interval.backlog.to_string(),
         interval.concurrency.to_string(),
         text(known.rows, counters.not_done),
+        text(known.rows, counters.connects_failed),
     ]);
+    fields.extend(SessionState::ALL.map(|state| {
+        let known = interval.states.map(|states| states.of(state));
+        known.map_or_else(String::new, |count| count.to_string())
+    }));
     fields
 }
 

@@ -70,6 +70,8 @@ pub(crate) fn record() -> RunRecord {
             worker: 0,
             events: 4000,
             busy_s: 9.5,
+            state: None,
+            idle: None,
         }],
         findings: vec![finding()],
         verdict: Some(Verdict::Doubtful),

@@ -1,5 +1,6 @@
 //! The line of each interval while a run is under way.
 
+use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::IntervalSummary;
 
 use super::look::{Ink, Look, columns, cut};
@@ -58,6 +59,14 @@ pub fn live_line(
     if counters.not_done > 0 {
         let not_done = format!("not done {}", thousands(counters.not_done));
         parts.push(Part::needed(Ink::Error, not_done));
+    }
+    if let Some(states) = interval.states.filter(SessionStates::is_unusual) {
+        let unusual = [SessionState::Connecting, SessionState::Lost];
+        let unusual = unusual.into_iter().filter(|state| states.of(*state) > 0);
+        let unusual: Vec<String> = unusual
+            .map(|state| format!("{} {}", states.of(state), state.word()))
+            .collect();
+        parts.push(Part::needed(Ink::Error, unusual.join(", ")));
     }
     if counters.reconnects > 0 {
         let reconnects = format!("reconnects {}", thousands(counters.reconnects));
@@ -140,6 +149,7 @@ mod tests {
             at_s: 12.0,
             length_s: 1.0,
             sessions: 16,
+            states: None,
             counters: Counters {
                 events: 12_345,
                 reads: 246_900,
@@ -189,6 +199,23 @@ mod tests {
         let line = live_line(&interval(), EventWord::Transaction, false, &Look::default());
         assert_eq!(columns(&line), 80, "{line}");
         assert!(line.contains("246,900 q/s"), "{line}");
+    }
+
+    #[test]
+    fn sessions_that_neither_work_nor_wait_are_shown() {
+        let mut interval = interval();
+        let line = |interval: &IntervalSummary| {
+            live_line(interval, EventWord::Transaction, false, &Look::default())
+        };
+        interval.states = Some(SessionStates::all(SessionState::Waiting, 16));
+        assert!(!line(&interval).contains("waiting"));
+        interval.states = Some(SessionStates {
+            working: 12,
+            connecting: 3,
+            lost: 1,
+            ..SessionStates::default()
+        });
+        assert!(line(&interval).contains("3 connecting, 1 lost"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use dyno_core::interval::Counters;
 use dyno_core::plan::{Arrivals, OptionValue, RandKind, RandPlan};
+use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
 
 use super::latency::table;
@@ -146,6 +147,23 @@ pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
             EventWord::of(run).many(),
         );
         page.row("not done", Ink::Error, &text);
+    }
+    if let Some(states) = run.states.filter(SessionStates::is_unusual) {
+        let there = SessionState::ALL.into_iter();
+        let there = there.filter(|state| states.of(*state) > 0);
+        let each: Vec<String> = there
+            .map(|state| format!("{} {}", states.of(state), state.word()))
+            .collect();
+        let text = format!("{} at the end", each.join(", "));
+        page.row("sessions", Ink::Error, &text);
+    }
+    if totals.connects_failed > 0 {
+        let attempts = count_of(totals.connects_failed, "attempt");
+        let mut text = format!("{attempts} to connect failed");
+        if let Some(error) = run.connect_errors.values().max_by_key(|error| error.count) {
+            text += &format!(": {}", error.sample);
+        }
+        page.row("connects", Ink::Warning, &text);
     }
     if totals.reconnects > 0 {
         let per_s = rate(run.rates.reconnects_per_s);

@@ -5,9 +5,10 @@ use std::fmt;
 use dyno_core::finding::{Finding, Verdict};
 use dyno_core::interval::Counters;
 use dyno_core::record::{
-    Event, Fact, NotObserved, RunHead, RunRecord, RunState, Series, SeriesKey, SessionShare,
-    Setting,
+    Event, Fact, IdleSpan, NotObserved, RunHead, RunRecord, RunState, Series, SeriesKey,
+    SessionShare, Setting,
 };
+use dyno_core::states::SessionStates;
 use dyno_core::summary::{IntervalSummary, Percentile, Recorded, RunSummary};
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -187,7 +188,8 @@ impl Results {
             Course::Whole => {
                 let sql = "SELECT at_s, length_s, sessions, events, reads, writes, other, errors,
                                errors_seen, reconnects, retries, rows, bytes_in, bytes_out, max_ms,
-                               backlog, concurrency, percentiles, not_done
+                               backlog, concurrency, percentiles, not_done, connects_failed,
+                               working, waiting, connecting, lost, finished
                            FROM interval WHERE run_id = ?1 ORDER BY number";
                 self.rows(sql, id, interval)
             }
@@ -279,14 +281,20 @@ impl Results {
     }
 
     fn sessions(&self, id: i64) -> rusqlite::Result<Vec<SessionShare>> {
-        let sql = "SELECT session, worker, events, busy_s FROM session
-                   WHERE run_id = ?1 ORDER BY session";
+        let sql = "SELECT session, worker, events, busy_s, state, idle_from_s, idle_to_s, idle_in,
+                       connect_attempts
+                   FROM session WHERE run_id = ?1 ORDER BY session";
         self.rows(sql, id, |row| {
             Ok(SessionShare {
                 session: row.get(0)?,
                 worker: row.get(1)?,
                 events: count(row, 2)?,
                 busy_s: row.get(3)?,
+                state: row
+                    .get::<_, Option<String>>(4)?
+                    .map(|word| of_word(word, 4))
+                    .transpose()?,
+                idle: idle(row)?,
             })
         })
     }
@@ -331,6 +339,18 @@ impl Results {
     }
 }
 
+fn idle(row: &Row<'_>) -> rusqlite::Result<Option<IdleSpan>> {
+    let Some(from_s) = row.get(5)? else {
+        return Ok(None);
+    };
+    Ok(Some(IdleSpan {
+        from_s,
+        to_s: row.get(6)?,
+        idle_in: of_word(row.get(7)?, 7)?,
+        attempts: row.get(8)?,
+    }))
+}
+
 fn interval_events(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
     Ok(IntervalSummary {
         at_s: row.get(0)?,
@@ -340,6 +360,7 @@ fn interval_events(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
             ..Counters::default()
         },
         sessions: 0,
+        states: None,
         errors_seen: 0,
         max_ms: 0.0,
         backlog: 0,
@@ -353,6 +374,7 @@ fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
         at_s: row.get(0)?,
         length_s: row.get(1)?,
         sessions: row.get(2)?,
+        states: states(row)?,
         counters: Counters {
             events: count(row, 3)?,
             not_done: count(row, 18)?,
@@ -361,6 +383,7 @@ fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
             other: count(row, 6)?,
             errors: count(row, 7)?,
             reconnects: count(row, 9)?,
+            connects_failed: count(row, 19)?,
             retries: count(row, 10)?,
             rows: count(row, 11)?,
             bytes_in: count(row, 12)?,
@@ -372,6 +395,19 @@ fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
         concurrency: row.get(16)?,
         percentiles: percentiles(row, 17)?,
     })
+}
+
+fn states(row: &Row<'_>) -> rusqlite::Result<Option<SessionStates>> {
+    let Some(working) = row.get(20)? else {
+        return Ok(None);
+    };
+    Ok(Some(SessionStates {
+        working,
+        waiting: row.get(21)?,
+        connecting: row.get(22)?,
+        lost: row.get(23)?,
+        finished: row.get(24)?,
+    }))
 }
 
 fn percentiles(row: &Row<'_>, index: usize) -> rusqlite::Result<Vec<Percentile>> {

@@ -54,6 +54,7 @@ fn interval(number: u32) -> IntervalSummary {
         at_s: f64::from(number),
         length_s: 1.0,
         sessions: 1,
+        states: None,
         counters: dyno_core::interval::Counters::default(),
         errors_seen: 0,
         percentiles: Vec::new(),

@@ -16,6 +16,7 @@ pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
 pub(crate) const MIGRATIONS: &[Migration] = &[
     concat!(include_str!("v1.sql"), include_str!("v1_views.sql")),
     include_str!("v2.sql"),
+    include_str!("v3.sql"),
 ];
 
 /// The statements of one step.

@@ -80,15 +80,21 @@ impl Ending {
         for share in &self.sessions {
             connection
                 .prepare_cached(
-                    "INSERT OR REPLACE INTO session (run_id, session, worker, events, busy_s)
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                    "INSERT OR REPLACE INTO session (run_id, session, worker, events, busy_s,
+                         state, idle_from_s, idle_to_s, idle_in, connect_attempts)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 )?
                 .execute(params![
                     run_id,
                     share.session,
                     share.worker,
                     whole(share.events),
-                    share.busy_s
+                    share.busy_s,
+                    share.state.map(word).transpose()?,
+                    share.idle.map(|idle| idle.from_s),
+                    share.idle.map(|idle| idle.to_s),
+                    share.idle.map(|idle| word(idle.idle_in)).transpose()?,
+                    share.idle.map(|idle| idle.attempts),
                 ])?;
         }
         if let Some(summary) = &self.summary {

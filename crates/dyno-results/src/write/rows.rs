@@ -177,9 +177,10 @@ fn write_interval(
         .prepare_cached(
             "INSERT OR REPLACE INTO interval (run_id, number, at_s, length_s, sessions, events,
                  reads, writes, other, errors, errors_seen, reconnects, retries, rows,
-                 bytes_in, bytes_out, max_ms, backlog, concurrency, percentiles, not_done)
+                 bytes_in, bytes_out, max_ms, backlog, concurrency, percentiles, not_done,
+                 connects_failed, working, waiting, connecting, lost, finished)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-                 ?17, ?18, ?19, ?20, ?21)",
+                 ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
         )?
         .execute(params![
             run_id,
@@ -203,6 +204,12 @@ fn write_interval(
             interval.concurrency,
             percentiles(&interval.percentiles)?,
             whole(counters.not_done),
+            whole(counters.connects_failed),
+            interval.states.map(|states| states.working),
+            interval.states.map(|states| states.waiting),
+            interval.states.map(|states| states.connecting),
+            interval.states.map(|states| states.lost),
+            interval.states.map(|states| states.finished),
         ])
         .map(drop)
 }

@@ -9,6 +9,7 @@ use dyno_core::finding::{Finding, Number, Outcome, Verdict};
 use dyno_core::interval::{Counters, ErrorCount, Latencies};
 use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::record::{Cost, Profile, RunHead, Source};
+use dyno_core::states::SessionStates;
 use dyno_core::summary::{
     ClientCost, Fairness, IntervalSummary, LatencySummary, Percentile, Rates, RunEnd, RunSummary,
     SCHEMA_VERSION, TargetSummary, WorkloadSummary,
@@ -71,7 +72,14 @@ pub fn interval(number: u32) -> IntervalSummary {
     IntervalSummary {
         at_s: f64::from(number),
         length_s: 1.0,
-        sessions: 16,
+        sessions: 14,
+        states: Some(SessionStates {
+            working: 9,
+            waiting: 4,
+            connecting: 1,
+            lost: 1,
+            finished: 1,
+        }),
         counters: Counters {
             events: u64::from(number) * 10,
             not_done: 6,
@@ -80,6 +88,7 @@ pub fn interval(number: u32) -> IntervalSummary {
             other: 5,
             errors: 1,
             reconnects: 2,
+            connects_failed: 8,
             retries: 3,
             rows: 4000,
             bytes_in: 1 << 20,

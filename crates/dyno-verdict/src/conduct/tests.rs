@@ -63,6 +63,13 @@ fn a_record_with_a_gap_is_noticed() {
         context.keeping = Some(Keeping::Lost(full));
     });
     assert!(found.evidence.contains("no space left"), "{found:?}");
+    let found = expect("record", Doubt, |run| {
+        run.intervals[3].counters.events -= 31
+    });
+    assert!(
+        found.evidence.contains("events, the total has"),
+        "{found:?}"
+    );
 }
 
 #[test]

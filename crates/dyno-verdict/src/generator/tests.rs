@@ -2,7 +2,9 @@
 
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Arrivals;
+use dyno_core::record::IdleSpan;
 use dyno_core::record::RunRecord;
+use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::{ClientCost, EndpointSummary};
 
 use crate::context::{Calibration, Context};
@@ -200,6 +202,62 @@ fn sessions_workers_and_endpoints_are_served_alike() {
         }
     });
     expect("fairness", NotChecked, |run| run.sessions.truncate(1));
+}
+
+fn idle(from_s: f64, to_s: f64, idle_in: IdleIn) -> Option<IdleSpan> {
+    Some(IdleSpan {
+        from_s,
+        to_s,
+        idle_in,
+        attempts: 9,
+    })
+}
+
+#[test]
+fn sessions_that_do_nothing_while_others_work_are_found() {
+    expect("idle-sessions", Pass, |_| {});
+    let found = expect("idle-sessions", Doubt, |run| {
+        run.sessions[3].idle = idle(4.0, 12.0, IdleIn::Statement);
+    });
+    assert!(
+        found.evidence.contains("session 3 waited for the answer"),
+        "{found:?}"
+    );
+    let found = expect("idle-sessions", Doubt, |run| {
+        run.sessions[2].idle = idle(4.0, 12.0, IdleIn::Connecting);
+    });
+    assert!(found.evidence.contains("attempt 9"), "{found:?}");
+    // Too short, and with nobody at work meanwhile.
+    expect("idle-sessions", Pass, |run| {
+        run.sessions[3].idle = idle(4.0, 8.5, IdleIn::Statement);
+    });
+    expect("idle-sessions", Pass, |run| {
+        run.sessions[3].idle = idle(4.0, 12.0, IdleIn::Statement);
+        for interval in &mut run.intervals[4..12] {
+            interval.counters.events = 0;
+        }
+    });
+    // Most sessions wait so long at times: it is what an event takes.
+    expect("idle-sessions", Pass, |run| {
+        for session in &mut run.sessions {
+            session.idle = idle(4.0, 10.0, IdleIn::Statement);
+        }
+        run.sessions[3].idle = idle(4.0, 14.0, IdleIn::Statement);
+    });
+    // No event takes so long that sessions are without a connection.
+    expect("idle-sessions", Refuse, |run| {
+        for session in &mut run.sessions {
+            session.idle = idle(4.0, 14.0, IdleIn::Connecting);
+        }
+    });
+    expect("idle-sessions", Refuse, |run| {
+        run.sessions[1].state = Some(SessionState::Lost);
+    });
+    expect("idle-sessions", NotChecked, |run| {
+        for session in &mut run.sessions {
+            session.state = None;
+        }
+    });
 }
 
 #[test]

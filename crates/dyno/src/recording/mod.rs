@@ -19,7 +19,8 @@ use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::interval::{Interval, Latencies, OperationInterval};
-use dyno_core::record::{Fact, RunRecord, RunState, SessionShare};
+use dyno_core::record::{Fact, IdleSpan, RunRecord, RunState, SessionShare};
+use dyno_core::states::IdleTime;
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::RunOutcome;
 use dyno_observe::{Config, Cost, Observers};
@@ -294,12 +295,23 @@ pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
 
 fn shares(outcome: &RunOutcome) -> Vec<SessionShare> {
     let workers = outcome.workers.len().max(1) as u32;
+    let at_s = |at: Nanos| at.saturating_sub(outcome.measured_start) as f64 / 1e9;
+    let idle = |idle: &IdleTime| {
+        (idle.length_ns() > 0).then(|| IdleSpan {
+            from_s: at_s(idle.from),
+            to_s: at_s(idle.to),
+            idle_in: idle.idle_in,
+            attempts: idle.attempts,
+        })
+    };
     let share = |session: &dyno_load::SessionTotals| SessionShare {
         session: session.tid,
         // Sessions are dealt to workers in turn.
         worker: session.tid % workers,
         events: session.events,
         busy_s: session.busy_ns as f64 / 1e9,
+        state: Some(session.state),
+        idle: idle(&session.idle),
     };
     outcome.sessions.iter().map(share).collect()
 }

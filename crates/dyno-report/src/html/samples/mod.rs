@@ -91,6 +91,8 @@ pub fn run(shape: Shape) -> RunRecord {
                 worker: session % 4,
                 events: 80_000 + u64::from(session * 37 % 900),
                 busy_s: f64::from(shape.seconds) * 0.99,
+                state: None,
+                idle: None,
             })
             .collect(),
         verdict: Some(dyno_core::finding::verdict(&findings)),
@@ -175,6 +177,7 @@ fn interval(shape: Shape, at_s: f64) -> IntervalSummary {
         at_s,
         length_s: 1.0,
         sessions: 64,
+        states: None,
         counters: Counters {
             events,
             reads: events * 14,

@@ -303,7 +303,7 @@ impl Reports<'_> {
                 .iter()
                 .any(|point| u64::from(*point) == at_s)
             {
-                self.at_checkpoint(at_s as f64, interval.running, ready);
+                self.at_checkpoint(at_s as f64, interval.states.running(), ready);
             }
         }
     }
@@ -311,7 +311,7 @@ impl Reports<'_> {
     fn intermediate(&mut self, interval: &Interval, at_s: f64, ready: &Ready) {
         let sql = ready.driver_used();
         let percentile = self.settings.percentile;
-        let mut stat = self.stat(&self.interval, at_s, interval.running);
+        let mut stat = self.stat(&self.interval, at_s, interval.states.running());
         if self.settings.drive.open_loop.is_some() {
             stat.queue_length = interval.backlog;
             stat.concurrency = interval.concurrency;

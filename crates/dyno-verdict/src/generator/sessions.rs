@@ -1,0 +1,220 @@
+//! Whether all sessions took part: those that did nothing while others worked.
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::{IdleSpan, SessionShare};
+use dyno_core::states::{IdleIn, SessionState};
+
+use crate::check::{Check, Made, Threshold, graded};
+use crate::text;
+use crate::view::View;
+
+pub(super) const IDLE_SESSIONS: Check = Check {
+    number: 7,
+    name: "idle-sessions",
+    title: "Sessions that did nothing while others worked",
+    rule: "Doubt if a session completed nothing for {0} s, for {1} % of the run and for {2} times \
+           the median event, without waiting for the time of its next event, while others \
+           completed events; one that waits for an answer or runs its script only if that is \
+           {3} times the median of what the longest such time of each session of its role is. \
+           Refusal if that is {4} % of all sessions' time, or if a session was lost.",
+    thresholds: &[IDLE_S, IDLE_SHARE, IDLE_EVENTS, IDLE_PEERS, IDLE_REFUSE],
+    make: idle_sessions,
+};
+
+const IDLE_S: Threshold = Threshold {
+    name: "time without anything",
+    value: 5.0,
+    unit: "s",
+    why: "longer than a checkpoint, a failed-over connection or a lock that is waited for by \
+          chance",
+};
+const IDLE_SHARE: Threshold = Threshold {
+    name: "share of the run without anything",
+    value: 10.0,
+    unit: "percent",
+    why: "one session less for a tenth of the time",
+};
+const IDLE_EVENTS: Threshold = Threshold {
+    name: "time without anything, in events",
+    value: 20.0,
+    unit: "times the median event",
+    why: "events of a mixed workload differ by an order of magnitude, hardly by more",
+};
+const IDLE_PEERS: Threshold = Threshold {
+    name: "time without anything, against other sessions",
+    value: 3.0,
+    unit: "times the median",
+    why: "an event that takes long for every session is the workload's, and so is a stall of the \
+          server",
+};
+const IDLE_REFUSE: Threshold = Threshold {
+    name: "idle time, refusal",
+    value: 10.0,
+    unit: "percent of all sessions' time",
+    why: "the load was a tenth smaller than what the report says that it was",
+};
+
+fn idle_sessions(view: &View) -> Made {
+    let sessions = &view.run.sessions;
+    if sessions.iter().all(|session| session.state.is_none()) {
+        return Made::not_checked("What each session did in time is not known.");
+    }
+    if view.length_s <= 0.0 {
+        return Made::not_checked("Nothing was measured.");
+    }
+    let bound_s = bound_s(view);
+    let idle: Vec<(&SessionShare, IdleSpan)> = groups(view)
+        .into_iter()
+        .flat_map(|group| idle_of(view, group, bound_s))
+        .collect();
+    let lost = sessions
+        .iter()
+        .filter(|session| session.state == Some(SessionState::Lost))
+        .count();
+    let idle_s: f64 = idle.iter().map(|(_, idle)| idle.length_s()).sum();
+    let share = idle_s / (sessions.len() as f64 * view.length_s) * 100.0;
+    let graded = match idle.is_empty() {
+        true => Outcome::Pass,
+        false => Outcome::Doubt.max(graded(share, &IDLE_REFUSE, &IDLE_REFUSE)),
+    };
+    let outcome = match lost {
+        0 => graded,
+        _ => Outcome::Refuse,
+    };
+    Made::of(
+        outcome,
+        evidence(sessions.len(), lost, &idle),
+        advice(&idle),
+    )
+    .with("sessions", sessions.len() as f64, "count")
+    .with("idle sessions", idle.len() as f64, "count")
+    .with("lost sessions", lost as f64, "count")
+    .with("idle time", share, "percent of all sessions' time")
+    .with("bound in this run", bound_s, "s")
+}
+
+/// From how long on a session counts as idle in this run.
+fn bound_s(view: &View) -> f64 {
+    let event = view.run.operations.first();
+    let total = event.and_then(|event| event.total.as_ref());
+    let median_s = total.filter(|total| total.count > 0).map_or(0.0, |total| {
+        total.service.value_at_quantile(0.5) as f64 / 1e9
+    });
+    let share_s = view.length_s * IDLE_SHARE.value / 100.0;
+    IDLE_S.value.max(share_s).max(median_s * IDLE_EVENTS.value)
+}
+
+/// The sessions by role; all in one group where there are none.
+fn groups<'a>(view: &View<'a>) -> Vec<Vec<&'a SessionShare>> {
+    let roles = view.drive().map_or(&[][..], |drive| &drive.roles);
+    let mut ends: Vec<u32> = roles
+        .iter()
+        .scan(0, |end, role| {
+            *end += role.sessions;
+            Some(*end)
+        })
+        .collect();
+    ends.push(u32::MAX);
+    let mut groups = vec![Vec::new(); ends.len()];
+    for session in &view.run.sessions {
+        let group = ends.partition_point(|end| *end <= session.session);
+        if let Some(group) = groups.get_mut(group) {
+            group.push(session);
+        }
+    }
+    groups
+}
+
+/// Those of a group that were idle while others worked.
+fn idle_of<'a>(
+    view: &View<'a>,
+    group: Vec<&'a SessionShare>,
+    bound_s: f64,
+) -> Vec<(&'a SessionShare, IdleSpan)> {
+    let longest = |session: &SessionShare| session.idle.map_or(0.0, |idle| idle.length_s());
+    let all: Vec<f64> = group.iter().map(|session| longest(session)).collect();
+    let usual_s = dyno_stats::median(&all).unwrap_or(0.0);
+    let is_idle = |idle: &IdleSpan| {
+        let usual = matches!(idle.idle_in, IdleIn::Statement | IdleIn::Script)
+            && idle.length_s() < usual_s * IDLE_PEERS.value;
+        idle.length_s() >= bound_s && !usual && others_worked(view, idle)
+    };
+    let idle = |session: &'a SessionShare| Some((session, session.idle.filter(is_idle)?));
+    group.into_iter().filter_map(idle).collect()
+}
+
+/// Whether events ended meanwhile: they were others'.
+fn others_worked(view: &View, idle: &IdleSpan) -> bool {
+    let within = view.run.intervals.iter().filter(|interval| {
+        interval.at_s - interval.length_s >= idle.from_s && interval.at_s <= idle.to_s
+    });
+    within
+        .into_iter()
+        .any(|interval| interval.counters.events > 0)
+}
+
+fn evidence(sessions: usize, lost: usize, idle: &[(&SessionShare, IdleSpan)]) -> String {
+    let verb = |count: usize| if count == 1 { "was" } else { "were" };
+    let mut sentences = Vec::new();
+    if lost > 0 {
+        sentences.push(format!(
+            "{lost} of {sessions} sessions {} lost.",
+            verb(lost)
+        ));
+    }
+    let longest = idle
+        .iter()
+        .map(|(_, idle)| idle.length_s())
+        .reduce(f64::max);
+    match longest {
+        None => sentences.push(format!(
+            "No session of {sessions} did nothing for long while others worked."
+        )),
+        Some(longest) => {
+            let each: Vec<String> = idle
+                .iter()
+                .map(|(session, idle)| story(session, idle))
+                .collect();
+            sentences.push(format!(
+                "{} of {sessions} sessions did nothing for up to {} while others worked: {}.",
+                idle.len(),
+                text::seconds(longest),
+                text::few(&each, 4)
+            ));
+        }
+    }
+    sentences.join(" ")
+}
+
+fn story(session: &SessionShare, idle: &IdleSpan) -> String {
+    let at = match idle.idle_in {
+        IdleIn::Statement => "waited for the answer of a statement".to_owned(),
+        IdleIn::Connecting => format!("was connecting (attempt {})", idle.attempts),
+        IdleIn::Script => "ran its script".to_owned(),
+        IdleIn::Worker => format!("was with worker {}, which did not respond", session.worker),
+    };
+    format!(
+        "session {} {at} from second {} to {}",
+        session.session,
+        text::plain(idle.from_s),
+        text::plain(idle.to_s)
+    )
+}
+
+fn advice(idle: &[(&SessionShare, IdleSpan)]) -> &'static str {
+    match idle.first().map(|(_, idle)| idle.idle_in) {
+        Some(IdleIn::Connecting) => {
+            "Look at why the server took no connections: its limit of connections, its log, the \
+             network between. The figures are those of fewer sessions than were asked for."
+        }
+        Some(IdleIn::Script | IdleIn::Worker) => {
+            "Look for what the script does there: a loop that does not end, a call that blocks. \
+             The figures are those of fewer sessions than were asked for."
+        }
+        _ => {
+            "Look at what the server does for those sessions (SHOW PROCESSLIST, pg_stat_activity): \
+             a lock that is kept, a statement that hangs, a connection that something between \
+             dropped. The figures are those of fewer sessions than were asked for."
+        }
+    }
+}
