@@ -46,6 +46,9 @@ impl State {
             Ok(connection) => connection,
             Err(error) => {
                 self.recorder.connect_failed(record.class, Some(&error));
+                if record.class == Class::Measured {
+                    self.outages.failed(now());
+                }
                 return Err(error);
             }
         };
@@ -79,7 +82,7 @@ impl State {
             }
             Submitted::Ready => {
                 settle(&mut self.recorder, record.class, &mut record.counters, conn);
-                record.attempts = attempts_left(conn, record.attempts);
+                self.connect_ended(session, id);
             }
         }
         Ok((id, submitted))
@@ -134,7 +137,7 @@ impl State {
             settle(&mut self.recorder, record.class, &mut record.counters, conn);
             if connects {
                 self.connecting -= 1;
-                record.attempts = attempts_left(conn, record.attempts);
+                self.connect_ended(session, id);
             }
         }
         submitted == Submitted::Ready
@@ -189,6 +192,25 @@ impl State {
         ));
         self.connecting -= 1;
         settle(&mut self.recorder, record.class, &mut record.counters, conn);
+        self.connect_ended(session, id);
+    }
+
+    /// An attempt to connect has ended: takes note of what came of it.
+    fn connect_ended(&mut self, session: SessionId, id: ConnId) {
+        let record = &mut self.sessions[session];
+        let Some(conn) = record.conns.find(id) else {
+            return;
+        };
+        let failed = conn.connection.outcome().kind == OutcomeKind::Failed;
+        let measured = record.class == Class::Measured;
+        match failed {
+            true if measured => self.outages.failed(now()),
+            true => {}
+            false => {
+                record.attempts = 0;
+                self.outages.succeeded(now());
+            }
+        }
     }
 
     /// Drops a session's connections; politely if it is at rest.
@@ -199,14 +221,6 @@ impl State {
                 conn.connection.close();
             }
         }
-    }
-}
-
-/// The attempts to connect that are without success once one has ended.
-fn attempts_left(conn: &Conn, attempts: u32) -> u32 {
-    match conn.connection.outcome().kind {
-        OutcomeKind::Failed => attempts,
-        _ => 0,
     }
 }
 

@@ -15,6 +15,7 @@ mod crew;
 mod descriptors;
 mod merger;
 mod message;
+mod outages;
 mod outcome;
 mod poller;
 mod port;
@@ -32,7 +33,8 @@ mod work;
 mod worker;
 
 pub use descriptors::{DescriptorError, ensure_descriptors};
+pub use outages::Outage;
 pub use outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
-pub use run::{Progress, Run, RunConfig};
+pub use run::{Progress, Run, RunConfig, SESSIONS_MAX};
 pub use single::{Single, run_single};
 pub use stop::{StopLevel, StopSignal};

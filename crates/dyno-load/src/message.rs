@@ -9,6 +9,7 @@ use dyno_core::interval::{Counters, Latencies};
 use dyno_core::states::SessionStates;
 
 use crate::calendar::Schedule;
+use crate::outages::Outage;
 use crate::outcome::SessionTotals;
 use crate::poller::Waker;
 use crate::quota::Quota;
@@ -52,6 +53,7 @@ pub(crate) struct WorkerEnd {
     pub(crate) sessions: Vec<SessionTotals>,
     /// What became of its sessions.
     pub(crate) states: SessionStates,
+    pub(crate) outages: Vec<Outage>,
     pub(crate) warmup: Counters,
     /// What its sessions did before the run, and after theirs.
     pub(crate) outside: (Counters, Counters),

@@ -6,6 +6,8 @@ use dyno_core::states::{IdleTime, SessionState};
 use dyno_core::summary::RunEnd;
 use thiserror::Error;
 
+use crate::outages::Outage;
+
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Debug)]
 pub struct RunOutcome {
@@ -31,6 +33,8 @@ pub struct RunOutcome {
     pub elapsed_ns: Nanos,
     /// Events begun and not ended when the grace was over.
     pub unfinished: u64,
+    /// Times in which no connection could be made, in their order.
+    pub outages: Vec<Outage>,
     /// What the ramp-up and the warm-up did.
     pub warmup: Counters,
     /// What sessions did before the run: a script's `thread_init()`.

@@ -17,6 +17,7 @@ use crate::calendar::Schedule;
 use crate::crew::Crew;
 use crate::merger::Merger;
 use crate::message::{Control, Message, Start, WorkerEnd};
+use crate::outages;
 use crate::outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
 use crate::quota::Quota;
 use crate::roles::Cast;
@@ -25,6 +26,9 @@ use crate::stop::{StopLevel, StopSignal};
 
 /// How long after the grace a worker is believed to be stuck. Clean-up ends 500 ms after it.
 const STUCK_NS: Nanos = 900_000_000;
+
+/// The most sessions of a run: their records take some hundred megabytes.
+pub const SESSIONS_MAX: u32 = 1 << 20;
 
 /// What to run.
 #[derive(Clone)]
@@ -94,6 +98,12 @@ fn validate(config: &RunConfig) -> Result<(), LoadError> {
     let refuse = |message: &str| Err(LoadError::Config(message.to_owned()));
     if drive.sessions == 0 || drive.workers == 0 {
         return refuse("a run needs at least one session and one worker");
+    }
+    if drive.sessions > SESSIONS_MAX {
+        return Err(LoadError::Config(format!(
+            "{} sessions are more than the {SESSIONS_MAX} that a run can have",
+            drive.sessions
+        )));
     }
     if drive.interval < Duration::from_millis(10) {
         return refuse("the reporting interval must be at least 10 ms");
@@ -316,6 +326,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             measured_end,
             elapsed_ns: last_event.unwrap_or(0).saturating_sub(measured_start),
             unfinished: 0,
+            outages: Vec::new(),
             warmup: Default::default(),
             before: Default::default(),
             after: Default::default(),
@@ -326,7 +337,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             failures: self.failures,
             end,
         };
-        for end in ends {
+        for mut end in ends {
+            outcome.outages.append(&mut end.outages);
             outcome.sessions.extend(end.sessions);
             outcome.unfinished += end.unfinished;
             outcome.warmup.merge(&end.warmup);
@@ -336,6 +348,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                 Latencies::merge(sum, &lag);
             }
         }
+        outcome.outages = outages::merged(outcome.outages);
         outcome.sessions.sort_by_key(|session| session.tid);
         outcome
     }

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
+use dyno_core::clock::Nanos;
 use dyno_core::db::Connector;
 use dyno_core::interval::Counters;
 use dyno_core::session::{Entry, Program};
+use dyno_core::units::format_duration;
 
+use crate::calendar::nanos;
 use crate::message::{Mailbox, Message};
 use crate::outcome::LoadError;
 use crate::recorder::{Recorder, Shape};
-use crate::state::Parts;
+use crate::state::{Parts, now};
 use crate::stop::{StopLevel, StopSignal};
 use crate::worker::Worker;
 
@@ -21,6 +25,8 @@ pub struct Single<P> {
     worker: Worker<P>,
     messages: Receiver<Message>,
     stop: Arc<StopSignal>,
+    /// How long a call may take.
+    bound: Duration,
 }
 
 impl<P: Program> Single<P> {
@@ -56,7 +62,14 @@ impl<P: Program> Single<P> {
             worker,
             messages,
             stop,
+            bound: Duration::MAX,
         })
+    }
+
+    /// Bounds the time that an [`Entry::Call`] may take. Commands may take as long as they like: a
+    /// load may need hours.
+    pub fn bound_calls(&mut self, bound: Duration) {
+        self.bound = bound;
     }
 
     /// Runs an entry to its end. A stop signal that is at [`StopLevel::End`] already does not
@@ -86,11 +99,24 @@ impl<P: Program> Single<P> {
         self.worker.state.after_end = before == StopLevel::End;
         // An entry that was stopped before does not concern it either.
         self.worker.state.over = false;
+        self.worker.state.bound = match entry {
+            Entry::Call(_) => now().saturating_add(nanos(self.bound)),
+            _ => Nanos::MAX,
+        };
         let result = self.worker.run_alone(entry);
         if let Some(Message::Failed(_, why)) = self.messages.try_iter().next() {
             return Err(why);
         }
         result.map_err(|error| format!("waiting for sockets failed: {error}"))?;
+        if self.worker.state.over && now() >= self.worker.state.bound {
+            let awaited = self.worker.awaited();
+            // What is still to come must not be taken for the answer to the next statement.
+            self.worker.state.close_connections(0, false);
+            return Err(format!(
+                "it did not end within {}: {awaited}",
+                format_duration(self.bound)
+            ));
+        }
         if self.worker.state.over {
             return Err("stopped by the user".to_owned());
         }

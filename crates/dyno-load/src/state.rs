@@ -15,6 +15,7 @@ use crate::accounts::Accounts;
 use crate::calendar::{Calendar, Closed, Mark};
 use crate::connections::Attempt;
 use crate::message::{Control, Mailbox, Start};
+use crate::outages::Outages;
 use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
@@ -57,6 +58,7 @@ pub(crate) struct State {
     /// Counts each session by itself, where they have roles.
     tally: Option<Tally>,
     pub(crate) accounts: Accounts,
+    pub(crate) outages: Outages,
     pub(crate) quota: Option<Arc<Quota>>,
     pub(crate) lease: u64,
     /// When the calendar wants to be asked.
@@ -72,6 +74,8 @@ pub(crate) struct State {
     pub(crate) stopping: bool,
     /// Everything is dropped.
     pub(crate) over: bool,
+    /// When a session that runs alone is given up.
+    pub(crate) bound: Nanos,
     /// The end of the event that ended in this turn, which is where the next one begins; 0 when
     /// something happened since.
     pub(crate) stamp: Nanos,
@@ -122,6 +126,7 @@ impl State {
             foreground: 0,
             tally: None,
             accounts: Accounts::new(live as usize),
+            outages: Outages::default(),
             quota: None,
             lease: 0,
             next_mark: Nanos::MAX,
@@ -130,6 +135,7 @@ impl State {
             after_end: false,
             stopping: false,
             over: false,
+            bound: Nanos::MAX,
             stamp: 0,
             turn_events: 0,
             turn_start: 0,
@@ -295,7 +301,7 @@ impl State {
         match &self.calendar {
             Some(calendar) if self.stopping && self.running > 0 => calendar.grace_end(),
             Some(calendar) if self.stopping => calendar.done_end(),
-            _ => Nanos::MAX,
+            _ => self.bound,
         }
     }
 

@@ -78,7 +78,8 @@ impl<P: Program> Worker<P> {
         self.end();
     }
 
-    /// Has session 0 run an entry; its connections stay open.
+    /// Has session 0 run an entry until it ends, is stopped, or its bound is reached; its
+    /// connections stay open.
     pub(crate) fn run_alone(&mut self, entry: &Entry) -> io::Result<()> {
         self.state.sessions[0].stage = Stage::Queued;
         self.state.live = 1;
@@ -88,8 +89,19 @@ impl<P: Program> Worker<P> {
         self.turn(0);
         while self.state.sessions[0].stage == Stage::Init && !self.state.over {
             self.poll()?;
+            self.state.over |= self.woke >= self.state.bound;
         }
         Ok(())
+    }
+
+    /// What session 0 waits for.
+    pub(crate) fn awaited(&self) -> &'static str {
+        match self.state.sessions[0].wait {
+            Wait::Connect => "it was waiting for a connection",
+            Wait::Operation => "it was waiting for the answer of a statement",
+            Wait::Event | Wait::Sleep => "it was sleeping",
+            Wait::Turn => "it was running its script",
+        }
     }
 
     /// Has all sessions run their initialisation, interleaved.
@@ -412,6 +424,7 @@ impl<P: Program> Worker<P> {
             worker: self.index,
             sessions: totals,
             states,
+            outages: self.state.outages.take(),
             warmup: self.state.recorder.warmup(),
             outside: self.state.recorder.outside(),
             unfinished: self.state.unfinished,

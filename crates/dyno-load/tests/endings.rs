@@ -12,7 +12,7 @@ use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::session::{Entry, Port, Program, SessionId, Step};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::RunEnd;
-use dyno_load::{LoadError, Progress, Run, StopLevel, StopSignal};
+use dyno_load::{LoadError, Progress, Run, Single, StopLevel, StopSignal};
 
 /// How long any of these runs may take on a machine that does a lot else.
 const IN_TIME: Duration = Duration::from_secs(20);
@@ -282,6 +282,26 @@ fn a_stop_before_the_start_and_senseless_settings_are_refused() {
         let refused = run(config(drive, Server::default()), reads());
         assert!(matches!(refused, Err(LoadError::Config(_))), "{refused:?}");
     }
+    let refused = run(config(drive(4_000_000_000, 2), Server::default()), reads());
+    assert!(matches!(refused, Err(LoadError::Config(_))), "{refused:?}");
+}
+
+#[test]
+fn a_call_that_waits_for_a_silent_server_is_given_up_and_what_it_waited_for_is_said() {
+    let server = Server {
+        hangs_at: Some(1),
+        ..Server::default()
+    };
+    let program = Program1::new(&Behaviour::default());
+    let connector = Connector1::new(server);
+    let mut single = Single::new(program, Some(connector), StopSignal::new(), 0).unwrap();
+    single.bound_calls(ms(50));
+    let call = Entry::Call("ledger".to_owned());
+    let why = in_time(|| single.run(&call)).unwrap_err();
+    assert_eq!(
+        why,
+        "it did not end within 50ms: it was waiting for the answer of a statement"
+    );
 }
 
 /// Has a bug.

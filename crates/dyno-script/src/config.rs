@@ -80,6 +80,9 @@ pub struct Declared {
     pub sums: Vec<String>,
 }
 
+/// How many numbers the sessions of a run can share in all: 128 MiB of them.
+pub(crate) const SHARED_NUMBERS_MAX: usize = 16 << 20;
+
 /// Numbers that all sessions of a run share, by name.
 #[derive(Debug, Default)]
 pub struct SharedNumbers {
@@ -87,12 +90,20 @@ pub struct SharedNumbers {
 }
 
 impl SharedNumbers {
-    /// The numbers of this name, which are made, `count` of them, if there are none.
-    pub(crate) fn named(&self, name: &str, count: usize) -> Arc<[AtomicI64]> {
+    /// The numbers of this name, which are made, `count` of them, if there are none; `None` where
+    /// they would be more than [`SHARED_NUMBERS_MAX`] in all.
+    pub(crate) fn named(&self, name: &str, count: usize) -> Option<Arc<[AtomicI64]>> {
         let mut all = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || (0..count).map(|_| AtomicI64::new(0)).collect();
-        let numbers = all.entry(name.to_owned()).or_insert_with(made);
-        Arc::clone(numbers)
+        if let Some(numbers) = all.get(name) {
+            return Some(Arc::clone(numbers));
+        }
+        let others: usize = all.values().map(|numbers| numbers.len()).sum();
+        if count > SHARED_NUMBERS_MAX - others {
+            return None;
+        }
+        let numbers: Arc<[AtomicI64]> = (0..count).map(|_| AtomicI64::new(0)).collect();
+        all.insert(name.to_owned(), Arc::clone(&numbers));
+        Some(numbers)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use dyno_core::finding::Verdict;
 use dyno_core::record::{RunRecord, RunState, Source};
+use dyno_core::states::SessionStates;
 use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
 use dyno_core::told::{Better, Figure};
 use serde_json::Value;
@@ -215,6 +216,22 @@ fn every_chart_has_a_place_and_every_place_a_chart() {
             assert_eq!(x.len(), y.len(), "{id}");
         }
     }
+}
+
+#[test]
+fn sessions_that_were_lost_have_a_chart() {
+    let mut run = samples::run(SHORT);
+    assert!(!page_of(&[run.clone()], None).contains("session-states"));
+    let states = SessionStates {
+        working: 14,
+        connecting: 1,
+        lost: 1,
+        ..SessionStates::default()
+    };
+    run.intervals[40].states = Some(states);
+    let page = page_of(&[run], None);
+    assert!(page.contains("session-states"));
+    assert!(page.contains("What the sessions were doing at the end of each interval"));
 }
 
 #[test]

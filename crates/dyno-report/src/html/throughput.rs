@@ -1,10 +1,11 @@
 //! Throughput in time.
 
+use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
 
 use super::chart::{Axis, Chart, Line, Look, Time};
 use super::page::{Caption, Page, source_note};
-use super::run::{View, per_s};
+use super::run::{View, middle_s, per_s};
 use super::thin::{Keep, thin};
 use crate::number;
 
@@ -103,7 +104,56 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
             vec![line],
         );
     }
+    session_states(page, view);
     page.end_section();
+}
+
+/// What the sessions were doing, where one of them was without a connection or lost.
+fn session_states(page: &mut Page, view: &View<'_>) {
+    let states = |interval: &IntervalSummary| interval.states.unwrap_or_default();
+    let intervals = &view.run.intervals;
+    if !intervals
+        .iter()
+        .any(|interval| states(interval).is_unusual())
+    {
+        return;
+    }
+    let mut lines = Vec::new();
+    for (colour, state) in SessionState::ALL.into_iter().enumerate() {
+        if intervals
+            .iter()
+            .all(|interval| states(interval).of(state) == 0)
+        {
+            continue;
+        }
+        let points: Vec<(f64, f64)> = intervals
+            .iter()
+            .map(|interval| (middle_s(interval), f64::from(states(interval).of(state))))
+            .collect();
+        let points = thin(&points, POINTS_MAX / 2, Keep::Extremes);
+        lines.push(page.line(state.word(), 0, &points, Look::Stack, colour));
+    }
+    let thinned = thin(&view.rates, POINTS_MAX, Keep::Extremes);
+    let caption = Caption {
+        id: "session-states",
+        title: "Sessions",
+        about: "What the sessions were doing at the end of each interval: in an event, waiting for \
+            the time of the next one, without a connection and making one, lost (failed, or with a \
+            worker that did not respond), or through with their run.",
+        source: &source_note("intervals of the run", &thinned, Keep::Extremes),
+        size: "",
+    };
+    let run = view.index;
+    page.figure(
+        view,
+        &caption,
+        Chart::Time(Time {
+            run,
+            axes: vec![Axis::new("sessions", "count")],
+            lines,
+            slider: false,
+        }),
+    );
 }
 
 fn counted(

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use dyno_core::Clock;
+use dyno_core::rand::Stream;
 use dyno_core::session::{Counter, Next};
 
 use super::{Address, export};
@@ -11,6 +12,7 @@ use crate::context::{Context, with};
 export![
     dyno_turn,
     dyno_sleep,
+    dyno_reconnect_delay,
     dyno_now,
     sb_more_events,
     sb_event_start,
@@ -71,6 +73,28 @@ extern "C" fn dyno_sleep(seconds: f64) -> c_int {
     })
 }
 
+/// The longest pause after the first failed attempt to connect, and after any.
+const RECONNECT_S: f64 = 0.01;
+const RECONNECT_S_MAX: f64 = 1.0;
+
+/// How many seconds to wait for another attempt to connect after so many have failed in a row.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_reconnect_delay(failed: f64) -> f64 {
+    // What the pauses are does not matter to the run's results, so that no seed need repeat them.
+    let random = with(0.5, |cx| {
+        Stream::new(Clock.now(), cx.session.id as u64).next_f64()
+    });
+    reconnect_delay_s(failed, random)
+}
+
+/// Twice as long after each failure, and a random half of that: sessions that lost their
+/// connections together do not come back together. `random` is within [0, 1).
+fn reconnect_delay_s(failed: f64, random: f64) -> f64 {
+    let doublings = (failed - 1.0).clamp(0.0, 30.0);
+    let most = (RECONNECT_S * doublings.exp2()).min(RECONNECT_S_MAX);
+    most * (0.5 + random / 2.0)
+}
+
 /// Monotonic seconds.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_now() -> f64 {
@@ -125,4 +149,20 @@ extern "C" fn sb_counter_val(_thread_id: c_int, counter: c_int) -> u64 {
         return 0;
     };
     with(0, |cx| cx.port.counted(cx.session.id, counter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_between_attempts_to_connect_double_up_to_a_second() {
+        let longest: Vec<f64> = (1..=9)
+            .map(|n| reconnect_delay_s(f64::from(n), 1.0))
+            .collect();
+        assert_eq!(longest[..4], [0.01, 0.02, 0.04, 0.08]);
+        assert_eq!(longest[7..], [1.0, 1.0]);
+        assert_eq!(reconnect_delay_s(1e9, 0.0), 0.5);
+        assert_eq!(reconnect_delay_s(0.0, 0.0), 0.005);
+    }
 }

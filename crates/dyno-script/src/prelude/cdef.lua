@@ -63,6 +63,7 @@ typedef struct {
 
 int dyno_turn(int flags);
 int dyno_sleep(double seconds);
+double dyno_reconnect_delay(double failed);
 double dyno_now(void);
 void dyno_operation_start(int operation);
 void dyno_operation_retry(void);

@@ -6,6 +6,8 @@ local setmetatable, error, type, tostring = setmetatable, error, type, tostring
 
 -- Rows are sent when so many bytes wait.
 local PART = 1000000
+-- The longest random text, which is as long as the longest text parameter.
+local TEXT_MAX = 2 ^ 28
 
 local Loader = {}
 local loader_meta = { __index = Loader }
@@ -41,6 +43,11 @@ end
 
 -- A text of a stream's: see stream:text().
 function Loader:random(stream, shortest, longest, compressible)
+  local most = longest or shortest
+  if not (shortest >= 0 and shortest <= most and most <= TEXT_MAX) then
+    error(("random(): a text of %.0f to %.0f characters: at most %.0f, the shortest first")
+      :format(shortest, most, TEXT_MAX), 2)
+  end
   C.dyno_rows_random(stream.raw, shortest, longest or shortest, compressible or 0)
   return self
 end

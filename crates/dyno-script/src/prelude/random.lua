@@ -13,7 +13,13 @@ local stream_meta = { __index = Stream }
 
 local buffer, capacity = ffi.new("char[?]", 4096), 4096
 
+-- As long as the longest text parameter.
+local TEXT_MAX = 2 ^ 28
+
 local function room(size)
+  if not (size <= TEXT_MAX) then
+    error(("a text of %.0f characters is too long: at most %.0f"):format(size, TEXT_MAX), 3)
+  end
   if size > capacity then
     buffer, capacity = ffi.new("char[?]", size), size
   end
@@ -117,11 +123,17 @@ function dyno.permute(index, size, key)
   return C.dyno_permute(index, size, key or 0)
 end
 
+-- A deck of more is no deck: shares that fine are drawn, see dyno.choice().
+local CARDS_MAX = 1000000
+
 -- A deck of cards, dealt in random order and shuffled anew when it is empty: exact shares.
 -- `cards` is a list of {card, how many}.
 function dyno.deck(cards)
   local deck, left = {}, 0
   for _, card in ipairs(cards) do
+    if #deck + card[2] > CARDS_MAX then
+      error(("dyno.deck(): more than %d cards"):format(CARDS_MAX), 2)
+    end
     for _ = 1, card[2] do
       deck[#deck + 1] = card[1]
     end

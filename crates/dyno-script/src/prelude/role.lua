@@ -138,6 +138,10 @@ function dyno.shared(name, count)
   end
   count = count or 1
   local known, address = P.shared_numbers(name, count)
+  if known == 0 then
+    error(("dyno.shared(): no room for '%s' of %.0f numbers: a run has at most %.0f in all")
+      :format(name, count, address), 2)
+  end
   if known ~= count then
     error(("dyno.shared(): '%s' has %d numbers, not %d"):format(name, known, count), 2)
   end

@@ -169,8 +169,10 @@ end
 
 -- A lost connection comes back by trying until it does or the run ends.
 local function reconnect_until_done(connection)
+  local failed = 0
   while not connection:try_reconnect() do
-    P.sleep(0.01)
+    failed = failed + 1
+    P.sleep(C.dyno_reconnect_delay(failed))
   end
   C.sb_counter_inc(0, C.SB_CNT_RECONNECT)
 end

@@ -160,7 +160,13 @@ end
 
 -- One buffer for all strings of the state: nothing yields between filling and copying.
 local buffer, capacity = ffi.new("char[?]", 4096), 4096
+-- As long as the longest text parameter.
+local TEXT_MAX = 2 ^ 28
+
 local function room(size)
+  if not (size <= TEXT_MAX) then
+    error(("a text of %.0f characters is too long: at most %.0f"):format(size, TEXT_MAX), 3)
+  end
   if size > capacity then
     buffer, capacity = ffi.new("char[?]", size * 2), size * 2
   end

@@ -212,3 +212,28 @@ fn bad_roles_are_told_by_name() {
         assert!(!message.contains("traceback"), "{message}");
     }
 }
+
+#[test]
+fn what_a_script_asks_room_for_is_bounded_and_told() {
+    for (call, told) in [
+        (
+            "dyno.shared('a', 1e12)",
+            "no room for 'a' of 1000000000000 numbers",
+        ),
+        (
+            "dyno.shared('a', 10e6) dyno.shared('b', 10e6)",
+            "no room for 'b'",
+        ),
+        ("dyno.deck({{'x', 1e12}})", "more than 1000000 cards"),
+        ("dyno.random:text(1e12)", "is too long"),
+        ("sysbench.rand.varstring(1, 4e9)", "is too long"),
+        (
+            "dyno.loader({}, 't', {'a'}):random(dyno.random, 1, 4e9)",
+            "at most",
+        ),
+    ] {
+        let (result, _) = crate::run(&format!("function event() {call} end"), 1);
+        let why = result.unwrap_err();
+        assert!(why.contains(told), "{call}: {why}");
+    }
+}

@@ -139,7 +139,14 @@ fn idle_of<'a>(
             && idle.length_s() < usual_s * IDLE_PEERS.value;
         idle.length_s() >= bound_s && !usual && others_worked(view, idle)
     };
-    let idle = |session: &'a SessionShare| Some((session, session.idle.filter(is_idle)?));
+    let silent = |session: &SessionShare, idle: &IdleSpan| {
+        session.state == Some(SessionState::Lost) && idle.idle_in == IdleIn::Worker
+    };
+    let idle = |session: &'a SessionShare| {
+        let idle = session.idle;
+        let idle = idle.filter(|idle| silent(session, idle) || is_idle(idle))?;
+        Some((session, idle))
+    };
     group.into_iter().filter_map(idle).collect()
 }
 
@@ -167,6 +174,7 @@ fn evidence(sessions: usize, lost: usize, idle: &[(&SessionShare, IdleSpan)]) ->
         .map(|(_, idle)| idle.length_s())
         .reduce(f64::max);
     match longest {
+        None if lost > 0 => {}
         None => sentences.push(format!(
             "No session of {sessions} did nothing for long while others worked."
         )),

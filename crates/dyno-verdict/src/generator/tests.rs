@@ -253,6 +253,12 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
     expect("idle-sessions", Refuse, |run| {
         run.sessions[1].state = Some(SessionState::Lost);
     });
+    let found = expect("idle-sessions", Refuse, |run| {
+        run.sessions[1].state = Some(SessionState::Lost);
+        run.sessions[1].idle = idle(4.0, 6.0, IdleIn::Worker);
+    });
+    let silent = "session 1 was with worker 1, which did not respond from second 4 to 6";
+    assert!(found.evidence.contains(silent), "{found:?}");
     expect("idle-sessions", NotChecked, |run| {
         for session in &mut run.sessions {
             session.state = None;

@@ -18,7 +18,7 @@ use super::phases::{self, Base};
 use super::saturate;
 use super::target::{Temporary, target};
 use crate::definitions::RUN;
-use crate::job::{Job, Loaded, Ready, default_ignored_errors};
+use crate::job::{CALL_TIMEOUT, Job, Loaded, Ready, default_ignored_errors};
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
 use crate::recording::Wanted;
@@ -181,6 +181,7 @@ impl<'a> Request<'a> {
             percentile: self.percentiles.last().copied().unwrap_or(95.0),
             ignored_errors: ignored,
             reconnect_lost: choice("lost-connections", "reconnect", "stop")?,
+            call_timeout: settings::duration(first, "call-timeout", CALL_TIMEOUT)?,
             emulate_prepared: !choice("ps-mode", "auto", "disable")?,
             luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
             // What a check prints is its result.

@@ -152,6 +152,12 @@ pub const RUN: &[Opt] = &[
     ),
     opt(
         LOAD,
+        "call-timeout",
+        Some("TIME"),
+        "how long init(), ledger(), figures() and done() of a script may each take [10m]",
+    ),
+    opt(
+        LOAD,
         "ps-mode",
         Some("MODE"),
         "auto: prepare statements on the server; disable: put values into the text [auto]",

@@ -6,6 +6,7 @@ mod ready;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use dyno_core::Target;
@@ -22,6 +23,9 @@ use self::ready::Main;
 pub use self::ready::{Ready, Reporter};
 use crate::work::{self, Work};
 use crate::workloads;
+
+/// How long each of a script's functions around a run may take, unless the user says otherwise.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What to run, on what, and how.
 #[derive(Clone)]
@@ -48,6 +52,8 @@ pub struct Job {
     pub ignored_errors: Vec<String>,
     /// See [`HostConfig::reconnect_lost`].
     pub reconnect_lost: bool,
+    /// How long each of the script's functions around the run may take.
+    pub call_timeout: Duration,
     /// See [`HostConfig::emulate_prepared`].
     pub emulate_prepared: bool,
     /// See [`HostConfig::luajit_cmd`].
@@ -212,6 +218,7 @@ impl Loaded {
         job.play(roles);
         if let Some(main) = &mut main {
             main.stop_by(Arc::clone(&stop));
+            main.bound_calls(job.call_timeout);
             main.program()
                 .set_options(&job.options)
                 .map_err(|message| anyhow!(message))?;
@@ -262,6 +269,7 @@ fn alone(
     config.barrier = Arc::new(Barrier::new(1));
     let host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
     let mut single = Single::new(host, connector, stop, tid)?;
+    single.bound_calls(CALL_TIMEOUT);
     single
         .run(&Host::top_level())
         .map_err(|message| anyhow!(message))?;

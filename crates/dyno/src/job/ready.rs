@@ -10,7 +10,9 @@ use dyno_core::interval::Counters;
 use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
-use dyno_load::{Progress, Run, RunConfig, RunOutcome, Single, StopSignal, ensure_descriptors};
+use dyno_load::{
+    Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopSignal, ensure_descriptors,
+};
 use dyno_script::{Description, Host, LoadProgress, Phase, Stat, Telling};
 
 use super::{Job, Shared, alone, host_config};
@@ -294,6 +296,12 @@ impl Ready {
 
     fn start(&self, entry: Entry, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
         let drive = &self.job.drive;
+        if drive.sessions > SESSIONS_MAX {
+            bail!(
+                "{} sessions are more than the {SESSIONS_MAX} that a run can have",
+                drive.sessions
+            );
+        }
         let per_session = match &self.connector {
             Some(connector) if connector.blocks() => DESCRIPTORS_PER_FILE,
             _ => 1,

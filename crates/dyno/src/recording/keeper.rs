@@ -18,6 +18,10 @@ pub const EVENT: &str = "event";
 const NOT_BEGUN: &str = "the run could not be kept, so it was not begun; --results FILE names \
                          another file, --results none keeps no record";
 
+/// How many points of a series are kept in memory: two hours of seconds. A longer run's are put
+/// together two by two.
+const POINTS_MAX: usize = 7_200;
+
 /// Whether a run could be recorded in the file, which is made if it is not there.
 ///
 /// # Errors
@@ -113,6 +117,9 @@ impl Keeper {
                         && let Some(series) = record.series.get_mut(*index)
                     {
                         series.points.push((at_s, *value));
+                        if series.points.len() >= POINTS_MAX {
+                            halve(&mut series.points);
+                        }
                     }
                 }
             }
@@ -303,5 +310,60 @@ fn empty(head: &RunHead) -> RunRecord {
         sessions: Vec::new(),
         findings: Vec::new(),
         verdict: None,
+    }
+}
+
+/// Makes one point of two: their mean over the times that they cover.
+fn halve(points: &mut Vec<(f64, f64)>) {
+    let mut before = None;
+    let mut kept = 0;
+    for first in (0..points.len()).step_by(2) {
+        let (one, two) = (points[first], points.get(first + 1).copied());
+        points[kept] = two.map_or(one, |two| {
+            let last = two.0 - one.0;
+            let length = before.map_or(last, |before| one.0 - before);
+            let both = length + last;
+            match both > 0.0 {
+                true => (two.0, (one.1 * length + two.1 * last) / both),
+                false => two,
+            }
+        });
+        before = Some(points[kept].0);
+        kept += 1;
+    }
+    points.truncate(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_in_memory_are_bounded_and_keep_their_mean() {
+        let mut points = Vec::new();
+        let mut sum = 0.0;
+        for second in 1..=100_000_u32 {
+            let value = f64::from(second % 97);
+            sum += value;
+            points.push((f64::from(second), value));
+            if points.len() >= POINTS_MAX {
+                halve(&mut points);
+            }
+        }
+        assert!(points.len() < POINTS_MAX);
+        let mut before = 0.0;
+        let mut integral = 0.0;
+        for (at, value) in &points {
+            assert!(*at > before);
+            integral += value * (at - before);
+            before = *at;
+        }
+        assert!(
+            (integral - sum).abs() < sum * 1e-3,
+            "{integral} instead of {sum}"
+        );
+        let mut odd = vec![(1.0, 2.0), (2.0, 4.0), (3.0, 9.0)];
+        halve(&mut odd);
+        assert_eq!(odd, [(2.0, 3.0), (3.0, 9.0)]);
     }
 }

@@ -19,7 +19,7 @@ use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::interval::{Interval, Latencies, OperationInterval};
-use dyno_core::record::{Fact, IdleSpan, RunRecord, RunState, SessionShare};
+use dyno_core::record::{Event, EventKind, Fact, IdleSpan, RunRecord, RunState, SessionShare};
 use dyno_core::states::IdleTime;
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::RunOutcome;
@@ -127,6 +127,9 @@ impl Recording {
         }
         self.tell_context();
         self.keeper.facts(summary.facts.clone());
+        for event in outages(outcome) {
+            self.keeper.event(event);
+        }
         let keeper = Arc::into_inner(self.keeper).context("the record is still being written")?;
         let state = match summary.end {
             RunEnd::Completed => RunState::Completed,
@@ -291,6 +294,28 @@ pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
         (rank, finding.number)
     });
     findings
+}
+
+/// Times in which no connection could be made, each as one event.
+fn outages(outcome: &RunOutcome) -> impl Iterator<Item = Event> + use<'_> {
+    let at_s = |at: Nanos| at.saturating_sub(outcome.measured_start) as f64 / 1e9;
+    outcome.outages.iter().map(move |outage| {
+        let attempts = outage.attempts;
+        let plural = if attempts == 1 { "" } else { "s" };
+        let back = match outage.until {
+            Some(until) => format!(
+                "the first connection came back after {:.2} s",
+                until.saturating_sub(outage.from) as f64 / 1e9
+            ),
+            None => "no connection came back".to_owned(),
+        };
+        Event {
+            at_s: at_s(outage.from),
+            until_s: outage.until.map(at_s),
+            kind: EventKind::Note,
+            text: format!("Connections lost: {attempts} attempt{plural} to connect failed; {back}"),
+        }
+    })
 }
 
 fn shares(outcome: &RunOutcome) -> Vec<SessionShare> {

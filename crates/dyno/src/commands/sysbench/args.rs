@@ -13,7 +13,7 @@ use dyno_report::sysbench::Edition;
 use super::exported::exported;
 use super::output;
 use crate::console;
-use crate::job::{Job, default_ignored_errors};
+use crate::job::{CALL_TIMEOUT, Job, default_ignored_errors};
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 use crate::work::Work;
@@ -152,6 +152,7 @@ impl Settings {
             percentile: f64::from(self.percentile),
             ignored_errors: self.ignored_errors.clone(),
             reconnect_lost: true,
+            call_timeout: CALL_TIMEOUT,
             emulate_prepared: self.emulate_prepared,
             luajit_cmd: self.luajit_cmd.clone(),
             canned: false,

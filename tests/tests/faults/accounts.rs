@@ -1,0 +1,123 @@
+//! Every session is accounted for, and every wait at a run's edges has a bound.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_tests::command::Running;
+use dyno_tests::private::start_private_server;
+use dyno_tests::{Database, Kind, Output};
+use serde_json::Value;
+
+use crate::common::{LIMIT, command, dyno, has, sound, url, url_of};
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+/// The intervals, the grace and the totals agree, and so do the states and the sessions.
+fn adds_up(result: &Value, sessions: u64) {
+    let count = |value: &Value| value.as_u64().unwrap();
+    let mut events = count(&result["events_in_grace"]);
+    for interval in result["intervals"].as_array().unwrap() {
+        events += count(&interval["counters"]["events"]);
+        let states = interval["states"].as_object().unwrap();
+        assert_eq!(
+            states.values().map(count).sum::<u64>(),
+            sessions,
+            "{interval}"
+        );
+    }
+    assert_eq!(events, count(&result["totals"]["events"]), "{result}");
+}
+
+fn finding<'a>(result: &'a Value, check: &str) -> &'a Value {
+    let mut findings = result["findings"].as_array().unwrap().iter();
+    findings.find(|finding| finding["check"] == check).unwrap()
+}
+
+#[test]
+fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
+    let database = Database::new(Kind::Mariadb);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("loop.lua");
+    let text = "local from = dyno.now()\n\
+                function event(tid)\n\
+                  if tid == 0 and dyno.now() > from + 1.5 then while true do end end\n\
+                  dyno.sleep(0.005)\n\
+                end\n";
+    fs::write(&script, text).unwrap();
+    let line = format!(
+        "run {} --target {} -c 6 --workers 2 -t 4s --warmup 0 --grace 200ms --json",
+        script.display(),
+        url_of(&database)
+    );
+    let result = json(&dyno(&line).failure(1));
+    let why = result["end"]["why"].as_str().unwrap();
+    assert!(
+        why.starts_with("worker 0 with 3 sessions has not responded"),
+        "{why}"
+    );
+    adds_up(&result, 6);
+    assert_eq!(result["states"]["lost"], 3, "{result}");
+    let last = result["intervals"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["states"]["lost"], 3, "{last}");
+    let idle = finding(&result, "idle-sessions");
+    assert_eq!(idle["outcome"], "refuse", "{idle}");
+    assert_ne!(finding(&result, "record")["outcome"], "doubt", "{result}");
+    // What it burnt is seen from outside.
+    let busy = result["client"]["worker_busy"][0].as_f64().unwrap();
+    assert!(busy > 0.0, "{busy}");
+}
+
+#[test]
+fn a_server_that_is_silent_when_the_ledger_is_read_does_not_keep_the_run() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let server = start_private_server(kind);
+        let folder = tempfile::tempdir().unwrap();
+        let (asked, stands) = (folder.path().join("asked"), folder.path().join("stands"));
+        let script = folder.path().join("ledger.lua");
+        let text = format!(
+            "local calls, con = 0, nil\n\
+             local sum = dyno.sum('made')\n\
+             function event() dyno.sleep(0.01) end\n\
+             function ledger()\n\
+               con = con or sysbench.sql.driver():connect()\n\
+               calls = calls + 1\n\
+               if calls == 2 then\n\
+                 os.execute('touch {asked}; until [ -e {stands} ]; do sleep 0.01; done')\n\
+               end\n\
+               return {{made = {{there = con:query_row('SELECT 1')}}}}\n\
+             end\n",
+            asked = asked.display(),
+            stands = stands.display(),
+        );
+        fs::write(&script, text).unwrap();
+        let database = match kind {
+            Kind::Postgres => "postgres",
+            _ => "mysql",
+        };
+        let line = format!(
+            "run {} --target {} -c 2 -t 1s --warmup 0 --call-timeout 1s",
+            script.display(),
+            url(&server.server(), database)
+        );
+        let running = Running::start(&mut command(&line));
+        let deadline_ns = Clock.now() + LIMIT.as_nanos() as u64;
+        while !asked.exists() {
+            assert!(Clock.now() < deadline_ns, "{line}");
+            thread::sleep(Duration::from_millis(5));
+        }
+        server.suspend();
+        fs::write(&stands, "").unwrap();
+        let output = sound(running.finish(LIMIT));
+        server.resume();
+        has(
+            &output,
+            &[
+                "ledger() failed: it did not end within 1s: it was waiting for the answer of a statement",
+            ],
+        );
+    }
+}
