@@ -386,9 +386,9 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         if !self.panicked[worker] {
             let since_s = since.saturating_sub(self.schedule.measured) as f64 / 1e9;
             let why = format!(
-                "worker {worker} with {count} session{} has not responded since second {since_s:.1}, \
-                 and had used {:.1} s of CPU time when it was given up: its script blocks, or \
-                 does not end. What it did since then is in no figure",
+                "worker {worker} with {count} session{} has not responded since second \
+                 {since_s:.1}, and had used {:.1} s of CPU time when it was given up: its script \
+                 blocks, or does not end. What it did since then is in no figure",
                 if count == 1 { "" } else { "s" },
                 cpu_ns as f64 / 1e9,
             );

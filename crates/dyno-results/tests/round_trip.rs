@@ -144,19 +144,7 @@ fn runs() -> impl Strategy<Value = RunRecord> {
                     kind: EventKind::Disturbance,
                     text,
                 });
-                let shares = (0..intervals.len() as u32).map(|session| SessionShare {
-                    session,
-                    worker: session % 2,
-                    events: 7,
-                    busy_s: 0.25,
-                    state: Some(SessionState::ALL[session as usize % 5]),
-                    idle: (session % 3 == 0).then_some(IdleSpan {
-                        from_s: 1.5,
-                        to_s: 9.25,
-                        idle_in: IdleIn::Connecting,
-                        attempts: session,
-                    }),
-                });
+                let shares = (0..intervals.len() as u32).map(share);
                 RunRecord {
                     id: 0,
                     state,
@@ -175,6 +163,22 @@ fn runs() -> impl Strategy<Value = RunRecord> {
                 }
             },
         )
+}
+
+fn share(session: u32) -> SessionShare {
+    SessionShare {
+        session,
+        worker: session % 2,
+        events: 7,
+        busy_s: 0.25,
+        state: Some(SessionState::ALL[session as usize % 5]),
+        idle: (session % 3 == 0).then_some(IdleSpan {
+            from_s: 1.5,
+            to_s: 9.25,
+            idle_in: IdleIn::Connecting,
+            attempts: session,
+        }),
+    }
 }
 
 /// What two runs have in common if they are the same, apart from their numbers.

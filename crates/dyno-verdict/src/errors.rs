@@ -86,24 +86,8 @@ fn errors(view: &View) -> Made {
         true => String::new(),
         false => format!(": {}", text::few(&classes, 4)),
     };
-    let refused = match totals.connects_failed {
-        0 => String::new(),
-        failed => format!(
-            " {} attempt{} to connect failed.",
-            text::count(failed),
-            text::plural(failed)
-        ),
-    };
-    let left = match not_done {
-        0 => String::new(),
-        not_done => format!(
-            " {} event{} ended without {} work being done ({} %).",
-            text::count(not_done),
-            text::plural(not_done),
-            if not_done == 1 { "its" } else { "their" },
-            text::plain(missing)
-        ),
-    };
+    let refused = refused(totals.connects_failed);
+    let left = left(not_done, missing);
     Made::of(
         outcome,
         format!(
@@ -128,6 +112,30 @@ fn errors(view: &View) -> Made {
     )
     .with("retries", totals.retries as f64, "count")
     .with("reconnects", totals.reconnects as f64, "count")
+}
+
+fn refused(failed: u64) -> String {
+    match failed {
+        0 => String::new(),
+        failed => format!(
+            " {} attempt{} to connect failed.",
+            text::count(failed),
+            text::plural(failed)
+        ),
+    }
+}
+
+fn left(not_done: u64, missing: f64) -> String {
+    match not_done {
+        0 => String::new(),
+        not_done => format!(
+            " {} event{} ended without {} work being done ({} %).",
+            text::count(not_done),
+            text::plural(not_done),
+            if not_done == 1 { "its" } else { "their" },
+            text::plain(missing)
+        ),
+    }
 }
 
 /// Events of all roles whose work was not done: those of the background are not in the totals.

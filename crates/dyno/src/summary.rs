@@ -1,5 +1,7 @@
 //! From a run's outcome to its summary.
 
+mod warnings;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,16 +18,13 @@ use dyno_core::summary::{
 use dyno_load::RunOutcome;
 use dyno_report::summarize::{self, SessionTotal};
 
+use self::warnings::warnings;
 use crate::job::Ready;
 
 /// A share of a core from which a worker is called busy.
 const WORKER_BUSY: f64 = 0.9;
 /// A share of the host's CPU time from which the host is called busy.
 const HOST_BUSY: f64 = 0.95;
-/// A stall of a worker's loop from which its script is suspected to block.
-const STALL_NS: Nanos = 50_000_000;
-/// Fewer events than this say little.
-const EVENTS_FEW: u64 = 100;
 
 /// Readings taken when the measurement began.
 pub struct Start {
@@ -173,23 +172,13 @@ pub fn summarise(
         fairness: Some(summarize::fairness(&sessions(outcome, &ready.job.drive))),
         endpoints: endpoints(ready, outcome),
         client: Some(client),
-        limits: Vec::new(),
-        warnings: Vec::new(),
         operations: operations(ready, outcome, measured_s, &asked.percentiles),
         phase: asked.phase.clone(),
         roles: roles(&ready.job.drive, outcome, measured_s),
         latency_limit: latency_limit(&ready.job.drive, outcome),
         machine: crate::work::machine(ready, outcome, measured_s),
-        ledger: Vec::new(),
-        facts: Vec::new(),
-        figures: Vec::new(),
-        verdict: None,
-        findings: Vec::new(),
-        costs: Vec::new(),
-        not_observed: Vec::new(),
-        note: String::new(),
-        recorded: None,
         intervals,
+        ..RunSummary::default()
     };
     summary.limits = limits(&summary, start);
     summary.warnings = warnings(&summary, &ready.job.drive, outcome);
@@ -417,89 +406,4 @@ fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
         ));
     }
     limits
-}
-
-/// Whole intervals in which nothing ended, although the run did something at other times.
-fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
-    let nominal_s = drive.interval.as_secs_f64();
-    let whole: Vec<_> = summary
-        .intervals
-        .iter()
-        .filter(|interval| interval.length_s > nominal_s * 0.9)
-        .filter(|interval| interval.at_s <= summary.measured_s + nominal_s * 0.1)
-        .collect();
-    let silent = whole
-        .iter()
-        .filter(|interval| interval.counters.events == 0);
-    let silent = silent.count();
-    let open = drive.open_loop;
-    // So few arrivals that an interval without any is to be expected.
-    let rare = open.is_some_and(|open| open.per_second * nominal_s < 10.0);
-    let slow = summary.service.mean_ms > nominal_s * 100.0;
-    (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
-        format!(
-            "No transaction ended in {silent} of {} intervals: the target hung or was away, and \
-             averages hide that.",
-            whole.len()
-        )
-    })
-}
-
-fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (tid, why) in &outcome.failures {
-        warnings.push(match tid {
-            Some(tid) => format!("Session {tid} failed: {why}"),
-            None => why.clone(),
-        });
-    }
-    if summary.totals.events == 0 {
-        warnings.push("No event ended within the measurement.".to_owned());
-    } else if summary.totals.events < EVENTS_FEW {
-        warnings.push(format!(
-            "Only {} events: a longer --time would tell more.",
-            summary.totals.events
-        ));
-    }
-    warnings.extend(silence(summary, drive));
-    let embedded = summary.target.url.starts_with("sqlite:");
-    let shared = drive.sessions > drive.workers;
-    let stall = outcome
-        .workers
-        .iter()
-        .map(|worker| worker.stall_ns_max)
-        .max()
-        .unwrap_or(0);
-    if stall > STALL_NS && shared && !embedded {
-        warnings.push(format!(
-            "A worker was kept from its sockets for {:.0} ms, and with it all of its sessions: \
-             if the script blocks (os.execute, FFI calls), try --workers sessions.",
-            stall as f64 / 1e6
-        ));
-    }
-    if let Some(open) = &summary.open_loop {
-        // From a thousandth on, what was not served would change the tail that is shown.
-        let unserved = open.backlog + summary.events_unfinished;
-        if unserved > 0 && unserved.saturating_mul(1000) >= summary.totals.events {
-            warnings.push(format!(
-                "{unserved} events were due and not served: response times leave them out, so \
-                 the truth is worse than these figures."
-            ));
-        }
-        if let Some(lag) = &open.pacing_lag
-            && lag.count > 0
-            && lag.max_ms > 10.0
-        {
-            warnings.push(format!(
-                "The generator itself began an event {:.1} ms late.",
-                lag.max_ms
-            ));
-        }
-    }
-    let through =
-        (summary.roles.iter()).any(|role| !role.background && role.finished_last_s.is_some());
-    if drive.time.is_none() && drive.events.is_none() && !through {
-        warnings.push("The run had no limit but the user's patience.".to_owned());
-    }
-    warnings
 }
