@@ -172,7 +172,7 @@ fn share(session: u32) -> SessionShare {
         events: 7,
         busy_s: 0.25,
         state: Some(SessionState::ALL[session as usize % 5]),
-        idle: (session % 3 == 0).then_some(IdleSpan {
+        idle: session.is_multiple_of(3).then_some(IdleSpan {
             from_s: 1.5,
             to_s: 9.25,
             idle_in: IdleIn::Connecting,
