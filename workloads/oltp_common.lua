@@ -143,12 +143,13 @@ function check_reconnect()
 end
 
 -- The server loses prepared statements with the connection. These are MySQL's errors of a lost
--- connection and PostgreSQL's classes 08 (connection) and 57P (shut down by the operator).
+-- connection and PostgreSQL's classes 08 (connection) and 57P (shut down by the operator). Dyno says
+-- so by itself, in `err.lost`.
 local lost = {[2006] = true, [2011] = true, [2013] = true, [2055] = true}
 
 function sysbench.hooks.before_restart_event(err)
    local state = err.sql_state or ""
-   if lost[err.sql_errno] or state:sub(1, 2) == "08" or state:sub(1, 3) == "57P" then
+   if err.lost or lost[err.sql_errno] or state:sub(1, 2) == "08" or state:sub(1, 3) == "57P" then
       close_statements()
       prepare_statements()
    end

@@ -136,6 +136,8 @@ pub struct Target {
     pub found_rows: bool,
     /// How long a connection attempt may take, in milliseconds.
     pub connect_timeout_ms: u64,
+    /// The most bytes that one operation may receive.
+    pub max_answer_bytes: u64,
     /// Where else to look for the password.
     pub sources: PasswordSources,
     /// Whether a server whose identity nothing proves may be sent the password itself.
@@ -150,6 +152,8 @@ pub struct Target {
 
 /// How long a connection attempt may take when the URL does not say, in milliseconds.
 pub const CONNECT_TIMEOUT_MS: u64 = 10_000;
+/// The most bytes that one operation may receive when the URL does not say.
+pub const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 /// MySQL's port.
 pub const MYSQL_PORT: u16 = 3306;
 /// PostgreSQL's port.
@@ -166,6 +170,7 @@ impl Target {
     /// | `sslmode` | one of [`TlsMode`] in libpq's spelling or MySQL's; `prefer` when absent |
     /// | `sslrootcert`, `sslcert`, `sslkey` | PEM files; `sslrootcert` alone means `verify-ca` |
     /// | `connect_timeout` | a duration, 10 s when absent |
+    /// | `max_answer` | a size, 64 MiB when absent |
     /// | `password_env` | the environment variable with the password |
     /// | `allow_cleartext_password` | send the password itself to whoever asks for it |
     /// | `found_rows`, `defaults_file`, `server_public_key` | MySQL only |

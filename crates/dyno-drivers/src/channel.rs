@@ -19,6 +19,8 @@ mod ending;
 mod protocol;
 mod raw;
 mod receive;
+#[cfg(test)]
+mod tests;
 
 pub use protocol::{Next, Protocol, Received};
 pub use raw::{Reopen, Socket};
@@ -39,6 +41,8 @@ pub struct Channel<P> {
     unsent: Vec<u8>,
     /// For a second attempt to connect, until the first has succeeded.
     reopen: Option<Reopen>,
+    /// Is told when the address cannot be connected to.
+    unreachable: Option<Box<dyn FnOnce() + Send>>,
     state: State,
     /// Readiness, or TLS, said that nothing comes behind what is there to read.
     peer_closed: bool,
@@ -83,6 +87,7 @@ impl<P: Protocol> Channel<P> {
             partial: Vec::new(),
             unsent: Vec::new(),
             reopen: None,
+            unreachable: None,
             state: State::Connecting,
             peer_closed: false,
             received: 0,
@@ -96,6 +101,13 @@ impl<P: Protocol> Channel<P> {
     #[must_use]
     pub fn with_answer_max(mut self, bytes: u64) -> Self {
         self.answer_max = bytes;
+        self
+    }
+
+    /// Has `tell` called if no connection to the address comes about, be it refused or not answered.
+    #[must_use]
+    pub fn if_unreachable(mut self, tell: Box<dyn FnOnce() + Send>) -> Self {
+        self.unreachable = Some(tell);
         self
     }
 
@@ -228,6 +240,7 @@ impl<P: Protocol> Channel<P> {
                 return Ok(Submitted::Pending);
             }
             self.state = State::Handshaking;
+            self.unreachable = None;
             scratch.output.clear();
             self.protocol.connected(&mut scratch.output);
             if !scratch.output.is_empty() {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use dyno_core::Target;
+use dyno_core::clock::Nanos;
 use dyno_core::db::{Connection, Connector, DbError, ErrorClass, Family};
 use dyno_core::target::{Endpoint, TlsMode};
+use dyno_core::{Clock, Target};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
@@ -35,6 +36,7 @@ pub(crate) struct Remote {
     tls: Option<Arc<ClientConfig>>,
     speech: Speech,
     timeout: Duration,
+    answer_max: u64,
 }
 
 /// One endpoint.
@@ -49,8 +51,8 @@ enum Address {
     Tcp {
         /// In the resolver's order.
         all: Vec<SocketAddr>,
-        /// The one that answered last.
-        preferred: AtomicUsize,
+        /// The one that answered last, or behind one that did not.
+        preferred: Arc<AtomicUsize>,
     },
     Unix(PathBuf),
 }
@@ -75,6 +77,7 @@ impl Remote {
             tls,
             speech: Speech::new(target)?,
             timeout,
+            answer_max: target.max_answer_bytes,
         })
     }
 
@@ -93,8 +96,22 @@ impl Remote {
         socket: Box<dyn Socket>,
         endpoint: usize,
     ) -> Channel<P> {
-        let what = self.endpoints[endpoint].name.clone();
-        Channel::new(protocol, socket, self.tls_setup(endpoint), endpoint, what)
+        let place = &self.endpoints[endpoint];
+        let setup = self.tls_setup(endpoint);
+        let channel = Channel::new(protocol, socket, setup, endpoint, place.name.clone())
+            .with_answer_max(self.answer_max);
+        match &place.address {
+            Address::Tcp { all, preferred } if all.len() > 1 => {
+                let (preferred, count) = (Arc::clone(preferred), all.len());
+                let tried = preferred.load(Ordering::Relaxed);
+                channel.if_unreachable(Box::new(move || {
+                    // Unless another attempt has found out already.
+                    let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+                    let _ = preferred.compare_exchange(tried, (tried + 1) % count, set, get);
+                }))
+            }
+            Address::Tcp { .. } | Address::Unix(_) => channel,
+        }
     }
 
     fn tls_setup(&self, endpoint: usize) -> Option<Box<TlsSetup>> {
@@ -231,19 +248,27 @@ fn resolve(host: &str, port: u16, name: &str, timeout: Duration) -> Result<Addre
     if all.is_empty() {
         return Err(lost(format!("host '{host}' (for {name}) has no address")));
     }
-    let timeout = timeout.min(Duration::from_millis(PROBE_MS_MAX));
     let preferred = match all.as_slice() {
         [_] => 0,
-        // `localhost` is often ::1 first, and servers often listen on 127.0.0.1 alone.
-        addresses => addresses
-            .iter()
-            .position(|address| TcpStream::connect_timeout(address, timeout).is_ok())
-            // None answers now; the first one's error is told when a session connects.
-            .unwrap_or(0),
+        // None answers now; the first one's error is told when a session connects.
+        addresses => first_to_answer(addresses, timeout).unwrap_or(0),
     };
     Ok(Address::Tcp {
         all,
-        preferred: AtomicUsize::new(preferred),
+        preferred: Arc::new(AtomicUsize::new(preferred)),
+    })
+}
+
+/// The first address that answers. All together have as long as one attempt to connect may take:
+/// each its share of what the others left.
+fn first_to_answer(addresses: &[SocketAddr], timeout: Duration) -> Option<usize> {
+    let deadline = Clock.now() + timeout.as_nanos() as Nanos;
+    // `localhost` is often ::1 first, and servers often listen on 127.0.0.1 alone.
+    addresses.iter().enumerate().position(|(index, address)| {
+        let left = deadline.saturating_sub(Clock.now());
+        let share = Duration::from_nanos(left / (addresses.len() - index) as u64);
+        let share = share.min(Duration::from_millis(PROBE_MS_MAX));
+        !share.is_zero() && TcpStream::connect_timeout(address, share).is_ok()
     })
 }
 
@@ -340,6 +365,41 @@ mod tests {
         let remote = connector(&Target::parse("mysql://u@/?socket=/nowhere/s").unwrap()).unwrap();
         let text = remote.connect(0).err().unwrap().to_string();
         assert!(text.contains("cannot connect to /nowhere/s: "), "{text}");
+    }
+
+    #[test]
+    fn after_an_address_that_does_not_answer_the_next_is_tried() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let live = listener.local_addr().unwrap();
+        let dead = SocketAddr::from(([127, 0, 0, 2], live.port()));
+        let url = format!("mysql://u@{live}?max_answer=5K");
+        let mut remote = Remote::new(&Target::parse(&url).unwrap()).unwrap();
+        remote.endpoints[0].address = Address::Tcp {
+            all: vec![dead, live],
+            preferred: Arc::default(),
+        };
+        failure(remote.connect(0));
+        let mut connection = remote.connect(1).unwrap();
+        let _peer = listener.accept().unwrap();
+        assert_eq!(
+            connection.advance(&mut Scratch::default()),
+            Submitted::Pending
+        );
+        // An attempt that was given up says so too.
+        connection.abort("no answer");
+        drop(remote.connect(2).unwrap());
+        listener.accept().unwrap();
+    }
+
+    #[test]
+    fn addresses_share_the_time_of_one_attempt() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let live = listener.local_addr().unwrap();
+        let dead = SocketAddr::from(([127, 0, 0, 2], live.port()));
+        let timeout = Duration::from_secs(10);
+        assert_eq!(first_to_answer(&[dead, live], timeout), Some(1));
+        assert_eq!(first_to_answer(&[dead, dead], timeout), None);
+        assert_eq!(first_to_answer(&[live], Duration::ZERO), None);
     }
 
     #[test]

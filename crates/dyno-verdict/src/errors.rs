@@ -177,12 +177,12 @@ fn class(code: &str) -> &'static str {
     match code {
         "1213" | "1205" | "1020" | "3572" | "40001" | "40P01" | "55P03" | "5" | "6" => "conflicts",
         "1062" | "1586" | "23505" | "19" => "duplicate keys",
-        "2002" | "2003" | "2006" | "2013" | "1053" | "1927" | "4031" | "57P01" | "57P02"
-        | "57P03" => "lost connections",
+        "2002" | "2003" | "2006" | "2013" | "1053" | "1152" | "1158" | "1159" | "1160" | "1161"
+        | "1184" | "1927" | "3169" | "4031" => "lost connections",
         "1040" | "1203" | "1226" | "53300" => "refused connections",
         "3024" | "1969" | "1317" | "57014" => "cancelled statements",
         "1114" | "1021" | "28" | "53100" | "13" => "full disks or tables",
-        _ if code.starts_with("08") => "lost connections",
+        _ if code.starts_with("08") || code.starts_with("57P0") => "lost connections",
         _ if code.starts_with("23") => "broken constraints",
         _ if code.starts_with("42") => "bad statements",
         _ => "other errors",

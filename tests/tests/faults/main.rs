@@ -5,6 +5,7 @@
 
 mod accounts;
 mod common;
+mod cuts;
 mod hostile;
 mod hurt;
 mod passwords;

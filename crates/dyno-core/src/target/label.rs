@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::sqlite::SqliteOptions;
 use super::url::encode;
-use super::{CONNECT_TIMEOUT_MS, Endpoint, Target, TlsMode};
+use super::{CONNECT_TIMEOUT_MS, Endpoint, MAX_ANSWER_BYTES, Target, TlsMode};
 use crate::db::Family;
 use crate::units::format_duration;
 
@@ -14,7 +14,10 @@ pub(super) fn label(target: &Target) -> String {
             let path = encode_path(&target.file);
             // Two slashes at the start would be taken for those of `sqlite://`.
             let slashes = if path.starts_with("//") { "//" } else { "" };
-            let parameters = sqlite_parameters(&target.sqlite);
+            let mut parameters = sqlite_parameters(&target.sqlite);
+            if target.max_answer_bytes != MAX_ANSWER_BYTES {
+                parameters.push(format!("max_answer={}", size(target.max_answer_bytes)));
+            }
             with_query(format!("sqlite:{slashes}{path}"), &parameters)
         }
         Family::Mysql => server(target, "mysql"),
@@ -113,6 +116,9 @@ fn common_parameters(target: &Target) -> Vec<String> {
     if target.connect_timeout_ms != CONNECT_TIMEOUT_MS {
         add("connect_timeout", milliseconds(target.connect_timeout_ms));
     }
+    if target.max_answer_bytes != MAX_ANSWER_BYTES {
+        add("max_answer", size(target.max_answer_bytes));
+    }
     parameters
 }
 
@@ -132,6 +138,17 @@ fn sqlite_parameters(options: &SqliteOptions) -> Vec<String> {
         parameters.push(format!("synchronous={}", options.synchronous.name()));
     }
     parameters
+}
+
+fn size(bytes: u64) -> String {
+    let units = [(30, "G"), (20, "M"), (10, "K")];
+    let unit = units
+        .iter()
+        .find(|(bits, _)| bytes.trailing_zeros() >= *bits);
+    match unit {
+        Some((bits, letter)) => format!("{}{letter}", bytes >> bits),
+        None => bytes.to_string(),
+    }
 }
 
 fn milliseconds(value: u64) -> String {

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use super::sqlite::{JournalMode, Synchronous};
 use super::url::decode;
-use super::{TargetError, TlsMode, TlsOptions};
+use super::{MAX_ANSWER_BYTES, TargetError, TlsMode, TlsOptions};
 use crate::db::Family;
-use crate::units::parse_duration;
+use crate::units::{parse_duration, parse_size};
+
+/// A smaller bound would refuse what every connection asks for.
+const ANSWER_BYTES_MIN: u64 = 4096;
 
 /// Known parameters with their values, decoded; each is taken once by who understands it.
 pub(super) struct Parameters(Vec<(&'static str, Value)>);
@@ -18,7 +21,7 @@ struct Value {
     decoded: String,
 }
 
-const SERVER: [&str; 13] = [
+const SERVER: [&str; 14] = [
     "host",
     "port",
     "user",
@@ -30,10 +33,11 @@ const SERVER: [&str; 13] = [
     "sslcert",
     "sslkey",
     "connect_timeout",
+    "max_answer",
     "password_env",
     "allow_cleartext_password",
 ];
-const SQLITE: [&str; 3] = ["busy_timeout", "journal_mode", "synchronous"];
+const SQLITE: [&str; 4] = ["busy_timeout", "journal_mode", "synchronous", "max_answer"];
 
 /// MySQL's spellings.
 const SYNONYMS: [(&str, &str); 6] = [
@@ -167,6 +171,20 @@ impl Parameters {
             )));
         }
         Ok(Some(duration.as_millis() as u64))
+    }
+
+    /// The bound of an answer's bytes: at least what any short answer needs.
+    pub(super) fn max_answer(&mut self) -> Result<u64, TargetError> {
+        let Some(text) = self.take("max_answer") else {
+            return Ok(MAX_ANSWER_BYTES);
+        };
+        match parse_size(&text) {
+            Ok(bytes) if bytes >= ANSWER_BYTES_MIN => Ok(bytes),
+            Ok(_) => Err(TargetError(format!(
+                "the parameter 'max_answer' is '{text}', but must be at least 4K"
+            ))),
+            Err(error) => Err(TargetError(format!("max_answer: {error}"))),
+        }
     }
 
     pub(super) fn journal_mode(&mut self) -> Result<Option<JournalMode>, TargetError> {

@@ -110,6 +110,7 @@ fn server(
             }
             Some(timeout_ms) => timeout_ms,
         },
+        max_answer_bytes: parameters.max_answer()?,
         sources: PasswordSources {
             env: parameters.take("password_env"),
             defaults_file: parameters.path("defaults_file"),
@@ -306,6 +307,7 @@ fn sqlite(rest: &str) -> Result<Target, TargetError> {
         allow_cleartext_password: false,
         server_public_key: None,
         connect_timeout_ms: CONNECT_TIMEOUT_MS,
+        max_answer_bytes: parameters.max_answer()?,
         sources: PasswordSources::default(),
         implied: Implied::default(),
         sqlite: SqliteOptions {

@@ -33,7 +33,7 @@ fn everything_at_once() {
         "mysql://sb%40x:p%3Aw%2F@h1:3307,[::1]:3308,h2/db%2F1?socket=/a,/b%2Cc\
          &sslmode=VERIFY_IDENTITY\
          &sslrootcert=/ca.pem&sslcert=c&sslkey=k&found_rows=1&connect_timeout=1.5s\
-         &password_env=PW&defaults_file=/my.cnf",
+         &max_answer=1G&password_env=PW&defaults_file=/my.cnf",
     );
     assert_eq!(target.family, Family::Mysql);
     assert_eq!(
@@ -53,6 +53,7 @@ fn everything_at_once() {
     assert_eq!(target.tls.ca.as_deref(), Some(Path::new("/ca.pem")));
     assert!(target.found_rows);
     assert_eq!(target.connect_timeout_ms, 1_500);
+    assert_eq!(target.max_answer_bytes, 1 << 30);
     assert_eq!(target.sources.env.as_deref(), Some("PW"));
     assert_eq!(
         target.sources.defaults_file.as_deref(),
@@ -63,7 +64,7 @@ fn everything_at_once() {
         target.label(),
         "mysql://sb%40x@h1:3307,[::1]:3308,h2:3306/db%2F1?socket=/a,/b%2Cc&sslmode=verify-full\
          &sslrootcert=/ca.pem&sslcert=c&sslkey=k&defaults_file=/my.cnf&password_env=PW\
-         &found_rows=1&connect_timeout=1.5s"
+         &found_rows=1&connect_timeout=1.5s&max_answer=1G"
     );
 }
 
@@ -213,6 +214,8 @@ fn bad_urls_are_explained() {
         ("postgres://h?found_rows=1", "no parameter 'found_rows'"),
         ("mysql://h?connect_timeout=0", "at least 1ms"),
         ("mysql://h?connect_timeout=10x", "no unit 'x'"),
+        ("mysql://h?max_answer=1K", "at least 4K"),
+        ("sqlite:x.db?max_answer=all", "max_answer"),
         ("mysql://h?connect_timeout=1us", "whole milliseconds"),
         ("mysql://h?found_rows=maybe", "must be 1 or 0"),
         ("mysql://h?found_rows", "has no value"),
@@ -293,6 +296,7 @@ prop_compose! {
         allowed in any::<bool>(),
         key in prop::option::of("[ -~]{1,9}"),
         timeout_ms in 1u64..100_000,
+        max_answer in 4096u64..=u64::MAX,
     ) -> Target {
         let mut target = parse(if postgres { "postgres://" } else { "mysql://" });
         target.implied = Implied::default();
@@ -305,6 +309,7 @@ prop_compose! {
         target.allow_cleartext_password = allowed;
         target.server_public_key = key.map(PathBuf::from).filter(|_| !postgres);
         target.connect_timeout_ms = timeout_ms;
+        target.max_answer_bytes = max_answer;
         target
     }
 }

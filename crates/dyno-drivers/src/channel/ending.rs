@@ -122,6 +122,11 @@ impl<P: Protocol> Channel<P> {
     }
 
     pub(super) fn shut(&mut self) {
+        if let Some(tell) = self.unreachable.take()
+            && self.state == State::Connecting
+        {
+            tell();
+        }
         self.state = State::Closed;
         self.socket = None;
         self.tls = None;

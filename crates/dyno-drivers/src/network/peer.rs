@@ -436,7 +436,7 @@ impl Peer {
                 self.socket = None;
             }
             End::Notify => match &mut self.session {
-                Some(session) if self.wire.is_empty() => {
+                Some(session) if self.wire.is_empty() && !session.is_handshaking() => {
                     session.send_close_notify();
                     let mut wire = Vec::new();
                     session.write_tls(&mut wire).unwrap();

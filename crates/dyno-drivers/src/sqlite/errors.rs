@@ -56,6 +56,15 @@ pub(super) fn lost(code: i32, message: String) -> DbError {
     }
 }
 
+/// An answer has more bytes than it may have.
+pub(super) fn too_large(max: u64) -> DbError {
+    let message = format!(
+        "the answer is larger than {max} bytes, which is the most that one operation may receive; \
+         the target's parameter max_answer sets that bound"
+    );
+    DbError::new(ErrorClass::TooLarge, message)
+}
+
 pub(super) fn misuse(message: impl Into<String>) -> DbError {
     DbError::new(ErrorClass::Misuse, message)
 }

@@ -32,6 +32,7 @@ mod tests;
 pub(crate) struct SqliteConnector {
     file: PathBuf,
     options: SqliteOptions,
+    answer_max: u64,
 }
 
 impl SqliteConnector {
@@ -48,6 +49,7 @@ impl SqliteConnector {
         let connector = Self {
             file: target.file.clone(),
             options: target.sqlite.clone(),
+            answer_max: target.max_answer_bytes,
         };
         Database::open(&connector.file, &connector.options)?;
         Ok(connector)
@@ -57,7 +59,7 @@ impl SqliteConnector {
 impl Connector for SqliteConnector {
     fn connect(&self, _sequence: u64) -> Result<Box<dyn Connection>, DbError> {
         let database = Database::open(&self.file, &self.options)?;
-        Ok(Box::new(Session::new(database)))
+        Ok(Box::new(Session::new(database, self.answer_max)))
     }
 
     fn endpoints(&self) -> Vec<String> {

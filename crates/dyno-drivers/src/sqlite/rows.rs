@@ -46,6 +46,12 @@ impl RowBuffer {
         }
     }
 
+    /// How many bytes the rows take so far.
+    #[inline]
+    pub(super) fn len(&self) -> u64 {
+        (self.bytes.len() + size_of::<u32>() * self.lengths.len()) as u64
+    }
+
     #[inline]
     fn append(&mut self, bytes: &[u8]) -> u32 {
         self.bytes.extend_from_slice(bytes);

@@ -25,12 +25,14 @@ pub(super) struct Session {
     following: VecDeque<(Outcome, RowBuffer)>,
     outcome: Outcome,
     server: ServerInfo,
+    answer_max: u64,
     /// Last, so that statements are finalised before it is closed.
     database: Option<Database>,
 }
 
 impl Session {
-    pub(super) fn new(database: Database) -> Self {
+    /// A session whose answers hold so many bytes at most.
+    pub(super) fn new(database: Database, answer_max: u64) -> Self {
         Self {
             statements: Vec::new(),
             cache: Cache::default(),
@@ -42,6 +44,7 @@ impl Session {
                 version: rusqlite::version().to_owned(),
                 tls: None,
             },
+            answer_max,
             database: Some(database),
         }
     }
@@ -65,6 +68,9 @@ impl Session {
     #[cold]
     fn fail(&mut self, error: DbError) {
         self.rows.clear();
+        if error.class.ends_connection() {
+            self.close();
+        }
         self.outcome = failed(error);
     }
 
@@ -72,7 +78,7 @@ impl Session {
     fn query_all(&mut self, sql: &[u8]) -> Result<(), DbError> {
         let database = self.database.as_ref().ok_or_else(closed)?;
         if let Some(statement) = self.cache.find(sql) {
-            self.outcome = run(database, statement, &mut self.rows)?;
+            self.outcome = run(database, statement, &mut self.rows, self.answer_max)?;
             return Ok(());
         }
         let mut rest = skip_blank(sql);
@@ -87,7 +93,7 @@ impl Session {
                     let Some(mut statement) = statement else {
                         return Ok((done(0), after));
                     };
-                    let outcome = run(database, &mut statement, target)?;
+                    let outcome = run(database, &mut statement, target, self.answer_max)?;
                     if first && after.is_empty() {
                         self.cache.keep(sql, statement);
                     }
@@ -159,7 +165,7 @@ impl Session {
                 return Err(errors::last(database));
             }
         }
-        let result = run(database, statement, &mut self.rows);
+        let result = run(database, statement, &mut self.rows, self.answer_max);
         if borrows {
             statement.unbind();
         }
@@ -174,6 +180,7 @@ fn run(
     database: &Database,
     statement: &mut Statement,
     rows: &mut RowBuffer,
+    answer_max: u64,
 ) -> Result<Outcome, DbError> {
     let changes_before = database.total_changes();
     let mut count = 0;
@@ -182,6 +189,10 @@ fn run(
             Stepped::Row => {
                 rows.push(statement, statement.columns());
                 count += 1;
+                if rows.len() > answer_max {
+                    statement.reset();
+                    return Err(errors::too_large(answer_max));
+                }
             }
             Stepped::Done => break,
             Stepped::Failed => {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
-use dyno_core::db::{OutcomeKind, Param, ParamKind, Row, Scratch, Submitted};
+use dyno_core::db::{ErrorClass, OutcomeKind, Param, ParamKind, Row, Scratch, Submitted};
 use tempfile::TempDir;
 
 use super::*;
@@ -432,4 +432,16 @@ fn a_bulk_load_keeps_types_and_is_all_or_nothing() {
     assert_eq!(bench.rows("SELECT count(*) FROM t"), ["3"]);
     bench.query("DROP TABLE t");
     assert_eq!(bulk(&mut bench, &["4\ta\n"]), OutcomeKind::Failed);
+}
+
+#[test]
+fn an_answer_larger_than_the_bound_is_an_error() {
+    let mut bench = open_with("?max_answer=4K");
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
+    assert_eq!(bench.query(endless), OutcomeKind::Failed);
+    let error = bench.connection.outcome().error.as_ref().unwrap();
+    assert_eq!(error.class, ErrorClass::TooLarge);
+    assert!(error.message.contains("max_answer"), "{error}");
+    // As on other servers the connection ends with it.
+    assert_eq!(bench.query("SELECT 1"), OutcomeKind::Failed);
 }

@@ -17,8 +17,6 @@ local TYPE = {
 }
 local ERROR = { NONE = 0, IGNORABLE = 1, FATAL = 2 }
 
--- Client errors of MySQL that mean a lost connection.
-local LOST = { [2006] = true, [2011] = true, [2013] = true, [2055] = true }
 local CLASS_LOST = 1
 
 -- A statement without a result set answers this: equal to nil as in sysbench, but using it is an
@@ -200,7 +198,7 @@ end
 -- Raises what the last operation failed with; `statement` is the text behind a prepared `query`.
 local function raise(connection, code, query, statement)
   local err = describe(connection, query)
-  local lost = C.dyno_error_class() == CLASS_LOST or LOST[err.sql_errno]
+  local lost = C.dyno_error_class() == CLASS_LOST
   if err.sql_state == "" then
     connection.error = ERROR.FATAL
     error("SQL API error: " .. err.sql_errmsg, script_level())

@@ -28,7 +28,10 @@ impl FakeConnection {
         if let Some(code) = sql.strip_prefix("FAIL ") {
             self.outcome.kind = OutcomeKind::Failed;
             self.outcome.error = Some(Box::new(DbError {
-                class: ErrorClass::Server,
+                class: match code {
+                    "2013" => ErrorClass::Lost,
+                    _ => ErrorClass::Server,
+                },
                 code: code.parse().unwrap(),
                 sqlstate: "40001".to_owned(),
                 message: "as you wished".to_owned(),

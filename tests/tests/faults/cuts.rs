@@ -1,0 +1,141 @@
+//! Connections that end in the middle of an answer, through a relay in front of real servers: the
+//! last bytes and the end of the connection arrive together.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use dyno_tests::{Database, Kind};
+
+use crate::common::{dyno, result, scheme, url_of};
+
+/// So many connections are cut, each somewhere else; those behind them are not.
+const CUTS: u64 = 24;
+
+/// A connection is cut when so much has come from the server: after the log-in, under TLS too.
+const BYTES_MIN: u64 = 12_000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Fin,
+    Reset,
+}
+
+/// Passes bytes on, and cuts the connections that last. Answers with its port and the number of
+/// cuts so far.
+fn relay(server: u16, end: End) -> (u16, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let cuts = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&cuts);
+    thread::spawn(move || {
+        for (number, client) in listener.incoming().flatten().enumerate() {
+            let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+            client.set_nodelay(true).unwrap();
+            server.set_nodelay(true).unwrap();
+            let (from_client, to_server) =
+                (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || forward(from_client, to_server));
+            let cuts = Arc::clone(&counted);
+            let after = BYTES_MIN + 137 * number as u64;
+            thread::spawn(move || back(server, client, after, end, &cuts));
+        }
+    });
+    (port, cuts)
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream) {
+    let mut buffer = [0; 16 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    // One side has left: so does the other.
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// From the server to the client, up to the cut.
+fn back(mut from: TcpStream, mut to: TcpStream, after: u64, end: End, cuts: &AtomicU64) {
+    let mut buffer = [0; 16 * 1024];
+    let mut passed = 0;
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        passed += count as u64;
+        if passed >= after && cuts.fetch_add(1, Ordering::SeqCst) < CUTS {
+            // Part of what came, at least a byte, and the end right behind it.
+            let part = (count / 2).max(1);
+            let _ = to.write_all(&buffer[..part]);
+            cut(&to, end);
+            let _ = from.shutdown(Shutdown::Both);
+            return;
+        }
+        if to.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}
+
+fn cut(stream: &TcpStream, end: End) {
+    if end == End::Reset {
+        let linger = libc::linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
+        let size = size_of_val(&linger) as libc::socklen_t;
+        let value = (&raw const linger).cast();
+        // SAFETY: the value is a linger structure that lives during the call.
+        let set = unsafe {
+            libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, size)
+        };
+        assert_eq!(set, 0);
+        // The other thread's descriptor of this socket is closed when it has nothing to read.
+        let _ = stream.shutdown(Shutdown::Read);
+        return;
+    }
+    let _ = stream.shutdown(Shutdown::Write);
+}
+
+#[test]
+fn a_session_whose_connection_is_cut_in_an_answer_goes_on_with_another() {
+    for kind in Kind::ALL {
+        let database = Database::new(kind);
+        let direct = url_of(&database);
+        dyno(&format!(
+            "prepare oltp_point_select --target {direct} --table-size 100"
+        ))
+        .success();
+        for mode in ["disable", "require"] {
+            for end in [End::Fin, End::Reset] {
+                cut_and_go_on(&database, mode, end);
+            }
+        }
+    }
+}
+
+fn cut_and_go_on(database: &Database, mode: &str, end: End) {
+    let kind = database.server.kind;
+    let (port, cuts) = relay(database.server.port, end);
+    let (scheme, user) = (scheme(kind), database.server.user());
+    let what = format!("{kind} {mode} {end:?}");
+    let name = &database.name;
+    let url = format!("{scheme}://{user}@127.0.0.1:{port}/{name}?sslmode={mode}");
+    let line = format!(
+        "run oltp_point_select --target {url} --table-size 100 -c 8 -t 4s --warmup 0 --observe off"
+    );
+    let result = result(&line);
+    assert_eq!(result["end"]["how"], "completed", "{what}: {result}");
+    let seen = cuts.load(Ordering::SeqCst);
+    assert!(seen >= CUTS, "{what}: only {seen} connections were cut");
+    // Each cut is one lost connection, one error and one reconnect: a session that waits for
+    // ever has none of them.
+    assert_eq!(result["totals"]["reconnects"], CUTS, "{what}: {result}");
+    let errors = result["errors"].as_object().unwrap();
+    let errors: u64 = errors.values().map(|e| e["count"].as_u64().unwrap()).sum();
+    assert_eq!(errors, CUTS, "{what}: {result}");
+    assert_eq!(result["events_unfinished"], 0, "{what}: {result}");
+}
