@@ -143,8 +143,8 @@ function check_reconnect()
 end
 
 -- The server loses prepared statements with the connection. These are MySQL's errors of a lost
--- connection and PostgreSQL's classes 08 (connection) and 57P (shut down by the operator). Dyno says
--- so by itself, in `err.lost`.
+-- connection and PostgreSQL's classes 08 (connection) and 57P (shut down by the operator). Dyno
+-- itself says so in `err.lost`.
 local lost = {[2006] = true, [2011] = true, [2013] = true, [2055] = true}
 
 function sysbench.hooks.before_restart_event(err)

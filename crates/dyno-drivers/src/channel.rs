@@ -104,7 +104,7 @@ impl<P: Protocol> Channel<P> {
         self
     }
 
-    /// Has `tell` called if no connection to the address comes about, be it refused or not answered.
+    /// Has `tell` called if no connection to the address comes about, refused or not answered.
     #[must_use]
     pub fn if_unreachable(mut self, tell: Box<dyn FnOnce() + Send>) -> Self {
         self.unreachable = Some(tell);

@@ -81,23 +81,19 @@ fn back(mut from: TcpStream, mut to: TcpStream, after: u64, end: End, cuts: &Ato
 }
 
 fn cut(stream: &TcpStream, end: End) {
-    if end == End::Reset {
-        let linger = libc::linger {
-            l_onoff: 1,
-            l_linger: 0,
-        };
-        let size = size_of_val(&linger) as libc::socklen_t;
-        let value = (&raw const linger).cast();
-        // SAFETY: the value is a linger structure that lives during the call.
-        let set = unsafe {
-            libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, size)
-        };
-        assert_eq!(set, 0);
-        // The other thread's descriptor of this socket is closed when it has nothing to read.
-        let _ = stream.shutdown(Shutdown::Read);
+    if end == End::Fin {
+        let _ = stream.shutdown(Shutdown::Write);
         return;
     }
-    let _ = stream.shutdown(Shutdown::Write);
+    // Resets at once, whoever else has the socket.
+    let nowhere = libc::sockaddr {
+        sa_family: libc::AF_UNSPEC as libc::sa_family_t,
+        sa_data: [0; 14],
+    };
+    let size = size_of_val(&nowhere) as libc::socklen_t;
+    // SAFETY: the address lives during the call.
+    let done = unsafe { libc::connect(stream.as_raw_fd(), &raw const nowhere, size) };
+    assert_eq!(done, 0);
 }
 
 #[test]
