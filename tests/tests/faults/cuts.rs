@@ -121,8 +121,8 @@ fn cut_and_go_on(database: &Database, mode: &str, end: End) {
     let name = &database.name;
     let url = format!("{scheme}://{user}@127.0.0.1:{port}/{name}?sslmode={mode}");
     let line = format!(
-        "run oltp_point_select --target {url} --table-size 100 -c 8 --events 8000 -t 120s --warmup 0 \
-         --observe off"
+        "run oltp_point_select --target {url} --table-size 100 -c 8 --events 8000 -t 120s \
+         --warmup 0 --observe off"
     );
     let result = result(&line);
     assert_eq!(result["end"]["how"], "completed", "{what}: {result}");
