@@ -154,7 +154,7 @@ pub(crate) fn state_of(session: &Session) -> SessionState {
 
 /// Whether a session is without a connection and makes one: between attempts, too.
 fn connects(session: &Session) -> bool {
-    session.wait == Wait::Connect || (session.attempts > 0 && session.conns.is_empty())
+    session.wait == Wait::Connect || (session.attempts > 0 && session.conns.all_failed())
 }
 
 fn idle_in(session: &Session, state: SessionState) -> IdleIn {

@@ -35,6 +35,7 @@ impl State {
         if self.over {
             return Err(DbError::new(ErrorClass::Lost, "the run is over"));
         }
+        record.conns.drop_failed();
         let id = record.conns.next_id();
         record.attempts += 1;
         // Sessions' first connections are spread over the endpoints the same way in every run.

@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::Connection;
+use dyno_core::db::{Connection, OutcomeKind};
 use dyno_core::session::{ConnId, Counter, OperationId};
 
 use crate::recorder::Class;
@@ -148,6 +148,14 @@ pub(crate) struct Conn {
     pub(crate) writes: bool,
 }
 
+impl Conn {
+    /// Whether the attempt to make it failed.
+    fn never_was(&self) -> bool {
+        let failed = || self.connection.outcome().kind == OutcomeKind::Failed;
+        self.kind == OperationKind::Connect && !self.pending && failed()
+    }
+}
+
 /// What an operation means for the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
@@ -190,8 +198,21 @@ impl Conns {
     }
 
     /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.first.is_none() && self.rest.is_empty()
+    }
+
+    /// Whether there is none but of attempts that failed.
+    pub(crate) fn all_failed(&self) -> bool {
+        self.first.iter().chain(&self.rest).all(Conn::never_was)
+    }
+
+    /// Forgets attempts that failed: whoever makes another one has read why.
+    pub(crate) fn drop_failed(&mut self) {
+        if self.first.as_ref().is_some_and(Conn::never_was) {
+            self.first = None;
+        }
+        self.rest.retain(|conn| !conn.never_was());
     }
 
     /// The connection of this number.
