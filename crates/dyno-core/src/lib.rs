@@ -21,6 +21,7 @@ pub mod summary;
 pub mod target;
 pub mod told;
 pub mod units;
+pub mod visible;
 
 pub use clock::Clock;
 pub use secret::Secret;

@@ -1,18 +1,19 @@
 //! A string that no formatter prints.
 
 use std::fmt;
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
 /// A password or the like. `Debug` and `Display` are redacted, it cannot be serialised, and its
-/// memory is wiped when it is dropped.
+/// memory is wiped when it is dropped. Clones share it: however many hold it, it is there once.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Zeroizing<String>);
+pub struct Secret(Arc<Zeroizing<String>>);
 
 impl Secret {
     /// Takes the text over.
     pub fn new(text: String) -> Self {
-        Self(Zeroizing::new(text))
+        Self(Arc::new(Zeroizing::new(text)))
     }
 
     /// The text itself. Give it to nothing but an authentication exchange.

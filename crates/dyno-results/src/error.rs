@@ -29,6 +29,9 @@ pub enum Problem {
     /// The path is a directory.
     #[error("it is a directory")]
     Directory,
+    /// The path is a pipe, a device or a socket.
+    #[error("it is no plain file but {0}")]
+    Special(&'static str),
     /// An existing file without content.
     #[error("the file is empty")]
     Empty,
@@ -115,6 +118,7 @@ impl Problem {
             Self::Missing => "check the path, or let a run be recorded there first",
             Self::NoFolder(_) => "make it first, or name another file",
             Self::Directory => "name a file within it",
+            Self::Special(_) => "name a file, which is made if it is not there",
             Self::Empty => "check the path; a run recorded there makes a results file of it",
             Self::NotSqlite | Self::Foreign(_) => {
                 "nothing was written; name another file for the results"

@@ -1,8 +1,9 @@
 //! Opening a results file, after looking at what it is: whatever is not a results file is left as
 //! it was found.
 
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::Read as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -94,6 +95,9 @@ impl Results {
                 Err(error) => return Err(error),
             }
         }
+        if look == Look::Absent {
+            make(at)?;
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -159,11 +163,16 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     if at.path.is_dir() {
         return Err(at.error(Problem::Directory));
     }
-    let file = match File::open(at.path) {
-        Ok(file) => file,
+    // Before it is opened: opening a pipe waits for who is at its other end, and a device may act.
+    let kind = match std::fs::metadata(at.path) {
+        Ok(about) => about.file_type(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Look::Absent),
         Err(error) => return Err(at.io(&error)),
     };
+    if !kind.is_file() {
+        return Err(at.error(Problem::Special(special(kind))));
+    }
+    let file = File::open(at.path).map_err(|error| at.io(&error))?;
     let mut header = Vec::with_capacity(HEADER_BYTES);
     file.take(HEADER_BYTES as u64)
         .read_to_end(&mut header)
@@ -193,6 +202,29 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
         // What is not yet in the file itself may be in its log.
         0 | schema::APPLICATION_ID => Ok(Look::Database),
         id => Err(at.error(Problem::Foreign(id))),
+    }
+}
+
+/// What it is that is no file.
+fn special(kind: FileType) -> &'static str {
+    match kind {
+        kind if kind.is_fifo() => "a pipe",
+        kind if kind.is_socket() => "a socket",
+        kind if kind.is_char_device() || kind.is_block_device() => "a device",
+        _ => "something else",
+    }
+}
+
+/// Makes the file for its owner alone: servers' settings and error texts will stand in it. SQLite
+/// gives the log and its index the same rights.
+fn make(at: At<'_>) -> Result<(), ResultsError> {
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600);
+    match options.open(at.path) {
+        Ok(_) => Ok(()),
+        // Another process was faster.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(at.io(&error)),
     }
 }
 

@@ -272,3 +272,42 @@ fn what_cannot_be_written_can_be_read() {
         "{told}"
     );
 }
+
+/// Opening a pipe would wait for a writer for ever.
+#[test]
+fn what_is_no_plain_file_is_refused_before_it_is_opened() {
+    let folder = TempDir::new().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for path in [pipe.as_path(), &socket, Path::new("/dev/null")] {
+        for error in [
+            Results::open(path).unwrap_err(),
+            Results::open_read(path).unwrap_err(),
+        ] {
+            assert!(matches!(error.problem, Problem::Special(_)), "{error:?}");
+            assert!(error.to_string().contains("no plain file"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_new_file_is_its_owners_alone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let _writer = Results::open(&path).unwrap().begin(&head("a")).unwrap();
+    let mut files = 0;
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let mode = entry.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        files += 1;
+    }
+    assert!(files >= 2, "the file and its log");
+}

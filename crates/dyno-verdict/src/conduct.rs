@@ -244,7 +244,14 @@ fn secrets(view: &View) -> Made {
         places.extend(scan.places.iter().cloned());
     }
     found.dedup();
+    let scan = view.context.secret_scan.as_ref();
+    let hidden = scan.map_or(&[][..], |scan| &scan.hidden[..]);
     let made = match found.is_empty() {
+        true if !hidden.is_empty() => Made::pass(format!(
+            "The target's password came up in {}, where it was hidden; none stands in {}.",
+            text::list(hidden),
+            text::list(&places)
+        )),
         true => Made::pass(format!("No password stands in {}.", text::list(&places))),
         false => Made::refuse(
             format!("A password stands in {}.", text::few(&found, 5)),

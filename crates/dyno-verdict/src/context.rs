@@ -87,4 +87,6 @@ pub struct SecretScan {
     pub places: Vec<String>,
     /// In which of them it was found. Never the secret itself.
     pub found: Vec<String>,
+    /// Where it came up and was hidden before anything was kept.
+    pub hidden: Vec<String>,
 }

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::job::{Job, Loaded};
+use crate::scratch::{self, Scratch};
 
 /// How long a calibration measures, and what it leaves out before.
 const MEASURE: Duration = Duration::from_millis(1500);
@@ -135,7 +136,7 @@ fn calibration(outcome: &RunOutcome, drive: &Drive, transport: &str) -> Result<C
 
 /// A null server on a thread of its own, until it is dropped.
 struct NullServer {
-    folder: tempfile::TempDir,
+    folder: Scratch,
     family: Family,
     port: Option<u16>,
     transport: &'static str,
@@ -149,9 +150,8 @@ impl NullServer {
         let by_tcp = target.is_some_and(|target| {
             matches!(target.endpoints.first(), Some(Endpoint::Tcp(..)) | None)
         });
-        let folder = tempfile::Builder::new()
-            .prefix("dyno-null-")
-            .tempdir()
+        let name = scratch::name(wall_time().as_nanos());
+        let folder = Scratch::make(&std::env::temp_dir(), &name)
             .context("cannot make a folder for the null server's socket")?;
         let socket = socket(folder.path());
         let listeners = Listeners::bind(&socket.to_string_lossy(), by_tcp.then_some(0))

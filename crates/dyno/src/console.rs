@@ -1,16 +1,44 @@
-//! The process's output: the only place that writes to standard output and standard error.
+//! The process's output: the only place that writes to standard output and standard error. What
+//! servers, scripts and files say stands in it, so no text reaches a terminal that could steer it
+//! (see [`visible`]); only what scripts print themselves goes past this, as it is.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use dyno_core::{redact, visible};
+use dyno_report::terminal::Look;
+
 use crate::fold::fold;
 
-/// Writes text as it is to standard output. A closed pipe is no error: the reader has seen enough.
+/// Writes text to standard output. A closed pipe is no error: the reader has seen enough.
 pub fn out(text: &str) {
+    raw(visible::text(text).as_bytes());
+}
+
+/// Writes a page that may have colours. Where somebody else's text in it would steer the terminal,
+/// it is shown without them: nobody can tell then which of the controls are Dyno's.
+pub fn page(look: &Look, render: impl Fn(&Look) -> String) {
+    let plain = render(&Look {
+        colour: false,
+        ..*look
+    });
+    match look.colour && visible::is_clean(&plain) {
+        true => raw(render(look).as_bytes()),
+        false => out(&plain),
+    }
+}
+
+/// Writes JSON to standard output.
+pub fn json(text: &str) {
+    raw(visible::json(text).as_bytes());
+}
+
+/// Writes a file's content to standard output as it is, for other programs.
+pub fn raw(bytes: &[u8]) {
     // What scripts have printed comes first.
     // SAFETY: a null stream flushes all of C's streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };
     let mut lock = io::stdout().lock();
-    let _ = lock.write_all(text.as_bytes()).and_then(|()| lock.flush());
+    let _ = lock.write_all(bytes).and_then(|()| lock.flush());
 }
 
 /// Writes help to standard output, folded where that is a terminal.
@@ -21,15 +49,31 @@ pub fn help(text: &str) {
     }
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error, without secrets.
 pub fn note(line: &str) {
+    let line = redact::text(line);
     let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "{line}");
+    let _ = writeln!(stderr, "{}", visible::text(&line));
+}
+
+/// Writes a line that may have colours to standard error, as [`page`] does.
+pub fn line(look: &Look, render: impl Fn(&Look) -> String) {
+    let plain = render(&Look {
+        colour: false,
+        ..*look
+    });
+    if look.colour && visible::is_clean(&plain) {
+        let mut stderr = io::stderr().lock();
+        let _ = writeln!(stderr, "{}", render(look));
+    } else {
+        note(&plain);
+    }
 }
 
 /// Replaces the last line of standard error, if that is a terminal.
 pub fn progress(line: &str) {
     if io::stderr().is_terminal() {
+        let line = visible::text(line);
         let mut stderr = io::stderr().lock();
         let _ = write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush());
     }

@@ -10,9 +10,11 @@ mod job;
 mod kept;
 mod ledger;
 mod loading;
+mod memory;
 mod options;
 mod output;
 mod recording;
+mod scratch;
 mod settings;
 mod signals;
 mod summary;
@@ -22,7 +24,6 @@ mod workloads;
 
 use std::process::ExitCode;
 
-use dyno_core::redact;
 use options::UsageError;
 
 /// Nothing went wrong.
@@ -34,6 +35,9 @@ const STATUS_REFUSED: u8 = 3;
 /// The command line makes no sense.
 const STATUS_USAGE: u8 = 2;
 
+#[global_allocator]
+static ALLOCATOR: memory::Wiping = memory::Wiping;
+
 fn main() -> ExitCode {
     console::unbuffer_c();
     let args: Vec<String> = match arguments() {
@@ -43,19 +47,20 @@ fn main() -> ExitCode {
             return ExitCode::from(STATUS_USAGE);
         }
     };
+    memory::mask_command_line(&args);
     let program = args
         .first()
         .map_or("dyno", |name| name.rsplit('/').next().unwrap_or(name));
     let result = if program == "sysbench" {
-        commands::sysbench::main(&args)
+        commands::sysbench::main(args)
     } else {
-        commands::dispatch(&args)
+        commands::dispatch(args)
     };
     let status = match result {
         Ok(status) => status,
         Err(error) => {
             console::out("");
-            console::note(&redact::text(&format!("error: {error:#}")));
+            console::note(&format!("error: {error:#}"));
             if error.is::<UsageError>() {
                 STATUS_USAGE
             } else {

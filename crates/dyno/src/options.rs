@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use dyno_core::redact;
 use dyno_script::{OptionKind, ScriptOption};
 
 /// An option of Dyno's own.
@@ -55,6 +56,13 @@ impl Parsed {
             .rev()
             .find(|(own, _)| *own == name)
             .and_then(|(_, v)| v.as_deref())
+    }
+
+    /// Hides the password in the target's URL, once it has been read.
+    pub fn forget_password(&mut self) {
+        for (_, value) in self.own.iter_mut().filter(|(name, _)| *name == "target") {
+            *value = value.as_deref().map(redact::text);
+        }
     }
 
     /// All values given, in order.

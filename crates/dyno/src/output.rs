@@ -1,16 +1,18 @@
 //! Where a run's result goes.
 
-use std::fs::File;
-use std::io::Write as _;
+mod file;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use dyno_core::summary::RunSummary;
+use dyno_core::visible;
 use dyno_report::json;
 use dyno_report::saturation::Saturation;
 use dyno_report::terminal::{
     Look, phases as phases_text, saturation as saturation_text, summary as summary_text,
 };
 
+use self::file::Destination;
+pub use self::file::write_new;
 use crate::console;
 use crate::options::Parsed;
 
@@ -21,11 +23,11 @@ pub enum Output {
     /// As JSON to standard output.
     Json,
     /// As text to standard output, and as JSON to a file.
-    Both(String, File),
+    Both(Destination),
 }
 
 impl Output {
-    /// What `--json` asks for. Its file is opened before the run, so that a bad name costs no
+    /// What `--json` asks for. Its file is tried before the run, so that a bad name costs no
     /// measurement; what an earlier run left there stays until this one has something better.
     ///
     /// # Errors
@@ -34,14 +36,7 @@ impl Output {
         match (parsed.has("json"), parsed.value("json")) {
             (false, _) => Ok(Self::Terminal),
             (true, None | Some("" | "-")) => Ok(Self::Json),
-            (true, Some(path)) => {
-                let mut options = File::options();
-                options.write(true).create(true).truncate(false);
-                let file = options
-                    .open(path)
-                    .with_context(|| format!("cannot write the result to {path}"))?;
-                Ok(Self::Both(path.to_owned(), file))
-            }
+            (true, Some(path)) => Ok(Self::Both(Destination::of(path)?)),
         }
     }
 
@@ -57,7 +52,7 @@ impl Output {
     /// One of several results, when it is there: as text, if that goes to the terminal.
     pub fn show(&self, summary: &RunSummary, look: &Look) {
         if !matches!(self, Self::Json) {
-            console::out(&summary_text(summary, look));
+            console::page(look, |look| summary_text(summary, look));
         }
     }
 
@@ -67,7 +62,7 @@ impl Output {
     /// The file's, once the text has been shown.
     pub fn write_all(self, summaries: &[RunSummary], look: &Look) -> Result<()> {
         if !matches!(self, Self::Json) && summaries.len() > 1 {
-            console::out(&phases_text(summaries, look));
+            console::page(look, |look| phases_text(summaries, look));
         }
         self.save(|| json::runs(summaries))
     }
@@ -78,7 +73,7 @@ impl Output {
     /// The file's, once the table has been shown.
     pub fn write_saturation(self, found: &Saturation, look: &Look) -> Result<()> {
         if !matches!(self, Self::Json) {
-            console::out(&saturation_text(found, look));
+            console::page(look, |look| saturation_text(found, look));
         }
         self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
     }
@@ -86,24 +81,17 @@ impl Output {
     fn save(self, text: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<()> {
         match self {
             Self::Terminal => {}
-            Self::Json => console::out(&text()?),
-            Self::Both(path, mut file) => {
-                let text = text()?;
-                // Devices and pipes have no length to set.
-                let regular = file.metadata().is_ok_and(|about| about.is_file());
-                let cut = if regular { file.set_len(0) } else { Ok(()) };
-                cut.and_then(|()| file.write_all(text.as_bytes()))
-                    .with_context(|| format!("cannot write the result to {path}"))?;
-            }
+            Self::Json => console::json(&text()?),
+            Self::Both(destination) => destination.write(visible::json(&text()?).as_bytes())?,
         }
         Ok(())
     }
 }
 
-/// Writes a text to a file.
+/// Writes a text to a file, whole or not at all; what was there is replaced.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &str, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {path}"))
+    Destination::of(path)?.write(text.as_bytes())
 }

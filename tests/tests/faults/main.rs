@@ -8,6 +8,7 @@ mod common;
 mod cuts;
 mod hostile;
 mod hurt;
+mod memory;
 mod passwords;
 mod process;
 mod refusals;

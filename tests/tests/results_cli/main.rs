@@ -16,3 +16,4 @@ mod secrets;
 mod sysbench;
 mod unfinished;
 mod verdict;
+mod visible;

@@ -8,6 +8,7 @@
 use std::io::{self, ErrorKind};
 
 use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Scratch, Submitted};
+use zeroize::Zeroize as _;
 
 use super::protocol::{Next, Protocol};
 use super::{Channel, State, raw};
@@ -35,7 +36,12 @@ impl<P: Protocol> Channel<P> {
                 self.feed(&input[..read], output)
             };
             if !scratch.output.is_empty() {
-                self.send(&mut scratch.output)?;
+                let sent = self.send(&mut scratch.output);
+                if self.state == State::Handshaking {
+                    // It may have held a password.
+                    scratch.output.zeroize();
+                }
+                sent?;
             }
             match next {
                 Next::Finished => {

@@ -1,6 +1,7 @@
 //! Comma-separated values by RFC 4180: a heading, lines that end in CR LF, quotes where needed.
 //! Names end in their units (`_s` seconds, `_ms` milliseconds, `_per_s` per second); counts have
-//! none. What was not observed is an empty field.
+//! none. What was not observed is an empty field. A text that a spreadsheet would take for a
+//! formula has an apostrophe before it.
 
 use std::fmt::Write as _;
 
@@ -182,13 +183,21 @@ fn line(out: &mut String, fields: &[String]) {
         if index > 0 {
             out.push(',');
         }
-        if field.contains([',', '"', '\r', '\n']) {
+        if is_formula(field) {
+            let _ = write!(out, "\"'{}\"", field.replace('"', "\"\""));
+        } else if field.contains([',', '"', '\r', '\n']) {
             let _ = write!(out, "\"{}\"", field.replace('"', "\"\""));
         } else {
             out.push_str(field);
         }
     }
     out.push_str("\r\n");
+}
+
+/// Whether a spreadsheet would compute something from it: names of a script's or of a server's may
+/// begin as they like. Numbers are numbers.
+fn is_formula(field: &str) -> bool {
+    field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err()
 }
 
 #[cfg(test)]
@@ -247,5 +256,11 @@ mod tests {
             &["a\"b".to_owned(), "c\nd".to_owned(), String::new()],
         );
         assert_eq!(out, "\"a\"\"b\",\"c\nd\",\r\n");
+        out.clear();
+        line(
+            &mut out,
+            &["=1+1", "@x", "-1.5", "+1", "-a"].map(str::to_owned),
+        );
+        assert_eq!(out, "\"'=1+1\",\"'@x\",-1.5,+1,\"'-a\"\r\n");
     }
 }

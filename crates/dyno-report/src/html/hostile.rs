@@ -9,9 +9,11 @@ use super::Comparison;
 use super::samples;
 use super::tests::several;
 
-/// Ends scripts, comments, attributes and lines.
-pub(super) const HOSTILE: &str =
-    "</script><script>alert(1)</script><img src=x onerror=\"alert(2)\">'--><!--\u{2028}{{";
+/// Ends scripts, comments, attributes and lines, steers terminals and turns letters around.
+pub(super) const HOSTILE: &str = "</script><script>alert(1)</script>\
+     <img src=x onerror=\"alert(2)\">\
+     '--><!--\u{2028}{{\
+     \u{1b}]0;x\u{7}\u{9b}2J\u{202e}\u{2066}";
 
 /// Hostile text wherever a server, a script or a user could put it.
 pub(super) fn hostile(text: &str) -> (Vec<RunRecord>, Comparison) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use dyno_core::visible;
 use serde::Serialize;
 
 /// Text within HTML, in an element or in a double-quoted attribute.
@@ -18,16 +19,16 @@ struct Escape<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for Escape<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let mut rest = text;
-        while let Some(at) = rest.find(['&', '<', '>', '"', '\'', '\0']) {
+        let text = visible::text(text);
+        let mut rest = &*text;
+        while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
             self.0.write_str(&rest[..at])?;
             self.0.write_str(match rest.as_bytes()[at] {
                 b'&' => "&amp;",
                 b'<' => "&lt;",
                 b'>' => "&gt;",
                 b'"' => "&quot;",
-                b'\'' => "&#39;",
-                _ => "\u{fffd}",
+                _ => "&#39;",
             })?;
             rest = &rest[at + 1..];
         }
@@ -42,17 +43,30 @@ impl fmt::Write for Escape<'_, '_> {
 /// A value that JSON cannot hold.
 pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string(value)?;
-    // Outside of strings JSON has none of these characters, and inside an escape means the same.
-    let special = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+    // Outside of strings JSON has none of these characters. Inside an escape means the same, but
+    // what hides something is to be seen in the page as it is in its text.
+    let special = |c: char| matches!(c, '<' | '>' | '&' | '\\') || visible::is_hidden(c);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
     while let Some(at) = rest.find(special) {
         out.push_str(&rest[..at]);
-        let mut tail = rest[at..].chars();
-        if let Some(c) = tail.next() {
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        rest = &rest[at..];
+        let length = match rest.as_bytes() {
+            [b'\\', b'u', ..] => 6,
+            [b'\\', ..] => 2,
+            _ => rest.chars().next().map_or(0, char::len_utf8),
+        };
+        let (found, tail) = rest.split_at(length.min(rest.len()));
+        match found {
+            "<" | ">" | "&" => out.push_str(&format!("\\u{:04x}", found.as_bytes()[0])),
+            // The escapes of line feed, tab, quote and backslash.
+            "\\n" | "\\t" | "\\\"" | "\\\\" => out.push_str(found),
+            _ => {
+                let raw: String = serde_json::from_str(&format!("\"{found}\""))?;
+                out.push_str(&visible::text(&raw).replace('\\', "\\\\"));
+            }
         }
-        rest = tail.as_str();
+        rest = tail;
     }
     out.push_str(rest);
     Ok(out)
@@ -74,17 +88,19 @@ mod tests {
         let text = Text(hostile).to_string();
         assert_eq!(
             text,
-            "a&lt;/td&gt;&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;\u{fffd}"
+            "a&lt;/td&gt;&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;\\x00"
         );
     }
 
     #[test]
     fn json_reads_back_and_holds_no_markup() {
-        let hostile = "</script><!--<script>alert(1)//\u{2028}\u{2029}&\"\\";
+        let hostile =
+            "</script><!--<script>alert(1)//\u{2028}\u{2029}&\"\\\n\u{1b}[2J\r\u{8}\u{9b}\u{202e}é";
         let text = json(&[hostile]).unwrap();
         assert!(!text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+        assert!(visible::is_clean(&text));
         let back: Vec<String> = serde_json::from_str(&text).unwrap();
-        assert_eq!(back, [hostile]);
+        assert_eq!(back, [visible::text(hostile)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use dyno_core::record::{RunRecord, RunState, Source};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
 use dyno_core::told::{Better, Figure};
+use dyno_core::visible;
 use serde_json::Value;
 
 use super::hostile::{HOSTILE, hostile, hostile_costs};
@@ -379,7 +380,10 @@ fn hostile_text_stays_text() {
     assert!(!page.contains("<!--"));
     // What was written is what is read.
     let data = data_of(&page);
-    assert_eq!(data["runs"][0]["name"], HOSTILE);
+    assert_eq!(data["runs"][0]["name"], *visible::text(HOSTILE));
+    // Nothing in it steers, hides or turns around.
+    let steering = ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\u{2066}'];
+    assert!(!page.contains(steering));
     assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
 }
 

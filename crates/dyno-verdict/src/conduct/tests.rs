@@ -94,6 +94,7 @@ fn passwords_are_found_and_never_shown() {
             context.secret_scan = Some(SecretScan {
                 places: vec!["the server's settings".to_owned()],
                 found: vec!["the setting wsrep_sst_auth".to_owned()],
+                hidden: Vec::new(),
             });
         }),
     ];

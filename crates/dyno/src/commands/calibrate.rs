@@ -17,7 +17,7 @@ pub fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Re
     let stop = signals::install()?;
     let made = calibration::make(job, options, &stop)?;
     if parsed.has("json") {
-        console::out(&(serde_json::to_string_pretty(&made)? + "\n"));
+        console::json(&(serde_json::to_string_pretty(&made)? + "\n"));
     } else {
         console::out(&text(&made));
     }

@@ -56,7 +56,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         let all: Vec<Value> = compared.iter().map(as_json).collect();
         let text = serde_json::to_string_pretty(&all)? + "\n";
         match file {
-            None => console::out(&text),
+            None => console::json(&text),
             Some(path) => crate::output::write(path, &text)?,
         }
     }
@@ -67,7 +67,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             ascii: false,
         };
         for compared in &compared {
-            console::out(&comparison(compared, &look));
+            console::page(&look, |look| comparison(compared, look));
         }
     }
     let refused = |compared: &Comparison| verdict(&compared.findings) == Verdict::Refused;

@@ -1,15 +1,13 @@
 //! `dyno export`: a run for other programs.
 
-use std::fs::File;
-use std::io::{ErrorKind, Write as _};
-
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use dyno_core::record::RunRecord;
 use dyno_report::export::{csv, hlog, json};
 use dyno_results::Scope;
 
 use crate::definitions::EXPORT;
 use crate::options::{Grammar, Script, help, parse};
+use crate::output::write_new;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, kept};
 
@@ -51,22 +49,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     let (_, record) = kept::load(&parsed, run, &Scope::whole())?;
     let bytes = export(&record).with_context(|| format!("cannot export run {}", record.id))?;
     match parsed.value("output") {
-        None | Some("-") => console::out(&String::from_utf8_lossy(&bytes)),
+        None | Some("-") => console::raw(&bytes),
         Some(path) => write_new(path, &bytes)?,
     }
     Ok(STATUS_DONE)
-}
-
-/// Writes a file that was not there.
-fn write_new(path: &str, bytes: &[u8]) -> Result<()> {
-    let mut file = match File::create_new(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            return Err(anyhow!(
-                "{path} is there already and is left as it is: name another file"
-            ));
-        }
-        file => file.with_context(|| format!("cannot write {path}"))?,
-    };
-    file.write_all(bytes)
-        .with_context(|| format!("cannot write {path}"))
 }

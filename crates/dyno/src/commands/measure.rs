@@ -174,7 +174,7 @@ impl Course<'_> {
                 let told = summarize::interval(interval, self.origin, &self.asked.percentiles);
                 self.recording.interval(interval, &told);
                 if let Some(look) = self.look {
-                    console::note(&live_line(&told, self.event, self.open, look));
+                    console::line(look, |look| live_line(&told, self.event, self.open, look));
                 }
                 self.intervals.push(told);
             }

@@ -63,24 +63,24 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ///
 /// # Errors
 /// Whatever the command could not do.
-pub fn dispatch(args: &[String]) -> Result<u8> {
-    let Some(command) = args.get(1).map(String::as_str) else {
+pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
+    let Some(command) = args.get(1).cloned() else {
         console::help(HELP);
         return Ok(STATUS_USAGE);
     };
-    match command {
+    match command.as_str() {
         "run" | "prepare" | "check" | "cleanup" | "warmup" | "prewarm" | "calibrate"
-        | "saturate" => run::main(args, command),
+        | "saturate" => run::main(args, &command),
         "show" => show::main(&args[2..]),
         "report" => report::main(&args[2..]),
         "export" => export::main(&args[2..]),
         "compare" => compare::main(&args[2..]),
         "phases" => tables::main(&args[2..]),
-        "import" => import::main(args),
+        "import" => import::main(&args),
         "waive" => waive::main(&args[2..]),
         "doctor" => doctor::main(&args[2..]),
         "list" => list::main(&args[2..]),
-        "sysbench" => sysbench::main(&args[1..]),
+        "sysbench" => sysbench::main(args.split_off(1)),
         "help" | "-h" | "--help" => {
             console::help(HELP);
             Ok(STATUS_DONE)

@@ -96,7 +96,8 @@ fn show(done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
     };
     let written = output.write_all(done, &screen.look);
     if let Some(table) = steps? {
-        console::out(&terminal(&[table], &screen.look));
+        let tables = [table];
+        console::page(&screen.look, |look| terminal(&tables, look));
     }
     written
 }

@@ -64,7 +64,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         title: parsed.value("title").unwrap_or_default(),
     });
     match path {
-        None => console::out(&text),
+        None => console::raw(text.as_bytes()),
         Some(path) => {
             output::write(&path.display().to_string(), &text)?;
             let plural = if runs.len() == 1 { "run" } else { "runs" };

@@ -34,9 +34,9 @@ const PREPARE_SESSIONS: u32 = 4;
 ///
 /// # Errors
 /// Bad usage, a script or target that cannot be had, a run that fails.
-pub fn main(args: &[String], command: &str) -> Result<u8> {
-    let first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
-    let Some(workload) = first.words.first() else {
+pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
+    let mut first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
+    let Some(workload) = first.words.first().cloned() else {
         if first.has("help") {
             console::help(&format!(
                 "Usage: dyno {command} WORKLOAD [--target URL] [options] \
@@ -49,18 +49,23 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
             "dyno {command} needs a workload; `dyno list` shows some"
         )));
     };
+    let workload = workload.as_str();
     let work = work(workload, &first)?;
     let typed = command;
     let ladder = saturate::ladder(command, &first)?;
     let command = if ladder.is_some() { "run" } else { command };
-    let request = Request::new(args, command, ladder, &first, &work)?;
+    let request = Request::new(&args, command, ladder, &first, &work)?;
     let mut loaded = Loaded::new(request.job(&first, work)?)
         .with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
     let script = declared
         .as_deref()
         .map_or(Script::TakesAny, Script::Declares);
-    let parsed = parse(&args[2..], RUN, script, Grammar::Dyno)?;
+    let mut parsed = parse(&args[2..], RUN, script, Grammar::Dyno)?;
+    // The target has the password now: once is enough.
+    drop(args);
+    first.forget_password();
+    parsed.forget_password();
     if parsed.has("help") {
         console::help(&workload_help(typed, workload, &loaded));
         return Ok(STATUS_DONE);
@@ -83,7 +88,7 @@ pub fn main(args: &[String], command: &str) -> Result<u8> {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
     if parsed.has("plan") {
-        console::out(&plan(&mut loaded, &own)?);
+        console::json(&plan(&mut loaded, &own)?);
         return Ok(STATUS_DONE);
     }
     if command == "calibrate" {
@@ -119,7 +124,8 @@ fn work(workload: &str, parsed: &Parsed) -> Result<Work> {
 
 /// What the command line asks for.
 struct Request<'a> {
-    args: &'a [String],
+    /// The command line without its secrets.
+    argv: Vec<String>,
     command: &'a str,
     workload: String,
     /// `None` for a test of the host.
@@ -133,7 +139,7 @@ struct Request<'a> {
 
 impl<'a> Request<'a> {
     fn new(
-        args: &'a [String],
+        args: &[String],
         command: &'a str,
         ladder: Option<Vec<u32>>,
         first: &Parsed,
@@ -146,7 +152,7 @@ impl<'a> Request<'a> {
             None => target(first, command).map(|(target, temporary)| (Some(target), temporary))?,
         };
         Ok(Self {
-            args,
+            argv: redact::argv(args),
             command,
             workload: first.words.first().cloned().unwrap_or_default(),
             target,
@@ -170,7 +176,7 @@ impl<'a> Request<'a> {
         };
         Ok(Job {
             work,
-            argv: redact::argv(self.args),
+            argv: self.argv.clone(),
             // A calibration runs what a run would.
             command: Some(self.command.replace("calibrate", "run")),
             options: Vec::new(),

@@ -25,7 +25,7 @@ pub fn main(parsed: &Parsed) -> Result<u8> {
     let lines = Results::open_read(&path)?.runs(&filter(parsed)?)?;
     if parsed.has("json") {
         let lines: Vec<_> = lines.iter().map(as_json).collect();
-        console::out(&(serde_json::to_string_pretty(&lines)? + "\n"));
+        console::json(&(serde_json::to_string_pretty(&lines)? + "\n"));
         return Ok(STATUS_DONE);
     }
     if lines.is_empty() {
@@ -38,7 +38,7 @@ pub fn main(parsed: &Parsed) -> Result<u8> {
         colour: console::colors(false),
         ascii: false,
     };
-    console::out(&runs(&rows, &look));
+    console::page(&look, |look| runs(&rows, look));
     Ok(STATUS_DONE)
 }
 

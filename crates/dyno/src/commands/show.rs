@@ -48,7 +48,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         Output::of(&parsed)?.write(&summary, &look)?;
         if parsed.has("findings") {
             console::out("\n");
-            console::out(&findings("Findings", &summary.findings, &look));
+            console::page(&look, |look| findings("Findings", &summary.findings, look));
         }
     }
     Ok(STATUS_DONE)

@@ -66,7 +66,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     match parsed.value("tsv") {
         Some("-") => {
-            console::out(&tsv(&tables));
+            console::raw(tsv(&tables).as_bytes());
             return Ok(STATUS_DONE);
         }
         Some(path) => output::write(path, &tsv(&tables))?,
@@ -77,7 +77,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         colour: console::colors(parsed.has("no-color")),
         ascii: false,
     };
-    console::out(&terminal(&tables, &look));
+    console::page(&look, |look| terminal(&tables, look));
     Ok(STATUS_DONE)
 }
 

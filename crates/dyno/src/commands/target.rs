@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use dyno_core::Target;
-use tempfile::TempDir;
+use dyno_core::{Target, redact};
 
 use crate::console;
 use crate::options::Parsed;
+use crate::scratch::{self, Scratch};
 use crate::settings::usage;
 
 /// The target that the options or `$DYNO_TARGET` name, with its password; a temporary SQLite
@@ -37,7 +37,23 @@ pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporar
         let password = rpassword::prompt_password(prompt).context("cannot ask for the password")?;
         target.password = Some(dyno_core::Secret::new(password));
     }
+    hide_password(&target);
     Ok((target, None))
+}
+
+/// Has the target's password hidden in all that is shown and kept from now on.
+pub fn hide_password(target: &Target) {
+    let Some(password) = &target.password else {
+        return;
+    };
+    let hosts: Vec<String> = target.endpoints.iter().map(ToString::to_string).collect();
+    let mut shown = vec![target.user.as_str(), &target.database];
+    shown.extend(
+        hosts
+            .iter()
+            .map(|host| host.split(':').next().unwrap_or(host)),
+    );
+    redact::learn(password, &shown);
 }
 
 /// A folder for a database of one run, not made yet: whoever makes it handles signals already, so
@@ -52,7 +68,7 @@ impl Temporary {
         let ns = dyno_core::clock::wall_time().as_nanos();
         Self {
             parent: std::env::temp_dir(),
-            name: format!("dyno-{}-{ns:x}", std::process::id()),
+            name: scratch::name(ns),
         }
     }
 
@@ -65,11 +81,8 @@ impl Temporary {
     ///
     /// # Errors
     /// There is no room, or no right, or somebody was there before.
-    pub fn make(self) -> Result<TempDir> {
-        tempfile::Builder::new()
-            .prefix(&self.name)
-            .rand_bytes(0)
-            .tempdir_in(&self.parent)
+    pub fn make(self) -> Result<Scratch> {
+        Scratch::make(&self.parent, &self.name)
             .context("cannot make a folder for a temporary database")
     }
 }

@@ -110,8 +110,12 @@ pub fn claim(word: &str) -> Option<Claim> {
     }
 }
 
-/// Looks for the target's password in what was recorded.
-pub fn scan(record: &RunRecord, password: Option<&Secret>) -> Option<SecretScan> {
+/// Looks for the target's password in what was recorded, from which it was hidden in some places.
+pub fn scan(
+    record: &RunRecord,
+    password: Option<&Secret>,
+    hidden: Vec<String>,
+) -> Option<SecretScan> {
     let password = password.map(Secret::expose)?;
     if password.chars().count() < SECRET_CHARS_MIN {
         return None;
@@ -163,5 +167,6 @@ pub fn scan(record: &RunRecord, password: Option<&Secret>) -> Option<SecretScan>
             .filter(|(_, texts)| holds(texts))
             .map(|(place, _)| (*place).to_owned())
             .collect(),
+        hidden,
     })
 }

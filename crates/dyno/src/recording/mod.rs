@@ -2,6 +2,7 @@
 
 mod context;
 mod head;
+mod hidden;
 mod keeper;
 mod observing;
 mod rows;
@@ -28,6 +29,7 @@ use dyno_results::Results;
 use dyno_verdict::{Context, Keeping};
 
 pub use head::{civil, name as new_name};
+pub use hidden::Hidden;
 pub use keeper::try_file;
 pub use wanted::{Calibrate, Compared, Wanted, waiver};
 
@@ -53,6 +55,7 @@ pub struct Recording {
     /// Each session's events in time.
     sessions: sessions::Sessions,
     password: Option<dyno_core::Secret>,
+    hidden: Arc<Hidden>,
 }
 
 impl Recording {
@@ -65,8 +68,10 @@ impl Recording {
         let head = head::head(&ready.job, asked, &wanted.note);
         let keeper = Arc::new(Keeper::new(wanted.file.as_deref(), &head)?);
         let origin = Arc::new(AtomicU64::new(0));
+        let hidden = Arc::<Hidden>::default();
         let observers = if wanted.observe {
-            let observers = observe(&wanted, ready, &keeper, &origin);
+            let hidden = Arc::clone(&hidden);
+            let observers = observe(&wanted, ready, &keeper, &origin, hidden);
             observers
                 .inspect_err(|error| console::note(&format!("warning: {error:#}")))
                 .ok()
@@ -91,6 +96,7 @@ impl Recording {
             operations: ready.description.declared.operations.clone(),
             sessions,
             password: target.and_then(|target| target.password.clone()),
+            hidden,
         })
     }
 
@@ -125,6 +131,7 @@ impl Recording {
         if let Some(cost) = self.still() {
             self.tell(&cost, summary.measured_s);
         }
+        self.hidden.clean_summary(summary);
         self.tell_context();
         self.keeper.facts(summary.facts.clone());
         for event in outages(outcome) {
@@ -146,7 +153,8 @@ impl Recording {
             (Some(_), None) => Some(Keeping::Whole),
             (Some(_), Some(lost)) => Some(Keeping::Lost(lost)),
         };
-        self.context.secret_scan = context::scan(&record, self.password.as_ref());
+        let hidden = self.hidden.places();
+        self.context.secret_scan = context::scan(&record, self.password.as_ref(), hidden);
         judge(&mut record, &self.context, &self.wanted, summary)?;
         if let Some(error) = kept.unfinished {
             return Err(error.into());
@@ -216,6 +224,7 @@ fn observe(
     ready: &Ready,
     keeper: &Arc<Keeper>,
     origin: &observing::Origin,
+    hidden: Arc<Hidden>,
 ) -> Result<(Observers, JoinHandle<()>)> {
     let folder = wanted.file.as_deref().and_then(std::path::Path::parent);
     let folder = folder.map(|folder| match folder.as_os_str().is_empty() {
@@ -230,8 +239,9 @@ fn observe(
         ..Config::default()
     };
     let (observers, observations) = Observers::start(config)?;
-    let forwarder = observing::forward(observations, Arc::clone(keeper), Arc::clone(origin))
-        .context("cannot start the thread that takes the observations")?;
+    let forwarder =
+        observing::forward(observations, Arc::clone(keeper), Arc::clone(origin), hidden)
+            .context("cannot start the thread that takes the observations")?;
     Ok((observers, forwarder))
 }
 

@@ -10,6 +10,7 @@ use dyno_core::clock::Nanos;
 use dyno_core::record::Event;
 use dyno_observe::Observation;
 
+use super::hidden::Hidden;
 use super::keeper::{Handle, Keeper};
 
 /// When the measurement begins, on the monotonic clock; 0 while that is not known.
@@ -23,6 +24,7 @@ pub fn forward(
     observations: Receiver<Observation>,
     keeper: Arc<Keeper>,
     origin: Origin,
+    hidden: Arc<Hidden>,
 ) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new()
         .name("dyno-observed".to_owned())
@@ -35,9 +37,10 @@ pub fn forward(
             };
             while let Ok(first) = observations.recv() {
                 // What comes together goes on together: a server has hundreds of settings.
-                let batch = std::iter::once(first)
+                let mut batch: Vec<Observation> = std::iter::once(first)
                     .chain(observations.try_iter())
                     .collect();
+                batch.iter_mut().for_each(|seen| hidden.clean(seen));
                 forwarder.take(batch);
             }
             forwarder.let_out();

@@ -18,7 +18,8 @@ use serde::Serialize;
 use super::target::target;
 use crate::definitions::DOCTOR;
 use crate::options::{Grammar, Script, help, parse};
-use crate::{STATUS_DONE, STATUS_REFUSED, console, settings};
+use crate::recording::Hidden;
+use crate::{STATUS_DONE, STATUS_REFUSED, console, scratch, settings};
 
 /// How long to listen for noise unless told otherwise.
 const LISTEN: Duration = Duration::from_secs(3);
@@ -54,6 +55,10 @@ pub fn main(args: &[String]) -> Result<u8> {
         )));
     }
     let time = settings::duration(&parsed, "time", LISTEN)?;
+    let swept = scratch::sweep(&std::env::temp_dir());
+    if swept.folders > 0 {
+        console::note(&swept.told());
+    }
     let server = match super::target::named(&parsed) {
         None => None,
         Some(_) => {
@@ -84,14 +89,15 @@ pub fn main(args: &[String]) -> Result<u8> {
         not_observed: &seen.not_observed,
     };
     if parsed.has("json") {
-        console::out(&(serde_json::to_string_pretty(&fitness)? + "\n"));
+        console::json(&(serde_json::to_string_pretty(&fitness)? + "\n"));
     } else {
         let look = Look {
             columns: console::width(),
             colour: console::colors(parsed.has("no-color")),
             ascii: false,
         };
-        console::out(&findings(&title(&seen, &all, server.as_ref()), &all, &look));
+        let title = title(&seen, &all, server.as_ref());
+        console::page(&look, |look| findings(&title, &all, look));
     }
     let refused = verdict == Verdict::Refused && parsed.has("gate");
     Ok(if refused { STATUS_REFUSED } else { STATUS_DONE })
@@ -160,7 +166,8 @@ impl Seen {
         Ok(seen)
     }
 
-    fn take(&mut self, observation: Observation) {
+    fn take(&mut self, mut observation: Observation) {
+        Hidden::default().clean(&mut observation);
         match observation {
             Observation::Fact(fact) => {
                 self.facts.retain(|known| known.name != fact.name);

@@ -12,6 +12,7 @@ use dyno_report::sysbench::Edition;
 
 use super::exported::exported;
 use super::output;
+use crate::commands::target::hide_password;
 use crate::console;
 use crate::job::{CALL_TIMEOUT, Job, default_ignored_errors};
 use crate::options::Parsed;
@@ -38,7 +39,8 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// A sysbench command line's meaning.
 pub struct Settings {
-    args: Vec<String>,
+    /// The command line without its secrets.
+    argv: Vec<String>,
     command: Option<String>,
     /// The database; `None` only for a bad one that no script may need.
     pub target: Target,
@@ -107,7 +109,7 @@ impl Settings {
         }
         let seed = count(parsed, "rand-seed", 0)?;
         Ok(Self {
-            args: args.to_vec(),
+            argv: dyno_core::redact::argv(args),
             command: command.map(str::to_owned),
             seed: (seed != 0).then_some(seed),
             rand: settings::rand_plan(parsed)?,
@@ -140,7 +142,7 @@ impl Settings {
     /// The job, without the script's own options.
     pub fn job(&self, work: Work) -> Job {
         Job {
-            argv: crate::redact::argv(&self.args),
+            argv: self.argv.clone(),
             command: self.command.clone(),
             options: Vec::new(),
             // A test of the host has no database to connect to.
@@ -401,6 +403,7 @@ fn target(parsed: &Parsed, driver: &str) -> Result<Target> {
         }
         target.server_public_key = file("mysql-server-public-key");
     }
+    hide_password(&target);
     Ok(target)
 }
 

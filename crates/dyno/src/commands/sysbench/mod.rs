@@ -22,7 +22,6 @@ use crate::job::Loaded;
 use crate::options::{Grammar, Parsed, Script, UsageError, help, parse};
 use crate::work::Work;
 use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals};
-use dyno_core::redact;
 
 /// sysbench's exit status after a forced shutdown.
 const STATUS_FORCED: u8 = 2;
@@ -31,12 +30,12 @@ const STATUS_FORCED: u8 = 2;
 ///
 /// # Errors
 /// None: what goes wrong is told as sysbench tells it, and the exit status says so.
-pub fn main(args: &[String]) -> Result<u8> {
+pub fn main(args: Vec<String>) -> Result<u8> {
     match command_line(args) {
         Ok(status) => Ok(status),
         Err(error) if error.is::<UsageError>() => {
             console::out("");
-            console::note(&redact::text(&format!("{error:#}")));
+            console::note(&format!("{error:#}"));
             Ok(STATUS_FAILED)
         }
         Err(error) => {
@@ -46,10 +45,10 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
 }
 
-fn command_line(args: &[String]) -> Result<u8> {
+fn command_line(args: Vec<String>) -> Result<u8> {
     let expanded = args::with_config_file(&args[1..])?;
     let first = parse(&expanded, SYSBENCH, Script::Unknown, Grammar::Sysbench)?;
-    legacy::warn(args);
+    legacy::warn(&args);
     if settings::switch(&first, "version")? {
         console::out(&format!("{}\n", version(&first)?));
         return Ok(STATUS_DONE);
@@ -59,7 +58,7 @@ fn command_line(args: &[String]) -> Result<u8> {
         console::out(&usage_text());
         return Ok(STATUS_DONE);
     }
-    let settings = Settings::new(args, &first, command.as_deref())?;
+    let settings = Settings::new(&args, &first, command.as_deref())?;
     output::set_verbosity(settings.verbosity);
     output::notice(&format!("{}\n\n", settings.banner()));
     let work = match Work::find(test.as_deref().unwrap_or("-"), Edition::Sysbench) {
@@ -84,6 +83,8 @@ fn command_line(args: &[String]) -> Result<u8> {
         .map_or(Script::TakesAny, Script::Declares);
     let parsed = parse(&expanded, SYSBENCH, script, Grammar::Sysbench)?;
     let options = script_options(&settings, &parsed, &loaded.description)?;
+    // The target has the password now: once is enough.
+    drop((args, expanded, first, parsed));
     run_command(settings, loaded, &command, options)
 }
 

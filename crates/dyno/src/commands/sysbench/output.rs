@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dyno_core::redact;
+
 use crate::console;
 
 /// Fatal errors and reports of what follows from them.
@@ -39,12 +41,12 @@ pub fn debug(text: &str) {
 
 /// Something may be wrong.
 pub fn warning(message: &str) {
-    print(WARNING, &format!("WARNING: {message}\n"));
+    print(WARNING, &format!("WARNING: {}\n", redact::text(message)));
 }
 
 /// What ends the work, or part of it.
 pub fn fatal(message: &str) {
-    print(FATAL, &format!("FATAL: {message}\n"));
+    print(FATAL, &format!("FATAL: {}\n", redact::text(message)));
 }
 
 /// A message of the script layer.
@@ -55,7 +57,7 @@ pub fn script_message(level: &str, message: &str) {
         "WARNING" => WARNING,
         _ => NOTICE,
     };
-    print(severity, &format!("{level}: {message}\n"));
+    print(severity, &format!("{level}: {}\n", redact::text(message)));
 }
 
 fn print(level: u64, text: &str) {

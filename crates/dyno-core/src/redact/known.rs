@@ -1,0 +1,106 @@
+//! Secrets that this process holds: wherever their text comes up, it is hidden, whoever said it.
+
+use std::sync::{PoisonError, RwLock};
+
+use super::HIDDEN;
+use crate::Secret;
+
+/// Shorter secrets are found in any text.
+const CHARS_MIN: usize = 4;
+
+/// From here on a secret is hidden within words too.
+const CHARS_LONG: usize = 8;
+
+/// Words that stand in every other message. Whoever has one of them for a password has none, and
+/// his messages are to stay readable.
+const COMMON: [&str; 13] = [
+    "dyno",
+    "maria",
+    "mariadb",
+    "mysql",
+    "null",
+    "password",
+    "pgsql",
+    "postgres",
+    "postgresql",
+    "root",
+    "sbtest",
+    "sysbench",
+    "test",
+];
+
+static KNOWN: RwLock<Vec<Secret>> = RwLock::new(Vec::new());
+
+/// Has the secret hidden from now on in all that is shown and kept. Not if it is very short, a word
+/// that everybody uses, or one of those that are shown anyway, such as the user's name.
+pub fn learn(secret: &Secret, shown: &[&str]) {
+    let text = secret.expose();
+    let same = |word: &&str| word.eq_ignore_ascii_case(text);
+    if text.chars().count() < CHARS_MIN || shown.iter().any(same) || COMMON.iter().any(same) {
+        return;
+    }
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    if !known.contains(secret) {
+        known.push(secret.clone());
+        // The longest first: one may be a part of another.
+        known.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+    }
+}
+
+/// The text without the secrets that are known; `None` if none is in it.
+pub fn known(text: &str) -> Option<String> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    let mut out: Option<String> = None;
+    for secret in known.iter() {
+        let from = out.as_deref().unwrap_or(text);
+        out = without(from, secret.expose()).or(out);
+    }
+    out
+}
+
+/// The text without this word.
+fn without(text: &str, secret: &str) -> Option<String> {
+    let within = secret.chars().count() >= CHARS_LONG;
+    let mut out = String::new();
+    let mut done = 0;
+    for (at, _) in text.match_indices(secret) {
+        let end = at + secret.len();
+        let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let apart =
+            !is_part(text[..at].chars().next_back()) && !is_part(text[end..].chars().next());
+        if within || apart {
+            out.push_str(&text[done..at]);
+            out.push_str(HIDDEN);
+            done = end;
+        }
+    }
+    (done > 0).then(|| out + &text[done..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_and_common_words_are_not() {
+        let learn = |text: &str| super::learn(&Secret::new(text.to_owned()), &["me", "shop-db"]);
+        for text in [
+            "Kn0wn-l0ng-one",
+            "Kn0w",
+            "abc",
+            "root",
+            "shop-db",
+            "Kn0wn-l0ng",
+        ] {
+            learn(text);
+        }
+        for (said, shown) in [
+            ("using xKn0wn-l0ng-oney", Some("using x***y")),
+            ("'Kn0w' or Kn0wledge", Some("'***' or Kn0wledge")),
+            ("xKn0wn-l0ng", Some("x***")),
+            ("root of shop-db abc", None),
+        ] {
+            assert_eq!(known(said).as_deref(), shown, "{said}");
+        }
+    }
+}

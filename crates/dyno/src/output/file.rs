@@ -1,0 +1,144 @@
+//! Files that are there whole or not at all: written beside their place and renamed, so that no
+//! kill leaves half of one, and no earlier one is lost before there is a better.
+
+use std::fs::{self, File, Permissions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use tempfile::{Builder, NamedTempFile};
+
+/// Where a result goes.
+pub struct Destination {
+    path: PathBuf,
+    /// Open already where it is a pipe or a device, which cannot be replaced.
+    stream: Option<File>,
+}
+
+impl Destination {
+    /// Looks whether it can be written to. Nothing of a file that is there is touched.
+    ///
+    /// # Errors
+    /// It cannot, or is a symbolic link: to write through one would change a file somewhere else,
+    /// to replace one would cut it off.
+    pub fn of(path: &str) -> Result<Self> {
+        let told = || format!("cannot write {path}");
+        let path = PathBuf::from(path);
+        let stream = match fs::metadata(&path) {
+            Ok(about) if about.is_dir() => bail!("{}: it is a directory", told()),
+            // Among them /dev/stdout, which is a link.
+            Ok(about) if !about.is_file() => {
+                Some(File::options().write(true).open(&path).with_context(told)?)
+            }
+            _ => None,
+        };
+        if stream.is_none() {
+            if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
+                let to = fs::read_link(&path).with_context(told)?;
+                bail!(
+                    "{}: it is a symbolic link; name the file itself, {}",
+                    told(),
+                    to.display()
+                );
+            }
+            beside(&path).with_context(told)?;
+        }
+        Ok(Self { path, stream })
+    }
+
+    /// Writes the result.
+    ///
+    /// # Errors
+    /// What was there is as it was then.
+    pub fn write(self, bytes: &[u8]) -> Result<()> {
+        let told = || format!("cannot write {}", self.path.display());
+        if let Some(mut stream) = self.stream {
+            return stream.write_all(bytes).with_context(told);
+        }
+        let mut file = beside(&self.path).with_context(told)?;
+        file.write_all(bytes).with_context(told)?;
+        if let Ok(about) = fs::metadata(&self.path) {
+            let rights = about.permissions();
+            file.as_file().set_permissions(rights).with_context(told)?;
+        }
+        file.persist(&self.path).with_context(told).map(drop)
+    }
+}
+
+/// Writes a file that was not there.
+///
+/// # Errors
+/// It is there, also as a link or a pipe, or cannot be written.
+pub fn write_new(path: &str, bytes: &[u8]) -> Result<()> {
+    let told = || format!("cannot write {path}");
+    let taken = || anyhow!("{path} is there already and is left as it is: name another file");
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(taken());
+    }
+    let mut file = beside(Path::new(path)).with_context(told)?;
+    file.write_all(bytes).with_context(told)?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Err(taken()),
+        Err(error) => Err(error).with_context(told),
+    }
+}
+
+/// A file in the same folder, gone when it is dropped, with the rights that a new file has here.
+fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    Builder::new()
+        .prefix(".dyno-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn write(path: &Path, text: &str) -> Result<()> {
+        Destination::of(path.to_str().unwrap())?.write(text.as_bytes())
+    }
+
+    #[test]
+    fn files_are_replaced_whole_and_links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        write(&at("new"), "one").unwrap();
+        fs::set_permissions(at("new"), Permissions::from_mode(0o640)).unwrap();
+        // Tried and never written, as by a run that failed.
+        drop(Destination::of(at("new").to_str().unwrap()).unwrap());
+        assert_eq!(fs::read_to_string(at("new")).unwrap(), "one");
+        write(&at("new"), "two").unwrap();
+        assert_eq!(fs::read_to_string(at("new")).unwrap(), "two");
+        let mode = fs::metadata(at("new")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+
+        fs::write(at("other"), "kept").unwrap();
+        symlink(at("other"), at("link")).unwrap();
+        symlink(at("nowhere"), at("dangling")).unwrap();
+        for name in ["link", "dangling"] {
+            let error = write(&at(name), "x").unwrap_err().to_string();
+            assert!(error.contains("symbolic link"), "{error}");
+            let error = write_new(at(name).to_str().unwrap(), b"x").unwrap_err();
+            assert!(error.to_string().contains("is there already"), "{error}");
+        }
+        assert_eq!(fs::read_to_string(at("other")).unwrap(), "kept");
+        assert!(!at("nowhere").exists());
+        write(Path::new("/dev/null"), "x").unwrap();
+        assert!(write(folder.path(), "x").is_err());
+        assert!(write(&at("no/such"), "x").is_err());
+
+        write_new(at("once").to_str().unwrap(), b"one").unwrap();
+        assert!(write_new(at("once").to_str().unwrap(), b"two").is_err());
+        assert_eq!(fs::read_to_string(at("once")).unwrap(), "one");
+        // Nothing is left lying about.
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
+    }
+}

@@ -1,0 +1,182 @@
+//! Folders of a run for temporary databases and sockets. A run that is killed leaves its own
+//! behind; the next one finds and removes it.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dyno_core::clock::wall_time;
+use tempfile::TempDir;
+
+/// What a run holds locked in its folder for as long as it lives. The kernel lets go of it when the
+/// run ends, however it ends.
+const LOCK: &str = "lock";
+
+/// A folder younger than this may not have its lock yet.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// A folder of this run, gone when it is dropped.
+pub struct Scratch {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes a folder of that name, and removes those of runs that were killed.
+    ///
+    /// # Errors
+    /// There is no room, or no right, or somebody was there before.
+    pub fn make(parent: &Path, name: &str) -> io::Result<Self> {
+        let swept = sweep(parent);
+        if swept.folders > 0 {
+            crate::console::note(&swept.told());
+        }
+        let folder = tempfile::Builder::new()
+            .prefix(name)
+            .rand_bytes(0)
+            .tempdir_in(parent)?;
+        let lock = File::create_new(folder.path().join(LOCK))?;
+        lock.lock()?;
+        Ok(Self {
+            folder,
+            _lock: lock,
+        })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// A name for a folder of this process, which nobody else has at that time.
+pub fn name(ns: u128) -> String {
+    format!("dyno-{}-{ns:x}", std::process::id())
+}
+
+/// What was removed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many folders.
+    pub folders: usize,
+    /// What they held.
+    pub bytes: u64,
+}
+
+impl Swept {
+    /// In words.
+    pub fn told(&self) -> String {
+        let plural = if self.folders == 1 { "" } else { "s" };
+        format!(
+            "Removed {} temporary folder{plural} of runs that were killed ({:.1} MB).",
+            self.folders,
+            self.bytes as f64 / 1e6
+        )
+    }
+}
+
+/// Removes the folders of this user's runs that are no longer alive.
+pub fn sweep(parent: &Path) -> Swept {
+    let mut swept = Swept::default();
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !is_abandoned(&path).unwrap_or(false) {
+            continue;
+        }
+        let bytes = size(&path);
+        if fs::remove_dir_all(&path).is_ok() {
+            swept.folders += 1;
+            swept.bytes += bytes;
+        }
+    }
+    swept
+}
+
+/// Whether it is a folder of a run of this user's that has ended.
+fn is_abandoned(path: &Path) -> io::Result<bool> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some(pid) = owner(&name) else {
+        return Ok(false);
+    };
+    // A link is not followed: it may lead anywhere.
+    let about = fs::symlink_metadata(path)?;
+    // SAFETY: the call has no conditions and cannot fail.
+    if !about.is_dir() || about.uid() != unsafe { libc::geteuid() } {
+        return Ok(false);
+    }
+    match File::open(path.join(LOCK)) {
+        Ok(lock) => match lock.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        },
+        // Killed before it had a lock, or made by a version that had none.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let now_s = wall_time().as_secs() as i64;
+            let old = now_s - about.mtime() > YOUNG.as_secs() as i64;
+            Ok(old && !PathBuf::from(format!("/proc/{pid}")).exists())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The process in a folder's name, if it is one of ours.
+fn owner(name: &str) -> Option<u32> {
+    let (pid, ns) = name.strip_prefix("dyno-")?.split_once('-')?;
+    let hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    (ns.len() >= 12 && ns.chars().all(hexadecimal)).then(|| pid.parse().ok())?
+}
+
+/// The bytes of a folder's files.
+fn size(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.filter_map(|entry| entry.metadata().ok());
+    sizes
+        .filter(|about| about.is_file())
+        .map(|about| about.len())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_the_dead_go_and_those_of_the_living_stay() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        let dead = at("dyno-123-18a2b3c4d5e6f708");
+        fs::create_dir(&dead).unwrap();
+        fs::write(dead.join(LOCK), "").unwrap();
+        fs::write(dead.join("temporary.db"), [0; 1000]).unwrap();
+        // Without a lock, but too young to be sure.
+        let young = at("dyno-4194999-18a2b3c4d5e6f709");
+        fs::create_dir(&young).unwrap();
+        // Names of others', and a link that leads out.
+        for name in ["dyno-servers-4753", "dyno-12-x", "other", "dyno-12-12345"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        fs::create_dir(at("elsewhere")).unwrap();
+        fs::write(at("elsewhere").join(LOCK), "").unwrap();
+        let link = at("dyno-7-18a2b3c4d5e6f70a");
+        std::os::unix::fs::symlink(at("elsewhere"), &link).unwrap();
+
+        let scratch = Scratch::make(parent.path(), "dyno-1-18a2b3c4d5e6f70b").unwrap();
+        assert!(!dead.exists() && young.exists() && link.exists());
+        assert!(at("elsewhere").join(LOCK).exists());
+        let kept = scratch.path().to_owned();
+        assert_eq!(sweep(parent.path()), Swept::default());
+        assert!(kept.exists() && at("dyno-servers-4753").exists() && at("dyno-12-12345").exists());
+
+        // As old as a day, it was left by a version that knew no locks.
+        let now = fs::metadata(&young).unwrap().modified().unwrap();
+        let day = now - Duration::from_secs(86_400);
+        File::open(&young).unwrap().set_modified(day).unwrap();
+        assert_eq!(sweep(parent.path()).folders, 1);
+        assert!(!young.exists());
+        drop(scratch);
+        assert!(!kept.exists());
+    }
+}
