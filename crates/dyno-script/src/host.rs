@@ -44,6 +44,7 @@ impl Host {
             texts: TextMaker::default(),
             row: Default::default(),
             text: Vec::with_capacity(256),
+            statements: Default::default(),
         });
         let spawn = api.get("spawn").map_err(|error| error.to_string())?;
         let on_error = api.get("on_error").map_err(|error| error.to_string())?;

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use dyno_core::Clock;
@@ -29,6 +28,15 @@ pub const QUEUE_MAX: usize = 1024;
 /// How long records may lie unwritten where no interval ends, as in a warm-up.
 const UNWRITTEN: Duration = Duration::from_secs(1);
 
+/// How long the end of a run may take to be written before the user is told.
+const END_NOTICE: Duration = Duration::from_secs(1);
+
+/// How long it may take at all: more than two locks that are waited for.
+const END_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often is looked whether it is written.
+const END_LOOK: Duration = Duration::from_millis(10);
+
 /// Records one run. Dropped without an ending, it leaves the run unfinished.
 #[derive(Debug)]
 pub struct Recorder {
@@ -36,7 +44,18 @@ pub struct Recorder {
     run_id: i64,
     name: String,
     path: PathBuf,
-    thread: Option<JoinHandle<Result<Written, ResultsError>>>,
+    /// What became of the record, when the thread has ended.
+    written: Receiver<Result<Written, ResultsError>>,
+    end: EndWait,
+}
+
+/// How the end of a run is waited for.
+#[derive(Clone, Copy, Debug)]
+struct EndWait {
+    notice: Duration,
+    patience: Duration,
+    /// Called once, after `notice`.
+    notify: fn(&Path),
 }
 
 /// A way into a recorder, for each thread that has something to record. Nothing here ever waits.
@@ -112,17 +131,36 @@ impl Recorder {
         };
         let (run_id, name) = (writer.id(), writer.name().to_owned());
         let path = writer.path().to_owned();
-        let thread = std::thread::Builder::new()
+        let (sender, written) = sync_channel(1);
+        let body = move || {
+            let written = Scribe::new(writer).run(&records);
+            // What is fed from now on is lost, and counted as that.
+            drop(records);
+            // Who does not wait for it any more does not want it.
+            let _ = sender.send(written);
+        };
+        std::thread::Builder::new()
             .name(THREAD_NAME.to_owned())
-            .spawn(move || Scribe::new(writer).run(&records))
+            .spawn(body)
             .map_err(|error| no_writer(&path, error.to_string()))?;
         Ok(Self {
             feed,
             run_id,
             name,
             path,
-            thread: Some(thread),
+            written,
+            end: EndWait {
+                notice: END_NOTICE,
+                patience: END_PATIENCE,
+                notify: |_| {},
+            },
         })
+    }
+
+    /// Has `notify` called with the file's path where its end takes longer than a second to write.
+    pub fn on_wait(mut self, notify: fn(&Path)) -> Self {
+        self.end.notify = notify;
+        self
     }
 
     /// The run's number.
@@ -145,7 +183,7 @@ impl Recorder {
         self.feed.clone()
     }
 
-    /// The run has ended: waits until everything is written. `totals` are the latencies of the
+    /// The run has ended: waits until everything is written, 30 s at most. `totals` are the latencies of the
     /// whole measurement by operation, `event` first. What is fed afterwards is lost.
     ///
     /// # Errors
@@ -168,12 +206,40 @@ impl Recorder {
         self.end(Ending::failed(why))
     }
 
-    fn end(mut self, ending: Ending) -> Result<Receipt, ResultsError> {
-        // If nobody takes it, the thread has ended, and joining tells why.
-        let _ = self.feed.queue.send(Message::End(Box::new(ending)));
-        let written = match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(written)) => written?,
-            _ => return Err(no_writer(&self.path, "it ended early".to_owned())),
+    fn end(self, ending: Ending) -> Result<Receipt, ResultsError> {
+        let begun = Clock.now();
+        let mut notify = Some(self.end.notify);
+        let mut check = || {
+            let waited = Duration::from_nanos(Clock.now() - begun);
+            if waited >= self.end.notice
+                && let Some(notify) = notify.take()
+            {
+                notify(&self.path);
+            }
+            if waited < self.end.patience {
+                return Ok(());
+            }
+            let why = format!(
+                "it did not end within {} s",
+                self.end.patience.as_secs_f64()
+            );
+            Err(no_writer(&self.path, why))
+        };
+        let mut message = Message::End(Box::new(ending));
+        // If nobody takes it, the thread has ended, and what it left tells why.
+        while let Err(TrySendError::Full(back)) = self.feed.queue.try_send(message) {
+            message = back;
+            check()?;
+            std::thread::sleep(END_LOOK);
+        }
+        let written = loop {
+            match self.written.recv_timeout(END_LOOK) {
+                Ok(written) => break written?,
+                Err(RecvTimeoutError::Timeout) => check()?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(no_writer(&self.path, "it ended early".to_owned()));
+                }
+            }
         };
         Ok(Receipt {
             run_id: self.run_id,
@@ -267,6 +333,8 @@ struct Scribe {
     clock: Clock,
     written: Nanos,
     trouble: Option<ResultsError>,
+    /// The file was locked at the last attempt, and that was waited for.
+    locked: bool,
 }
 
 impl Scribe {
@@ -277,6 +345,7 @@ impl Scribe {
             clock,
             written: clock.now(),
             trouble: None,
+            locked: false,
         }
     }
 
@@ -285,6 +354,7 @@ impl Scribe {
             match records.recv_timeout(UNWRITTEN) {
                 Ok(Message::Record(record)) => self.take(record),
                 Ok(Message::End(ending)) => {
+                    self.writer.wait_for_locks(true);
                     self.writer.end(&ending)?;
                     break;
                 }
@@ -320,6 +390,14 @@ impl Scribe {
 
     fn note(&mut self, result: Result<(), ResultsError>) {
         self.written = self.clock.now();
+        let locked =
+            matches!(&result, Err(error) if matches!(error.problem, Problem::Locked { .. }));
+        if locked != self.locked {
+            // A lock is waited for once: what comes meanwhile would wait in the queue, each record
+            // for as long again.
+            self.writer.wait_for_locks(!locked);
+            self.locked = locked;
+        }
         if let Err(error) = result {
             self.trouble.get_or_insert(error);
         }
