@@ -141,7 +141,7 @@ impl Host {
                 .call::<(String, Option<String>)>((session, entry, value))
         });
         match answer {
-            Ok((what, _)) if what == "stop" => Step::Finished,
+            Ok((what, _)) if what == "stop" => self.finished(session),
             Ok((what, _)) if what == "again" => {
                 port.count_retry(session);
                 match self.begin(session, tid, "restart", None) {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dyno_core::Clock;
@@ -44,8 +45,7 @@ pub struct Recorder {
     run_id: i64,
     name: String,
     path: PathBuf,
-    /// What became of the record, when the thread has ended.
-    written: Receiver<Result<Written, ResultsError>>,
+    thread: JoinHandle<Result<Written, ResultsError>>,
     end: EndWait,
 }
 
@@ -131,24 +131,16 @@ impl Recorder {
         };
         let (run_id, name) = (writer.id(), writer.name().to_owned());
         let path = writer.path().to_owned();
-        let (sender, written) = sync_channel(1);
-        let body = move || {
-            let written = Scribe::new(writer).run(&records);
-            // What is fed from now on is lost, and counted as that.
-            drop(records);
-            // Who does not wait for it any more does not want it.
-            let _ = sender.send(written);
-        };
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name(THREAD_NAME.to_owned())
-            .spawn(body)
+            .spawn(move || Scribe::new(writer).run(&records))
             .map_err(|error| no_writer(&path, error.to_string()))?;
         Ok(Self {
             feed,
             run_id,
             name,
             path,
-            written,
+            thread,
             end: EndWait {
                 notice: END_NOTICE,
                 patience: END_PATIENCE,
@@ -183,8 +175,9 @@ impl Recorder {
         self.feed.clone()
     }
 
-    /// The run has ended: waits until everything is written, 30 s at most. `totals` are the latencies of the
-    /// whole measurement by operation, `event` first. What is fed afterwards is lost.
+    /// The run has ended: waits until everything is written, 30 s at most. `totals` are the
+    /// latencies of the whole measurement by operation, `event` first. What is fed afterwards is
+    /// lost.
     ///
     /// # Errors
     /// The ending could not be written: the run remains unfinished in the file.
@@ -232,15 +225,14 @@ impl Recorder {
             check()?;
             std::thread::sleep(END_LOOK);
         }
-        let written = loop {
-            match self.written.recv_timeout(END_LOOK) {
-                Ok(written) => break written?,
-                Err(RecvTimeoutError::Timeout) => check()?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(no_writer(&self.path, "it ended early".to_owned()));
-                }
-            }
+        while !self.thread.is_finished() {
+            check()?;
+            std::thread::sleep(END_LOOK);
+        }
+        let Ok(written) = self.thread.join() else {
+            return Err(no_writer(&self.path, "it ended early".to_owned()));
         };
+        let written = written?;
         Ok(Receipt {
             run_id: self.run_id,
             name: self.name.clone(),

@@ -15,7 +15,6 @@ local stream_meta = { __index = Stream }
 
 local buffer, capacity = ffi.new("char[?]", 4096), 4096
 
-
 local function room(size)
   if not (size <= TEXT_BYTES_MAX) then
     error(("a text of %.0f characters is too long: at most %.0f"):format(size, TEXT_BYTES_MAX), 3)

@@ -130,3 +130,30 @@ fn a_session_that_sleeps_without_yielding_ends_with_the_run() {
     }
     assert_eq!(port.slept.len(), 1);
 }
+
+#[test]
+fn a_barrier_does_not_wait_for_sessions_that_are_through() {
+    for end in ["return", "dyno.finish()"] {
+        let mut config = config(&format!(
+            "function prepare() if sysbench.tid == 0 then {end} end dyno.barrier() end
+             sysbench.cmdline.commands =
+               {{ prepare = {{prepare, sysbench.cmdline.PARALLEL_COMMAND}} }}"
+        ));
+        config.barrier = Arc::new(Barrier::new(3));
+        let mut host = Host::new(Arc::new(config)).unwrap();
+        let mut port = FakePort::default();
+        let prepare = Entry::Command("prepare".to_owned());
+        for session in 0..3 {
+            host.enter(session, session as u32, &prepare).unwrap();
+        }
+        let mut left = vec![0, 1, 2];
+        for _ in 0..100 {
+            left.retain(|&session| match host.resume(&mut port, session) {
+                Step::Finished => false,
+                Step::Failed(message) => panic!("{end}: {message}"),
+                Step::Waiting | Step::Yielded => true,
+            });
+        }
+        assert!(left.is_empty(), "{end}: {left:?} wait on");
+    }
+}
