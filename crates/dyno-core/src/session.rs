@@ -211,6 +211,10 @@ pub trait Port {
     /// Puts the session to sleep: it must yield, and is resumed at `now + duration`.
     fn sleep(&mut self, session: SessionId, duration_ns: Nanos);
 
+    /// Waits for the end of a `sleep` or a `think` where the session cannot yield. False when the
+    /// run is over before.
+    fn wait_sleep(&mut self, session: SessionId) -> bool;
+
     /// Adds to a counter.
     fn count(&mut self, session: SessionId, counter: Counter, amount: u64);
 

@@ -4,6 +4,10 @@ use dyno_core::clock::Nanos;
 use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::rand::Stream;
 
+/// The most arrivals per second: far more than sessions can take up, few enough to be drawn and
+/// counted beside them.
+pub(crate) const RATE_MAX: f64 = 10_000_000.0;
+
 /// The streams of arrivals are streams that no session has: the run's is the first, those of roles
 /// follow it downwards.
 const ARRIVAL_STREAM: u64 = u64::MAX;
@@ -80,10 +84,46 @@ impl Generator {
 
     /// Takes all arrivals that are due at `now` and tells how many there were since the beginning.
     pub(crate) fn due_by(&mut self, now: Nanos) -> u64 {
-        while self.upcoming.is_some_and(|arrival| arrival <= now) {
-            self.claim();
+        match self.kind {
+            Arrivals::Constant => self.pass(now),
+            // Their instants are known by drawing them only.
+            Arrivals::Poisson => {
+                while self.upcoming.is_some_and(|arrival| arrival <= now) {
+                    self.claim();
+                }
+            }
         }
         self.index
+    }
+
+    /// Takes all arrivals at equal gaps that are due at `now`, however many.
+    fn pass(&mut self, now: Nanos) {
+        if self.upcoming.is_none_or(|arrival| arrival > now) {
+            return;
+        }
+        let after = now.saturating_add(1);
+        let due = self.equal_gaps_before(self.span.end.map_or(after, |end| after.min(end)));
+        let warmup = self.equal_gaps_before(self.span.measured);
+        let most = self.span.limit.map(|limit| warmup.saturating_add(limit));
+        self.index = most.map_or(due, |most| due.min(most));
+        self.offset_ns = self.index as f64 * self.gap_ns;
+        self.measured = self.index.saturating_sub(warmup);
+        self.settle();
+    }
+
+    /// How many arrivals at equal gaps there are before `at`, without an end or a limit.
+    fn equal_gaps_before(&self, at: Nanos) -> u64 {
+        let span_ns = at.saturating_sub(self.span.begin);
+        let is_due = |index: u64| ((index as f64 * self.gap_ns) as u64) < span_ns;
+        // The division may be off by what doubles round.
+        let mut count = (span_ns as f64 / self.gap_ns) as u64;
+        while count > 0 && !is_due(count - 1) {
+            count -= 1;
+        }
+        while is_due(count) {
+            count += 1;
+        }
+        count
     }
 
     /// An exponential gap by inversion; `1 - u` lies in (0, 1], so the logarithm is finite.
@@ -179,6 +219,52 @@ mod tests {
             let due = taken.iter().filter(|arrival| **arrival <= now).count();
             assert_eq!(counter.due_by(now), due as u64, "at {now}");
         }
+    }
+
+    #[test]
+    fn arrivals_at_equal_gaps_are_counted_without_taking_each() {
+        let whole = Span {
+            begin: 1_000,
+            measured: 1_000_000_777,
+            end: Some(3_000_000_000),
+            limit: None,
+        };
+        let limits = [None, Some(0), Some(1), Some(777), Some(u64::MAX)];
+        for limit in limits {
+            let span = Span { limit, ..whole };
+            for per_second in [0.4, 3.0, 777.7, 12_345.6] {
+                let mut taken = generator(per_second, Arrivals::Constant, span);
+                let mut counted = taken.clone();
+                let all: Vec<Nanos> = std::iter::from_fn(|| taken.claim()).collect();
+                for now in [
+                    0,
+                    1_000,
+                    999_999_999,
+                    1_000_000_777,
+                    2_000_000_000,
+                    u64::MAX,
+                ] {
+                    let due = all.iter().filter(|arrival| **arrival <= now).count();
+                    assert_eq!(
+                        counted.due_by(now),
+                        due as u64,
+                        "{per_second} {limit:?} {now}"
+                    );
+                    let next = all.iter().find(|arrival| **arrival > now);
+                    assert_eq!(
+                        counted.clone().claim(),
+                        next.copied(),
+                        "{per_second} {limit:?}"
+                    );
+                }
+                assert_eq!(counted.used_up(), taken.used_up());
+            }
+        }
+        // As many as nobody could count.
+        let mut arrivals = generator(RATE_MAX, Arrivals::Constant, endless(0));
+        let hundred_years_ns = 3_153_600_000_000_000_000;
+        let due = arrivals.due_by(hundred_years_ns) as f64;
+        assert!((due / (hundred_years_ns as f64 * RATE_MAX / 1e9) - 1.0).abs() < 1e-9);
     }
 
     #[test]

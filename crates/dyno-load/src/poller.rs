@@ -199,11 +199,16 @@ impl Waker {
 
     /// Forgets wake-ups so far; look at what they announced afterwards.
     pub(crate) fn clear(&self) {
+        self.drain();
+        self.pending.swap(false, Ordering::AcqRel);
+    }
+
+    /// Makes the descriptor unreadable until the next wake-up.
+    fn drain(&self) {
         let mut count = 0u64;
         // Nothing to read is fine.
         // SAFETY: the pointer and length describe `count`.
         let _ = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut count).cast(), 8) };
-        self.pending.swap(false, Ordering::AcqRel);
     }
 }
 
@@ -242,6 +247,11 @@ pub(crate) fn wait_for(
     // SAFETY: two valid pollfds, a valid timespec, no signal mask.
     let count =
         unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
+    if count > 0 && polled[0].revents != 0 {
+        // The writing of a wake-up may come after its clearing, and would end all waits at once.
+        // Whoever wakes says so before it writes, so that nothing is missed.
+        waker.drain();
+    }
     let ends = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
     count > 0 && polled[1].revents & ends != 0
 }
@@ -269,5 +279,17 @@ mod tests {
         waker.clear();
         assert!(!waker.is_pending());
         assert_eq!(poller.wait(0, 0).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_wake_up_that_was_written_after_its_clearing_ends_one_wait_only() {
+        let waker = Waker::new().unwrap();
+        waker.wake();
+        waker.pending.store(false, Ordering::Release);
+        let until = Clock.now() + 3_600_000_000_000;
+        wait_for(None, false, &waker, Clock.now(), until);
+        let until = Clock.now() + 2_000_000;
+        wait_for(None, false, &waker, Clock.now(), until);
+        assert!(Clock.now() >= until);
     }
 }

@@ -322,6 +322,28 @@ impl Port for State {
         self.set_timer(session, due, Wait::Sleep);
     }
 
+    fn wait_sleep(&mut self, session: SessionId) -> bool {
+        let record = &mut self.sessions[session];
+        let due = std::mem::take(&mut record.due);
+        // It has its turn still: the run's end is not to give it another.
+        record.wait = Wait::Turn;
+        loop {
+            let at = now();
+            self.tick(at);
+            self.over |= at >= self.limit();
+            // As those are woken who sleep outside of events and can yield.
+            let record = &self.sessions[session];
+            let idle = self.stopping && !record.in_event && record.stage == Stage::Run;
+            if self.over || idle || at >= due {
+                break;
+            }
+            let until = due.min(self.next_mark).min(self.limit());
+            poller::wait_for(None, false, &self.mailbox.waker, at, until);
+        }
+        self.stamp = 0;
+        !self.over
+    }
+
     #[inline]
     fn count(&mut self, session: SessionId, counter: Counter, amount: u64) {
         let record = &mut self.sessions[session];
@@ -447,6 +469,15 @@ mod tests {
         assert_eq!(state.begun, 5_000);
         let waited = expected.iter().filter(|(due, begin)| begin > due).count();
         assert!((500..4_500).contains(&waited), "{waited} arrivals waited");
+    }
+
+    #[test]
+    fn a_session_gives_way_after_many_arrivals_that_it_left_out() {
+        let mut state = state(Some(Duration::from_nanos(1)));
+        let late = BEGIN + 3_600_000_000_000;
+        let turns = (0..).take_while(|_| state.next_arrival(0, late) == Next::Wait);
+        assert_eq!(turns.count(), 4);
+        assert_eq!(state.begun, 5_000);
     }
 
     #[test]

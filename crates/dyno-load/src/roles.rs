@@ -16,6 +16,9 @@ use crate::state::State;
 /// How many sessions of a role may have arrivals of their own.
 const STREAMS_PER_ROLE: u64 = 1 << 32;
 
+/// After so many arrivals left out a session gives way: the clock goes on, and the run may end.
+const SKIPS_MAX: u32 = 1024;
+
 /// Arrivals, and those who wait for them.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -185,7 +188,7 @@ impl State {
     /// for them: that is a single queue with as many servers as sessions, without a dispatcher.
     #[inline]
     pub(crate) fn next_arrival(&mut self, session: SessionId, at: Nanos) -> Next {
-        loop {
+        for _ in 0..SKIPS_MAX {
             if !self.sessions[session].claimed {
                 let scheduled = match self.claim(session) {
                     Claim::Arrival(scheduled) => scheduled,
@@ -206,6 +209,7 @@ impl State {
                 return Next::Go;
             }
         }
+        Next::Wait
     }
 
     fn claim(&self, session: SessionId) -> Claim {

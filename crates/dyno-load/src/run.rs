@@ -12,7 +12,7 @@ use dyno_core::session::{Entry, Program};
 use dyno_core::states::{IdleIn, IdleTime, SessionState};
 use dyno_core::summary::RunEnd;
 
-use crate::arrivals::{Generator, Span};
+use crate::arrivals::{Generator, RATE_MAX, Span};
 use crate::calendar::Schedule;
 use crate::crew::Crew;
 use crate::merger::Merger;
@@ -124,13 +124,15 @@ fn validate(config: &RunConfig) -> Result<(), LoadError> {
     }
     let rates = drive.roles.iter().filter_map(|role| role.pace);
     let rates = rates.map(|pace| pace.arrivals.per_second);
-    if rates.into_iter().any(|rate| !(rate > 0.0 && rate <= 1e9)) {
-        return refuse("a role's rate must be above 0 and at most 1,000,000,000 per second");
+    let possible = |rate: f64| rate > 0.0 && rate <= RATE_MAX;
+    if rates.into_iter().any(|rate| !possible(rate)) {
+        return refuse("a role's rate must be above 0 and at most 10,000,000 per second");
     }
     match drive.open_loop {
-        Some(open) if !(open.per_second > 0.0 && open.per_second <= 1e9) => {
-            refuse("the rate must be above 0 and at most 1,000,000,000 events per second")
-        }
+        Some(open) if !possible(open.per_second) => refuse(
+            "the rate must be above 0 and at most 10,000,000 events per second; \
+             without a rate events follow each other as fast as they can",
+        ),
         _ => Ok(()),
     }
 }

@@ -50,8 +50,9 @@ impl State {
 
     /// The session's detached events are over without counting. Returns how many there were.
     pub(crate) fn drop_detached(&mut self, session: SessionId) -> u64 {
-        let count = std::mem::take(&mut self.sessions[session].detached);
-        self.in_events -= count;
+        let record = &mut self.sessions[session];
+        let count = std::mem::take(&mut record.detached);
+        self.in_events -= count * u32::from(!record.background);
         u64::from(count)
     }
 

@@ -36,7 +36,7 @@ fn observe(config: Config, seconds: u64) -> Result<f64, ObserveError> {
     let consumer = std::thread::spawn(move || observations.iter().count());
     // Long enough to connect.
     std::thread::sleep(Duration::from_millis(500) + Duration::from_secs(seconds));
-    let cost = observers.stop();
+    let cost = observers.stop().unwrap_or_default();
     // It counts, and cannot panic.
     let _ = consumer.join();
     Ok(cost.cpu_s)

@@ -24,6 +24,9 @@ const SEARCH: u64 = 10;
 const SETTLED: u64 = 2;
 /// How long a database that is silent is waited for at the end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the observers' own last look is waited for at the end: longer than a database that is
+/// slow, and than all that is read from a host that works.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// A last sample tells nothing when it follows the one before by less than this share of a period.
 const PERIOD_SHARE_MIN: u64 = 4;
 
@@ -38,6 +41,7 @@ pub enum ObserveError {
 /// Observers at work. Dropped without [`Observers::stop`], they end on their own.
 pub struct Observers {
     commands: Sender<Command>,
+    sink: Sink,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,6 +65,7 @@ impl Observers {
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
         let (commands, orders) = channel();
         let sink = Sink::new(sender);
+        let own_sink = sink.clone();
         let database = watch(&config, &sink).map_err(ObserveError::Thread)?;
         let thread = std::thread::Builder::new().name("dyno-observe".to_owned());
         let allowed = affinity::allowed();
@@ -74,6 +79,7 @@ impl Observers {
         let _ = owned.recv();
         let this = Self {
             commands,
+            sink: own_sink,
             thread: Some(thread),
         };
         Ok((this, observations))
@@ -87,16 +93,37 @@ impl Observers {
     }
 
     /// Takes a last sample and the state at the end, and ends. A server that does not answer is
-    /// waited for no longer than a second, one that answers slowly for a few.
-    pub fn stop(mut self) -> Cost {
+    /// waited for no longer than a second, one that answers slowly for a few; what hangs here, such
+    /// as a file system, for no longer than 10 s.
+    /// None comes of that, nor of observers that broke down.
+    pub fn stop(self) -> Option<Cost> {
+        self.stop_within(STOP_PATIENCE)
+    }
+
+    fn stop_within(self, patience: Duration) -> Option<Cost> {
         let (reply, cost) = sync_channel(1);
         let _ = self.commands.send(Command::Stop(reply));
-        // A thread that broke down has no cost to tell.
-        let cost = cost.recv().unwrap_or_default();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        match cost.recv_timeout(patience) {
+            Ok(cost) => {
+                if let Some(thread) = self.thread {
+                    // It has nothing left to do.
+                    let _ = thread.join();
+                }
+                Some(cost)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                let seconds = patience.as_secs_f64();
+                let why = format!(
+                    "the last sample was not there {seconds} s after the run's end: reading /proc \
+                     or the data directory hangs"
+                );
+                self.sink.gap("observers.end", why);
+                // The thread is left to itself; nobody waits for what it may yet send.
+                self.sink.close();
+                None
+            }
         }
-        cost
     }
 }
 
@@ -391,6 +418,32 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     #[test]
+    fn observers_that_hang_are_left_to_themselves_and_told() {
+        let (sender, observations) = sync_channel(16);
+        let (commands, orders) = channel();
+        let sink = Sink::new(sender);
+        let (release, held) = channel::<()>();
+        let sinks = sink.clone();
+        let hung = move || {
+            // As a thread does whose file system does not answer.
+            let _ = held.recv();
+            drop((orders, sinks));
+        };
+        let observers = Observers {
+            commands,
+            sink,
+            thread: Some(std::thread::spawn(hung)),
+        };
+        assert!(observers.stop_within(Duration::from_millis(20)).is_none());
+        let seen: Vec<Observation> = observations.iter().collect();
+        assert!(
+            matches!(&seen[..], [Observation::NotObserved(gap)] if gap.what == "observers.end"),
+            "{seen:?}"
+        );
+        drop(release);
+    }
+
+    #[test]
     fn a_host_and_a_worker_are_observed() {
         let (stop, stopped) = channel::<()>();
         let worker = std::thread::Builder::new().name("dyno-3".to_owned());
@@ -413,7 +466,7 @@ mod tests {
                 _ => {}
             }
         }
-        let cost = observers.stop();
+        let cost = observers.stop().unwrap();
         drop(stop);
         worker.join().unwrap();
         assert!(cost.samples >= 8 && cost.cpu_s > 0.0, "{cost:?}");

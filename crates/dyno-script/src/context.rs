@@ -1,12 +1,13 @@
 //! Whose turn it is: what the C functions that scripts call act upon.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dyno_core::bulk::BulkLoad;
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Row, Submitted};
+use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Row, StatementId, Submitted};
 use dyno_core::rand::Stream;
 use dyno_core::session::{ConnId, Operation, Port, SessionId};
 use mlua::ffi::lua_State;
@@ -106,6 +107,30 @@ pub(crate) struct Common {
     /// The row fetched last, and a buffer for strings.
     pub(crate) row: Row,
     pub(crate) text: Vec<u8>,
+    pub(crate) statements: Statements,
+}
+
+/// After so many prepared statements the collector looks for the first time which are still held.
+pub(crate) const STATEMENTS_CROWD: usize = 256;
+
+/// What scripts made of prepared statements.
+pub(crate) struct Statements {
+    /// Held, or not collected yet.
+    pub(crate) live: usize,
+    /// With so many it is time to collect.
+    pub(crate) collect_at: usize,
+    /// Collected without having been closed, by session and connection.
+    pub(crate) dropped: HashMap<(SessionId, ConnId), Vec<StatementId>>,
+}
+
+impl Default for Statements {
+    fn default() -> Self {
+        Self {
+            live: 0,
+            collect_at: STATEMENTS_CROWD,
+            dropped: HashMap::new(),
+        }
+    }
 }
 
 /// The current turn.

@@ -44,6 +44,7 @@ impl Host {
             texts: TextMaker::default(),
             row: Default::default(),
             text: Vec::with_capacity(256),
+            statements: Default::default(),
         });
         let spawn = api.get("spawn").map_err(|error| error.to_string())?;
         let on_error = api.get("on_error").map_err(|error| error.to_string())?;
@@ -140,7 +141,7 @@ impl Host {
                 .call::<(String, Option<String>)>((session, entry, value))
         });
         match answer {
-            Ok((what, _)) if what == "stop" => Step::Finished,
+            Ok((what, _)) if what == "stop" => self.finished(session),
             Ok((what, _)) if what == "again" => {
                 port.count_retry(session);
                 match self.begin(session, tid, "restart", None) {

@@ -73,6 +73,11 @@ impl Port for NoPort {
         std::thread::sleep(std::time::Duration::from_nanos(duration_ns));
     }
 
+    // `sleep` has waited already.
+    fn wait_sleep(&mut self, _: SessionId) -> bool {
+        true
+    }
+
     fn count(&mut self, _: SessionId, _: Counter, _: u64) {}
 
     fn counted(&self, _: SessionId, _: Counter) -> u64 {

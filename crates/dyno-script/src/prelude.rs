@@ -8,6 +8,7 @@ use dyno_core::plan::OptionValue;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
 use crate::config::HostConfig;
+use crate::exports::TEXT_BYTES_MAX;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
@@ -52,6 +53,7 @@ pub(crate) fn load(lua: &Lua, config: &Arc<HostConfig>) -> mlua::Result<Table> {
         .call(())?;
     api.set("ffi", ffi)?;
     api.set("WAIT", lua.create_table()?)?;
+    api.set("TEXT_BYTES_MAX", TEXT_BYTES_MAX)?;
     fill(lua, &api, config)?;
     for (name, text) in PARTS {
         lua.load(text).set_name(name).call::<()>(&api)?;

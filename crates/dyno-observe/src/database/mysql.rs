@@ -34,6 +34,11 @@ pub(super) struct Mysql {
     samples: u64,
 }
 
+/// So many names of a table are told apart: a server has some hundreds.
+const NAMES_MAX: usize = 4_000;
+/// And none that is longer.
+const NAME_BYTES_MAX: usize = 256;
+
 /// Series by the names that the server gives them, in the order of its rows.
 #[derive(Default)]
 struct Table {
@@ -41,6 +46,8 @@ struct Table {
     /// Where the row after the last one is expected.
     next: usize,
     by_name: HashMap<Vec<u8>, usize>,
+    /// There were more names than are told apart.
+    is_full: bool,
 }
 
 struct Entry {
@@ -335,8 +342,9 @@ impl Table {
         let expected = self.next % self.entries.len().max(1);
         let index = match self.entries.get(expected) {
             Some(entry) if entry.name == name => expected,
-            _ => match self.by_name.get(name) {
-                Some(index) => *index,
+            _ => match self.by_name.get(name).copied() {
+                Some(index) => index,
+                None if self.refuses(recorder, name) => return,
                 None => self.add(name, describe),
             },
         };
@@ -349,6 +357,19 @@ impl Table {
             Some(Series::Rate(rate)) => drop(rate.put(recorder, value)),
             None => {}
         }
+    }
+
+    /// Whether a new name is not taken; the first one is told.
+    fn refuses(&mut self, recorder: &Recorder, name: &[u8]) -> bool {
+        let refuses = self.entries.len() >= NAMES_MAX || name.len() > NAME_BYTES_MAX;
+        if refuses && !std::mem::replace(&mut self.is_full, true) {
+            let why = format!(
+                "the server names more than {NAMES_MAX} variables, or some with more than \
+                 {NAME_BYTES_MAX} bytes: those are left out"
+            );
+            recorder.sink().gap("db.status", why);
+        }
+        refuses
     }
 
     fn add(
@@ -418,6 +439,28 @@ fn build(version: &str, comment: &str, has_debug: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Observation;
+    use crate::sink::Sink;
+
+    #[test]
+    fn names_beyond_the_bound_are_left_out_and_told_once() {
+        let (sender, observations) = std::sync::mpsc::sync_channel(4 * NAMES_MAX);
+        let mut recorder = Recorder::new(Sink::new(sender), false);
+        let mut table = Table::default();
+        let mut put = |name: &str| {
+            let describe = |name: &str| (name.to_owned(), Class::Gauge("count"), STATUS);
+            table.put(&mut recorder, name.as_bytes(), 1.0, describe);
+        };
+        put(&"x".repeat(NAME_BYTES_MAX + 1));
+        for _ in 0..2 {
+            (0..NAMES_MAX + 100).for_each(|number| put(&format!("made_up_{number}")));
+        }
+        assert_eq!(table.entries.len(), NAMES_MAX);
+        assert_eq!(table.by_name.len(), NAMES_MAX);
+        let seen: Vec<Observation> = observations.try_iter().collect();
+        let gaps = (seen.iter()).filter(|seen| matches!(seen, Observation::NotObserved(_)));
+        assert_eq!((gaps.count(), seen.len()), (1, NAMES_MAX + 1));
+    }
 
     #[test]
     fn builds_are_told_apart() {

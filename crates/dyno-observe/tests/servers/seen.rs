@@ -71,7 +71,7 @@ impl Seen {
 
     /// Stops them and takes what is left, to the end.
     pub fn stop(&mut self) -> Cost {
-        let cost = self.observers.take().unwrap().stop();
+        let cost = self.observers.take().unwrap().stop().unwrap();
         while let Ok(observation) = self.observations.recv() {
             self.take(observation);
         }

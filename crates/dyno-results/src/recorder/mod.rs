@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -29,6 +29,15 @@ pub const QUEUE_MAX: usize = 1024;
 /// How long records may lie unwritten where no interval ends, as in a warm-up.
 const UNWRITTEN: Duration = Duration::from_secs(1);
 
+/// How long the end of a run may take to be written before the user is told.
+const END_NOTICE: Duration = Duration::from_secs(1);
+
+/// How long it may take at all: more than two locks that are waited for.
+const END_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often is looked whether it is written.
+const END_LOOK: Duration = Duration::from_millis(10);
+
 /// Records one run. Dropped without an ending, it leaves the run unfinished.
 #[derive(Debug)]
 pub struct Recorder {
@@ -36,7 +45,17 @@ pub struct Recorder {
     run_id: i64,
     name: String,
     path: PathBuf,
-    thread: Option<JoinHandle<Result<Written, ResultsError>>>,
+    thread: JoinHandle<Result<Written, ResultsError>>,
+    end: EndWait,
+}
+
+/// How the end of a run is waited for.
+#[derive(Clone, Copy, Debug)]
+struct EndWait {
+    notice: Duration,
+    patience: Duration,
+    /// Called once, after `notice`.
+    notify: fn(&Path),
 }
 
 /// A way into a recorder, for each thread that has something to record. Nothing here ever waits.
@@ -121,8 +140,19 @@ impl Recorder {
             run_id,
             name,
             path,
-            thread: Some(thread),
+            thread,
+            end: EndWait {
+                notice: END_NOTICE,
+                patience: END_PATIENCE,
+                notify: |_| {},
+            },
         })
+    }
+
+    /// Has `notify` called with the file's path where its end takes longer than a second to write.
+    pub fn on_wait(mut self, notify: fn(&Path)) -> Self {
+        self.end.notify = notify;
+        self
     }
 
     /// The run's number.
@@ -145,8 +175,9 @@ impl Recorder {
         self.feed.clone()
     }
 
-    /// The run has ended: waits until everything is written. `totals` are the latencies of the
-    /// whole measurement by operation, `event` first. What is fed afterwards is lost.
+    /// The run has ended: waits until everything is written, 30 s at most. `totals` are the
+    /// latencies of the whole measurement by operation, `event` first. What is fed afterwards is
+    /// lost.
     ///
     /// # Errors
     /// The ending could not be written: the run remains unfinished in the file.
@@ -168,13 +199,40 @@ impl Recorder {
         self.end(Ending::failed(why))
     }
 
-    fn end(mut self, ending: Ending) -> Result<Receipt, ResultsError> {
-        // If nobody takes it, the thread has ended, and joining tells why.
-        let _ = self.feed.queue.send(Message::End(Box::new(ending)));
-        let written = match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(written)) => written?,
-            _ => return Err(no_writer(&self.path, "it ended early".to_owned())),
+    fn end(self, ending: Ending) -> Result<Receipt, ResultsError> {
+        let begun = Clock.now();
+        let mut notify = Some(self.end.notify);
+        let mut check = || {
+            let waited = Duration::from_nanos(Clock.now() - begun);
+            if waited >= self.end.notice
+                && let Some(notify) = notify.take()
+            {
+                notify(&self.path);
+            }
+            if waited < self.end.patience {
+                return Ok(());
+            }
+            let why = format!(
+                "it did not end within {} s",
+                self.end.patience.as_secs_f64()
+            );
+            Err(no_writer(&self.path, why))
         };
+        let mut message = Message::End(Box::new(ending));
+        // If nobody takes it, the thread has ended, and what it left tells why.
+        while let Err(TrySendError::Full(back)) = self.feed.queue.try_send(message) {
+            message = back;
+            check()?;
+            std::thread::sleep(END_LOOK);
+        }
+        while !self.thread.is_finished() {
+            check()?;
+            std::thread::sleep(END_LOOK);
+        }
+        let Ok(written) = self.thread.join() else {
+            return Err(no_writer(&self.path, "it ended early".to_owned()));
+        };
+        let written = written?;
         Ok(Receipt {
             run_id: self.run_id,
             name: self.name.clone(),
@@ -267,6 +325,8 @@ struct Scribe {
     clock: Clock,
     written: Nanos,
     trouble: Option<ResultsError>,
+    /// The file was locked at the last attempt, and that was waited for.
+    locked: bool,
 }
 
 impl Scribe {
@@ -277,6 +337,7 @@ impl Scribe {
             clock,
             written: clock.now(),
             trouble: None,
+            locked: false,
         }
     }
 
@@ -285,6 +346,7 @@ impl Scribe {
             match records.recv_timeout(UNWRITTEN) {
                 Ok(Message::Record(record)) => self.take(record),
                 Ok(Message::End(ending)) => {
+                    self.writer.wait_for_locks(true);
                     self.writer.end(&ending)?;
                     break;
                 }
@@ -320,6 +382,14 @@ impl Scribe {
 
     fn note(&mut self, result: Result<(), ResultsError>) {
         self.written = self.clock.now();
+        let locked =
+            matches!(&result, Err(error) if matches!(error.problem, Problem::Locked { .. }));
+        if locked != self.locked {
+            // A lock is waited for once: what comes meanwhile would wait in the queue, each record
+            // for as long again.
+            self.writer.wait_for_locks(!locked);
+            self.locked = locked;
+        }
         if let Err(error) = result {
             self.trouble.get_or_insert(error);
         }

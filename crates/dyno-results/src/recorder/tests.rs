@@ -172,6 +172,46 @@ fn a_lock_that_never_ends_is_an_error() {
 }
 
 #[test]
+fn a_lock_is_waited_for_once_and_not_by_each_record() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let patience = Duration::from_millis(500);
+    let results = Results::open_with(&path, patience, MIGRATIONS).unwrap();
+    let recorder = Recorder::over(results.begin(&head()).unwrap()).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = Clock.now();
+    for number in 0..100 {
+        recorder.feed().interval(&interval(number), &[]);
+    }
+    let error = recorder.abandon("it ends").unwrap_err();
+    assert!(matches!(error.problem, Problem::Locked { .. }), "{error}");
+    // Once for the first record and once for the end, and not a hundred times: 50 s.
+    let waited = Duration::from_nanos(Clock.now() - begun);
+    assert!(waited < 40 * patience, "{waited:?}");
+}
+
+#[test]
+fn the_end_of_a_run_is_waited_for_within_bounds_and_told() {
+    static TOLD: AtomicU64 = AtomicU64::new(0);
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let results = Results::open_with(&path, Duration::from_secs(3600), MIGRATIONS).unwrap();
+    let mut recorder = Recorder::over(results.begin(&head()).unwrap()).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    recorder.end.notice = Duration::from_millis(1);
+    recorder.end.patience = Duration::from_millis(100);
+    let recorder = recorder.on_wait(|_| {
+        TOLD.fetch_add(1, Ordering::Relaxed);
+    });
+    let error = recorder.abandon("it ends").unwrap_err();
+    assert!(matches!(error.problem, Problem::NoWriter(_)), "{error}");
+    assert!(error.to_string().contains("within 0.1 s"), "{error}");
+    assert_eq!(TOLD.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 fn what_does_not_fit_is_counted_and_never_waited_for() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");

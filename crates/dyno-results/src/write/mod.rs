@@ -2,6 +2,7 @@
 //! loses at most the last one.
 
 use std::path::Path;
+use std::time::Duration;
 
 use dyno_core::finding::{Finding, Verdict, Waiver};
 use dyno_core::interval::Latencies;
@@ -231,6 +232,17 @@ impl RunWriter {
             self.draft.written();
         }
         written
+    }
+
+    /// Whether the locks of other processes are waited for.
+    pub(crate) fn wait_for_locks(&mut self, waits: bool) {
+        let results = &self.results;
+        let patience = match waits {
+            true => results.patience,
+            false => Duration::ZERO,
+        };
+        // Setting it cannot fail; if it did, locks would be waited for as before.
+        let _ = results.connection.busy_timeout(patience);
     }
 
     /// How many records were lost because too many could not be written for too long.

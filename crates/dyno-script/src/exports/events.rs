@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use dyno_core::Clock;
+use dyno_core::clock::Nanos;
 use dyno_core::rand::Stream;
 use dyno_core::session::{Counter, Next};
 
@@ -55,21 +56,28 @@ fn ask(cx: &mut Context<'_>) -> Next {
     }
 }
 
-/// Sleeps. 0: the session must yield now; 1: it has slept, because it cannot yield here.
+/// The longest time to sleep or think.
+const SLEEP_SECONDS_MAX: f64 = 1e9;
+
+/// A time to sleep or think as a script gives it, in nanoseconds; 0 for what is none.
+pub(super) fn sleep_ns(seconds: f64) -> Nanos {
+    match seconds.is_finite() {
+        true => (seconds.clamp(0.0, SLEEP_SECONDS_MAX) * 1e9) as Nanos,
+        false => 0,
+    }
+}
+
+/// Sleeps. 0: the session must yield now; 1: it has slept, because it cannot yield here; 2: so it
+/// has, until the run was over.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_sleep(seconds: f64) -> c_int {
-    let seconds = if seconds.is_finite() {
-        seconds.clamp(0.0, 1e9)
-    } else {
-        0.0
-    };
     with(1, |cx| {
-        if cx.can_yield() {
-            cx.port.sleep(cx.session.id, (seconds * 1e9) as u64);
-            return 0;
+        let session = cx.session.id;
+        cx.port.sleep(session, sleep_ns(seconds));
+        match cx.can_yield() {
+            true => 0,
+            false => slept(cx.port.wait_sleep(session)),
         }
-        std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
-        1
     })
 }
 
@@ -93,6 +101,14 @@ fn reconnect_delay_s(failed: f64, random: f64) -> f64 {
     let doublings = (failed - 1.0).clamp(0.0, 30.0);
     let most = (RECONNECT_S * doublings.exp2()).min(RECONNECT_S_MAX);
     most * (0.5 + random / 2.0)
+}
+
+/// What a sleep without yielding answers.
+pub(super) fn slept(goes_on: bool) -> c_int {
+    match goes_on {
+        true => 1,
+        false => 2,
+    }
 }
 
 /// Monotonic seconds.

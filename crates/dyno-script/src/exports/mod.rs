@@ -9,7 +9,11 @@ mod random;
 mod rows;
 mod shared;
 mod sql;
+mod statements;
 mod streams;
+
+/// The most bytes of a text that is drawn, and of a text parameter. Also `P.TEXT_BYTES_MAX`.
+pub(crate) const TEXT_BYTES_MAX: usize = 1 << 28;
 
 /// Names functions in a table that is part of the executable, so that the linker keeps them.
 macro_rules! export {
@@ -35,6 +39,7 @@ pub(crate) fn keep() {
         rows::exported(),
         shared::exported(),
         sql::exported(),
+        statements::exported(),
         streams::exported(),
     ]);
 }

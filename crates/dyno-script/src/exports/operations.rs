@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use dyno_core::session::OperationEnd;
 
+use super::events::{sleep_ns, slept};
 use super::{Address, export};
 use crate::context::with;
 use crate::ledger::Settled;
@@ -67,21 +68,16 @@ extern "C" fn dyno_event_again() {
     with((), |cx| cx.port.count_retry(cx.session.id));
 }
 
-/// Puts the event off. 0: the session must yield now; 1: it cannot yield here.
+/// Puts the event off. 0: the session must yield now; else as for `dyno_sleep`.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_think(seconds: f64) -> c_int {
-    let seconds = if seconds.is_finite() {
-        seconds.clamp(0.0, 1e9)
-    } else {
-        0.0
-    };
     with(1, |cx| {
-        if !cx.can_yield() {
-            std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
-            return 1;
+        let session = cx.session.id;
+        cx.port.think(session, sleep_ns(seconds));
+        match cx.can_yield() {
+            true => 0,
+            false => slept(cx.port.wait_sleep(session)),
         }
-        cx.port.think(cx.session.id, (seconds * 1e9) as u64);
-        0
     })
 }
 

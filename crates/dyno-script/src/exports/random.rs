@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use dyno_core::plan::RandKind;
 
-use super::{Address, export};
+use super::{Address, TEXT_BYTES_MAX, export};
 use crate::context::with;
 use crate::distributions;
 use crate::histogram::Histogram;
@@ -128,9 +128,13 @@ unsafe extern "C" fn sb_rand_str(format: *const c_char, buffer: *mut c_char) {
     });
 }
 
-/// Fills `buffer` with `min` to `max` characters; answers how many.
+/// Fills `buffer` with `min` to `max` characters; answers how many: none where `min` is more than
+/// `max`, or `max` than [`TEXT_BYTES_MAX`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sb_rand_varstr(buffer: *mut c_char, min: u32, max: u32) -> u32 {
+    if min > max || max as usize > TEXT_BYTES_MAX {
+        return 0;
+    }
     with(0, |cx| {
         let text = &mut cx.common.text;
         text.clear();

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use dyno_core::rand::Stream;
 
-use super::{Address, export};
+use super::{Address, TEXT_BYTES_MAX, export};
 use crate::context::with;
 use crate::distributions;
 
@@ -43,7 +43,8 @@ unsafe extern "C" fn dyno_rows_text(text: *const c_char, len: usize) {
     });
 }
 
-/// A random text, see `dyno_stream_text`; a null stream stands for the session's.
+/// A random text, see `dyno_stream_text`; a null stream stands for the session's. More than
+/// [`TEXT_BYTES_MAX`] is taken for that.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_rows_random(
     stream: *mut Stream,
@@ -59,7 +60,7 @@ unsafe extern "C" fn dyno_rows_random(
             false => unsafe { &mut *stream },
         };
         let more = stream.below(u64::from(longest.saturating_sub(shortest)) + 1);
-        let len = shortest as usize + more as usize;
+        let len = (shortest as usize + more as usize).min(TEXT_BYTES_MAX);
         rows.text(len, |out| distributions::letters(stream, compressible, out));
     });
 }

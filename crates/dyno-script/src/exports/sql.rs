@@ -1,11 +1,11 @@
-//! Connections, statements, parameters, results.
+//! Connections, parameters, results.
 
 use std::ffi::{c_char, c_int};
 
-use dyno_core::db::{ErrorClass, Param, ParamKind, StatementId};
+use dyno_core::db::{ErrorClass, Param, ParamKind};
 use dyno_core::session::{ConnId, Operation};
 
-use super::{Address, export};
+use super::{Address, TEXT_BYTES_MAX, export};
 use crate::context::{BulkInsert, code, outcome, with};
 
 export![
@@ -28,11 +28,6 @@ export![
     dyno_error_state,
     dyno_error_message,
     dyno_error_class,
-    dyno_statement_new,
-    dyno_statement_free,
-    dyno_statement_bind,
-    dyno_execute,
-    dyno_statement_close,
     dyno_param_new,
     dyno_param_free,
     dyno_param_set_bytes,
@@ -50,15 +45,6 @@ pub(super) fn exported() -> usize {
 
 /// The most a multi-row INSERT grows to before it is sent.
 const BULK_INSERT_BYTES_MAX: usize = 512 * 1024;
-/// The most a text parameter can hold.
-const PARAM_BYTES_MAX: usize = 1 << 28;
-
-/// A prepared statement as the script holds it.
-struct Statement {
-    connection: ConnId,
-    id: StatementId,
-    params: Vec<*const Param>,
-}
 
 /// The bytes that a script passes.
 ///
@@ -150,7 +136,7 @@ extern "C" fn dyno_disconnect(conn: ConnId) {
 }
 
 /// A figure of the connection's last outcome; 0 if it is closed.
-fn of_outcome(conn: ConnId, figure: impl FnOnce(&dyno_core::db::Outcome) -> u64) -> u64 {
+pub(super) fn of_outcome(conn: ConnId, figure: impl FnOnce(&dyno_core::db::Outcome) -> u64) -> u64 {
     with(0, |cx| {
         cx.port
             .connection(cx.session.id, conn)
@@ -295,69 +281,9 @@ extern "C" fn dyno_error_class() -> c_int {
     })
 }
 
-/// The statement that the connection prepared last. Freed by `dyno_statement_free`.
-#[unsafe(no_mangle)]
-extern "C" fn dyno_statement_new(conn: ConnId) -> *mut Statement {
-    let id = of_outcome(conn, |outcome| u64::from(outcome.statement)) as StatementId;
-    Box::into_raw(Box::new(Statement {
-        connection: conn,
-        id,
-        params: Vec::new(),
-    }))
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn dyno_statement_free(statement: *mut Statement) {
-    if !statement.is_null() {
-        // SAFETY: the collector frees once what `dyno_statement_new` made.
-        drop(unsafe { Box::from_raw(statement) });
-    }
-}
-
-/// Binds parameters. The prelude keeps them alive as long as the statement.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn dyno_statement_bind(
-    statement: *mut Statement,
-    params: *const *const Param,
-    count: usize,
-) {
-    // SAFETY: the prelude passes a live statement and an array of `count` live parameters.
-    unsafe { (*statement).params = std::slice::from_raw_parts(params, count).to_vec() };
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn dyno_execute(statement: usize) -> c_int {
-    let statement = statement as *const Statement;
-    // SAFETY: the prelude passes a live statement, whose parameters it keeps alive; a non-null
-    // `*const Param` and a `&Param` have the same representation.
-    let (statement, params) = unsafe {
-        let statement = &*statement;
-        let params = statement.params.as_slice();
-        (
-            statement,
-            std::slice::from_raw_parts(params.as_ptr().cast::<&Param>(), params.len()),
-        )
-    };
-    with(code::CLOSED, |mut cx| {
-        cx.submit(
-            statement.connection,
-            Operation::Execute(statement.id, params),
-        )
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn dyno_statement_close(statement: *const Statement) -> c_int {
-    // SAFETY: the prelude passes a live statement.
-    let (conn, id) = unsafe { ((*statement).connection, (*statement).id) };
-    with(code::CLOSED, |mut cx| {
-        cx.submit(conn, Operation::CloseStatement(id))
-    })
-}
-
 #[unsafe(no_mangle)]
 extern "C" fn dyno_param_new(kind: u32, capacity: usize) -> *mut Param {
-    let param = Param::new(param_kind(kind), capacity.min(PARAM_BYTES_MAX));
+    let param = Param::new(param_kind(kind), capacity.min(TEXT_BYTES_MAX));
     Box::into_raw(Box::new(param))
 }
 

@@ -6,7 +6,7 @@ use std::ffi::c_char;
 
 use dyno_core::rand::Stream;
 
-use super::{Address, export};
+use super::{Address, TEXT_BYTES_MAX, export};
 use crate::context::with;
 use crate::distributions::{self, Zipf, permute};
 
@@ -61,7 +61,9 @@ fn draw<R>(stream: *mut Stream, otherwise: R, act: impl FnOnce(&mut Stream) -> R
 #[unsafe(no_mangle)]
 extern "C" fn dyno_stream_uniform(stream: *mut Stream, low: f64, high: f64) -> f64 {
     let span = (high - low).max(0.0) as u64;
-    draw(stream, low, |stream| low + stream.below(span + 1) as f64)
+    draw(stream, low, |stream| {
+        low + stream.below(span.saturating_add(1)) as f64
+    })
 }
 
 /// Uniform in [0, 1).
@@ -98,7 +100,7 @@ extern "C" fn dyno_stream_gaussian(
 }
 
 /// Fills `buffer` with `len` characters: letters and digits, of which the share `compressible`
-/// repeats.
+/// repeats. Nothing is written for more than [`TEXT_BYTES_MAX`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_stream_text(
     stream: *mut Stream,
@@ -106,6 +108,9 @@ unsafe extern "C" fn dyno_stream_text(
     len: usize,
     compressible: f64,
 ) {
+    if len > TEXT_BYTES_MAX {
+        return;
+    }
     // SAFETY: the prelude passes a buffer of at least `len` bytes.
     let out = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
     draw(stream, (), |stream| {

@@ -121,6 +121,10 @@ int dyno_error_class(void);
 
 struct dyno_statement *dyno_statement_new(uint32_t connection);
 void dyno_statement_free(struct dyno_statement *statement);
+double dyno_statement_dropped(uint32_t connection);
+int dyno_statement_close_dropped(uint32_t connection, uint32_t statement);
+bool dyno_statements_crowd(void);
+void dyno_statements_collected(void);
 void dyno_statement_bind(struct dyno_statement *statement, dyno_param **params, size_t n);
 int dyno_execute(uintptr_t statement);
 int dyno_statement_close(struct dyno_statement *statement);

@@ -8,17 +8,16 @@ local bor = require("bit").bor
 local floor, exp, min, max = math.floor, math.exp, math.min, math.max
 local setmetatable, error, type, tostring, select = setmetatable, error, type, tostring, select
 
+local TEXT_BYTES_MAX = P.TEXT_BYTES_MAX
+
 local Stream = {}
 local stream_meta = { __index = Stream }
 
 local buffer, capacity = ffi.new("char[?]", 4096), 4096
 
--- As long as the longest text parameter.
-local TEXT_MAX = 2 ^ 28
-
 local function room(size)
-  if not (size <= TEXT_MAX) then
-    error(("a text of %.0f characters is too long: at most %.0f"):format(size, TEXT_MAX), 3)
+  if not (size <= TEXT_BYTES_MAX) then
+    error(("a text of %.0f characters is too long: at most %.0f"):format(size, TEXT_BYTES_MAX), 3)
   end
   if size > capacity then
     buffer, capacity = ffi.new("char[?]", size), size
@@ -78,6 +77,10 @@ end
 
 -- A text of `shortest` to `longest` letters and digits, of which the share `compressible` repeats.
 function Stream:text(shortest, longest, compressible)
+  -- Written so that what is not a number is refused, too.
+  if not (shortest >= 0 and shortest <= TEXT_BYTES_MAX and (longest or 0) <= TEXT_BYTES_MAX) then
+    error(("text(): a length from 0 to %d is needed"):format(TEXT_BYTES_MAX), 2)
+  end
   local raw = self.raw
   local size = shortest
   if longest and longest > shortest then
@@ -131,8 +134,8 @@ local CARDS_MAX = 1000000
 function dyno.deck(cards)
   local deck, left = {}, 0
   for _, card in ipairs(cards) do
-    if #deck + card[2] > CARDS_MAX then
-      error(("dyno.deck(): more than %d cards"):format(CARDS_MAX), 2)
+    if not (card[2] >= 0 and #deck + card[2] <= CARDS_MAX) then
+      error(("dyno.deck(): at most %d cards, and of none less than 0"):format(CARDS_MAX), 2)
     end
     for _ = 1, card[2] do
       deck[#deck + 1] = card[1]

@@ -78,10 +78,13 @@ session_coroutine.running = function()
   return not is_own(co) and co or nil
 end
 
--- Gives way for `seconds`, or sleeps where yielding is impossible.
+-- Gives way for `seconds`, or sleeps where yielding is impossible, at most until the run is over.
 local function sleep(seconds)
-  if C.dyno_sleep(seconds) == 0 then
+  local answer = C.dyno_sleep(seconds)
+  if answer == 0 then
     raw_yield(WAIT)
+  elseif answer == 2 then
+    error(P.STOP, 0)
   end
 end
 P.sleep = sleep

@@ -92,8 +92,22 @@ local statement_meta = {
   end,
 }
 
+-- Has the server forget the statements of the connection that nobody holds any more.
+local function close_dropped(id)
+  if C.dyno_statements_crowd() then
+    collectgarbage()
+    C.dyno_statements_collected()
+  end
+  local dropped = C.dyno_statement_dropped(id)
+  while dropped >= 0 do
+    wait(C.dyno_statement_close_dropped(id, dropped))
+    dropped = C.dyno_statement_dropped(id)
+  end
+end
+
 local function prepare_on_server(statement)
   local connection, params = statement.connection, statement.params
+  close_dropped(connection.id)
   local count = params and #params or 0
   local kinds = ffi.new("uint32_t[?]", math.max(count, 1))
   for i = 1, count do
@@ -130,7 +144,11 @@ function Statement:bind_create(sql_type, max_len)
   if not class then
     error("Unsupported argument type: " .. tostring(sql_type), 2)
   end
-  local slot = ffi.gc(C.dyno_param_new(class.kind, max_len or 0), C.dyno_param_free)
+  max_len = max_len or 0
+  if not (max_len >= 0 and max_len <= P.TEXT_BYTES_MAX) then
+    error(("bind_create(): a length from 0 to %d is needed"):format(P.TEXT_BYTES_MAX), 2)
+  end
+  local slot = ffi.gc(C.dyno_param_new(class.kind, max_len), C.dyno_param_free)
   return setmetatable({ slot = slot, kind = class.kind, type = sql_type, max_len = max_len },
     class.meta)
 end

@@ -181,8 +181,10 @@ function rand.string(format)
 end
 
 function rand.varstring(min_len, max_len)
-  if min_len > max_len or max_len <= 0 then
-    error("sysbench.rand.varstring: 0 <= min <= max and max > 0 are required", 2)
+  -- Written so that what is not a number is refused, too.
+  if not (min_len >= 0 and min_len <= max_len and max_len > 0 and max_len <= P.TEXT_BYTES_MAX) then
+    error(("sysbench.rand.varstring: 0 <= min <= max and 0 < max <= %d are required"):format(
+      P.TEXT_BYTES_MAX), 2)
   end
   local target = room(max_len + 1)
   return ffi.string(target, C.sb_rand_varstr(target, min_len, max_len))
@@ -215,7 +217,7 @@ P.histogram = {
   new = function(size, range_min, range_max)
     local handle = C.sb_histogram_new(size, range_min, range_max)
     if handle == nil then
-      error("sysbench.histogram.new: size > 0 and 0 < min < max are required", 2)
+      error("sysbench.histogram.new: a size from 2 to 8388608 and 0 < min < max are required", 2)
     end
     return setmetatable({ handle = ffi.gc(handle, C.sb_histogram_delete) }, Histogram)
   end,

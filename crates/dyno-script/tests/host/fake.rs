@@ -140,12 +140,17 @@ pub struct FakePort {
     pub connections: Vec<FakeConnection>,
     pub scratch: Scratch,
     pub events_left: u32,
+    /// The run is over for those who sleep without yielding.
+    pub over: bool,
     pub events: u32,
     pub retries: u32,
     pub counters: [u64; Counter::COUNT],
     pub slept: VecDeque<u64>,
     /// How often a worker would have stood still until an answer was there.
     pub stood_still: u32,
+    /// Prepared statements that the server has, and the most that it had.
+    pub statements: i32,
+    pub statements_max: i32,
     /// What operations did.
     pub work: Vec<String>,
     /// Parameters of executed statements and texts of others, by session.
@@ -175,6 +180,11 @@ impl Port for FakePort {
                     params.iter().map(|p| format!("{:?}", p.value())).collect();
                 self.log.push((session, values.join(" ")));
             }
+            Operation::Prepare(..) => {
+                self.statements += 1;
+                self.statements_max = self.statements_max.max(self.statements);
+            }
+            Operation::CloseStatement(_) => self.statements -= 1,
             _ => {}
         }
         let Self {
@@ -218,6 +228,9 @@ impl Port for FakePort {
     }
     fn sleep(&mut self, _: SessionId, duration_ns: u64) {
         self.slept.push_back(duration_ns);
+    }
+    fn wait_sleep(&mut self, _: SessionId) -> bool {
+        !self.over
     }
     fn count(&mut self, _: SessionId, counter: Counter, amount: u64) {
         self.counters[counter as usize] += amount;

@@ -203,6 +203,10 @@ impl Port for SqlitePort {
 
     fn sleep(&mut self, _: SessionId, _: u64) {}
 
+    fn wait_sleep(&mut self, _: SessionId) -> bool {
+        true
+    }
+
     fn count(&mut self, _: SessionId, counter: Counter, amount: u64) {
         self.counters[counter as usize] += amount;
     }

@@ -12,6 +12,8 @@ use dyno_core::record::{
 use dyno_core::summary::{IntervalSummary, RunSummary};
 use dyno_results::{Feed, Recorder, Results, ResultsError, Scope, SeriesId};
 
+use crate::console;
+
 /// The operation that every script has.
 pub const EVENT: &str = "event";
 /// What a results file that cannot be used means for the run.
@@ -65,6 +67,12 @@ impl Keeper {
             return Ok(Self::Memory(Box::new(Mutex::new(empty(head)))));
         };
         let recorder = Recorder::start(path, head).context(NOT_BEGUN)?;
+        let recorder = recorder.on_wait(|path| {
+            let path = path.display();
+            console::note(&format!(
+                "Waiting for {path} to take the end of the run: another process may have locked it."
+            ));
+        });
         let feed = recorder.feed();
         Ok(Self::File(recorder, feed, Box::new(head.clone())))
     }

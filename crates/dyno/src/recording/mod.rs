@@ -179,7 +179,7 @@ impl Recording {
         let cost = observers.stop();
         // A forwarder that broke down has handed over what it could.
         let _ = forwarder.join();
-        Some(cost)
+        cost
     }
 
     /// What observing cost, as facts beside the series.

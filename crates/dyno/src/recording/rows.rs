@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
 use dyno_core::plan::OptionValue;
 use dyno_drivers::control::Control;
+use dyno_load::StopLevel;
 use dyno_verdict::{Claim, RowCount};
 
 use crate::job::Ready;
@@ -11,7 +14,7 @@ use crate::summary::Asked;
 
 /// Counting reads every row: more than these would take seconds and warm the caches.
 const ROWS_MAX: f64 = 1_000_000.0;
-/// A server that takes longer is left alone.
+/// A server that takes longer for all tables together is left alone.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Workloads that leave as many rows as they find.
 const CONSTANT: &[&str] = &[
@@ -50,9 +53,14 @@ pub fn count(ready: &Ready, asked: &Asked, claim: Option<Claim>) -> Vec<RowCount
         return Vec::new();
     };
     let mut counts = Vec::new();
+    let until = Clock.now() + TIMEOUT.as_nanos() as Nanos;
     for number in 1..=tables as u64 {
+        let left = Duration::from_nanos(until.saturating_sub(Clock.now()));
+        if left.is_zero() || ready.stop.level() != StopLevel::None {
+            break;
+        }
         let table = format!("sbtest{number}");
-        let rows = control.query(&format!("SELECT count(*) FROM {table}"), TIMEOUT);
+        let rows = control.query(&format!("SELECT count(*) FROM {table}"), left);
         let found = rows
             .ok()
             .and_then(|rows| rows.first()?.first()?.as_ref()?.parse().ok());
