@@ -117,7 +117,10 @@ struct Peer {
 
 impl Server {
     pub fn new(speaks: Speaks, tls: Option<&Tls>, plan: Plan, seed: u64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // An address of this process alone: on the usual one somebody else may still be looking
+        // for a server whose port this has become.
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let listener = TcpListener::bind(([127, 77, high, low], 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         // Small, so that large requests are taken in pieces.
         sockopt::set_socket_recv_buffer_size(&listener, 32 * 1024).unwrap();
