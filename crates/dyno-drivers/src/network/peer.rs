@@ -120,7 +120,7 @@ impl Server {
         // An address of this process alone: on the usual one somebody else may still be looking
         // for a server whose port this has become.
         let [.., high, low] = std::process::id().to_be_bytes();
-        let listener = TcpListener::bind(([127, 77, high, low], 0)).unwrap();
+        let listener = TcpListener::bind(SocketAddr::from(([127, 77, high, low], 0))).unwrap();
         listener.set_nonblocking(true).unwrap();
         // Small, so that large requests are taken in pieces.
         sockopt::set_socket_recv_buffer_size(&listener, 32 * 1024).unwrap();
