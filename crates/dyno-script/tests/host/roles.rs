@@ -224,9 +224,9 @@ fn what_a_script_asks_room_for_is_bounded_and_told() {
             "dyno.shared('a', 10e6) dyno.shared('b', 10e6)",
             "no room for 'b'",
         ),
-        ("dyno.deck({{'x', 1e12}})", "more than 1000000 cards"),
-        ("dyno.random:text(1e12)", "is too long"),
-        ("sysbench.rand.varstring(1, 4e9)", "is too long"),
+        ("dyno.deck({{'x', 1e12}})", "at most 1000000 cards"),
+        ("dyno.random:text(1e12)", "a length from 0 to 268435456"),
+        ("sysbench.rand.varstring(1, 4e9)", "0 < max <= 268435456"),
         (
             "dyno.loader({}, 't', {'a'}):random(dyno.random, 1, 4e9)",
             "at most",
