@@ -328,7 +328,9 @@ impl<P: Program> Worker<P> {
     }
 
     fn finished(&mut self, session: SessionId) {
-        self.state.drop_event(session);
+        let in_event = self.state.drop_event(session);
+        // A script that cannot yield is stopped within its event.
+        self.state.unfinished += u64::from(in_event && self.state.over);
         match self.state.sessions[session].stage {
             Stage::Init => {
                 self.state.sessions[session].stage = Stage::Ready;
@@ -352,9 +354,13 @@ impl<P: Program> Worker<P> {
 
     fn fail(&mut self, session: SessionId, why: String) {
         let in_event = self.state.drop_event(session);
-        self.state.unfinished += u64::from(in_event && self.state.over);
-        // What fails because everything was dropped is no failure of its own.
-        if !self.state.over {
+        let at = now();
+        self.state.tick(at);
+        // What was given up at the end of the grace fails because of that, which is no failure of
+        // its own. An operation that blocks comes back after it.
+        let given_up = self.state.over || (self.state.stopping && at >= self.state.limit());
+        self.state.unfinished += u64::from(in_event && given_up);
+        if !given_up {
             let record = &mut self.state.sessions[session];
             record.lost = true;
             let tid = record.tid;

@@ -380,6 +380,12 @@ function P.current_session()
   return sessions_by_env[getfenv(0)]
 end
 
+-- Whether lost connections are worth waiting for: only a run's events are repeated on new ones.
+function P.repeats_events()
+  local session = P.current_session()
+  return session ~= nil and (session.entry == "run" or session.entry == "restart")
+end
+
 function is_own(co)
   local session = P.current_session()
   return session ~= nil and session.co == co
@@ -393,6 +399,7 @@ function P.spawn(index, tid, entry, name)
     sessions[index] = session
   end
   local body = entries[entry]
+  session.entry = entry
   sessions_by_env[session.env] = session
   local co = raw_create(function()
     setfenv(0, session.env)

@@ -165,7 +165,7 @@ local function wait(code)
   return code
 end
 
--- A lost connection comes back by trying until it does or the run ends.
+-- A lost connection comes back by trying until it does or the run ends, which ends the pauses.
 local function reconnect_until_done(connection)
   local failed = 0
   while not connection:try_reconnect() do
@@ -214,7 +214,7 @@ local function raise(connection, code, query, statement)
   else
     ignorable = is_ignorable(connection.family, err.sql_errno, err.sql_state)
   end
-  ignorable = ignorable or (lost and P.reconnect_lost)
+  ignorable = ignorable or (lost and P.reconnect_lost and P.repeats_events())
   if not ignorable then
     local ignore = hooks().sql_error_ignorable
     ignorable = ignore and ignore(err)
@@ -229,7 +229,9 @@ local function raise(connection, code, query, statement)
   end
   connection.error = ERROR.IGNORABLE
   if lost then
-    reconnect_until_done(connection)
+    if P.repeats_events() then
+      reconnect_until_done(connection)
+    end
   else
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
     -- Leave no half-done transaction for the repeated event to commit by accident. SQLite calls it
