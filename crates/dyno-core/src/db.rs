@@ -6,6 +6,7 @@
 //! descriptor is ready, until it answers `Ready`. Either way [`Connection::outcome`] then tells
 //! what came of it: an error is an outcome, not a return value.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -419,6 +420,27 @@ pub trait Connector: Send + Sync {
     fn connect_timeout(&self) -> Option<Duration> {
         None
     }
+}
+
+thread_local! {
+    /// See [`bound_waits`].
+    static WAITS: RefCell<Option<Box<dyn Fn() -> bool>>> = const { RefCell::new(None) };
+}
+
+/// From now on operations that block the calling thread wait for locks only as long as `go_on`
+/// answers true: an embedded database does not know when the run that it is part of is over.
+pub fn bound_waits(go_on: Box<dyn Fn() -> bool>) {
+    WAITS.set(Some(go_on));
+}
+
+/// Whether somebody bounds the calling thread's waits.
+pub fn waits_are_bounded() -> bool {
+    WAITS.with_borrow(Option::is_some)
+}
+
+/// Whether an operation that blocks the calling thread may go on waiting.
+pub fn may_wait() -> bool {
+    WAITS.with_borrow(|waits| waits.as_ref().is_none_or(|go_on| go_on()))
 }
 
 #[cfg(test)]

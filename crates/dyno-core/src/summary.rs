@@ -1,6 +1,8 @@
 //! What is known of a run when it has ended: the content of the terminal summary and of `--json`.
 //! Durations are seconds, latencies milliseconds, as their names say.
 
+mod ledger;
+
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -10,6 +12,8 @@ use crate::plan::{Drive, OptionValue, RandPlan};
 use crate::record::{Cost, Fact, NotObserved};
 use crate::states::SessionStates;
 use crate::told::Figure;
+
+pub use ledger::LedgerEntry;
 
 /// The version of the JSON schema (`docs/schema/run.json`).
 pub const SCHEMA_VERSION: u32 = 2;
@@ -351,30 +355,6 @@ pub struct MachineFigure {
     pub value: f64,
     /// Of what, e.g. `MiB/s`.
     pub unit: String,
-}
-
-/// One sum that the database holds against what the server acknowledged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LedgerEntry {
-    /// The script's name for the sum.
-    pub sum: String,
-    /// The script's name for its counterpart in the database.
-    pub database: String,
-    /// The least that the database may have changed by: what was acknowledged, and the worst of
-    /// what nobody knows.
-    pub expected_low: i64,
-    /// The most.
-    pub expected_high: i64,
-    /// What it changed by; `None` where it could not be read.
-    pub found: Option<i64>,
-}
-
-impl LedgerEntry {
-    /// Whether the database holds what was acknowledged; `None` where it could not be read.
-    pub fn agrees(&self) -> Option<bool> {
-        let found = self.found?;
-        Some((self.expected_low..=self.expected_high).contains(&found))
-    }
 }
 
 /// An open loop's own figures.

@@ -206,6 +206,12 @@ impl Merger {
         (totals, self.start_of(complete_to))
     }
 
+    /// What a worker's sessions were doing when it said so last.
+    pub(crate) fn last_states(&self, worker: usize) -> SessionStates {
+        let worker = self.workers.get(worker);
+        worker.map(|worker| worker.states).unwrap_or_default()
+    }
+
     /// Everything: totals, what of them came in the grace, and the longest backlog.
     pub(crate) fn into_totals(self) -> (Interval, InGrace, u64) {
         (self.totals, self.in_grace, self.backlog_max)
@@ -424,6 +430,19 @@ mod tests {
         assert_eq!((last.index, last.counters.events), (2, 12));
         assert_eq!((last.states.working, last.states.lost), (2, 3));
         assert!(merger.release_rest().is_none());
+    }
+
+    #[test]
+    fn a_gap_in_time_takes_no_histograms() {
+        let long = Schedule {
+            deadline: None,
+            ..schedule()
+        };
+        let mut merger = Merger::new(long, &[2], None);
+        merger.add(&mut handover(0, 0, 1, 1));
+        merger.add(&mut handover(0, 5_000, 5_001, 1));
+        let full = merger.pending.iter().filter(|p| p.interval.is_some());
+        assert_eq!((merger.pending.len(), full.count()), (5_001, 2));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What the coordinator and its workers tell each other.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dyno_core::Clock;
 use dyno_core::clock::{Nanos, ThreadClock};
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::states::SessionStates;
@@ -92,6 +94,10 @@ pub(crate) struct Mailbox {
     pub(crate) waker: Waker,
     controls: Mutex<Vec<Control>>,
     pub(crate) cpu: CpuTime,
+    /// When operations that block the worker's thread are to give up waiting.
+    pub(crate) limit: AtomicU64,
+    /// How long they may go on once there is mail; they give up at once before the run begins.
+    pub(crate) grace_ns: AtomicU64,
 }
 
 /// The CPU time of a worker's thread, for those who cannot ask it.
@@ -134,6 +140,8 @@ impl Mailbox {
             waker: Waker::new()?,
             controls: Mutex::default(),
             cpu: CpuTime::default(),
+            limit: AtomicU64::new(Nanos::MAX),
+            grace_ns: AtomicU64::new(0),
         }))
     }
 
@@ -147,6 +155,24 @@ impl Mailbox {
     pub(crate) fn take(&self) -> Vec<Control> {
         self.waker.clear();
         std::mem::take(&mut *self.locked())
+    }
+
+    /// Tells the worker's thread, without its loop, whether an operation that blocks it may go on
+    /// waiting: until the limit, or for the grace from when it first saw mail that nobody reads.
+    pub(crate) fn patience(self: &Arc<Self>) -> Box<dyn Fn() -> bool> {
+        let (mailbox, unread) = (Arc::clone(self), Cell::new(None));
+        Box::new(move || {
+            let at = Clock.now();
+            if !mailbox.waker.is_pending() {
+                unread.set(None);
+            } else if unread.get().is_none() {
+                unread.set(Some(at));
+            }
+            let since = unread.get().unwrap_or(at);
+            let grace_ns = mailbox.grace_ns.load(Ordering::Relaxed);
+            let called_off = unread.get().is_some() && at - since >= grace_ns;
+            at < mailbox.limit.load(Ordering::Relaxed) && !called_off
+        })
     }
 
     fn locked(&self) -> MutexGuard<'_, Vec<Control>> {

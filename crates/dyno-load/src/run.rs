@@ -310,6 +310,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             (self.observer)(Progress::Interval(&interval));
         }
         let backlog = self.merger.backlog(measured_end);
+        let unfinished = self.under_way();
         let (workers, lost) = self.reports(measured_end);
         let end = self.end();
         let ends: Vec<Box<WorkerEnd>> = self.ends.into_iter().flatten().collect();
@@ -327,7 +328,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             measured_start,
             measured_end,
             elapsed_ns: last_event.unwrap_or(0).saturating_sub(measured_start),
-            unfinished: 0,
+            unfinished,
             outages: Vec::new(),
             warmup: Default::default(),
             before: Default::default(),
@@ -353,6 +354,18 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         outcome.outages = outages::merged(outcome.outages);
         outcome.sessions.sort_by_key(|session| session.tid);
         outcome
+    }
+
+    /// Events under way in workers that did not end, as far as can be seen from outside.
+    fn under_way(&self) -> u64 {
+        let silent = (0..self.crew.size()).filter(|worker| self.ends[*worker].is_none());
+        silent
+            .map(|worker| {
+                let states = self.merger.last_states(worker);
+                // It hangs in one of them at least.
+                u64::from(states.working + states.connecting).max(1)
+            })
+            .sum()
     }
 
     /// What the workers came to, and what is known of the sessions of those that did not end.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, thread_cpu};
@@ -156,6 +156,10 @@ impl State {
     /// The run begins.
     pub(crate) fn begin(&mut self, start: Start, now: Nanos) {
         let calendar = Calendar::new(start.schedule);
+        let (deadline, grace_ns) = (start.schedule.deadline, start.schedule.grace_ns);
+        let limit = deadline.map_or(Nanos::MAX, |deadline| deadline.saturating_add(grace_ns));
+        self.mailbox.limit.store(limit, Ordering::Relaxed);
+        self.mailbox.grace_ns.store(grace_ns, Ordering::Relaxed);
         self.ramp_end = start.schedule.begin + start.schedule.ramp_up_ns;
         self.next_mark = calendar.next();
         self.calendar = Some(calendar);
@@ -216,6 +220,10 @@ impl State {
                 }
                 self.accounts.end();
                 self.stopping = true;
+                if let Some(calendar) = &self.calendar {
+                    let limit = calendar.grace_end();
+                    self.mailbox.limit.store(limit, Ordering::Relaxed);
+                }
                 self.wake_idle();
             }
         }

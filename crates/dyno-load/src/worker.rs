@@ -4,6 +4,7 @@ use std::io;
 use std::sync::mpsc::Sender;
 
 use dyno_core::clock::{Nanos, thread_cpu};
+use dyno_core::db::bound_waits;
 use dyno_core::session::{Entry, Program, SessionId, Step};
 use dyno_core::states::SessionStates;
 
@@ -66,6 +67,10 @@ impl<P: Program> Worker<P> {
 
     /// A worker's whole life.
     pub(crate) fn live(mut self) {
+        let connector = self.state.connector.as_ref();
+        if connector.is_some_and(|connector| connector.blocks()) {
+            bound_waits(self.state.mailbox.patience());
+        }
         let result = self.initialise().and_then(|()| {
             self.tell(Message::Ready);
             self.await_start()?;

@@ -70,6 +70,7 @@ fn a_worker_stuck_in_its_script_is_left_behind() {
     let outcome = in_time(|| run(config, behaviour)).unwrap();
     assert!(outcome.workers[0].stuck);
     assert!(!outcome.workers[1].stuck);
+    assert!(outcome.unfinished >= 1, "{}", outcome.unfinished);
     let tids: Vec<u32> = outcome.sessions.iter().map(|session| session.tid).collect();
     assert_eq!(tids, [0, 1, 2, 3]);
     assert_eq!(outcome.sessions[2].state, SessionState::Lost);

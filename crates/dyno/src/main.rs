@@ -1,6 +1,7 @@
 //! Dyno, a dynamometer for databases: puts a load on a database server, measures what the server
 //! does, and says how far the figures can be believed.
 
+mod background;
 mod calibration;
 mod commands;
 mod console;

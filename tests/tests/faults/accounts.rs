@@ -43,8 +43,11 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("loop.lua");
     let text = "local from = dyno.now()\n\
+                local made = dyno.sum('made')\n\
+                function ledger() return {made = {there = 5}} end\n\
                 function event(tid)\n\
                   if tid == 0 and dyno.now() > from + 1.5 then while true do end end\n\
+                  made:add(1)\n\
                   dyno.sleep(0.005)\n\
                 end\n";
     fs::write(&script, text).unwrap();
@@ -63,6 +66,9 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
     assert_eq!(result["states"]["lost"], 3, "{result}");
     let last = result["intervals"].as_array().unwrap().last().unwrap();
     assert_eq!(last["states"]["lost"], 3, "{last}");
+    let consistency = finding(&result, "consistency");
+    assert_eq!(consistency["outcome"], "not_checked", "{consistency}");
+    assert!(result["events_unfinished"].as_u64() >= Some(1), "{result}");
     let idle = finding(&result, "idle-sessions");
     assert_eq!(idle["outcome"], "refuse", "{idle}");
     assert_ne!(finding(&result, "record")["outcome"], "doubt", "{result}");
@@ -121,4 +127,78 @@ fn a_server_that_is_silent_when_the_ledger_is_read_does_not_keep_the_run() {
             ],
         );
     }
+}
+
+#[test]
+fn a_locked_file_ends_the_statements_that_wait_for_it_when_the_run_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.db");
+    let options = format!("tpcb --target sqlite:{}", file.display());
+    dyno(&format!("prepare {options}")).success();
+    let line = format!("run {options} -c 4 -t 2s --warmup 0 --grace 200ms --json");
+    let mut running = Running::start(&mut command(&line));
+    running.measuring();
+    let other = rusqlite::Connection::open(&file).unwrap();
+    other.busy_timeout(LIMIT).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // Released once the run is over: the ledger is read then.
+    thread::sleep(Duration::from_millis(4_500));
+    other.execute_batch("ROLLBACK").unwrap();
+    let result = json(&sound(running.finish(LIMIT)).success());
+    assert_eq!(result["end"]["how"], "completed", "{result}");
+    assert_eq!(result["events_unfinished"], 4, "{result}");
+    let consistency = finding(&result, "consistency");
+    assert_eq!(consistency["outcome"], "pass", "{consistency}");
+    adds_up(&result, 4);
+}
+
+#[test]
+fn a_session_that_cannot_yield_gives_its_connection_up_when_the_run_ends() {
+    let mut server = start_private_server(Kind::Mariadb);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("nested.lua");
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                function event()\n\
+                  local _ = ('x'):gsub('x', function() con:query('SELECT 1') end)\n\
+                end\n";
+    fs::write(&script, text).unwrap();
+    let line = format!(
+        "run {} --target {} -c 2 -t 3s --warmup 0 --grace 200ms --json",
+        script.display(),
+        url(&server.server(), "mysql")
+    );
+    let mut running = Running::start(&mut command(&line));
+    running.measuring();
+    server.kill().unwrap();
+    let result = json(&sound(running.finish(LIMIT)).success());
+    assert_eq!(result["events_unfinished"], 2, "{result}");
+    assert_eq!(result["states"]["lost"], 0, "{result}");
+}
+
+#[test]
+fn a_command_whose_server_goes_fails() {
+    let mut server = start_private_server(Kind::Mariadb);
+    let folder = tempfile::tempdir().unwrap();
+    let (began, script) = (folder.path().join("began"), folder.path().join("p.lua"));
+    let text = format!(
+        "function event() end\n\
+         function prepare()\n\
+           local con = sysbench.sql.driver():connect()\n\
+           io.open('{}', 'w'):close()\n\
+           while true do con:query('SELECT 1') end\n\
+         end\n",
+        began.display()
+    );
+    fs::write(&script, text).unwrap();
+    let target = url(&server.server(), "mysql");
+    let line = format!("prepare {} --target {target}", script.display());
+    let running = Running::start(&mut command(&line));
+    let deadline_ns = Clock.now() + LIMIT.as_nanos() as u64;
+    while !began.exists() {
+        assert!(Clock.now() < deadline_ns, "{line}");
+        thread::sleep(Duration::from_millis(5));
+    }
+    server.kill().unwrap();
+    let output = sound(running.finish(LIMIT)).failure(1);
+    has(&output, &["errno = 20"]);
 }

@@ -1,20 +1,27 @@
 //! Safe handles on SQLite's C interface, which unlike the usual wrapper does not allocate per
 //! execution. All `unsafe` of the driver but the reading of error texts is here.
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::Once;
+use std::time::Duration;
 
-use dyno_core::db::{DbError, ParamValue};
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+use dyno_core::db::{DbError, ParamValue, may_wait, waits_are_bounded};
 use dyno_core::target::SqliteOptions;
 use rusqlite::ffi;
 
 use super::errors;
 
 /// An open database.
-pub(super) struct Database(NonNull<ffi::sqlite3>);
+pub(super) struct Database {
+    handle: NonNull<ffi::sqlite3>,
+    /// What its busy handler points to.
+    _busy: Box<Busy>,
+}
 
 // SAFETY: the library is built threadsafe; a handle opened with NOMUTEX may go from thread to
 // thread as long as one uses it at a time, which `&mut` and the lack of `Sync` ensure.
@@ -58,26 +65,39 @@ impl Database {
         // SAFETY: the path is a C string; `handle` takes the result.
         let code =
             unsafe { ffi::sqlite3_open_v2(path.as_ptr(), &raw mut handle, flags, ptr::null()) };
-        let database = NonNull::new(handle).map(Self);
+        let mut busy = Box::new(Busy {
+            patience_ns: options.busy_timeout_ms.saturating_mul(1_000_000),
+            since: 0,
+        });
+        let waits: *mut Busy = &raw mut *busy;
+        let database = NonNull::new(handle).map(|handle| Self {
+            handle,
+            _busy: busy,
+        });
         if code != ffi::SQLITE_OK {
             return Err(errors::open(file, code, handle));
         }
         let Some(database) = database else {
             return Err(errors::open(file, code, handle));
         };
-        database.set_up(options).map_err(|error| {
+        database.set_up(options, waits).map_err(|error| {
             let what = format!("cannot set up the SQLite database {}", file.display());
             errors::lost(error.code, format!("{what}: {}", error.message))
         })?;
         Ok(database)
     }
 
-    fn set_up(&self, options: &SqliteOptions) -> Result<(), DbError> {
+    fn set_up(&self, options: &SqliteOptions, busy: *mut Busy) -> Result<(), DbError> {
         let timeout_ms = c_int::try_from(options.busy_timeout_ms).unwrap_or(c_int::MAX);
-        // SAFETY: the handle is open. None of these can fail on an open handle.
+        // SAFETY: the handle is open. None of these can fail on an open handle. The handler's
+        // argument lives as long as the database, which calls it on the thread that uses it.
         unsafe {
             ffi::sqlite3_extended_result_codes(self.handle(), 1);
-            ffi::sqlite3_busy_timeout(self.handle(), timeout_ms);
+            if waits_are_bounded() {
+                ffi::sqlite3_busy_handler(self.handle(), Some(on_busy), busy.cast());
+            } else {
+                ffi::sqlite3_busy_timeout(self.handle(), timeout_ms);
+            }
         }
         self.run(&format!(
             "PRAGMA synchronous={}",
@@ -152,7 +172,7 @@ impl Database {
     }
 
     pub(super) fn handle(&self) -> *mut ffi::sqlite3 {
-        self.0.as_ptr()
+        self.handle.as_ptr()
     }
 
     /// Rows changed since it was opened, by triggers and foreign keys too.
@@ -288,6 +308,34 @@ impl Drop for Statement {
         // SAFETY: the statement came from prepare and is finalised once.
         unsafe { ffi::sqlite3_finalize(self.handle()) };
     }
+}
+
+/// A wait for another connection's lock.
+struct Busy {
+    patience_ns: Nanos,
+    /// When it began.
+    since: Nanos,
+}
+
+/// The longest pause between two looks at a lock: also how late a run's end may be noticed.
+const BUSY_PAUSE_MS_MAX: u64 = 50;
+
+/// Waits for a lock like SQLite's own handler, but no longer than the run goes on. 0: give up.
+extern "C" fn on_busy(busy: *mut c_void, tries: c_int) -> c_int {
+    // SAFETY: set_up registered a `Busy` that lives as long as the database; one call at a time.
+    let busy = unsafe { &mut *busy.cast::<Busy>() };
+    let now = Clock.now();
+    if tries == 0 {
+        busy.since = now;
+    }
+    let waited = now.saturating_sub(busy.since);
+    if waited >= busy.patience_ns || !may_wait() {
+        return 0;
+    }
+    let pause_ms = (1 << tries.clamp(0, 6)).min(BUSY_PAUSE_MS_MAX);
+    let left = Duration::from_nanos(busy.patience_ns - waited);
+    std::thread::sleep(Duration::from_millis(pause_ms).min(left));
+    1
 }
 
 /// Switches the library's memory statistics off: they take one lock per allocation, which all

@@ -1,7 +1,11 @@
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
-use dyno_core::db::{ErrorClass, OutcomeKind, Param, ParamKind, Row, Scratch, Submitted};
+use dyno_core::db::{
+    ErrorClass, OutcomeKind, Param, ParamKind, Row, Scratch, Submitted, bound_waits,
+};
 use tempfile::TempDir;
 
 use super::*;
@@ -290,6 +294,30 @@ fn a_lock_is_waited_for_and_then_an_error() {
     assert_eq!(second.code("INSERT INTO t VALUES(2)"), 517);
     second.query("ROLLBACK");
     assert_eq!(second.affected("INSERT INTO t VALUES(2)"), 1);
+}
+
+#[test]
+fn a_lock_is_waited_for_as_long_as_the_thread_may_wait() {
+    let mut first = open_with("?busy_timeout=600s");
+    assert_eq!(first.affected("BEGIN IMMEDIATE"), 0);
+    let connector = Arc::clone(&first.connector);
+    let asked = std::thread::spawn(move || {
+        let asked = Rc::new(Cell::new(0));
+        let counts = Rc::clone(&asked);
+        bound_waits(Box::new(move || {
+            counts.set(counts.get() + 1);
+            counts.get() < 3
+        }));
+        let mut second = Bench {
+            connection: connector.connect(1).unwrap(),
+            connector,
+            scratch: Scratch::default(),
+            _directory: TempDir::new().unwrap(),
+        };
+        assert_eq!(second.code("BEGIN IMMEDIATE"), 5);
+        asked.get()
+    });
+    assert_eq!(asked.join().unwrap(), 3);
 }
 
 #[test]

@@ -186,16 +186,13 @@ fn ledger(page: &mut Page, entries: &[LedgerEntry]) {
         "agrees",
     ]);
     for entry in entries {
-        let expected = match entry.expected_low == entry.expected_high {
-            true => entry.expected_low.to_string(),
-            false => format!("{} to {}", entry.expected_low, entry.expected_high),
-        };
         let found = entry
             .found
             .map_or_else(|| "–".to_owned(), |f| f.to_string());
         let agrees = match entry.agrees() {
             Some(true) => "yes",
             Some(false) => "no",
+            None if entry.is_open() => "not compared",
             None => "could not be read",
         };
         put!(
@@ -205,7 +202,7 @@ fn ledger(page: &mut Page, entries: &[LedgerEntry]) {
             Text(&entry.database),
             Text(&entry.sum),
             Text(&found),
-            Text(&expected)
+            Text(&entry.expected())
         );
     }
     put!(

@@ -380,3 +380,37 @@ fn the_ledgers_answer_is_read_as_whole_numbers() {
         assert!(message.contains(why), "{message}");
     }
 }
+
+#[test]
+fn connections_are_made_again_within_the_events_of_a_run_only() {
+    let script = "function prepare()
+                    con = sysbench.sql.driver():connect()
+                    con:query('FAIL 2013')
+                  end
+                  function thread_init() prepare() end
+                  function event() prepare() end";
+    let connections = |entries: &[Entry]| {
+        let mut config = config(script);
+        config.reconnect_lost = true;
+        let mut host = Host::new(Arc::new(config)).unwrap();
+        let mut port = FakePort {
+            events_left: 1,
+            ..FakePort::default()
+        };
+        let result = entries
+            .iter()
+            .try_for_each(|entry| drive(&mut host, &mut port, 0, entry));
+        (result, port.connections.len())
+    };
+    let outside = [
+        Entry::Command("prepare".to_owned()),
+        Entry::Call("prepare".to_owned()),
+        Entry::Init,
+    ];
+    for entry in outside {
+        let (result, made) = connections(std::slice::from_ref(&entry));
+        let why = result.unwrap_err();
+        assert!(why.contains("as you wished"), "{entry:?}: {why}");
+        assert_eq!(made, 1, "{entry:?}");
+    }
+}

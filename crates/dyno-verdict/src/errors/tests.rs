@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
 use dyno_core::record::{Event, EventKind, RunRecord};
-use dyno_core::summary::{EndpointSummary, MachineSummary, RunEnd};
+use dyno_core::summary::{EndpointSummary, LedgerEntry, MachineSummary, RunEnd};
 
 use crate::context::Context;
 use crate::samples::{self, Product, closed, drop_series, fact, series};
@@ -202,4 +202,24 @@ fn transactions_lie_between_events_and_statements() {
         let outcome = made(&run, &context, "server-counters").outcome;
         assert_eq!(outcome, expected, "{end}");
     }
+}
+
+#[test]
+fn a_ledger_that_is_not_known_accuses_nobody() {
+    let entry = |low, high| LedgerEntry {
+        sum: "paid".to_owned(),
+        database: "w_ytd".to_owned(),
+        expected_low: low,
+        expected_high: high,
+        found: Some(7),
+    };
+    expect("consistency", Refuse, |run| {
+        summary(run).ledger = vec![entry(0, 0)];
+    });
+    let (low, high) = LedgerEntry::OPEN;
+    let open = expect("consistency", NotChecked, |run| {
+        summary(run).ledger = vec![entry(low, high)];
+    });
+    let told = "A worker did not respond at the end of the run";
+    assert!(open.evidence.contains(told), "{}", open.evidence);
 }

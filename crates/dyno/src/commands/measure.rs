@@ -1,5 +1,7 @@
 //! One measured run: recorded, observed, judged.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Error, Result};
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
@@ -9,6 +11,7 @@ use dyno_report::summarize;
 use dyno_report::terminal::{EventWord, Look, live_line};
 
 use super::hints::{hint, with_hint};
+use crate::background::Background;
 use crate::job::Ready;
 use crate::ledger::Before;
 use crate::options::Parsed;
@@ -94,20 +97,23 @@ pub fn measure(
     if !screen.quiet {
         announce(ready);
     }
+    let event = match ready.plan() {
+        Some(_) => EventWord::Event,
+        None => EventWord::Transaction,
+    };
+    let open = ready.job.drive.open_loop.is_some();
     let mut course = Course {
         asked,
         recording: &recording,
-        look: (!screen.quiet).then_some(&screen.look),
-        event: match ready.plan() {
-            Some(_) => EventWord::Event,
-            None => EventWord::Transaction,
-        },
-        open: ready.job.drive.open_loop.is_some(),
+        live: Live::start(screen, event, open),
         start: Start::at(0),
         origin: 0,
         intervals: Vec::new(),
     };
     let outcome = ready.run(|progress| course.take(&progress));
+    if let Some(live) = course.live.take() {
+        live.finish();
+    }
     let (start, intervals) = (course.start, course.intervals);
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -118,7 +124,8 @@ pub fn measure(
         }
     };
     let mut summary = summarise(ready, &outcome, &start, asked, intervals);
-    summary.ledger = before.map_or_else(Vec::new, |before| before.compare(ready));
+    let known = !outcome.workers.iter().any(|worker| worker.stuck);
+    summary.ledger = before.map_or_else(Vec::new, |before| before.compare(ready, known));
     told::complete(ready, &mut summary);
     let recorded = recording.finish(&mut summary, &outcome);
     let done = match outcome.end {
@@ -150,13 +157,46 @@ fn announce(ready: &Ready) {
     console::note(&format!("{doing} {} session(s){about}.", drive.sessions));
 }
 
+/// How long the last live lines have to appear when the run is over.
+const LIVE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The live line.
+struct Live(Background<IntervalSummary>);
+
+impl Live {
+    /// `None` where nobody wants to see it, or where there is no thread for it.
+    fn start(screen: &Screen, event: EventWord, open: bool) -> Option<Self> {
+        let look = screen.look;
+        let show = move |told: Option<IntervalSummary>| {
+            if let Some(told) = told {
+                console::line(&look, |look| live_line(&told, event, open, look));
+            }
+        };
+        let lines = (!screen.quiet).then(|| Background::start(move || Ok(show)))?;
+        lines.ok().map(Self)
+    }
+
+    fn give(&mut self, told: IntervalSummary) {
+        self.0.give(told);
+    }
+
+    fn finish(self) {
+        let ended = self.0.finish(LIVE_PATIENCE, || false);
+        // Who does not read now would hold up what is to be kept.
+        if ended.all_taken && ended.left_out > 0 {
+            console::note(&format!(
+                "{} live lines were left out: standard error was not read in time.",
+                ended.left_out
+            ));
+        }
+    }
+}
+
 /// What becomes of a run's progress: a live line where there is a look, the record, the summary.
 struct Course<'a> {
     asked: &'a Asked,
     recording: &'a Recording,
-    look: Option<&'a Look>,
-    event: EventWord,
-    open: bool,
+    live: Option<Live>,
     start: Start,
     origin: u64,
     intervals: Vec<IntervalSummary>,
@@ -173,8 +213,8 @@ impl Course<'_> {
             Progress::Interval(interval) => {
                 let told = summarize::interval(interval, self.origin, &self.asked.percentiles);
                 self.recording.interval(interval, &told);
-                if let Some(look) = self.look {
-                    console::line(look, |look| live_line(&told, self.event, self.open, look));
+                if let Some(live) = &mut self.live {
+                    live.give(told.clone());
                 }
                 self.intervals.push(told);
             }

@@ -176,18 +176,17 @@ impl Ready {
         Arc::clone(&self.shared.progress)
     }
 
-    /// A state of its own for report functions, with the script's top level run in it.
+    /// What makes a state of its own for report functions, with the script's top level run in it,
+    /// on the thread that is to call them.
     ///
     /// # Errors
-    /// What the top level raised.
-    pub fn reporter(&self) -> Result<Reporter> {
+    /// There is no script; when it is called, what the top level raised.
+    pub fn reporter(&self) -> Result<impl FnOnce() -> Result<Reporter> + Send + use<>> {
         let source = self.job.work.script().context("there is no script")?;
         let config = host_config(&self.job, source, 0, &self.shared, None);
-        let stop = Arc::clone(&self.stop);
+        let (stop, connector) = (Arc::clone(&self.stop), self.connector.clone());
         let tid = self.job.drive.sessions;
-        Ok(Reporter(
-            alone(config, self.connector.clone(), stop, tid)?.0,
-        ))
+        Ok(move || Ok(Reporter(alone(config, connector, stop, tid)?.0)))
     }
 
     /// Calls a report hook in the main state.

@@ -7,6 +7,7 @@ mod legacy;
 mod output;
 mod record;
 mod run;
+mod screen;
 mod window;
 
 use std::path::Path;

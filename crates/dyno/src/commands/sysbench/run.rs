@@ -13,9 +13,10 @@ use dyno_report::sysbench::{self as text, Edition, Stage, Stat};
 
 use super::args::Settings;
 use super::record::Record;
+use super::screen::Screen;
 use super::window::Window;
 use super::{STATUS_FORCED, host, output};
-use crate::job::{Ready, Reporter};
+use crate::job::Ready;
 use crate::{STATUS_DONE, STATUS_FAILED, settings};
 
 /// The last interval of a run that ended within it is shorter than this.
@@ -34,20 +35,18 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     let mut record = Record::begin(settings, ready);
     output::notice(&text::stage(Stage::Initializing));
     let hooked = |name: &str| ready.description.hooks.iter().any(|hook| hook == name);
-    let reporter = (hooked("report_intermediate")
-        || (hooked("report_cumulative") && !settings.checkpoints_s.is_empty()))
-    .then(|| ready.reporter())
-    .transpose()?;
+    let hooks = hooked("report_intermediate")
+        || (hooked("report_cumulative") && !settings.checkpoints_s.is_empty());
+    let screen = Screen::start(hooks.then(|| ready.reporter()).transpose()?)?;
     let mut reports = Reports {
         settings,
-        reporter,
+        screen,
         intermediate_hook: hooked("report_intermediate"),
         cumulative_hook: hooked("report_cumulative"),
         interval: Window::default(),
         checkpoint: Window::default(),
         reported: Window::default(),
         checkpoint_s: 0.0,
-        failed: false,
     };
     let result = {
         let ready = &*ready;
@@ -57,19 +56,17 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
             }
             match progress {
                 Progress::Started { .. } => {
-                    output::notice(&text::stage(Stage::Started));
+                    reports.screen.text(text::stage(Stage::Started));
                     let warmup_s = settings.drive.warmup.as_secs();
                     if warmup_s > 0 {
-                        output::notice(&text::stage(Stage::WarmingUp(warmup_s)));
+                        reports.screen.text(text::stage(Stage::WarmingUp(warmup_s)));
                     }
                 }
                 Progress::Interval(interval) => reports.interval(interval, ready),
             }
         })
     };
-    if let Some(reporter) = &mut reports.reporter {
-        let _ = reporter.finish();
-    }
+    let failed = reports.screen.finish();
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -79,7 +76,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
             return Ok(not_started(&error));
         }
     };
-    let status = conclude(ready, &reports, &outcome);
+    let status = conclude(ready, &reports, failed, &outcome);
     if let Some(record) = record {
         record.finish(ready, &outcome);
     }
@@ -134,7 +131,12 @@ fn not_started(error: &anyhow::Error) -> u8 {
 }
 
 /// The end of a run: what failed, the report, `done()`.
-fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> Result<u8> {
+fn conclude(
+    ready: &mut Ready,
+    reports: &Reports<'_>,
+    hook_failed: bool,
+    outcome: &RunOutcome,
+) -> Result<u8> {
     let settings = reports.settings;
     let mut status = STATUS_DONE;
     for (_, why) in &outcome.failures {
@@ -181,7 +183,7 @@ fn conclude(ready: &mut Ready, reports: &Reports<'_>, outcome: &RunOutcome) -> R
         }
         cumulative(ready, &stat, &rest, reports, outcome);
     }
-    if reports.failed || ready.script_failed() {
+    if hook_failed || ready.script_failed() {
         status = status.max(STATUS_FAILED);
     }
     if outcome.failures.is_empty() && outcome.unfinished == 0 {
@@ -271,7 +273,7 @@ fn thread_stat(session: &dyno_load::SessionTotals) -> Stat {
 /// Reports while the run goes on.
 struct Reports<'a> {
     settings: &'a Settings,
-    reporter: Option<Reporter>,
+    screen: Screen,
     intermediate_hook: bool,
     cumulative_hook: bool,
     interval: Window,
@@ -279,8 +281,6 @@ struct Reports<'a> {
     /// What cumulative reports at checkpoints have covered.
     reported: Window,
     checkpoint_s: f64,
-    /// A hook failed.
-    failed: bool,
 }
 
 impl Reports<'_> {
@@ -317,7 +317,8 @@ impl Reports<'_> {
             stat.concurrency = interval.concurrency;
         }
         if self.intermediate_hook {
-            self.hook("report_intermediate", &script_stat(&stat, false));
+            let stat = script_stat(&stat, false);
+            self.screen.hook("report_intermediate", stat);
             return;
         }
         let own = ready.plan();
@@ -330,21 +331,22 @@ impl Reports<'_> {
         if self.settings.drive.open_loop.is_some() {
             line.push_str(&text::queue_line(&stat, sql));
         }
-        output::notice(&line);
+        self.screen.text(line);
     }
 
     fn at_checkpoint(&mut self, at_s: f64, running: u32, ready: &Ready) {
         let stat = self.stat(&self.checkpoint, at_s, running);
-        output::notice(&text::checkpoint(at_s));
+        self.screen.text(text::checkpoint(at_s));
         if self.cumulative_hook {
-            self.hook("report_cumulative", &script_stat(&stat, true));
+            let stat = script_stat(&stat, true);
+            self.screen.hook("report_cumulative", stat);
         } else {
             let fairness = summarize::fairness(&[]);
             let mut report = own_block(self.settings, ready, &stat, &self.checkpoint);
             let (percentile, edition) = (self.settings.percentile, self.settings.edition);
             let general = text::general_block(&stat, &fairness, percentile, edition);
             report.push_str(without_fairness(&general));
-            output::notice(&report);
+            self.screen.text(report);
         }
         self.reported.merge(&self.checkpoint);
         self.checkpoint.clear();
@@ -361,13 +363,6 @@ impl Reports<'_> {
         stat.time_interval = window.length_s;
         stat.time_total = at_s;
         stat
-    }
-
-    fn hook(&mut self, name: &str, stat: &dyno_script::Stat) {
-        if let Some(Err(message)) = self.reporter.as_mut().map(|host| host.report(name, stat)) {
-            output::fatal(&format!("`{name}' function failed: {message}"));
-            self.failed = true;
-        }
     }
 }
 

@@ -1,0 +1,150 @@
+//! What is shown while a run goes on, from a thread of its own: who reads it slowly, or a script's
+//! report function that takes its time, must not hold up what measures.
+
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
+};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+/// How many items may wait; what comes beyond that is left out.
+const WAITING_MAX: usize = 16;
+
+/// A thread that takes items one by one.
+pub struct Background<T> {
+    items: SyncSender<Option<T>>,
+    ended: Receiver<()>,
+    left_out: u64,
+}
+
+/// How a background thread came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// It has taken everything. Else it still works on something.
+    pub all_taken: bool,
+    /// How many items were left out because too many waited.
+    pub left_out: u64,
+}
+
+impl<T: Send + 'static> Background<T> {
+    /// Starts a thread; `make` makes, on it, what takes the items, and `None` at the end.
+    ///
+    /// # Errors
+    /// There is no thread to be had, or what `make` failed with.
+    pub fn start<W, F>(make: F) -> Result<Self>
+    where
+        W: FnMut(Option<T>),
+        F: FnOnce() -> Result<W> + Send + 'static,
+    {
+        let (items, waiting) = sync_channel(WAITING_MAX);
+        let (end, ended) = channel();
+        let (begin, begun) = channel();
+        let body = move || {
+            let mut work = match make() {
+                Ok(work) => work,
+                Err(error) => {
+                    let _ = begin.send(Err(error));
+                    return;
+                }
+            };
+            let _ = begin.send(Ok(()));
+            while let Ok(Some(item)) = waiting.recv() {
+                work(Some(item));
+            }
+            work(None);
+            drop(end);
+        };
+        std::thread::Builder::new()
+            .name("screen".to_owned())
+            .spawn(body)
+            .context("cannot make a thread that shows the run")?;
+        match begun.recv() {
+            Ok(made) => made?,
+            Err(_) => bail!("the thread that shows the run broke down"),
+        }
+        Ok(Self {
+            items,
+            ended,
+            left_out: 0,
+        })
+    }
+
+    /// Has the thread take an item, unless too many wait already. Never blocks.
+    pub fn give(&mut self, item: T) {
+        if let Err(TrySendError::Full(_)) = self.items.try_send(Some(item)) {
+            self.left_out += 1;
+        }
+    }
+
+    /// Ends the thread, for which it waits at most this long each time that `go_on` answers true.
+    pub fn finish(self, patience: Duration, go_on: impl Fn() -> bool) -> Ended {
+        let Self {
+            items,
+            ended,
+            left_out,
+        } = self;
+        drop(items);
+        let all_taken = loop {
+            match ended.recv_timeout(patience) {
+                Err(RecvTimeoutError::Timeout) if go_on() => {}
+                Err(RecvTimeoutError::Timeout) => break false,
+                _ => break true,
+            }
+        };
+        Ended {
+            all_taken,
+            left_out,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn items_are_taken_in_order_and_then_the_end() {
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&taken);
+        let mut background =
+            Background::start(move || Ok(move |item| kept.lock().unwrap().push(item))).unwrap();
+        background.give(1);
+        background.give(2);
+        let ended = background.finish(Duration::from_secs(60), || false);
+        assert!(ended.all_taken && ended.left_out == 0, "{ended:?}");
+        assert_eq!(*taken.lock().unwrap(), [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn one_that_does_not_go_on_holds_nobody_up() {
+        let (release, held) = channel::<()>();
+        let work = move || {
+            Ok(move |_| {
+                let _ = held.recv();
+            })
+        };
+        let mut background = Background::start(work).unwrap();
+        for item in 0..WAITING_MAX as u64 + 5 {
+            background.give(item);
+        }
+        let ended = background.finish(Duration::from_millis(1), || false);
+        // One may have been taken before the others came.
+        assert!(
+            !ended.all_taken && (4..=5).contains(&ended.left_out),
+            "{ended:?}"
+        );
+        drop(release);
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_an_error() {
+        let made = Background::<u8>::start(|| {
+            let refused: Result<fn(Option<u8>)> = Err(anyhow::anyhow!("no such function"));
+            refused
+        });
+        assert_eq!(made.err().unwrap().to_string(), "no such function");
+    }
+}

@@ -1,0 +1,128 @@
+//! What is shown while sysbench's `run` goes on: text, and what report functions print.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use dyno_script::Stat;
+
+use super::output;
+use crate::background::Background;
+use crate::job::Reporter;
+
+/// How long a report function may still take when the run is over.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+enum Item {
+    Text(String),
+    /// A report function and what it gets.
+    Hook(&'static str, Stat),
+}
+
+/// A thread that prints and calls report functions, one after the other.
+pub struct Screen {
+    /// Until it is finished.
+    items: Option<Background<Item>>,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The function that it is in.
+    hook: Mutex<Option<&'static str>>,
+    failed: AtomicBool,
+}
+
+impl State {
+    fn enter(&self, hook: Option<&'static str>) {
+        *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = hook;
+    }
+
+    fn hook(&self) -> Option<&'static str> {
+        *self.hook.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, message: &str) {
+        output::fatal(message);
+        self.failed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Screen {
+    /// Starts it; `reporter` makes the state of the report functions, if the script has any.
+    ///
+    /// # Errors
+    /// There is no thread to be had, or what the script's top level raised.
+    pub fn start<F>(reporter: Option<F>) -> Result<Self>
+    where
+        F: FnOnce() -> Result<Reporter> + Send + 'static,
+    {
+        let state = Arc::new(State::default());
+        let own = Arc::clone(&state);
+        let items = Background::start(move || {
+            let mut reporter = reporter.map(|make| make()).transpose()?;
+            Ok(move |item| take(&own, reporter.as_mut(), item))
+        })?;
+        Ok(Self {
+            items: Some(items),
+            state,
+        })
+    }
+
+    /// Prints a notice.
+    pub fn text(&mut self, text: String) {
+        self.give(Item::Text(text));
+    }
+
+    /// Calls a report function.
+    pub fn hook(&mut self, name: &'static str, stat: Stat) {
+        self.give(Item::Hook(name, stat));
+    }
+
+    fn give(&mut self, item: Item) {
+        if let Some(items) = &mut self.items {
+            items.give(item);
+        }
+    }
+
+    /// Waits for the rest. Answers whether a report function failed, or did not return.
+    pub fn finish(&mut self) -> bool {
+        let Some(items) = self.items.take() else {
+            return false;
+        };
+        // Text that nobody reads is waited for, as the report that follows it would be.
+        let ended = items.finish(PATIENCE, || self.state.hook().is_none());
+        if let (false, Some(hook)) = (ended.all_taken, self.state.hook()) {
+            self.state.fail(&format!(
+                "`{hook}' function did not return within {} s of the end of the run",
+                PATIENCE.as_secs()
+            ));
+        }
+        if ended.left_out > 0 {
+            output::warning(&format!(
+                "{} intermediate reports were left out: standard output was not read, or a report \
+                 function did not return in time",
+                ended.left_out
+            ));
+        }
+        self.state.failed.load(Ordering::Relaxed)
+    }
+}
+
+fn take(state: &State, reporter: Option<&mut Reporter>, item: Option<Item>) {
+    match (item, reporter) {
+        (Some(Item::Text(text)), _) => output::notice(&text),
+        (Some(Item::Hook(name, stat)), Some(reporter)) => {
+            state.enter(Some(name));
+            if let Err(message) = reporter.report(name, &stat) {
+                state.fail(&format!("`{name}' function failed: {message}"));
+            }
+            state.enter(None);
+        }
+        (None, Some(reporter)) => {
+            let _ = reporter.finish();
+        }
+        (Some(Item::Hook(..)) | None, None) => {}
+    }
+}
