@@ -274,13 +274,7 @@ fn a_loop_of_the_scripts_own_counts_events_and_errors() {
 
 #[test]
 fn a_report_function_that_does_not_return_fails_the_run_and_does_not_keep_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("hangs.lua");
-    let text = "function event() ffi.C.usleep(1000) end\n\
-                function sysbench.hooks.report_intermediate() while true do end end\n";
-    std::fs::write(&script, text).unwrap();
-    let line = format!("{} --time=2 --report-interval=1 run", script.display());
-    let output = ours(&line).failure(1);
+    let output = ours("hooks_hang --time=2 --report-interval=1 run").failure(1);
     let why = "FATAL: `report_intermediate' function did not return within 3 s";
     assert!(output.stdout.contains(why), "{output:?}");
     assert!(
