@@ -111,12 +111,19 @@ impl Account {
             return;
         }
         if now.saturating_sub(self.active) > self.idle.length_ns() {
-            self.idle = IdleTime {
+            let mut idle = IdleTime {
                 from: self.active,
                 to: now,
                 idle_in: idle_in(session, self.state),
                 attempts: session.attempts,
             };
+            // What it waits for right after it has a connection again is not what kept it.
+            let before = self.idle;
+            if before.from == idle.from && before.idle_in == IdleIn::Connecting {
+                idle.idle_in = IdleIn::Connecting;
+                idle.attempts = idle.attempts.max(before.attempts);
+            }
+            self.idle = idle;
         }
     }
 }
@@ -275,6 +282,28 @@ mod tests {
         for session in [running(Wait::Sleep), outside] {
             assert_eq!(idle(session, 9).idle, IdleTime::default());
         }
+    }
+
+    #[test]
+    fn who_has_just_connected_again_was_idle_in_connecting() {
+        let mut accounts = Accounts::new(1);
+        accounts.begin(0);
+        let mut without = running(Wait::Sleep);
+        without.attempts = 9;
+        for second in 1..=3 {
+            accounts.look(std::slice::from_ref(&without), second * LOOK_NS);
+        }
+        let sessions = [running(Wait::Operation)];
+        accounts.look(&sessions, 4 * LOOK_NS);
+        let mut totals = Vec::new();
+        accounts.totals(&sessions, &mut totals);
+        let expected = IdleTime {
+            from: 0,
+            to: 4 * LOOK_NS,
+            idle_in: IdleIn::Connecting,
+            attempts: 9,
+        };
+        assert_eq!(totals[0].idle, expected);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! (see [`visible`]); only what scripts print themselves goes past this, as it is.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, PoisonError};
 
 use dyno_core::{redact, visible};
 use dyno_report::terminal::Look;
@@ -38,8 +39,23 @@ pub fn raw(bytes: &[u8]) {
     // SAFETY: a null stream flushes all of C's streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };
     let mut lock = io::stdout().lock();
-    let _ = lock.write_all(bytes).and_then(|()| lock.flush());
+    let written = lock.write_all(bytes).and_then(|()| lock.flush());
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        // The first of them; a lock that a panic has poisoned holds none that matters.
+        let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert_with(|| format!("cannot write to standard output: {error}"));
+    }
 }
+
+/// Why some of the output was not written, if it was not.
+pub fn failure() -> Option<String> {
+    let failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+    failure.clone()
+}
+
+static FAILURE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Writes help to standard output, folded where that is a terminal.
 pub fn help(text: &str) {

@@ -70,6 +70,10 @@ fn main() -> ExitCode {
         }
     };
     console::out("");
+    if let Some(failure) = console::failure() {
+        console::note(&format!("error: {failure}"));
+        return ExitCode::from(status.max(STATUS_FAILED));
+    }
     ExitCode::from(status)
 }
 

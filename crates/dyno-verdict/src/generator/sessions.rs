@@ -15,7 +15,7 @@ pub(super) const IDLE_SESSIONS: Check = Check {
     rule: "Doubt if a session completed nothing for {0} s, for {1} % of the run and for {2} times \
            the median event, without waiting for the time of its next event, while others \
            completed events; one that waits for an answer or runs its script only if that is \
-           {3} times the median of what the longest such time of each session of its role is. \
+           {3} times what the tenth of its role's sessions with the shortest such times had. \
            Refusal if that is {4} % of all sessions' time, or if a session was lost.",
     thresholds: &[IDLE_S, IDLE_SHARE, IDLE_EVENTS, IDLE_PEERS, IDLE_REFUSE],
     make: idle_sessions,
@@ -43,9 +43,9 @@ const IDLE_EVENTS: Threshold = Threshold {
 const IDLE_PEERS: Threshold = Threshold {
     name: "time without anything, against other sessions",
     value: 3.0,
-    unit: "times the median",
-    why: "an event that takes long for every session is the workload's, and so is a stall of the \
-          server",
+    unit: "times the lowest tenth",
+    why: "an event that takes long for every session is the workload's, and a stall of the server \
+          reaches all of them; half of the sessions that hang are not all",
 };
 const IDLE_REFUSE: Threshold = Threshold {
     name: "idle time, refusal",
@@ -83,7 +83,7 @@ fn idle_sessions(view: &View) -> Made {
     };
     Made::of(
         outcome,
-        evidence(sessions.len(), lost, &idle),
+        evidence(sessions, lost, &idle, bound_s),
         advice(&idle),
     )
     .with("sessions", sessions.len() as f64, "count")
@@ -132,8 +132,9 @@ fn idle_of<'a>(
     bound_s: f64,
 ) -> Vec<(&'a SessionShare, IdleSpan)> {
     let longest = |session: &SessionShare| session.idle.map_or(0.0, |idle| idle.length_s());
-    let all: Vec<f64> = group.iter().map(|session| longest(session)).collect();
-    let usual_s = dyno_stats::median(&all).unwrap_or(0.0);
+    let mut all: Vec<f64> = group.iter().map(|session| longest(session)).collect();
+    all.sort_by(f64::total_cmp);
+    let usual_s = dyno_stats::quantiles::quantile(&all, 0.1).unwrap_or(0.0);
     let is_idle = |idle: &IdleSpan| {
         let usual = matches!(idle.idle_in, IdleIn::Statement | IdleIn::Script)
             && idle.length_s() < usual_s * IDLE_PEERS.value;
@@ -160,7 +161,13 @@ fn others_worked(view: &View, idle: &IdleSpan) -> bool {
         .any(|interval| interval.counters.events > 0)
 }
 
-fn evidence(sessions: usize, lost: usize, idle: &[(&SessionShare, IdleSpan)]) -> String {
+fn evidence(
+    all: &[SessionShare],
+    lost: usize,
+    idle: &[(&SessionShare, IdleSpan)],
+    bound_s: f64,
+) -> String {
+    let sessions = all.len();
     let verb = |count: usize| if count == 1 { "was" } else { "were" };
     let mut sentences = Vec::new();
     if lost > 0 {
@@ -175,9 +182,7 @@ fn evidence(sessions: usize, lost: usize, idle: &[(&SessionShare, IdleSpan)]) ->
         .reduce(f64::max);
     match longest {
         None if lost > 0 => {}
-        None => sentences.push(format!(
-            "No session of {sessions} did nothing for long while others worked."
-        )),
+        None => sentences.push(without_idle(all, bound_s)),
         Some(longest) => {
             let each: Vec<String> = idle
                 .iter()
@@ -192,6 +197,24 @@ fn evidence(sessions: usize, lost: usize, idle: &[(&SessionShare, IdleSpan)]) ->
         }
     }
     sentences.join(" ")
+}
+
+/// What is said where no session stands out.
+fn without_idle(all: &[SessionShare], bound_s: f64) -> String {
+    let spans = all.iter().filter_map(|session| session.idle);
+    let longest = spans.map(|idle| idle.length_s()).fold(0.0, f64::max);
+    match longest >= bound_s {
+        true => format!(
+            "Sessions completed nothing for up to {}, alike for all of them or while none worked: \
+             events that take long, or a stall.",
+            text::seconds(longest)
+        ),
+        false => format!(
+            "No session of {} did nothing for {} or more while others worked.",
+            all.len(),
+            text::seconds(bound_s)
+        ),
+    }
 }
 
 fn story(session: &SessionShare, idle: &IdleSpan) -> String {

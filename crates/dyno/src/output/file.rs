@@ -2,8 +2,9 @@
 //! kill leaves half of one, and no earlier one is lost before there is a better.
 
 use std::fs::{self, File, Permissions};
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::{Error, ErrorKind, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -28,9 +29,7 @@ impl Destination {
         let stream = match fs::metadata(&path) {
             Ok(about) if about.is_dir() => bail!("{}: it is a directory", told()),
             // Among them /dev/stdout, which is a link.
-            Ok(about) if !about.is_file() => {
-                Some(File::options().write(true).open(&path).with_context(told)?)
-            }
+            Ok(about) if !about.is_file() => Some(open_stream(&path).with_context(told)?),
             _ => None,
         };
         if stream.is_none() {
@@ -85,6 +84,29 @@ pub fn write_new(path: &str, bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// Opens a pipe or a device. A pipe that nobody reads is an error: opening it would wait for a
+/// reader, for ever.
+fn open_stream(path: &Path) -> std::io::Result<File> {
+    let file = File::options()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(libc::ENXIO) => Error::other("nobody reads from this pipe"),
+            _ => error,
+        })?;
+    // Written to as usual: what does not fit waits for the reader.
+    // SAFETY: system calls on a descriptor that is open.
+    let failed = unsafe {
+        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+        flags < 0 || libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) < 0
+    };
+    match failed {
+        true => Err(Error::last_os_error()),
+        false => Ok(file),
+    }
+}
+
 /// A file in the same folder, gone when it is dropped, with the rights that a new file has here.
 fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path
@@ -104,6 +126,28 @@ mod tests {
 
     fn write(path: &Path, text: &str) -> Result<()> {
         Destination::of(path.to_str().unwrap())?.write(text.as_bytes())
+    }
+
+    #[test]
+    fn a_pipe_is_written_to_where_somebody_reads_and_never_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+        // SAFETY: the name is a valid C string.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let error = Destination::of(pipe.to_str().unwrap()).err().unwrap();
+        let error = format!("{error:#}");
+        assert!(error.contains("nobody reads from this pipe"), "{error}");
+        let mut reader = File::options();
+        let mut reader = reader
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&pipe)
+            .unwrap();
+        write(&pipe, "two").unwrap();
+        let mut read = String::new();
+        std::io::Read::read_to_string(&mut reader, &mut read).unwrap();
+        assert_eq!(read, "two");
     }
 
     #[test]
