@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dyno_core::db::error_text;
 use dyno_core::rand::Stream;
 use dyno_core::session::{Entry, Port, Program, SessionId, Step};
 use mlua::ffi as lua_ffi;
@@ -152,9 +153,9 @@ impl Host {
             Ok((_, message)) => {
                 // Others of a parallel command would wait for this one for ever.
                 self.config.barrier.break_down();
-                Step::Failed(message.unwrap_or_default())
+                Step::Failed(error_text(message.unwrap_or_default().as_bytes()))
             }
-            Err(error) => Step::Failed(error.to_string()),
+            Err(error) => Step::Failed(error_text(error.to_string().as_bytes())),
         }
     }
 }

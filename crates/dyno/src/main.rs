@@ -41,6 +41,7 @@ static ALLOCATOR: memory::Wiping = memory::Wiping;
 
 fn main() -> ExitCode {
     console::unbuffer_c();
+    signals::ignore_file_size_limit();
     let args: Vec<String> = match arguments() {
         Ok(args) => args,
         Err(message) => {

@@ -13,6 +13,12 @@ const ABANDON: Duration = Duration::from_secs(2);
 /// The exit status of a run ended by the user at once: 128 + SIGINT, as shells have it.
 const STATUS_INTERRUPTED: i32 = 130;
 
+/// Makes a file that may not grow any more (`ulimit -f`) an error of the write, as a full disk is.
+pub fn ignore_file_size_limit() {
+    // SAFETY: it replaces the default action, which would end the process, by none.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Makes SIGINT and SIGTERM raise the signal that is returned.
 ///
 /// # Errors

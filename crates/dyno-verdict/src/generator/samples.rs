@@ -13,8 +13,9 @@ pub(super) const UNSERVED: Check = Check {
     name: "unserved",
     title: "Events late, dropped, unserved or in flight at the end",
     rule: "Doubt if {0} % or more of the events were due or begun and never ended, for their \
-           latencies are missing, or if the run never finished.",
-    thresholds: &[MISSING],
+           latencies are missing; if {1} % or more of the sessions had an event that did not end \
+           within the grace, which was {2} times the median event; or if the run never finished.",
+    thresholds: &[MISSING, HUNG, HUNG_EVENTS],
     make: unserved,
 };
 
@@ -35,6 +36,18 @@ const MISSING: Threshold = Threshold {
     unit: "percent",
     why: "from a thousandth on they would change the 99.9th percentile, and they are the \
           slowest of all",
+};
+const HUNG: Threshold = Threshold {
+    name: "sessions without an end to their event",
+    value: 50.0,
+    unit: "percent",
+    why: "however many events went before: half of the sessions got no answer any more",
+};
+const HUNG_EVENTS: Threshold = Threshold {
+    name: "grace, in events",
+    value: 20.0,
+    unit: "times the median event",
+    why: "as for sessions that do nothing: events of a mixed workload hardly differ by more",
 };
 const CLIPPED: Threshold = Threshold {
     name: "latencies beyond the bound",
@@ -78,9 +91,17 @@ fn unserved(view: &View) -> Made {
     let share = missing as f64 / all as f64 * 100.0;
     // Whoever ends a run by hand takes the last events away, and knows it.
     let stopped = view.run.state == RunState::Interrupted;
-    let outcome = match share >= MISSING.value && !stopped {
+    let hung = hung_sessions(view, summary.events_unfinished);
+    let outcome = match (share >= MISSING.value || hung) && !stopped {
         true => Outcome::Doubt,
         false => Outcome::Pass,
+    };
+    let advice = match hung {
+        true => {
+            "Look at whether the server still answered when the time was over: its log, its list \
+             of sessions, the network between."
+        }
+        false => "Let events in flight end with a longer --grace, or offer less.",
     };
     let by_hand = if stopped {
         "; the user ended the run"
@@ -101,7 +122,7 @@ fn unserved(view: &View) -> Made {
             text::count(summary.events_unfinished),
             text::count(backlog)
         ),
-        "Let events in flight end with a longer --grace, or offer less.",
+        advice,
     )
     .with(
         "ended in the grace",
@@ -116,6 +137,21 @@ fn unserved(view: &View) -> Made {
     .with("due and not begun", backlog as f64, "count")
     .with("skipped", skipped as f64, "count")
     .with("without an end", share, "percent")
+}
+
+/// Whether so many sessions had an event without an end that the server can hardly have answered.
+fn hung_sessions(view: &View, unfinished: u64) -> bool {
+    let event = view.run.operations.first();
+    let total = event.and_then(|event| event.total.as_ref());
+    let Some(total) = total.filter(|total| total.count > 0) else {
+        return false;
+    };
+    let Some(drive) = view.drive() else {
+        return false;
+    };
+    let median_s = total.service.value_at_quantile(0.5) as f64 / 1e9;
+    let of_sessions = unfinished as f64 / f64::from(drive.sessions.max(1)) * 100.0;
+    of_sessions >= HUNG.value && drive.grace.as_secs_f64() >= median_s * HUNG_EVENTS.value
 }
 
 fn samples(view: &View) -> Made {

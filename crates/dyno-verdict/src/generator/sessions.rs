@@ -14,8 +14,9 @@ pub(super) const IDLE_SESSIONS: Check = Check {
     title: "Sessions that did nothing while others worked",
     rule: "Doubt if a session completed nothing for {0} s, for {1} % of the run and for {2} times \
            the median event, without waiting for the time of its next event, while others \
-           completed events; one that waits for an answer or runs its script only if that is \
-           {3} times what the tenth of its role's sessions with the shortest such times had. \
+           completed events, or until the end of the run; one that waits for an answer or runs \
+           its script while others work only if that is {3} times what the tenth of its role's \
+           sessions with the shortest such times had. \
            Refusal if that is {4} % of all sessions' time, or if a session was lost.",
     thresholds: &[IDLE_S, IDLE_SHARE, IDLE_EVENTS, IDLE_PEERS, IDLE_REFUSE],
     make: idle_sessions,
@@ -53,6 +54,9 @@ const IDLE_REFUSE: Threshold = Threshold {
     unit: "percent of all sessions' time",
     why: "the load was a tenth smaller than what the report says that it was",
 };
+
+/// Sessions are looked at once a second, so that the last look may be so long before the end.
+const LAST_LOOK_S: f64 = 1.5;
 
 fn idle_sessions(view: &View) -> Made {
     let sessions = &view.run.sessions;
@@ -138,7 +142,10 @@ fn idle_of<'a>(
     let is_idle = |idle: &IdleSpan| {
         let usual = matches!(idle.idle_in, IdleIn::Statement | IdleIn::Script)
             && idle.length_s() < usual_s * IDLE_PEERS.value;
-        idle.length_s() >= bound_s && !usual && others_worked(view, idle)
+        let others_work = others_worked(view, idle);
+        // A server that has stopped answering keeps all of them, and no one works.
+        let to_the_end = !others_work && idle.to_s >= view.length_s - LAST_LOOK_S;
+        idle.length_s() >= bound_s && (to_the_end || (others_work && !usual))
     };
     let silent = |session: &SessionShare, idle: &IdleSpan| {
         session.state == Some(SessionState::Lost) && idle.idle_in == IdleIn::Worker
@@ -189,9 +196,13 @@ fn evidence(
                 .map(|(session, idle)| story(session, idle))
                 .collect();
             sentences.push(format!(
-                "{} of {sessions} sessions did nothing for up to {} while others worked: {}.",
+                "{} of {sessions} sessions did nothing for up to {}{}: {}.",
                 idle.len(),
                 text::seconds(longest),
+                match idle.len() == sessions {
+                    true => "",
+                    false => " while others worked",
+                },
                 text::few(&each, 4)
             ));
         }

@@ -255,6 +255,17 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
         found.evidence.contains("waited for the answer"),
         "{found:?}"
     );
+    // A server that answers nobody any more keeps all of them to the end.
+    let found = expect("idle-sessions", Refuse, |run| {
+        let end_s = run.intervals.last().unwrap().at_s;
+        for session in &mut run.sessions {
+            session.idle = idle(end_s - 8.0, end_s, IdleIn::Statement);
+        }
+        for interval in run.intervals.iter_mut().rev().take(8) {
+            interval.counters.events = 0;
+        }
+    });
+    assert!(!found.evidence.contains("others"), "{found:?}");
     // No event takes so long that sessions are without a connection.
     expect("idle-sessions", Refuse, |run| {
         for session in &mut run.sessions {
@@ -293,6 +304,12 @@ fn every_event_is_accounted_for() {
     expect("unserved", Doubt, |run| {
         summary(run).events_unfinished = 600
     });
+    // A few of many thousand, and yet all sessions.
+    let found = expect("unserved", Doubt, |run| {
+        summary(run).totals.events = 1_000_000;
+        summary(run).events_unfinished = run.sessions.len() as u64;
+    });
+    assert!(found.advice.contains("still answered"), "{found:?}");
     expect("unserved", Doubt, |run| run.summary = None);
     expect("unserved", Pass, |run| {
         summary(run).events_unfinished = 600;
