@@ -193,7 +193,7 @@ fn a_file_for_the_result_is_tried_before_the_run() {
     let output = dyno(&format!("{line} --json=/no/such/folder/x.json")).failure(1);
     has(
         &output,
-        &["cannot write the result to /no/such/folder/x.json"],
+        &["cannot write /no/such/folder/x.json: No such file"],
     );
     assert!(!mark.exists());
     let file = folder.path().join("result.json");

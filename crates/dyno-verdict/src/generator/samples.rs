@@ -96,13 +96,6 @@ fn unserved(view: &View) -> Made {
         true => Outcome::Doubt,
         false => Outcome::Pass,
     };
-    let advice = match hung {
-        true => {
-            "Look at whether the server still answered when the time was over: its log, its list \
-             of sessions, the network between."
-        }
-        false => "Let events in flight end with a longer --grace, or offer less.",
-    };
     let by_hand = if stopped {
         "; the user ended the run"
     } else {
@@ -122,7 +115,7 @@ fn unserved(view: &View) -> Made {
             text::count(summary.events_unfinished),
             text::count(backlog)
         ),
-        advice,
+        unserved_advice(hung),
     )
     .with(
         "ended in the grace",
@@ -137,6 +130,16 @@ fn unserved(view: &View) -> Made {
     .with("due and not begun", backlog as f64, "count")
     .with("skipped", skipped as f64, "count")
     .with("without an end", share, "percent")
+}
+
+fn unserved_advice(hung: bool) -> &'static str {
+    match hung {
+        true => {
+            "Look at whether the server still answered when the time was over: its log, its list \
+             of sessions, the network between."
+        }
+        false => "Let events in flight end with a longer --grace, or offer less.",
+    }
 }
 
 /// Whether so many sessions had an event without an end that the server can hardly have answered.

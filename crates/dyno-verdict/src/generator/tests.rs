@@ -237,6 +237,24 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
             interval.counters.events = 0;
         }
     });
+    expect("idle-sessions", Refuse, |run| {
+        run.sessions[1].state = Some(SessionState::Lost);
+    });
+    let found = expect("idle-sessions", Refuse, |run| {
+        run.sessions[1].state = Some(SessionState::Lost);
+        run.sessions[1].idle = idle(4.0, 6.0, IdleIn::Worker);
+    });
+    let silent = "session 1 was with worker 1, which did not respond from second 4 to 6";
+    assert!(found.evidence.contains(silent), "{found:?}");
+    expect("idle-sessions", NotChecked, |run| {
+        for session in &mut run.sessions {
+            session.state = None;
+        }
+    });
+}
+
+#[test]
+fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
     // All sessions wait so long at times: it is what an event takes.
     expect("idle-sessions", Pass, |run| {
         for session in &mut run.sessions {
@@ -270,20 +288,6 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
     expect("idle-sessions", Refuse, |run| {
         for session in &mut run.sessions {
             session.idle = idle(4.0, 14.0, IdleIn::Connecting);
-        }
-    });
-    expect("idle-sessions", Refuse, |run| {
-        run.sessions[1].state = Some(SessionState::Lost);
-    });
-    let found = expect("idle-sessions", Refuse, |run| {
-        run.sessions[1].state = Some(SessionState::Lost);
-        run.sessions[1].idle = idle(4.0, 6.0, IdleIn::Worker);
-    });
-    let silent = "session 1 was with worker 1, which did not respond from second 4 to 6";
-    assert!(found.evidence.contains(silent), "{found:?}");
-    expect("idle-sessions", NotChecked, |run| {
-        for session in &mut run.sessions {
-            session.state = None;
         }
     });
 }

@@ -116,6 +116,12 @@ fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
         .prefix(".dyno-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(|error| {
+            // Without the name of the file beside, which the user has not given.
+            let text = error.to_string();
+            let why = text.split(" at path ").next().unwrap_or(&text);
+            Error::new(error.kind(), why.to_owned())
+        })
 }
 
 #[cfg(test)]
@@ -177,7 +183,9 @@ mod tests {
         assert!(!at("nowhere").exists());
         write(Path::new("/dev/null"), "x").unwrap();
         assert!(write(folder.path(), "x").is_err());
-        assert!(write(&at("no/such"), "x").is_err());
+        let error = format!("{:#}", write(&at("no/such"), "x").unwrap_err());
+        assert!(error.contains("No such file"), "{error}");
+        assert!(!error.contains(".dyno-"), "{error}");
 
         write_new(at("once").to_str().unwrap(), b"one").unwrap();
         assert!(write_new(at("once").to_str().unwrap(), b"two").is_err());
