@@ -1,9 +1,10 @@
 //! Checks 8 and 9: what was not served or not recorded, and how many samples percentiles rest on.
 
 use dyno_core::finding::Outcome;
-use dyno_core::record::RunState;
+use dyno_core::record::{RunState, SessionShare};
 use dyno_core::summary::LatencySummary;
 
+use super::sessions::LAST_LOOK_S;
 use crate::check::{Check, Made, Threshold, graded};
 use crate::text;
 use crate::view::View;
@@ -92,7 +93,7 @@ fn unserved(view: &View) -> Made {
     // Whoever ends a run by hand takes the last events away, and knows it.
     let stopped = view.run.state == RunState::Interrupted;
     let hung = hung_sessions(view, summary.events_unfinished);
-    let outcome = match (share >= MISSING.value || hung) && !stopped {
+    let outcome = match hung || (share >= MISSING.value && !stopped) {
         true => Outcome::Doubt,
         false => Outcome::Pass,
     };
@@ -153,8 +154,19 @@ fn hung_sessions(view: &View, unfinished: u64) -> bool {
         return false;
     };
     let median_s = total.service.value_at_quantile(0.5) as f64 / 1e9;
-    let of_sessions = unfinished as f64 / f64::from(drive.sessions.max(1)) * 100.0;
-    of_sessions >= HUNG.value && drive.grace.as_secs_f64() >= median_s * HUNG_EVENTS.value
+    let long_s = median_s * HUNG_EVENTS.value;
+    let of_sessions = |hung: f64| hung / f64::from(drive.sessions.max(1)) * 100.0 >= HUNG.value;
+    if view.run.state != RunState::Interrupted {
+        return of_sessions(unfinished as f64) && drive.grace.as_secs_f64() >= long_s;
+    }
+    // Nobody knows whether there was a grace: what counts is how long they had waited by then.
+    let waited = |session: &&SessionShare| {
+        let idle = session
+            .idle
+            .filter(|idle| idle.to_s + LAST_LOOK_S >= view.length_s);
+        idle.is_some_and(|idle| idle.length_s() >= long_s.max(2.0 * LAST_LOOK_S))
+    };
+    of_sessions(view.run.sessions.iter().filter(waited).count() as f64)
 }
 
 fn samples(view: &View) -> Made {

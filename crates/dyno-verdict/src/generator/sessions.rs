@@ -56,7 +56,7 @@ const IDLE_REFUSE: Threshold = Threshold {
 };
 
 /// Sessions are looked at once a second, so that the last look may be so long before the end.
-const LAST_LOOK_S: f64 = 1.5;
+pub(super) const LAST_LOOK_S: f64 = 1.5;
 
 fn idle_sessions(view: &View) -> Made {
     let sessions = &view.run.sessions;

@@ -314,6 +314,14 @@ fn every_event_is_accounted_for() {
         summary(run).events_unfinished = run.sessions.len() as u64;
     });
     assert!(found.advice.contains("still answered"), "{found:?}");
+    // The user ended it because nothing came any more.
+    expect("unserved", Doubt, |run| {
+        run.state = dyno_core::record::RunState::Interrupted;
+        let end_s = run.intervals.last().unwrap().at_s;
+        for session in &mut run.sessions {
+            session.idle = idle(end_s - 4.0, end_s, IdleIn::Statement);
+        }
+    });
     expect("unserved", Doubt, |run| run.summary = None);
     expect("unserved", Pass, |run| {
         summary(run).events_unfinished = 600;

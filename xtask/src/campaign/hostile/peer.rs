@@ -142,6 +142,7 @@ impl Peer {
             2 => {
                 command.args(["run", "tpcb", "--calibrate", "never", "-t", "2s"]);
                 command.args(["--warmup", "0", "--target", &url, "-c", &sessions]);
+                command.args(["--call-timeout", "5s"]);
             }
             _ => {
                 command.args([
