@@ -128,7 +128,7 @@ pub struct ErrorCount {
 /// Errors by code (errno, or SQLSTATE where there is none).
 pub type ErrorsByCode = BTreeMap<String, ErrorCount>;
 
-/// How many codes are told apart: a server may make up as many as it likes.
+/// How many error codes are counted separately: a server may make up as many as it likes.
 pub const ERROR_CODES_MAX: usize = 256;
 
 /// What errors of codes beyond [`ERROR_CODES_MAX`] are counted as.

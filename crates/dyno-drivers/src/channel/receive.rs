@@ -217,7 +217,7 @@ impl<P: Protocol> Channel<P> {
     /// Reads and judges what no operation asked for.
     pub(super) fn read_unasked(&mut self, scratch: &mut Scratch) -> Result<(), DbError> {
         let end = self.drain_socket(scratch);
-        // A server's last words explain more than the end does.
+        // What a server sent before it closed explains more than the end does.
         let consumed = self.protocol.unasked(&self.partial)?;
         self.consume(consumed);
         end.map_err(|error| self.lost(&error))

@@ -11,7 +11,7 @@ pub enum Turn {
     Input,
     /// TLS begins behind the bytes consumed.
     StartTls,
-    /// Nothing more: the client said good-bye, or what no client says.
+    /// Nothing more: the client ended the session, or sent what no client sends.
     Close,
 }
 

@@ -389,7 +389,7 @@ impl Peer {
             return false;
         };
         if self.wire.is_empty() {
-            // What a client that said good-bye, or nonsense, gets; and who said good-bye itself.
+            // What a client gets that ended its session, or sent nonsense.
             let ends = self.deaf || plan.after_sent == Some(self.sent);
             if ends {
                 self.end(plan);

@@ -34,7 +34,7 @@ pub(super) struct Mysql {
     samples: u64,
 }
 
-/// So many names of a table are told apart: a server has some hundreds.
+/// So many names of a table are recorded: a server has some hundreds.
 const NAMES_MAX: usize = 4_000;
 /// And none that is longer.
 const NAME_BYTES_MAX: usize = 256;
@@ -46,7 +46,7 @@ struct Table {
     /// Where the row after the last one is expected.
     next: usize,
     by_name: HashMap<Vec<u8>, usize>,
-    /// There were more names than are told apart.
+    /// There were more names than are recorded.
     is_full: bool,
 }
 
