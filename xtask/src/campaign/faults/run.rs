@@ -31,6 +31,10 @@ const RECOVERY_MAX: Duration = Duration::from_secs(25);
 /// Attempts of a session while faults happen: they begin 10 ms apart and double to a second, with
 /// jitter.
 const ATTEMPTS_MAX: u64 = 20;
+/// How long sessions that hang do so until the run must have seen it: its check needs 5 s.
+const HUNG_LONG: Duration = Duration::from_secs(7);
+/// How long a load whose peers only wait for each other is left alone before it is interrupted.
+const LOAD_WAITS: Duration = Duration::from_secs(5);
 /// A session that was answered within this time is at work.
 const LIVELY: Duration = Duration::from_secs(2);
 
@@ -51,6 +55,8 @@ pub(super) struct Seen<'a> {
     pub(super) missing: Option<String>,
     /// Connections at the end whose peers could only wait for each other.
     pub(super) hung: usize,
+    /// They did so for so long that the run must have seen it.
+    pub(super) hung_long: bool,
     pub(super) before: Option<Ledger>,
     pub(super) after: Option<Ledger>,
 }
@@ -92,12 +98,14 @@ pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done>
         measured: false,
         missing: None,
         hung: 0,
+        hung_long: false,
         frozen: false,
     };
     play.act(&mut running)?;
     let limit = Duration::from_secs(case.limit_s.unwrap_or_default()) + SLACK;
     let ended = running.finish(limit)?;
-    let (measured, missing, hung) = (play.measured, play.missing.take(), play.hung);
+    let (measured, missing) = (play.measured, play.missing.take());
+    let (hung, hung_long) = (play.hung, play.hung_long);
     let faults = play.faults + relay.happened();
     if play.frozen {
         bed.server.resume();
@@ -116,6 +124,7 @@ pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done>
         measured,
         missing,
         hung,
+        hung_long,
         before,
         after,
     };
@@ -187,6 +196,7 @@ struct Play<'a, 'b> {
     measured: bool,
     missing: Option<String>,
     hung: usize,
+    hung_long: bool,
     frozen: bool,
 }
 
@@ -212,7 +222,11 @@ impl Play<'_, '_> {
         if running.runs() {
             self.hurt(running)?;
         }
-        if self.case.work == Work::Prepare || self.frozen {
+        if self.case.work == Work::Prepare {
+            self.load(running);
+            return Ok(());
+        }
+        if self.frozen {
             return Ok(());
         }
         if self.measured && running.runs() {
@@ -370,6 +384,28 @@ impl Play<'_, '_> {
         Ok(())
     }
 
+    /// Waits for the end of a load, and interrupts one that the relay left hanging: it has no limit
+    /// of its own.
+    fn load(&mut self, running: &mut Running) {
+        let mut hung_since = None;
+        while running.runs() {
+            let now = Clock.now();
+            match self.relay.hung(LIVELY) {
+                0 => hung_since = None,
+                _ => {
+                    let since: u64 = *hung_since.get_or_insert(now);
+                    if now - since > LOAD_WAITS.as_nanos() as u64 {
+                        running.signal(libc::SIGINT);
+                        return;
+                    }
+                }
+            }
+            if !running.run_for(Duration::from_millis(200)) {
+                return;
+            }
+        }
+    }
+
     /// Waits until each session is at work again, but for those that were left hanging.
     fn recover(&mut self, running: &mut Running) {
         let began_ns = Clock.now();
@@ -394,8 +430,10 @@ impl Play<'_, '_> {
             }
             thread::sleep(Duration::from_millis(50));
         }
-        // An interval without faults, for the record.
-        if there >= needed {
+        if self.hung > 0 && self.case.limit_s.is_none() {
+            self.hung_long = running.run_for(HUNG_LONG);
+        } else if there >= needed {
+            // An interval without faults, for the record.
             running.run_for(LIVELY);
         }
     }
