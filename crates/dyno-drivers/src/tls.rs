@@ -10,10 +10,12 @@ mod config;
 mod der;
 mod explain;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod verify;
 
 pub(crate) use config::client_config;
+#[cfg(test)]
+pub(crate) use config::client_config_by;
 
 /// What a TLS session needs.
 pub struct TlsSetup {

@@ -41,7 +41,10 @@ impl<P: Protocol> Channel<P> {
                     // It may have held a password.
                     scratch.output.zeroize();
                 }
-                sent?;
+                // An answer counts, though its sender has hung up since.
+                if next != Next::Finished {
+                    sent?;
+                }
             }
             match next {
                 Next::Finished => {
@@ -184,12 +187,16 @@ impl<P: Protocol> Channel<P> {
             let end_point = tls.end_point();
             self.protocol.tls_established(&version, end_point, output);
         }
-        self.flush()?;
+        let flushed = self.flush();
         if clear.is_empty() {
-            return Ok(Next::Input);
+            return flushed.map(|()| Next::Input);
         }
         self.protocol.outcome_mut().bytes_in += clear.len() as u64;
-        Ok(self.feed(&clear, output))
+        // What the peer said before it hung up counts, though it can be sent nothing any more.
+        match self.feed(&clear, output) {
+            Next::Input => flushed.map(|()| Next::Input),
+            next => Ok(next),
+        }
     }
 
     /// Looks before an operation begins what came since the last one, and whether the peer has

@@ -1,9 +1,7 @@
 //! The client's side: a connection whose descriptor is watched by its edges, and operations on it.
 
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use dyno_core::Secret;
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
@@ -15,17 +13,24 @@ use dyno_core::target::TlsMode;
 use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 
+use super::link::Link;
 use super::peer::{Plan, Server};
-use super::{Speaks, Tls};
-use crate::channel::{Channel, Protocol, Socket};
+use super::tls::Tls;
+use super::{Kind, Speaks};
+use crate::channel::{Channel, Protocol};
 use crate::mysql::{Mysql, MysqlOptions};
 use crate::postgres::{Postgres, PostgresOptions};
-use crate::socket;
 use crate::tls::TlsSetup;
 
-/// How long nothing may happen while an operation is pending, in milliseconds: the kernel delivers
-/// on its own machine at once, but may be busy.
-const PATIENCE_MS: i32 = 2_000;
+/// How long nothing may happen over TCP while an operation is pending, in milliseconds: longer
+/// than any machine is busy. Pairs of sockets need no patience.
+const PATIENCE_MS: i32 = 60_000;
+
+/// The same where a byte was changed, after which both sides may wait for what never comes.
+const CORRUPTED_PATIENCE_MS: i32 = 20;
+
+/// The bytes of a request that no socket takes at once.
+const LARGE: usize = 100_000;
 
 const ROWS_OF_A_LOAD: u64 = 5;
 
@@ -52,26 +57,48 @@ pub struct Ended {
     pub message: String,
 }
 
+/// What the connections of a thread share.
+pub struct Worker {
+    scratch: Scratch,
+    epoll: OwnedFd,
+}
+
+impl Worker {
+    pub fn new() -> Self {
+        // SAFETY: a system call without pointers; the descriptor is new and nobody else's.
+        let epoll = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
+        Self {
+            scratch: Scratch::default(),
+            epoll,
+        }
+    }
+}
+
 pub struct Client<'a> {
     pub server: Server,
     connection: Box<dyn Connection>,
-    scratch: Scratch,
-    epoll: OwnedFd,
+    worker: &'a mut Worker,
     /// The registered descriptor, and whether readiness to write is reported.
     registered: (RawFd, bool),
     statement: Option<StatementId>,
-    speaks: Speaks,
+    kind: Kind,
     random: &'a mut Stream,
 }
 
 impl<'a> Client<'a> {
-    pub fn new(speaks: Speaks, tls: Option<&Tls>, server: Server, random: &'a mut Stream) -> Self {
+    pub fn new(
+        kind: Kind,
+        tls: Option<&Tls>,
+        server: Server,
+        worker: &'a mut Worker,
+        random: &'a mut Stream,
+    ) -> Self {
         let mode = match (tls, random.below(2)) {
             (None, _) => TlsMode::Disable,
             (Some(_), 0) => TlsMode::Require,
             (Some(_), _) => TlsMode::Prefer,
         };
-        let connection: Box<dyn Connection> = match speaks {
+        let connection: Box<dyn Connection> = match kind.speaks {
             Speaks::Mysql => {
                 let options = MysqlOptions {
                     user: "u".to_owned(),
@@ -88,29 +115,25 @@ impl<'a> Client<'a> {
                     ..PostgresOptions::default()
                 };
                 let channel = channel(Postgres::new(&options).unwrap(), tls, &server);
-                let (address, setup) = (server.address(), setup(tls));
-                Box::new(channel.with_second_attempt(Box::new(move || {
-                    let socket: Box<dyn Socket> = Box::new(open(address));
-                    Ok((socket, setup))
-                })))
+                let (listener, setup) = (server.listener().clone(), setup(tls));
+                Box::new(
+                    channel.with_second_attempt(Box::new(move || Ok((listener.connect(), setup)))),
+                )
             }
         };
-        // SAFETY: a system call without pointers; the descriptor is new and nobody else's.
-        let epoll = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
         Self {
             server,
             connection,
-            scratch: Scratch::default(),
-            epoll,
+            worker,
             registered: (-1, false),
             statement: None,
-            speaks,
+            kind,
             random,
         }
     }
 
     pub fn connect(&mut self) -> Result<(), Ended> {
-        let submitted = self.connection.advance(&mut self.scratch);
+        let submitted = self.connection.advance(&mut self.worker.scratch);
         self.finish(submitted)?;
         assert_eq!(self.connection.outcome().kind, OutcomeKind::Connected);
         Ok(())
@@ -118,7 +141,7 @@ impl<'a> Client<'a> {
 
     /// MySQL does not answer when a statement is closed.
     pub fn counts_close(&self) -> bool {
-        self.speaks == Speaks::Postgres
+        self.kind.speaks == Speaks::Postgres
     }
 
     pub fn is_closed(&self) -> bool {
@@ -140,7 +163,7 @@ impl<'a> Client<'a> {
 
     /// Performs an operation and looks at its answer.
     pub fn operate(&mut self, operation: Operation) -> Result<(), Ended> {
-        let (connection, scratch) = (&mut self.connection, &mut self.scratch);
+        let (connection, scratch) = (&mut self.connection, &mut self.worker.scratch);
         let submitted = match operation {
             Operation::Query(n) => connection.query(scratch, format!("SELECT {n}").as_bytes()),
             Operation::Pair(n) => {
@@ -148,7 +171,7 @@ impl<'a> Client<'a> {
                 connection.query(scratch, text.as_bytes())
             }
             Operation::Large(n) => {
-                let text = format!("SELECT {n} /*{}*/", "x".repeat(200_000));
+                let text = format!("SELECT {n} /*{}*/", "x".repeat(LARGE));
                 connection.query(scratch, text.as_bytes())
             }
             Operation::Prepare => connection.prepare(scratch, b"SELECT ?", &[ParamKind::Int]),
@@ -169,7 +192,7 @@ impl<'a> Client<'a> {
             Operation::Pair(n) => {
                 self.expect(n);
                 assert!(self.connection.outcome().more || self.server.corrupts());
-                let submitted = self.connection.next_result(&mut self.scratch);
+                let submitted = self.connection.next_result(&mut self.worker.scratch);
                 self.finish(submitted)?;
                 self.expect(n + 1);
             }
@@ -204,8 +227,20 @@ impl<'a> Client<'a> {
         }
         // A stray answer that arrives behind the next request is nobody's but that request's.
         if plan.stray_after.is_some() {
-            while self.server.step() || !self.server.is_quiet() || !self.server.is_delivered() {}
+            while self.server.step() || !self.server.is_quiet() || !self.server.is_delivered() {
+                self.acknowledge();
+            }
             self.poll(0);
+        }
+    }
+
+    /// Has the kernel acknowledge now what it has received by TCP.
+    fn acknowledge(&self) {
+        let fd = self.connection.fd().filter(|_| self.kind.link == Link::Tcp);
+        if let Some(fd) = fd {
+            // SAFETY: the descriptor is the connection's, and open.
+            let socket = unsafe { BorrowedFd::borrow_raw(fd) };
+            sockopt::set_tcp_quickack(socket, true).unwrap();
         }
     }
 
@@ -247,13 +282,12 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Neither side has anything to do: bytes may be on their way.
+    /// Neither side has anything to do: over TCP, bytes may be on their way.
     fn wait(&mut self) -> Option<Submitted> {
-        // What was changed is waited for by both, mostly.
-        let turns = if self.server.corrupted() {
-            2
-        } else {
-            PATIENCE_MS
+        let turns = match self.kind.link {
+            Link::Pairs => 0,
+            Link::Tcp if self.server.corrupted() => CORRUPTED_PATIENCE_MS,
+            Link::Tcp => PATIENCE_MS,
         };
         for _ in 0..turns {
             let ended = self.poll(1);
@@ -268,7 +302,7 @@ impl<'a> Client<'a> {
     fn poll(&mut self, timeout_ms: i32) -> Option<Submitted> {
         self.register();
         let mut event = libc::epoll_event { events: 0, u64: 0 };
-        let epoll = self.epoll.as_raw_fd();
+        let epoll = self.worker.epoll.as_raw_fd();
         // SAFETY: room for one event.
         let count = unsafe { libc::epoll_wait(epoll, &raw mut event, 1, timeout_ms) };
         if count < 1 {
@@ -278,7 +312,7 @@ impl<'a> Client<'a> {
         if { event.events } & ends != 0 {
             self.connection.peer_closed();
         }
-        Some(self.connection.advance(&mut self.scratch))
+        Some(self.connection.advance(&mut self.worker.scratch))
     }
 
     fn register(&mut self) {
@@ -297,10 +331,11 @@ impl<'a> Client<'a> {
             event.events |= libc::EPOLLOUT as u32;
         }
         self.registered = (fd, writes);
+        let epoll = self.worker.epoll.as_raw_fd();
         // A closed descriptor was forgotten by the kernel; its number may be another's.
         for what in [libc::EPOLL_CTL_MOD, libc::EPOLL_CTL_ADD] {
             // SAFETY: the event is valid for the call.
-            let done = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &raw mut event) };
+            let done = unsafe { libc::epoll_ctl(epoll, what, fd, &raw mut event) };
             if done == 0 {
                 return;
             }
@@ -318,17 +353,10 @@ fn setup(tls: Option<&Tls>) -> Option<Box<TlsSetup>> {
     })
 }
 
-/// A socket that leaves nothing behind: hundreds of thousands in TIME_WAIT use up the ports.
-fn open(address: SocketAddr) -> TcpStream {
-    let socket = socket::tcp(address).unwrap();
-    sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
-    socket
-}
-
 fn channel<P: Protocol>(protocol: P, tls: Option<&Tls>, server: &Server) -> Channel<P> {
-    let socket = open(server.address());
+    let socket = server.listener().connect();
     let what = "the server".to_owned();
-    Channel::new(protocol, Box::new(socket), setup(tls), 0, what)
+    Channel::new(protocol, socket, setup(tls), 0, what)
 }
 
 fn load() -> BulkLoad {

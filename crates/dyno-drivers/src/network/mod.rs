@@ -3,25 +3,35 @@
 //! descriptor, as a worker of a load does it.
 //!
 //! Whatever happens, an operation ends in its own answer or in an error, and another connection can
-//! be made. `DYNO_NETWORK_SEEDS` says how many seeds are tried, `DYNO_NETWORK_FIRST_SEED` where
-//! they begin.
+//! be made. Nothing depends on time: over pairs of UNIX sockets a seed always does the same, and
+//! that nothing will happen any more is known as soon as it is so. `cargo xtask campaign network`
+//! tries as many seeds as you like. It runs these tests: `DYNO_NETWORK_SEEDS` says how many seeds
+//! are tried, `DYNO_NETWORK_FIRST_SEED` where they begin.
 
 mod client;
+mod link;
 mod peer;
+mod tls;
 
-use std::sync::Arc;
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dyno_core::rand::Stream;
-use rustls::{ClientConfig, ServerConfig};
 
-use client::{Client, Ended, Operation};
+use client::{Client, Ended, Operation, Worker};
+use link::Link;
 use peer::{End, Plan, Server};
+use tls::Tls;
 
 /// Operations that must have been answered for a seed to be over.
 const OPERATIONS: u64 = 6;
 
 /// Connections that misbehave, at most; those behind them do not.
 const FAULTS_MAX: u32 = 3;
+
+/// Failures of a test after which it tries no more seeds.
+const FAILURES_MAX: usize = 20;
 
 /// Whom the client takes the server for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,49 +40,90 @@ enum Speaks {
     Postgres,
 }
 
-/// Both sides' settings of TLS.
-struct Tls {
-    client: Arc<ClientConfig>,
-    server: Arc<ServerConfig>,
+/// What a test tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kind {
+    speaks: Speaks,
+    link: Link,
+    tls: bool,
 }
 
-impl Tls {
-    fn new() -> Self {
-        let (client, server) = crate::tls::tests::both_sides();
-        Self { client, server }
+impl Kind {
+    const fn plain(speaks: Speaks) -> Self {
+        let (link, tls) = (Link::Pairs, false);
+        Self { speaks, link, tls }
+    }
+
+    const fn under_tls(speaks: Speaks) -> Self {
+        let tls = true;
+        Self {
+            tls,
+            ..Self::plain(speaks)
+        }
+    }
+
+    const fn over_tcp(speaks: Speaks) -> Self {
+        let link = Link::Tcp;
+        Self {
+            link,
+            ..Self::plain(speaks)
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.speaks {
+            Speaks::Mysql => "MySQL",
+            Speaks::Postgres => "PostgreSQL",
+        })?;
+        f.write_str(match (self.tls, self.link) {
+            (true, _) => " under TLS",
+            (false, Link::Tcp) => " over TCP",
+            (false, Link::Pairs) => "",
+        })
     }
 }
 
 #[test]
 fn mysql_survives_any_network() {
-    try_seeds(Speaks::Mysql, None, 1_500);
+    try_seeds(Kind::plain(Speaks::Mysql), 1_500);
 }
 
 #[test]
 fn postgres_survives_any_network() {
-    try_seeds(Speaks::Postgres, None, 1_500);
+    try_seeds(Kind::plain(Speaks::Postgres), 1_500);
 }
 
 #[test]
 fn mysql_under_tls_survives_any_network() {
-    try_seeds(Speaks::Mysql, Some(Tls::new()), 200);
+    try_seeds(Kind::under_tls(Speaks::Mysql), 200);
 }
 
 #[test]
 fn postgres_under_tls_survives_any_network() {
-    try_seeds(Speaks::Postgres, Some(Tls::new()), 200);
+    try_seeds(Kind::under_tls(Speaks::Postgres), 200);
 }
 
-/// The stray answer of a server that is out of step must not become another operation's.
+#[test]
+fn mysql_over_tcp_survives_any_network() {
+    try_seeds(Kind::over_tcp(Speaks::Mysql), 200);
+}
+
+#[test]
+fn postgres_over_tcp_survives_any_network() {
+    try_seeds(Kind::over_tcp(Speaks::Postgres), 200);
+}
+
+/// Faults of each kind are there, and connections without any.
 #[test]
 fn the_simulation_sees_what_it_should() {
-    let mut seen = Seen::default();
+    let (mut seen, mut worker) = (Seen::default(), Worker::new());
     for seed in 0..500 {
         for speaks in [Speaks::Mysql, Speaks::Postgres] {
-            seen.add(&try_seed(speaks, None, seed));
+            seen.add(&try_seed(Kind::plain(speaks), None, &mut worker, seed));
         }
     }
-    // Faults of each kind were there, and connections without any.
     assert!(seen.errors > 100 && seen.strays > 10, "{seen:?}");
     assert!(
         seen.farewells > 10 && seen.clean > 100 && seen.late_connects > 10,
@@ -80,8 +131,25 @@ fn the_simulation_sees_what_it_should() {
     );
 }
 
+/// A failure can be repeated by its seed.
+#[test]
+fn a_seed_always_does_the_same() {
+    let (tls, mut worker) = (Tls::new(), Worker::new());
+    for seed in 0..100 {
+        for speaks in [Speaks::Mysql, Speaks::Postgres] {
+            for (kind, tls) in [
+                (Kind::plain(speaks), None),
+                (Kind::under_tls(speaks), Some(&tls)),
+            ] {
+                let [once, again] = [(); 2].map(|()| try_seed(kind, tls, &mut worker, seed));
+                assert_eq!(once, again, "{kind}, seed {seed}");
+            }
+        }
+    }
+}
+
 /// What came of a seed.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     connections: u64,
     answers: u64,
@@ -91,6 +159,9 @@ struct Seen {
     late_connects: u64,
     strays: u64,
     farewells: u64,
+    /// Bytes that servers sent and read.
+    sent: u64,
+    read: u64,
 }
 
 impl Seen {
@@ -102,42 +173,68 @@ impl Seen {
         self.late_connects += other.late_connects;
         self.strays += other.strays;
         self.farewells += other.farewells;
+        self.sent += other.sent;
+        self.read += other.read;
     }
 }
 
-fn try_seeds(speaks: Speaks, tls: Option<Tls>, usual: u64) {
+/// Tries seeds, and tells of each that failed and of all together in a line: the campaign reads
+/// them.
+fn try_seeds(kind: Kind, usual: u64) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
     let first: u64 = number("DYNO_NETWORK_FIRST_SEED").unwrap_or(0);
     let count = number("DYNO_NETWORK_SEEDS").unwrap_or(usual);
-    let mut seen = Seen::default();
+    let tls = kind.tls.then(Tls::new);
+    let (mut seen, mut failures, mut tried) = (Seen::default(), Vec::new(), 0);
+    let mut worker = Worker::new();
     for seed in first..first + count {
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            try_seed(speaks, tls.as_ref(), seed)
+        tried += 1;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            try_seed(kind, tls.as_ref(), &mut worker, seed)
         }));
-        let Ok(outcome) = outcome else {
-            panic!(
-                "{speaks:?} failed with seed {seed}; DYNO_NETWORK_FIRST_SEED={seed} \
-                 DYNO_NETWORK_SEEDS=1 repeats it"
-            );
-        };
-        seen.add(&outcome);
+        match outcome {
+            Ok(outcome) => seen.add(&outcome),
+            Err(panic) => {
+                println!("network: {kind}: seed {seed} failed: {}", words(&*panic));
+                failures.push(seed);
+                worker = Worker::new();
+            }
+        }
+        if failures.len() == FAILURES_MAX {
+            break;
+        }
     }
-    println!("{speaks:?}, {count} seeds: {seen:?}");
+    let failed = failures.len();
+    println!("network: {kind}: {tried} seeds, {failed} failures; {seen:?}");
+    assert!(
+        failures.is_empty(),
+        "{kind} failed with the seeds {failures:?}; DYNO_NETWORK_FIRST_SEED={} \
+         DYNO_NETWORK_SEEDS=1 repeats the first",
+        failures[0]
+    );
+}
+
+/// What a panic said, in a line.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without words").replace('\n', " ")
 }
 
 /// Runs operations until enough are answered.
-fn try_seed(speaks: Speaks, tls: Option<&Tls>, seed: u64) -> Seen {
+fn try_seed(kind: Kind, tls: Option<&Tls>, worker: &mut Worker, seed: u64) -> Seen {
     let mut random = Stream::new(seed, 0);
+    tls::seed(seed);
     let mut seen = Seen::default();
     let mut next = 1;
     while seen.answers < OPERATIONS {
         let faulty = seen.connections < u64::from(FAULTS_MAX) && random.below(4) > 0;
         let plan = match faulty {
-            true => Plan::random(&mut random, tls.is_some()),
+            true => Plan::random(&mut random, kind.tls),
             false => Plan::default(),
         };
-        let server = Server::new(speaks, tls, plan.clone(), seed ^ seen.connections << 32);
-        let mut client = Client::new(speaks, tls, server, &mut random);
+        let server = Server::new(kind, tls, plan.clone(), seed ^ seen.connections << 32);
+        let mut client = Client::new(kind, tls, server, worker, &mut random);
         seen.connections += 1;
         live(&mut client, &plan, &mut next, &mut seen);
     }
@@ -171,6 +268,9 @@ fn live(client: &mut Client<'_>, plan: &Plan, next: &mut u64, seen: &mut Seen) {
         );
     }
     seen.errors += failed;
+    let (sent, read) = client.server.bytes();
+    seen.sent += sent;
+    seen.read += read;
     seen.clean += u64::from(*plan == Plan::default());
     seen.strays += u64::from(client.server.strayed());
     if let Err(error) = &end {

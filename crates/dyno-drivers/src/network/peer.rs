@@ -1,16 +1,15 @@
 //! The server's side: what it does to the bytes, and how it ends.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use dyno_core::rand::Stream;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustls::{ServerConfig, ServerConnection};
 
-use super::{Speaks, Tls};
+use super::Kind;
+use super::link::{Listener, ServerEnd};
+use super::tls::Tls;
 use crate::fuzzing::echo::{Echo, MysqlEcho, PostgresEcho, Turn};
 
 /// How a connection ends.
@@ -75,8 +74,8 @@ impl Plan {
 
 /// A server for one client: it accepts a second connection only where the client tries again.
 pub struct Server {
-    listener: TcpListener,
-    speaks: Speaks,
+    listener: Listener,
+    kind: Kind,
     tls: Option<Arc<ServerConfig>>,
     plan: Plan,
     random: Stream,
@@ -99,7 +98,7 @@ impl std::fmt::Debug for Server {
 }
 
 struct Peer {
-    socket: Option<OwnedFd>,
+    socket: Option<ServerEnd>,
     echo: Box<dyn Echo>,
     tls: Option<Arc<ServerConfig>>,
     session: Option<ServerConnection>,
@@ -116,17 +115,10 @@ struct Peer {
 }
 
 impl Server {
-    pub fn new(speaks: Speaks, tls: Option<&Tls>, plan: Plan, seed: u64) -> Self {
-        // An address of this process alone: on the usual one somebody else may still be looking
-        // for a server whose port this has become.
-        let [.., high, low] = std::process::id().to_be_bytes();
-        let listener = TcpListener::bind(SocketAddr::from(([127, 77, high, low], 0))).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        // Small, so that large requests are taken in pieces.
-        sockopt::set_socket_recv_buffer_size(&listener, 32 * 1024).unwrap();
+    pub fn new(kind: Kind, tls: Option<&Tls>, plan: Plan, seed: u64) -> Self {
         Self {
-            listener,
-            speaks,
+            listener: Listener::new(kind.link),
+            kind,
             tls: tls.map(|tls| tls.server.clone()),
             plan,
             random: Stream::new(seed, 1),
@@ -136,8 +128,15 @@ impl Server {
         }
     }
 
-    pub fn address(&self) -> SocketAddr {
-        self.listener.local_addr().unwrap()
+    /// What clients connect to.
+    pub fn listener(&self) -> &Listener {
+        &self.listener
+    }
+
+    /// How many bytes it has sent and read on its latest connection.
+    pub fn bytes(&self) -> (u64, u64) {
+        let peer = self.peer.as_ref();
+        peer.map_or((0, 0), |peer| (peer.sent, peer.read))
     }
 
     pub fn answered(&self) -> u64 {
@@ -172,13 +171,7 @@ impl Server {
     /// Whether the client's side of the kernel has all of that.
     pub fn is_delivered(&self) -> bool {
         let socket = self.peer.as_ref().and_then(|peer| peer.socket.as_ref());
-        let mut unacknowledged: libc::c_int = 0;
-        let Some(socket) = socket else {
-            return true;
-        };
-        // SAFETY: the answer is an int, which lives during the call.
-        unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut unacknowledged) };
-        unacknowledged == 0
+        socket.is_none_or(ServerEnd::is_delivered)
     }
 
     /// The server has waited for too long: it closes. False if it cannot any more.
@@ -200,11 +193,9 @@ impl Server {
     }
 
     fn accept(&mut self) -> bool {
-        let Ok((stream, _)) = self.listener.accept() else {
+        let Some(socket) = self.listener.accept() else {
             return false;
         };
-        stream.set_nonblocking(true).unwrap();
-        stream.set_nodelay(true).unwrap();
         if std::mem::replace(&mut self.accepted, true) {
             // The second attempt of a client whose first was refused.
             self.answered_before = self.answered();
@@ -212,10 +203,10 @@ impl Server {
         }
         let offers = self.tls.is_some();
         let mut peer = Peer {
-            socket: Some(stream.into()),
-            echo: match self.speaks {
-                Speaks::Mysql => Box::new(MysqlEcho::new(offers)),
-                Speaks::Postgres => Box::new(PostgresEcho::new(offers)),
+            socket: Some(socket),
+            echo: match self.kind.speaks {
+                super::Speaks::Mysql => Box::new(MysqlEcho::new(offers)),
+                super::Speaks::Postgres => Box::new(PostgresEcho::new(offers)),
             },
             tls: self.tls.clone(),
             session: None,
@@ -435,8 +426,9 @@ impl Peer {
                 let _ = shutdown(socket, Shutdown::Write);
             }
             End::Reset => {
-                sockopt::set_socket_linger(socket, Some(Duration::ZERO)).unwrap();
-                self.socket = None;
+                if let Some(socket) = self.socket.take() {
+                    socket.reset();
+                }
             }
             End::Notify => match &mut self.session {
                 Some(session) if self.wire.is_empty() && !session.is_handshaking() => {

@@ -7,7 +7,7 @@ use dyno_core::clock;
 use dyno_core::db::{DbError, ErrorClass};
 use dyno_core::target::{TlsMode, TlsOptions};
 use rustls::client::Resumption;
-use rustls::crypto::ring;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::time_provider::TimeProvider;
@@ -21,7 +21,14 @@ use super::verify::{Trust, Verifier};
 /// # Errors
 /// Files that cannot be read or hold something else; no authority to trust.
 pub(crate) fn client_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, DbError> {
-    let provider = Arc::new(ring::default_provider());
+    client_config_by(options, Arc::new(ring::default_provider()))
+}
+
+/// The same, with a provider of cryptography.
+pub(crate) fn client_config_by(
+    options: &TlsOptions,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<ClientConfig>, DbError> {
     let verifier = Verifier::new(trust(options)?, &provider);
     let builder = ClientConfig::builder_with_details(provider, Arc::new(DynoTime))
         .with_safe_default_protocol_versions()

@@ -67,17 +67,6 @@ fn self_signed(params: &CertificateParams, algorithm: &'static SignatureAlgorith
     }
 }
 
-/// Settings of a client that trusts anyone, and of a server.
-pub(crate) fn both_sides() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
-    let authority = authority("the network's");
-    let identity = issue(&leaf(&["localhost"]), &authority);
-    let options = TlsOptions {
-        mode: TlsMode::Require,
-        ..TlsOptions::default()
-    };
-    (client_config(&options).unwrap(), identity.config(None))
-}
-
 impl Identity {
     fn server(&self, client_authority: Option<&Authority>) -> ServerConnection {
         ServerConnection::new(self.config(client_authority)).unwrap()

@@ -1,0 +1,173 @@
+//! The sockets between both sides.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::net::{SendFlags, send, sockopt};
+
+use crate::channel::Socket;
+use crate::socket;
+
+/// Small, so that large requests are taken in pieces.
+const BUFFER_BYTES: usize = 32 * 1024;
+
+/// What connections are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// Pairs of UNIX sockets. What one side has done has reached the other when the call returns,
+    /// so that a seed always does the same, however busy the machine is.
+    Pairs,
+    /// TCP, which the kernel delivers when it comes to that.
+    Tcp,
+}
+
+/// Where a client connects to, and a server accepts.
+#[derive(Clone)]
+pub enum Listener {
+    Pairs(Arc<Mutex<VecDeque<ServerEnd>>>),
+    Tcp(Arc<TcpListener>),
+}
+
+impl Listener {
+    pub fn new(link: Link) -> Self {
+        if link == Link::Pairs {
+            return Self::Pairs(Arc::default());
+        }
+        // An address of this process alone: on the usual one somebody else may still be looking
+        // for a server whose port this has become.
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let listener = TcpListener::bind(SocketAddr::from(([127, 77, high, low], 0))).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        sockopt::set_socket_recv_buffer_size(&listener, BUFFER_BYTES).unwrap();
+        Self::Tcp(Arc::new(listener))
+    }
+
+    /// The client's end of a new connection.
+    pub fn connect(&self) -> Box<dyn Socket> {
+        match self {
+            Self::Pairs(queue) => {
+                let (near, far) = UnixStream::pair().unwrap();
+                near.set_nonblocking(true).unwrap();
+                far.set_nonblocking(true).unwrap();
+                sockopt::set_socket_send_buffer_size(&near, BUFFER_BYTES).unwrap();
+                let open = Arc::new(AtomicBool::new(true));
+                queue.lock().unwrap().push_back(ServerEnd {
+                    socket: far.into(),
+                    client: Some((near.as_raw_fd(), Arc::clone(&open))),
+                });
+                Box::new(ClientEnd { open, socket: near })
+            }
+            Self::Tcp(listener) => {
+                let socket = socket::tcp(listener.local_addr().unwrap()).unwrap();
+                // It leaves nothing behind: hundreds of thousands in TIME_WAIT use up the ports.
+                sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
+                Box::new(socket)
+            }
+        }
+    }
+
+    /// The server's end of a connection that was made.
+    pub fn accept(&self) -> Option<ServerEnd> {
+        match self {
+            Self::Pairs(queue) => queue.lock().unwrap().pop_front(),
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept().ok()?;
+                stream.set_nonblocking(true).unwrap();
+                stream.set_nodelay(true).unwrap();
+                Some(ServerEnd {
+                    socket: stream.into(),
+                    client: None,
+                })
+            }
+        }
+    }
+}
+
+/// The client's end of a pair.
+struct ClientEnd {
+    /// Told to the server's end when this is dropped.
+    open: Arc<AtomicBool>,
+    socket: UnixStream,
+}
+
+impl Drop for ClientEnd {
+    fn drop(&mut self) {
+        self.open.store(false, Ordering::Relaxed);
+    }
+}
+
+impl AsRawFd for ClientEnd {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl Read for ClientEnd {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.read(buffer)
+    }
+}
+
+impl Write for ClientEnd {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The server's end of a connection. Dropped, it closes: by FIN, or by RST if there are bytes that
+/// it has not read.
+pub struct ServerEnd {
+    socket: OwnedFd,
+    /// The client's descriptor, and whether it is open; only of a pair.
+    client: Option<(RawFd, Arc<AtomicBool>)>,
+}
+
+impl AsFd for ServerEnd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl ServerEnd {
+    /// Closes by RST.
+    pub fn reset(self) {
+        match &self.client {
+            None => sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO)).unwrap(),
+            // A UNIX socket resets its peer if there are bytes that it has not read. Without room
+            // for one more there are.
+            Some((fd, open)) if open.load(Ordering::Relaxed) => {
+                // SAFETY: the descriptor is open, and belongs to this thread.
+                let client = unsafe { BorrowedFd::borrow_raw(*fd) };
+                let _ = send(client, b"!", SendFlags::NOSIGNAL);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Whether the client's side of the kernel has everything that was sent.
+    pub fn is_delivered(&self) -> bool {
+        if self.client.is_some() {
+            return true;
+        }
+        let mut unacknowledged: libc::c_int = 0;
+        // SAFETY: the answer is an int, which lives during the call.
+        unsafe {
+            libc::ioctl(
+                self.socket.as_raw_fd(),
+                libc::TIOCOUTQ,
+                &raw mut unacknowledged,
+            )
+        };
+        unacknowledged == 0
+    }
+}
