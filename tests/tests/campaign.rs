@@ -18,6 +18,7 @@ fn campaign(part: Part, seed: u64, cases: &[u64], keep: &tempfile::TempDir) -> C
         seed,
         length: LENGTH,
         cases: Some(cases.to_vec()),
+        seeds: None,
         dyno: dyno_path(),
         keep: keep.path().to_owned(),
     };

@@ -13,6 +13,8 @@ cargo xtask COMMAND
   test [--keep-servers]   install what is missing, start servers, run every check and test
   campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]
                           faults, bad inputs, long runs by a seed; $DYNO_BIN names another dyno
+  campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]
+                          the drivers on a simulated network, seed by seed
   servers up|env|down     servers to test against by hand: `eval \"$(cargo xtask servers env)\"`
   tidy                    hold the repository to its written law (sizes, words, lints)
 ";

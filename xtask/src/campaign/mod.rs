@@ -2,6 +2,7 @@
 //! wanted. What is found is printed with all that is needed to see it again.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,11 +22,18 @@ pub mod bed;
 pub mod child;
 pub mod faults;
 pub mod hostile;
+pub mod network;
 pub mod relay;
 pub mod soak;
 
-const USAGE: &str =
-    "cargo xtask campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]";
+const USAGE: &str = "\
+cargo xtask campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]
+cargo xtask campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]";
+
+/// How long a campaign is if nobody says.
+const LENGTH: Duration = Duration::from_secs(60);
+/// How long one is that ends when its seeds are tried.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Which campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +44,8 @@ pub enum Part {
     Hostile,
     /// Long runs whose memory must not grow.
     Soak,
+    /// The drivers on a simulated network.
+    Network,
 }
 
 impl Part {
@@ -44,6 +54,7 @@ impl Part {
             Self::Faults => "faults",
             Self::Hostile => "hostile",
             Self::Soak => "soak",
+            Self::Network => "network",
         }
     }
 }
@@ -59,6 +70,8 @@ pub struct Options {
     pub length: Duration,
     /// These cases and no others.
     pub cases: Option<Vec<u64>>,
+    /// So many seeds of a simulated network, from `seed` on.
+    pub seeds: Option<u64>,
     /// The dyno under test.
     pub dyno: PathBuf,
     /// The folder for what failed.
@@ -75,17 +88,20 @@ impl Options {
             ["faults", rest @ ..] => (Part::Faults, rest),
             ["hostile", rest @ ..] => (Part::Hostile, rest),
             ["soak", rest @ ..] => (Part::Soak, rest),
-            _ => bail!("which campaign: faults, hostile or soak?\n\n{USAGE}"),
+            ["network", rest @ ..] => (Part::Network, rest),
+            _ => bail!("which campaign: faults, hostile, soak or network?\n\n{USAGE}"),
         };
         let seed = Clock.now() ^ u64::from(std::process::id());
         let mut options = Self {
             part,
             seed: seed % 1_000_000,
-            length: Duration::from_secs(60),
+            length: LENGTH,
             cases: None,
+            seeds: None,
             dyno: PathBuf::new(),
             keep: target_directory().join("campaign"),
         };
+        let mut length = None;
         while let [name, value, more @ ..] = rest {
             let number = || {
                 let parsed = value.parse::<u64>();
@@ -93,8 +109,9 @@ impl Options {
             };
             match *name {
                 "--seed" => options.seed = number()?,
-                "--case" => options.cases = Some(vec![number()?]),
-                "--for" => options.length = duration(value)?,
+                "--case" if part != Part::Network => options.cases = Some(vec![number()?]),
+                "--seeds" if part == Part::Network => options.seeds = Some(number()?),
+                "--for" => length = Some(duration(value)?),
                 "--keep" => options.keep = PathBuf::from(value),
                 _ => bail!("unknown option `{name}`\n\n{USAGE}"),
             }
@@ -103,6 +120,8 @@ impl Options {
         if let [stray] = rest {
             bail!("`{stray}` needs a value, or is none\n\n{USAGE}");
         }
+        let until_tried = options.seeds.map(|_| FOR_EVER);
+        options.length = length.or(until_tried).unwrap_or(LENGTH);
         Ok(options)
     }
 }
@@ -126,7 +145,9 @@ fn duration(text: &str) -> Result<Duration> {
 /// # Errors
 /// There were failures, or the campaign could not be made.
 pub fn run(mut options: Options) -> Result<()> {
-    options.dyno = dyno_binary()?;
+    if options.part != Part::Network {
+        options.dyno = dyno_binary()?;
+    }
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
@@ -134,12 +155,16 @@ pub fn run(mut options: Options) -> Result<()> {
             .context("cannot handle signals")?;
     }
     let (part, seed) = (options.part.name(), options.seed);
-    say(&format!("campaign {part}, seed {seed}, {:?}", options.dyno));
+    match options.part {
+        Part::Network => say(&format!("campaign {part}, from seed {seed}")),
+        _ => say(&format!("campaign {part}, seed {seed}, {:?}", options.dyno)),
+    }
     let campaign = Campaign::new(options, stop)?;
     let done = match campaign.options.part {
         Part::Faults => faults::run(&campaign),
         Part::Hostile => hostile::run(&campaign),
         Part::Soak => soak::run(&campaign),
+        Part::Network => return network::run(&campaign),
     };
     let failures = campaign.tell_totals();
     done?;
@@ -156,14 +181,17 @@ fn dyno_binary() -> Result<PathBuf> {
             .canonicalize()
             .with_context(|| format!("DYNO_BIN names {}, which is not there", path.display()));
     }
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = Command::new(cargo());
     build.args(["build", "--release", "-p", "dyno"]);
     build.current_dir(crate::repository());
     if !build.status().context("cannot run cargo")?.success() {
         bail!("dyno could not be built");
     }
     Ok(target_directory().join("release/dyno"))
+}
+
+fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// A campaign that runs, and what it has found.
