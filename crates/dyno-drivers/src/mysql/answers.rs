@@ -30,7 +30,7 @@ pub(super) enum Step {
 
 impl Mysql {
     /// Reads a result set that has arrived whole, as most do, in one pass: how many bytes it took.
-    /// `None`, with nothing changed, if it is anything else; the packets are read singly then.
+    /// `None` if it is anything else; the packets are read singly then.
     #[inline]
     pub(super) fn whole_result(&mut self, input: &[u8]) -> Option<usize> {
         if self.state != State::Header || self.bulk.is_some() {
@@ -53,7 +53,16 @@ impl Mysql {
             return None;
         }
         rest = after;
-        for _ in 0..u32::from(columns) + u32::from(!self.deprecate_eof) {
+        self.result.head(u32::from(columns), self.binary);
+        for _ in 0..columns {
+            let len = payload(&mut rest)?;
+            let (definition, after) = rest.split_at_checked(len)?;
+            if self.binary {
+                self.result.define(definition).ok()?;
+            }
+            rest = after;
+        }
+        if !self.deprecate_eof {
             let len = payload(&mut rest)?;
             rest = rest.get(len..)?;
         }
@@ -67,6 +76,7 @@ impl Mysql {
             if *payload.first()? >= wire::EOF {
                 break (payload, at);
             }
+            self.result.check(payload).ok()?;
             rows += 1;
         };
         let status = match *end {
@@ -77,10 +87,7 @@ impl Mysql {
         if u16::from_le_bytes(status) & MORE_RESULTS != 0 {
             return None;
         }
-        let kept = if self.binary { HEADER + 1 } else { rows_at };
-        let kept = input.get(kept..at)?;
-        self.result
-            .fill(u32::from(columns), self.binary, rows, kept);
+        self.result.fill(rows, input.get(rows_at..at)?);
         self.sequence = (number >> 24) as u8;
         self.outcome.kind = OutcomeKind::Rows;
         self.outcome.columns = u32::from(columns);
@@ -290,7 +297,7 @@ impl Mysql {
         Ok(Step::Continue)
     }
 
-    /// Passes over definitions: by their length, unread.
+    /// Passes over definitions: by their length, and unread but for those of binary rows.
     #[inline]
     fn skip_definitions(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Malformed> {
         while self.definitions > 0 {
@@ -299,6 +306,10 @@ impl Mysql {
             };
             if packet.sequence != self.sequence || packet.payload.len() == PACKET_MAX {
                 return Err(Malformed("a definition is out of order or too long"));
+            }
+            // The last is the EOF packet behind the others, where there is one.
+            if self.binary && (self.deprecate_eof || self.definitions > 1) {
+                self.result.define(packet.payload)?;
             }
             self.sequence = self.sequence.wrapping_add(1);
             *at += HEADER + packet.payload.len();
@@ -309,12 +320,7 @@ impl Mysql {
 
     #[inline]
     fn columns(&mut self, input: &[u8], at: &mut usize) -> Result<Step, Malformed> {
-        let from = *at;
-        let all = self.skip_definitions(input, at)?;
-        if self.binary {
-            self.result.keep(&input[from..*at]);
-        }
-        if !all {
+        if !self.skip_definitions(input, at)? {
             return Ok(Step::Input);
         }
         self.row_packets = 0;
@@ -338,22 +344,25 @@ impl Mysql {
         at: &mut usize,
         output: &mut Vec<u8>,
     ) -> Result<Step, Malformed> {
-        let from = *at;
+        let mut from = *at;
         let end = loop {
             let Some(packet) = wire::packet(&input[*at..]) else {
                 break None;
             };
             let payload = packet.payload;
             let first = payload.first();
-            if self.row_packets == 0 {
+            let continues = payload.len() == PACKET_MAX;
+            let begins = self.row_packets == 0;
+            if begins {
                 if first == Some(&wire::ERR) {
                     self.sequence = packet.sequence;
                 }
-                if matches!(first, Some(&wire::EOF | &wire::ERR)) && payload.len() < PACKET_MAX {
+                if matches!(first, Some(&wire::EOF | &wire::ERR)) && !continues {
                     break Some(packet);
                 }
-                if first.is_none() {
-                    return Err(Malformed("a row is empty"));
+                match continues {
+                    true => self.result.begin_long_row(*at - from),
+                    false => self.result.check(payload)?,
                 }
                 self.result.count_row();
             }
@@ -361,12 +370,16 @@ impl Mysql {
                 return Err(Malformed("a row is out of order"));
             }
             self.sequence = self.sequence.wrapping_add(1);
-            let continues = payload.len() == PACKET_MAX;
             self.row_packets = if continues { self.row_packets + 1 } else { 0 };
             if self.row_packets == ROW_PACKETS_MAX {
                 return Err(Malformed("a row is longer than 1 GiB"));
             }
             *at += HEADER + payload.len();
+            if !begins && !continues {
+                self.result.keep(&input[from..*at]);
+                self.result.check_long_row()?;
+                from = *at;
+            }
         };
         self.result.keep(&input[from..*at]);
         let Some(packet) = end else {

@@ -158,6 +158,7 @@ impl Client {
                 param.is_null = 0;
                 protocol.execute(0, &[&param], output)
             }
+            Operation::ExecuteWithout => protocol.execute(0, &[], output),
             Operation::NextResult => protocol.next_result(output),
             Operation::Load => protocol.bulk_load(load(3), output),
         }
@@ -180,6 +181,8 @@ pub enum Operation {
     Query,
     Prepare,
     Execute,
+    /// Without parameters.
+    ExecuteWithout,
     NextResult,
     Load,
 }

@@ -334,19 +334,6 @@ fn answers_out_of_order_are_refused() {
 }
 
 #[test]
-fn rows_that_cannot_be_read_are_an_error_when_they_are_fetched() {
-    let mut client = Client::ready(CAPABILITIES);
-    let _ = client.protocol.query(b"SELECT", &mut client.output);
-    let answer = packets(1, &[&[1], &column(8), b"\x09short", END]);
-    assert_eq!(client.feed(&answer), Next::Finished);
-    assert_eq!(client.protocol.outcome().kind, OutcomeKind::Rows);
-    assert!(!client.protocol.next_row(&mut dyno_core::db::Row::default()));
-    assert_eq!(error(&client).class, ErrorClass::Protocol);
-    let again = client.protocol.query(b"SELECT", &mut client.output);
-    assert_eq!((again, error(&client).code), (Submitted::Ready, 2006));
-}
-
-#[test]
 fn failures_have_the_numbers_that_clients_give_them() {
     let fail = |client: &mut Client| {
         let error = DbError::new(ErrorClass::Lost, "gone");

@@ -148,7 +148,7 @@ impl Mysql {
 
     fn read_settings(&mut self, bulk: &mut Bulk) -> Result<(), Malformed> {
         let mut row = Row::default();
-        self.result.next_row(&mut row)?;
+        self.result.next_row(&mut row);
         self.result.clear();
         let text = |field| {
             row.field(field)
@@ -172,7 +172,7 @@ impl Mysql {
     ) -> Result<Step, Malformed> {
         let mut row = Row::default();
         let mut found = None;
-        while found.is_none() && self.result.next_row(&mut row)? {
+        while found.is_none() && self.result.next_row(&mut row) {
             if row.field(0) != Some(b"Note") {
                 let text = |field| error_text(row.field(field).unwrap_or_default());
                 found = Some((text(1).parse().unwrap_or_default(), text(2)));

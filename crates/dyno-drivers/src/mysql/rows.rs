@@ -1,5 +1,7 @@
 //! The rows of a result: kept as the server sent them, read when somebody asks.
 
+use std::borrow::Cow;
+
 use dyno_core::db::Row;
 
 use super::values::{self, Column};
@@ -9,10 +11,13 @@ use super::wire::{self, HEADER, Malformed, PACKET_MAX, Reader};
 /// their memory back, so that thousands of connections do not each keep their largest.
 const RETAINED_MAX: usize = 16 * 1024;
 
+/// The same for the columns of a binary result.
+const RETAINED_COLUMNS_MAX: usize = 256;
+
 /// A result set.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct ResultSet {
-    /// Packets with their headers: for a binary result the columns' definitions, then the rows.
+    /// The packets of the rows, with their headers.
     bytes: Vec<u8>,
     /// Where the next row begins.
     cursor: usize,
@@ -20,8 +25,10 @@ pub struct ResultSet {
     fetched: u64,
     columns: u32,
     binary: bool,
-    /// The columns of a binary result, once rows are fetched.
+    /// The columns of a binary result.
     definitions: Vec<Column>,
+    /// Where a row of several packets begins that is arriving.
+    long_row: usize,
 }
 
 impl ResultSet {
@@ -29,15 +36,48 @@ impl ResultSet {
     #[inline]
     pub fn begin(&mut self, columns: u32, binary: bool) {
         self.clear();
-        self.columns = columns;
-        self.binary = binary;
+        self.head(columns, binary);
     }
 
-    /// Becomes a result that is complete, and that follows a [`Self::clear`].
+    /// The same behind a [`Self::clear`].
     #[inline]
-    pub fn fill(&mut self, columns: u32, binary: bool, rows: u64, packets: &[u8]) {
+    pub fn head(&mut self, columns: u32, binary: bool) {
         self.columns = columns;
         self.binary = binary;
+        self.definitions.clear();
+    }
+
+    /// Takes in the definition of the next column of a binary result.
+    #[inline]
+    pub fn define(&mut self, payload: &[u8]) -> Result<(), Malformed> {
+        self.definitions.push(Column::parse(payload)?);
+        Ok(())
+    }
+
+    /// A row must be what its columns say. It is looked at when it arrives, so that reading it
+    /// cannot fail later: most rows are counted and never read.
+    #[inline]
+    pub fn check(&self, payload: &[u8]) -> Result<(), Malformed> {
+        let mut reader = Reader::new(payload);
+        if self.binary {
+            values::pass_binary_row(&mut reader, &self.definitions)?;
+        } else {
+            for _ in 0..self.columns {
+                if reader.rest().is_empty() {
+                    return Err(FEWER);
+                }
+                reader.nullable_bytes()?;
+            }
+        }
+        if reader.rest().is_empty() {
+            return Ok(());
+        }
+        Err(Malformed("a row has more fields than columns"))
+    }
+
+    /// Becomes a result that is complete, behind a [`Self::head`].
+    #[inline]
+    pub fn fill(&mut self, rows: u64, packets: &[u8]) {
         self.rows = rows;
         self.bytes.extend_from_slice(packets);
     }
@@ -52,6 +92,20 @@ impl ResultSet {
     #[inline]
     pub fn count_row(&mut self) {
         self.rows += 1;
+    }
+
+    /// A row of several packets begins behind what is kept and so many bytes more.
+    #[cold]
+    pub fn begin_long_row(&mut self, more: usize) {
+        self.long_row = self.bytes.len() + more;
+    }
+
+    /// The packets of that row are all kept.
+    #[cold]
+    pub fn check_long_row(&self) -> Result<(), Malformed> {
+        let mut at = self.long_row;
+        let row = self.row_at(&mut at).ok_or(FEWER)?;
+        self.check(&row)
     }
 
     /// How many rows there are.
@@ -72,71 +126,164 @@ impl ResultSet {
         if self.bytes.capacity() > RETAINED_MAX {
             self.bytes = Vec::new();
         }
+        if self.definitions.capacity() > RETAINED_COLUMNS_MAX {
+            self.definitions = Vec::new();
+        }
     }
 
     /// Reads the next row; false after the last.
-    ///
-    /// # Errors
-    /// The row is not what the protocol says a row is.
-    pub fn next_row(&mut self, row: &mut Row) -> Result<bool, Malformed> {
+    pub fn next_row(&mut self, row: &mut Row) -> bool {
         row.clear();
         if self.fetched == self.rows {
-            return Ok(false);
+            return false;
         }
-        if self.binary && self.definitions.is_empty() {
-            self.read_definitions()?;
-        }
-        let packet = next_packet(&self.bytes, &mut self.cursor)?;
         self.fetched += 1;
+        let mut cursor = self.cursor;
+        let whole = self.row_at(&mut cursor);
+        let read = whole.is_some_and(|whole| self.read_row(&whole, row).is_ok());
+        self.cursor = cursor;
+        read
+    }
+
+    /// The row whose packets begin at `cursor`, which moves behind them.
+    #[inline]
+    fn row_at(&self, cursor: &mut usize) -> Option<Cow<'_, [u8]>> {
+        let packet = self.packet_at(cursor)?;
         if packet.len() < PACKET_MAX {
-            self.read_row(packet, row)?;
-            return Ok(true);
+            return Some(Cow::Borrowed(packet));
         }
         let mut whole = packet.to_vec();
         loop {
-            let part = next_packet(&self.bytes, &mut self.cursor)?;
+            let part = self.packet_at(cursor)?;
             whole.extend_from_slice(part);
             if part.len() < PACKET_MAX {
-                break;
+                return Some(Cow::Owned(whole));
             }
         }
-        self.read_row(&whole, row)?;
-        Ok(true)
     }
 
-    fn read_definitions(&mut self) -> Result<(), Malformed> {
-        for _ in 0..self.columns {
-            let packet = next_packet(&self.bytes, &mut self.cursor)?;
-            self.definitions.push(Column::parse(packet)?);
-        }
-        // Without DEPRECATE_EOF, an EOF packet comes before the rows.
-        let mut after = self.cursor;
-        if next_packet(&self.bytes, &mut after)?.first() == Some(&wire::EOF) {
-            self.cursor = after;
-        }
-        Ok(())
+    #[inline]
+    fn packet_at(&self, cursor: &mut usize) -> Option<&[u8]> {
+        let packet = wire::packet(self.bytes.get(*cursor..)?)?;
+        *cursor += HEADER + packet.payload.len();
+        Some(packet.payload)
     }
 
     fn read_row(&self, payload: &[u8], row: &mut Row) -> Result<(), Malformed> {
         let mut reader = Reader::new(payload);
         if self.binary {
-            values::read_binary_row(&mut reader, &self.definitions, row)?;
-        } else {
-            for _ in 0..self.columns {
-                row.push(reader.nullable_bytes()?);
-            }
+            return values::read_binary_row(&mut reader, &self.definitions, row);
         }
-        if reader.rest().is_empty() {
-            return Ok(());
+        for _ in 0..self.columns {
+            row.push(reader.nullable_bytes()?);
         }
-        Err(Malformed("a row has more fields than columns"))
+        Ok(())
     }
 }
 
-/// The payload of the packet at `cursor`, which moves behind it.
-fn next_packet<'a>(bytes: &'a [u8], cursor: &mut usize) -> Result<&'a [u8], Malformed> {
-    let rest = bytes.get(*cursor..).unwrap_or_default();
-    let packet = wire::packet(rest).ok_or(Malformed("a row is cut short"))?;
-    *cursor += HEADER + packet.payload.len();
-    Ok(packet.payload)
+/// What is wrong with a row that ends too early.
+pub const FEWER: Malformed = Malformed("a row has fewer fields than columns");
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::db::{ErrorClass, OutcomeKind, Row};
+
+    use super::super::canned::{CAPABILITIES, Client, END, EOF, Operation, column, packets};
+    use super::super::wire::{PACKET_MAX, capability};
+    use crate::channel::Protocol;
+
+    const KINDS: [u8; 3] = [8, 253, 12];
+    const TEXT: &[u8] = b"\x017\x03abc\x0a2024-02-29";
+    const BINARY: &[u8] = b"\0\0\x07\0\0\0\0\0\0\0\x03abc\x04\xE8\x07\x02\x1D";
+
+    /// What comes of rows of three columns, by text or as the answer to an execution, in pieces of
+    /// a length.
+    fn answer(binary: bool, eof: bool, rows: &[&[u8]], piece: usize) -> Client {
+        let flags = if eof { capability::DEPRECATE_EOF } else { 0 };
+        let mut client = Client::ready(CAPABILITIES & !flags);
+        let (columns, end) = (KINDS.map(column), if eof { EOF } else { END });
+        let with_columns = |head: &[u8], rows: &[&[u8]]| {
+            let mut payloads = vec![head];
+            payloads.extend(columns.iter().map(|column| &column[..]));
+            payloads.extend(eof.then_some(EOF));
+            payloads.extend(rows);
+            packets(1, &payloads)
+        };
+        let mut operation = Operation::Query;
+        if binary {
+            let prepared = &[0, 9, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0];
+            client.perform(
+                &Operation::Prepare,
+                &with_columns(prepared, &[]),
+                &[usize::MAX],
+            );
+            operation = Operation::ExecuteWithout;
+        }
+        let rows = [rows, &[end]].concat();
+        client.perform(&operation, &with_columns(&[3], &rows), &[piece]);
+        client
+    }
+
+    #[test]
+    fn rows_of_other_fields_than_their_columns_end_the_connection() {
+        let many = |row: &[u8]| [row, b"\x01x"].concat();
+        let bad = [
+            // Fewer fields, down to none, more, and one that is cut.
+            (false, b"\x017\x03abc".to_vec()),
+            (false, b"\xFB".to_vec()),
+            (false, Vec::new()),
+            (false, many(TEXT)),
+            (false, TEXT[..TEXT.len() - 1].to_vec()),
+            (true, BINARY[..BINARY.len() - 5].to_vec()),
+            (true, BINARY[..2].to_vec()),
+            (true, b"\0".to_vec()),
+            (true, many(BINARY)),
+            (true, BINARY[..BINARY.len() - 1].to_vec()),
+            // A NULL that is there all the same, another first byte, a date of no length.
+            (true, [b"\0\x10", &BINARY[2..]].concat()),
+            (true, [b"\x01\0", &BINARY[2..]].concat()),
+            (
+                true,
+                [&BINARY[..BINARY.len() - 5], b"\x03\xE8\x07\x02"].concat(),
+            ),
+        ];
+        for (binary, row) in &bad {
+            let good = if *binary { BINARY } else { TEXT };
+            for (eof, piece) in [
+                (false, usize::MAX),
+                (true, usize::MAX),
+                (false, 1),
+                (true, 7),
+            ] {
+                let client = answer(*binary, eof, &[good, good], piece);
+                assert_eq!(client.protocol.outcome().kind, OutcomeKind::Rows);
+                assert_eq!(client.protocol.outcome().rows, 2);
+                let mut client = answer(*binary, eof, &[good, row], piece);
+                let error = client.protocol.outcome().error.as_ref();
+                let error = error.map(|error| (error.class, error.code));
+                assert_eq!(error, Some((ErrorClass::Protocol, 2027)), "{row:?}");
+                assert!(!client.protocol.next_row(&mut Row::default()));
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_several_packets_are_looked_at_too() {
+        let field = |more: &[u8]| [b"\xFD\xFF\xFF\xFF", &vec![b'x'; PACKET_MAX][..], more].concat();
+        for (more, good) in [
+            (&b"\xFB\xFB"[..], true),
+            (b"\xFB", false),
+            (b"\xFB\xFB\xFB", false),
+        ] {
+            let row = field(more);
+            let client = answer(false, false, &[TEXT, &row, TEXT], 1 << 22);
+            let outcome = client.protocol.outcome();
+            if !good {
+                let error = outcome.error.as_ref().unwrap();
+                assert_eq!(error.class, ErrorClass::Protocol);
+                continue;
+            }
+            assert_eq!((outcome.kind, outcome.rows), (OutcomeKind::Rows, 3));
+        }
+    }
 }

@@ -360,14 +360,7 @@ impl Protocol for Mysql {
     }
 
     fn next_row(&mut self, row: &mut Row) -> bool {
-        match self.result.next_row(row) {
-            Ok(found) => found,
-            Err(what) => {
-                // The rows were only kept until now, so it is only now that this shows.
-                self.break_off(errors::malformed(what));
-                false
-            }
-        }
+        self.result.next_row(row)
     }
 
     fn free_result(&mut self) {

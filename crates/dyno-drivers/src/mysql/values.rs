@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use dyno_core::db::Row;
 
+use super::rows::FEWER;
 use super::wire::{Malformed, Reader};
 
 /// What is needed of a column's definition to print its values.
@@ -63,13 +64,9 @@ pub fn read_binary_row(
     columns: &[Column],
     row: &mut Row,
 ) -> Result<(), Malformed> {
-    if reader.u8()? != 0 {
-        return Err(Malformed("a binary row begins with an unknown byte"));
-    }
-    let nulls = reader.bytes((columns.len() as u64 + 9) / 8)?;
+    let nulls = read_nulls(reader, columns)?;
     for (index, column) in columns.iter().enumerate() {
-        let bit = index + 2;
-        if nulls[bit / 8] & 1 << (bit % 8) != 0 {
+        if is_null(nulls, index) {
             row.push(None);
             continue;
         }
@@ -77,6 +74,51 @@ pub fn read_binary_row(
         row.ends.push(Some(row.bytes.len() as u32));
     }
     Ok(())
+}
+
+/// Passes over a row that [`read_binary_row`] can then read.
+#[inline]
+pub fn pass_binary_row(reader: &mut Reader<'_>, columns: &[Column]) -> Result<(), Malformed> {
+    let nulls = read_nulls(reader, columns)?;
+    for (index, column) in columns.iter().enumerate() {
+        if is_null(nulls, index) || column.kind == TYPE_NULL {
+            continue;
+        }
+        if reader.rest().is_empty() {
+            return Err(FEWER);
+        }
+        let len = match column.kind {
+            TYPE_TINY => 1,
+            TYPE_SHORT | TYPE_YEAR => 2,
+            TYPE_LONG | TYPE_INT24 | TYPE_FLOAT => 4,
+            TYPE_LONGLONG | TYPE_DOUBLE => 8,
+            TYPE_DATE | TYPE_DATETIME | TYPE_TIMESTAMP => match reader.u8()? {
+                len @ (0 | 4 | 7 | 11) => u64::from(len),
+                _ => return Err(LENGTH),
+            },
+            TYPE_TIME => match reader.u8()? {
+                len @ (0 | 8 | 12) => u64::from(len),
+                _ => return Err(LENGTH),
+            },
+            _ => reader.lenenc()?,
+        };
+        reader.bytes(len)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn read_nulls<'a>(reader: &mut Reader<'a>, columns: &[Column]) -> Result<&'a [u8], Malformed> {
+    if reader.u8()? != 0 {
+        return Err(Malformed("a binary row begins with an unknown byte"));
+    }
+    reader.bytes((columns.len() as u64 + 9) / 8)
+}
+
+#[inline]
+fn is_null(nulls: &[u8], index: usize) -> bool {
+    let bit = index + 2;
+    nulls[bit / 8] & 1 << (bit % 8) != 0
 }
 
 fn read_value(

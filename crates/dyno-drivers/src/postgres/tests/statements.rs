@@ -362,11 +362,33 @@ fn what_has_no_place_in_an_answer_is_malformed() {
         &b"Z\x7f\xff\xff\xff".to_vec(),
         &b"Z\0\0\0\0".to_vec(),
         &short,
+        &[description(1), row(&[None, None])].concat(),
         &twice,
     ] {
         let mut talk = Talk::ready();
         let _ = talk.protocol.query(b"SELECT 1", &mut talk.sent);
         talk.assert_malformed(answer);
+    }
+}
+
+#[test]
+fn rows_of_an_execution_have_the_columns_that_its_preparation_told() {
+    let param = Param::new(ParamKind::Int, 0);
+    for (statement, fields) in [(1, &[][..]), (1, &[Some("1"), None]), (0, &[Some("1")])] {
+        let params = if statement == 0 {
+            &[&param, &param][..]
+        } else {
+            &[&param]
+        };
+        let answer = [
+            message(b'2', b""),
+            row(fields),
+            complete("SELECT 1"),
+            ready(b'I'),
+        ];
+        let mut talk = Talk::prepared();
+        let _ = talk.protocol.execute(statement, params, &mut talk.sent);
+        talk.assert_malformed(&answer.concat());
     }
 }
 
