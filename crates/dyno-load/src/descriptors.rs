@@ -16,19 +16,19 @@ pub struct DescriptorError {
     pub allowed: u64,
 }
 
-/// Makes sure that the process may open `needed` files: raises the soft limit to the hard one when
-/// the soft one is too low.
+/// Makes sure that the process may open `needed` files, and `useful` ones if the hard limit lets
+/// it: raises the soft limit to the hard one when the soft one is too low.
 ///
 /// # Errors
 /// When the hard limit is too low as well, or the limit cannot be changed.
-pub fn ensure_descriptors(needed: u64) -> Result<(), DescriptorError> {
+pub fn ensure_descriptors(needed: u64, useful: u64) -> Result<(), DescriptorError> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: `limit` is a valid rlimit for the kernel to fill.
     let read = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    if read != 0 || limit.rlim_cur >= needed {
+    if read != 0 || limit.rlim_cur >= needed.max(useful) {
         // A kernel that does not tell its limit has none that we could raise.
         return Ok(());
     }
@@ -41,7 +41,8 @@ pub fn ensure_descriptors(needed: u64) -> Result<(), DescriptorError> {
     }
     limit.rlim_cur = limit.rlim_max;
     // SAFETY: `limit` is a valid rlimit; the call changes nothing but this process's own limit.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+    let set = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    if set != 0 && allowed < needed {
         return Err(DescriptorError { needed, allowed });
     }
     Ok(())
@@ -53,8 +54,9 @@ mod tests {
 
     #[test]
     fn an_impossible_number_is_refused_with_the_limit() {
-        assert_eq!(ensure_descriptors(8), Ok(()));
-        let error = ensure_descriptors(u64::MAX - 1);
+        assert_eq!(ensure_descriptors(8, 16), Ok(()));
+        assert_eq!(ensure_descriptors(8, u64::MAX - 1), Ok(()));
+        let error = ensure_descriptors(u64::MAX - 1, 0);
         // An unlimited hard limit would allow even that.
         if let Err(error) = error {
             assert_eq!(error.needed, u64::MAX - 1);

@@ -12,7 +12,6 @@ mod rebuild;
 #[cfg(test)]
 mod samples;
 pub mod saturation;
-pub mod summarize;
 pub mod sysbench;
 pub mod terminal;
 

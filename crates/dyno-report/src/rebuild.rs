@@ -4,7 +4,7 @@ use dyno_core::interval::{Counters, Latencies};
 use dyno_core::record::{EventKind, RunRecord, RunState};
 use dyno_core::summary::{OpenLoopSummary, RunEnd, RunSummary, SCHEMA_VERSION};
 
-use crate::summarize;
+use dyno_analysis::summarize;
 
 /// What can be told of a run that has intervals, and perhaps latencies, but no end: its process
 /// died, or it is still going on. Client cost, errors by code and the spread over sessions are

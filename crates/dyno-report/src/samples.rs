@@ -15,7 +15,7 @@ use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::*;
 use dyno_core::told::{Better, Figure};
 
-use crate::summarize::{self, SessionTotal};
+use dyno_analysis::summarize::{self, SessionTotal};
 
 const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 const NS_PER_S: u64 = 1_000_000_000;

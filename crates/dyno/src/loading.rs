@@ -9,7 +9,7 @@ use dyno_core::Clock;
 use dyno_report::terminal::{Look, Progress, progress_line};
 
 use crate::console;
-use crate::job::Ready;
+use dyno_run::Ready;
 
 /// How often the line is drawn anew.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -71,5 +71,5 @@ pub fn with_progress(ready: &mut Ready, command: &str, quiet: bool) -> Result<()
             console::note(&line);
         }
     }
-    result
+    result.map_err(Into::into)
 }

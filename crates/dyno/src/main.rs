@@ -2,29 +2,23 @@
 //! does, and says how far the figures can be believed.
 
 mod background;
-mod calibration;
 mod commands;
 mod console;
 mod definitions;
 mod fold;
-mod job;
 mod kept;
-mod ledger;
 mod loading;
 mod memory;
+mod notices;
 mod options;
 mod output;
-mod recording;
-mod scratch;
 mod settings;
 mod signals;
-mod summary;
-mod told;
-mod work;
-mod workloads;
+mod wanted;
 
 use std::process::ExitCode;
 
+use dyno_run::RunError;
 use options::UsageError;
 
 /// Nothing went wrong.
@@ -63,7 +57,7 @@ fn main() -> ExitCode {
         Err(error) => {
             console::out("");
             console::note(&format!("error: {error:#}"));
-            if error.is::<UsageError>() {
+            if is_usage(&error) {
                 STATUS_USAGE
             } else {
                 STATUS_FAILED
@@ -76,6 +70,12 @@ fn main() -> ExitCode {
         return ExitCode::from(status.max(STATUS_FAILED));
     }
     ExitCode::from(status)
+}
+
+/// Whether what was asked for makes no sense.
+fn is_usage(error: &anyhow::Error) -> bool {
+    let run = error.downcast_ref::<RunError>();
+    error.is::<UsageError>() || run.is_some_and(RunError::is_usage)
 }
 
 /// The command line. The message does not quote it: an argument may be a password.

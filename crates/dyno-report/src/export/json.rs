@@ -13,7 +13,7 @@ use dyno_core::summary::{
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::summarize::{self, Exact};
+use dyno_analysis::summarize::{self, Exact};
 
 /// The version of [`SCHEMA`].
 pub const SCHEMA_VERSION: u32 = 1;

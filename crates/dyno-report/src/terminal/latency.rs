@@ -7,7 +7,7 @@ use super::page::Page;
 use super::spark::{grouped, sparkline, sum};
 use super::words::EventWord;
 use crate::number::{latency, plain, thousands};
-use crate::summarize::SAMPLES_BEYOND_MIN;
+use dyno_analysis::summarize::SAMPLES_BEYOND_MIN;
 
 /// The bounds of a distribution take so many columns each.
 const BOUND_WIDTH: usize = 9;

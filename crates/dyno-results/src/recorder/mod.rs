@@ -1,5 +1,6 @@
 //! Recording from a thread of its own, so that a slow disk never holds up the load.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -50,12 +51,21 @@ pub struct Recorder {
 }
 
 /// How the end of a run is waited for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct EndWait {
     notice: Duration,
     patience: Duration,
     /// Called once, after `notice`.
-    notify: fn(&Path),
+    notify: Notify,
+}
+
+/// Is given the path of a file that others keep busy.
+struct Notify(Box<dyn Fn(&Path) + Send>);
+
+impl fmt::Debug for Notify {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Notify")
+    }
 }
 
 /// A way into a recorder, for each thread that has something to record. Nothing here ever waits.
@@ -144,14 +154,14 @@ impl Recorder {
             end: EndWait {
                 notice: END_NOTICE,
                 patience: END_PATIENCE,
-                notify: |_| {},
+                notify: Notify(Box::new(|_| {})),
             },
         })
     }
 
     /// Has `notify` called with the file's path where its end takes longer than a second to write.
-    pub fn on_wait(mut self, notify: fn(&Path)) -> Self {
-        self.end.notify = notify;
+    pub fn on_wait(mut self, notify: impl Fn(&Path) + Send + 'static) -> Self {
+        self.end.notify = Notify(Box::new(notify));
         self
     }
 
@@ -201,13 +211,11 @@ impl Recorder {
 
     fn end(self, ending: Ending) -> Result<Receipt, ResultsError> {
         let begun = Clock.now();
-        let mut notify = Some(self.end.notify);
+        let mut notified = false;
         let mut check = || {
             let waited = Duration::from_nanos(Clock.now() - begun);
-            if waited >= self.end.notice
-                && let Some(notify) = notify.take()
-            {
-                notify(&self.path);
+            if waited >= self.end.notice && !std::mem::replace(&mut notified, true) {
+                (self.end.notify.0)(&self.path);
             }
             if waited < self.end.patience {
                 return Ok(());

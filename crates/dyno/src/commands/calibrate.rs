@@ -4,10 +4,10 @@ use anyhow::Result;
 use dyno_core::plan::OptionValue;
 use dyno_core::units;
 
-use crate::calibration::{self, Calibration};
-use crate::job::Job;
 use crate::options::Parsed;
 use crate::{STATUS_DONE, console, signals};
+use dyno_run::Job;
+use dyno_run::calibration::{self, Calibration};
 
 /// Makes a calibration of the job, keeps it for the runs to come, and prints it.
 ///
@@ -15,7 +15,7 @@ use crate::{STATUS_DONE, console, signals};
 /// A script or target that cannot be calibrated.
 pub fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Result<u8> {
     let stop = signals::install()?;
-    let made = calibration::make(job, options, &stop)?;
+    let made = calibration::make(job, options, &stop, &crate::notices::quiet())?;
     if parsed.has("json") {
         console::json(&(serde_json::to_string_pretty(&made)? + "\n"));
     } else {

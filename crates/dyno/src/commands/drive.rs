@@ -6,9 +6,9 @@ use anyhow::Result;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::units;
 
-use crate::job::cores;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
+use dyno_run::cores;
 
 /// How long `dyno run` warms up unless told otherwise.
 const WARMUP: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use dyno_core::Target;
 
-use crate::job::Ready;
+use dyno_run::Ready;
 
 /// What servers say when a disk is full, or a file may not grow.
 const NO_ROOM: [&str; 6] = [

@@ -135,7 +135,7 @@ fn options(parsed: &Parsed) -> Result<Options> {
 fn judged(results: &mut Results, run: &RunRecord) -> Result<RunRecord> {
     let id = results.import(run)?;
     let record = results.load(id, &Scope::whole())?;
-    let findings = crate::recording::sorted(dyno_verdict::judge(&record, &Context::default()));
+    let findings = dyno_run::sorted(dyno_verdict::judge(&record, &Context::default()));
     results.judge(id, &findings, verdict(&findings), &[])?;
     if let Some(mut summary) = record.summary.clone() {
         summary.costs = dyno_verdict::costs(&record);

@@ -6,7 +6,8 @@ use anyhow::Result;
 
 use crate::definitions::LIST;
 use crate::options::{Grammar, Script, help, parse};
-use crate::{STATUS_DONE, console, settings, workloads};
+use crate::{STATUS_DONE, console, settings};
+use dyno_run::workloads;
 
 /// Lists the workloads, or shows one.
 ///

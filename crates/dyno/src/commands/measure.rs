@@ -1,23 +1,18 @@
 //! One measured run: recorded, observed, judged.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Error, Result};
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
-use dyno_core::units;
-use dyno_load::Progress;
-use dyno_report::summarize;
 use dyno_report::terminal::{EventWord, Look, live_line};
+use dyno_run::{Asked, Course, Ready, Sink, Sinks, Wanted};
 
 use super::hints::{hint, with_hint};
 use crate::background::Background;
-use crate::job::Ready;
-use crate::ledger::Before;
 use crate::options::Parsed;
-use crate::recording::{Recording, Wanted};
-use crate::summary::{Asked, Start, summarise};
-use crate::{STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console, told};
+use crate::{STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console, notices};
 
 /// What the user sees of a run while it goes on and at its end.
 pub struct Screen {
@@ -86,75 +81,23 @@ pub fn measure(
     screen: &Screen,
     wanted: Wanted,
 ) -> Result<Measured> {
-    let (gate, ledger) = (wanted.gate, wanted.ledger);
-    let recording = Recording::start(wanted, ready, asked, screen.quiet)?;
-    if let Err(error) = ready.call("init").context("init() failed") {
-        let error = with_hint(error, ready, &asked.workload);
-        recording.abandon(&format!("{error:#}"));
-        return Err(error);
-    }
-    let before = Before::read(ready, ledger);
-    if !screen.quiet {
-        announce(ready);
-    }
-    let event = match ready.plan() {
-        Some(_) => EventWord::Event,
-        None => EventWord::Transaction,
-    };
-    let open = ready.job.drive.open_loop.is_some();
-    let mut course = Course {
-        asked,
-        recording: &recording,
-        live: Live::start(screen, event, open),
-        start: Start::at(0),
-        origin: 0,
-        intervals: Vec::new(),
-    };
-    let outcome = ready.run(|progress| course.take(&progress));
-    if let Some(live) = course.live.take() {
+    let gate = wanted.gate;
+    let live = Arc::new(Mutex::new(Live::start(screen, ready)));
+    let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices::Terminal::new(screen.quiet))];
+    sinks.push(Box::new(LiveLine(Arc::clone(&live))));
+    let measured = dyno_run::measure(ready, asked, wanted, &Sinks::new(sinks));
+    let live = live.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(live) = live {
         live.finish();
     }
-    let (start, intervals) = (course.start, course.intervals);
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            let error = with_hint(error, ready, &asked.workload);
-            recording.abandon(&format!("{error:#}"));
-            return Err(error);
-        }
-    };
-    let mut summary = summarise(ready, &outcome, &start, asked, intervals);
-    let known = !outcome.workers.iter().any(|worker| worker.stuck);
-    summary.ledger = before.map_or_else(Vec::new, |before| before.compare(ready, known));
-    told::complete(ready, &mut summary);
-    let recorded = recording.finish(&mut summary, &outcome);
-    let done = match outcome.end {
-        RunEnd::Completed => ready.call("done").context("done() failed"),
-        _ => Ok(()),
-    };
-    let recorded =
-        recorded.context("the figures above are right, but the run is not kept as it should be");
-    Ok(Measured {
-        summary,
-        trouble: recorded.and(done).err(),
-        gate,
-    })
-}
-
-fn announce(ready: &Ready) {
-    let drive = &ready.job.drive;
-    let about = match drive.warmup.is_zero() {
-        true => String::new(),
-        false => format!(
-            ", {} of warm-up first",
-            units::format_duration(drive.warmup)
-        ),
-    };
-    let doing = match ready.plan() {
-        Some(_) => "Starting",
-        None => "Connecting",
-    };
-    console::note(&format!("{doing} {} session(s){about}.", drive.sessions));
+    match measured {
+        Ok(measured) => Ok(Measured {
+            summary: measured.summary,
+            trouble: measured.trouble.map(Into::into),
+            gate,
+        }),
+        Err(error) => Err(with_hint(error.into(), ready, &asked.workload)),
+    }
 }
 
 /// How long the last live lines have to appear when the run is over.
@@ -165,8 +108,13 @@ struct Live(Background<IntervalSummary>);
 
 impl Live {
     /// `None` where nobody wants to see it, or where there is no thread for it.
-    fn start(screen: &Screen, event: EventWord, open: bool) -> Option<Self> {
+    fn start(screen: &Screen, ready: &Ready) -> Option<Self> {
         let look = screen.look;
+        let event = match ready.plan() {
+            Some(_) => EventWord::Event,
+            None => EventWord::Transaction,
+        };
+        let open = ready.job.drive.open_loop.is_some();
         let show = move |told: Option<IntervalSummary>| {
             if let Some(told) = told {
                 console::line(&look, |look| live_line(&told, event, open, look));
@@ -192,32 +140,14 @@ impl Live {
     }
 }
 
-/// What becomes of a run's progress: a live line where there is a look, the record, the summary.
-struct Course<'a> {
-    asked: &'a Asked,
-    recording: &'a Recording,
-    live: Option<Live>,
-    start: Start,
-    origin: u64,
-    intervals: Vec<IntervalSummary>,
-}
+/// Shows each interval on the live line until the measurement is over.
+struct LiveLine(Arc<Mutex<Option<Live>>>);
 
-impl Course<'_> {
-    fn take(&mut self, progress: &Progress<'_>) {
-        match progress {
-            Progress::Started { measured } => {
-                self.start = Start::at(*measured);
-                self.origin = *measured;
-                self.recording.begins(*measured);
-            }
-            Progress::Interval(interval) => {
-                let told = summarize::interval(interval, self.origin, &self.asked.percentiles);
-                self.recording.interval(interval, &told);
-                if let Some(live) = &mut self.live {
-                    live.give(told.clone());
-                }
-                self.intervals.push(told);
-            }
+impl Sink for LiveLine {
+    fn interval(&mut self, course: Course<'_>) {
+        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(live) = live.as_mut() {
+            live.give(course.summary.clone());
         }
     }
 }

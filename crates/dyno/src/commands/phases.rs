@@ -17,11 +17,11 @@ use dyno_script::Phase;
 use super::hints::with_hint;
 use super::measure::{Screen, measure};
 use super::run::options_of;
-use crate::job::{Job, Loaded, Ready};
 use crate::output::Output;
-use crate::recording::{Wanted, new_name};
-use crate::summary::Asked;
 use crate::{STATUS_DONE, console, loading, settings};
+use dyno_run::Asked;
+use dyno_run::{Job, Loaded, Ready};
+use dyno_run::{Wanted, new_name};
 
 /// What all phases have in common.
 pub struct Base {

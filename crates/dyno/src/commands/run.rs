@@ -18,14 +18,15 @@ use super::phases::{self, Base};
 use super::saturate;
 use super::target::{Temporary, target};
 use crate::definitions::RUN;
-use crate::job::{CALL_TIMEOUT, Job, Loaded, Ready, default_ignored_errors};
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
-use crate::recording::Wanted;
 use crate::settings::{self, usage};
-use crate::summary::Asked;
-use crate::work::Work;
+use crate::wanted::wanted;
 use crate::{STATUS_DONE, console, loading, signals};
+use dyno_run::Asked;
+use dyno_run::Wanted;
+use dyno_run::Work;
+use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, default_ignored_errors};
 
 /// Sessions of a parallel `dyno prepare` unless told otherwise.
 const PREPARE_SESSIONS: u32 = 4;
@@ -211,7 +212,7 @@ impl<'a> Request<'a> {
     fn prepare_temporary(&self, ready: &mut Ready, wanted: &Wanted, quiet: bool) -> Result<()> {
         // Before the tables are made: a file that cannot be used costs no load.
         if let Some(file) = &wanted.file {
-            crate::recording::try_file(file)?;
+            dyno_run::try_file(file)?;
         }
         if !quiet {
             console::note("No --target: making a temporary SQLite database.");
@@ -257,7 +258,7 @@ impl<'a> Request<'a> {
         let stop = signals::install()?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;
         let output = Output::of(parsed)?;
-        let wanted = Wanted::of(parsed)?;
+        let wanted = wanted(parsed)?;
         let options = options_of(&loaded.job.drive, &own);
         let steps = self.phases(&mut loaded, &options)?;
         let job = loaded.job.clone();
@@ -276,7 +277,7 @@ impl<'a> Request<'a> {
             }
             ready
                 .check_event()
-                .map_err(|error| host::with_hint(error, &self.workload))?;
+                .map_err(|error| host::with_hint(error.into(), &self.workload))?;
         }
         if self.command != "run" {
             loading::with_progress(&mut ready, self.command, quiet)
@@ -322,7 +323,7 @@ impl<'a> Request<'a> {
 /// The phases that fit what is there, where the script looks.
 fn phases_there(ready: &mut Ready, workload: &str) -> Result<Option<Vec<Phase>>> {
     let there = ready.phases_there();
-    there.map_err(|error| with_hint(error, ready, workload))
+    there.map_err(|error| with_hint(error.into(), ready, workload))
 }
 
 /// What scripts find in `sysbench.opt`: their own options, and the engine's by sysbench's names.

@@ -9,9 +9,9 @@ use dyno_results::{Filter, Results, RunLine, Stage};
 use serde_json::{Value, json};
 
 use crate::options::Parsed;
-use crate::recording::civil;
 use crate::settings::{count, usage};
 use crate::{STATUS_DONE, console, kept};
+use dyno_run::civil;
 
 /// So many of the latest runs unless told otherwise.
 const LIMIT: u64 = 50;

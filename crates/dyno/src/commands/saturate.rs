@@ -10,13 +10,13 @@ use dyno_report::saturation::Saturation;
 use super::measure::{Screen, measure};
 use super::phases::Base;
 use super::run::options_of;
-use crate::job::{Loaded, cores};
 use crate::options::Parsed;
 use crate::output::Output;
-use crate::recording::new_name;
 use crate::settings::usage;
-use crate::summary::Asked;
 use crate::{STATUS_DONE, console};
+use dyno_run::Asked;
+use dyno_run::new_name;
+use dyno_run::{Loaded, cores};
 
 /// The numbers of sessions unless told otherwise.
 const LADDER: &str = "1,2,4,8,16,32,64";

@@ -7,8 +7,8 @@ use dyno_core::{Target, redact};
 
 use crate::console;
 use crate::options::Parsed;
-use crate::scratch::{self, Scratch};
 use crate::settings::usage;
+use dyno_run::scratch::{self, Scratch};
 
 /// The target that the options or `$DYNO_TARGET` name, with its password; a temporary SQLite
 /// database where nobody names one.
@@ -82,8 +82,12 @@ impl Temporary {
     /// # Errors
     /// There is no room, or no right, or somebody was there before.
     pub fn make(self) -> Result<Scratch> {
-        Scratch::make(&self.parent, &self.name)
-            .context("cannot make a folder for a temporary database")
+        let made = Scratch::make(&self.parent, &self.name)
+            .context("cannot make a folder for a temporary database")?;
+        if made.swept().folders > 0 {
+            console::note(&made.swept().told());
+        }
+        Ok(made)
     }
 }
 

@@ -6,8 +6,8 @@ use dyno_results::{Results, Scope};
 
 use crate::definitions::WAIVE;
 use crate::options::{Grammar, Script, help, parse};
-use crate::recording::waiver;
 use crate::settings::usage;
+use crate::wanted::waiver;
 use crate::{STATUS_DONE, console, kept};
 use dyno_core::redact;
 

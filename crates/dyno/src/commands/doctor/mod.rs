@@ -18,8 +18,8 @@ use serde::Serialize;
 use super::target::target;
 use crate::definitions::DOCTOR;
 use crate::options::{Grammar, Script, help, parse};
-use crate::recording::Hidden;
-use crate::{STATUS_DONE, STATUS_REFUSED, console, scratch, settings};
+use crate::{STATUS_DONE, STATUS_REFUSED, console, settings};
+use dyno_run::Hidden;
 
 /// How long to listen for noise unless told otherwise.
 const LISTEN: Duration = Duration::from_secs(3);
@@ -55,7 +55,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         )));
     }
     let time = settings::duration(&parsed, "time", LISTEN)?;
-    let swept = scratch::sweep(&std::env::temp_dir());
+    let swept = dyno_run::scratch::sweep(&std::env::temp_dir());
     if swept.folders > 0 {
         console::note(&swept.told());
     }

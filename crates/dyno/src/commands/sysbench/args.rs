@@ -14,10 +14,10 @@ use super::exported::exported;
 use super::output;
 use crate::commands::target::hide_password;
 use crate::console;
-use crate::job::{CALL_TIMEOUT, Job, default_ignored_errors};
 use crate::options::Parsed;
 use crate::settings::{self, usage};
-use crate::work::Work;
+use dyno_run::Work;
+use dyno_run::{CALL_TIMEOUT, Job, default_ignored_errors};
 
 /// What says who this is, where sysbench gives its name and version.
 const VERSION: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"));
@@ -270,7 +270,7 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
     Ok(Drive {
         sessions,
         workers: settings::workers(parsed)?
-            .unwrap_or_else(crate::job::cores)
+            .unwrap_or_else(dyno_run::cores)
             .min(sessions),
         time: (!time.is_zero()).then_some(time),
         events: (events > 0).then_some(events),

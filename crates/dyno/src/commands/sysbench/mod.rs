@@ -19,10 +19,10 @@ use dyno_script::{Description, OptionKind, ScriptOption, SourceError};
 
 use self::args::{Settings, version};
 use crate::definitions::SYSBENCH;
-use crate::job::Loaded;
-use crate::options::{Grammar, Parsed, Script, UsageError, help, parse};
-use crate::work::Work;
-use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals};
+use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::{STATUS_DONE, STATUS_FAILED, console, is_usage, settings, signals};
+use dyno_run::Loaded;
+use dyno_run::Work;
 
 /// sysbench's exit status after a forced shutdown.
 const STATUS_FORCED: u8 = 2;
@@ -34,7 +34,7 @@ const STATUS_FORCED: u8 = 2;
 pub fn main(args: Vec<String>) -> Result<u8> {
     match command_line(args) {
         Ok(status) => Ok(status),
-        Err(error) if error.is::<UsageError>() => {
+        Err(error) if is_usage(&error) => {
             console::out("");
             console::note(&format!("{error:#}"));
             Ok(STATUS_FAILED)

@@ -2,17 +2,17 @@
 //! report: one line on standard error says where it is kept and what the verdict is.
 
 use anyhow::Result;
+use dyno_analysis::summarize;
 use dyno_core::finding::{Outcome, Verdict};
 use dyno_core::summary::{IntervalSummary, RunSummary};
 use dyno_load::{Progress, RunOutcome};
-use dyno_report::summarize;
 
 use super::args::Settings;
-use crate::job::Ready;
-use crate::recording::{Calibrate, Compared, Recording, Wanted};
-use crate::summary::{Asked, Start, summarise};
-use crate::{console, kept, settings, told};
+use crate::{console, kept, notices, settings};
 use dyno_core::redact;
+use dyno_run::Ready;
+use dyno_run::{Asked, Start, summarise};
+use dyno_run::{Calibrate, Compared, Recording, Wanted};
 
 /// Percentiles in the record, beside the one that sysbench's option asks for.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
@@ -46,7 +46,7 @@ impl Record {
             gate: false,
         };
         let begun = asked(settings, ready).and_then(|asked| {
-            let recording = Recording::start(wanted, ready, &asked, true)?;
+            let recording = Recording::start(wanted, ready, &asked, notices::quiet())?;
             Ok(Self {
                 recording,
                 asked,
@@ -88,7 +88,7 @@ impl Record {
     /// The run has ended: judges it and says so on standard error.
     pub fn finish(self, ready: &mut Ready, outcome: &RunOutcome) {
         let mut summary = summarise(ready, outcome, &self.start, &self.asked, self.intervals);
-        told::complete(ready, &mut summary);
+        dyno_run::complete_told(ready, &mut summary, &notices::quiet());
         match self.recording.finish(&mut summary, outcome) {
             Ok(()) => console::note(&line(&summary)),
             Err(error) => {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
+use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::interval::Interval;
 use dyno_core::summary::RunEnd;
 use dyno_core::target::Endpoint;
 use dyno_host::Plan;
 use dyno_load::{LoadError, Progress, RunOutcome};
-use dyno_report::summarize::{self, SessionTotal};
 use dyno_report::sysbench::{self as text, Edition, Stage, Stat};
 
 use super::args::Settings;
@@ -16,8 +16,8 @@ use super::record::Record;
 use super::screen::Screen;
 use super::window::Window;
 use super::{STATUS_FORCED, host, output};
-use crate::job::Ready;
 use crate::{STATUS_DONE, STATUS_FAILED, settings};
+use dyno_run::{Ready, RunError};
 
 /// The last interval of a run that ended within it is shorter than this.
 const INTERVAL_NS_MIN: u64 = 900_000_000;
@@ -26,7 +26,7 @@ const INTERVAL_NS_MIN: u64 = 900_000_000;
 pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     ready
         .call("init")
-        .map_err(|error| anyhow!("`init' function failed: {error:#}"))?;
+        .map_err(|error| anyhow!("`init' function failed: {}", error.chain()))?;
     ready.check_event()?;
     announce(settings);
     if let Some(plan) = ready.plan() {
@@ -37,7 +37,8 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     let hooked = |name: &str| ready.description.hooks.iter().any(|hook| hook == name);
     let hooks = hooked("report_intermediate")
         || (hooked("report_cumulative") && !settings.checkpoints_s.is_empty());
-    let screen = Screen::start(hooks.then(|| ready.reporter()).transpose()?)?;
+    let reporter = hooks.then(|| ready.reporter()).transpose()?;
+    let screen = Screen::start(reporter)?;
     let mut reports = Reports {
         settings,
         screen,
@@ -71,7 +72,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
         Ok(outcome) => outcome,
         Err(error) => {
             if let Some(record) = record {
-                record.abandon(&format!("{error:#}"));
+                record.abandon(&error.chain());
             }
             return Ok(not_started(&error));
         }
@@ -109,22 +110,22 @@ fn announce(settings: &Settings) {
 }
 
 /// Why nothing ran, in sysbench's words, and the exit status.
-fn not_started(error: &anyhow::Error) -> u8 {
-    match error.downcast_ref::<LoadError>() {
-        Some(LoadError::Init { why, .. }) => {
+fn not_started(error: &RunError) -> u8 {
+    match error {
+        RunError::Load(LoadError::Init { why, .. }) => {
             output::fatal(&format!("`thread_init' function failed: {why}"));
             output::fatal("Threads initialization failed!");
             STATUS_FAILED
         }
-        Some(LoadError::InitTimeout { timeout_s, .. }) => {
+        RunError::Load(LoadError::InitTimeout { timeout_s, .. }) => {
             output::fatal(&format!(
                 "Worker threads failed to initialize within {timeout_s} seconds!"
             ));
-            output::fatal(&format!("{error:#}"));
+            output::fatal(&error.chain());
             STATUS_FORCED
         }
         _ => {
-            output::fatal(&format!("{error:#}"));
+            output::fatal(&error.chain());
             STATUS_FAILED
         }
     }
@@ -189,7 +190,7 @@ fn conclude(
     if outcome.failures.is_empty() && outcome.unfinished == 0 {
         ready
             .call("done")
-            .map_err(|error| anyhow!("`done' function failed: {error:#}"))?;
+            .map_err(|error| anyhow!("`done' function failed: {}", error.chain()))?;
     }
     Ok(status)
 }

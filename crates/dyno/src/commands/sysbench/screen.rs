@@ -9,7 +9,7 @@ use dyno_script::Stat;
 
 use super::output;
 use crate::background::Background;
-use crate::job::Reporter;
+use dyno_run::{Reporter, RunError};
 
 /// How long a report function may still take when the run is over.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -56,7 +56,7 @@ impl Screen {
     /// There is no thread to be had, or what the script's top level raised.
     pub fn start<F>(reporter: Option<F>) -> Result<Self>
     where
-        F: FnOnce() -> Result<Reporter> + Send + 'static,
+        F: FnOnce() -> Result<Reporter, RunError> + Send + 'static,
     {
         let state = Arc::new(State::default());
         let own = Arc::clone(&state);

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
 use dyno_core::Target;
 use dyno_core::clock::wall_time;
 use dyno_core::db::Family;
@@ -20,12 +19,16 @@ use dyno_null::{Listeners, Speaks};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::error::{Context as _, OrFailed as _, Result, failed};
 use crate::job::{Job, Loaded};
 use crate::scratch::{self, Scratch};
+use crate::sink::{Notice, Sinks};
 
 /// How long a calibration measures, and what it leaves out before.
 const MEASURE: Duration = Duration::from_millis(1500);
 const WARMUP: Duration = Duration::from_millis(500);
+/// Both.
+pub const LENGTH: Duration = Duration::from_secs(2);
 /// After so long a calibration is made anew: kernels are updated, hosts get new neighbours.
 const AGE_S_MAX: f64 = 7.0 * 86_400.0;
 
@@ -79,11 +82,15 @@ pub fn make(
     job: &Job,
     options: &[(String, OptionValue)],
     stop: &Arc<StopSignal>,
+    sinks: &Sinks,
 ) -> Result<Calibration> {
     if let Some(obstacle) = obstacle(job.target.as_ref()) {
-        bail!("there is nothing to calibrate: {obstacle}");
+        return Err(failed(format!("there is nothing to calibrate: {obstacle}")));
     }
     let server = NullServer::start(job.target.as_ref())?;
+    if server.folder.swept().folders > 0 {
+        sinks.notice(&Notice::Swept(server.folder.swept()));
+    }
     let mut null = job.clone();
     null.target = Some(server.target()?);
     null.canned = true;
@@ -110,10 +117,13 @@ pub fn make(
 fn calibration(outcome: &RunOutcome, drive: &Drive, transport: &str) -> Result<Calibration> {
     let counters = outcome.totals.counters;
     if let Some((_, why)) = outcome.failures.first() {
-        bail!("the script does not run on canned answers: {why}");
+        return Err(failed(format!(
+            "the script does not run on canned answers: {why}"
+        )));
     }
     if counters.events == 0 {
-        bail!("no event ended within {} s", MEASURE.as_secs_f64());
+        let seconds = MEASURE.as_secs_f64();
+        return Err(failed(format!("no event ended within {seconds} s")));
     }
     let measured_s = outcome.measured_end.saturating_sub(outcome.measured_start) as f64 / 1e9;
     let cpu_ns: u64 = outcome.workers.iter().map(|worker| worker.cpu_ns).sum();
@@ -155,7 +165,7 @@ impl NullServer {
             .context("cannot make a folder for the null server's socket")?;
         let socket = socket(folder.path());
         let listeners = Listeners::bind(&socket.to_string_lossy(), by_tcp.then_some(0))
-            .map_err(|why| anyhow::anyhow!("cannot start the null server: {why}"))?;
+            .map_err(|why| failed(format!("cannot start the null server: {why}")))?;
         let port = listeners.port();
         let (stop, stopped) = UnixStream::pair().context("cannot start the null server")?;
         let speaks = match family {
@@ -187,7 +197,7 @@ impl NullServer {
                 format!("{scheme}://root@/null?socket={}", socket.display())
             }
         };
-        Target::parse(&url).with_context(|| format!("the null server's address {url} is none"))
+        Target::parse(&url).context(format!("the null server's address {url} is none"))
     }
 }
 
@@ -253,14 +263,15 @@ fn read(path: &Path) -> BTreeMap<String, Calibration> {
 }
 
 fn keep(key: &str, calibration: &Calibration) -> Result<()> {
-    let path = cache_file().context("neither XDG_CACHE_HOME nor HOME is set")?;
-    let folder = path.parent().context("the cache has no folder")?;
+    let path = cache_file().or_failed("neither XDG_CACHE_HOME nor HOME is set")?;
+    let folder = path.parent().or_failed("the cache has no folder")?;
     std::fs::create_dir_all(folder)?;
     let mut all = read(&path);
     all.insert(key.to_owned(), calibration.clone());
     // Written aside and renamed, so that two runs at once leave a whole file.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(serde_json::to_string_pretty(&all)?.as_bytes())?;
-    file.persist(&path)?;
+    let text = serde_json::to_string_pretty(&all).map_err(std::io::Error::from)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(&path).map_err(|error| error.error)?;
     Ok(())
 }

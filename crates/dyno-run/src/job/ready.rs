@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::db::Connector;
 use dyno_core::interval::Counters;
 use dyno_core::session::Entry;
@@ -16,9 +15,13 @@ use dyno_load::{
 use dyno_script::{Description, Host, LoadProgress, Phase, Stat, Telling};
 
 use super::{Job, Shared, alone, host_config};
+use crate::error::{Context as _, OrFailed as _, Result, RunError, failed};
 
 /// Descriptors that the process needs besides its connections.
 const DESCRIPTORS_SPARE: u64 = 64;
+
+/// Files that observers keep open of the server's process for a session, where it has one.
+const DESCRIPTORS_OBSERVED: u64 = 4;
 
 /// Descriptors of an open SQLite database: itself, its log, the log's index, a temporary file.
 const DESCRIPTORS_PER_FILE: u64 = 4;
@@ -78,10 +81,8 @@ impl Ready {
     /// What it raised.
     pub fn call(&mut self, name: &str) -> Result<()> {
         match &mut self.main {
-            Main::Script(main) => main
-                .run(&Entry::Call(name.to_owned()))
-                .map_err(|message| anyhow!(message)),
-            Main::Host(plan) if name == "done" => plan.finish().map_err(|why| anyhow!(why)),
+            Main::Script(main) => main.run(&Entry::Call(name.to_owned())).map_err(failed),
+            Main::Host(plan) if name == "done" => plan.finish().map_err(failed),
             Main::Host(_) => Ok(()),
         }
     }
@@ -101,7 +102,7 @@ impl Ready {
     /// It has no `event()`; a test of the host does not find what it needs.
     pub fn check_event(&self) -> Result<()> {
         if let Some(plan) = self.plan() {
-            return plan.ready().map_err(|why| anyhow!(why));
+            return plan.ready().map_err(failed);
         }
         let functions = &self.description.functions;
         let acts = functions
@@ -110,7 +111,10 @@ impl Ready {
         if !acts && self.job.drive.roles.is_empty() {
             let path = Path::new(self.job.work.path());
             let name = path.file_name().unwrap_or(path.as_os_str());
-            bail!("cannot find the event() function in {}", name.display());
+            return Err(failed(format!(
+                "cannot find the event() function in {}",
+                name.display()
+            )));
         }
         Ok(())
     }
@@ -123,23 +127,21 @@ impl Ready {
         let known = self.description.commands.iter().any(|(own, _)| own == name)
             || self.description.functions.iter().any(|own| own == name);
         if !known {
-            bail!(
+            return Err(failed(format!(
                 "'{}' does not implement the '{name}' command",
                 self.job.work.path()
-            );
+            )));
         }
         let entry = Entry::Command(name.to_owned());
         if !self.in_all_sessions(name) {
             let main = self
                 .main()
-                .context("a test of the host has no such command")?;
-            return main
-                .run_unless_stopped(&entry)
-                .map_err(|message| anyhow!(message));
+                .or_failed("a test of the host has no such command")?;
+            return main.run_unless_stopped(&entry).map_err(failed);
         }
         let outcome = self.start(entry, observer)?;
         if outcome.end == RunEnd::Interrupted {
-            bail!("stopped by the user");
+            return Err(failed("stopped by the user"));
         }
         match outcome
             .failures
@@ -147,8 +149,8 @@ impl Ready {
             .find(|(_, why)| why != "another session failed")
         {
             None => Ok(()),
-            Some((Some(tid), why)) => Err(anyhow!("{why}")).context(format!("session {tid}")),
-            Some((None, why)) => Err(anyhow!("{why}")),
+            Some((Some(tid), why)) => Err(failed(why)).context(format!("session {tid}")),
+            Some((None, why)) => Err(failed(why)),
         }
     }
 
@@ -160,9 +162,8 @@ impl Ready {
     pub fn undo(&mut self, name: &str) -> Result<()> {
         let main = self
             .main()
-            .context("a test of the host has no such command")?;
-        main.run(&Entry::Command(name.to_owned()))
-            .map_err(|message| anyhow!(message))
+            .or_failed("a test of the host has no such command")?;
+        main.run(&Entry::Command(name.to_owned())).map_err(failed)
     }
 
     /// Whether a command of the script runs in all sessions, and not in the main state.
@@ -182,7 +183,7 @@ impl Ready {
     /// # Errors
     /// There is no script; when it is called, what the top level raised.
     pub fn reporter(&self) -> Result<impl FnOnce() -> Result<Reporter> + Send + use<>> {
-        let source = self.job.work.script().context("there is no script")?;
+        let source = self.job.work.script().or_failed("there is no script")?;
         let config = host_config(&self.job, source, 0, &self.shared, None);
         let (stop, connector) = (Arc::clone(&self.stop), self.connector.clone());
         let tid = self.job.drive.sessions;
@@ -225,10 +226,9 @@ impl Ready {
         let Some(name) = wanted[usize::from(!whole)..].iter().find(|name| has(name)) else {
             return Ok(None);
         };
-        self.call(name)
-            .with_context(|| format!("{name}() failed"))?;
-        let host = self.host().context("there is no script")?;
-        let read = host.ledger().map_err(|message| anyhow!(message))?;
+        self.call(name).context(format!("{name}() failed"))?;
+        let host = self.host().or_failed("there is no script")?;
+        let read = host.ledger().map_err(failed)?;
         Ok(Some(read))
     }
 
@@ -243,8 +243,8 @@ impl Ready {
             return Ok(None);
         }
         self.call(name)?;
-        let host = self.host().context("there is no script")?;
-        let told = host.told_phases().map_err(|message| anyhow!(message))?;
+        let host = self.host().or_failed("there is no script")?;
+        let told = host.told_phases().map_err(failed)?;
         Ok(Some(told))
     }
 
@@ -256,9 +256,7 @@ impl Ready {
     pub fn told(&mut self, summary: &RunSummary) -> (Telling, Result<()>) {
         let has = self.description.functions.iter().any(|f| f == "figures");
         let made = match self.host() {
-            Some(host) => host
-                .set_measured(summary)
-                .map_err(|message| anyhow!(message)),
+            Some(host) => host.set_measured(summary).map_err(failed),
             None => Ok(()),
         };
         let made = made.and_then(|()| match has {
@@ -296,10 +294,10 @@ impl Ready {
     fn start(&self, entry: Entry, observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
         let drive = &self.job.drive;
         if drive.sessions > SESSIONS_MAX {
-            bail!(
+            return Err(RunError::Usage(format!(
                 "{} sessions are more than the {SESSIONS_MAX} that a run can have",
                 drive.sessions
-            );
+            )));
         }
         let per_session = match &self.connector {
             Some(connector) if connector.blocks() => DESCRIPTORS_PER_FILE,
@@ -308,7 +306,9 @@ impl Ready {
         let needed = per_session * u64::from(drive.sessions) + 4 * u64::from(drive.workers);
         // Workers have tables of descriptors of their own.
         let needed = needed + self.plan().map_or(0, Plan::descriptors);
-        ensure_descriptors(needed + DESCRIPTORS_SPARE)?;
+        // Observers keep files of each of the server's processes open.
+        let useful = needed + DESCRIPTORS_OBSERVED * u64::from(drive.sessions);
+        ensure_descriptors(needed + DESCRIPTORS_SPARE, useful + DESCRIPTORS_SPARE)?;
         let config = RunConfig {
             drive: self.job.drive.clone(),
             connector: self.connector.clone(),
@@ -318,7 +318,7 @@ impl Ready {
         };
         let source = match (&self.main, &self.job.work) {
             (Main::Host(plan), _) => {
-                let shared = Arc::new(plan.share(drive.sessions).map_err(|why| anyhow!(why))?);
+                let shared = Arc::new(plan.share(drive.sessions).map_err(failed)?);
                 let plan = Arc::clone(plan);
                 let factory = move |_| {
                     Ok(dyno_host::Program::new(
@@ -328,7 +328,7 @@ impl Ready {
                 };
                 return Ok(Run::start(config, factory, observer)?);
             }
-            (Main::Script(_), work) => work.script().context("there is no script")?.clone(),
+            (Main::Script(_), work) => work.script().or_failed("there is no script")?.clone(),
         };
         let (job, shared) = (self.job.clone(), self.shared.clone());
         let declared = self.description.declared.clone();

@@ -2,19 +2,20 @@
 
 use dyno_core::summary::RunSummary;
 
-use crate::console;
 use crate::job::Ready;
+use crate::sink::Sinks;
 
 /// Puts into the summary what the script has told, its figures included.
-pub fn complete(ready: &mut Ready, summary: &mut RunSummary) {
+pub fn complete(ready: &mut Ready, summary: &mut RunSummary, sinks: &Sinks) {
     let (told, made) = ready.told(summary);
     summary.facts = told.facts;
     summary.figures = told.figures;
     summary.warnings.extend(told.warnings);
     if let Err(error) = made {
-        console::note(&format!("warning: {error:#}"));
+        let error = error.chain();
+        sinks.warn(error.clone());
         summary
             .warnings
-            .push(format!("Figures are missing: {error:#}"));
+            .push(format!("Figures are missing: {error}"));
     }
 }

@@ -20,6 +20,7 @@ const YOUNG: Duration = Duration::from_secs(60);
 /// A folder of this run, gone when it is dropped.
 pub struct Scratch {
     folder: TempDir,
+    swept: Swept,
     _lock: File,
 }
 
@@ -30,9 +31,6 @@ impl Scratch {
     /// There is no room, or no right, or somebody was there before.
     pub fn make(parent: &Path, name: &str) -> io::Result<Self> {
         let swept = sweep(parent);
-        if swept.folders > 0 {
-            crate::console::note(&swept.told());
-        }
         let folder = tempfile::Builder::new()
             .prefix(name)
             .rand_bytes(0)
@@ -41,8 +39,14 @@ impl Scratch {
         lock.lock()?;
         Ok(Self {
             folder,
+            swept,
             _lock: lock,
         })
+    }
+
+    /// What killed runs had left there.
+    pub fn swept(&self) -> Swept {
+        self.swept
     }
 
     /// The folder.
@@ -57,7 +61,7 @@ pub fn name(ns: u128) -> String {
 }
 
 /// What was removed.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// How many folders.
     pub folders: usize,

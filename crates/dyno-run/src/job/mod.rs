@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
 use dyno_core::Target;
 use dyno_core::db::{Connector, Family};
 use dyno_core::plan::{Drive, OptionValue, RandPlan, Role};
@@ -21,6 +20,7 @@ use dyno_script::{
 use self::lazy::LazyConnector;
 use self::ready::Main;
 pub use self::ready::{Ready, Reporter};
+use crate::error::{Result, failed};
 use crate::work::{self, Work};
 use crate::workloads;
 
@@ -164,7 +164,7 @@ impl Loaded {
     /// What it raised, or an answer that is no list of phases.
     pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
         match self.telling("phases", options)? {
-            Some(main) => main.program().phases().map_err(|message| anyhow!(message)),
+            Some(main) => main.program().phases().map_err(failed),
             None => Ok(Vec::new()),
         }
     }
@@ -177,7 +177,7 @@ impl Loaded {
     pub fn roles(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Role>> {
         let runs = self.job.command.as_deref() == Some("run");
         match self.telling("roles", options)? {
-            Some(main) if runs => main.program().roles().map_err(|message| anyhow!(message)),
+            Some(main) if runs => main.program().roles().map_err(failed),
             _ => Ok(Vec::new()),
         }
     }
@@ -193,7 +193,7 @@ impl Loaded {
             return Ok(None);
         };
         let set = main.program().set_options(options);
-        set.map_err(|message| anyhow!(message))?;
+        set.map_err(failed)?;
         Ok(Some(main))
     }
 
@@ -219,9 +219,7 @@ impl Loaded {
         if let Some(main) = &mut main {
             main.stop_by(Arc::clone(&stop));
             main.bound_calls(job.call_timeout);
-            main.program()
-                .set_options(&job.options)
-                .map_err(|message| anyhow!(message))?;
+            main.program().set_options(&job.options).map_err(failed)?;
         }
         if !job.drive.roles.is_empty() {
             shared.barrier = Arc::new(Barrier::new(job.drive.sessions));
@@ -267,14 +265,12 @@ fn alone(
 ) -> Result<(Single<Host>, Description)> {
     // What it runs, it runs alone.
     config.barrier = Arc::new(Barrier::new(1));
-    let host = Host::new(Arc::new(config)).map_err(|message| anyhow!(message))?;
+    let host = Host::new(Arc::new(config)).map_err(failed)?;
     let mut single = Single::new(host, connector, stop, tid)?;
     single.bound_calls(CALL_TIMEOUT);
-    single
-        .run(&Host::top_level())
-        .map_err(|message| anyhow!(message))?;
+    single.run(&Host::top_level()).map_err(failed)?;
     let description = single.program().description();
-    let description = description.map_err(|message| anyhow!(message))?;
+    let description = description.map_err(failed)?;
     Ok((single, description))
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use dyno_core::summary::LedgerEntry;
 
-use crate::console;
 use crate::job::Ready;
-use crate::recording::Compared;
+use crate::options::Compared;
+use crate::sink::Sinks;
 
 /// What the database held before the run.
 pub struct Before {
@@ -17,7 +17,7 @@ pub struct Before {
 impl Before {
     /// Reads the sums; `None` where they are not wanted, and where the script keeps no ledger or
     /// cannot read it, which is told.
-    pub fn read(ready: &mut Ready, wanted: Compared) -> Option<Self> {
+    pub fn read(ready: &mut Ready, wanted: Compared, sinks: &Sinks) -> Option<Self> {
         let whole = match wanted {
             Compared::Nothing => return None,
             Compared::Quick => false,
@@ -26,7 +26,7 @@ impl Before {
         match ready.read_ledger(whole) {
             Ok(read) => read.map(|sums| Self { sums, whole }),
             Err(error) => {
-                console::note(&format!("warning: {error:#}"));
+                sinks.warn(error.chain());
                 None
             }
         }
@@ -34,11 +34,11 @@ impl Before {
 
     /// Reads them again after the run and compares what changed with what was acknowledged, which
     /// is not `known` where a worker did not hand its sessions' sums over.
-    pub fn compare(self, ready: &mut Ready, known: bool) -> Vec<LedgerEntry> {
+    pub fn compare(self, ready: &mut Ready, known: bool, sinks: &Sinks) -> Vec<LedgerEntry> {
         let after = match ready.read_ledger(self.whole) {
             Ok(after) => after.unwrap_or_default(),
             Err(error) => {
-                console::note(&format!("warning: {error:#}"));
+                sinks.warn(error.chain());
                 Vec::new()
             }
         };

@@ -1,6 +1,5 @@
 //! From what observers see to what is recorded: their clock becomes the run's.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
@@ -10,8 +9,8 @@ use dyno_core::clock::Nanos;
 use dyno_core::record::Event;
 use dyno_observe::Observation;
 
+use super::Outputs;
 use super::hidden::Hidden;
-use super::keeper::{Handle, Keeper};
 
 /// When the measurement begins, on the monotonic clock; 0 while that is not known.
 pub type Origin = Arc<AtomicU64>;
@@ -22,7 +21,7 @@ pub type Origin = Arc<AtomicU64>;
 /// There is no room for a thread.
 pub fn forward(
     observations: Receiver<Observation>,
-    keeper: Arc<Keeper>,
+    outputs: Arc<Outputs>,
     origin: Origin,
     hidden: Arc<Hidden>,
 ) -> std::io::Result<JoinHandle<()>> {
@@ -30,9 +29,8 @@ pub fn forward(
         .name("dyno-observed".to_owned())
         .spawn(move || {
             let mut forwarder = Forwarder {
-                keeper,
+                outputs,
                 origin,
-                handles: HashMap::new(),
                 early: Vec::new(),
             };
             while let Ok(first) = observations.recv() {
@@ -48,9 +46,8 @@ pub fn forward(
 }
 
 struct Forwarder {
-    keeper: Arc<Keeper>,
+    outputs: Arc<Outputs>,
     origin: Origin,
-    handles: HashMap<u32, Handle>,
     /// What has a time, while nobody knows when the measurement begins. Sessions have a limited
     /// time to connect in, and a sample comes once a second, so that these are few.
     early: Vec<Observation>,
@@ -63,8 +60,7 @@ impl Forwarder {
         for observation in batch {
             match observation {
                 Observation::Series { id, key, kind } => {
-                    let handle = self.keeper.series(key, kind);
-                    self.handles.insert(id, handle);
+                    self.outputs.each(|sink| sink.series(id, &key, kind));
                 }
                 Observation::Fact(fact) => facts.push(fact),
                 Observation::Setting {
@@ -72,7 +68,9 @@ impl Forwarder {
                     value,
                     at_end,
                 } => settings[usize::from(at_end)].push((name, value)),
-                Observation::NotObserved(gap) => self.keeper.not_observed(gap),
+                Observation::NotObserved(gap) => {
+                    self.outputs.each(|sink| sink.not_observed(&gap));
+                }
                 timed if self.origin.load(Ordering::Acquire) == 0 => self.early.push(timed),
                 timed => {
                     self.let_out();
@@ -81,11 +79,11 @@ impl Forwarder {
             }
         }
         if !facts.is_empty() {
-            self.keeper.facts(facts);
+            self.outputs.each(|sink| sink.facts(&facts));
         }
         for (values, at_end) in settings.into_iter().zip([false, true]) {
             if !values.is_empty() {
-                self.keeper.settings(values, at_end);
+                self.outputs.each(|sink| sink.settings(&values, at_end));
             }
         }
     }
@@ -105,29 +103,26 @@ impl Forwarder {
         let at_s = |at: Nanos| (at as f64 - origin as f64) / 1e9;
         match observation {
             Observation::Sample { at, values } => {
-                let values: Vec<(Handle, f64)> = values
-                    .iter()
-                    .filter_map(|(id, value)| Some((*self.handles.get(id)?, *value)))
-                    .collect();
-                self.keeper.samples(at_s(at), &values);
+                self.outputs.each(|sink| sink.samples(at_s(at), &values));
             }
             Observation::Zeros { id, at } => {
-                if let Some(handle) = self.handles.get(&id) {
-                    let points = at.into_iter().map(|at| (at_s(at), 0.0));
-                    self.keeper.points(*handle, points.collect());
-                }
+                let points: Vec<_> = at.into_iter().map(|at| (at_s(at), 0.0)).collect();
+                self.outputs.each(|sink| sink.points(id, &points));
             }
             Observation::Event {
                 at,
                 until,
                 kind,
                 text,
-            } => self.keeper.event(Event {
-                at_s: at_s(at),
-                until_s: until.map(at_s),
-                kind,
-                text,
-            }),
+            } => {
+                let event = Event {
+                    at_s: at_s(at),
+                    until_s: until.map(at_s),
+                    kind,
+                    text,
+                };
+                self.outputs.each(|sink| sink.event(&event));
+            }
             _ => {}
         }
     }

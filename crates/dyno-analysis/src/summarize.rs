@@ -187,19 +187,19 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
 }
 
 /// What is known of latencies without rounding, in nanoseconds.
-pub(crate) struct Exact {
-    pub(crate) sum: u64,
-    pub(crate) min: u64,
-    pub(crate) max: u64,
-    pub(crate) clipped: u64,
+pub struct Exact {
+    /// Of all.
+    pub sum: u64,
+    /// The smallest; `u64::MAX` without any.
+    pub min: u64,
+    /// The largest.
+    pub max: u64,
+    /// How many lie beyond the histogram's bound.
+    pub clipped: u64,
 }
 
 /// The summary of a histogram of nanoseconds.
-pub(crate) fn summary(
-    histogram: &Histogram<u64>,
-    exact: Exact,
-    percents: &[f64],
-) -> LatencySummary {
+pub fn summary(histogram: &Histogram<u64>, exact: Exact, percents: &[f64]) -> LatencySummary {
     let count = histogram.len();
     let percentiles = percentiles(histogram, exact.min, exact.max, percents);
     if count == 0 {

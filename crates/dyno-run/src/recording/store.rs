@@ -1,18 +1,18 @@
 //! Where what is recorded goes: a results file, or memory where the user wants no file.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context as _, Result};
-use dyno_core::interval::Latencies;
+use dyno_core::interval::{Latencies, OperationInterval};
 use dyno_core::record::{
     Event, Fact, NotObserved, Operation, RunHead, RunRecord, RunState, Series, SeriesKey,
     SeriesKind, SessionShare, Setting, Span,
 };
-use dyno_core::summary::{IntervalSummary, RunSummary};
+use dyno_core::summary::RunSummary;
 use dyno_results::{Feed, Recorder, Results, ResultsError, Scope, SeriesId};
 
-use crate::console;
+use crate::error::{Context as _, Result};
+use crate::sink::{Course, Notice, Sink, Sinks};
 
 /// The operation that every script has.
 pub const EVENT: &str = "event";
@@ -32,19 +32,21 @@ pub fn try_file(path: &Path) -> Result<()> {
     Results::open(path).context(NOT_BEGUN).map(drop)
 }
 
-/// Takes records from several threads.
-pub enum Keeper {
+/// The record of a run under way.
+pub enum Store {
     /// Into a results file.
-    File(Recorder, Feed, Box<RunHead>),
+    File {
+        recorder: Recorder,
+        feed: Feed,
+        head: Box<RunHead>,
+        series: HashMap<u32, SeriesId>,
+    },
     /// For the verdict of this run alone.
-    Memory(Box<Mutex<RunRecord>>),
-}
-
-/// Names a series of a keeper.
-#[derive(Clone, Copy)]
-pub enum Handle {
-    File(SeriesId),
-    Memory(usize),
+    Memory {
+        record: Box<RunRecord>,
+        /// Places in the record's series by their numbers.
+        series: HashMap<u32, usize>,
+    },
 }
 
 /// A run that has ended, as it was recorded.
@@ -57,138 +59,29 @@ pub struct Kept {
     pub unfinished: Option<ResultsError>,
 }
 
-impl Keeper {
+impl Store {
     /// Begins to record into the file, or in memory.
     ///
     /// # Errors
     /// A file that is no results file, or cannot be written to.
-    pub fn new(path: Option<&Path>, head: &RunHead) -> Result<Self> {
+    pub fn new(path: Option<&Path>, head: &RunHead, sinks: &Sinks) -> Result<Self> {
         let Some(path) = path else {
-            return Ok(Self::Memory(Box::new(Mutex::new(empty(head)))));
+            return Ok(Self::Memory {
+                record: Box::new(empty(head)),
+                series: HashMap::new(),
+            });
         };
         let recorder = Recorder::start(path, head).context(NOT_BEGUN)?;
-        let recorder = recorder.on_wait(|path| {
-            let path = path.display();
-            console::note(&format!(
-                "Waiting for {path} to take the end of the run: another process may have locked it."
-            ));
-        });
+        let sinks = sinks.clone();
+        let recorder =
+            recorder.on_wait(move |path| sinks.notice(&Notice::ResultsBusy(path.to_owned())));
         let feed = recorder.feed();
-        Ok(Self::File(recorder, feed, Box::new(head.clone())))
-    }
-
-    /// The measurement begins, seconds since the Unix epoch.
-    pub fn started(&self, unix_s: f64) {
-        if let Self::File(_, feed, _) = self {
-            feed.started(unix_s);
-        }
-    }
-
-    /// An interval, with the latencies of each operation, [`EVENT`] first.
-    pub fn interval(&self, summary: &IntervalSummary, operations: &[(&str, &Latencies)]) {
-        match self {
-            Self::File(_, feed, _) => feed.interval(summary, operations),
-            Self::Memory(memory) => lock(memory).intervals.push(summary.clone()),
-        }
-    }
-
-    /// A new series.
-    pub fn series(&self, key: SeriesKey, kind: SeriesKind) -> Handle {
-        match self {
-            Self::File(_, feed, _) => Handle::File(feed.series(&key, kind)),
-            Self::Memory(memory) => {
-                let mut record = lock(memory);
-                let points = Vec::new();
-                record.series.push(Series { key, kind, points });
-                Handle::Memory(record.series.len() - 1)
-            }
-        }
-    }
-
-    /// Values of one moment.
-    pub fn samples(&self, at_s: f64, values: &[(Handle, f64)]) {
-        match self {
-            Self::File(_, feed, _) => {
-                let values: Vec<_> = values
-                    .iter()
-                    .filter_map(|(handle, value)| match handle {
-                        Handle::File(id) => Some((*id, *value)),
-                        Handle::Memory(_) => None,
-                    })
-                    .collect();
-                feed.sample(at_s, &values);
-            }
-            Self::Memory(memory) => {
-                let mut record = lock(memory);
-                for (handle, value) in values {
-                    if let Handle::Memory(index) = handle
-                        && let Some(series) = record.series.get_mut(*index)
-                    {
-                        series.points.push((at_s, *value));
-                        if series.points.len() >= POINTS_MAX {
-                            halve(&mut series.points);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Values of one series at several instants, in order.
-    pub fn points(&self, handle: Handle, points: Vec<(f64, f64)>) {
-        match (self, handle) {
-            (Self::File(_, feed, _), Handle::File(id)) => feed.points(id, points),
-            (Self::Memory(memory), Handle::Memory(index)) => {
-                if let Some(series) = lock(memory).series.get_mut(index) {
-                    series.points.extend(points);
-                }
-            }
-            // A handle of another keeper.
-            _ => {}
-        }
-    }
-
-    /// Facts. One of the same name replaces an earlier one.
-    pub fn facts(&self, facts: Vec<Fact>) {
-        match self {
-            Self::File(_, feed, _) => feed.facts(facts),
-            Self::Memory(memory) => {
-                let mut record = lock(memory);
-                for fact in facts {
-                    record.facts.retain(|known| known.name != fact.name);
-                    record.facts.push(fact);
-                }
-            }
-        }
-    }
-
-    /// Settings of the server, by name.
-    pub fn settings(&self, values: Vec<(String, String)>, at_end: bool) {
-        match self {
-            Self::File(_, feed, _) => feed.settings(values, at_end),
-            Self::Memory(memory) => {
-                let mut record = lock(memory);
-                for (name, value) in values {
-                    set(&mut record.settings, name, value, at_end);
-                }
-            }
-        }
-    }
-
-    /// What happened.
-    pub fn event(&self, event: Event) {
-        match self {
-            Self::File(_, feed, _) => feed.event(event),
-            Self::Memory(memory) => lock(memory).events.push(event),
-        }
-    }
-
-    /// What could not be observed.
-    pub fn not_observed(&self, gap: NotObserved) {
-        match self {
-            Self::File(_, feed, _) => feed.not_observed(gap),
-            Self::Memory(memory) => lock(memory).not_observed.push(gap),
-        }
+        Ok(Self::File {
+            recorder,
+            feed,
+            head: Box::new(head.clone()),
+            series: HashMap::new(),
+        })
     }
 
     /// The run has ended. What comes back was read from where it was kept, so that the verdict is
@@ -224,7 +117,7 @@ impl Keeper {
             record
         };
         match self {
-            Self::File(recorder, _, head) => {
+            Self::File { recorder, head, .. } => {
                 let (path, id) = (recorder.path().to_owned(), recorder.run_id());
                 let load = || Results::open_read(&path)?.load(id, &Scope::whole());
                 let ended = recorder.finish(summary, state, totals, sessions);
@@ -241,28 +134,143 @@ impl Keeper {
                     },
                 }
             }
-            Self::Memory(memory) => {
-                let record = memory.into_inner().unwrap_or_else(PoisonError::into_inner);
-                Kept {
-                    record: complete(record),
-                    lost: None,
-                    unfinished: None,
-                }
-            }
+            Self::Memory { record, .. } => Kept {
+                record: complete(*record),
+                lost: None,
+                unfinished: None,
+            },
         }
     }
 
     /// The run ended before there was anything to sum up.
     pub fn abandon(self, why: &str) {
-        if let Self::File(recorder, ..) = self {
+        if let Self::File { recorder, .. } = self {
             // The error that ended the run is the one to tell.
             let _ = recorder.abandon(why);
         }
     }
 }
 
-fn lock(memory: &Mutex<RunRecord>) -> MutexGuard<'_, RunRecord> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
+impl Sink for Store {
+    fn started(&mut self, unix_s: f64) {
+        if let Self::File { feed, .. } = self {
+            feed.started(unix_s);
+        }
+    }
+
+    fn interval(&mut self, course: Course<'_>) {
+        match self {
+            Self::File { feed, .. } => {
+                let interval = course.interval;
+                let operations =
+                    with_event(course.operations, &interval.latencies, &interval.operations);
+                feed.interval(course.summary, &operations);
+            }
+            Self::Memory { record, .. } => record.intervals.push(course.summary.clone()),
+        }
+    }
+
+    fn series(&mut self, number: u32, key: &SeriesKey, kind: SeriesKind) {
+        match self {
+            Self::File { feed, series, .. } => {
+                series.insert(number, feed.series(key, kind));
+            }
+            Self::Memory { record, series } => {
+                series.insert(number, record.series.len());
+                record.series.push(Series {
+                    key: key.clone(),
+                    kind,
+                    points: Vec::new(),
+                });
+            }
+        }
+    }
+
+    fn samples(&mut self, at_s: f64, values: &[(u32, f64)]) {
+        match self {
+            Self::File { feed, series, .. } => {
+                let known = |(number, value): &(u32, f64)| Some((*series.get(number)?, *value));
+                let values: Vec<_> = values.iter().filter_map(known).collect();
+                feed.sample(at_s, &values);
+            }
+            Self::Memory { record, series } => {
+                for (number, value) in values {
+                    let place = series.get(number);
+                    let Some(series) = place.and_then(|place| record.series.get_mut(*place)) else {
+                        continue;
+                    };
+                    series.points.push((at_s, *value));
+                    if series.points.len() >= POINTS_MAX {
+                        halve(&mut series.points);
+                    }
+                }
+            }
+        }
+    }
+
+    fn points(&mut self, number: u32, points: &[(f64, f64)]) {
+        match self {
+            Self::File { feed, series, .. } => {
+                if let Some(id) = series.get(&number) {
+                    feed.points(*id, points.to_vec());
+                }
+            }
+            Self::Memory { record, series } => {
+                let place = series.get(&number);
+                if let Some(series) = place.and_then(|place| record.series.get_mut(*place)) {
+                    series.points.extend_from_slice(points);
+                }
+            }
+        }
+    }
+
+    fn facts(&mut self, facts: &[Fact]) {
+        match self {
+            Self::File { feed, .. } => feed.facts(facts.to_vec()),
+            Self::Memory { record, .. } => {
+                for fact in facts {
+                    record.facts.retain(|known| known.name != fact.name);
+                    record.facts.push(fact.clone());
+                }
+            }
+        }
+    }
+
+    fn settings(&mut self, values: &[(String, String)], at_end: bool) {
+        match self {
+            Self::File { feed, .. } => feed.settings(values.to_vec(), at_end),
+            Self::Memory { record, .. } => {
+                for (name, value) in values {
+                    set(&mut record.settings, name.clone(), value.clone(), at_end);
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        match self {
+            Self::File { feed, .. } => feed.event(event.clone()),
+            Self::Memory { record, .. } => record.events.push(event.clone()),
+        }
+    }
+
+    fn not_observed(&mut self, gap: &NotObserved) {
+        match self {
+            Self::File { feed, .. } => feed.not_observed(gap.clone()),
+            Self::Memory { record, .. } => record.not_observed.push(gap.clone()),
+        }
+    }
+}
+
+/// The latencies of events and of the script's operations, by name.
+pub fn with_event<'a>(
+    names: &'a [String],
+    event: &'a Latencies,
+    operations: &'a [OperationInterval],
+) -> Vec<(&'a str, &'a Latencies)> {
+    let named = names.iter().zip(operations);
+    let named = named.map(|(name, operation)| (name.as_str(), &operation.latencies));
+    std::iter::once((EVENT, event)).chain(named).collect()
 }
 
 fn set(settings: &mut Vec<Setting>, name: String, value: String, at_end: bool) {

@@ -3,24 +3,22 @@
 mod context;
 mod head;
 mod hidden;
-mod keeper;
 mod observing;
 mod rows;
 mod sessions;
-mod wanted;
+mod store;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use dyno_core::Clock;
-use dyno_core::clock::{Nanos, wall_time};
+use dyno_core::clock::{Clock, Nanos, wall_time};
 use dyno_core::finding::{Finding, Outcome, verdict};
-use dyno_core::interval::{Interval, Latencies, OperationInterval};
+use dyno_core::interval::Interval;
 use dyno_core::record::{Event, EventKind, Fact, IdleSpan, RunRecord, RunState, SessionShare};
+use dyno_core::redact;
 use dyno_core::states::IdleTime;
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::RunOutcome;
@@ -28,25 +26,40 @@ use dyno_observe::{Config, Cost, Observers};
 use dyno_results::Results;
 use dyno_verdict::{Context, Keeping};
 
+pub use context::claim;
 pub use head::{civil, name as new_name};
 pub use hidden::Hidden;
-pub use keeper::try_file;
-pub use wanted::{Calibrate, Compared, Wanted, waiver};
+pub use store::try_file;
 
 use crate::calibration::{self, Calibration};
-use crate::console;
+use crate::error::{Context as _, OrFailed as _, Result};
 use crate::job::Ready;
+use crate::options::{Calibrate, Wanted};
+use crate::sink::{Course, Notice, Sink, Sinks};
 use crate::summary::Asked;
-use dyno_core::redact;
-use keeper::Keeper;
+use store::{Store, with_event};
 
 /// How often observers look.
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// Where all that is recorded goes: the record, and who else wants it.
+struct Outputs {
+    store: Mutex<Store>,
+    sinks: Sinks,
+}
+
+impl Outputs {
+    /// Has the record, and then the others, take something.
+    fn each(&self, mut take: impl FnMut(&mut dyn Sink)) {
+        take(&mut *self.store.lock().unwrap_or_else(PoisonError::into_inner));
+        self.sinks.each(take);
+    }
+}
+
 /// A run that is being recorded and observed.
 pub struct Recording {
     wanted: Wanted,
-    keeper: Arc<Keeper>,
+    outputs: Arc<Outputs>,
     origin: observing::Origin,
     observers: Option<(Observers, JoinHandle<()>)>,
     context: Context,
@@ -64,16 +77,21 @@ impl Recording {
     ///
     /// # Errors
     /// A results file that cannot be written to.
-    pub fn start(wanted: Wanted, ready: &Ready, asked: &Asked, quiet: bool) -> Result<Self> {
+    pub fn start(wanted: Wanted, ready: &Ready, asked: &Asked, sinks: Sinks) -> Result<Self> {
         let head = head::head(&ready.job, asked, &wanted.note);
-        let keeper = Arc::new(Keeper::new(wanted.file.as_deref(), &head)?);
+        let store = Store::new(wanted.file.as_deref(), &head, &sinks)?;
+        sinks.each(|sink| sink.head(&head));
+        let outputs = Arc::new(Outputs {
+            store: Mutex::new(store),
+            sinks,
+        });
         let origin = Arc::new(AtomicU64::new(0));
         let hidden = Arc::<Hidden>::default();
         let observers = if wanted.observe {
             let hidden = Arc::clone(&hidden);
-            let observers = observe(&wanted, ready, &keeper, &origin, hidden);
+            let observers = observe(&wanted, ready, &outputs, &origin, hidden);
             observers
-                .inspect_err(|error| console::note(&format!("warning: {error:#}")))
+                .inspect_err(|error| outputs.sinks.warn(error.chain()))
                 .ok()
         } else {
             None
@@ -83,13 +101,14 @@ impl Recording {
             requested_settings: wanted.expected.clone(),
             ..Context::default()
         };
-        context.calibration = calibrated(&wanted, ready, quiet).map(|made| context::of(&made));
+        let calibration = calibrated(&wanted, ready, &outputs.sinks);
+        context.calibration = calibration.map(|made| context::of(&made));
         context.row_counts = rows::count(ready, asked, wanted.claim);
         let target = ready.job.target.as_ref();
-        let sessions = sessions::Sessions::new(&keeper, &ready.job.drive.roles);
+        let sessions = sessions::Sessions::new(&outputs, &ready.job.drive.roles);
         Ok(Self {
             wanted,
-            keeper,
+            outputs,
             origin,
             observers,
             context,
@@ -103,22 +122,30 @@ impl Recording {
     /// The measurement begins at this instant, which may lie ahead.
     pub fn begins(&self, measured: Nanos) {
         let ahead_s = (measured as f64 - Clock.now() as f64) / 1e9;
-        self.keeper.started(wall_time().as_secs_f64() + ahead_s);
+        let unix_s = wall_time().as_secs_f64() + ahead_s;
+        self.outputs.each(|sink| sink.started(unix_s));
         self.origin.store(measured.max(1), Ordering::Release);
     }
 
     /// An interval is over.
     pub fn interval(&self, interval: &Interval, summary: &IntervalSummary) {
-        let operations = with_event(&self.operations, &interval.latencies, &interval.operations);
-        self.keeper.interval(summary, &operations);
-        self.sessions.interval(&self.keeper, summary.at_s, interval);
+        let course = Course {
+            interval,
+            summary,
+            operations: &self.operations,
+        };
+        self.outputs.each(|sink| sink.interval(course));
+        let sessions = &self.sessions;
+        sessions.interval(&self.outputs, summary.at_s, interval);
     }
 
     /// The run ended before there was anything to sum up.
     pub fn abandon(mut self, why: &str) {
         self.still();
-        if let Some(keeper) = Arc::into_inner(self.keeper) {
-            keeper.abandon(&redact::text(why));
+        if let Some(outputs) = Arc::into_inner(self.outputs) {
+            let store = outputs.store.into_inner();
+            let store = store.unwrap_or_else(PoisonError::into_inner);
+            store.abandon(&redact::text(why));
         }
     }
 
@@ -133,11 +160,15 @@ impl Recording {
         }
         self.hidden.clean_summary(summary);
         self.tell_context();
-        self.keeper.facts(summary.facts.clone());
+        let outputs = &self.outputs;
+        outputs.each(|sink| sink.facts(&summary.facts));
         for event in outages(outcome) {
-            self.keeper.event(event);
+            outputs.each(|sink| sink.event(&event));
         }
-        let keeper = Arc::into_inner(self.keeper).context("the record is still being written")?;
+        let outputs =
+            Arc::into_inner(self.outputs).or_failed("the record is still being written")?;
+        let store = outputs.store.into_inner();
+        let store = store.unwrap_or_else(PoisonError::into_inner);
         let state = match summary.end {
             RunEnd::Completed => RunState::Completed,
             RunEnd::Interrupted => RunState::Interrupted,
@@ -146,7 +177,7 @@ impl Recording {
         let shares = shares(outcome);
         let totals = &outcome.totals;
         let operations = with_event(&self.operations, &totals.latencies, &totals.operations);
-        let kept = keeper.finish(summary, state, &operations, &shares);
+        let kept = store.finish(summary, state, &operations, &shares);
         let mut record = kept.record;
         self.context.keeping = match (&self.wanted.file, kept.lost) {
             (None, _) => None,
@@ -170,6 +201,7 @@ impl Recording {
             results.judge(record.id, &summary.findings, verdict, &self.wanted.waivers)?;
             results.set_summary(record.id, summary)?;
         }
+        outputs.sinks.each(|sink| sink.end(summary));
         Ok(())
     }
 
@@ -197,32 +229,21 @@ impl Recording {
             value,
             source: source.to_owned(),
         };
-        self.keeper.facts(facts.map(fact).to_vec());
+        let facts = facts.map(fact);
+        self.outputs.each(|sink| sink.facts(&facts));
     }
 
     /// What the verdict rests on besides the record, as facts, so that it can be made again.
     fn tell_context(&self) {
-        self.keeper.facts(context::facts(&self.context));
+        let facts = context::facts(&self.context);
+        self.outputs.each(|sink| sink.facts(&facts));
     }
-}
-
-/// The latencies of events and of the script's operations, by name.
-fn with_event<'a>(
-    names: &'a [String],
-    event: &'a Latencies,
-    operations: &'a [OperationInterval],
-) -> Vec<(&'a str, &'a Latencies)> {
-    let named = names.iter().zip(operations);
-    let named = named.map(|(name, operation)| (name.as_str(), &operation.latencies));
-    std::iter::once((keeper::EVENT, event))
-        .chain(named)
-        .collect()
 }
 
 fn observe(
     wanted: &Wanted,
     ready: &Ready,
-    keeper: &Arc<Keeper>,
+    outputs: &Arc<Outputs>,
     origin: &observing::Origin,
     hidden: Arc<Hidden>,
 ) -> Result<(Observers, JoinHandle<()>)> {
@@ -239,13 +260,17 @@ fn observe(
         ..Config::default()
     };
     let (observers, observations) = Observers::start(config)?;
-    let forwarder =
-        observing::forward(observations, Arc::clone(keeper), Arc::clone(origin), hidden)
-            .context("cannot start the thread that takes the observations")?;
+    let forwarder = observing::forward(
+        observations,
+        Arc::clone(outputs),
+        Arc::clone(origin),
+        hidden,
+    )
+    .context("cannot start the thread that takes the observations")?;
     Ok((observers, forwarder))
 }
 
-fn calibrated(wanted: &Wanted, ready: &Ready, quiet: bool) -> Option<Calibration> {
+fn calibrated(wanted: &Wanted, ready: &Ready, sinks: &Sinks) -> Option<Calibration> {
     let job = &ready.job;
     if wanted.calibrate == Calibrate::Never || calibration::obstacle(job.target.as_ref()).is_some()
     {
@@ -260,14 +285,12 @@ fn calibrated(wanted: &Wanted, ready: &Ready, quiet: bool) -> Option<Calibration
             return None;
         }
     }
-    if !quiet {
-        console::note("Calibrating: the same load on a server that answers at once, for 2 s.");
-    }
-    match calibration::make(job, &job.options, &ready.stop) {
+    sinks.notice(&Notice::Calibrating(calibration::LENGTH));
+    match calibration::make(job, &job.options, &ready.stop, sinks) {
         Ok(made) => Some(made),
         Err(error) => {
-            let error = redact::text(&format!("{error:#}"));
-            console::note(&format!("warning: no calibration: {error}"));
+            let error = redact::text(&error.chain());
+            sinks.warn(format!("no calibration: {error}"));
             None
         }
     }

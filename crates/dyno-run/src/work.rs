@@ -1,14 +1,14 @@
 //! What the sessions of a run do: a script, or one of the tests of the host.
 
-use anyhow::{Result, bail};
 use dyno_core::plan::RandPlan;
 use dyno_core::summary::{MachineFigure, MachineSummary};
 use dyno_host::{Edition, Kind, Plan, Setting, Test};
 use dyno_load::RunOutcome;
 use dyno_script::{Declared, Description, OptionKind, ScriptOption, Source, SourceError};
 
+use crate::error::{Result, RunError, failed};
 use crate::job::{Job, Ready};
-use crate::{settings, workloads};
+use crate::workloads;
 
 /// What the sessions of a run do.
 #[derive(Clone)]
@@ -116,10 +116,11 @@ pub fn description(test: &Test, edition: Edition) -> Description {
 /// Values that make no sense.
 pub fn plan(job: &mut Job) -> Result<Plan> {
     let Work::Host(test, edition) = job.work else {
-        bail!("{} is no test of the host", job.work.path());
+        let path = job.work.path();
+        return Err(failed(format!("{path} is no test of the host")));
     };
     let plan = Plan::new(test, &job.options, &setting(edition, job));
-    let plan = plan.map_err(settings::usage)?;
+    let plan = plan.map_err(RunError::Usage)?;
     let drive = &mut job.drive;
     drive.workers = drive.sessions;
     drive.events = match (drive.events, plan.events()) {
@@ -127,7 +128,7 @@ pub fn plan(job: &mut Job) -> Result<Plan> {
         (asked, own) => asked.or(own),
     };
     if plan.ends_itself() && !drive.warmup.is_zero() {
-        return Err(settings::usage(format!(
+        return Err(RunError::Usage(format!(
             "{} ends after one event of each session, so a warm-up would leave nothing to measure",
             test.name
         )));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::ServerInfo;
@@ -16,7 +17,6 @@ use dyno_core::summary::{
     PhaseOf, RoleSummary, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 use dyno_load::RunOutcome;
-use dyno_report::summarize::{self, SessionTotal};
 
 use self::warnings::warnings;
 use crate::job::Ready;

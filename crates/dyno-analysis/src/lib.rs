@@ -1,0 +1,3 @@
+//! What is derived from a run's measurements, in one place for all who show, judge or compare it.
+
+pub mod summarize;

@@ -1,0 +1,4 @@
+//! Scripts resolve C functions in the executable, so tests must export them as the binary does.
+fn main() {
+    println!("cargo:rustc-link-arg=-rdynamic");
+}

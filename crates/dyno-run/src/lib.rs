@@ -1,0 +1,27 @@
+//! Runs a workload on a target: the load and its observers, the record, the ledger, the verdict.
+//! Who runs it says what to run by a [`Job`] and takes what comes of it by [`Sink`]s; nothing is
+//! printed here, and no command line is known.
+
+pub mod calibration;
+mod error;
+mod job;
+mod ledger;
+mod measure;
+mod options;
+mod recording;
+pub mod scratch;
+mod sink;
+mod summary;
+mod told;
+mod work;
+pub mod workloads;
+
+pub use error::{Result, RunError};
+pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored_errors};
+pub use measure::{Measured, measure};
+pub use options::{Calibrate, Compared, Wanted};
+pub use recording::{Hidden, Recording, civil, claim, new_name, sorted, try_file};
+pub use sink::{Course, Notice, Sink, Sinks};
+pub use summary::{Asked, Start, summarise};
+pub use told::complete as complete_told;
+pub use work::Work;

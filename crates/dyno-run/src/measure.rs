@@ -1,0 +1,105 @@
+//! One measured run: recorded, observed, judged.
+
+use dyno_analysis::summarize;
+use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
+use dyno_load::Progress;
+
+use crate::error::{Context as _, Result, RunError};
+use crate::job::Ready;
+use crate::ledger::Before;
+use crate::options::Wanted;
+use crate::recording::Recording;
+use crate::sink::{Notice, Sinks};
+use crate::summary::{Asked, Start, summarise};
+use crate::told;
+
+/// A run that has ended.
+pub struct Measured {
+    /// What came of it.
+    pub summary: RunSummary,
+    /// What went wrong after the measurement; the summary stands all the same.
+    pub trouble: Option<RunError>,
+}
+
+/// Runs the workload.
+///
+/// # Errors
+/// What keeps it from a result.
+pub fn measure(
+    ready: &mut Ready,
+    asked: &Asked,
+    wanted: Wanted,
+    sinks: &Sinks,
+) -> Result<Measured> {
+    let ledger = wanted.ledger;
+    let recording = Recording::start(wanted, ready, asked, sinks.clone())?;
+    if let Err(error) = ready.call("init").context("init() failed") {
+        recording.abandon(&error.chain());
+        return Err(error);
+    }
+    let before = Before::read(ready, ledger, sinks);
+    sinks.notice(&Notice::Starting {
+        sessions: ready.job.drive.sessions,
+        warmup: ready.job.drive.warmup,
+        connects: ready.plan().is_none(),
+    });
+    let mut progress = Watch {
+        asked,
+        recording: &recording,
+        start: Start::at(0),
+        origin: 0,
+        intervals: Vec::new(),
+    };
+    let outcome = ready.run(|now| progress.take(&now));
+    let (start, intervals) = (progress.start, progress.intervals);
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            recording.abandon(&error.chain());
+            return Err(error);
+        }
+    };
+    let mut summary = summarise(ready, &outcome, &start, asked, intervals);
+    let known = !outcome.workers.iter().any(|worker| worker.stuck);
+    let compare = |before: Before| before.compare(ready, known, sinks);
+    summary.ledger = before.map_or_else(Vec::new, compare);
+    told::complete(ready, &mut summary, sinks);
+    let recorded = recording.finish(&mut summary, &outcome);
+    let done = match outcome.end {
+        RunEnd::Completed => ready.call("done").context("done() failed"),
+        _ => Ok(()),
+    };
+    let recorded =
+        recorded.context("the figures above are right, but the run is not kept as it should be");
+    Ok(Measured {
+        summary,
+        trouble: recorded.and(done).err(),
+    })
+}
+
+/// Takes the load's progress into the record and the summary.
+struct Watch<'a> {
+    asked: &'a Asked,
+    recording: &'a Recording,
+    start: Start,
+    origin: u64,
+    intervals: Vec<IntervalSummary>,
+}
+
+impl Watch<'_> {
+    fn take(&mut self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Started { measured } => {
+                self.start = Start::at(*measured);
+                self.origin = *measured;
+                self.recording.begins(*measured);
+            }
+            Progress::Interval(interval) => {
+                let percentiles = &self.asked.percentiles;
+                let summary = summarize::interval(interval, self.origin, percentiles);
+                self.recording.interval(interval, &summary);
+                self.intervals.push(summary);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a run says besides its figures, on standard error.
+
+use dyno_core::units;
+use dyno_run::{Notice, Sink, Sinks};
+
+use crate::console;
+
+/// Shows notices as lines.
+pub struct Terminal {
+    quiet: bool,
+}
+
+impl Terminal {
+    /// One that, if `quiet`, shows warnings only.
+    pub fn new(quiet: bool) -> Self {
+        Self { quiet }
+    }
+}
+
+impl Sink for Terminal {
+    fn notice(&mut self, notice: &Notice) {
+        let progress = matches!(notice, Notice::Calibrating(_) | Notice::Starting { .. });
+        if !(progress && self.quiet) {
+            console::note(&line(notice));
+        }
+    }
+}
+
+/// Warnings on standard error, and nothing else.
+pub fn quiet() -> Sinks {
+    Sinks::new(vec![Box::new(Terminal::new(true))])
+}
+
+/// A notice in words.
+pub fn line(notice: &Notice) -> String {
+    match notice {
+        Notice::Calibrating(length) => format!(
+            "Calibrating: the same load on a server that answers at once, for {}.",
+            units::format_duration(*length)
+        ),
+        Notice::Starting {
+            sessions,
+            warmup,
+            connects,
+        } => {
+            let doing = if *connects { "Connecting" } else { "Starting" };
+            let about = match warmup.is_zero() {
+                true => String::new(),
+                false => format!(", {} of warm-up first", units::format_duration(*warmup)),
+            };
+            format!("{doing} {sessions} session(s){about}.")
+        }
+        Notice::Swept(swept) => swept.told(),
+        Notice::ResultsBusy(path) => format!(
+            "Waiting for {} to take the end of the run: another process may have locked it.",
+            path.display()
+        ),
+        Notice::Warning(warning) => format!("warning: {warning}"),
+    }
+}
