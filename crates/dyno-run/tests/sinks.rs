@@ -1,5 +1,7 @@
 //! A run as a library runs it: no process, no terminal, a sink that remembers.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

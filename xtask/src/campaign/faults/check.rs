@@ -7,6 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::Value;
 
+use crate::servers::Kind;
+
 use super::super::bed::{Bed, Ledger, PASSWORD, Way, dyno_command};
 use super::super::child::{Ended, Running, find};
 use super::case::{Blow, Case, Harm, SCRATCH, Work};
@@ -140,6 +142,8 @@ fn process(seen: &Seen<'_>, failures: &mut Vec<String>) {
     let each = match case.work {
         // A database file, its log, the log's index and a temporary file.
         Work::Temporary => 4,
+        // Besides, what the observers keep open of the server's process for the session.
+        _ if case.kind == Kind::Postgres => 6,
         _ => 2,
     };
     for (what, found, bound) in [
