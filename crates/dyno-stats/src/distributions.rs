@@ -75,7 +75,7 @@ pub(crate) fn student_two_sided_quantile(confidence: f64, degrees: f64) -> f64 {
 }
 
 /// Gamma((v+1)/2) / (sqrt(v pi) Gamma(v/2)), the density of Student's t at 0.
-fn student_density_scale(degrees: f64) -> f64 {
+pub(crate) fn student_density_scale(degrees: f64) -> f64 {
     let ln_gamma = statrs::function::gamma::ln_gamma;
     (ln_gamma((degrees + 1.0) / 2.0) - ln_gamma(degrees / 2.0)).exp() / (degrees * PI).sqrt()
 }

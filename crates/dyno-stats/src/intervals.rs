@@ -5,11 +5,12 @@
 //! the values in the order of time, and at least [`SERIES_MIN`] of them.
 
 use crate::distributions::{normal_quantile, student_two_sided_quantile};
+use crate::gls::Coefficient;
 use crate::long_run::{self, LongRun};
 use crate::quantiles::{self, interpolated, quantile_interval};
 use crate::{all_finite, median, proper, sorted};
 
-pub use crate::long_run::SERIES_MIN;
+pub use crate::long_run::{SERIES_MIN, SHORT_MAX};
 
 /// A closed interval in the unit of the values it was made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,8 +51,23 @@ impl Mean {
         })
     }
 
-    /// Of a series.
+    /// Of a series: what [`mean_interval_correlated`] says, as one Student's t.
     pub(crate) fn of_series(values: &[f64]) -> Option<Self> {
+        if values.len() < SERIES_MIN {
+            return None;
+        }
+        if values.len() <= SHORT_MAX {
+            let mean = quantiles::mean(values)?;
+            let (variance, degrees) = match Coefficient::mean(values) {
+                Some(found) => found.as_student(mean),
+                None => (constant(values)?, (values.len() - 1) as f64),
+            };
+            return Some(Self {
+                mean,
+                variance,
+                degrees,
+            });
+        }
         let LongRun { variance, degrees } = long_run::long_run(values)?;
         Some(Self {
             mean: quantiles::mean(values)?,
@@ -85,11 +101,33 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Bounds> {
     Mean::independent(values)?.bounds(confidence)
 }
 
-/// An interval for the mean of a series: Student's t with the long-run variance from
-/// equal-weighted cosine transforms (Lazarus, Lewis, Stock and Watson, "HAR Inference:
-/// Recommendations for Practice"). A batch-means interval without batches to choose.
+/// An interval for the mean of a series, about its arithmetic mean.
+///
+/// Up to [`SHORT_MAX`] values: from a first-order autoregression under white noise, averaged over
+/// what the series leaves open of its coefficient and of the noise (`gls`). Longer ones: Student's
+/// t with the long-run variance from equal-weighted cosine transforms (Lazarus, Lewis, Stock and
+/// Watson, "HAR Inference: Recommendations for Practice"), which assumes no law of the correlation.
+/// None below [`SERIES_MIN`] values.
 pub fn mean_interval_correlated(series: &[f64], confidence: f64) -> Option<Bounds> {
-    Mean::of_series(series)?.bounds(confidence)
+    if !(SERIES_MIN..=SHORT_MAX).contains(&series.len()) {
+        return Mean::of_series(series)?.bounds(confidence);
+    }
+    let mean = quantiles::mean(series)?;
+    let reach = match Coefficient::mean(series) {
+        Some(found) if proper(confidence) => found.reach(mean, confidence),
+        Some(_) => return None,
+        None => constant(series)?,
+    };
+    Some(Bounds {
+        low: mean - reach,
+        high: mean + reach,
+    })
+}
+
+/// The variance of a series without any, 0.
+fn constant(series: &[f64]) -> Option<f64> {
+    let same = series.iter().all(|value| *value == series[0]);
+    same.then_some(0.0)
 }
 
 /// An interval for the median of independent values from order statistics, see

@@ -10,6 +10,7 @@ pub mod autocorrelation;
 pub mod bootstrap;
 mod change_points;
 mod distributions;
+mod gls;
 pub mod intervals;
 pub mod laws;
 mod long_run;

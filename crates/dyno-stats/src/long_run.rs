@@ -14,6 +14,10 @@ use crate::autocorrelation::{Centred, autocorrelation_time};
 /// The shortest series that can say anything about its own correlation.
 pub const SERIES_MIN: usize = 10;
 
+/// Up to so many values `gls` is used instead: with a coefficient of 0.9 transforms cover less
+/// than 94 % where 95 are asked for.
+pub const SHORT_MAX: usize = 300;
+
 /// Fewer transforms than this make the interval useless, more hardly narrow it: Student's t at
 /// 95 % is 2.78 with 4 degrees of freedom, 2.01 with 50 and 1.96 at best.
 const TRANSFORMS: std::ops::RangeInclusive<usize> = 4..=50;

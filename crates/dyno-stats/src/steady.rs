@@ -1,261 +1,10 @@
 //! Whether a series has settled: warm-up, drift, steps.
 
-use std::fmt;
-
-use crate::change_points::{ChangePoint, ChangePoints, change_points};
-use crate::distributions::{student_two_sided, student_two_sided_quantile};
-use crate::intervals::{Bounds, ratio_interval_correlated};
+use crate::distributions::student_two_sided_quantile;
+use crate::gls::Coefficient;
+use crate::intervals::Bounds;
 use crate::long_run::{self, LongRun};
 use crate::{all_finite, mean};
-
-/// The shortest series that is judged.
-pub const STEADY_MIN: usize = 20;
-
-/// A drift over the whole series, or a step, of a smaller share of the mean is not held against a
-/// run: repeated runs of the same benchmark on one host commonly differ by a few percent.
-pub const MATERIAL_SHARE: f64 = 0.05;
-
-/// The chance of a false alarm that each of the four tests of [`steady_state`], for drift, for
-/// steps, and for a start or an end unlike the rest, may have, so that all share 5 %.
-const SIGNIFICANCE: f64 = 0.0125;
-
-/// Whether a series is steady, and what speaks against it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Steady {
-    /// Where the warm-up ends by [`warm_up_end`], an index.
-    pub warm_up_end: usize,
-    /// The trend of the whole series with a 98.75 % interval; none below ten values.
-    pub slope: Option<Slope>,
-    /// Where the series changes, at 1.25 %; small changes as well as material ones.
-    pub change_points: Vec<ChangePoint>,
-    /// Mean of the second half over that of the first; none when that is 0.
-    pub halves: Option<f64>,
-    /// The 95 % interval of `halves`, valid for correlated values.
-    pub halves_bounds: Option<Bounds>,
-    /// The judgement.
-    pub verdict: Steadiness,
-}
-
-/// The judgement on a series with its reason, which `Display` puts into words.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Steadiness {
-    /// Neither drift nor step that is both significant and material.
-    Steady,
-    /// Steady from the value with this index on, not before: a warm-up was counted in.
-    SettlesLate {
-        /// First value of the steady part; at most in the middle of the series.
-        from: usize,
-    },
-    /// The series keeps rising or falling.
-    Drifts {
-        /// Change over the whole series as a share of its mean.
-        relative: f64,
-    },
-    /// The series changes its level beyond its middle, or more than once.
-    Steps {
-        /// First value after the largest step.
-        index: usize,
-        /// Mean after it over the mean before it; infinite when that is 0.
-        ratio: f64,
-    },
-    /// Too few values, or values that are not finite.
-    Unknown {
-        /// How many there are; [`STEADY_MIN`] are needed.
-        values: usize,
-    },
-}
-
-impl fmt::Display for Steadiness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Steady => write!(f, "steady: no drift and no step of 5 % or more"),
-            Self::SettlesLate { from } => write!(f, "steady only after the first {from} values"),
-            Self::Drifts { relative } => {
-                write!(f, "drifts by {:+.1} % over its length", 100.0 * relative)
-            }
-            Self::Steps { index, ratio } => {
-                write!(
-                    f,
-                    "changes to {ratio:.2} times its level after {index} values"
-                )
-            }
-            Self::Unknown { values } => {
-                write!(
-                    f,
-                    "not judged: {values} values, {STEADY_MIN} finite ones are needed"
-                )
-            }
-        }
-    }
-}
-
-/// Judges a series.
-///
-/// Drift is [`slope_with`]; steps are [`change_points`] with blocks of measured length; the first
-/// tenth is held against the second half and the last tenth against the first half, as Geweke
-/// does ("Evaluating the Accuracy of Sampling-Based Approaches to the Calculation of Posterior
-/// Moments"), because permuted blocks are blind near the ends. Each must also reach
-/// [`MATERIAL_SHARE`]. When drift and steps both speak, the one that explains more of the variance
-/// is named. A series whose changes all lie in its first half, and whose rest passes on its own,
-/// settles late.
-pub fn steady_state(series: &[f64]) -> Steady {
-    let slope = slope_with(series, 1.0 - SIGNIFICANCE);
-    let change_points = change_points(
-        series,
-        &ChangePoints {
-            significance: SIGNIFICANCE,
-            ..ChangePoints::default()
-        },
-    );
-    let (first, second) = series.split_at(series.len() / 2);
-    let halves = mean(first)
-        .zip(mean(second))
-        .and_then(|(first, second)| crate::laws::ratio(second, first));
-    let warm_up_end = warm_up_end(series);
-    let verdict = judge(series, slope.as_ref(), &change_points, warm_up_end);
-    Steady {
-        warm_up_end,
-        slope,
-        change_points,
-        halves,
-        halves_bounds: ratio_interval_correlated(second, first, 0.95),
-        verdict,
-    }
-}
-
-fn judge(
-    series: &[f64],
-    slope: Option<&Slope>,
-    change_points: &[ChangePoint],
-    warm_up_end: usize,
-) -> Steadiness {
-    let values = series.len();
-    if values < STEADY_MIN || !all_finite(series) {
-        return Steadiness::Unknown { values };
-    }
-    let drift = material_drift(slope);
-    let step = largest_step(change_points);
-    let end = unlike_end(series);
-    if drift.is_none() && step.is_none() && end.is_none() && !unlike_start(series) {
-        return Steadiness::Steady;
-    }
-    if let Some(from) = settled_from(series, change_points, warm_up_end) {
-        return Steadiness::SettlesLate { from };
-    }
-    match (drift, step.or(end)) {
-        (Some(relative), None) => Steadiness::Drifts { relative },
-        (Some(relative), Some(_)) if line_explains_more(series, change_points) => {
-            Steadiness::Drifts { relative }
-        }
-        (_, Some((index, ratio))) => Steadiness::Steps { index, ratio },
-        (None, None) => {
-            let (index, ratio) = level_change(series);
-            Steadiness::Steps { index, ratio }
-        }
-    }
-}
-
-/// Whether the first tenth differs from the second half.
-fn unlike_start(series: &[f64]) -> bool {
-    unlike(&series[..series.len() / 10], &series[series.len() / 2..])
-}
-
-/// The level change of a series whose last tenth differs from the first half.
-fn unlike_end(series: &[f64]) -> Option<(usize, f64)> {
-    let edge = &series[series.len() - series.len() / 10..];
-    unlike(edge, &series[..series.len() / 2]).then(|| level_change(series))
-}
-
-/// Whether the mean of a short edge differs from that of a long body, significantly and
-/// materially. Both are given the long-run variance of the body, which a warm-up does not touch.
-fn unlike(edge: &[f64], body: &[f64]) -> bool {
-    let (Some(edge_mean), Some(body_mean)) = (mean(edge), mean(body)) else {
-        return false;
-    };
-    let Some(LongRun { variance, degrees }) = long_run::long_run(body) else {
-        return false;
-    };
-    let gap = edge_mean - body_mean;
-    let error = (variance * (1.0 / edge.len() as f64 + 1.0 / body.len() as f64)).sqrt();
-    let material = gap.abs() >= MATERIAL_SHARE * edge_mean.abs().max(body_mean.abs());
-    // A body without variance leaves any difference significant.
-    gap != 0.0 && material && student_two_sided(gap / error, degrees) <= SIGNIFICANCE
-}
-
-/// The index that parts the series into the two levels that explain most of its variance, and
-/// the ratio of the second to the first.
-fn level_change(series: &[f64]) -> (usize, f64) {
-    let n = series.len() as f64;
-    let total: f64 = series.iter().sum();
-    let (mut before, mut best) = (0.0, (0, f64::NEG_INFINITY, 1.0));
-    for index in 1..series.len() {
-        before += series[index - 1];
-        let share = index as f64 / n;
-        let explained = (before - share * total).powi(2) / (share * (1.0 - share));
-        if explained > best.1 {
-            let levels = (before / index as f64, (total - before) / (n - index as f64));
-            best = (index, explained, levels.1 / levels.0);
-        }
-    }
-    (best.0, best.2)
-}
-
-fn material_drift(slope: Option<&Slope>) -> Option<f64> {
-    let slope = slope.filter(|slope| slope.significant())?;
-    slope.relative.filter(|share| share.abs() >= MATERIAL_SHARE)
-}
-
-/// The index and the ratio of the largest material step.
-fn largest_step(change_points: &[ChangePoint]) -> Option<(usize, f64)> {
-    let size = |change: &ChangePoint| {
-        let larger = change.before_mean.abs().max(change.after_mean.abs());
-        (change.after_mean - change.before_mean).abs() / larger.max(f64::MIN_POSITIVE)
-    };
-    change_points
-        .iter()
-        .filter(|change| size(change) >= MATERIAL_SHARE)
-        .max_by(|a, b| size(a).total_cmp(&size(b)))
-        .map(|change| (change.index, change.after_mean / change.before_mean))
-}
-
-/// Where the series is steady from, if that is after a start in its first half.
-fn settled_from(
-    series: &[f64],
-    change_points: &[ChangePoint],
-    warm_up_end: usize,
-) -> Option<usize> {
-    let last = change_points.last().map_or(0, |change| change.index);
-    let from = last.max(warm_up_end);
-    if from == 0 || from > series.len() / 2 || series.len() - from < STEADY_MIN {
-        return None;
-    }
-    let rest = &series[from..];
-    let drift = material_drift(slope_with(rest, 1.0 - SIGNIFICANCE).as_ref());
-    let settled = drift.is_none() && !unlike_start(rest) && unlike_end(rest).is_none();
-    settled.then_some(from)
-}
-
-/// Whether a straight line leaves less of the variance than the levels between change points.
-fn line_explains_more(series: &[f64], change_points: &[ChangePoint]) -> bool {
-    let Some(fitted) = slope(series) else {
-        return false;
-    };
-    let n = series.len() as f64;
-    let squares = |values: &[f64]| {
-        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        values.iter().map(|x| (x - mean).powi(2)).sum::<f64>()
-    };
-    let by_line = fitted.per_step.powi(2) * n * (n * n - 1.0) / 12.0;
-    // A single level change: a ramp can always be cut into enough levels to look like steps.
-    let by_step = change_points
-        .iter()
-        .map(|change| {
-            let (before, after) = series.split_at(change.index.min(series.len()));
-            squares(series) - squares(before) - squares(after)
-        })
-        .fold(0.0, f64::max);
-    by_line > by_step
-}
 
 /// Values in a batch of [`warm_up_end`].
 const BATCH: usize = 5;
@@ -313,8 +62,8 @@ pub fn slope(series: &[f64]) -> Option<Slope> {
     slope_with(series, 0.95)
 }
 
-/// [`slope`] at another confidence. The variance is the long-run variance of the residuals, as in
-/// `intervals::mean_interval_correlated`.
+/// [`slope`] at another confidence. What is said of the correlation of the residuals is the same as
+/// in `intervals::mean_interval_correlated`.
 pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
     if !crate::proper(confidence) {
         return None;
@@ -333,8 +82,17 @@ pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
         .zip(series)
         .map(|(step, x)| x - mean - per_step * at(step))
         .collect();
-    let LongRun { variance, degrees } = long_run::long_run_of_residuals(&residuals)?;
-    let reach = student_two_sided_quantile(confidence, degrees) * (variance / spread).sqrt();
+    let reach = if series.len() > long_run::SHORT_MAX {
+        let LongRun { variance, degrees } = long_run::long_run_of_residuals(&residuals)?;
+        student_two_sided_quantile(confidence, degrees) * (variance / spread).sqrt()
+    } else if series.len() >= long_run::SERIES_MIN {
+        let steps: Vec<f64> = (0..series.len()).map(at).collect();
+        // A straight line without any error has no model of its errors.
+        let of_errors = Coefficient::beside_constant(series, &steps);
+        of_errors.map_or(0.0, |found| found.reach(per_step, confidence))
+    } else {
+        return None;
+    };
     Some(Slope {
         per_step,
         bounds: Bounds {

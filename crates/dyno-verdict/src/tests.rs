@@ -59,7 +59,9 @@ fn good_runs_of_every_length_and_product_are_valid() {
         for seconds in [10, 20, 30, 60] {
             for product in [Product::Mysql, Product::Postgres, Product::Sqlite] {
                 let rates = noisy(seconds, 1000.0, 0.08, seed);
-                let against = speaking_against(&closed(&rates, product));
+                let mut against = speaking_against(&closed(&rates, product));
+                // Ten seconds cannot tell noise from a slow swing, and say so.
+                against.retain(|finding| seconds > 10 || finding.check != "length");
                 wrong.extend(
                     against
                         .into_iter()

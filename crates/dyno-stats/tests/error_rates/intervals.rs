@@ -1,13 +1,12 @@
 use dyno_stats::Bounds;
 use dyno_stats::intervals::{
-    mean_interval, mean_interval_correlated, median_interval, median_interval_correlated,
-    median_ratio_interval, median_ratio_interval_correlated, paired_ratio_interval,
-    quantile_interval_correlated, ratio_interval, ratio_interval_correlated,
+    mean_interval, median_interval, median_ratio_interval, paired_ratio_interval,
+    quantile_interval_correlated, ratio_interval,
 };
 use dyno_stats::quantiles::{quantile_interval, quantile_interval_of_counts};
 
-use crate::simulate::{Source, share};
-use crate::{SERIES, covers};
+use crate::covers;
+use crate::simulate::{Source, TRIALS, intervals, share};
 
 fn holds(bounds: Option<Bounds>, truth: f64) -> bool {
     bounds.is_some_and(|bounds| bounds.contains(truth))
@@ -20,28 +19,6 @@ fn mean_of_few_values() {
             holds(mean_interval(&source.normals(n, 10.0, 2.0), 0.95), 10.0)
         }));
     }
-}
-
-#[test]
-fn mean_of_series() {
-    for (phi, n) in SERIES {
-        covers(share(2, |source| {
-            let series = source.series(n, phi, 10.0, 2.0);
-            holds(mean_interval_correlated(&series, 0.95), 10.0)
-        }));
-    }
-}
-
-/// Slow waves under fast noise, which the autocorrelation at lag 1 alone does not show.
-#[test]
-fn mean_of_a_wave_under_noise() {
-    covers(share(3, |source| {
-        let mut series = source.series(600, 0.8, 10.0, 1.0);
-        for value in &mut series {
-            *value += source.normal();
-        }
-        holds(mean_interval_correlated(&series, 0.95), 10.0)
-    }));
 }
 
 /// What the plain interval would claim: the reason for the other one.
@@ -64,20 +41,10 @@ fn median() {
     }));
 }
 
-#[test]
-fn median_of_series() {
-    for (phi, n) in SERIES {
-        covers(share(6, |source| {
-            let series = source.series(n, phi, 10.0, 2.0);
-            holds(median_interval_correlated(&series, 0.95), 10.0)
-        }));
-    }
-}
-
 /// The 90 % quantile of a standard normal is 1.2816.
 #[test]
 fn quantile_of_series() {
-    for (phi, n) in [(0.0, 300), (0.5, 600)] {
+    for (phi, n) in [(0.0, 400), (0.5, 600)] {
         covers(share(7, |source| {
             let series = source.series(n, phi, 0.0, 1.0);
             holds(
@@ -125,17 +92,6 @@ fn ratio_of_means() {
 }
 
 #[test]
-fn ratio_of_means_of_series() {
-    for (phi, n) in SERIES {
-        covers(share(11, |source| {
-            let new = source.series(n, phi, 12.0, 2.0);
-            let base = source.series(n, phi, 10.0, 2.0);
-            holds(ratio_interval_correlated(&new, &base, 0.95), 1.2)
-        }));
-    }
-}
-
-#[test]
 fn paired_ratios() {
     covers(share(12, |source| {
         let ratios = source.normals(8, 0.97, 0.03);
@@ -158,13 +114,20 @@ fn ratio_of_medians() {
     }));
 }
 
-#[test]
-fn ratio_of_medians_of_series() {
-    for (phi, n) in SERIES {
-        covers(share(14, |source| {
-            let new = source.series(n, phi, 15.0, 1.0);
-            let base = source.series(n, phi, 10.0, 1.0);
-            holds(median_ratio_interval_correlated(&new, &base, 0.95), 1.5)
-        }));
+/// Of a thousand trials, or of ten thousand.
+fn all_hold(trials: usize) {
+    for case in intervals::cases() {
+        case.hold(trials);
     }
+}
+
+#[test]
+fn of_series() {
+    all_hold(300);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn of_series_in_full() {
+    all_hold(TRIALS);
 }

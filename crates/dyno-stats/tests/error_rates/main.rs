@@ -6,6 +6,7 @@ mod bootstrap;
 mod change_points;
 mod intervals;
 mod series;
+#[path = "../simulate/mod.rs"]
 mod simulate;
 mod tests;
 
@@ -29,6 +30,6 @@ fn alarms(share: f64) {
     );
 }
 
-/// The coefficients and lengths of the series that intervals and tests are tried on: 300 values
-/// with a coefficient of 0.8 are worth 33 independent ones.
-const SERIES: [(f64, usize); 3] = [(0.0, 100), (0.5, 200), (0.8, 300)];
+/// The coefficients and lengths of the long series that tests are tried on: 600 values with a
+/// coefficient of 0.8 are worth 67 independent ones.
+const SERIES: [(f64, usize); 3] = [(0.0, 400), (0.5, 500), (0.8, 600)];

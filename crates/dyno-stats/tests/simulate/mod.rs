@@ -1,5 +1,11 @@
 //! Data of known law, and how often something holds of it.
 
+#![allow(dead_code, reason = "each program that includes it uses a part")]
+
+pub mod cases;
+pub mod intervals;
+pub mod rates;
+
 /// How often each procedure is tried.
 pub const TRIALS: usize = 10_000;
 
@@ -99,4 +105,9 @@ pub fn share_of(trials: usize, seed: u64, mut trial: impl FnMut(&mut Source) -> 
     let mut source = Source::new(seed);
     let held = (0..trials).filter(|_| trial(&mut source)).count();
     held as f64 / trials as f64
+}
+
+/// The cases of all procedures.
+pub fn all_cases() -> Vec<cases::Case> {
+    intervals::cases()
 }

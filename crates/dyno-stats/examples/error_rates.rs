@@ -1,0 +1,28 @@
+//! What the procedures promise and what they keep, as a table for `docs/validity.md`:
+//! `cargo run --release -p dyno-stats --example error_rates [WORD OF THE PROCEDURE]`.
+
+#![allow(clippy::print_stdout)] // a measurement for developers
+
+#[path = "../tests/simulate/mod.rs"]
+mod simulate;
+
+use simulate::TRIALS;
+use simulate::cases::{Asked, Case};
+
+fn main() {
+    let word = std::env::args().nth(1).unwrap_or_default();
+    println!("| procedure | tried on | asked | seen in {TRIALS} trials |\n|---|---|---|---|");
+    let wanted = |case: &Case| case.procedure.contains(&word);
+    for case in simulate::all_cases().into_iter().filter(wanted) {
+        let asked = match case.asked {
+            Asked::AtLeast(share) => format!("at least {} %", percent(share)),
+            Asked::AtMost(share) => format!("at most {} %", percent(share)),
+        };
+        let seen = percent(case.measured(TRIALS));
+        println!("| {} | {} | {asked} | {seen} % |", case.procedure, case.of);
+    }
+}
+
+fn percent(share: f64) -> f64 {
+    (share * 1000.0).round() / 10.0
+}

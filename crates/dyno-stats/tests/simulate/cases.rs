@@ -1,0 +1,64 @@
+//! What each procedure promises, as cases that are tried: the tests hold them with as many trials
+//! as a second allows, `examples/error_rates.rs` prints them with ten thousand.
+
+use super::{Source, share_of};
+
+/// What is asked of the share of the trials in which a case holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asked {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// One case.
+pub struct Case {
+    pub procedure: &'static str,
+    /// Of what series it is tried, and what counts.
+    pub of: String,
+    pub asked: Asked,
+    pub trial: Box<dyn Fn(&mut Source) -> bool>,
+}
+
+impl Case {
+    pub fn new(
+        procedure: &'static str,
+        of: impl Into<String>,
+        asked: Asked,
+        trial: impl Fn(&mut Source) -> bool + 'static,
+    ) -> Self {
+        Self {
+            procedure,
+            of: of.into(),
+            asked,
+            trial: Box::new(trial),
+        }
+    }
+
+    pub fn measured(&self, trials: usize) -> f64 {
+        let seed = self.of.bytes().fold(7, |seed: u64, byte| {
+            seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
+        share_of(trials, seed, |source| (self.trial)(source))
+    }
+
+    /// Fails where the share lies beyond what is asked by more than three standard errors.
+    #[track_caller]
+    pub fn hold(&self, trials: usize) {
+        let share = self.measured(trials);
+        let room = |asked: f64| 3.0 * (asked * (1.0 - asked) / trials as f64).sqrt();
+        let holds = match self.asked {
+            Asked::AtLeast(asked) => share >= asked - room(asked),
+            Asked::AtMost(asked) => share <= asked + room(asked),
+        };
+        let Self {
+            procedure,
+            of,
+            asked,
+            ..
+        } = self;
+        assert!(
+            holds,
+            "{procedure}, {of}: {share} of {trials}, asked {asked:?}"
+        );
+    }
+}
