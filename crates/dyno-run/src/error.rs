@@ -16,6 +16,9 @@ pub enum RunError {
     /// What was asked for makes no sense: nothing was begun.
     #[error("{0}")]
     Usage(String),
+    /// The run would be refused: what speaks against it, known before the load.
+    #[error("this run would be refused: {0}. Nothing was run; --force runs it all the same")]
+    Refused(String),
     /// What a script raised, or another reason in words.
     #[error("{0}")]
     Failed(String),
@@ -60,6 +63,15 @@ impl RunError {
         match self {
             Self::Usage(_) => true,
             Self::While { error, .. } => error.is_usage(),
+            _ => false,
+        }
+    }
+
+    /// Whether the run was not begun because it would be refused.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Refused(_) => true,
+            Self::While { error, .. } => error.is_refusal(),
             _ => false,
         }
     }

@@ -46,6 +46,8 @@ pub struct Wanted {
     pub waivers: Vec<Waiver>,
     /// When to calibrate.
     pub calibrate: Calibrate,
+    /// Whether to run although it is known before that the run will be refused.
+    pub force: bool,
     /// Whether a refusal is to show in the exit status.
     pub gate: bool,
 }

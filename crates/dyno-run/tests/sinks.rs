@@ -141,6 +141,7 @@ fn run(script: &str, observe: bool) -> (Result<dyno_run::Measured, RunError>, Gi
         expected: Vec::new(),
         waivers: Vec::new(),
         calibrate: Calibrate::Never,
+        force: false,
         gate: false,
     };
     let given = Arc::new(Mutex::new(Given::default()));

@@ -9,6 +9,7 @@ mod tests;
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, Made, Threshold};
+use crate::context::RowCount;
 use crate::text;
 use crate::view::View;
 
@@ -50,7 +51,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 22,
         name: "row-counts",
         title: "Rows of the workload's tables after loading",
-        rule: "Refusal if a table does not hold the rows that were to be loaded.",
+        rule: "Refusal if a table holds fewer rows than the run's options say; the run is then not \
+               begun, unless forced.",
         thresholds: &[],
         make: row_counts,
     },
@@ -118,6 +120,20 @@ fn growth(view: &View) -> Made {
     .with("growth", grown, "percent")
 }
 
+/// The tables that hold fewer rows than they should, in words.
+pub fn too_few(counts: &[RowCount]) -> Vec<String> {
+    let differs = |count: &RowCount| {
+        let found = count.found.filter(|found| *found < count.expected)?;
+        Some(format!(
+            "{} holds {} rows instead of {}",
+            count.table,
+            text::count(found),
+            text::count(count.expected)
+        ))
+    };
+    counts.iter().filter_map(differs).collect()
+}
+
 fn row_counts(view: &View) -> Made {
     let counts = &view.context.row_counts;
     if counts.is_empty() {
@@ -127,23 +143,23 @@ fn row_counts(view: &View) -> Made {
     if known == 0 {
         return Made::not_checked("The rows of the workload's tables could not be counted.");
     }
-    let wrong: Vec<String> = counts
-        .iter()
-        .filter_map(|count| {
-            let found = count.found.filter(|found| *found != count.expected)?;
-            Some(format!(
-                "{} holds {} rows instead of {}",
-                count.table,
-                text::count(found),
-                text::count(count.expected)
-            ))
-        })
-        .collect();
+    let wrong = too_few(counts);
+    let more = |count: &&RowCount| count.found.is_some_and(|found| found > count.expected);
     let made = match wrong.is_empty() {
-        true => Made::pass(format!(
-            "{known} of {} tables were counted, and hold what was loaded.",
-            counts.len()
-        )),
+        true => Made::pass(match counts.iter().find(more) {
+            None => format!(
+                "{known} of {} tables were counted, and hold what was loaded.",
+                counts.len()
+            ),
+            Some(larger) => format!(
+                "{known} of {} tables were counted; {} holds {} rows, of which the run uses {} by \
+                 its options.",
+                counts.len(),
+                larger.table,
+                text::count(larger.found.unwrap_or_default()),
+                text::count(larger.expected)
+            ),
+        }),
         false => Made::refuse(
             text::sentence(&text::few(&wrong, 4)),
             "Load the tables again with the options that the run has.",

@@ -32,7 +32,9 @@ pub use compare::{
 };
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::costs;
+pub use data::too_few as too_few_rows;
 pub use registry::checks;
+pub use server::same_setting;
 pub use waits::waits;
 pub use waive::{UnknownCheck, waive};
 

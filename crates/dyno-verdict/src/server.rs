@@ -8,6 +8,7 @@ mod tests;
 
 pub(crate) use durability::{Class, Promise, decides};
 pub(crate) use settings::is_servers_own;
+pub use settings::same as same_setting;
 
 use dyno_core::finding::Outcome;
 use dyno_core::record::EventKind;

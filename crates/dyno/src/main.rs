@@ -25,7 +25,8 @@ use options::UsageError;
 const STATUS_DONE: u8 = 0;
 /// The run failed, or a check found a mismatch.
 const STATUS_FAILED: u8 = 1;
-/// The verdict is a refusal, and the user asked to see it here.
+/// The verdict is a refusal and the user asked to see it here, or the run was not begun because it
+/// would be one.
 const STATUS_REFUSED: u8 = 3;
 /// The command line makes no sense.
 const STATUS_USAGE: u8 = 2;
@@ -57,8 +58,11 @@ fn main() -> ExitCode {
         Err(error) => {
             console::out("");
             console::note(&format!("error: {error:#}"));
+            let run = error.downcast_ref::<RunError>();
             if is_usage(&error) {
                 STATUS_USAGE
+            } else if run.is_some_and(RunError::is_refusal) {
+                STATUS_REFUSED
             } else {
                 STATUS_FAILED
             }

@@ -43,6 +43,7 @@ pub fn wanted(parsed: &Parsed) -> Result<Wanted> {
             .collect(),
         waivers: waivers(parsed)?,
         calibrate,
+        force: parsed.has("force"),
         gate: parsed.has("gate"),
     })
 }

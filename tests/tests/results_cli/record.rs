@@ -84,7 +84,7 @@ fn a_list_holds_the_runs_that_are_asked_for() {
     for line in [
         format!("run oltp_point_select {target} {SHORT} -q --note 'before the change'"),
         format!("run oltp_point_select {target} {SHORT} -q --note 'after the change'"),
-        format!("run oltp_read_only {server} {SHORT} -q --expect fsync=off --note refused"),
+        format!("run oltp_read_only {server} {SHORT} -q --expect fsync=off --force --note refused"),
     ] {
         lab.dyno(&line).success();
     }

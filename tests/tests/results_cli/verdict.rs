@@ -19,7 +19,16 @@ fn an_expectation_that_does_not_hold_refuses_the_run() {
         let run = format!("run oltp_point_select {target} {SHORT} -q");
         let result = lab.json(&format!("{run} --json --expect {held}"));
         assert_eq!(finding(&result, "requested-settings")["outcome"], "pass");
-        let line = format!("{run} --json --expect {held} --expect {missed} --expect no_such=1");
+        let runs = lab.json("list runs --json").as_array().unwrap().len();
+        let line = format!("{run} --expect {held} --expect {missed} --expect no_such=1");
+        // Known before the load, it is told there, and nothing is run.
+        let early = lab.dyno(&line).failure(3);
+        has(
+            &early,
+            &["would be refused", "no_such does not exist", "--force"],
+        );
+        assert_eq!(lab.json("list runs --json").as_array().unwrap().len(), runs);
+        let line = format!("{line} --json --force");
         let result = lab.json(&line);
         let refused = finding(&result, "requested-settings");
         assert_eq!(refused["outcome"], "refuse", "{refused}");
@@ -30,9 +39,10 @@ fn an_expectation_that_does_not_hold_refuses_the_run() {
         assert_eq!(result["verdict"], "refused");
 
         // The status tells where it is asked to.
-        lab.dyno(&format!("{run} --expect {missed}")).success();
+        lab.dyno(&format!("{run} --expect {missed} --force"))
+            .success();
         let gated = lab
-            .dyno(&format!("{run} --expect {missed} --gate"))
+            .dyno(&format!("{run} --expect {missed} --gate --force"))
             .failure(3);
         has(&gated, &["✘ refused", "transactions", "requested-settings"]);
         let waived =
@@ -52,7 +62,7 @@ fn an_expectation_that_does_not_hold_refuses_the_run() {
 fn a_finding_is_waived_by_name_with_a_reason() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Mariadb);
-    let run = format!("run oltp_point_select {target} {SHORT} -q --expect sync_binlog=7");
+    let run = format!("run oltp_point_select {target} {SHORT} -q --expect sync_binlog=7 --force");
     lab.dyno(&run).success();
     let verdict = || lab.json("list runs --json")[0]["verdict"].clone();
     assert_eq!(verdict(), "refused");

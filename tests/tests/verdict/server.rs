@@ -105,7 +105,7 @@ fn settings_are_compared_with_what_was_expected() {
     kept.passed("requested-settings");
     kept.passed("durability");
     let other = judged(&format!(
-        "{line} --expect {name}=2 --expect no_such_setting=on"
+        "{line} --force --expect {name}=2 --expect no_such_setting=on"
     ));
     other.caught("requested-settings", "refuse", "is 1 instead of 2");
     other.caught(

@@ -92,7 +92,7 @@ fn statements_that_find_nothing_are_no_work() {
     server
         .server()
         .execute(Some("verdict"), "DELETE FROM sbtest1");
-    let empty = judged(&format!("{line} -t 1s --warmup 0"));
+    let empty = judged(&format!("{line} -t 1s --warmup 0 --force"));
     empty.caught("work-done", "doubt", "found or changed 0 rows");
     empty.caught(
         "row-counts",

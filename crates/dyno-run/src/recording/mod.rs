@@ -4,6 +4,7 @@ mod context;
 mod head;
 mod hidden;
 mod observing;
+mod preflight;
 mod rows;
 mod sessions;
 mod store;
@@ -76,8 +77,10 @@ impl Recording {
     /// looked up here: the calibration, the rows of the tables.
     ///
     /// # Errors
-    /// A results file that cannot be written to.
+    /// A run that would be refused; a results file that cannot be written to.
     pub fn start(wanted: Wanted, ready: &Ready, asked: &Asked, sinks: Sinks) -> Result<Self> {
+        let row_counts = rows::count(ready, asked, wanted.claim);
+        preflight::check(ready, &wanted, &row_counts)?;
         let head = head::head(&ready.job, asked, &wanted.note);
         let store = Store::new(wanted.file.as_deref(), &head, &sinks)?;
         sinks.each(|sink| sink.head(&head));
@@ -103,7 +106,7 @@ impl Recording {
         };
         let calibration = calibrated(&wanted, ready, &outputs.sinks);
         context.calibration = calibration.map(|made| context::of(&made));
-        context.row_counts = rows::count(ready, asked, wanted.claim);
+        context.row_counts = row_counts;
         let target = ready.job.target.as_ref();
         let sessions = sessions::Sessions::new(&outputs, &ready.job.drive.roles);
         Ok(Self {

@@ -125,6 +125,7 @@ fn tables_hold_the_rows_that_were_loaded() {
     };
     for (found, outcome) in [
         (Some(100_000), Pass),
+        (Some(100_001), Pass),
         (Some(99_999), Refuse),
         (Some(0), Refuse),
         (None, NotChecked),

@@ -10,7 +10,8 @@ pub(super) const REQUESTED: Check = Check {
     number: 37,
     name: "requested-settings",
     title: "The effective configuration against the requested one",
-    rule: "Refusal if a requested setting has another value or does not exist.",
+    rule: "Refusal if a requested setting has another value or does not exist; the run is then \
+           not begun, unless forced.",
     thresholds: &[],
     make: requested,
 };
@@ -59,7 +60,7 @@ fn requested(view: &View) -> Made {
 }
 
 /// Whether two spellings mean the same value.
-pub(crate) fn same(one: &str, other: &str) -> bool {
+pub fn same(one: &str, other: &str) -> bool {
     let (one, other) = (one.trim(), other.trim());
     if one.eq_ignore_ascii_case(other) {
         return true;

@@ -276,6 +276,12 @@ pub const RUN: &[Opt] = &[
     ),
     opt(
         RECORD,
+        "force",
+        None,
+        "run although it is known before the load that the run will be refused",
+    ),
+    opt(
+        RECORD,
         "gate",
         None,
         "exit with status 3 if the verdict is refused",

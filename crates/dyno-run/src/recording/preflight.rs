@@ -1,0 +1,83 @@
+//! What would refuse the run and can be known before its load: said at once, and nothing is begun.
+
+use std::time::Duration;
+
+use dyno_core::db::Family;
+use dyno_core::redact;
+use dyno_drivers::control::Control;
+use dyno_verdict::{RequestedSetting, RowCount, same_setting};
+
+use crate::error::{Result, RunError};
+use crate::job::Ready;
+use crate::options::Wanted;
+
+/// A server that takes longer is left alone; the verdict looks again at the end.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Refuses a run on tables of fewer rows than it believes, or on a server whose settings are not
+/// those that the user expects, unless that is waived or the run is to go on all the same.
+///
+/// # Errors
+/// What differs, and what to do.
+pub fn check(ready: &Ready, wanted: &Wanted, rows: &[RowCount]) -> Result<()> {
+    let waived = |check: &str| wanted.waivers.iter().any(|waiver| waiver.check == check);
+    let mut against = Vec::new();
+    if !waived("row-counts") {
+        let few = dyno_verdict::too_few_rows(rows);
+        let advice = "load the tables with the options of the run, or give it their sizes";
+        if !few.is_empty() {
+            against.push(format!("{} ({advice})", few.join(", ")));
+        }
+    }
+    if !waived("requested-settings") {
+        against.extend(unexpected(ready, &wanted.expected));
+    }
+    if against.is_empty() || wanted.force {
+        return Ok(());
+    }
+    Err(RunError::Refused(redact::text(&against.join("; "))))
+}
+
+/// The settings that the server has otherwise than expected.
+fn unexpected(ready: &Ready, expected: &[RequestedSetting]) -> Vec<String> {
+    let Some(connector) = ready.connector.as_ref().filter(|_| !expected.is_empty()) else {
+        return Vec::new();
+    };
+    let family = connector.family();
+    let Ok(mut control) = Control::connect(connector.as_ref(), TIMEOUT) else {
+        return Vec::new();
+    };
+    let different = |wanted: &RequestedSetting| {
+        let sql = question(family, &wanted.name)?;
+        let rows = control.query(&sql, TIMEOUT).ok()?;
+        let found = rows.first().and_then(|row| row.last()?.clone());
+        match found {
+            None => Some(format!("{} does not exist", wanted.name)),
+            Some(found) if same_setting(&found, &wanted.value) => None,
+            Some(found) => Some(format!(
+                "{} is {found} instead of {}",
+                wanted.name, wanted.value
+            )),
+        }
+    };
+    let against = expected.iter().filter_map(different).collect();
+    control.close();
+    against
+}
+
+/// The statement that asks for a setting; `None` for a name that cannot be one.
+fn question(family: Family, name: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    if name.is_empty() || !name.chars().all(plain) {
+        return None;
+    }
+    Some(match family {
+        Family::Mysql => format!("SHOW GLOBAL VARIABLES WHERE Variable_name = '{name}'"),
+        Family::Postgres => format!(
+            "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings \
+             WHERE lower(name) = lower('{name}')"
+        ),
+        // What SQLite has no pragma for it answers with nothing.
+        Family::Sqlite => format!("PRAGMA {name}"),
+    })
+}
