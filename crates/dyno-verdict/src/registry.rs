@@ -81,7 +81,7 @@ pub(crate) const COMPARISON: &[Check] = &[
         50,
         "runs-listed",
         "Runs that were planned, done, refused and deleted",
-        "Doubt if a run that takes part was refused, failed or never finished.",
+        "Refusal if a run that takes part was refused, doubt if one failed or never finished.",
     ),
 ];
 

@@ -10,7 +10,7 @@ use crate::text;
 use crate::view::View;
 
 /// Everything that describes one run: what, and its value.
-type Description = BTreeMap<String, String>;
+pub(super) type Description = BTreeMap<String, String>;
 
 /// What a crash may cost.
 const CLASS: &str = "durability class";
@@ -53,6 +53,22 @@ pub(super) fn differences(
         found.retain(|difference| difference.what != CLASS);
     }
     found
+}
+
+/// What a run was asked to do: options, sessions, pace, keys. How long it was to take is not in it.
+pub(super) fn plan(view: &View) -> Description {
+    const LENGTHS: [&str; 4] = ["time", "events", "warm-up", "ramp-up"];
+    let mut asked = Description::new();
+    for (name, value) in &view.run.head.workload.options {
+        asked.insert(format!("option {name}"), option(value));
+    }
+    let mut say = |what: &str, value: String| {
+        if !LENGTHS.contains(&what) {
+            asked.insert(what.to_owned(), value);
+        }
+    };
+    drive(view, &mut say);
+    asked
 }
 
 /// What makes another dataset is one difference, its fingerprint's, however many parts differ.

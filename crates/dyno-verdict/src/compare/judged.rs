@@ -245,18 +245,21 @@ fn listed(comparison: &Comparison) -> Made {
         .flat_map(|side| &side.runs)
         .filter_map(unfit)
         .collect();
-    let runs = |side: &Side| side.names();
+    let names = |side: &Side| side.names();
     let listed = format!(
         "Base: {}; new: {}. Runs that were deleted are not known.",
-        runs(&comparison.base),
-        runs(&comparison.new)
+        names(&comparison.base),
+        names(&comparison.new)
     );
+    let runs = || [&comparison.base, &comparison.new].map(|side| &side.runs);
+    let refused = |run: &RunLabel| run.verdict == Some(Verdict::Refused);
+    let outcome = match runs().into_iter().flatten().any(refused) {
+        true => Outcome::Refuse,
+        false if bad.is_empty() => Outcome::Pass,
+        false => Outcome::Doubt,
+    };
     Made::of(
-        if bad.is_empty() {
-            Outcome::Pass
-        } else {
-            Outcome::Doubt
-        },
+        outcome,
         match bad.is_empty() {
             true => listed,
             false => format!("{} {listed}", text::sentence(&text::few(&bad, 4))),
@@ -268,9 +271,9 @@ fn listed(comparison: &Comparison) -> Made {
 
 fn unfit(run: &RunLabel) -> Option<String> {
     let why = match (run.state, run.verdict) {
+        (_, Some(Verdict::Refused)) => "was refused",
         (RunState::Failed, _) => "failed",
         (RunState::Running, _) => "never finished",
-        (_, Some(Verdict::Refused)) => "was refused",
         _ => return None,
     };
     Some(format!("{} {why}", run.name))

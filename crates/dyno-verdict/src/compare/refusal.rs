@@ -1,8 +1,10 @@
 //! When two sides must not be compared.
 
+use std::collections::BTreeSet;
+
 use dyno_core::record::Profile;
 
-use crate::compare::CompareOptions;
+use crate::compare::{CompareOptions, differences};
 use crate::text;
 use crate::view::View;
 
@@ -28,6 +30,19 @@ pub enum CompareError {
         one: String,
         /// A run of the other.
         other: String,
+    },
+    /// Runs of one side that are no repetitions of each other.
+    #[error(
+        "cannot take {one} and {other} as repetitions of each other: they differ in {differences}; \
+         compare runs that were asked for alike, each kind on a side of its own"
+    )]
+    NoRepetition {
+        /// A run.
+        one: String,
+        /// Another run of the same side.
+        other: String,
+        /// In what they differ.
+        differences: String,
     },
     /// Other workloads.
     #[error(
@@ -93,6 +108,35 @@ pub(super) fn check(
     }
     for view in others.iter().chain(new) {
         pair(first, view, options)?;
+    }
+    repetitions(base)?;
+    repetitions(new)
+}
+
+/// Runs of one side are repetitions only if they were asked for alike.
+fn repetitions(side: &[View]) -> Result<(), CompareError> {
+    let Some((first, others)) = side.split_first() else {
+        return Ok(());
+    };
+    let plan = differences::plan(first);
+    for other in others {
+        let own = differences::plan(other);
+        let names: BTreeSet<&String> = plan.keys().chain(own.keys()).collect();
+        let value = |plan: &differences::Description, name: &str| {
+            plan.get(name).cloned().unwrap_or_else(|| "none".to_owned())
+        };
+        let differ: Vec<String> = names
+            .into_iter()
+            .filter(|name| plan.get(*name) != own.get(*name))
+            .map(|name| format!("{name} ({} and {})", value(&plan, name), value(&own, name)))
+            .collect();
+        if !differ.is_empty() {
+            return Err(CompareError::NoRepetition {
+                one: name(first),
+                other: name(other),
+                differences: text::few(&differ, 4),
+            });
+        }
     }
     Ok(())
 }

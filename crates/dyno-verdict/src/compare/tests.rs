@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::finding::Verdict;
-use dyno_core::record::{Profile, RunRecord};
+use dyno_core::record::{Profile, RunRecord, RunState};
 use dyno_core::told::Figure;
 
 use crate::compare::{
@@ -353,11 +353,47 @@ fn logs_are_compared_by_what_they_print() {
 }
 
 #[test]
+fn runs_of_one_side_are_repetitions_of_each_other() {
+    let with = |sessions: u32, seed: u64| {
+        let mut run = run(1000.0, seed);
+        if let Some(drive) = &mut run.head.drive {
+            drive.sessions = sessions;
+        }
+        if let Some(drive) = run.summary.as_mut().and_then(|run| run.drive.as_mut()) {
+            drive.sessions = sessions;
+        }
+        run
+    };
+    let error = compared(
+        &[with(1, 1), with(8, 2), with(32, 3)],
+        &[with(8, 4)],
+        &CompareOptions::default(),
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("sessions (1 and 8)"), "{error}");
+    // One kind on each side is what a comparison is for, and another length is no other kind.
+    let mut longer = with(8, 5);
+    if let Some(drive) = &mut longer.head.drive {
+        drive.time = Some(std::time::Duration::from_secs(120));
+    }
+    let sides = compared(
+        &[with(1, 1), with(1, 2)],
+        &[with(8, 3), longer],
+        &CompareOptions::default(),
+    );
+    assert!(sides.is_ok(), "{sides:?}");
+}
+
+#[test]
 fn runs_that_were_refused_are_named() {
     let mut refused = run(900.0, 2);
     refused.verdict = Some(Verdict::Refused);
     let comparison = sides(&[run(1000.0, 1)], &[refused]);
-    assert_eq!(outcome(&comparison, 50), Doubt);
+    // So that a gate does not let it through.
+    assert_eq!(outcome(&comparison, 50), Outcome::Refuse);
+    let mut failed = run(900.0, 4);
+    failed.state = RunState::Failed;
+    assert_eq!(outcome(&sides(&[run(1000.0, 1)], &[failed]), 50), Doubt);
     assert_eq!(
         outcome(&sides(&[run(1000.0, 1)], &[run(900.0, 3)]), 50),
         Pass
