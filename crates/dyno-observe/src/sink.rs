@@ -1,6 +1,7 @@
 //! From readings to observations: series, their rates, and the queue to the consumer.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +15,9 @@ use crate::Observation;
 pub(crate) struct Sink {
     /// `None` once it was closed. Locked some times a second, and never for long.
     sender: Arc<Mutex<Option<SyncSender<Observation>>>>,
-    next_id: Arc<AtomicU32>,
+    /// The series that the consumer knows, by name: a worker or a device that is found again goes
+    /// on with its own.
+    series: Arc<Mutex<HashMap<String, u32>>>,
     taken: Arc<AtomicU64>,
     missed: Arc<AtomicU64>,
 }
@@ -23,7 +26,7 @@ impl Sink {
     pub(crate) fn new(sender: SyncSender<Observation>) -> Self {
         Self {
             sender: Arc::new(Mutex::new(Some(sender))),
-            next_id: Arc::default(),
+            series: Arc::default(),
             taken: Arc::default(),
             missed: Arc::default(),
         }
@@ -43,6 +46,22 @@ impl Sink {
             }
             Some(Err(TrySendError::Disconnected(_))) | None => false,
         }
+    }
+
+    /// The number of a series, of which the consumer is told once; `None` if it could not be.
+    fn series(&self, key: &SeriesKey, kind: SeriesKind) -> Option<u32> {
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = series.get(&key.name) {
+            return Some(*id);
+        }
+        let id = u32::try_from(series.len()).ok()?;
+        let key = key.clone();
+        let name = key.name.clone();
+        if !self.send(Observation::Series { id, key, kind }) {
+            return None;
+        }
+        series.insert(name, id);
+        Some(id)
     }
 
     /// The consumer gets what was sent so far and then its end, although a thread that still waits
@@ -179,7 +198,11 @@ impl Recorder {
                 self.sink.send(Observation::Zeros { id, at });
             }
         }
-        if let Some(id) = slot.id(&self.sink) {
+        let known = |id: u32| self.values.iter().any(|(own, _)| *own == id);
+        // A series has one value at a time, however many there are who read it.
+        if let Some(id) = slot.id(&self.sink)
+            && !known(id)
+        {
             self.values.push((id, value));
         }
     }
@@ -213,13 +236,7 @@ impl Slot {
     /// Its number, once its consumer was told about it.
     fn id(&mut self, sink: &Sink) -> Option<u32> {
         if self.id.is_none() {
-            let id = sink.next_id.fetch_add(1, Ordering::Relaxed);
-            let begun = Observation::Series {
-                id,
-                key: self.key.clone(),
-                kind: self.kind,
-            };
-            self.id = sink.send(begun).then_some(id);
+            self.id = sink.series(&self.key, self.kind);
         }
         self.id
     }
@@ -362,6 +379,28 @@ mod tests {
         );
         let (at, values) = (3_000_000_000, vec![(0, 1_024.0)]);
         assert_eq!(seen[1..], [Observation::Sample { at, values }]);
+    }
+
+    #[test]
+    fn what_is_found_again_goes_on_with_its_series() {
+        let (sender, observations) = sync_channel(16);
+        let mut recorder = Recorder::new(Sink::new(sender), false);
+        let new = || Gauge::new("client.worker[0].cpu", "cores", "/proc");
+        let (mut one, mut again) = (new(), new());
+        recorder.begin(1);
+        one.put(&mut recorder, 0.5);
+        again.put(&mut recorder, 0.6);
+        recorder.finish();
+        recorder.begin(2);
+        again.put(&mut recorder, 0.7);
+        recorder.finish();
+        let seen: Vec<Observation> = observations.try_iter().collect();
+        assert!(matches!(seen[0], Observation::Series { id: 0, .. }));
+        let sample = |at, value| Observation::Sample {
+            at,
+            values: vec![(0, value)],
+        };
+        assert_eq!(seen[1..], [sample(1, 0.5), sample(2, 0.7)]);
     }
 
     #[test]
