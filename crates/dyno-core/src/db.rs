@@ -427,8 +427,8 @@ thread_local! {
     static WAITS: RefCell<Option<Box<dyn Fn() -> bool>>> = const { RefCell::new(None) };
 }
 
-/// From now on operations that block the calling thread wait for locks only as long as `go_on`
-/// answers true: an embedded database does not know when the run that it is part of is over.
+/// From now on operations that block the calling thread wait for locks, and compute, only as long
+/// as `go_on` answers true: an embedded database does not know when its run is over.
 pub fn bound_waits(go_on: Box<dyn Fn() -> bool>) {
     WAITS.set(Some(go_on));
 }
@@ -438,7 +438,7 @@ pub fn waits_are_bounded() -> bool {
     WAITS.with_borrow(Option::is_some)
 }
 
-/// Whether an operation that blocks the calling thread may go on waiting.
+/// Whether an operation that blocks the calling thread may go on.
 pub fn may_wait() -> bool {
     WAITS.with_borrow(|waits| waits.as_ref().is_none_or(|go_on| go_on()))
 }

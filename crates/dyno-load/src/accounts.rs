@@ -4,7 +4,7 @@
 //! then is read off the figures that they keep anyway, so that an event costs nothing more.
 
 use dyno_core::clock::Nanos;
-use dyno_core::session::Counter;
+use dyno_core::session::{Counter, SessionId};
 use dyno_core::states::{IdleIn, IdleTime, SessionState, SessionStates};
 
 use crate::outcome::SessionTotals;
@@ -75,6 +75,12 @@ impl Accounts {
         states
     }
 
+    /// Since when a session is known to have completed nothing.
+    fn idle_ns(&self, session: SessionId, now: Nanos) -> Nanos {
+        let account = self.of.get(session);
+        account.map_or(0, |account| now.saturating_sub(account.active))
+    }
+
     /// Each session's sums, and what was seen of it last.
     pub(crate) fn totals(&self, sessions: &[Session], out: &mut Vec<SessionTotals>) {
         let totals = |(session, account): (&Session, &Account)| SessionTotals {
@@ -91,6 +97,7 @@ impl Accounts {
                 true => SessionState::Lost,
                 false => account.state,
             },
+            disconnected: session.disconnected,
             active: account.active,
             idle: account.idle,
         };
@@ -133,6 +140,20 @@ impl State {
     pub(crate) fn look_at_sessions(&mut self, now: Nanos) -> SessionStates {
         self.accounts.look(&self.sessions, now)
     }
+
+    /// A session's run ends: takes note of whether it is without a connection.
+    pub(crate) fn note_connection(&mut self, session: SessionId, now: Nanos) {
+        let idle_ns = self.accounts.idle_ns(session, now);
+        let record = &mut self.sessions[session];
+        record.disconnected = is_disconnected(record, idle_ns);
+    }
+}
+
+/// Whether a session that completed nothing for so long could not connect. One that is about to,
+/// as a workload may be for each event, is not.
+fn is_disconnected(session: &Session, idle_ns: Nanos) -> bool {
+    let begins = session.wait == Wait::Connect && session.attempts <= 1 && idle_ns < LOOK_NS;
+    connects(session) && !begins
 }
 
 /// What a session has completed: a number that grows with each statement and each event.
@@ -254,6 +275,26 @@ mod tests {
         let mut totals = Vec::new();
         accounts.totals(&sessions, &mut totals);
         totals[0]
+    }
+
+    #[test]
+    fn who_connects_for_each_event_is_not_without_a_connection_and_who_fails_to_is() {
+        let connecting = |attempts, idle_ns| {
+            let mut session = running(Wait::Connect);
+            session.attempts = attempts;
+            is_disconnected(&session, idle_ns)
+        };
+        assert!(!connecting(1, 0));
+        assert!(!connecting(1, LOOK_NS - 1));
+        // A server that does not even refuse.
+        assert!(connecting(1, LOOK_NS));
+        assert!(connecting(2, 0));
+        // It pauses between two attempts.
+        let mut session = running(Wait::Sleep);
+        session.attempts = 1;
+        assert!(is_disconnected(&session, 0));
+        session.attempts = 0;
+        assert!(!is_disconnected(&session, 10 * LOOK_NS));
     }
 
     #[test]

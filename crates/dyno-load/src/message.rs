@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_core::Clock;
@@ -17,6 +17,7 @@ use crate::poller::Waker;
 use crate::quota::Quota;
 use crate::recorder::Handover;
 use crate::roles::Cast;
+use crate::stop::{StopLevel, StopSignal};
 
 /// From a worker (or the stop signal) to the coordinator.
 pub(crate) enum Message {
@@ -98,6 +99,8 @@ pub(crate) struct Mailbox {
     pub(crate) limit: AtomicU64,
     /// How long they may go on once there is mail; they give up at once before the run begins.
     pub(crate) grace_ns: AtomicU64,
+    /// One of them was told to give up.
+    gave_up: AtomicBool,
 }
 
 /// The CPU time of a worker's thread, for those who cannot ask it.
@@ -142,6 +145,7 @@ impl Mailbox {
             cpu: CpuTime::default(),
             limit: AtomicU64::new(Nanos::MAX),
             grace_ns: AtomicU64::new(0),
+            gave_up: AtomicBool::new(false),
         }))
     }
 
@@ -157,10 +161,12 @@ impl Mailbox {
         std::mem::take(&mut *self.locked())
     }
 
-    /// Tells the worker's thread, without its loop, whether an operation that blocks it may go on
-    /// waiting: until the limit, or for the grace from when it first saw mail that nobody reads.
-    pub(crate) fn patience(self: &Arc<Self>) -> Box<dyn Fn() -> bool> {
-        let (mailbox, unread) = (Arc::clone(self), Cell::new(None));
+    /// Tells the worker's thread, without its loop, whether an operation that blocks it may go on:
+    /// until the limit, for the grace from when it first saw mail that nobody reads, or until the
+    /// user wants everything dropped.
+    pub(crate) fn patience(self: &Arc<Self>, stop: &Arc<StopSignal>) -> Box<dyn Fn() -> bool> {
+        let (mailbox, stop) = (Arc::clone(self), Arc::clone(stop));
+        let unread = Cell::new(None);
         Box::new(move || {
             let at = Clock.now();
             if !mailbox.waker.is_pending() {
@@ -171,8 +177,27 @@ impl Mailbox {
             let since = unread.get().unwrap_or(at);
             let grace_ns = mailbox.grace_ns.load(Ordering::Relaxed);
             let called_off = unread.get().is_some() && at - since >= grace_ns;
-            at < mailbox.limit.load(Ordering::Relaxed) && !called_off
+            let goes_on = at < mailbox.limit.load(Ordering::Relaxed)
+                && !called_off
+                && stop.level() != StopLevel::Abandon;
+            if !goes_on {
+                mailbox.gave_up.store(true, Ordering::Relaxed);
+            }
+            goes_on
         })
+    }
+
+    /// Whether an operation was told to give up: what fails from then on fails because of that.
+    #[inline]
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up.load(Ordering::Relaxed)
+    }
+
+    /// Operations may block until this instant. Mail that came before does not concern them.
+    pub(crate) fn renew(&self, limit: Nanos) {
+        self.waker.clear();
+        self.limit.store(limit, Ordering::Relaxed);
+        self.gave_up.store(false, Ordering::Relaxed);
     }
 
     fn locked(&self) -> MutexGuard<'_, Vec<Control>> {

@@ -75,6 +75,12 @@ impl RunOutcome {
         of(&self.totals.roles) - of(&self.roles_in_grace)
     }
 
+    /// Sessions that had no connection when their run ended, and could not make one.
+    pub fn disconnected(&self) -> usize {
+        let sessions = self.sessions.iter();
+        sessions.filter(|session| session.disconnected).count()
+    }
+
     /// Events that ended after the deadline, within the grace. Contained in `totals`.
     pub fn events_in_grace(&self) -> u64 {
         self.in_grace.events
@@ -98,6 +104,8 @@ pub struct SessionTotals {
     pub finished: Option<Nanos>,
     /// What it was doing when it was seen last, at the end of the measurement unless it is lost.
     pub state: SessionState,
+    /// It had no connection when its run ended, the grace included, and could not make one.
+    pub disconnected: bool,
     /// When it was last seen to have completed a statement or an event, or to wait for the time of
     /// its next event; 0 before the measurement.
     pub active: Nanos,

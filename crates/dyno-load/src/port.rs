@@ -72,7 +72,9 @@ impl Port for State {
         };
         conn.kind = kind;
         if submitted == Submitted::Ready {
-            settle(&mut self.recorder, record.class, &mut record.counters, conn);
+            // What was told to give up is no error of the server's.
+            let class = record.class.unless(self.mailbox.gave_up());
+            settle(&mut self.recorder, class, &mut record.counters, conn);
             return Some(Submitted::Ready);
         }
         if !update_interest(&self.poller, session, conn) {
@@ -241,7 +243,7 @@ impl Port for State {
         if !self.drop_event(session) {
             return;
         }
-        if self.over || (self.stopping && at >= self.limit()) {
+        if self.gives_up(at) {
             // It ended when the grace was over, perhaps because its connection was taken away.
             self.unfinished += 1;
             return;

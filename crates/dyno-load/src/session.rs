@@ -38,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) background: bool,
     /// It failed.
     pub(crate) lost: bool,
+    /// Its run ended while it had lost its connection and could not make another.
+    pub(crate) disconnected: bool,
     /// Attempts to connect since it had a connection last; 0 once it has one.
     pub(crate) attempts: u32,
     /// When its events are due, in an open loop.
@@ -87,6 +89,17 @@ pub(crate) enum Stage {
     Ended,
 }
 
+impl Class {
+    /// The same, unless nobody is to count it.
+    #[inline]
+    pub(crate) fn unless(self, uncounted: bool) -> Self {
+        match uncounted {
+            true => Self::Outside,
+            false => self,
+        }
+    }
+}
+
 /// What a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
@@ -120,6 +133,7 @@ impl Session {
             role: 0,
             background: false,
             lost: false,
+            disconnected: false,
             attempts: 0,
             pacer: None,
             finished: 0,

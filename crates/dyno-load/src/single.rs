@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::Connector;
+use dyno_core::db::{Connector, bound_waits};
 use dyno_core::interval::Counters;
 use dyno_core::session::{Entry, Program};
 use dyno_core::units::format_duration;
@@ -66,8 +66,8 @@ impl<P: Program> Single<P> {
         })
     }
 
-    /// Bounds the time that an [`Entry::Call`] may take. Commands may take as long as they like: a
-    /// load may need hours.
+    /// Bounds the time that an [`Entry::Call`] or an [`Entry::Hook`] may take. Commands may take as
+    /// long as they like: a load may need hours.
     pub fn bound_calls(&mut self, bound: Duration) {
         self.bound = bound;
     }
@@ -96,31 +96,51 @@ impl<P: Program> Single<P> {
         if before >= level {
             return Err("stopped by the user".to_owned());
         }
-        self.worker.state.after_end = before == StopLevel::End;
+        let state = &mut self.worker.state;
+        state.after_end = before == StopLevel::End;
         // An entry that was stopped before does not concern it either.
-        self.worker.state.over = false;
-        self.worker.state.bound = match entry {
-            Entry::Call(_) => now().saturating_add(nanos(self.bound)),
+        state.over = false;
+        state.bound = match entry {
+            Entry::Call(_) | Entry::Hook(_) => now().saturating_add(nanos(self.bound)),
             _ => Nanos::MAX,
         };
+        state.mailbox.renew(state.bound);
+        if self.stop.level() != before {
+            state.mailbox.waker.wake();
+        }
+        if state.connector.as_ref().is_some_and(|own| own.blocks()) {
+            bound_waits(state.mailbox.patience(&self.stop));
+        }
         let result = self.worker.run_alone(entry);
-        if let Some(Message::Failed(_, why)) = self.messages.try_iter().next() {
+        let failed = self.messages.try_iter().next();
+        // What blocked and was told to give up failed for that reason.
+        let gave_up = self.worker.state.mailbox.gave_up();
+        if let (Some(Message::Failed(_, why)), false) = (failed, gave_up) {
             return Err(why);
         }
         result.map_err(|error| format!("waiting for sockets failed: {error}"))?;
-        if self.worker.state.over && now() >= self.worker.state.bound {
-            let awaited = self.worker.awaited();
-            // What is still to come must not be taken for the answer to the next statement.
-            self.worker.state.close_connections(0, false);
-            return Err(format!(
-                "it did not end within {}: {awaited}",
-                format_duration(self.bound)
-            ));
+        self.ended(gave_up)
+    }
+
+    /// How an entry ended that did not fail.
+    fn ended(&mut self, gave_up: bool) -> Result<(), String> {
+        let state = &mut self.worker.state;
+        if !state.over && !gave_up {
+            return Ok(());
         }
-        if self.worker.state.over {
+        if now() < state.bound {
             return Err("stopped by the user".to_owned());
         }
-        Ok(())
+        let awaited = match gave_up {
+            true => "it was in a statement",
+            false => self.worker.awaited(),
+        };
+        // What is still to come must not be taken for the answer to the next statement.
+        self.worker.state.close_connections(0, false);
+        Err(format!(
+            "it did not end within {}: {awaited}",
+            format_duration(self.bound)
+        ))
     }
 
     /// From now on this signal stops its entries.

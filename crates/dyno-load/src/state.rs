@@ -313,6 +313,12 @@ impl State {
         }
     }
 
+    /// Whether what is under way now is given up.
+    #[inline]
+    pub(crate) fn gives_up(&self, at: Nanos) -> bool {
+        self.over || (self.stopping && at >= self.limit()) || self.mailbox.gave_up()
+    }
+
     /// The session's event, if it is in one, is over without counting.
     pub(crate) fn drop_event(&mut self, session: SessionId) -> bool {
         let record = &mut self.sessions[session];

@@ -69,7 +69,7 @@ impl<P: Program> Worker<P> {
     pub(crate) fn live(mut self) {
         let connector = self.state.connector.as_ref();
         if connector.is_some_and(|connector| connector.blocks()) {
-            bound_waits(self.state.mailbox.patience());
+            bound_waits(self.state.mailbox.patience(&self.state.stop));
         }
         let result = self.initialise().and_then(|()| {
             self.tell(Message::Ready);
@@ -335,13 +335,15 @@ impl<P: Program> Worker<P> {
     fn finished(&mut self, session: SessionId) {
         let in_event = self.state.drop_event(session);
         // A script that cannot yield is stopped within its event.
-        self.state.unfinished += u64::from(in_event && self.state.over);
+        let given_up = self.state.over || self.state.mailbox.gave_up();
+        self.state.unfinished += u64::from(in_event && given_up);
         match self.state.sessions[session].stage {
             Stage::Init => {
                 self.state.sessions[session].stage = Stage::Ready;
                 self.ready += 1;
             }
             Stage::Run if self.entry == Entry::Run => {
+                self.state.note_connection(session, now());
                 self.state.running -= 1;
                 let stopping = self.state.stopping;
                 let record = &mut self.state.sessions[session];
@@ -363,7 +365,7 @@ impl<P: Program> Worker<P> {
         self.state.tick(at);
         // What was given up at the end of the grace fails because of that, which is no failure of
         // its own. An operation that blocks comes back after it.
-        let given_up = self.state.over || (self.state.stopping && at >= self.state.limit());
+        let given_up = self.state.gives_up(at);
         self.state.unfinished += u64::from(in_event && given_up);
         if !given_up {
             let record = &mut self.state.sessions[session];
@@ -381,6 +383,10 @@ impl<P: Program> Worker<P> {
             return;
         }
         let ran = record.stage == Stage::Run;
+        if ran {
+            self.state.note_connection(session, now());
+        }
+        let record = &mut self.state.sessions[session];
         record.stage = Stage::Ended;
         record.class = Class::Outside;
         let background = record.background;
@@ -411,15 +417,15 @@ impl<P: Program> Worker<P> {
     /// Hands over the rest.
     fn end(mut self) {
         let (at, cpu) = (now(), thread_cpu());
-        let mut totals = Vec::with_capacity(self.state.sessions.len());
-        self.state
-            .accounts
-            .totals(&self.state.sessions, &mut totals);
         for session in 0..self.state.sessions.len() {
             if self.state.sessions[session].stage != Stage::Ended {
                 self.abandon(session);
             }
         }
+        let mut totals = Vec::with_capacity(self.state.sessions.len());
+        self.state
+            .accounts
+            .totals(&self.state.sessions, &mut totals);
         let (cpu_start, start) = self.state.measuring_since.unwrap_or((cpu, at));
         if let Some(calendar) = &self.state.calendar {
             let (index, since) = calendar.running();

@@ -22,6 +22,6 @@ pub use measure::{Measured, measure};
 pub use options::{Calibrate, Compared, Wanted};
 pub use recording::{Hidden, Recording, civil, claim, new_name, sorted, try_file};
 pub use sink::{Course, Notice, Sink, Sinks};
-pub use summary::{Asked, Start, summarise};
+pub use summary::{Asked, Start, disconnected, summarise};
 pub use told::complete as complete_told;
 pub use work::Work;

@@ -10,7 +10,7 @@ use crate::ledger::Before;
 use crate::options::Wanted;
 use crate::recording::Recording;
 use crate::sink::{Notice, Sinks};
-use crate::summary::{Asked, Start, summarise};
+use crate::summary::{Asked, Start, disconnected, summarise};
 use crate::told;
 
 /// A run that has ended.
@@ -19,6 +19,8 @@ pub struct Measured {
     pub summary: RunSummary,
     /// What went wrong after the measurement; the summary stands all the same.
     pub trouble: Option<RunError>,
+    /// What is to be said of sessions that had no connection when the run ended: it is no success.
+    pub disconnected: Option<String>,
 }
 
 /// Runs the workload.
@@ -38,6 +40,11 @@ pub fn measure(
         return Err(error);
     }
     let before = Before::read(ready, ledger, sinks);
+    if let Err(error) = ready.alive() {
+        // A script that still runs would take a core from the measurement.
+        recording.abandon(&error.chain());
+        return Err(error);
+    }
     sinks.notice(&Notice::Starting {
         sessions: ready.job.drive.sessions,
         warmup: ready.job.drive.warmup,
@@ -65,15 +72,16 @@ pub fn measure(
     summary.ledger = before.map_or_else(Vec::new, compare);
     told::complete(ready, &mut summary, sinks);
     let recorded = recording.finish(&mut summary, &outcome);
-    let done = match outcome.end {
+    let done = ready.alive().and_then(|()| match outcome.end {
         RunEnd::Completed => ready.call("done").context("done() failed"),
         _ => Ok(()),
-    };
+    });
     let recorded =
         recorded.context("the figures above are right, but the run is not kept as it should be");
     Ok(Measured {
         summary,
         trouble: recorded.and(done).err(),
+        disconnected: disconnected(&outcome),
     })
 }
 

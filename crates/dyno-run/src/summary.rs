@@ -263,6 +263,17 @@ fn states(outcome: &RunOutcome) -> SessionStates {
     states
 }
 
+/// What is said of sessions that had no connection when the run ended; `None` if all had theirs.
+pub fn disconnected(outcome: &RunOutcome) -> Option<String> {
+    let (count, all) = (outcome.disconnected(), outcome.sessions.len());
+    let errors = outcome.totals.connect_errors.values();
+    let why = errors.max_by_key(|error| error.count);
+    let why = why.map_or_else(String::new, |error| format!(": {}", error.sample));
+    (count > 0).then(|| {
+        format!("{count} of {all} session(s) had lost the connection when the run ended{why}")
+    })
+}
+
 /// The sessions whose events are the run's.
 fn sessions(outcome: &RunOutcome, drive: &Drive) -> Vec<SessionTotal> {
     let total = |session: &dyno_load::SessionTotals| SessionTotal {

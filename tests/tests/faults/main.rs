@@ -6,6 +6,7 @@
 mod accounts;
 mod common;
 mod cuts;
+mod endless;
 mod hostile;
 mod hurt;
 mod memory;

@@ -321,6 +321,29 @@ fn a_lock_is_waited_for_as_long_as_the_thread_may_wait() {
 }
 
 #[test]
+fn a_statement_computes_as_long_as_the_thread_may_go_on() {
+    let first = open();
+    let connector = Arc::clone(&first.connector);
+    let counts = std::thread::spawn(move || {
+        let goes_on = Rc::new(Cell::new(true));
+        let asked = Rc::clone(&goes_on);
+        bound_waits(Box::new(move || asked.replace(false)));
+        let mut second = Bench {
+            connection: connector.connect(1).unwrap(),
+            connector,
+            scratch: Scratch::default(),
+            _directory: TempDir::new().unwrap(),
+        };
+        let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
+        // SQLITE_INTERRUPT, after which the connection is as good as before.
+        assert_eq!(second.code(&format!("{numbers} SELECT max(i) FROM n")), 9);
+        goes_on.set(true);
+        second.rows("SELECT 1")
+    });
+    assert_eq!(counts.join().unwrap(), ["1"]);
+}
+
+#[test]
 fn settings_are_applied() {
     let mut bench = open();
     assert_eq!(bench.rows("PRAGMA journal_mode"), ["wal"]);

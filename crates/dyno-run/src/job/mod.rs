@@ -2,7 +2,10 @@
 //! it.
 
 mod lazy;
+mod main_state;
 mod ready;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -18,6 +21,7 @@ use dyno_script::{
 };
 
 use self::lazy::LazyConnector;
+use self::main_state::MainState;
 use self::ready::Main;
 pub use self::ready::{Ready, Reporter};
 use crate::error::{Result, failed};
@@ -120,7 +124,7 @@ pub struct Loaded {
     /// What the script declares.
     pub description: Description,
     /// The main state; `None` for a test of the host.
-    main: Option<Single<Host>>,
+    main: Option<MainState>,
     connector: Option<Arc<LazyConnector>>,
     shared: Shared,
 }
@@ -138,8 +142,13 @@ impl Loaded {
             Work::Script(source) => {
                 let config = host_config(&job, source, MAIN_STREAM, &shared, None);
                 let connector = connector.clone().map(|made| made as Arc<dyn Connector>);
-                let main = alone(config, connector, StopSignal::new(), 0)?;
-                (main.1, Some(main.0))
+                // Without a command the top level is all there is, and takes as long as it likes.
+                let bound = match &job.command {
+                    Some(_) => job.call_timeout,
+                    None => Duration::MAX,
+                };
+                let (main, description) = MainState::start(config, connector, bound)?;
+                (description, Some(main))
             }
         };
         Ok(Self {
@@ -163,10 +172,8 @@ impl Loaded {
     /// # Errors
     /// What it raised, or an answer that is no list of phases.
     pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
-        match self.telling("phases", options)? {
-            Some(main) => main.program().phases().map_err(failed),
-            None => Ok(Vec::new()),
-        }
+        let phases = self.telling("phases", options, Host::phases)?;
+        Ok(phases.unwrap_or_default())
     }
 
     /// The roles of the script's `roles()` with these options; empty where it has none, or where
@@ -175,26 +182,31 @@ impl Loaded {
     /// # Errors
     /// What it raised, or an answer that is no list of roles.
     pub fn roles(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Role>> {
-        let runs = self.job.command.as_deref() == Some("run");
-        match self.telling("roles", options)? {
-            Some(main) if runs => main.program().roles().map_err(failed),
-            _ => Ok(Vec::new()),
+        if self.job.command.as_deref() != Some("run") {
+            return Ok(Vec::new());
         }
+        let roles = self.telling("roles", options, Host::roles)?;
+        Ok(roles.unwrap_or_default())
     }
 
-    /// The script with these options, if it has this function.
-    fn telling(
+    /// What a function of the script answers with these options; `None` where it has none.
+    fn telling<R: Send + 'static>(
         &mut self,
         function: &str,
         options: &[(String, OptionValue)],
-    ) -> Result<Option<&mut Single<Host>>> {
+        tell: fn(&mut Host) -> Result<R, String>,
+    ) -> Result<Option<R>> {
         let tells = self.description.functions.iter().any(|own| own == function);
         let Some(main) = self.main.as_mut().filter(|_| tells) else {
             return Ok(None);
         };
-        let set = main.program().set_options(options);
-        set.map_err(failed)?;
-        Ok(Some(main))
+        let options = options.to_vec();
+        let told = main.act(&format!("{function}()"), move |main| {
+            main.program().set_options(&options)?;
+            tell(main.program())
+        });
+        let told = told.and_then(|told| told);
+        told.map(Some).map_err(failed)
     }
 
     /// Sets what could only be known once the script was loaded, and makes ready to run.
@@ -217,9 +229,13 @@ impl Loaded {
         job.options = options;
         job.play(roles);
         if let Some(main) = &mut main {
-            main.stop_by(Arc::clone(&stop));
-            main.bound_calls(job.call_timeout);
-            main.program().set_options(&job.options).map_err(failed)?;
+            let (stop, options) = (Arc::clone(&stop), job.options.clone());
+            main.stop_by(stop, job.call_timeout)
+                .and_then(|()| {
+                    let set = move |main: &mut Single<Host>| main.program().set_options(&options);
+                    main.act("setting options", set)?
+                })
+                .map_err(failed)?;
         }
         if !job.drive.roles.is_empty() {
             shared.barrier = Arc::new(Barrier::new(job.drive.sessions));
@@ -237,7 +253,7 @@ impl Loaded {
             job.drive.workers = job.drive.sessions;
         }
         let main = match main {
-            Some(main) => Main::Script(Box::new(main)),
+            Some(main) => Main::Script(main),
             None => Main::Host(Arc::new(work::plan(&mut job)?)),
         };
         Ok(Ready {
@@ -257,17 +273,19 @@ pub fn cores() -> u32 {
 }
 
 /// A state of its own for the script, in which its top level has run, and what it declares there.
+/// What its functions wait for ends after `bound`.
 fn alone(
     mut config: HostConfig,
     connector: Option<Arc<dyn Connector>>,
     stop: Arc<StopSignal>,
     tid: u32,
+    bound: Duration,
 ) -> Result<(Single<Host>, Description)> {
     // What it runs, it runs alone.
     config.barrier = Arc::new(Barrier::new(1));
     let host = Host::new(Arc::new(config)).map_err(failed)?;
     let mut single = Single::new(host, connector, stop, tid)?;
-    single.bound_calls(CALL_TIMEOUT);
+    single.bound_calls(bound);
     single.run(&Host::top_level()).map_err(failed)?;
     let description = single.program().description();
     let description = description.map_err(failed)?;

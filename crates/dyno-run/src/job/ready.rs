@@ -14,6 +14,7 @@ use dyno_load::{
 };
 use dyno_script::{Description, Host, LoadProgress, Phase, Stat, Telling};
 
+use super::main_state::MainState;
 use super::{Job, Shared, alone, host_config};
 use crate::error::{Context as _, OrFailed as _, Result, RunError, failed};
 
@@ -49,7 +50,8 @@ impl Reporter {
     /// # Errors
     /// What it raised.
     pub fn report(&mut self, hook: &str, stat: &Stat) -> Result<(), String> {
-        report(&mut self.0, hook, stat)
+        self.0.program().set_stat(stat)?;
+        self.0.run(&Entry::Hook(hook.to_owned()))
     }
 
     /// Ends what a report function has begun: see [`Host::finish_report`].
@@ -61,15 +63,10 @@ impl Reporter {
     }
 }
 
-fn report(state: &mut Single<Host>, hook: &str, stat: &Stat) -> Result<(), String> {
-    state.program().set_stat(stat)?;
-    state.run(&Entry::Hook(hook.to_owned()))
-}
-
 /// What stands for the run as a whole.
 pub(super) enum Main {
     /// The script's main state.
-    Script(Box<Single<Host>>),
+    Script(MainState),
     /// A test of the host, its options read.
     Host(Arc<Plan>),
 }
@@ -81,7 +78,7 @@ impl Ready {
     /// What it raised.
     pub fn call(&mut self, name: &str) -> Result<()> {
         match &mut self.main {
-            Main::Script(main) => main.run(&Entry::Call(name.to_owned())).map_err(failed),
+            Main::Script(main) => main.run(Entry::Call(name.to_owned())).map_err(failed),
             Main::Host(plan) if name == "done" => plan.finish().map_err(failed),
             Main::Host(_) => Ok(()),
         }
@@ -137,7 +134,7 @@ impl Ready {
             let main = self
                 .main()
                 .or_failed("a test of the host has no such command")?;
-            return main.run_unless_stopped(&entry).map_err(failed);
+            return main.run_unless_stopped(entry).map_err(failed);
         }
         let outcome = self.start(entry, observer)?;
         if outcome.end == RunEnd::Interrupted {
@@ -163,7 +160,7 @@ impl Ready {
         let main = self
             .main()
             .or_failed("a test of the host has no such command")?;
-        main.run(&Entry::Command(name.to_owned())).map_err(failed)
+        main.run(Entry::Command(name.to_owned())).map_err(failed)
     }
 
     /// Whether a command of the script runs in all sessions, and not in the main state.
@@ -186,8 +183,8 @@ impl Ready {
         let source = self.job.work.script().or_failed("there is no script")?;
         let config = host_config(&self.job, source, 0, &self.shared, None);
         let (stop, connector) = (Arc::clone(&self.stop), self.connector.clone());
-        let tid = self.job.drive.sessions;
-        Ok(move || Ok(Reporter(alone(config, connector, stop, tid)?.0)))
+        let (tid, bound) = (self.job.drive.sessions, self.job.call_timeout);
+        Ok(move || Ok(Reporter(alone(config, connector, stop, tid, bound)?.0)))
     }
 
     /// Calls a report hook in the main state.
@@ -195,12 +192,49 @@ impl Ready {
     /// # Errors
     /// What it raised.
     pub fn report(&mut self, hook: &str, stat: &Stat) -> Result<(), String> {
-        self.main().map_or(Ok(()), |main| report(main, hook, stat))
+        let Some(main) = self.main() else {
+            return Ok(());
+        };
+        let stat = *stat;
+        main.act("its figures", move |main| main.program().set_stat(&stat))??;
+        main.run(Entry::Hook(hook.to_owned()))
+    }
+
+    /// Ends what report hooks of the main state have begun: see [`Host::finish_report`].
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub fn finish_report(&mut self) -> Result<(), String> {
+        self.main().map_or(Ok(()), |main| {
+            main.act("its report's end", |main| main.program().finish_report())?
+        })
+    }
+
+    /// The text that the command answered which the main state ran last; `None` where it answered
+    /// none.
+    pub fn last_answer(&mut self) -> Option<String> {
+        let main = self.main()?;
+        let answer = main.act("its answer", |main| main.program().told());
+        answer.ok().flatten()
+    }
+
+    /// Whether all of the script's functions returned.
+    ///
+    /// # Errors
+    /// Which one did not, and was given up.
+    pub fn alive(&self) -> Result<()> {
+        match &self.main {
+            Main::Script(main) => main.alive(),
+            Main::Host(_) => Ok(()),
+        }
     }
 
     /// What functions of the main state and the script's top level in it did to the database.
     pub fn main_counters(&mut self) -> Counters {
-        self.main().map(|main| main.counters()).unwrap_or_default()
+        let counters = self
+            .main()
+            .map(|main| main.act("its counters", |main| main.counters()));
+        counters.and_then(Result::ok).unwrap_or_default()
     }
 
     /// Whether a function failed whose error does not end the run: only of sysbench's scripts.
@@ -227,8 +261,9 @@ impl Ready {
             return Ok(None);
         };
         self.call(name).context(format!("{name}() failed"))?;
-        let host = self.host().or_failed("there is no script")?;
-        let read = host.ledger().map_err(failed)?;
+        let main = self.main().or_failed("there is no script")?;
+        let read = main.act("its answer", |main| main.program().ledger());
+        let read = read.and_then(|read| read).map_err(failed)?;
         Ok(Some(read))
     }
 
@@ -243,8 +278,9 @@ impl Ready {
             return Ok(None);
         }
         self.call(name)?;
-        let host = self.host().or_failed("there is no script")?;
-        let told = host.told_phases().map_err(failed)?;
+        let main = self.main().or_failed("there is no script")?;
+        let told = main.act("its answer", |main| main.program().told_phases());
+        let told = told.and_then(|told| told).map_err(failed)?;
         Ok(Some(told))
     }
 
@@ -255,14 +291,25 @@ impl Ready {
     /// What it raised; what was told stands all the same.
     pub fn told(&mut self, summary: &RunSummary) -> (Telling, Result<()>) {
         let has = self.description.functions.iter().any(|f| f == "figures");
-        let made = match self.host() {
-            Some(host) => host.set_measured(summary).map_err(failed),
-            None => Ok(()),
+        let measured = RunSummary {
+            measured_s: summary.measured_s,
+            totals: summary.totals,
+            rates: summary.rates,
+            operations: summary.operations.clone(),
+            ..RunSummary::default()
         };
-        let made = made.and_then(|()| match has {
-            true => self.call("figures").context("figures() failed"),
-            false => Ok(()),
+        let set = self.main().map_or(Ok(()), |main| {
+            main.act("its figures", move |main| {
+                main.program().set_measured(&measured)
+            })?
         });
+        let made = match has {
+            true => (set.map_err(failed))
+                .and_then(|()| self.call("figures"))
+                .context("figures() failed"),
+            // Nobody misses them.
+            false => Ok(()),
+        };
         (self.shared.told.complete(), made)
     }
 
@@ -272,11 +319,7 @@ impl Ready {
     }
 
     /// The script's main state; `None` for a test of the host.
-    pub fn host(&mut self) -> Option<&mut Host> {
-        self.main().map(Single::program)
-    }
-
-    fn main(&mut self) -> Option<&mut Single<Host>> {
+    fn main(&mut self) -> Option<&mut MainState> {
         match &mut self.main {
             Main::Script(main) => Some(main),
             Main::Host(_) => None,

@@ -42,6 +42,8 @@ pub struct Measured {
     pub summary: RunSummary,
     /// What went wrong after the measurement; the summary stands all the same.
     trouble: Option<Error>,
+    /// What is said of sessions that had no connection when the run ended.
+    disconnected: Option<String>,
     gate: bool,
 }
 
@@ -61,7 +63,10 @@ impl Measured {
             console::note(&hint);
         }
         let worthless = matches!(summary.end, RunEnd::Failed(_)) || summary.totals.events == 0;
-        Ok(if worthless {
+        if let Some(disconnected) = &self.disconnected {
+            console::note(&format!("error: {disconnected}"));
+        }
+        Ok(if worthless || self.disconnected.is_some() {
             STATUS_FAILED
         } else if self.gate && summary.verdict == Some(Verdict::Refused) {
             STATUS_REFUSED
@@ -94,6 +99,7 @@ pub fn measure(
         Ok(measured) => Ok(Measured {
             summary: measured.summary,
             trouble: measured.trouble.map(Into::into),
+            disconnected: measured.disconnected,
             gate,
         }),
         Err(error) => Err(with_hint(error.into(), ready, &asked.workload)),

@@ -214,7 +214,7 @@ fn prepare(ready: &mut Ready, base: &Base, phase: &Phase, quiet: bool) -> Result
         let told = match ready.in_all_sessions(before) {
             // Each session has an answer of its own.
             true => None,
-            false => ready.host().and_then(|host| host.told()),
+            false => ready.last_answer(),
         };
         let told = redact::text(&told.unwrap_or_default());
         if !quiet {

@@ -215,13 +215,16 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     let code = ended.code();
     let how = result.map_or("", |result| result["end"]["how"].as_str().unwrap_or(""));
     let told = || brief(&ended.stderr());
-    if case.owes_success() && seen.measured && code != 0 {
+    // A server that comes back too late for the run's end is no success.
+    let disconnected = (ended.stderr()).contains("had lost the connection when the run ended");
+    if case.owes_success() && seen.measured && code != 0 && !disconnected {
         failures.push(format!(
             "status {code} where the run could go on: {}",
             told()
         ));
     }
     let consistent = match how {
+        "completed" if disconnected => code == 1,
         // An interruption may reach what comes after the load.
         "completed" => {
             let blow = matches!(case.harm, Harm::Dyno { .. }) && matches!(code, 1 | 130);

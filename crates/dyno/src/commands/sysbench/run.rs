@@ -17,7 +17,7 @@ use super::screen::Screen;
 use super::window::Window;
 use super::{STATUS_FORCED, host, output};
 use crate::{STATUS_DONE, STATUS_FAILED, settings};
-use dyno_run::{Ready, RunError};
+use dyno_run::{Ready, RunError, disconnected};
 
 /// The last interval of a run that ended within it is shorter than this.
 const INTERVAL_NS_MIN: u64 = 900_000_000;
@@ -157,6 +157,10 @@ fn conclude(
             outcome.unfinished
         ));
     }
+    if let Some(disconnected) = disconnected(outcome) {
+        output::fatal(&disconnected);
+        status = status.max(STATUS_FAILED);
+    }
     let elapsed_s = elapsed_ns(outcome) as f64 / 1e9;
     let mut rest = Window::of(&outcome.totals);
     rest.subtract(&reports.reported);
@@ -175,8 +179,8 @@ fn conclude(
             output::fatal(&format!("`report_cumulative' function failed: {why}"));
             status = status.max(STATUS_FAILED);
         }
-        if let Some(main) = ready.host() {
-            main.finish_report().map_err(|error| anyhow!("{error}"))?;
+        if ready.alive().is_ok() {
+            ready.finish_report().map_err(|error| anyhow!("{error}"))?;
         }
     } else {
         if settings.histogram {
@@ -187,7 +191,7 @@ fn conclude(
     if hook_failed || ready.script_failed() {
         status = status.max(STATUS_FAILED);
     }
-    if outcome.failures.is_empty() && outcome.unfinished == 0 {
+    if outcome.failures.is_empty() && outcome.unfinished == 0 && ready.alive().is_ok() {
         ready
             .call("done")
             .map_err(|error| anyhow!("`done' function failed: {}", error.chain()))?;

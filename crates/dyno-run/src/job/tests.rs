@@ -1,0 +1,120 @@
+use dyno_script::Stat;
+
+use super::*;
+
+/// How long a function of these scripts may take.
+const BOUND: Duration = Duration::from_millis(100);
+
+/// A job that runs a script without a database.
+fn job(text: &str, sysbench: bool) -> Job {
+    Job {
+        work: Work::Script(Source {
+            name: Some("edge.lua".to_owned()),
+            path: "edge.lua".to_owned(),
+            text: text.to_owned(),
+        }),
+        argv: Vec::new(),
+        command: Some("run".to_owned()),
+        options: Vec::new(),
+        target: None,
+        drive: Drive::default(),
+        workers: None,
+        rand: RandPlan::default(),
+        percentile: 95.0,
+        ignored_errors: Vec::new(),
+        reconnect_lost: false,
+        call_timeout: BOUND,
+        emulate_prepared: false,
+        luajit_cmd: None,
+        canned: false,
+        quiet_scripts: true,
+        sysbench,
+        log: |_, _| {},
+    }
+}
+
+fn ready(text: &str, sysbench: bool) -> Ready {
+    let loaded = Loaded::new(job(text, sysbench)).unwrap();
+    loaded.ready(Vec::new(), StopSignal::new()).unwrap()
+}
+
+#[test]
+fn a_report_function_that_never_returns_is_given_up_and_nothing_is_called_after_it() {
+    // Compiled: no hook of the interpreter's comes up in it.
+    let text = "local n = 0\n\
+                sysbench.hooks.report_cumulative = function() while true do n = n + 1 end end\n\
+                function event() end\n\
+                function done() error('called') end\n";
+    let mut ready = ready(text, true);
+    ready.alive().unwrap();
+    let why = ready.report("report_cumulative", &Stat::default());
+    let why = why.unwrap_err();
+    assert!(
+        why.starts_with("report_cumulative() of edge.lua did not return within 100ms"),
+        "{why}"
+    );
+    // sysbench's command line has no such option.
+    assert!(!why.contains("--call-timeout"), "{why}");
+    assert_eq!(ready.alive().unwrap_err().to_string(), why);
+    let after = ready.call("done").unwrap_err().to_string();
+    assert_eq!(after, format!("done() was not called: {why}"));
+    ready.finish_report().unwrap_err();
+}
+
+#[test]
+fn a_script_that_never_returns_from_its_top_level_or_from_what_it_declares_is_given_up() {
+    let refused = Loaded::new(job("while true do end", false)).err().unwrap();
+    let why = refused.to_string();
+    assert!(
+        why.starts_with("the top level of edge.lua did not return within 100ms"),
+        "{why}"
+    );
+    assert!(why.ends_with("--call-timeout sets how long it may take"));
+    for function in ["phases", "roles"] {
+        let text = format!("function event() end function {function}() repeat until false end");
+        let mut loaded = Loaded::new(job(&text, false)).unwrap();
+        let refused = match function {
+            "phases" => loaded.phases(&[]).map(drop),
+            _ => loaded.roles(&[]).map(drop),
+        };
+        let why = refused.unwrap_err().to_string();
+        let start = format!("{function}() of edge.lua did not return within 100ms");
+        assert!(why.starts_with(&start), "{why}");
+    }
+}
+
+#[test]
+fn a_call_is_given_up_when_the_user_wants_everything_dropped() {
+    let mut job = job(
+        "function event() end function done() while true do end end",
+        false,
+    );
+    job.call_timeout = Duration::from_secs(3600);
+    let stop = StopSignal::new();
+    let loaded = Loaded::new(job).unwrap();
+    let mut ready = loaded.ready(Vec::new(), Arc::clone(&stop)).unwrap();
+    stop.raise();
+    let raising = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        stop.raise();
+    });
+    let why = ready.call("done").unwrap_err().to_string();
+    assert_eq!(why, "done() of edge.lua was stopped by the user");
+    raising.join().unwrap();
+}
+
+#[test]
+fn what_returns_in_time_is_not_touched() {
+    let text = "calls = 0\n\
+                function event() end\n\
+                function init() calls = calls + 1 end\n\
+                function ledger() return {made = calls} end\n";
+    let mut ready = ready(text, false);
+    for made in 1..=3 {
+        ready.call("init").unwrap();
+        let ledger = ready.read_ledger(false).unwrap().unwrap();
+        assert_eq!(ledger, [("made".to_owned(), "made".to_owned(), made)]);
+    }
+    ready.call("done").unwrap();
+    ready.alive().unwrap();
+}

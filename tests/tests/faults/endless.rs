@@ -1,0 +1,219 @@
+//! What never returns by itself: functions of scripts at the edges of a run, statements of an
+//! embedded database, servers that stay away.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_tests::Kind;
+use dyno_tests::Output;
+use dyno_tests::command::Running;
+use dyno_tests::private::start_private_server;
+use serde_json::Value;
+
+use crate::common::{LIMIT, command, dyno, has, sound, url};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// The run that a results file has, as JSON.
+fn kept(results: &Path) -> Value {
+    let line = format!("show last --results {} --json", results.display());
+    json(&dyno(&line).success().stdout)
+}
+
+fn wait_for(path: &Path) {
+    let deadline_ns = Clock.now() + LIMIT.as_nanos() as u64;
+    while !path.exists() {
+        assert!(Clock.now() < deadline_ns, "{} never came", path.display());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn functions_that_never_return_are_given_up_and_the_run_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    // What loops, and whether there is a run by then. `ledger` is read before and after it.
+    let cases = [
+        ("", "while true do end\n", false),
+        ("init", "function init() while true do end end\n", false),
+        ("ledger", "function ledger() while true do end end\n", false),
+        (
+            "ledger",
+            "local calls = 0\n\
+             function ledger()\n\
+               calls = calls + 1\n\
+               while calls > 1 do end\n\
+               return {made = 0}\n\
+             end\n",
+            true,
+        ),
+        (
+            "figures",
+            "function figures() while true do end end\n",
+            true,
+        ),
+        ("done", "function done() while true do end end\n", true),
+    ];
+    for (number, (function, text, runs)) in cases.into_iter().enumerate() {
+        let script = folder.path().join(format!("{number}.lua"));
+        let results = folder.path().join(format!("{number}.db"));
+        let text = format!("dyno.sum('made')\nfunction event() dyno.sleep(0.005) end\n{text}");
+        fs::write(&script, text).unwrap();
+        let line = format!(
+            "run {} --target sqlite:{} -t 1s --warmup 0 --call-timeout 1s --results {}",
+            script.display(),
+            folder.path().join("t.db").display(),
+            results.display()
+        );
+        let output = dyno(&line).failure(1);
+        let what = match function {
+            "" => "the top level".to_owned(),
+            function => format!("{function}()"),
+        };
+        let why = format!("{what} of {} did not return within 1s", script.display());
+        has(&output, &[&why]);
+        if runs {
+            let run = kept(&results);
+            assert_eq!(run["end"]["how"], "completed", "{function}: {run}");
+            assert!(run["totals"]["events"].as_u64() > Some(50), "{run}");
+        }
+    }
+}
+
+#[test]
+fn a_report_function_that_never_returns_ends_with_the_users_patience_and_the_run_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, called) = (folder.path().join("r.lua"), folder.path().join("called"));
+    let results = folder.path().join("r.db");
+    let text = format!(
+        "function event() dyno.sleep(0.005) end\n\
+         sysbench.hooks.report_cumulative = function()\n\
+           io.open('{}', 'w'):close()\n\
+           while true do end\n\
+         end\n",
+        called.display()
+    );
+    fs::write(&script, text).unwrap();
+    let line = format!("sysbench {} --time=1 --threads=2 run", script.display());
+    let running = Running::start(command(&line).env("DYNO_RESULTS", &results));
+    wait_for(&called);
+    running.signal(libc::SIGINT);
+    thread::sleep(Duration::from_millis(100));
+    running.signal(libc::SIGINT);
+    let output = sound(running.finish(LIMIT)).failure(1);
+    has(
+        &output,
+        &["report_cumulative' function failed", "stopped by the user"],
+    );
+    let run = kept(&results);
+    assert_eq!(run["end"]["how"], "completed", "{run}");
+    assert!(run["totals"]["events"].as_u64() > Some(50), "{run}");
+}
+
+/// Takes SQLite about half an hour.
+const COUNTS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n \
+                      WHERE i < 10000000000) SELECT count(*) FROM n";
+
+#[test]
+fn a_statement_that_computes_ends_with_the_runs_grace() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("count.lua");
+    // An error that the script passes over makes no event of it.
+    let text = format!(
+        "function thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event(tid)\n\
+           if tid > 0 then dyno.sleep(0.01) return end\n\
+           pcall(con.query, con, '{COUNTS}')\n\
+         end\n"
+    );
+    fs::write(&script, text).unwrap();
+    let target = format!("sqlite:{}", folder.path().join("t.db").display());
+    let line = format!(
+        "run {} --target {target} -c 2 -t 1s --warmup 0 --grace 200ms --json",
+        script.display()
+    );
+    let ended = |output: Output, how: &str| {
+        let run = json(&output.stdout);
+        assert_eq!(run["end"]["how"], how, "{run}");
+        assert_eq!(run["events_unfinished"], 1, "{run}");
+        assert_eq!(run["states"]["lost"], 0, "{run}");
+        // It was not the database that failed.
+        assert_eq!(run["errors"], json("{}"), "{run}");
+        assert!(run["totals"]["events"].as_u64() > Some(10), "{run}");
+    };
+    ended(dyno(&line).success(), "completed");
+    // The same when the user ends the run.
+    let mut running = Running::start(&mut command(&line.replace("-t 1s", "-t 600s")));
+    running.measuring();
+    thread::sleep(Duration::from_millis(500));
+    running.signal(libc::SIGINT);
+    ended(sound(running.finish(LIMIT)).success(), "interrupted");
+}
+
+#[test]
+fn a_statement_that_computes_before_a_run_ends_with_the_call_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("count.lua");
+    let text = format!(
+        "function init() sysbench.sql.driver():connect():query('{COUNTS}') end\n\
+         function event() dyno.sleep(0.01) end\n\
+         function prepare() init() end\n"
+    );
+    fs::write(&script, text).unwrap();
+    let target = format!("sqlite:{}", folder.path().join("t.db").display());
+    let line = format!(
+        "run {} --target {target} --call-timeout 1s",
+        script.display()
+    );
+    let output = dyno(&line).failure(1);
+    has(
+        &output,
+        &["init() failed: it did not end within 1s: it was in a statement"],
+    );
+    // A command may take as long as it likes, until the user ends it.
+    let line = format!(
+        "prepare {} --target {target} --call-timeout 1s",
+        script.display()
+    );
+    let running = Running::start(&mut command(&line));
+    thread::sleep(Duration::from_secs(2));
+    running.signal(libc::SIGINT);
+    let output = sound(running.finish(LIMIT)).failure(1);
+    has(&output, &["stopped by the user"]);
+}
+
+#[test]
+fn sessions_without_a_connection_at_the_end_fail_the_run() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let mut server = start_private_server(kind);
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("reads.lua");
+        let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                    function event() con:query('SELECT 1') dyno.sleep(0.005) end\n";
+        fs::write(&script, text).unwrap();
+        let database = match kind {
+            Kind::Postgres => "postgres",
+            _ => "mysql",
+        };
+        let line = format!(
+            "run {} --target {} -c 3 -t 3s --warmup 0 --grace 200ms --json",
+            script.display(),
+            url(&server.server(), database)
+        );
+        let mut running = Running::start(&mut command(&line));
+        running.measuring();
+        server.kill().unwrap();
+        let output = sound(running.finish(LIMIT)).failure(1);
+        has(
+            &output,
+            &["error: 3 of 3 session(s) had lost the connection when the run ended"],
+        );
+        let result = json(&output.stdout);
+        assert_eq!(result["end"]["how"], "completed", "{result}");
+        assert_eq!(result["states"]["connecting"], 3, "{result}");
+    }
+}
