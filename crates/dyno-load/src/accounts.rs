@@ -149,11 +149,11 @@ impl State {
     }
 }
 
-/// Whether a session that completed nothing for so long could not connect. One that is about to,
-/// as a workload may be for each event, is not.
+/// Whether a session that completed nothing for so long lost its connection and could not make
+/// another. One that is about to, as a workload may be for each event, could.
 fn is_disconnected(session: &Session, idle_ns: Nanos) -> bool {
     let begins = session.wait == Wait::Connect && session.attempts <= 1 && idle_ns < LOOK_NS;
-    connects(session) && !begins
+    session.connected && connects(session) && !begins
 }
 
 /// What a session has completed: a number that grows with each statement and each event.
@@ -282,6 +282,7 @@ mod tests {
         let connecting = |attempts, idle_ns| {
             let mut session = running(Wait::Connect);
             session.attempts = attempts;
+            session.connected = true;
             is_disconnected(&session, idle_ns)
         };
         assert!(!connecting(1, 0));
@@ -292,7 +293,12 @@ mod tests {
         // It pauses between two attempts.
         let mut session = running(Wait::Sleep);
         session.attempts = 1;
+        session.connected = true;
         assert!(is_disconnected(&session, 0));
+        // One that never had a connection has lost none: its script knows what it does.
+        session.connected = false;
+        assert!(!is_disconnected(&session, 0));
+        session.connected = true;
         session.attempts = 0;
         assert!(!is_disconnected(&session, 10 * LOOK_NS));
     }

@@ -209,6 +209,7 @@ impl State {
             true => {}
             false => {
                 record.attempts = 0;
+                record.connected = true;
                 self.outages.succeeded(now());
             }
         }

@@ -75,7 +75,7 @@ impl RunOutcome {
         of(&self.totals.roles) - of(&self.roles_in_grace)
     }
 
-    /// Sessions that had no connection when their run ended, and could not make one.
+    /// Sessions that had lost their connection when their run ended.
     pub fn disconnected(&self) -> usize {
         let sessions = self.sessions.iter();
         sessions.filter(|session| session.disconnected).count()
@@ -104,7 +104,8 @@ pub struct SessionTotals {
     pub finished: Option<Nanos>,
     /// What it was doing when it was seen last, at the end of the measurement unless it is lost.
     pub state: SessionState,
-    /// It had no connection when its run ended, the grace included, and could not make one.
+    /// It had lost its connection when its run ended, the grace included, and could not make
+    /// another.
     pub disconnected: bool,
     /// When it was last seen to have completed a statement or an event, or to wait for the time of
     /// its next event; 0 before the measurement.

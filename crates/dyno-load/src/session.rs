@@ -38,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) background: bool,
     /// It failed.
     pub(crate) lost: bool,
+    /// It had a connection once.
+    pub(crate) connected: bool,
     /// Its run ended while it had lost its connection and could not make another.
     pub(crate) disconnected: bool,
     /// Attempts to connect since it had a connection last; 0 once it has one.
@@ -133,6 +135,7 @@ impl Session {
             role: 0,
             background: false,
             lost: false,
+            connected: false,
             disconnected: false,
             attempts: 0,
             pacer: None,

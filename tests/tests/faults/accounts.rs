@@ -170,7 +170,7 @@ fn a_session_that_cannot_yield_gives_its_connection_up_when_the_run_ends() {
     let mut running = Running::start(&mut command(&line));
     running.measuring();
     server.kill().unwrap();
-    let result = json(&sound(running.finish(LIMIT)).success());
+    let result = json(&sound(running.finish(LIMIT)).failure(1));
     assert_eq!(result["events_unfinished"], 2, "{result}");
     assert_eq!(result["states"]["lost"], 0, "{result}");
 }
