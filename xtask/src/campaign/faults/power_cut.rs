@@ -53,8 +53,8 @@ pub(super) fn check(folder: &Path, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// How much of the log was on the disk for certain: SQLite syncs it before it moves its pages into the
-/// file, so that it reaches at least to the last page that stands in the file as it does in the log.
+/// How much of the log was on the disk for certain: SQLite syncs it before it moves its pages into
+/// the file, so that it reaches at least to the last page that is in the file as it is in the log.
 fn synced(log: &[u8], file: &[u8]) -> usize {
     const HEAD: usize = 32;
     const FRAME_HEAD: usize = 24;
