@@ -22,6 +22,7 @@ mod receive;
 #[cfg(test)]
 mod tests;
 
+pub use ending::Loss;
 pub use protocol::{Next, Protocol, Received};
 pub use raw::{Reopen, Socket};
 
@@ -41,8 +42,8 @@ pub struct Channel<P> {
     unsent: Vec<u8>,
     /// For a second attempt to connect, until the first has succeeded.
     reopen: Option<Reopen>,
-    /// Is told when the address cannot be connected to.
-    unreachable: Option<Box<dyn FnOnce() + Send>>,
+    /// Is told how the connection was lost.
+    lost: Option<Box<dyn FnOnce(Loss) + Send>>,
     state: State,
     /// Readiness, or TLS, said that nothing comes behind what is there to read.
     peer_closed: bool,
@@ -87,7 +88,7 @@ impl<P: Protocol> Channel<P> {
             partial: Vec::new(),
             unsent: Vec::new(),
             reopen: None,
-            unreachable: None,
+            lost: None,
             state: State::Connecting,
             peer_closed: false,
             received: 0,
@@ -104,10 +105,10 @@ impl<P: Protocol> Channel<P> {
         self
     }
 
-    /// Has `tell` called if no connection to the address comes about, refused or not answered.
+    /// Has `tell` called if no connection to the address comes about, or the connection is lost.
     #[must_use]
-    pub fn if_unreachable(mut self, tell: Box<dyn FnOnce() + Send>) -> Self {
-        self.unreachable = Some(tell);
+    pub fn if_lost(mut self, tell: Box<dyn FnOnce(Loss) + Send>) -> Self {
+        self.lost = Some(tell);
         self
     }
 
@@ -240,7 +241,6 @@ impl<P: Protocol> Channel<P> {
                 return Ok(Submitted::Pending);
             }
             self.state = State::Handshaking;
-            self.unreachable = None;
             scratch.output.clear();
             self.protocol.connected(&mut scratch.output);
             if !scratch.output.is_empty() {

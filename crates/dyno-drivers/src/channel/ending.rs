@@ -8,6 +8,15 @@ use super::protocol::Protocol;
 use super::{Channel, State};
 use crate::socket::advice;
 
+/// How a connection was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// None came about: it was refused, or not answered.
+    Unreachable,
+    /// It broke, or the server ended it.
+    Broken,
+}
+
 impl<P: Protocol> Channel<P> {
     /// The connection broke. What the server said before may still be there to read, and explains
     /// more than the broken connection does.
@@ -72,7 +81,9 @@ impl<P: Protocol> Channel<P> {
         let reopen = self.reopen.take();
         match reopen.filter(|_| self.protocol.retry()).map(|open| open()) {
             Some(Ok((socket, tls_setup))) => {
+                let lost = self.lost.take();
                 self.shut();
+                self.lost = lost;
                 self.fd = socket.as_raw_fd();
                 self.socket = Some(socket);
                 self.tls_setup = tls_setup;
@@ -122,10 +133,13 @@ impl<P: Protocol> Channel<P> {
     }
 
     pub(super) fn shut(&mut self) {
-        if let Some(tell) = self.unreachable.take()
-            && self.state == State::Connecting
-        {
-            tell();
+        if let Some(tell) = self.lost.take() {
+            let error = self.protocol.outcome().error.as_ref();
+            match error.is_some_and(|error| error.class == ErrorClass::Lost) {
+                _ if self.state == State::Connecting => tell(Loss::Unreachable),
+                true => tell(Loss::Broken),
+                false => {}
+            }
         }
         self.state = State::Closed;
         self.socket = None;

@@ -1,0 +1,270 @@
+//! The addresses of a host. Its name is looked up again when connections were lost: a failover may
+//! have moved it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+use dyno_core::db::DbError;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_gettime, timerfd_settime,
+};
+
+use super::lost;
+use crate::channel::Loss;
+
+/// How long one of several addresses of a host may take to answer before the next is tried.
+const PROBE_MS_MAX: u64 = 3_000;
+
+/// How names are looked up.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    /// Blocks; all but the first look-up have a thread of their own.
+    pub(super) look_up: LookUp,
+    /// For how long what was found is used, though connections are lost: a session that cannot
+    /// connect tries often.
+    pub(super) fresh: Duration,
+    /// How long an attempt to connect waits for a look-up. After that it goes where the last one
+    /// has led.
+    pub(super) patience: Duration,
+}
+
+/// The addresses of a host for a port, in the order in which they should be tried.
+type LookUp = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+
+impl Default for Resolver {
+    /// The system's.
+    fn default() -> Self {
+        Self {
+            look_up: Arc::new(|host, port| Ok((host, port).to_socket_addrs()?.collect())),
+            fresh: Duration::from_secs(1),
+            patience: Duration::from_secs(2),
+        }
+    }
+}
+
+/// A host, and where it is.
+pub(super) struct Host {
+    name: String,
+    port: u16,
+    resolver: Resolver,
+    /// It is an address itself.
+    literal: bool,
+    /// Connections were lost since it was looked up.
+    suspect: AtomicBool,
+    known: Mutex<Known>,
+}
+
+/// What look-ups have found.
+struct Known {
+    /// In the resolver's order.
+    all: Vec<SocketAddr>,
+    /// The one that answered last, or behind one that did not.
+    preferred: usize,
+    /// When that was.
+    since: Nanos,
+    /// The look-up under way.
+    pending: Option<Timer>,
+}
+
+impl Host {
+    /// Looks a host up, and where it has several addresses finds the first that answers. `endpoint`
+    /// is what errors name.
+    pub(super) fn find(
+        name: &str,
+        port: u16,
+        endpoint: &str,
+        timeout: Duration,
+        resolver: &Resolver,
+    ) -> Result<Self, DbError> {
+        let found = (resolver.look_up)(name, port).map_err(|error| {
+            lost(format!(
+                "cannot find the address of host '{name}' (for {endpoint}): {error}; check the \
+                 name and this host's resolver"
+            ))
+        })?;
+        let all = distinct(found);
+        if all.is_empty() {
+            return Err(lost(format!(
+                "host '{name}' (for {endpoint}) has no address"
+            )));
+        }
+        let preferred = match all.as_slice() {
+            [_] => 0,
+            // None answers now; the first one's error is told when a session connects.
+            addresses => first_to_answer(addresses, timeout).unwrap_or(0),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            port,
+            resolver: resolver.clone(),
+            literal: name.parse::<IpAddr>().is_ok(),
+            suspect: AtomicBool::new(false),
+            known: Mutex::new(Known {
+                all,
+                preferred,
+                since: Clock.now(),
+                pending: None,
+            }),
+        })
+    }
+
+    /// Whether another address may be taken one day.
+    pub(super) fn may_change(&self) -> bool {
+        !self.literal || self.known().all.len() > 1
+    }
+
+    /// Its addresses, the preferred one first.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let known = self.known();
+        let (before, from) = known.all.split_at(known.preferred);
+        [from, before].concat()
+    }
+
+    /// The address has answered.
+    pub(super) fn prefer(&self, address: SocketAddr) {
+        let mut known = self.known();
+        if let Some(index) = known.all.iter().position(|other| *other == address) {
+            known.preferred = index;
+        }
+    }
+
+    /// A connection to the address was lost.
+    #[cold]
+    pub(super) fn lost(&self, address: SocketAddr, loss: Loss) {
+        self.suspect.store(true, Ordering::Relaxed);
+        let mut known = self.known();
+        // Unless another attempt has found out already.
+        if loss == Loss::Unreachable && known.all[known.preferred] == address {
+            known.preferred = (known.preferred + 1) % known.all.len();
+        }
+    }
+
+    /// If connections were lost, looks the name up again, on a thread of its own. What is returned
+    /// becomes readable when the next attempt to connect need not wait any longer.
+    pub(super) fn look_up(host: &Arc<Self>) -> Option<Timer> {
+        if host.literal || !host.suspect.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut known = host.known();
+        if let Some(timer) = &known.pending {
+            return timer.share().filter(|timer| !timer.is_over());
+        }
+        let age = Clock.now().saturating_sub(known.since);
+        if u128::from(age) < host.resolver.fresh.as_nanos() {
+            return None;
+        }
+        let timer = Timer::new(host.resolver.patience)?;
+        let shared = timer.share()?;
+        let theirs = Arc::clone(host);
+        let thread = thread::Builder::new().name("dyno-resolver".to_owned());
+        // It needs what is locked here before it ends.
+        thread.spawn(move || theirs.look_up_now()).ok()?;
+        known.pending = Some(timer);
+        Some(shared)
+    }
+
+    fn look_up_now(&self) {
+        let found = (self.resolver.look_up)(&self.name, self.port);
+        let mut known = self.known();
+        // A resolver that fails is no reason to forget what is known.
+        known.replace(distinct(found.unwrap_or_default()));
+        known.since = Clock.now();
+        self.suspect.store(false, Ordering::Relaxed);
+        if let Some(timer) = known.pending.take() {
+            timer.end();
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // What is in there is whole at any time.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// The same addresses in another order say nothing: some resolvers turn them round each time.
+    fn replace(&mut self, found: Vec<SocketAddr>) {
+        let same = found.len() == self.all.len();
+        if found.is_empty() || (same && found.iter().all(|address| self.all.contains(address))) {
+            return;
+        }
+        let preferred = self.all[self.preferred];
+        let kept = found.iter().position(|address| *address == preferred);
+        self.preferred = kept.unwrap_or(0);
+        self.all = found;
+    }
+}
+
+/// The resolver may repeat an address, once per entry in the hosts file.
+fn distinct(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let mut all = Vec::new();
+    for address in found {
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    all
+}
+
+/// The first address that answers. All together have as long as one attempt to connect may take:
+/// each its share of what the others left.
+pub(super) fn first_to_answer(addresses: &[SocketAddr], timeout: Duration) -> Option<usize> {
+    let deadline = Clock.now() + timeout.as_nanos() as Nanos;
+    // `localhost` is often ::1 first, and servers often listen on 127.0.0.1 alone.
+    addresses.iter().enumerate().position(|(index, address)| {
+        let left = deadline.saturating_sub(Clock.now());
+        let share = Duration::from_nanos(left / (addresses.len() - index) as u64);
+        let share = share.min(Duration::from_millis(PROBE_MS_MAX));
+        !share.is_zero() && TcpStream::connect_timeout(address, share).is_ok()
+    })
+}
+
+/// The end of a wait, which several may wait for: readable from then on.
+pub(super) struct Timer(pub(super) OwnedFd);
+
+impl Timer {
+    fn new(wait: Duration) -> Option<Self> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = Self(timerfd_create(TimerfdClockId::Monotonic, flags).ok()?);
+        timer.set(wait).then_some(timer)
+    }
+
+    fn share(&self) -> Option<Self> {
+        self.0.try_clone().ok().map(Self)
+    }
+
+    /// It is over now.
+    fn end(&self) {
+        // A wait that cannot be cut short ends by itself.
+        self.set(Duration::from_nanos(1));
+    }
+
+    fn set(&self, wait: Duration) -> bool {
+        let none = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let once = Itimerspec {
+            it_interval: none,
+            it_value: Timespec {
+                tv_sec: wait.as_secs() as _,
+                tv_nsec: wait.subsec_nanos().into(),
+            },
+        };
+        timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once).is_ok()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        // A timer that has expired is one that is not set.
+        timerfd_gettime(&self.0)
+            .is_ok_and(|left| left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0)
+    }
+}

@@ -1,0 +1,233 @@
+//! Hosts whose names are moved to other addresses.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use dyno_core::Target;
+use dyno_core::db::{Connection, Connector, ErrorClass, OutcomeKind, Scratch, Submitted};
+
+use super::super::Remote;
+use super::super::host::Resolver;
+
+/// Longer than any look-up takes that is answered.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A resolver that knows one name, and servers on both addresses that it may have.
+struct World {
+    servers: [TcpListener; 2],
+    /// Where the name leads to; nowhere, if neither.
+    leads_to: Mutex<Option<usize>>,
+    asked: AtomicU64,
+    /// Each look-up but the first waits for a word.
+    words: Mutex<Option<Receiver<()>>>,
+    /// The threads that looked up.
+    threads: Mutex<Vec<thread::ThreadId>>,
+}
+
+impl World {
+    fn new() -> Arc<Self> {
+        let first = TcpListener::bind("127.0.0.2:0").unwrap();
+        let port = first.local_addr().unwrap().port();
+        let second = TcpListener::bind(("127.0.0.3", port)).unwrap();
+        Arc::new(Self {
+            servers: [first, second],
+            leads_to: Mutex::new(Some(0)),
+            asked: AtomicU64::new(0),
+            words: Mutex::default(),
+            threads: Mutex::default(),
+        })
+    }
+
+    fn look_up(&self) -> std::io::Result<Vec<SocketAddr>> {
+        self.threads.lock().unwrap().push(thread::current().id());
+        if self.asked.fetch_add(1, Ordering::Relaxed) > 0
+            && let Some(words) = &*self.words.lock().unwrap()
+        {
+            let _ = words.recv();
+        }
+        match *self.leads_to.lock().unwrap() {
+            Some(server) => Ok(vec![self.servers[server].local_addr()?]),
+            None => Err(std::io::Error::other("the name server is away")),
+        }
+    }
+
+    /// Look-ups hang from now on, until they are told to go on.
+    fn hang(&self) -> Sender<()> {
+        let (sender, receiver) = channel();
+        *self.words.lock().unwrap() = Some(receiver);
+        sender
+    }
+
+    fn connect(self: &Arc<Self>, scheme: &str, fresh: Duration, patience: Duration) -> Remote {
+        let port = self.servers[0].local_addr().unwrap().port();
+        let url = format!("{scheme}://u@db.test:{port}?sslmode=disable");
+        let world = Arc::clone(self);
+        let resolver = Resolver {
+            look_up: Arc::new(move |host, _| {
+                assert_eq!(host, "db.test");
+                world.look_up()
+            }),
+            fresh,
+            patience,
+        };
+        Remote::by(&Target::parse(&url).unwrap(), &resolver).unwrap()
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// The other end of a connection, which goes to one of the servers. They greet nobody.
+    fn accept(&self, server: usize) -> TcpStream {
+        let (mut stream, _) = self.servers[server].accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        // It is no look-up's attempt but a connection.
+        assert_ne!(stream.read(&mut [0; 64]).ok(), Some(0));
+        stream
+    }
+}
+
+/// Drives a connection until it is to its server, as far as there are edges, or has failed.
+fn drive(connection: &mut dyn Connection, mut over: impl FnMut(&dyn Connection) -> bool) {
+    let mut scratch = Scratch::default();
+    while !over(connection) {
+        let submitted = connection.advance(&mut scratch);
+        if submitted == Submitted::Ready {
+            return;
+        }
+        let mut poll = libc::pollfd {
+            fd: connection.fd().unwrap(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        if connection.wants_write() {
+            poll.events |= libc::POLLOUT;
+        }
+        // SAFETY: one valid pollfd.
+        assert!(unsafe { libc::poll(&raw mut poll, 1, 60_000) } > 0);
+    }
+}
+
+/// A connection to a server that then ends it.
+fn lose(world: &World, remote: &Remote, server: usize) {
+    let mut connection = remote.connect(0).unwrap();
+    drive(connection.as_mut(), |connection| connection.wants_write());
+    drop(world.accept(server));
+    drive(connection.as_mut(), |_| false);
+    let error = connection.outcome().error.as_ref().unwrap();
+    assert_eq!(error.class, ErrorClass::Lost);
+}
+
+#[test]
+fn a_lost_connection_is_made_again_to_where_the_host_has_moved() {
+    for scheme in ["mysql", "postgres"] {
+        let world = World::new();
+        let remote = world.connect(scheme, Duration::ZERO, MINUTE);
+        // As long as nothing is lost nothing is looked up.
+        drop((remote.connect(0).unwrap(), world.accept(0)));
+        assert_eq!(world.asked(), 1);
+        *world.leads_to.lock().unwrap() = Some(1);
+        // The old server is still there, and would accept another connection.
+        lose(&world, &remote, 0);
+        let mut connection = remote.connect(1).unwrap();
+        assert!(connection.fd().is_some() && connection.outcome().kind == OutcomeKind::None);
+        world.servers[1].set_nonblocking(true).unwrap();
+        let mut accepted = None;
+        drive(connection.as_mut(), |_| {
+            accepted = accepted.take().or_else(|| world.servers[1].accept().ok());
+            accepted.is_some()
+        });
+        assert_eq!(world.asked(), 2);
+        let threads = world.threads.lock().unwrap();
+        assert!(threads[0] == thread::current().id() && threads[1] != threads[0]);
+    }
+}
+
+#[test]
+fn attempts_share_a_look_up_and_use_what_it_found_for_a_while() {
+    let world = World::new();
+    let remote = world.connect("mysql", Duration::ZERO, MINUTE);
+    lose(&world, &remote, 0);
+    let go_on = world.hang();
+    let mut waiting = [0; 3].map(|sequence| remote.connect(sequence).unwrap());
+    let mut scratch = Scratch::default();
+    for connection in &mut waiting {
+        assert_eq!(connection.advance(&mut scratch), Submitted::Pending);
+        assert!(!connection.wants_write());
+    }
+    go_on.send(()).unwrap();
+    for connection in &mut waiting {
+        drive(connection.as_mut(), |connection| connection.wants_write());
+        world.accept(0);
+    }
+    assert_eq!(world.asked(), 2);
+    // What was found is used although connections are lost.
+    let world = World::new();
+    let remote = world.connect("mysql", MINUTE, MINUTE);
+    lose(&world, &remote, 0);
+    lose(&world, &remote, 0);
+    assert_eq!(world.asked(), 1);
+}
+
+#[test]
+fn a_resolver_that_hangs_or_fails_is_no_reason_to_wait_for_ever() {
+    let world = World::new();
+    let remote = world.connect("mysql", Duration::ZERO, Duration::from_millis(50));
+    lose(&world, &remote, 0);
+    let go_on = world.hang();
+    for _ in 0..2 {
+        // The first waits for as long as it is patient, the second knows.
+        let mut connection = remote.connect(0).unwrap();
+        drive(connection.as_mut(), |connection| connection.wants_write());
+        world.accept(0);
+    }
+    assert_eq!(world.asked(), 2);
+    *world.leads_to.lock().unwrap() = None;
+    go_on.send(()).unwrap();
+    // It has failed, and is asked again; until then, and after that, its last answer counts.
+    while world.asked() == 2 {
+        lose(&world, &remote, 0);
+    }
+    go_on.send(()).unwrap();
+    lose(&world, &remote, 0);
+}
+
+#[test]
+fn an_attempt_that_waits_for_a_look_up_can_be_given_up() {
+    let world = World::new();
+    let remote = world.connect("mysql", Duration::ZERO, MINUTE);
+    lose(&world, &remote, 0);
+    let go_on = world.hang();
+    let mut connection = remote.connect(0).unwrap();
+    connection.abort("no answer within 1s");
+    assert!(connection.fd().is_none());
+    let error = connection.outcome().error.as_ref().unwrap();
+    assert_eq!(error.class, ErrorClass::Lost);
+    assert!(error.message.contains("db.test") && error.message.contains("within 1s"));
+    let again = connection.query(&mut Scratch::default(), b"SELECT 1");
+    assert_eq!(again, Submitted::Ready);
+    go_on.send(()).unwrap();
+}
+
+#[test]
+fn an_address_is_not_looked_up_again() {
+    let world = World::new();
+    let address = world.servers[0].local_addr().unwrap();
+    let target = Target::parse(&format!("mysql://u@{address}")).unwrap();
+    let theirs = Arc::clone(&world);
+    let resolver = Resolver {
+        look_up: Arc::new(move |_, _| theirs.look_up()),
+        fresh: Duration::ZERO,
+        patience: MINUTE,
+    };
+    let remote = Remote::by(&target, &resolver).unwrap();
+    for _ in 0..3 {
+        lose(&world, &remote, 0);
+    }
+    assert_eq!(world.asked(), 1);
+}
