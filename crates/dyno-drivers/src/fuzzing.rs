@@ -5,6 +5,7 @@
 //! as raw bytes or as well-framed messages of any content, so that the fuzzer gets past framing.
 
 pub mod echo;
+mod unasked;
 
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ use crate::channel::{Next, Protocol};
 use crate::credentials;
 use crate::mysql::{Mysql, MysqlOptions};
 use crate::postgres::{Postgres, PostgresOptions};
+
+pub use unasked::unasked;
 
 /// More rows of one result than this are not looked at: a server may send any number of them.
 const ROWS_MAX: usize = 10_000;
