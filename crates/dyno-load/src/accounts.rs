@@ -122,7 +122,7 @@ impl Account {
                 from: self.active,
                 to: now,
                 idle_in: idle_in(session, self.state),
-                attempts: session.attempts,
+                attempts: session.attempts.into(),
             };
             // What it waits for right after it has a connection again is not what kept it.
             let before = self.idle;
@@ -215,7 +215,7 @@ mod tests {
     ];
 
     /// Stage, wait, in an event, lost, attempts, events.
-    type Drawn = (usize, usize, bool, bool, u32, u64);
+    type Drawn = (usize, usize, bool, bool, u16, u64);
 
     fn session((stage, wait, in_event, lost, attempts, events): Drawn) -> Session {
         let mut session = Session::new(0);
@@ -233,7 +233,7 @@ mod tests {
         fn every_session_is_in_one_state(
             looks in proptest::collection::vec(
                 proptest::collection::vec(
-                    (0..6_usize, 0..5_usize, any::<bool>(), any::<bool>(), 0..3_u32, 0..9_u64),
+                    (0..6_usize, 0..5_usize, any::<bool>(), any::<bool>(), 0..3_u16, 0..9_u64),
                     7,
                 ),
                 1..9,

@@ -37,7 +37,7 @@ impl State {
         }
         record.conns.drop_failed();
         let id = record.conns.next_id();
-        record.attempts += 1;
+        record.attempts = record.attempts.saturating_add(1);
         // Sessions' first connections are spread over the endpoints the same way in every run.
         let sequence = match id {
             0 => u64::from(record.tid),

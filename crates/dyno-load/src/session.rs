@@ -42,8 +42,9 @@ pub(crate) struct Session {
     pub(crate) connected: bool,
     /// Its run ended while it had lost its connection and could not make another.
     pub(crate) disconnected: bool,
-    /// Attempts to connect since it had a connection last; 0 once it has one.
-    pub(crate) attempts: u32,
+    /// Attempts to connect since it had a connection last; 0 once it has one. No more than fit are
+    /// counted.
+    pub(crate) attempts: u16,
     /// When its events are due, in an open loop.
     pub(crate) pacer: Option<Arc<Pacer>>,
     /// When it ended its run by itself; 0 before.
