@@ -35,6 +35,7 @@ const STATUS_USAGE: u8 = 2;
 static ALLOCATOR: memory::Wiping = memory::Wiping;
 
 fn main() -> ExitCode {
+    memory::map_large_blocks();
     console::unbuffer_c();
     signals::ignore_file_size_limit();
     let args: Vec<String> = match arguments() {

@@ -1,5 +1,6 @@
 //! Passwords leave no traces in this process: memory is wiped when it is given back, and the
 //! command line, which all users of the machine can read, loses its secrets once it has been read.
+//! Large blocks go back to the kernel at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -14,6 +15,10 @@ pub struct Wiping;
 /// Larger blocks are buffers of rows and histograms, of which the greater part may never have been
 /// touched: to wipe it would be to fetch memory for it.
 const WIPED_MAX: usize = 64 * 1024;
+
+/// Blocks from this size on, such as latency histograms, are mappings of their own.
+#[cfg(target_env = "gnu")]
+const MAPPED_MIN: libc::c_int = 128 * 1024;
 
 /// What stands on the command line where a secret was.
 const MASK: u8 = b'*';
@@ -65,6 +70,18 @@ unsafe impl GlobalAlloc for Wiping {
 unsafe fn wipe(block: *mut u8, size: usize) {
     // SAFETY: the caller's promise.
     unsafe { libc::explicit_bzero(block.cast(), size) }
+}
+
+/// Keeps glibc from raising the size from which a block is a mapping of its own to that of the
+/// largest one freed. Histograms, of which most pages are never touched, would come from the heap
+/// then: zeroed by hand, and so resident as a whole, and leaving holes that nothing else fills.
+pub fn map_large_blocks() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt changes a parameter of the allocator, and no other thread runs yet.
+    unsafe {
+        // Where it is refused, memory is as the allocator likes it.
+        libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_MIN);
+    }
 }
 
 /// Hides the secrets of the process's command line from `ps` and `/proc`. Where the kernel does not
