@@ -183,7 +183,8 @@ impl Running {
             }
             thread::sleep(Duration::from_millis(2).min(time));
         }
-        true
+        // However short the time: one that has ended is not overdue.
+        self.runs()
     }
 
     /// Waits until it has ended; kills it when it has not by then.
@@ -350,4 +351,21 @@ fn descriptors(pid: u32) -> u64 {
         }
     }
     open.len() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_ended_is_not_overdue_however_short_the_time() {
+        let mut running = Running::start(&mut Command::new("true")).unwrap();
+        assert!(!running.run_for(Duration::from_secs(60)));
+        let ended = running.finish(Duration::ZERO).unwrap();
+        assert!(!ended.overdue && ended.status.success());
+        let mut sleep = Command::new("sleep");
+        let running = Running::start(sleep.arg("60")).unwrap();
+        let ended = running.finish(Duration::from_millis(20)).unwrap();
+        assert!(ended.overdue && !ended.status.success());
+    }
 }
