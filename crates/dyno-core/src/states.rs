@@ -57,6 +57,10 @@ pub struct SessionStates {
     pub lost: u32,
     /// See [`SessionState::Finished`].
     pub finished: u32,
+    /// Of those that work: how many have completed nothing for long, while they wait for an answer
+    /// or run their script. Not known of recorded runs.
+    #[serde(skip)]
+    pub idle: u32,
 }
 
 impl SessionStates {
@@ -101,6 +105,7 @@ impl SessionStates {
         self.connecting += other.connecting;
         self.lost += other.lost;
         self.finished += other.finished;
+        self.idle += other.idle;
     }
 
     fn of_mut(&mut self, state: SessionState) -> &mut u32 {

@@ -14,6 +14,11 @@ use crate::state::State;
 /// How long sessions are not looked at, at most.
 const LOOK_NS: Nanos = 1_000_000_000;
 
+/// Who completes nothing for so long is told while the run goes on, and for so many of its events:
+/// as the finding `idle-sessions` has it at the end.
+const IDLE_NS: Nanos = 5 * LOOK_NS;
+const IDLE_EVENTS: Nanos = 20;
+
 /// What was seen of a worker's sessions.
 #[derive(Debug)]
 pub(crate) struct Accounts {
@@ -68,6 +73,10 @@ impl Accounts {
         for (session, account) in sessions.iter().zip(&mut self.of) {
             account.look(session, now);
             states.add(account.state);
+            let works = account.state == SessionState::Working;
+            if works && is_idle(session, sessions, now.saturating_sub(account.active)) {
+                states.idle += 1;
+            }
         }
         if self.next != Nanos::MAX {
             self.next = now + LOOK_NS;
@@ -154,6 +163,23 @@ impl State {
 fn is_disconnected(session: &Session, idle_ns: Nanos) -> bool {
     let begins = session.wait == Wait::Connect && session.attempts <= 1 && idle_ns < LOOK_NS;
     session.connected && connects(session) && !begins
+}
+
+/// Whether a session that completed nothing for so long is idle: against its own events, or those
+/// of its worker where it has none yet.
+fn is_idle(session: &Session, all: &[Session], idle_ns: Nanos) -> bool {
+    if idle_ns < IDLE_NS {
+        return false;
+    }
+    let own = (session.busy_ns, session.events);
+    let (busy_ns, events) = match own.1 {
+        0 => all.iter().fold((0, 0), |(busy_ns, events), session| {
+            (busy_ns + session.busy_ns, events + session.events)
+        }),
+        _ => own,
+    };
+    let mean_ns = busy_ns.checked_div(events).unwrap_or(0);
+    idle_ns >= mean_ns.saturating_mul(IDLE_EVENTS)
 }
 
 /// What a session has completed: a number that grows with each statement and each event.
@@ -329,6 +355,37 @@ mod tests {
         for session in [running(Wait::Sleep), outside] {
             assert_eq!(idle(session, 9).idle, IdleTime::default());
         }
+    }
+
+    #[test]
+    fn who_hangs_for_long_is_told_while_the_run_goes_on() {
+        let after = |seconds, sessions: &[Session]| {
+            let mut accounts = Accounts::new(sessions.len());
+            accounts.begin(0);
+            accounts.look(sessions, seconds * LOOK_NS).idle
+        };
+        let with_events = |mean_ns| {
+            let mut session = running(Wait::Operation);
+            (session.events, session.busy_ns) = (100, 100 * mean_ns);
+            session
+        };
+        let short = with_events(1_000_000);
+        assert_eq!(after(4, std::slice::from_ref(&short)), 0);
+        assert_eq!(after(5, std::slice::from_ref(&short)), 1);
+        // Its events take long.
+        let long = with_events(LOOK_NS);
+        assert_eq!(after(19, std::slice::from_ref(&long)), 0);
+        assert_eq!(after(20, std::slice::from_ref(&long)), 1);
+        // It has none yet: those of others count.
+        assert_eq!(after(5, &[running(Wait::Operation)]), 1);
+        assert_eq!(
+            after(5, &[running(Wait::Operation), with_events(LOOK_NS)]),
+            0
+        );
+        // Who sleeps, waits for its time or connects is not meant.
+        let mut connecting = running(Wait::Connect);
+        connecting.attempts = 4;
+        assert_eq!(after(9, &[running(Wait::Sleep), connecting]), 0);
     }
 
     #[test]

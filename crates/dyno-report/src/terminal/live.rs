@@ -1,6 +1,6 @@
 //! The line of each interval while a run is under way.
 
-use dyno_core::states::{SessionState, SessionStates};
+use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
 
 use super::look::{Ink, Look, columns, cut};
@@ -42,7 +42,11 @@ pub fn live_line(
         let text = format!("p{} {value:>7}", plain(percentile.percent));
         parts.push(Part::spare(1, Ink::Plain, text));
     }
-    let max = format!("max {:>7}", latency(interval.max_ms));
+    let max = match counters.events {
+        0 => "–".to_owned(),
+        _ => latency(interval.max_ms),
+    };
+    let max = format!("max {max:>7}");
     parts.push(Part::spare(2, Ink::Plain, max));
     if open_loop {
         let ink = ink_of(interval.backlog, Ink::Warning);
@@ -60,7 +64,24 @@ pub fn live_line(
         let not_done = format!("not done {}", thousands(counters.not_done));
         parts.push(Part::needed(Ink::Error, not_done));
     }
-    if let Some(states) = interval.states.filter(SessionStates::is_unusual) {
+    parts.extend(unusual(interval));
+    if counters.reconnects > 0 {
+        let reconnects = format!("reconnects {}", thousands(counters.reconnects));
+        parts.push(Part::needed(Ink::Error, reconnects));
+    }
+    join(parts, look)
+}
+
+/// Sessions that hang while others go on, and those that neither work nor wait for their time.
+fn unusual(interval: &IntervalSummary) -> Vec<Part> {
+    let states = interval.states.unwrap_or_default();
+    let mut parts = Vec::new();
+    // A server that answers nobody is told by the rate.
+    if states.idle > 0 && interval.counters.events > 0 {
+        let idle = format!("{} idle for 5s+", states.idle);
+        parts.push(Part::needed(Ink::Error, idle));
+    }
+    if states.is_unusual() {
         let unusual = [SessionState::Connecting, SessionState::Lost];
         let unusual = unusual.into_iter().filter(|state| states.of(*state) > 0);
         let unusual: Vec<String> = unusual
@@ -68,11 +89,7 @@ pub fn live_line(
             .collect();
         parts.push(Part::needed(Ink::Error, unusual.join(", ")));
     }
-    if counters.reconnects > 0 {
-        let reconnects = format!("reconnects {}", thousands(counters.reconnects));
-        parts.push(Part::needed(Ink::Error, reconnects));
-    }
-    join(parts, look)
+    parts
 }
 
 /// A part of a line. Where the line is too long, the part with the highest rank goes first; those
@@ -142,6 +159,7 @@ fn ink_of(count: u64, bad: Ink) -> Ink {
 mod tests {
     use super::*;
     use dyno_core::interval::Counters;
+    use dyno_core::states::SessionStates;
     use dyno_core::summary::Percentile;
 
     fn interval() -> IntervalSummary {
@@ -216,6 +234,34 @@ mod tests {
             ..SessionStates::default()
         });
         assert!(line(&interval).contains("3 connecting, 1 lost"));
+    }
+
+    #[test]
+    fn sessions_that_hang_while_others_work_are_shown() {
+        let mut interval = interval();
+        let line = |interval: &IntervalSummary| {
+            live_line(interval, EventWord::Transaction, false, &Look::default())
+        };
+        interval.states = Some(SessionStates {
+            working: 16,
+            idle: 3,
+            ..SessionStates::default()
+        });
+        let shown = line(&interval);
+        assert!(shown.ends_with("errors 0  3 idle for 5s+"), "{shown}");
+        assert!(columns(&shown) <= 80, "{shown}");
+        interval.counters.events = 0;
+        assert!(!line(&interval).contains("idle"));
+    }
+
+    #[test]
+    fn an_interval_without_events_has_no_longest_one() {
+        let mut interval = interval();
+        interval.counters.events = 0;
+        interval.max_ms = 0.0;
+        interval.percentiles[0].value_ms = None;
+        let line = live_line(&interval, EventWord::Transaction, false, &Look::default());
+        assert!(line.contains("max       –"), "{line}");
     }
 
     #[test]

@@ -407,6 +407,7 @@ fn states(row: &Row<'_>) -> rusqlite::Result<Option<SessionStates>> {
         connecting: row.get(22)?,
         lost: row.get(23)?,
         finished: row.get(24)?,
+        idle: 0,
     }))
 }
 

@@ -79,6 +79,7 @@ pub fn interval(number: u32) -> IntervalSummary {
             connecting: 1,
             lost: 1,
             finished: 1,
+            idle: 0,
         }),
         counters: Counters {
             events: u64::from(number) * 10,
