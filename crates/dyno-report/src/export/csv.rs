@@ -1,13 +1,16 @@
 //! Comma-separated values by RFC 4180: a heading, lines that end in CR LF, quotes where needed.
 //! Names end in their units (`_s` seconds, `_ms` milliseconds, `_per_s` per second); counts have
 //! none. What was not observed is an empty field. A text that a spreadsheet would take for a
-//! formula has an apostrophe before it.
+//! formula has an apostrophe before it. CSV has no control characters but line ends within quotes:
+//! others are written out, as `\x1b`.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use dyno_core::record::{RunRecord, SeriesKind};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
+use dyno_core::visible;
 
 /// The course of the run: one line per interval. A percentile's column is named after it, e.g.
 /// `p99.9_ms`. Empty but for the heading where there are no intervals.
@@ -150,7 +153,7 @@ fn fields(interval: &IntervalSummary, percents: &[f64], known: &Known) -> Vec<St
         let value = found.and_then(|percentile| percentile.value_ms);
         fields.push(value.map_or_else(String::new, number));
     }
-    let max = if known.max {
+    let max = if known.max && counters.events > 0 {
         number(interval.max_ms)
     } else {
         String::new()
@@ -183,15 +186,26 @@ fn line(out: &mut String, fields: &[String]) {
         if index > 0 {
             out.push(',');
         }
-        if is_formula(field) {
-            let _ = write!(out, "\"'{}\"", field.replace('"', "\"\""));
-        } else if field.contains([',', '"', '\r', '\n']) {
-            let _ = write!(out, "\"{}\"", field.replace('"', "\"\""));
+        let mark = if is_formula(field) { "'" } else { "" };
+        let field = written_out(field);
+        if !mark.is_empty() || field.contains([',', '"', '\r', '\n']) {
+            let _ = write!(out, "\"{mark}{}\"", field.replace('"', "\"\""));
         } else {
-            out.push_str(field);
+            out.push_str(&field);
         }
     }
     out.push_str("\r\n");
+}
+
+/// A text with the characters that CSV cannot hold, or that nobody can see, written out.
+fn written_out(field: &str) -> Cow<'_, str> {
+    if !field.contains(['\t', '\r']) {
+        return visible::text(field);
+    }
+    // A carriage return belongs to a line end, and stays.
+    let lines = field.split('\r').map(|line| visible::text(line));
+    let lines: Vec<String> = lines.map(|line| line.replace('\t', "\\x09")).collect();
+    Cow::Owned(lines.join("\r"))
 }
 
 /// Whether a spreadsheet would compute something from it: names of a script's or of a server's may
@@ -241,6 +255,27 @@ mod tests {
         assert_eq!(rows[1][max], "");
         run.intervals.clear();
         assert_eq!(intervals(&run).matches("\r\n").count(), 1);
+    }
+
+    #[test]
+    fn an_interval_without_events_has_no_longest_one() {
+        let mut run = samples::record();
+        run.intervals[0].counters.events = 0;
+        run.intervals[0].max_ms = 0.0;
+        let text = intervals(&run);
+        let rows = rows(&text);
+        let max = rows[0].iter().position(|name| *name == "max_ms").unwrap();
+        assert_eq!(rows[1][max], "");
+        assert_ne!(rows[2][max], "");
+    }
+
+    #[test]
+    fn characters_that_csv_cannot_hold_are_written_out() {
+        let mut out = String::new();
+        let fields = ["a\tb", "c\x1b[31m", "d\re", "\tf", "\u{202e}g"];
+        line(&mut out, &fields.map(str::to_owned));
+        let expected = "a\\x09b,c\\x1b[31m,\"d\re\",\"'\\x09f\",\\u{202e}g\r\n";
+        assert_eq!(out, expected);
     }
 
     #[test]

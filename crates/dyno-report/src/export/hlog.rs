@@ -1,14 +1,17 @@
 //! The HdrHistogram interval log, version 1.3: text, one line per span of an operation, each with
-//! its histogram (V2, deflated, base64). Values are nanoseconds; the column of longest values is in
-//! milliseconds. `Tag` is the operation; in an open loop `OPERATION.response` holds response times
-//! beside it. Spans of the warm-up have tags of their own, which end in `.warmup`, so that whoever
-//! adds up an operation adds up the measurement. Times of lines are seconds since `BaseTime`, the
-//! start of the first line or of the measurement, whichever is earlier. `StartTime` is the same:
-//! some readers pass over lines before it.
+//! its histogram (V2, deflated, base64). Values are nanoseconds; the column of longest values is
+//! in milliseconds. `Tag` is the operation, with `_` for what tags cannot hold, and with a number
+//! at its end where that makes it the tag of another; in an open loop `OPERATION.response` holds
+//! response times beside it. Spans of the warm-up have tags of their own, which end in `.warmup`,
+//! so that whoever adds up an operation adds up the measurement. Times of lines are seconds since
+//! `BaseTime`, the start of the first line or of the measurement, whichever is earlier.
+//! `StartTime` is the same: some readers pass over lines before it.
 
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use dyno_core::record::{Operation, RunRecord, Span};
+use dyno_core::visible;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
@@ -17,6 +20,9 @@ const LEGEND: &[u8] =
     b"\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
 /// From nanoseconds to the milliseconds in which longest values are written.
 const NS_PER_MS: f64 = 1e6;
+
+/// What may follow an operation in a tag.
+const SUFFIXES: [&str; 4] = ["", ".response", ".warmup", ".response.warmup"];
 
 /// Why a log could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +66,7 @@ pub fn log(run: &RunRecord) -> Result<Vec<u8>, HlogError> {
         operation: operation.to_owned(),
         why,
     };
+    let tags = tags(&run.operations);
     let mut out = headers(run, base_s).map_err(|error| failed("the heading", error.to_string()))?;
     let mut serializer = V2DeflateSerializer::new();
     let mut writer = IntervalLogWriterBuilder::new()
@@ -72,7 +79,9 @@ pub fn log(run: &RunRecord) -> Result<Vec<u8>, HlogError> {
         let response = Some((".response", &span.response)).filter(|(_, h)| !h.is_empty());
         let warmup = if span.to_s <= 0.0 { ".warmup" } else { "" };
         for (suffix, histogram) in [("", &span.service)].into_iter().chain(response) {
-            let tag = tag(&operation.name, suffix) + warmup;
+            let name = tags.get(operation.name.as_str());
+            let name = name.map_or(operation.name.as_str(), String::as_str);
+            let tag = format!("{name}{suffix}{warmup}");
             writer
                 .write_histogram(histogram, start, length, Tag::new(&tag))
                 .map_err(|error| failed(&operation.name, error.to_string()))?;
@@ -96,8 +105,8 @@ fn headers(run: &RunRecord, base_s: f64) -> std::io::Result<Vec<u8>> {
     builder.add_comment("[Histogram log format version 1.3]");
     builder.add_comment(&format!(
         "Run {} of {}: latencies in nanoseconds, longest values in milliseconds",
-        run.head.name.replace(['\r', '\n'], " "),
-        run.head.tool.replace(['\r', '\n'], " "),
+        comment(&run.head.name),
+        comment(&run.head.tool),
     ));
     if base_s < 0.0 {
         let warmup_s = -base_s;
@@ -116,16 +125,39 @@ fn headers(run: &RunRecord, base_s: f64) -> std::io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A tag without the characters that tags cannot hold.
-fn tag(operation: &str, suffix: &str) -> String {
-    let plain = |c: char| {
-        if c == ',' || c.is_whitespace() || c.is_control() {
-            '_'
-        } else {
-            c
+/// The tags of all operations by name, each another one and none that another's suffixes make.
+fn tags(operations: &[Operation]) -> HashMap<&str, String> {
+    let mut taken = HashSet::new();
+    let mut tags = HashMap::new();
+    for operation in operations {
+        let plain = tag(&operation.name);
+        let mut own = plain.clone();
+        let mut number = 2;
+        while SUFFIXES
+            .iter()
+            .any(|end| taken.contains(&format!("{own}{end}")))
+        {
+            own = format!("{plain}_{number}");
+            number += 1;
         }
-    };
-    operation.chars().map(plain).chain(suffix.chars()).collect()
+        taken.extend(SUFFIXES.map(|end| format!("{own}{end}")));
+        tags.insert(operation.name.as_str(), own);
+    }
+    tags
+}
+
+/// A name without the characters that tags cannot hold.
+fn tag(name: &str) -> String {
+    let bad = |c: char| c == ',' || c.is_whitespace() || visible::is_hidden(c);
+    match name.is_empty() {
+        true => "_".to_owned(),
+        false => name.replace(bad, "_"),
+    }
+}
+
+/// A text that stays in its line.
+fn comment(text: &str) -> String {
+    text.replace(visible::is_hidden, " ")
 }
 
 fn seconds(value: f64) -> Duration {
@@ -196,6 +228,49 @@ mod tests {
             text.starts_with("#[Histogram log format version 1.3]\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn each_operation_has_a_tag_of_its_own_whatever_it_is_called() {
+        let mut run = samples::record();
+        let names = [
+            "a b",
+            "a_b",
+            "a,b\n",
+            "a\u{2028}b",
+            "",
+            "a_b.warmup",
+            "c.response",
+            "c",
+        ];
+        let operation = run.operations[0].clone();
+        run.operations = names
+            .iter()
+            .map(|name| Operation {
+                name: (*name).to_owned(),
+                ..operation.clone()
+            })
+            .collect();
+        run.head.name = "x\n#[StartTime: 1\u{2028}".to_owned();
+        let (_, _, lines) = read(&log(&run).unwrap());
+        let measured = lines.iter().filter(|line| line.1 >= 2.0);
+        let mut tags: Vec<&str> = measured.map(|line| line.0.as_str()).collect();
+        let all = tags.len();
+        tags.sort_unstable();
+        tags.dedup();
+        // Four seconds of service and of response times of each.
+        assert_eq!((tags.len(), all), (2 * names.len(), 8 * names.len()));
+        let own = [
+            "_",
+            "a_b",
+            "a_b.warmup_2",
+            "a_b_",
+            "a_b_2",
+            "a_b_3",
+            "c.response",
+            "c_2",
+        ];
+        assert!(own.iter().all(|tag| tags.contains(tag)), "{tags:?}");
     }
 
     #[test]

@@ -317,6 +317,21 @@ fn tables_as_text_fit_the_terminal_and_tabs_separate_nothing_else() {
     assert!(page.contains("a &lt;b&gt;") && !page.contains("a <b>"));
 }
 
+#[test]
+fn names_stay_in_their_fields_of_the_tsv() {
+    let table = Table {
+        title: "a\nb\tc".to_owned(),
+        about: String::new(),
+        columns: vec!["k".to_owned(), "x\u{85}y".to_owned()],
+        rows: vec![(
+            "r\u{b}\u{2028}\x1b".to_owned(),
+            vec![Cell::number(Some(1.0))],
+        )],
+        breaks: Vec::new(),
+    };
+    assert_eq!(tsv(&[table]), "# a b c\nk\tx y\nr   \t1\n\n");
+}
+
 /// A step of a ladder: half of its events before the measurement, one in ten a first touch.
 fn step_of(active: u32, events: u64) -> RunRecord {
     let mut run = run(&format!("active_{active}"), "events", 1.0, 100.0, None);

@@ -1,5 +1,7 @@
 //! Tables as text: for a terminal, and with tabs for other programs.
 
+use dyno_core::visible::is_hidden;
+
 use super::{Cell, Mark, Table};
 use crate::terminal::{Ink, Look, columns, wrap};
 
@@ -120,7 +122,8 @@ fn right(text: &str, width: usize) -> String {
 /// each and an empty line after it. Nothing stands where there is no figure; `missed` follows a
 /// figure that is not comparable, after a blank.
 pub fn tsv(tables: &[Table]) -> String {
-    let plain = |text: &str| text.replace(['\t', '\n', '\r'], " ");
+    // A tab ends a field and a line end ends a row, as readers take more than one character for.
+    let plain = |text: &str| text.replace(is_hidden, " ");
     let mut out = String::new();
     for table in tables {
         out += &format!("# {}\n", plain(&table.title));
