@@ -41,7 +41,7 @@ impl Control {
             name: connector.endpoints().into_iter().next().unwrap_or_default(),
             open: true,
         };
-        control.greet(timeout)?;
+        control.greet(connector, timeout)?;
         Ok(control)
     }
 
@@ -57,7 +57,7 @@ impl Control {
         self.close();
         self.connection = connector.connect(0)?;
         self.open = true;
-        self.greet(timeout)
+        self.greet(connector, timeout)
     }
 
     /// Runs one statement and returns its rows; none for a statement without a result set. Values
@@ -143,9 +143,24 @@ impl Control {
         }
     }
 
-    fn greet(&mut self, timeout: Duration) -> Result<(), DbError> {
+    fn greet(&mut self, connector: &dyn Connector, timeout: Duration) -> Result<(), DbError> {
         let submitted = self.connection.advance(&mut self.scratch);
-        self.finish(submitted, timeout)
+        let deadline = Clock.now().saturating_add(timeout.as_nanos() as Nanos);
+        let mut greeted = self.finish(submitted, timeout);
+        if let Err(error) = &mut greeted
+            && Clock.now() >= deadline
+            && connector.connect_timeout() == Some(timeout)
+        {
+            let end = if error.message.ends_with('?') {
+                ""
+            } else {
+                "."
+            };
+            error.message += end;
+            error.message += " The target's parameter connect_timeout sets how long an attempt may \
+                              take.";
+        }
+        greeted
     }
 
     /// Waits for the operation's end.

@@ -83,3 +83,22 @@ fn postgres_urls_lead_to_servers() {
     let error = refuse(&format!("postgres://postgres@{tcp}/dyno_no_such_db"));
     assert!(error.contains("dyno_no_such_db"), "{error}");
 }
+
+#[test]
+fn a_server_that_never_answers_is_told_with_the_parameter_that_bounds_the_wait() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for family in ["mysql", "postgres"] {
+        let url = format!("{family}://u@127.0.0.1:{port}/d?connect_timeout=300ms");
+        let connector = open(&url);
+        let error = dyno_drivers::probe(connector.as_ref(), 300).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("within 0.3 s"), "{error}");
+        assert!(error.contains("parameter connect_timeout"), "{error}");
+        // A limit of somebody else's is not the parameter's.
+        let limit = std::time::Duration::from_millis(100);
+        let error = dyno_drivers::Control::connect(connector.as_ref(), limit);
+        let error = error.err().unwrap().to_string();
+        assert!(!error.contains("connect_timeout"), "{error}");
+    }
+}
