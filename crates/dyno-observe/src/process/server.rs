@@ -1,22 +1,27 @@
 //! The server's process, or processes, on this host.
 
 use std::collections::HashMap;
+use std::io;
 
 use dyno_core::db::Family;
 
 use super::backends::Backends;
 use super::find::{processes, stat_of};
 use super::own::open_files;
-use super::{Located, PidStat};
+use super::{Located, PidStat, descriptors_limit};
 use crate::host::ticks_per_s;
 use crate::sink::{Gauge, Mean, Rate, Recorder, Sink};
-use crate::text::{KeptFile, named_numbers, names_in, number, of_process, whole, words};
+use crate::text::{KeptFile, named_numbers, names_in, number, of_process, small, whole, words};
 
 /// Switches of threads, and descriptors where they must be counted one by one, once in so many
 /// samples.
 const SLOW: u64 = 5;
 /// Beyond so many threads their switches cost more than they tell.
 const THREADS_MAX: usize = 1_024;
+/// Descriptors that the observers need besides the kept files of the server's processes.
+const DESCRIPTORS_SPARE: u64 = 100;
+/// Kept files of a process.
+const FILES: u64 = 3;
 /// Processes are looked for where the kernel does not list children.
 const PROCESSES_MAX: usize = 20_000;
 
@@ -25,6 +30,8 @@ pub(crate) struct Server {
     /// Of the process itself, so that one that has its number later is not taken for it.
     start_ticks: u64,
     files: HashMap<i32, Files>,
+    /// How many processes' files are kept open; those of the others are opened for each sample.
+    kept_max: usize,
     page: f64,
     samples: u64,
     user: Rate,
@@ -84,6 +91,7 @@ impl Server {
             located,
             start_ticks,
             files: HashMap::new(),
+            kept_max: 0,
             page,
             samples: 0,
             user: cpu("server.cpu.user"),
@@ -111,18 +119,20 @@ impl Server {
         self.cores
     }
 
-    /// False when the process is gone.
+    /// False when the process is gone, or cannot be looked at any more: then it is told why.
     pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) -> bool {
-        let pids = self.pids();
-        self.files.retain(|pid, _| pids.contains(pid));
-        let mut sums = Sums::default();
-        // The parent last: what a child that ended meanwhile used has moved to it.
-        for pid in pids.iter().rev() {
-            let alive = self.add(*pid, &mut sums, buffer);
-            if !alive && *pid == self.located.pid {
+        if self.samples.is_multiple_of(SLOW) {
+            // The limit is raised when the load begins.
+            self.kept_max = kept_max();
+        }
+        let (pids, sums) = match self.sums(buffer) {
+            Ok(Some(read)) => read,
+            Ok(None) => return false,
+            Err(error) => {
+                tell_starved(recorder.sink(), &error);
                 return false;
             }
-        }
+        };
         // A child between its end and its parent's notice counts nowhere for a moment.
         self.user_ticks_max = self.user_ticks_max.max(sums.user_ticks);
         self.system_ticks_max = self.system_ticks_max.max(sums.system_ticks);
@@ -149,24 +159,56 @@ impl Server {
         true
     }
 
+    /// The processes and their sums; nothing when the server is gone. A sum without some of them
+    /// would be wrong, so that it is an error when they cannot be read for want of descriptors.
+    fn sums(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<(Vec<i32>, Sums)>> {
+        let pids = self.pids()?;
+        self.files.retain(|pid, _| pids.contains(pid));
+        let mut sums = Sums::default();
+        // The parent last: what a child that ended meanwhile used has moved to it.
+        for pid in pids.iter().rev() {
+            let alive = self.add(*pid, &mut sums, buffer)?;
+            if !alive && *pid == self.located.pid {
+                return Ok(None);
+            }
+        }
+        Ok(Some((pids, sums)))
+    }
+
     /// The process first, then its children.
-    fn pids(&self) -> Vec<i32> {
+    fn pids(&self) -> io::Result<Vec<i32>> {
         let pid = self.located.pid;
         let mut pids = vec![pid];
         if self.located.family == Family::Postgres {
-            pids.extend(children(pid));
+            pids.extend(children(pid)?);
         }
-        pids
+        Ok(pids)
     }
 
-    fn add(&mut self, pid: i32, sums: &mut Sums, buffer: &mut Vec<u8>) -> bool {
-        let files = match self.files.entry(pid) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => match Files::open(pid) {
-                Some(files) => entry.insert(files),
-                None => return false,
+    /// Adds a process; false where it is gone.
+    fn add(&mut self, pid: i32, sums: &mut Sums, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        let files = match self.files.remove(&pid) {
+            Some(files) => files,
+            None => match Files::open(pid) {
+                Ok(files) => files,
+                Err(error) if is_starved(&error) => return Err(error),
+                Err(_) => return Ok(false),
             },
         };
+        let alive = self.add_files(pid, &files, sums, buffer);
+        if alive && self.files.len() < self.kept_max {
+            self.files.insert(pid, files);
+        }
+        Ok(alive)
+    }
+
+    fn add_files(
+        &mut self,
+        pid: i32,
+        files: &Files,
+        sums: &mut Sums,
+        buffer: &mut Vec<u8>,
+    ) -> bool {
         let stat = files.stat.read(buffer).ok().and_then(PidStat::parse);
         let Some(stat) = stat else {
             return false;
@@ -203,12 +245,43 @@ impl Server {
 }
 
 impl Files {
-    fn open(pid: i32) -> Option<Self> {
-        Some(Self {
-            stat: KeptFile::open(of_process(pid, "stat")).ok()?,
-            statm: KeptFile::find(of_process(pid, "statm")),
-            io: KeptFile::find(of_process(pid, "io")),
+    fn open(pid: i32) -> io::Result<Self> {
+        let find = |name: &str| match KeptFile::open(of_process(pid, name)) {
+            Err(error) if is_starved(&error) => Err(error),
+            // That of another user's process is hidden.
+            other => Ok(other.ok()),
+        };
+        Ok(Self {
+            stat: KeptFile::open(of_process(pid, "stat"))?,
+            statm: find("statm")?,
+            io: find("io")?,
         })
+    }
+}
+
+/// How many processes' files can be kept open within this process's limit.
+fn kept_max() -> usize {
+    let limits = small("/proc/self/limits").unwrap_or_default();
+    let limit = descriptors_limit(&limits).and_then(|limit| limit.parse().ok());
+    let files: u64 = limit.unwrap_or(u64::MAX);
+    usize::try_from(files.saturating_sub(DESCRIPTORS_SPARE) / FILES).unwrap_or(usize::MAX)
+}
+
+/// Whether a file could not be opened because too many are open.
+fn is_starved(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+fn tell_starved(sink: &Sink, error: &io::Error) {
+    let limits = small("/proc/self/limits").unwrap_or_default();
+    let limit = descriptors_limit(&limits).unwrap_or("so many");
+    let why = format!(
+        "the files of the server's processes in /proc could not be opened: {error}; Dyno may open \
+         {limit} files, connections included: raise the limit (ulimit -n, ulimit -Hn as root) or \
+         use fewer sessions"
+    );
+    for what in ["server.cpu", "server.memory", "server.io", "server.threads"] {
+        sink.gap(what, why.clone());
     }
 }
 
@@ -226,9 +299,13 @@ fn statm(text: &[u8]) -> Option<(f64, f64)> {
 }
 
 /// The children of a process, as the kernel lists them or as they say themselves.
-fn children(pid: i32) -> Vec<i32> {
+fn children(pid: i32) -> io::Result<Vec<i32>> {
     let number = |word: &[u8]| -> Option<i32> { whole(word)?.try_into().ok() };
-    if let Ok(list) = std::fs::read(format!("/proc/{pid}/task/{pid}/children")) {
+    let list = match std::fs::read(format!("/proc/{pid}/task/{pid}/children")) {
+        Err(error) if is_starved(&error) => return Err(error),
+        other => other.ok(),
+    };
+    if let Some(list) = list {
         let mut children: Vec<i32> = words(&list).filter_map(number).collect();
         // The list is of one thread's children.
         for tid in names_in(of_process(pid, "task")) {
@@ -238,11 +315,11 @@ fn children(pid: i32) -> Vec<i32> {
                 children.extend(words(&list).filter_map(number));
             }
         }
-        return children;
+        return Ok(children);
     }
     let all = processes().take(PROCESSES_MAX);
-    all.filter(|other| stat_of(*other).is_some_and(|stat| stat.parent == pid))
-        .collect()
+    let own = all.filter(|other| stat_of(*other).is_some_and(|stat| stat.parent == pid));
+    Ok(own.collect())
 }
 
 /// Context switches of all threads; a process has no counter of its own for them.
@@ -345,6 +422,49 @@ mod tests {
         assert!(values["server.threads"][1] >= 2.0);
         assert_eq!(values["server.cpu.user"].len(), 1);
         assert!(values["server.descriptors"][0] >= 3.0);
+    }
+
+    #[test]
+    fn processes_beyond_the_limit_of_open_files_are_read_all_the_same() {
+        let (mut recorder, seen) = recorder();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let located = Located {
+            family: Family::Postgres,
+            pid: std::process::id() as i32,
+            backend: None,
+            data: None,
+            data_directory: None,
+        };
+        let mut server = Server::new(located, recorder.sink()).unwrap();
+        (server.kept_max, server.samples) = (1, 1);
+        for at in [1_000_000_000, 2_000_000_000] {
+            recorder.begin(at);
+            assert!(server.sample(&mut recorder, &mut Vec::new()));
+            recorder.finish();
+            assert_eq!(server.files.len(), 1);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let values = values(&seen);
+        assert!(values["server.processes"][1] >= 2.0, "{values:?}");
+        assert_eq!(values["server.cpu.user"].len(), 1);
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_read_for_want_of_descriptors_is_told_with_the_reason() {
+        let (sender, seen) = std::sync::mpsc::sync_channel(9);
+        let error = io::Error::from_raw_os_error(libc::EMFILE);
+        assert!(is_starved(&error));
+        assert!(!is_starved(&io::Error::from_raw_os_error(libc::ENOENT)));
+        tell_starved(&Sink::new(sender), &error);
+        let told = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
+        assert!(
+            told.contains("server.cpu") && told.contains("ulimit -n"),
+            "{told}"
+        );
     }
 
     #[test]
