@@ -58,4 +58,4 @@ const FAULTS: &[u64] = &[
 ];
 const HOSTILE_SEED: u64 = 6;
 /// Servers of all kinds of payload, command lines, URLs, workloads, results files and logs.
-const HOSTILE: std::ops::Range<u64> = 12..52;
+const HOSTILE: std::ops::Range<u64> = 11..52;
