@@ -95,6 +95,11 @@ const LENGTH: Threshold = Threshold {
     why: "of fewer samples one is more than the share that may be missing",
 };
 
+/// Events that begin within this time of one another are the beginning and the end of one gap.
+const SAME_S: f64 = 1e-3;
+/// What a quotient of times may lose to rounding, in samples.
+const ROUNDING: f64 = 1e-6;
+
 fn cost(view: &View) -> Made {
     let Some(cores) = view.mean("observer.cpu") else {
         return Made::not_checked(format!("{}.", view.why_not("observer.cpu")));
@@ -129,24 +134,14 @@ fn observers(view: &View) -> Made {
             false => format!("{}.", view.why_not("observer")),
         });
     };
-    let failures: Vec<String> = view
-        .events(EventKind::Observer)
-        .iter()
-        .map(|event| {
-            format!(
-                "{} at {}",
-                event.text.trim_end_matches('.'),
-                text::seconds(event.at_s)
-            )
-        })
-        .collect();
+    let failures = failures(view);
     let late = view.largest("observer.late");
-    let missing = missing(view, &within(view, &series.points));
+    let missing = missing(view, within(view, &series.points).as_slice());
     let mut outcome = Outcome::Pass;
     if !failures.is_empty() || late.is_some_and(|late| late >= LATE.value) {
         outcome = Outcome::Doubt;
     }
-    if missing.is_some_and(|missing| missing >= MISSING.value) {
+    if missing.is_some_and(|missing| missing.percent >= MISSING.value) {
         outcome = Outcome::Doubt;
     }
     let failed = match failures.is_empty() {
@@ -156,8 +151,14 @@ fn observers(view: &View) -> Made {
     let late_by = late.map_or_else(String::new, |late| {
         format!("; the latest sample was {} late", text::ms(late))
     });
-    let gaps = missing.map_or_else(String::new, |missing| {
-        format!("; {} % of the samples are missing", text::plain(missing))
+    let gaps = missing.map_or_else(String::new, |missing| match missing.samples {
+        0 => "; no sample is missing".to_owned(),
+        1 => format!("; 1 sample ({} %) is missing", text::plain(missing.percent)),
+        samples => format!(
+            "; {} samples ({} %) are missing",
+            text::count(samples),
+            text::plain(missing.percent)
+        ),
     });
     Made::of(
         outcome,
@@ -167,7 +168,44 @@ fn observers(view: &View) -> Made {
     )
     .with("failures", failures.len() as f64, "count")
     .with_some("latest sample", late, "ms")
-    .with_some("missing samples", missing, "percent")
+    .with_some("missing samples", missing.map(|m| m.percent), "percent")
+}
+
+/// What observers failed at, with when: a gap with its start and its length, once, although its
+/// beginning and its end are told by an event each.
+fn failures(view: &View) -> Vec<String> {
+    let events = view.events(EventKind::Observer);
+    let spans = events
+        .iter()
+        .filter_map(|event| Some((event.at_s, event.until_s?)));
+    let spans: Vec<(f64, f64)> = spans.collect();
+    let tells_of = |span: &(f64, f64), at_s: f64| (span.0 - at_s).abs() < SAME_S;
+    let has_beginning = |at_s: f64| {
+        let mut moments = events.iter().filter(|event| event.until_s.is_none());
+        moments.any(|event| (event.at_s - at_s).abs() < SAME_S)
+    };
+    let mut told = Vec::new();
+    for event in &events {
+        if event.until_s.is_some() && has_beginning(event.at_s) {
+            continue;
+        }
+        let own = event.until_s.map(|until_s| (event.at_s, until_s));
+        let of_it = spans.iter().find(|span| tells_of(span, event.at_s));
+        let when = match own.or(of_it.copied()) {
+            None => format!("at {}", text::seconds(event.at_s.max(0.0))),
+            Some((from_s, until_s)) => {
+                let (from_s, until_s) = (from_s.max(0.0), until_s.min(view.length_s));
+                let length_s = until_s - from_s;
+                format!(
+                    "from {} for {}",
+                    text::seconds(from_s),
+                    text::seconds((length_s * 100.0).round() / 100.0)
+                )
+            }
+        };
+        told.push(format!("{when} ({})", event.text.trim_end_matches('.')));
+    }
+    told
 }
 
 fn record(view: &View) -> Made {
@@ -221,19 +259,38 @@ fn within(view: &View, points: &[(f64, f64)]) -> Vec<f64> {
     inside.map(|(at, _)| *at).collect()
 }
 
-/// The share of samples that are not there, by the usual time between those that are; in percent.
-fn missing(view: &View, times: &[f64]) -> Option<f64> {
+/// Samples that are not there.
+#[derive(Clone, Copy)]
+struct Missing {
+    samples: u64,
+    /// Of those that should be.
+    percent: f64,
+}
+
+/// The samples that are not there, by the usual time between those that are.
+fn missing(view: &View, times: &[f64]) -> Option<Missing> {
     if view.length_s < LENGTH.value {
         return None;
     }
     let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let period = dyno_stats::median(&gaps).filter(|period| *period > 0.0);
     let Some(period) = period else {
-        return Some(100.0);
+        // One sample or none shows no period: the usual one is a second.
+        let samples = (view.length_s as u64)
+            .saturating_sub(times.len() as u64)
+            .max(1);
+        return Some(Missing {
+            samples,
+            percent: 100.0,
+        });
     };
     // The first and the last sample lie anywhere within their periods.
     let expected = (view.length_s / period - 1.0).max(1.0);
-    Some((1.0 - times.len() as f64 / expected).max(0.0) * 100.0)
+    let samples = (expected - times.len() as f64 + ROUNDING).max(0.0).floor();
+    Some(Missing {
+        samples: samples as u64,
+        percent: samples / expected * 100.0,
+    })
 }
 
 fn secrets(view: &View) -> Made {

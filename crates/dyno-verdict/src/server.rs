@@ -70,6 +70,10 @@ const SILENT: Threshold = Threshold {
     why: "a single one may be the observer's own deadline on a busy host",
 };
 
+/// An uptime that grew by the length of the measurement but for this spans it: servers tell whole
+/// seconds, and observers ask once a second.
+const ENDS_S: f64 = 3.0;
+
 fn build(view: &View) -> Made {
     if view.url().is_empty() {
         return Made::not_checked(match view.imported() {
@@ -214,8 +218,8 @@ fn restarts(view: &View) -> Made {
     let observed = view.run.series("db.up").is_some()
         || view.run.series("db.uptime").is_some()
         || view.run.fact("server.uptime_s.end").is_some();
-    let reconnects = format!("{} reconnects", text::count(totals.reconnects));
-    let advice = "See the server's log for why it ended or hung, and run again.";
+    let reconnects = reconnects(totals.reconnects);
+    let see_log = "See the server's log for why it ended or hung, and run again.";
     let made = if let Some(how) = &restart {
         let declared = !view.events(EventKind::Disturbance).is_empty();
         let outcome = if declared {
@@ -228,15 +232,17 @@ fn restarts(view: &View) -> Made {
         } else {
             ""
         };
-        Made::of(outcome, format!("{how}{disturbed}; {reconnects}."), advice)
+        Made::of(outcome, format!("{how}{disturbed}; {reconnects}."), see_log)
     } else if share >= RECONNECTS.value || silent >= SILENT.value {
-        Made::doubt(
-            format!(
-                "{reconnects}, and {} seconds in which the server did not answer its observer.",
-                text::plain(silent)
+        let silence = silence(silent);
+        match stayed_up(view) {
+            Some(how) => Made::doubt(
+                format!("The server was not restarted: {how}; {reconnects}{silence}."),
+                "Look for what ended the connections: sessions that an administrator or a time \
+                 limit ended (the server's log), a proxy, the network.",
             ),
-            advice,
-        )
+            None => Made::doubt(format!("{}{silence}.", capital(&reconnects)), see_log),
+        }
     } else if observed || totals.reconnects > 0 {
         Made::pass(format!(
             "The server was up from the start to the end; {reconnects}."
@@ -247,6 +253,44 @@ fn restarts(view: &View) -> Made {
     made.with("reconnects", totals.reconnects as f64, "count")
         .with("reconnects, share", share, "percent of the events")
         .with("seconds without an answer", silent, "count")
+}
+
+fn reconnects(count: u64) -> String {
+    match count {
+        0 => "no reconnects".to_owned(),
+        _ => format!("{} reconnect{}", text::count(count), text::plural(count)),
+    }
+}
+
+/// How long the server was silent, as the rest of a sentence.
+fn silence(seconds: f64) -> String {
+    match seconds as u64 {
+        0 => String::new(),
+        1 => ", and 1 second in which the server did not answer its observer".to_owned(),
+        many => format!(
+            ", and {} seconds in which the server did not answer its observer",
+            text::count(many)
+        ),
+    }
+}
+
+fn capital(sentence: &str) -> String {
+    text::sentence(sentence).trim_end_matches('.').to_owned()
+}
+
+/// By what it is known that a server in which [`restarted`] finds no restart had none: what it
+/// said of its age spans the measurement.
+fn stayed_up(view: &View) -> Option<String> {
+    let age = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
+    let facts = age("server.uptime_s.start").zip(age("server.uptime_s.end"));
+    let (start, end) = facts.or_else(|| view.ends("db.uptime"))?;
+    (end >= start + view.length_s - ENDS_S).then(|| {
+        format!(
+            "its uptime grew from {} to {}",
+            text::seconds(start),
+            text::seconds(end)
+        )
+    })
 }
 
 fn restarted(view: &View) -> Option<String> {

@@ -359,6 +359,15 @@ impl Watcher {
     }
 
     fn finish(&mut self) {
+        if let Some(lost_at) = self.lost_at.take() {
+            let now = Clock.now();
+            let seconds = (now - lost_at) as f64 / 1e9;
+            let text = format!(
+                "the database did not answer its observer any more, for {seconds:.1} s to the end"
+            );
+            self.sink
+                .event(lost_at, Some(now), EventKind::Observer, text);
+        }
         let Some(mut collector) = self.collector.take() else {
             let why = "the observer never got a connection to the database; see the events";
             self.sink.gap("db", why);

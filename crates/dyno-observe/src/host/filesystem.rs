@@ -5,10 +5,27 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, Recorder, Sink, fact};
+
+/// Kinds of file systems by their numbers: see statfs(2).
+const KINDS: [(i64, &str); 12] = [
+    (0x0102_1994, "tmpfs"),
+    (0x8584_58f6, "ramfs"),
+    (0xef53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0x794c_7630, "overlayfs"),
+    (0x2fc1_2fc1, "zfs"),
+    (0x6969, "nfs"),
+    (0xff53_4d42, "cifs"),
+    (0x6573_5546, "fuse"),
+    (0xf2f5_2010, "f2fs"),
+    (0xca45_1a4e, "bcachefs"),
+];
 
 pub(crate) struct FileSystem {
     path: CString,
+    kind: Option<String>,
     free: Gauge,
     size: Gauge,
 }
@@ -20,18 +37,42 @@ impl FileSystem {
         room(&path)?;
         let gauge = |name: &str| Gauge::new(name, "bytes", "statvfs");
         Some(Self {
+            kind: kind_of(&path),
             path,
             free: gauge("host.filesystem.free"),
             size: gauge("host.filesystem.size"),
         })
     }
 
+    /// Tells what kind it is, once.
+    fn tell(&mut self, sink: &Sink) {
+        if let Some(kind) = self.kind.take() {
+            sink.fact(fact("host.filesystem.type", kind, "statfs"));
+        }
+    }
+
     pub(crate) fn sample(&mut self, recorder: &mut Recorder) {
+        self.tell(recorder.sink());
         if let Some((free, size)) = room(&self.path) {
             self.free.put(recorder, free);
             self.size.put(recorder, size);
         }
     }
+}
+
+/// The kind of this path's file system; its number where that has no name here.
+fn kind_of(path: &CString) -> Option<String> {
+    // SAFETY: all zeros is a valid value of this structure of numbers.
+    let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends with a zero byte, and `stat` is a valid structure.
+    let result = unsafe { libc::statfs(path.as_ptr(), &raw mut stat) };
+    if result != 0 {
+        return None;
+    }
+    #[allow(clippy::unnecessary_cast)] // its width differs between architectures
+    let number = stat.f_type as i64 & 0xffff_ffff;
+    let known = KINDS.iter().find(|(of, _)| *of == number);
+    Some(known.map_or_else(|| format!("{number:#x}"), |(_, name)| (*name).to_owned()))
 }
 
 /// Free, for those without privileges, and in all, in bytes.
@@ -59,4 +100,17 @@ pub(crate) fn device_of(path: &Path) -> Option<String> {
     }
     let name = folder.file_name()?.to_str()?;
     Some(name.replace('!', "/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_are_told_by_name() {
+        let kind = |path: &str| kind_of(&CString::new(path).unwrap());
+        assert_eq!(kind("/dev/shm").as_deref(), Some("tmpfs"));
+        assert_eq!(kind("/nowhere/at/all"), None);
+        assert!(kind("/").is_some_and(|kind| !kind.is_empty()));
+    }
 }

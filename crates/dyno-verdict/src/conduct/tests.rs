@@ -53,6 +53,48 @@ fn observers_that_fail_are_noticed() {
 }
 
 #[test]
+fn a_gap_of_an_observer_is_told_once_with_its_start_and_its_length() {
+    let event = |at_s, until_s, text: &str| Event {
+        at_s,
+        until_s,
+        kind: EventKind::Observer,
+        text: text.to_owned(),
+    };
+    let found = expect("observers", Doubt, |run| {
+        let lost = "the database's observer has no connection: it was killed";
+        let again = "the database answers its observer again, after 3.0 s";
+        run.events.push(event(2.84, None, lost));
+        run.events.push(event(2.84, Some(5.84), again));
+        run.events.push(event(9.0, None, "a sample was refused"));
+    });
+    assert_eq!(
+        found.evidence,
+        "Observers failed: from 2.84 s for 3 s (the database's observer has no connection: it was \
+         killed) and at 9 s (a sample was refused); the latest sample was 3 ms late; no sample is \
+         missing."
+    );
+    // One that lasts beyond the measurement counts as long as that.
+    let found = expect("observers", Doubt, |run| {
+        run.events.push(event(-2.0, Some(99.0), "no connection"));
+    });
+    let told = "Observers failed: from 0 s for 30 s (no connection);";
+    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+}
+
+#[test]
+fn samples_that_are_missing_are_counted() {
+    let found = expect("observers", Pass, |_| {});
+    assert!(!found.evidence.contains("0 %"), "{}", found.evidence);
+    let found = expect("observers", Pass, |run| {
+        for series in &mut run.series {
+            series.points.retain(|(at, _)| *at < 8.0 || *at > 10.0);
+        }
+    });
+    let told = "; 2 samples (6.9 %) are missing.";
+    assert!(found.evidence.ends_with(told), "{}", found.evidence);
+}
+
+#[test]
 fn a_record_with_a_gap_is_noticed() {
     expect("record", NotChecked, |_| {});
     expect_with("record", Pass, |_, context| {

@@ -5,7 +5,7 @@ use dyno_core::plan::Arrivals;
 use dyno_core::record::IdleSpan;
 use dyno_core::record::RunRecord;
 use dyno_core::states::{IdleIn, SessionState};
-use dyno_core::summary::{ClientCost, EndpointSummary};
+use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
 
 use crate::context::{Calibration, Context};
 use crate::samples::{self, drop_fact, drop_series, fact, open_loop, scale, series};
@@ -251,6 +251,20 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
             session.state = None;
         }
     });
+}
+
+#[test]
+fn sessions_whose_script_failed_are_no_fault_of_the_servers() {
+    let found = expect("idle-sessions", Refuse, |run| {
+        summary(run).end = RunEnd::Failed("session 1: near line 12: boom".to_owned());
+        run.sessions[1].state = Some(SessionState::Lost);
+    });
+    assert!(found.advice.contains("Mend the script"), "{found:?}");
+    assert!(!found.advice.contains("server"), "{found:?}");
+    let found = expect("idle-sessions", Refuse, |run| {
+        run.sessions[1].state = Some(SessionState::Lost);
+    });
+    assert!(!found.advice.contains("PROCESSLIST"), "{found:?}");
 }
 
 #[test]

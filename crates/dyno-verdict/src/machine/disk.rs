@@ -52,8 +52,16 @@ const SAMPLES: Threshold = Threshold {
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
+const ON_DISK: &str = "Free some space, and measure longer than the disk's burst lasts or on a \
+                       volume without one.";
+const IN_MEMORY: &str = "Make room: a larger size (mount -o remount,size=), as far as the host has \
+                         memory for it, or files on a disk. What is measured on it tells nothing \
+                         of a disk.";
+
 fn disk(view: &View) -> Made {
     let free = space(view);
+    let in_memory = view.run.fact("host.filesystem.type");
+    let in_memory = in_memory.filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
     let steps: Vec<(String, f64, f64, f64)> = view
         .devices("host.disk[", "].utilisation")
         .into_iter()
@@ -79,8 +87,13 @@ fn disk(view: &View) -> Made {
             outcome = Outcome::Doubt;
         }
         let (free, share) = (text::bytes(free), text::plain(share));
+        let of = in_memory.unwrap_or("the file system");
+        seen.push(format!("{free} of {of} ({share} %) are free at the end"));
+    }
+    if let Some(kind) = in_memory {
         seen.push(format!(
-            "{free} of the file system ({share} %) are free at the end"
+            "what lies on {kind} is in memory: no disk writes it, and nothing of it outlasts the \
+             host"
         ));
     }
     for (device, at_s, before, after) in &steps {
@@ -99,8 +112,10 @@ fn disk(view: &View) -> Made {
     Made::of(
         outcome,
         text::sentence(&text::list(&seen)),
-        "Free some space, and measure longer than the disk's burst lasts or on a volume without \
-         one.",
+        match in_memory {
+            Some(_) if steps.is_empty() => IN_MEMORY,
+            _ => ON_DISK,
+        },
     )
     .with_some("free", free.map(|(free, _)| free / GIB), "GiB")
     .with_some(

@@ -81,6 +81,23 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
 }
 
 #[test]
+fn a_file_system_in_memory_is_no_disk() {
+    let found = expect("disk", Doubt, |run| {
+        fact(run, "host.filesystem.type", "tmpfs");
+        series(run, "host.filesystem.free", &[2e9; 30]);
+    });
+    let told = "1.86 GiB of tmpfs (2 %) are free at the end, what lies on tmpfs is in memory:";
+    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    assert!(!found.advice.contains("burst"), "{}", found.advice);
+    let found = expect("disk", Doubt, |run| {
+        fact(run, "host.filesystem.type", "ext4");
+        series(run, "host.filesystem.free", &[2e9; 30]);
+    });
+    assert!(!found.evidence.contains("memory"), "{}", found.evidence);
+    assert!(found.advice.contains("burst"), "{}", found.advice);
+}
+
+#[test]
 fn a_network_that_loses_is_noticed() {
     let seen = expect("network", Pass, |_| {});
     assert!(seen.evidence.contains("a round trip"), "{}", seen.evidence);

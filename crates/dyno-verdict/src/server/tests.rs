@@ -220,6 +220,33 @@ fn a_restarted_server_is_refused() {
 }
 
 #[test]
+fn a_server_that_ended_sessions_was_not_restarted() {
+    let ended = expect("restarts", Doubt, |run| {
+        summary(run).totals.reconnects = 500;
+    });
+    assert_eq!(
+        ended.evidence,
+        "The server was not restarted: its uptime grew from 4998 s to 5032 s; 500 reconnects."
+    );
+    assert!(!ended.advice.contains("why it ended"), "{}", ended.advice);
+    // By the series alone.
+    let ended = expect("restarts", Doubt, |run| {
+        summary(run).totals.reconnects = 500;
+        drop_fact(run, "server.uptime_s.end");
+    });
+    let told = "The server was not restarted: its uptime grew from";
+    assert!(ended.evidence.starts_with(told), "{}", ended.evidence);
+    // Nobody asked the server.
+    let unknown = expect("restarts", Doubt, |run| {
+        summary(run).totals.reconnects = 500;
+        drop_series(run, "db.uptime");
+        drop_fact(run, "server.uptime_s.end");
+    });
+    assert_eq!(unknown.evidence, "500 reconnects.");
+    assert!(unknown.advice.contains("log"), "{}", unknown.advice);
+}
+
+#[test]
 fn settings_stay_where_they_were() {
     let moved = |run: &mut RunRecord, name: &str, end: Option<&str>| {
         let found = run.settings.iter_mut().find(|setting| setting.name == name);
