@@ -1,3 +1,5 @@
 //! What is derived from a run's measurements, in one place for all who show, judge or compare it.
 
+pub mod course;
+pub mod stalls;
 pub mod summarize;

@@ -11,6 +11,7 @@ use dyno_core::record::{
     Event, EventKind, Fact, IdleSpan, NotObserved, RunState, SeriesKey, SeriesKind, SessionShare,
 };
 use dyno_core::states::{IdleIn, SessionState};
+use dyno_core::summary::IntervalSummary;
 use dyno_results::Results;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -54,10 +55,9 @@ fn two_runs(folder: &Path) -> PathBuf {
         };
         writer.event(&event).unwrap();
         let event = latencies(2000, 4);
-        writer
-            .interval(&interval(50), &[("event", &event)])
-            .unwrap();
-        writer.interval(&interval(1), &[("event", &event)]).unwrap();
+        for interval in &course() {
+            writer.interval(interval, &[("event", &event)]).unwrap();
+        }
         let share = SessionShare {
             session: 0,
             worker: 0,
@@ -71,9 +71,11 @@ fn two_runs(folder: &Path) -> PathBuf {
                 attempts: 0,
             }),
         };
+        let mut summary = summary();
+        summary.measured_s = 60.0;
         writer
             .finish(
-                &summary(),
+                &summary,
                 RunState::Completed,
                 &[("event", &event)],
                 &[share],
@@ -83,6 +85,20 @@ fn two_runs(folder: &Path) -> PathBuf {
         writer.judge(&findings, verdict, &[]).unwrap();
     }
     path
+}
+
+/// Seconds of which the second and the last are stalled.
+fn course() -> Vec<IntervalSummary> {
+    let second = |(at_s, number): (f64, u32)| IntervalSummary {
+        at_s,
+        ..interval(number)
+    };
+    let numbers = [50, 1, 50, 50, 50, 50, 0];
+    [50.0, 1.0, 51.0, 52.0, 53.0, 54.0, 55.0]
+        .into_iter()
+        .zip(numbers)
+        .map(second)
+        .collect()
 }
 
 fn names(connection: &Connection, kind: &str) -> Vec<String> {
@@ -142,7 +158,7 @@ fn views_tell_what_they_are_asked() {
     );
     assert_eq!(
         text("SELECT from_s, to_s, events_per_s FROM where_did_it_stall WHERE run_id = 1"),
-        ["0.00 1.00 10.00"]
+        ["0.00 1.00 10.00", "54.00 55.00 0.00"]
     );
     assert_eq!(
         text("SELECT session, state, idle_in, idle_s FROM which_session_was_idle WHERE run_id = 1"),

@@ -1,8 +1,8 @@
 //! Seconds in which next to nothing happened, which a median hides.
 
-use crate::{describe, median};
+use crate::{all_finite, describe, median, proper};
 
-/// A second at no more than this share of the median is a stall.
+/// A second at no more than this share of the level is a stall.
 pub const STALL_SHARE: f64 = 0.05;
 
 /// Runs of stalls that recur need at least this many gaps between them before a period is named:
@@ -27,6 +27,8 @@ pub struct Run {
 /// The stalls of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stalls {
+    /// The median of the values that moved.
+    pub level: f64,
     /// How many values are stalled.
     pub seconds: usize,
     /// Stalled values in a row, in the order of time.
@@ -44,18 +46,17 @@ pub struct Stalls {
     pub period: Option<f64>,
 }
 
-/// The values at most `share` of the median ([`STALL_SHARE`] is what reports mean by a stall).
+/// The values at most `share` of the level ([`STALL_SHARE`] is what reports mean by a stall). The
+/// level is the median of the values that moved: those of more than `share` of the value at which
+/// the median event happened. It is that of the moving part where most of the series stands still.
 ///
-/// None of an empty series, of one whose median is 0 or negative (everything would be stalled, or
-/// nothing), and for a share that is no number.
-pub fn stalls(series: &[f64], share: f64) -> Option<Stalls> {
-    let middle = median(series)?;
-    if middle <= 0.0 || share.is_nan() {
-        return None;
-    }
-    let limit = share * middle;
+/// `rates` are events per unit of time and `events` how many they stand for. None of an empty
+/// series, of one without any event, and for a share that does not lie between 0 and 1.
+pub fn stalls(rates: &[f64], events: &[f64], share: f64) -> Option<Stalls> {
+    let level = level(rates, events, share)?;
+    let limit = share * level;
     let mut runs: Vec<Run> = Vec::new();
-    for (index, _) in series.iter().enumerate().filter(|&(_, &x)| x <= limit) {
+    for (index, _) in rates.iter().enumerate().filter(|&(_, &x)| x <= limit) {
         match runs.last_mut() {
             Some(run) if run.start + run.length == index => run.length += 1,
             _ => runs.push(Run {
@@ -70,14 +71,46 @@ pub fn stalls(series: &[f64], share: f64) -> Option<Stalls> {
         .map(|pair| (pair[1].start - pair[0].start) as f64)
         .collect();
     Some(Stalls {
+        level,
         seconds,
         mean_length: seconds as f64 / runs.len().max(1) as f64,
         max_length: runs.iter().map(|run| run.length).max().unwrap_or(0),
         median_gap: median(&gaps),
-        share_of_time: seconds as f64 / series.len() as f64,
+        share_of_time: seconds as f64 / rates.len() as f64,
         period: regular(&gaps),
         runs,
     })
+}
+
+fn level(rates: &[f64], events: &[f64], share: f64) -> Option<f64> {
+    let sound = rates.len() == events.len() && all_finite(rates) && all_finite(events);
+    if !sound || !proper(share) {
+        return None;
+    }
+    let mut ascending: Vec<(f64, f64)> = rates
+        .iter()
+        .copied()
+        .zip(events.iter().copied())
+        .filter(|(rate, events)| *rate > 0.0 && *events > 0.0)
+        .collect();
+    ascending.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let total: f64 = ascending.iter().map(|(_, events)| events).sum();
+    let mut sum = 0.0;
+    let (of_median_event, _) = ascending.iter().find(|(_, events)| {
+        sum += events;
+        2.0 * sum >= total
+    })?;
+    let limit = share * of_median_event;
+    let moved: Vec<f64> = ascending
+        .iter()
+        .map(|(rate, _)| *rate)
+        .filter(|rate| *rate > limit)
+        .collect();
+    let (low, high) = (
+        moved.get((moved.len() - 1) / 2)?,
+        moved.get(moved.len() / 2)?,
+    );
+    Some((low + high) / 2.0)
 }
 
 /// The median gap when most gaps are close to it.

@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn stalls_add_up(a in sample(), limit in share()) {
-        if let Some(found) = stalls::stalls(&a, limit) {
+        if let Some(found) = stalls::stalls(&a, &a, limit) {
             prop_assert_eq!(found.runs.iter().map(|run| run.length).sum::<usize>(), found.seconds);
             prop_assert!(found.seconds <= a.len());
             // Runs are apart, or they would be one.

@@ -285,7 +285,7 @@ fn stalls_with_a_period_and_without() {
         series[start] = 0.0;
         series[start + 1] = 40.0;
     }
-    let found = stalls(&series, STALL_SHARE).unwrap();
+    let found = stalls(&series, &series, STALL_SHARE).unwrap();
     assert_eq!(
         (found.seconds, found.runs.len(), found.max_length),
         (10, 5, 2)
@@ -305,10 +305,10 @@ fn stalls_with_a_period_and_without() {
     for start in [3, 9, 50, 52, 91] {
         series[start] = 50.0;
     }
-    let found = stalls(&series, STALL_SHARE).unwrap();
+    let found = stalls(&series, &series, STALL_SHARE).unwrap();
     assert_eq!((found.seconds, found.period), (5, None));
     series[0] = 50.1; // above a twentieth of the median
-    assert_eq!(stalls(&series, STALL_SHARE).unwrap().seconds, 5);
+    assert_eq!(stalls(&series, &series, STALL_SHARE).unwrap().seconds, 5);
     let jitter = jitter(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
     near(jitter.iqr_share.unwrap(), 2.0 / 3.0);
     near(jitter.cv.unwrap(), 2.5_f64.sqrt() / 3.0);

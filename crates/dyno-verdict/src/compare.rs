@@ -9,6 +9,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
+use dyno_analysis::stalls::Stalls;
 use dyno_core::finding::{Finding, Verdict};
 use dyno_core::record::{RunRecord, RunState};
 
@@ -90,7 +91,7 @@ pub struct Side {
     pub mean_per_s: Option<f64>,
     /// The median second's events.
     pub median_per_s: Option<f64>,
-    /// Seconds at 5 % of the median or below.
+    /// How long its runs stood still; `None` where that cannot be told of each.
     pub stalled_s: Option<f64>,
     /// So many stalls.
     pub stalls: Option<u64>,
@@ -200,17 +201,14 @@ fn compared(
 
 fn side(views: &[View]) -> Side {
     let rates: Vec<f64> = views.iter().flat_map(View::rates).collect();
-    let stalls: Vec<_> = views
-        .iter()
-        .filter_map(|view| dyno_stats::stalls::stalls(&view.rates(), 0.05))
-        .collect();
+    let stalls: Vec<_> = views.iter().filter_map(|view| view.stalls().ok()).collect();
     let whole = !stalls.is_empty() && stalls.len() == views.len();
     Side {
         runs: views.iter().map(label).collect(),
         mean_per_s: metrics::pooled_rate(views, |counters| counters.events),
         median_per_s: dyno_stats::median(&rates),
-        stalled_s: whole.then(|| stalls.iter().map(|found| found.seconds as f64).sum()),
-        stalls: whole.then(|| stalls.iter().map(|found| found.runs.len() as u64).sum()),
+        stalled_s: whole.then(|| stalls.iter().map(Stalls::stalled_s).sum()),
+        stalls: whole.then(|| stalls.iter().map(|found| found.spans.len() as u64).sum()),
     }
 }
 

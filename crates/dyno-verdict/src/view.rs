@@ -1,6 +1,8 @@
 //! A record as the checks see it: the measurement alone, in whole seconds, without what is not a
 //! number.
 
+use dyno_analysis::course::{self, ROOM_S};
+use dyno_analysis::stalls::{Stalls, TooLittle};
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{Event, EventKind, RunRecord, Series, SeriesKind, Source};
@@ -8,12 +10,10 @@ use dyno_core::summary::{LatencySummary, RunSummary};
 
 use crate::context::Context;
 
-/// An interval counts as whole from this share of the usual length.
-const WHOLE: f64 = 0.9;
+pub(crate) use dyno_analysis::course::Bin;
+
 /// More points than of twelve days are not made up.
 const SECONDS_MAX: f64 = 1e6;
-/// Times are compared with this much room: they were rounded on their way.
-const ROOM_S: f64 = 1e-3;
 
 /// A run and what is known beside it.
 pub(crate) struct View<'a> {
@@ -25,29 +25,14 @@ pub(crate) struct View<'a> {
     pub(crate) course: Vec<Bin>,
 }
 
-/// One interval of the measurement, or several short ones that make a second together.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Bin {
-    /// Its end.
-    pub(crate) at_s: f64,
-    pub(crate) length_s: f64,
-    /// The fewest sessions that ran within it.
-    pub(crate) sessions: u32,
-    pub(crate) counters: Counters,
-    pub(crate) backlog: u64,
-    pub(crate) concurrency: u32,
-    /// The lowest percentile asked for; the worst of those that are put together.
-    pub(crate) latency_ms: Option<f64>,
-}
-
 impl<'a> View<'a> {
     pub(crate) fn new(run: &'a RunRecord, context: &'a Context) -> Self {
-        let length_s = length_s(run);
+        let length_s = course::length_s(run);
         Self {
             run,
             context,
             length_s,
-            course: course(run, length_s),
+            course: course::of(run),
         }
     }
 
@@ -158,6 +143,11 @@ impl<'a> View<'a> {
     /// Events per second, bin by bin.
     pub(crate) fn rates(&self) -> Vec<f64> {
         self.course.iter().map(Bin::events_per_s).collect()
+    }
+
+    /// Seconds in which the run stood still.
+    pub(crate) fn stalls(&self) -> Result<Stalls, TooLittle> {
+        dyno_analysis::stalls::of_course(&self.course)
     }
 
     /// The latencies that count: response times in an open loop, else service times.
@@ -313,68 +303,10 @@ impl<'a> View<'a> {
     }
 }
 
-impl Bin {
-    pub(crate) fn events_per_s(&self) -> f64 {
-        self.counters.events as f64 / self.length_s
-    }
-}
-
-fn length_s(run: &RunRecord) -> f64 {
-    let stated = run.summary.as_ref().map(|summary| summary.measured_s);
-    let last = || run.intervals.iter().map(|interval| interval.at_s);
-    stated
-        .filter(|length| length.is_finite() && *length > 0.0)
-        .or_else(|| last().filter(|at| at.is_finite()).reduce(f64::max))
-        .unwrap_or(0.0)
-        .max(0.0)
-}
-
 /// The usual time between two points.
 fn period_s(series: &Series) -> f64 {
     match series.points.as_slice() {
         [(first, _), (second, _), ..] if second > first => second - first,
         _ => 1.0,
     }
-}
-
-fn course(run: &RunRecord, length_s: f64) -> Vec<Bin> {
-    let mut bins: Vec<Bin> = Vec::new();
-    let mut open: Option<Bin> = None;
-    for interval in &run.intervals {
-        let fits = interval.length_s.is_finite()
-            && interval.length_s > 0.0
-            && interval.at_s - interval.length_s >= -ROOM_S
-            && interval.at_s <= length_s + ROOM_S;
-        if !fits {
-            continue;
-        }
-        let bin = open.get_or_insert_with(|| Bin {
-            sessions: u32::MAX,
-            ..Bin::default()
-        });
-        bin.at_s = interval.at_s;
-        bin.length_s += interval.length_s;
-        bin.sessions = bin.sessions.min(interval.sessions);
-        bin.counters.merge(&interval.counters);
-        bin.backlog = interval.backlog;
-        bin.concurrency = interval.concurrency;
-        let lowest = interval.percentiles.first().and_then(|p| p.value_ms);
-        bin.latency_ms = match (bin.latency_ms, lowest.filter(|ms| ms.is_finite())) {
-            (Some(one), Some(other)) => Some(one.max(other)),
-            (one, other) => one.or(other),
-        };
-        if bin.length_s >= WHOLE {
-            bins.extend(open.take());
-        }
-    }
-    whole(bins)
-}
-
-/// Without bins that were cut short.
-fn whole(mut bins: Vec<Bin>) -> Vec<Bin> {
-    let lengths: Vec<f64> = bins.iter().map(|bin| bin.length_s).collect();
-    if let Some(usual) = dyno_stats::median(&lengths) {
-        bins.retain(|bin| bin.length_s >= usual * WHOLE);
-    }
-    bins
 }

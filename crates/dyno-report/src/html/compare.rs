@@ -89,13 +89,16 @@ fn table(page: &mut Page, views: &[View<'_>]) {
             Text(view.title()),
             Text(&view.run.head.name),
             figures::maybe(view.rate_per_s(), "count"),
-            figures::maybe(view.stalls.median_per_s, "count"),
+            figures::maybe(view.median_per_s, "count"),
             figures::maybe(p99, "ms"),
             errors.map_or("–".to_owned(), number::thousands),
             Text(cpu.map_or("–".to_owned(), |cost| figures::maybe(
                 cost.value, &cost.unit
             ))),
-            view.stalls.spans_s.len()
+            match &view.stalls {
+                Ok(found) => found.spans.len().to_string(),
+                Err(_) => "–".to_owned(),
+            }
         );
     }
     put!(

@@ -127,7 +127,9 @@ impl Page {
             from: Compact(view.extent_s.0),
             to: Compact(view.extent_s.1),
             warmup: view.warmup_s().map(pair),
-            stalls: view.stalls.spans_s.iter().copied().map(pair).collect(),
+            stalls: (view.stall_spans().iter())
+                .map(|span| pair((span.from_s, span.to_s)))
+                .collect(),
             events: view
                 .events()
                 .map(|(kind, event)| EventData {

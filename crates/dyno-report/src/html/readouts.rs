@@ -58,7 +58,7 @@ fn rate(page: &mut Page, view: &View<'_>) {
         .rate_per_s()
         .map_or("–".to_owned(), figures::significant);
     let mut detail = Vec::new();
-    if let Some(median) = view.stalls.median_per_s {
+    if let Some(median) = view.median_per_s {
         detail.push(format!(
             "median of seconds {}",
             figures::significant(median)
@@ -263,33 +263,21 @@ fn cpu(page: &mut Page, view: &View<'_>) {
 
 fn stalls(page: &mut Page, view: &View<'_>) {
     let name = "Stalls";
-    let source = "intervals: seconds at ≤ 5 % of the median rate";
-    let stalls = &view.stalls;
-    let (value, unit, detail) = match stalls.median_per_s {
-        None => ("–".to_owned(), "", "no intervals".to_owned()),
-        Some(0.0) => (
-            "–".to_owned(),
-            "",
-            "the median second has no event".to_owned(),
-        ),
-        Some(_) if stalls.spans_s.is_empty() => ("0".to_owned(), "", "none".to_owned()),
-        Some(_) => {
-            let longest = stalls
-                .spans_s
-                .iter()
-                .map(|(from, to)| to - from)
-                .fold(0.0, f64::max);
-            let measured_s: f64 = view.measured().map(|interval| interval.length_s).sum();
+    let source = "seconds at ≤ 5 % of the level of those that moved";
+    let (value, unit, detail) = match &view.stalls {
+        Err(why) => ("–".to_owned(), "", why.to_string()),
+        Ok(found) if found.spans.is_empty() => ("0".to_owned(), "", "none".to_owned()),
+        Ok(found) => {
             let detail = format!(
                 "{} in all, {} of the time · longest {}",
-                number::length(stalls.total_s),
-                figures::percent(stalls.total_s / measured_s),
-                number::length(longest)
+                number::length(found.stalled_s()),
+                figures::percent(found.share()),
+                number::length(found.longest_s())
             );
-            (number::thousands(stalls.spans_s.len() as u64), "", detail)
+            (number::thousands(found.spans.len() as u64), "", detail)
         }
     };
-    let alarm = !stalls.spans_s.is_empty();
+    let alarm = !view.stall_spans().is_empty();
     readout(
         page,
         &Readout {

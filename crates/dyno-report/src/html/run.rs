@@ -1,9 +1,9 @@
 //! A run with what several sections derive from it.
 
+use dyno_analysis::course::{self, Bin};
+use dyno_analysis::stalls::{self, Span, Stalls, TooLittle};
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::summary::{IntervalSummary, LatencySummary};
-use dyno_stats::median;
-use dyno_stats::stalls::STALL_SHARE;
 
 use super::markup::Text;
 
@@ -19,25 +19,17 @@ pub(super) struct View<'a> {
     pub(super) extent_s: (f64, f64),
     /// Events per second of each interval: its middle and the rate.
     pub(super) rates: Vec<(f64, f64)>,
-    pub(super) stalls: Stalls,
-}
-
-/// Seconds in which next to nothing was done.
-#[derive(Default)]
-pub(super) struct Stalls {
-    /// From when to when, seconds.
-    pub(super) spans_s: Vec<(f64, f64)>,
-    /// The sum of their lengths.
-    pub(super) total_s: f64,
-    /// The median rate against which they are told; `None` without intervals.
+    /// The median second's rate; `None` without whole seconds.
     pub(super) median_per_s: Option<f64>,
-    /// After how many intervals they recur, if they do so regularly.
-    pub(super) period: Option<f64>,
+    /// Seconds in which next to nothing ended, or why they cannot be told.
+    pub(super) stalls: Result<Stalls, TooLittle>,
 }
 
 impl<'a> View<'a> {
     pub(super) fn new(index: usize, several: bool, run: &'a RunRecord, costs: &'a [Cost]) -> Self {
         let rates: Vec<(f64, f64)> = run.intervals.iter().map(rate_of).collect();
+        let course = course::of(run);
+        let seconds: Vec<f64> = course.iter().map(Bin::events_per_s).collect();
         Self {
             index,
             label: if several {
@@ -48,9 +40,15 @@ impl<'a> View<'a> {
             run,
             costs,
             extent_s: extent(run),
-            stalls: stalls(&run.intervals),
+            median_per_s: dyno_stats::median(&seconds),
+            stalls: stalls::of_course(&course),
             rates,
         }
+    }
+
+    /// The stalls, none where they cannot be told.
+    pub(super) fn stall_spans(&self) -> &[Span] {
+        self.stalls.as_ref().map_or(&[][..], |found| &found.spans)
     }
 
     /// An id that no other run uses.
@@ -246,33 +244,4 @@ fn extent(run: &RunRecord) -> (f64, f64) {
     } else {
         (from.max(0.0), to.max(from.max(0.0) + 1e-3))
     }
-}
-
-fn stalls(intervals: &[IntervalSummary]) -> Stalls {
-    let measured: Vec<&IntervalSummary> = (intervals.iter())
-        .filter(|interval| interval.at_s > 0.0 && interval.length_s > 0.0)
-        .collect();
-    let rates: Vec<f64> = (measured.iter())
-        .map(|interval| per_s(interval, interval.counters.events))
-        .collect();
-    let mut stalls = Stalls {
-        median_per_s: median(&rates),
-        ..Stalls::default()
-    };
-    let Some(found) = dyno_stats::stalls::stalls(&rates, STALL_SHARE) else {
-        return stalls;
-    };
-    stalls.period = found.period;
-    for run in found.runs {
-        let stalled = &measured[run.start..run.start + run.length];
-        stalls.total_s += stalled
-            .iter()
-            .map(|interval| interval.length_s)
-            .sum::<f64>();
-        if let (Some(first), Some(last)) = (stalled.first(), stalled.last()) {
-            let from_s = first.at_s - first.length_s;
-            stalls.spans_s.push((from_s, last.at_s));
-        }
-    }
-    stalls
 }

@@ -46,7 +46,7 @@ pub(super) const NAMES: [(&str, &str); 24] = [
         "operations per second and client in the first tenth",
     ),
     ("rate_last", "the same in the last tenth"),
-    ("stalls", "seconds with at most 5 % of the median rate"),
+    ("stalls", "seconds in which next to nothing ended"),
     ("length", "seconds measured"),
 ];
 
@@ -274,14 +274,10 @@ impl<'a> Phase<'a> {
         let threads = threads.and_then(|text| text.parse::<f64>().ok());
         let cpu_us = cpu.zip(threads).map(|(cpu, n)| cpu / 100.0 * n * 1e6);
         let summary = self.run.summary.as_ref();
-        let course = self.course();
         let (client_rates, tenths) = (self.client_rates(), self.tenths());
         let queries = (self.unit() == "queries").then(|| self.rate()).flatten();
-        let mut sorted = course.clone();
-        sorted.sort_by(|a, b| b.total_cmp(a));
-        let stalls = reached(&sorted, 0.5)
-            .filter(|median| *median > 0.0)
-            .map(|median| course.iter().filter(|rate| **rate <= median * 0.05).count() as f64);
+        let stalled_s = dyno_analysis::stalls::of(self.run).ok();
+        let stalled_s = stalled_s.map(|found| found.stalled_s());
         let gb = |name| self.last(name).map(|bytes| bytes / GB);
         vec![
             inserted,
@@ -306,7 +302,7 @@ impl<'a> Phase<'a> {
             reached(&client_rates, 0.99),
             tenths.first().copied(),
             tenths.last().copied(),
-            stalls,
+            stalled_s,
             summary.map(|summary| summary.measured_s),
         ]
     }

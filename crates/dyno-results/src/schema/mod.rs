@@ -17,6 +17,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     concat!(include_str!("v1.sql"), include_str!("v1_views.sql")),
     include_str!("v2.sql"),
     include_str!("v3.sql"),
+    include_str!("v4.sql"),
 ];
 
 /// The statements of one step.

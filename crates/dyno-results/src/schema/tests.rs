@@ -86,6 +86,41 @@ fn reading_brings_an_older_file_forward_too() {
     assert_eq!(version(&path), 2);
 }
 
+/// The view of stalls is made anew in files of every version, and finds what was recorded before.
+#[test]
+fn files_of_each_version_tell_their_stalls() {
+    for version_before in 1..MIGRATIONS.len() {
+        let folder = TempDir::new().unwrap();
+        let path = old_file(folder.path());
+        let results = Results::open_with(&path, PATIENCE, &MIGRATIONS[..version_before]).unwrap();
+        // A run of fourteen seconds that was locked for eleven.
+        let sql = "INSERT INTO interval SELECT 1, 99 + at_s, at_s, length_s, sessions,
+                   iif(at_s IN (1, 2, 14), 3000, 0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, '' ";
+        let columns = match version_before {
+            1 => "",
+            2 => ", 0",
+            _ => ", 0, 1, 0, 0, 0, 0, 0",
+        };
+        let seconds = "FROM (SELECT 1 AS length_s, 1 AS sessions),
+                       (WITH RECURSIVE each(at_s) AS
+                            (SELECT 1 UNION ALL SELECT at_s + 1 FROM each WHERE at_s < 14)
+                        SELECT at_s FROM each)";
+        let clear = "DELETE FROM interval; UPDATE run SET summary = NULL;";
+        results.connection.execute_batch(clear).unwrap();
+        let insert = format!("{sql}{columns} {seconds}");
+        results.connection.execute(&insert, []).unwrap();
+        drop(results);
+        let results = Results::open(&path).unwrap();
+        assert_eq!(version(&path), SCHEMA_VERSION);
+        let sql = "SELECT from_s, to_s, level_events_per_s FROM where_did_it_stall";
+        let span: (f64, f64, f64) = results
+            .connection
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .unwrap();
+        assert_eq!(span, (2.0, 13.0, 3000.0), "from version {version_before}");
+    }
+}
+
 #[test]
 fn a_step_that_fails_leaves_the_file_as_it_was() {
     let folder = TempDir::new().unwrap();

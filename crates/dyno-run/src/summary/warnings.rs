@@ -1,12 +1,9 @@
 //! What the reader of a summary should know before believing it.
 
-use dyno_core::clock::Nanos;
+use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::plan::Drive;
 use dyno_core::summary::RunSummary;
 use dyno_load::RunOutcome;
-
-/// A stall of a worker's loop from which its script is suspected to block.
-const STALL_NS: Nanos = 50_000_000;
 
 /// Fewer events than this say little.
 const EVENTS_FEW: u64 = 100;
@@ -37,11 +34,11 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
         .map(|worker| worker.stall_ns_max)
         .max()
         .unwrap_or(0);
-    if stall > STALL_NS && shared && !embedded {
+    let stall_ms = stall as f64 / 1e6;
+    if stall_ms >= WORKER_STALL_MS && shared && !embedded {
         warnings.push(format!(
-            "A worker was kept from its sockets for {:.0} ms, and with it all of its sessions: \
-             if the script blocks (os.execute, FFI calls), try --workers sessions.",
-            stall as f64 / 1e6
+            "A worker was kept from its sockets for {stall_ms:.0} ms, and with it all of its \
+             sessions: if the script blocks (os.execute, FFI calls), try --workers sessions."
         ));
     }
     if let Some(open) = &summary.open_loop {

@@ -41,7 +41,7 @@ fn chance_stalls_have_no_period() {
         let series: Vec<f64> = (0..300)
             .map(|_| if source.uniform() < 0.03 { 0.0 } else { 1000.0 })
             .collect();
-        stalls(&series, 0.05).is_some_and(|found| found.period.is_some())
+        stalls(&series, &series, 0.05).is_some_and(|found| found.period.is_some())
     });
     assert!(regular < 0.02, "regular in {regular}");
 }

@@ -1,5 +1,6 @@
 //! Checks 2 and 7: the workers that drive the sessions, and how evenly the work was spread.
 
+use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::finding::Outcome;
 use dyno_core::record::SessionShare;
 
@@ -46,7 +47,7 @@ const WAITING: Threshold = Threshold {
 };
 const STALL_MS: Threshold = Threshold {
     name: "longest time away from the sockets",
-    value: 500.0,
+    value: WORKER_STALL_MS,
     unit: "ms",
     why: "ten times what a scheduler on a crowded host keeps a thread waiting; scripts that \
           block and frozen machines reach it",

@@ -22,10 +22,10 @@ pub(super) const STEADY_STATE: Check = Check {
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
     rule: "Doubt if the rate drifts by {0} % or more of its mean over the measurement with 99 % \
-           confidence or with Kendall's tau of {4}, if its level changes by as much, or if the \
-           latency of an open loop does by {1} %; needs {2} whole seconds, {3} for changes of \
-           level.",
-    thresholds: &[DRIFT, LATENCY_DRIFT, BINS, CHANGE_BINS, ORDER],
+           confidence or with Kendall's tau of {4}, if its level changes by as much, if the \
+           latency of an open loop does by {1} %, or if it stood still for {5} % of the time; \
+           needs {2} whole seconds, {3} for changes of level.",
+    thresholds: &[DRIFT, LATENCY_DRIFT, BINS, CHANGE_BINS, ORDER, STILL],
     make: steady_state,
 };
 
@@ -68,7 +68,12 @@ const CHANGE_BINS: Threshold = Threshold {
     unit: "count",
     why: "there must be several parts of five seconds to exchange",
 };
-
+const STILL: Threshold = Threshold {
+    name: "stalled time",
+    value: 20.0,
+    unit: "percent of the time",
+    why: "as much of the mean is missing then as a drift may move it by",
+};
 const ORDER: Threshold = Threshold {
     name: "Kendall's tau of a drift",
     value: 0.8,
@@ -82,14 +87,20 @@ fn warm_up(view: &View) -> Made {
     if let Some(made) = still_starting(view) {
         return made;
     }
-    let rates = view.rates();
+    // A stall is no beginning, wherever it lies: it has a finding of its own.
+    let stalls = view.stalls().ok().filter(|found| !found.spans.is_empty());
+    let all = view.rates();
+    let rates = stalls
+        .as_ref()
+        .map_or(all.clone(), |found| found.moving(&all));
     let Some(mean) = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0) else {
         return Made::not_checked("No rate was recorded second by second.");
     };
     if (rates.len() as f64) < BINS.value {
         return Made::not_checked(format!(
-            "{} whole seconds are too few to tell a beginning from the rest.",
-            rates.len()
+            "{} whole seconds{} are too few to tell a beginning from the rest.",
+            rates.len(),
+            if stalls.is_some() { " that moved" } else { "" }
         ));
     }
     let cuts = [3, rates.len() / 5];
@@ -248,6 +259,14 @@ fn steady_state(view: &View) -> Made {
 /// What speaks against a steady state.
 fn unsteady(view: &View, rate: &Trend, latency: Option<&Trend>) -> Vec<String> {
     let mut faults = Vec::new();
+    let still = view.stalls().ok();
+    if let Some(found) = still.filter(|found| found.share() * 100.0 >= STILL.value) {
+        faults.push(format!(
+            "the rate stood still for {} of {}",
+            text::seconds(found.stalled_s()),
+            text::seconds(found.measured_s)
+        ));
+    }
     if rate.drifts(DRIFT.value) {
         faults.push("the rate drifts".to_owned());
     }

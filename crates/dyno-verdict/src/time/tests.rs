@@ -126,6 +126,53 @@ fn stalls_are_listed_with_what_the_server_did() {
     }
 }
 
+/// Locked for eleven of fourteen seconds: the median second is 0.
+#[test]
+fn a_run_that_stands_still_for_most_of_its_time_is_blamed_for_that_alone() {
+    for from in [0, 1, 3] {
+        let mut rates = noisy(14, 3000.0, 0.05, 2);
+        rates[from..from + 11].fill(0.0);
+        let mut run = rated(&rates);
+        let mut waiting = vec![0.0; 14];
+        let mut idle = vec![5.0; 14];
+        let mut written = vec![20e6; 14];
+        for second in from..from + 11 {
+            waiting[second] = 8.0;
+            idle[second] = 97.0;
+            written[second] = 180e6;
+        }
+        series(
+            &mut run,
+            "db.sessions[waiting_for_table_metadata_lock]",
+            &waiting,
+        );
+        series(&mut run, "host.cpu.idle", &idle);
+        series(&mut run, "host.disk[sda].write_bytes", &written);
+        drop_series(&mut run, "server.cpu");
+        let stall = check(&run, "stalls", Doubt);
+        for part in [
+            "1 stall of 11 s",
+            "sessions were waiting for table metadata lock",
+            "% idle",
+            "MB/s were written to sda instead of 20",
+        ] {
+            assert!(stall.evidence.contains(part), "{part}: {}", stall.evidence);
+        }
+        let steady = check(&run, "steady-state", Doubt);
+        assert!(
+            steady.evidence.contains("stood still for 11 s of 14 s"),
+            "{}",
+            steady.evidence
+        );
+        check(&run, "warm-up", NotChecked);
+    }
+    // A minute with half of it locked leaves enough to tell a beginning from.
+    let mut rates = noisy(60, 3000.0, 0.05, 2);
+    rates[20..55].fill(0.0);
+    check(&rated(&rates), "warm-up", Pass);
+    check(&rated(&rates), "steady-state", Doubt);
+}
+
 #[test]
 fn recurring_stalls_have_a_period() {
     let mut rates = noisy(2400, 1000.0, 0.05, 3);
@@ -143,7 +190,8 @@ fn recurring_stalls_have_a_period() {
 #[test]
 fn quiet_seconds_of_rare_events_are_no_stalls() {
     check(&rated(&[3.0; 30]), "stalls", NotChecked);
-    check(&rated(&[1000.0; 4]), "stalls", NotChecked);
+    let short = check(&rated(&[1000.0; 4]), "stalls", NotChecked);
+    assert!(short.evidence.contains("needs 5"), "{}", short.evidence);
 }
 
 #[test]

@@ -262,7 +262,7 @@ pub(super) fn findings() -> Vec<Finding> {
             26,
             Doubt,
             "The server stood still 3 times for 4.0 s in all, every 410 s.",
-            "A second with at most 5 % of the median rate is a stall; any stall is a doubt.",
+            "A second at 5 % of the level or less is a stall; any stall is a doubt.",
             "See what the server did at these seconds: checkpoints, log flushes, a full queue.",
         ),
         finding(

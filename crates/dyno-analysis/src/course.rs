@@ -1,0 +1,97 @@
+//! The measurement of a run second by second.
+
+use dyno_core::interval::Counters;
+use dyno_core::record::RunRecord;
+
+/// An interval counts as whole from this share of the usual length, and several as a second from
+/// this share of one.
+const WHOLE: f64 = 0.9;
+/// Times are compared with this much room, in seconds: they were rounded on their way.
+pub const ROOM_S: f64 = 1e-3;
+
+/// One interval of the measurement, or several short ones that make a second together.
+#[derive(Clone, Debug, Default)]
+pub struct Bin {
+    /// Its end, seconds since the start of the measurement.
+    pub at_s: f64,
+    /// How long it is.
+    pub length_s: f64,
+    /// The fewest sessions that ran within it.
+    pub sessions: u32,
+    /// What was counted within it.
+    pub counters: Counters,
+    /// Events that were due and not begun at its end.
+    pub backlog: u64,
+    /// Events under way at its end.
+    pub concurrency: u32,
+    /// The lowest percentile asked for; the worst of those that are put together.
+    pub latency_ms: Option<f64>,
+}
+
+impl Bin {
+    /// Events per second.
+    pub fn events_per_s(&self) -> f64 {
+        self.counters.events as f64 / self.length_s
+    }
+
+    /// Its start, seconds since the start of the measurement.
+    pub fn from_s(&self) -> f64 {
+        self.at_s - self.length_s
+    }
+}
+
+/// How long the measurement was: as its summary says, or until the last interval ended.
+pub fn length_s(run: &RunRecord) -> f64 {
+    let stated = run.summary.as_ref().map(|summary| summary.measured_s);
+    let last = || run.intervals.iter().map(|interval| interval.at_s);
+    stated
+        .filter(|length| length.is_finite() && *length > 0.0)
+        .or_else(|| last().filter(|at| at.is_finite()).reduce(f64::max))
+        .unwrap_or(0.0)
+        .max(0.0)
+}
+
+/// The measurement in whole bins of at least a second, without warm-up, grace and what was cut
+/// short. The view `where_did_it_stall` of the results file makes the same ones.
+pub fn of(run: &RunRecord) -> Vec<Bin> {
+    let length_s = length_s(run);
+    let mut bins: Vec<Bin> = Vec::new();
+    let mut open: Option<Bin> = None;
+    for interval in &run.intervals {
+        let fits = interval.length_s.is_finite()
+            && interval.length_s > 0.0
+            && interval.at_s - interval.length_s >= -ROOM_S
+            && interval.at_s <= length_s + ROOM_S;
+        if !fits {
+            continue;
+        }
+        let bin = open.get_or_insert_with(|| Bin {
+            sessions: u32::MAX,
+            ..Bin::default()
+        });
+        bin.at_s = interval.at_s;
+        bin.length_s += interval.length_s;
+        bin.sessions = bin.sessions.min(interval.sessions);
+        bin.counters.merge(&interval.counters);
+        bin.backlog = interval.backlog;
+        bin.concurrency = interval.concurrency;
+        let lowest = interval.percentiles.first().and_then(|p| p.value_ms);
+        bin.latency_ms = match (bin.latency_ms, lowest.filter(|ms| ms.is_finite())) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
+        if bin.length_s >= WHOLE {
+            bins.extend(open.take());
+        }
+    }
+    whole(bins)
+}
+
+/// Without bins that were cut short.
+fn whole(mut bins: Vec<Bin>) -> Vec<Bin> {
+    let lengths: Vec<f64> = bins.iter().map(|bin| bin.length_s).collect();
+    if let Some(usual) = dyno_stats::median(&lengths) {
+        bins.retain(|bin| bin.length_s >= usual * WHOLE);
+    }
+    bins
+}

@@ -1,0 +1,86 @@
+//! Stalls of courses as they occur.
+
+#![allow(clippy::unwrap_used)] // a broken test may well panic
+
+use super::*;
+
+fn course(rates: &[u64]) -> Vec<Bin> {
+    let bin = |(second, &events): (usize, &u64)| {
+        let mut bin = Bin {
+            at_s: second as f64 + 1.0,
+            length_s: 1.0,
+            ..Bin::default()
+        };
+        bin.counters.events = events;
+        bin
+    };
+    rates.iter().enumerate().map(bin).collect()
+}
+
+fn spans(rates: &[u64]) -> Vec<(f64, f64)> {
+    let found = of_course(&course(rates)).unwrap();
+    let pair = |span: &Span| (span.from_s, span.to_s);
+    found.spans.iter().map(pair).collect()
+}
+
+/// A level with some noise that repeats.
+fn noisy(seconds: usize, level: u64) -> Vec<u64> {
+    let noise = |second: usize| level * (90 + (second as u64 * 37) % 21) / 100;
+    (0..seconds).map(noise).collect()
+}
+
+#[test]
+fn a_run_that_stands_still_for_most_of_its_time_has_a_level() {
+    let mut rates = noisy(14, 3000);
+    rates[2..13].fill(0);
+    let found = of_course(&course(&rates)).unwrap();
+    assert_eq!(found.spans.len(), 1);
+    assert_eq!((found.spans[0].from_s, found.spans[0].to_s), (2.0, 13.0));
+    assert_eq!((found.stalled_s(), found.longest_s()), (11.0, 11.0));
+    assert!((found.share() - 11.0 / 14.0).abs() < 1e-9);
+    assert!((2700.0..=3300.0).contains(&found.level_per_s));
+    assert_eq!(found.moving(&[1.0; 14]).len(), 3);
+    // A trickle is no more than nothing.
+    rates[2..13].fill(20);
+    assert_eq!(spans(&rates), [(2.0, 13.0)]);
+}
+
+#[test]
+fn noise_is_no_stall() {
+    assert!(spans(&noisy(600, 3500)).is_empty());
+    // Every third second at half of the level, and single ones at a tenth.
+    let mut rates = noisy(600, 3500);
+    (0..600).step_by(3).for_each(|second| rates[second] /= 2);
+    rates[100] /= 10;
+    assert!(spans(&rates).is_empty());
+}
+
+#[test]
+fn dips_are_stalls_only_where_next_to_nothing_ended() {
+    let mut rates = noisy(300, 3500);
+    (9..300).step_by(10).for_each(|second| rates[second] = 1400);
+    assert!(spans(&rates).is_empty());
+    (9..300).step_by(10).for_each(|second| rates[second] = 0);
+    let found = of_course(&course(&rates)).unwrap();
+    assert_eq!((found.spans.len(), found.period_s), (30, Some(10.0)));
+}
+
+#[test]
+fn a_cold_start_is_no_stall() {
+    let mut rates = noisy(60, 3500);
+    rates[..3].copy_from_slice(&[525, 525, 1200]);
+    assert!(spans(&rates).is_empty());
+    // But a beginning without anything is.
+    rates[..2].fill(0);
+    assert_eq!(spans(&rates), [(0.0, 2.0)]);
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    assert_eq!(of_course(&course(&[1000; 4])), Err(TooLittle::Seconds(4)));
+    assert_eq!(of_course(&course(&[0; 30])), Err(TooLittle::Nothing));
+    let rare = of_course(&course(&[3, 0, 2, 4, 0, 3])).unwrap_err();
+    assert_eq!(rare, TooLittle::Level(3.0));
+    assert!(rare.to_string().contains("needs 20"), "{rare}");
+    assert!(of_course(&course(&[20, 20, 0, 20, 20])).is_ok());
+}
