@@ -1,5 +1,5 @@
 //! What the procedures promise and what they keep, as a table for `docs/validity.md`:
-//! `cargo run --release -p dyno-stats --example error_rates [WORD OF THE PROCEDURE]`.
+//! `cargo run --release -p dyno-stats --example error_rates [WORD OF THE PROCEDURE [TRIALS]]`.
 
 #![allow(clippy::print_stdout)] // a measurement for developers
 
@@ -11,14 +11,17 @@ use simulate::cases::{Asked, Case};
 
 fn main() {
     let word = std::env::args().nth(1).unwrap_or_default();
-    println!("| procedure | tried on | asked | seen in {TRIALS} trials |\n|---|---|---|---|");
+    let trials = std::env::args().nth(2);
+    let trials = trials.and_then(|number| number.parse().ok());
+    let trials: usize = trials.unwrap_or(TRIALS);
+    println!("| procedure | tried on | asked | seen in {trials} trials |\n|---|---|---|---|");
     let wanted = |case: &Case| case.procedure.contains(&word);
     for case in simulate::all_cases().into_iter().filter(wanted) {
         let asked = match case.asked {
             Asked::AtLeast(share) => format!("at least {} %", percent(share)),
             Asked::AtMost(share) => format!("at most {} %", percent(share)),
         };
-        let seen = percent(case.measured(TRIALS));
+        let seen = percent(case.measured(trials));
         println!("| {} | {} | {asked} | {seen} % |", case.procedure, case.of);
     }
 }

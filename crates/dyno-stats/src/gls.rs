@@ -121,6 +121,18 @@ impl Coefficient {
         (chance, fall * student_density_scale(self.degrees))
     }
 
+    /// The chance of a coefficient as far from 0 as this one, if it were 0.
+    pub(crate) fn chance_of_zero(&self) -> f64 {
+        let above: f64 = (self.parts.iter())
+            .map(|part| {
+                let t = part.centre / part.scale;
+                let tail = student_two_sided(t, self.degrees) / 2.0;
+                part.weight * if t >= 0.0 { 1.0 - tail } else { tail }
+            })
+            .sum();
+        (2.0 * above.min(1.0 - above)).clamp(0.0, 1.0)
+    }
+
     /// The half-width of the interval about `about` that holds the coefficient with `confidence`.
     pub(crate) fn reach(&self, about: f64, confidence: f64) -> f64 {
         let tail = 1.0 - confidence;

@@ -7,6 +7,7 @@
 //! numbers takes its seed and replays.
 
 pub mod autocorrelation;
+mod beginning;
 pub mod bootstrap;
 mod change_points;
 mod distributions;
@@ -22,6 +23,7 @@ pub mod stalls;
 pub mod steady;
 pub mod tests;
 
+pub use beginning::{BEGINNING_MIN, Beginning, beginning};
 pub use change_points::{ChangePoint, ChangePoints, Exchange, change_points};
 pub use intervals::Bounds;
 pub use quantiles::{Description, describe, mean, median};

@@ -145,6 +145,17 @@ impl<'a> View<'a> {
         self.course.iter().map(Bin::events_per_s).collect()
     }
 
+    /// The usual length of a whole bin, 1 without any.
+    pub(crate) fn usual_s(&self) -> f64 {
+        let (_, covered_s) = self.covered();
+        let bins = self.course.len();
+        if bins > 0 {
+            covered_s / bins as f64
+        } else {
+            1.0
+        }
+    }
+
     /// Seconds in which the run stood still.
     pub(crate) fn stalls(&self) -> Result<Stalls, TooLittle> {
         dyno_analysis::stalls::of_course(&self.course)

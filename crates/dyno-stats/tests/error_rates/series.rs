@@ -2,7 +2,7 @@ use dyno_stats::autocorrelation::{autocorrelation_time, effective_sample_size};
 use dyno_stats::stalls::stalls;
 use dyno_stats::steady::slope;
 
-use crate::simulate::{share, share_of};
+use crate::simulate::{TRIALS, courses, share, share_of};
 use crate::{SERIES, alarms};
 
 #[test]
@@ -44,4 +44,22 @@ fn chance_stalls_have_no_period() {
         stalls(&series, &series, 0.05).is_some_and(|found| found.period.is_some())
     });
     assert!(regular < 0.02, "regular in {regular}");
+}
+
+/// Of a hundred trials, or of ten thousand.
+fn courses_hold(trials: usize) {
+    for case in courses::cases() {
+        case.hold(trials);
+    }
+}
+
+#[test]
+fn of_courses() {
+    courses_hold(100);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn of_courses_in_full() {
+    courses_hold(TRIALS);
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each program that includes it uses a part")]
 
 pub mod cases;
+pub mod courses;
 pub mod intervals;
 pub mod rates;
 
@@ -109,5 +110,7 @@ pub fn share_of(trials: usize, seed: u64, mut trial: impl FnMut(&mut Source) -> 
 
 /// The cases of all procedures.
 pub fn all_cases() -> Vec<cases::Case> {
-    intervals::cases()
+    let mut all = intervals::cases();
+    all.extend(courses::cases());
+    all
 }

@@ -11,9 +11,10 @@ pub(super) const WARM_UP: Check = Check {
     name: "warm-up",
     title: "Whether the warm-up was long enough",
     rule: "Doubt if sessions still started within the measurement, or if the rate of its first \
-           three seconds or of its first fifth differs from the rest by {0} % or more and by {1} \
-           standard errors or more; needs {2} whole seconds.",
-    thresholds: &[EARLY, ERRORS, BINS],
+           3, 6, 12, … seconds, up to a fifth of it, differs from the rest by {0} % or more with \
+           {1} % confidence, whatever the rate's autocorrelation; needs {2} whole seconds, \
+           stalled ones not counted.",
+    thresholds: &[EARLY, SURE, BINS],
     make: warm_up,
 };
 
@@ -21,11 +22,21 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
-    rule: "Doubt if the rate drifts by {0} % or more of its mean over the measurement with 99 % \
-           confidence or with Kendall's tau of {4}, if its level changes by as much, if the \
-           latency of an open loop does by {1} %, or if it stood still for {5} % of the time; \
-           needs {2} whole seconds, {3} for changes of level.",
-    thresholds: &[DRIFT, LATENCY_DRIFT, BINS, CHANGE_BINS, ORDER, STILL],
+    rule: "Passed if the 99 % interval of the rate's drift over the measurement lies within \
+           {0} % of its mean either way. Doubt if the interval leaves out 0 and the drift is {1} % \
+           or more, or {0} % or more with Kendall's tau of {5}; if the level changes or swings \
+           slowly by {0} % or more; if the latency of an open loop drifts by {2} %; or if the run \
+           stood still for {6} % of the time. Else not checked, with the length that would do. \
+           Needs {3} whole seconds, {4} for changes of level, 600 for swings.",
+    thresholds: &[
+        DRIFT,
+        SMALL_DRIFT,
+        LATENCY_DRIFT,
+        BINS,
+        CHANGE_BINS,
+        ORDER,
+        STILL,
+    ],
     make: steady_state,
 };
 
@@ -36,12 +47,11 @@ const EARLY: Threshold = Threshold {
     why: "a fifth of the measurement that is off by a tenth moves the mean by 2 %, as much as is \
           allowed between repetitions",
 };
-const ERRORS: Threshold = Threshold {
-    name: "standard errors of the difference",
-    value: 3.5,
-    unit: "count",
-    why: "two tests of a dozen seconds with a variance that is estimated from them stay below one \
-          wrong doubt in a hundred runs",
+const SURE: Threshold = Threshold {
+    name: "confidence in the difference",
+    value: 99.0,
+    unit: "percent",
+    why: "one wrong doubt in a hundred runs, however many beginnings are tried",
 };
 const BINS: Threshold = Threshold {
     name: "whole seconds",
@@ -55,6 +65,13 @@ const DRIFT: Threshold = Threshold {
     unit: "percent",
     why: "checkpoints and flushing move the rate of a healthy server by a tenth within half a \
           minute",
+};
+const SMALL_DRIFT: Threshold = Threshold {
+    name: "drift that is surely one",
+    value: 10.0,
+    unit: "percent",
+    why: "the first half of the run differs by half of it from the second, as much as is looked \
+          for in comparisons",
 };
 const LATENCY_DRIFT: Threshold = Threshold {
     name: "drift of the latency",
@@ -103,35 +120,32 @@ fn warm_up(view: &View) -> Made {
             if stalls.is_some() { " that moved" } else { "" }
         ));
     }
-    let cuts = [3, rates.len() / 5];
-    let parts = cuts.iter().filter(|cut| **cut >= 3);
-    let worst = parts
-        .filter_map(|cut| Beginning::of(&rates, *cut))
-        .max_by(|one, other| one.errors.total_cmp(&other.errors));
-    let Some(worst) = worst else {
+    let Some(found) = dyno_stats::beginning(&rates).filter(|found| found.rest > 0.0) else {
         return Made::pass(format!(
             "The rate is {} per second from the first second to the last.",
             text::rate(mean)
         ));
     };
-    let off = worst.difference.abs() >= EARLY.value && worst.errors >= ERRORS.value;
+    let difference = (found.first / found.rest - 1.0) * 100.0;
+    let off = difference.abs() >= EARLY.value && found.p <= 1.0 - SURE.value / 100.0;
+    let length_s = found.length as f64 * view.usual_s();
     Made::of(
         if off { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "The first {} seconds had {} events per second and the rest {} ({} %, {} standard \
-             errors).",
-            worst.seconds,
-            text::rate(worst.first),
-            text::rate(worst.rest),
-            text::signed(worst.difference),
-            text::plain(worst.errors)
+            "The first {} had {} events per second and the rest {} ({} %, p = {}).",
+            text::seconds(length_s),
+            text::rate(found.first),
+            text::rate(found.rest),
+            text::signed(difference),
+            text::plain(found.p)
         ),
         "Warm up for longer (--warmup), until caches, plans and the CPU's frequency have settled.",
     )
-    .with("first seconds", worst.first, "per second")
-    .with("rest", worst.rest, "per second")
-    .with("difference", worst.difference, "percent")
-    .with("standard errors", worst.errors, "count")
+    .with("beginning", length_s, "s")
+    .with("its rate", found.first, "per second")
+    .with("rest", found.rest, "per second")
+    .with("difference", difference, "percent")
+    .with("p", found.p, "probability")
 }
 
 /// Sessions that start within the measurement make a ramp of their own.
@@ -158,38 +172,6 @@ fn still_starting(view: &View) -> Option<Made> {
     })
 }
 
-/// How the beginning differs from the rest.
-struct Beginning {
-    seconds: usize,
-    first: f64,
-    rest: f64,
-    /// In percent of the rest.
-    difference: f64,
-    /// In standard errors, autocorrelation included.
-    errors: f64,
-}
-
-impl Beginning {
-    fn of(rates: &[f64], cut: usize) -> Option<Self> {
-        let (first, rest) = rates.split_at_checked(cut)?;
-        let seen = dyno_stats::describe(rest)?;
-        let mean = dyno_stats::mean(first)?;
-        if seen.mean <= 0.0 || seen.sd <= 0.0 {
-            return None;
-        }
-        let memory = dyno_stats::autocorrelation::autocorrelation_time(rest).unwrap_or(1.0);
-        let share = 1.0 / first.len() as f64 + 1.0 / rest.len() as f64;
-        let error = seen.sd * (share * memory.max(1.0)).sqrt();
-        Some(Self {
-            seconds: cut,
-            first: mean,
-            rest: seen.mean,
-            difference: (mean / seen.mean - 1.0) * 100.0,
-            errors: ((mean - seen.mean) / error).abs(),
-        })
-    }
-}
-
 fn steady_state(view: &View) -> Made {
     let rates = view.rates();
     if (rates.len() as f64) < BINS.value {
@@ -201,18 +183,7 @@ fn steady_state(view: &View) -> Made {
     let Some(rate) = Trend::of(&rates) else {
         return Made::not_checked("The rate has no trend to compute.");
     };
-    let times: Vec<f64> = match view.open_loop() {
-        true => view
-            .course
-            .iter()
-            .filter_map(|bin| bin.latency_ms)
-            .collect(),
-        false => Vec::new(),
-    };
-    let latency = match (times.len() as f64) < BINS.value {
-        true => None,
-        false => Trend::of(&times),
-    };
+    let latency = latency(view);
     let faults = unsteady(view, &rate, latency.as_ref());
     let halves = rates.split_at(rates.len() / 2);
     let ratio = dyno_stats::mean(halves.1)
@@ -225,12 +196,22 @@ fn steady_state(view: &View) -> Made {
         text::signed(rate.high),
         pages(view)
     );
-    let evidence = match faults.is_empty() {
+    let steady = faults.is_empty();
+    if steady && !rate.level() {
+        let length_s = view.usual_s() * rates.len() as f64 * rate.longer();
+        return Made::not_checked(format!(
+            "{facts} It is too short, or its rate too uneven, to exclude a drift of {} %: about \
+             {} would do.",
+            text::plain(DRIFT.value),
+            text::seconds(length_s.ceil())
+        ));
+    }
+    let evidence = match steady {
         true => facts,
         false => format!("{} {facts}", text::sentence(&faults.join("; "))),
     };
     Made::of(
-        if faults.is_empty() {
+        if steady {
             Outcome::Pass
         } else {
             Outcome::Doubt
@@ -248,12 +229,21 @@ fn steady_state(view: &View) -> Made {
         rate.change.map(|(_, by)| by),
         "percent",
     )
+    .with_some("slow swing", rate.swing, "percent of the mean")
     .with_some("second half over first", ratio, "ratio")
     .with_some(
         "drift of the latency",
         latency.map(|trend| trend.drift),
         "percent of the mean",
     )
+}
+
+/// How the latency of an open loop goes.
+fn latency(view: &View) -> Option<Trend> {
+    let bins = view.course.iter().filter(|_| view.open_loop());
+    let times: Vec<f64> = bins.filter_map(|bin| bin.latency_ms).collect();
+    let enough = times.len() as f64 >= BINS.value;
+    enough.then(|| Trend::of(&times)).flatten()
 }
 
 /// What speaks against a steady state.
@@ -267,7 +257,7 @@ fn unsteady(view: &View, rate: &Trend, latency: Option<&Trend>) -> Vec<String> {
             text::seconds(found.measured_s)
         ));
     }
-    if rate.drifts(DRIFT.value) {
+    if rate.drifts(SMALL_DRIFT.value, DRIFT.value) {
         faults.push("the rate drifts".to_owned());
     }
     if let Some((index, change)) = rate.change.filter(|(_, by)| by.abs() >= DRIFT.value) {
@@ -277,7 +267,10 @@ fn unsteady(view: &View, rate: &Trend, latency: Option<&Trend>) -> Vec<String> {
             text::seconds(view.course[index].at_s - view.course[index].length_s)
         ));
     }
-    if latency.is_some_and(|trend| trend.drifts(LATENCY_DRIFT.value)) {
+    if let Some(by) = rate.swing.filter(|by| *by >= DRIFT.value) {
+        faults.push(format!("its level swings slowly by {} %", text::plain(by)));
+    }
+    if latency.is_some_and(|trend| trend.drifts(LATENCY_DRIFT.value, LATENCY_DRIFT.value)) {
         faults.push("the latency drifts".to_owned());
     }
     faults
@@ -292,6 +285,8 @@ struct Trend {
     tau: f64,
     /// The largest change of level: before which value, by how many percent.
     change: Option<(usize, f64)>,
+    /// How far it swings slowly.
+    swing: Option<f64>,
 }
 
 impl Trend {
@@ -317,12 +312,28 @@ impl Trend {
             high: whole(slope.bounds.high),
             tau: dyno_stats::steady::tau(values).unwrap_or(0.0),
             change,
+            swing: dyno_stats::steady::swing(values).map(|share| share * 100.0),
         })
     }
 
-    fn drifts(&self, bound: f64) -> bool {
+    /// Surely by one bound, or in nearly all pairs of values by another.
+    fn drifts(&self, sure: f64, ordered: f64) -> bool {
         let straight = self.low > 0.0 || self.high < 0.0;
-        self.drift.abs() >= bound && (straight || self.tau.abs() >= ORDER.value)
+        let by = self.drift.abs();
+        (by >= sure && straight) || (by >= ordered && self.tau.abs() >= ORDER.value)
+    }
+
+    /// Whether a drift that matters is excluded.
+    fn level(&self) -> bool {
+        self.low >= -DRIFT.value && self.high <= DRIFT.value
+    }
+
+    /// By what factor a longer series narrows the interval to what is allowed: with the square
+    /// root of its length.
+    fn longer(&self) -> f64 {
+        let half = (self.high - self.low) / 2.0;
+        let room = (DRIFT.value - self.drift.abs()).max(DRIFT.value / 2.0);
+        (half / room).powi(2).max(1.0)
     }
 }
 

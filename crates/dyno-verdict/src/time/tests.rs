@@ -29,6 +29,18 @@ fn a_warm_up_that_is_too_short_shows() {
         rates[2] *= 0.8;
         check(&rated(&rates), "warm-up", Doubt);
     }
+    // An hour hides no cold start, nor do stalls.
+    let mut rates = noisy(3600, 3500.0, 0.1, 5);
+    check(&rated(&rates), "warm-up", Pass);
+    rates[..3].fill(525.0);
+    let cold = check(&rated(&rates), "warm-up", Doubt);
+    assert!(
+        cold.evidence.contains("first 3 s had 52"),
+        "{}",
+        cold.evidence
+    );
+    rates[1000..1100].fill(0.0);
+    check(&rated(&rates), "warm-up", Doubt);
     check(&rated(&[1000.0; 6]), "warm-up", NotChecked);
     check(&rated(&[1000.0; 20]), "warm-up", Pass);
 }
@@ -66,6 +78,44 @@ fn an_endless_ramp_is_not_steady() {
 }
 
 #[test]
+fn what_could_drift_unseen_is_not_steady() {
+    let short = check(
+        &rated(&noisy(12, 1000.0, 0.3, 3)),
+        "steady-state",
+        NotChecked,
+    );
+    assert!(short.evidence.contains("would do"), "{}", short.evidence);
+    // Long enough, noise is a level.
+    check(&rated(&noisy(1200, 1000.0, 0.3, 3)), "steady-state", Pass);
+    check(&rated(&noisy(120, 1000.0, 0.05, 3)), "steady-state", Pass);
+    // Half of what is allowed is too much where it is sure.
+    let noise = noisy(120, 1.0, 0.03, 8);
+    let ramp = |by: f64| -> Vec<f64> {
+        let at = |s: usize| 1000.0 * (1.0 + by * (s as f64 / 119.0 - 0.5));
+        (0..120).map(|s| at(s) * noise[s]).collect()
+    };
+    check(&rated(&ramp(0.05)), "steady-state", Pass);
+    check(&rated(&ramp(0.16)), "steady-state", Doubt);
+}
+
+#[test]
+fn slow_swings_are_not_steady() {
+    let noise = noisy(3600, 1.0, 0.03, 8);
+    for period in [200.0, 900.0] {
+        let at = |s: usize| (s as f64 / period * std::f64::consts::TAU).sin();
+        let rates: Vec<f64> = (0..3600)
+            .map(|s| 3500.0 * (1.0 + 0.15 * at(s)) * noise[s])
+            .collect();
+        let swinging = check(&rated(&rates), "steady-state", Doubt);
+        assert!(
+            swinging.evidence.contains("swings slowly"),
+            "{}",
+            swinging.evidence
+        );
+    }
+}
+
+#[test]
 fn a_change_of_level_is_found() {
     let mut rates = noisy(60, 1000.0, 0.04, 9);
     for rate in &mut rates[30..] {
@@ -82,7 +132,7 @@ fn a_change_of_level_is_found() {
 
 #[test]
 fn the_latency_of_an_open_loop_must_not_drift() {
-    let mut run = open_loop(30, 500.0, 1);
+    let mut run = open_loop(60, 500.0, 1);
     check(&run, "steady-state", Pass);
     for (second, interval) in run.intervals.iter_mut().enumerate() {
         interval.percentiles[0].value_ms = Some(2.0 + second as f64);

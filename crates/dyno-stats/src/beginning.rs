@@ -1,0 +1,128 @@
+//! Whether a series begins otherwise than it goes on: a warm-up that was too short.
+//!
+//! Beginnings of 3, 6, 12, … values, up to a fifth of the series, are each tried as a step beside
+//! a constant in a linear model whose errors are correlated in a way that is not known (`gls`).
+//! A beginning of 3·2^k values is tried on means of 2^k, of which it is the first three: it says
+//! the same in less time. Values are clamped to four robust deviations about the median, so that a
+//! few that lie far off, stalls among them, do not pass for the noise of all; what differs is told
+//! in the values as they were. The chance is corrected for the number of beginnings (Bonferroni).
+
+use crate::gls::Coefficient;
+use crate::{mean, median};
+
+/// The shortest series of which a beginning can be told.
+pub const BEGINNING_MIN: usize = 10;
+
+/// Values, or means, in a beginning.
+const FIRST: usize = 3;
+
+/// So many times the robust deviation a value may lie off the median.
+const CLAMP: f64 = 4.0;
+
+/// The standard deviation of a normal distribution over its median absolute deviation.
+const NORMAL: f64 = 1.4826;
+
+/// How a series begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Beginning {
+    /// In so many values.
+    pub length: usize,
+    /// Their mean.
+    pub first: f64,
+    /// The mean of the others.
+    pub rest: f64,
+    /// The chance of such a difference if there were none, corrected for the number of beginnings
+    /// that were tried.
+    pub p: f64,
+}
+
+/// The beginning that differs the most surely from the rest; none of fewer than
+/// [`BEGINNING_MIN`] values, of a constant series and of what is not finite.
+pub fn beginning(series: &[f64]) -> Option<Beginning> {
+    if series.len() < BEGINNING_MIN {
+        return None;
+    }
+    let clamped = clamped(series)?;
+    let longest = (series.len() / 5).max(FIRST);
+    let steps = (0..).map(|power| 1_usize << power);
+    let steps: Vec<usize> = steps.take_while(|step| FIRST * step <= longest).collect();
+    let tried = steps.len() as f64;
+    let of = |step: usize| {
+        let length = FIRST * step;
+        let means: Vec<f64> = clamped.chunks_exact(step).filter_map(mean).collect();
+        let mut begins = vec![0.0; means.len()];
+        begins[..FIRST].fill(1.0);
+        let chance = Coefficient::beside_constant(&means, &begins)?.chance_of_zero();
+        Some(Beginning {
+            length,
+            first: mean(&series[..length])?,
+            rest: mean(&series[length..])?,
+            p: (chance * tried).min(1.0),
+        })
+    };
+    steps
+        .into_iter()
+        .filter_map(of)
+        .min_by(|one, other| one.p.total_cmp(&other.p))
+}
+
+/// The values within [`CLAMP`] robust deviations of their median; as they are where more than half
+/// of them are the same.
+fn clamped(series: &[f64]) -> Option<Vec<f64>> {
+    let middle = median(series)?;
+    let off: Vec<f64> = series.iter().map(|x| (x - middle).abs()).collect();
+    let reach = CLAMP * NORMAL * median(&off)?;
+    Some(match reach > 0.0 {
+        true => (series.iter())
+            .map(|x| x.clamp(middle - reach, middle + reach))
+            .collect(),
+        false => series.to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A level of 1000 with noise that repeats, of 40 either way.
+    fn level(n: usize) -> Vec<f64> {
+        let noise = |at: usize| ((at * 7919) % 81) as f64 - 40.0;
+        (0..n).map(|at| 1000.0 + noise(at)).collect()
+    }
+
+    #[test]
+    fn a_cold_start_is_found_however_long_the_series_is() {
+        for n in [20, 60, 300, 3600] {
+            let mut series = level(n);
+            assert!(beginning(&series).unwrap().p > 0.01, "{n}");
+            series[..3].fill(150.0);
+            let found = beginning(&series).unwrap();
+            assert!(found.p < 0.01, "{n}: {found:?}");
+            assert!(found.first < 600.0, "{n}: {found:?}");
+            // Stalls later on hide nothing.
+            for second in (10..n).step_by(10) {
+                series[second] = 0.0;
+            }
+            let found = beginning(&series).unwrap();
+            assert!(found.p < 0.01, "{n}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn stalls_are_no_beginning() {
+        let mut series = level(120);
+        for second in (9..120).step_by(20) {
+            series[second] = 0.0;
+        }
+        assert!(beginning(&series).unwrap().p > 0.05);
+    }
+
+    #[test]
+    fn what_cannot_be_told_has_no_beginning() {
+        assert_eq!(beginning(&level(9)), None);
+        assert_eq!(beginning(&[7.0; 60]), None);
+        let mut broken = level(30);
+        broken[4] = f64::NAN;
+        assert_eq!(beginning(&broken), None);
+    }
+}

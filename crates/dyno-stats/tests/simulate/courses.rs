@@ -1,0 +1,115 @@
+//! What is said of the course of a rate: how it begins, whether it drifts and swings.
+
+use dyno_stats::{beginning, steady};
+
+use super::cases::Asked::{AtLeast, AtMost};
+use super::cases::Case;
+use super::rates::Rates;
+
+const BEGINNING: &str = "a beginning at 1 % that is off by 10 %";
+const SWING: &str = "a slow swing of 20 %";
+const DRIFT: &str = "a drift at 1 % of 10 % or more";
+
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (seconds, phi, deviation) in LEVELS {
+        let of = format!(
+            "{seconds} s level, coefficient {phi}, deviation {} %",
+            deviation * 100.0
+        );
+        let level = move |source: &mut _| Rates::level(source, seconds, phi, deviation).0;
+        cases.push(Case::new(BEGINNING, &of, AtMost(0.02), move |source| {
+            begins_off(&level(source))
+        }));
+        cases.push(Case::new(DRIFT, &of, AtMost(0.02), move |source| {
+            drifts(&level(source))
+        }));
+        if seconds >= 600 {
+            cases.push(Case::new(SWING, &of, AtMost(0.02), move |source| {
+                swings(&level(source))
+            }));
+        }
+    }
+    cases.push(Case::new(
+        SWING,
+        "3600 s of two levels, 60 % and all, each kept for 10 s",
+        AtMost(0.02),
+        |source| swings(&Rates::two_modes(source, 3600, 0.6, 10.0).0),
+    ));
+    cases.extend(cold_starts());
+    for (period, noise, least) in [
+        (200.0, 0.04, 0.95),
+        (450.0, 0.04, 0.95),
+        (900.0, 0.04, 0.95),
+        (900.0, 0.2, 0.95),
+    ] {
+        let of = format!(
+            "3600 s that swing by 15 % either way every {period} s, noise {} %",
+            noise * 100.0
+        );
+        cases.push(Case::new(SWING, of, AtLeast(least), move |source| {
+            let phase = source.uniform();
+            swings(
+                &Rates::level(source, 3600, 0.0, noise)
+                    .swing(period, 0.15, phase)
+                    .0,
+            )
+        }));
+    }
+    cases
+}
+
+/// Seconds, coefficient, relative deviation.
+const LEVELS: [(usize, f64, f64); 11] = [
+    (10, 0.0, 0.1),
+    (10, 0.8, 0.1),
+    (20, 0.5, 0.2),
+    (30, 0.0, 0.2),
+    (30, 0.8, 0.1),
+    (60, 0.5, 0.2),
+    (60, 0.9, 0.2),
+    (300, 0.8, 0.3),
+    (900, 0.9, 0.2),
+    (3600, 0.0, 0.3),
+    (3600, 0.8, 0.3),
+];
+
+fn cold_starts() -> impl Iterator<Item = Case> {
+    let starts = [
+        (12, 3, 0.15, 0.04, 0.95),
+        (30, 3, 0.5, 0.04, 0.9),
+        (60, 3, 0.15, 0.1, 0.95),
+        (60, 10, 0.7, 0.05, 0.55),
+        (300, 30, 0.7, 0.1, 0.6),
+        (3600, 3, 0.15, 0.1, 0.95),
+        (3600, 60, 0.7, 0.1, 0.95),
+    ];
+    starts
+        .into_iter()
+        .map(|(seconds, cold, factor, noise, least)| {
+            let of = format!(
+                "{seconds} s of which {cold} are at {} %, noise {} %",
+                factor * 100.0,
+                noise * 100.0
+            );
+            Case::new(BEGINNING, of, AtLeast(least), move |source| {
+                let level = Rates::level(source, seconds, 0.3, noise);
+                begins_off(&level.cold_start(cold, factor).0)
+            })
+        })
+}
+
+fn begins_off(rates: &[f64]) -> bool {
+    beginning(rates)
+        .is_some_and(|found| found.p <= 0.01 && (found.first / found.rest - 1.0).abs() >= 0.1)
+}
+
+fn drifts(rates: &[f64]) -> bool {
+    steady::slope_with(rates, 0.99).is_some_and(|slope| {
+        slope.significant() && slope.relative.is_some_and(|by| by.abs() >= 0.1)
+    })
+}
+
+fn swings(rates: &[f64]) -> bool {
+    steady::swing(rates).is_some_and(|by| by >= 0.2)
+}
