@@ -24,7 +24,8 @@ pub enum Submitted {
 }
 
 /// The family of databases that a connection speaks to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
     /// MySQL and MariaDB.

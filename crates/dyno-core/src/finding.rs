@@ -73,6 +73,7 @@ pub struct Finding {
 
 /// A finding that the user does not want to count, with the reason, which is printed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Waiver {
     /// The check's name.
     pub check: String,

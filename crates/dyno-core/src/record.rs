@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Verdict};
-use crate::plan::Drive;
+use crate::plan::{Drive, Plan};
 use crate::states::{IdleIn, SessionState};
 use crate::summary::{IntervalSummary, PhaseOf, RunSummary, TargetSummary, WorkloadSummary};
 
@@ -63,6 +63,10 @@ pub struct RunHead {
     /// When the process began to prepare the run, or when its log was imported, seconds since the
     /// Unix epoch. The start of the measurement is in the summary.
     pub created_unix_s: f64,
+    /// What was planned: enough to run it again. `None` for imported runs, and for those of
+    /// versions that kept none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<Plan>>,
     /// The command line, without secrets.
     pub argv: Vec<String>,
     /// What runs.

@@ -15,7 +15,7 @@ pub use known::{known, learn};
 use names::{Class, class};
 
 /// What stands where a secret was.
-const HIDDEN: &str = "***";
+pub const HIDDEN: &str = "***";
 
 /// A command line without its secrets, for scripts and records: what they print may end up
 /// anywhere.

@@ -3,9 +3,9 @@
 
 mod ledger;
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use crate::db::Family;
 use crate::finding::{Finding, Verdict};
 use crate::interval::{Counters, ErrorsByCode, OperationCounters};
 use crate::plan::{Drive, OptionValue, RandPlan};
@@ -190,7 +190,7 @@ pub struct WorkloadSummary {
     /// The command, e.g. `run`.
     pub command: String,
     /// The script's own options with their values.
-    #[serde(serialize_with = "as_object", deserialize_with = "from_object")]
+    #[serde(with = "crate::plan::as_object")]
     pub options: Vec<(String, OptionValue)>,
     /// Names of those options whose value is not the script's default.
     pub changed: Vec<String>,
@@ -201,6 +201,9 @@ pub struct WorkloadSummary {
 pub struct TargetSummary {
     /// The target's URL without its password.
     pub url: String,
+    /// Which protocol it speaks; `None` where no database was used, or nobody told.
+    #[serde(default)]
+    pub family: Option<Family>,
     /// The product by name, empty if the script never connected.
     pub product: String,
     /// The server's version as it says itself.
@@ -442,32 +445,4 @@ pub struct IntervalSummary {
     pub backlog: u64,
     /// Open loop: under way.
     pub concurrency: u32,
-}
-
-/// Pairs as one JSON object, in their order.
-fn as_object<S: Serializer>(pairs: &[(String, OptionValue)], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(pairs.iter().map(|(name, value)| (name, value)))
-}
-
-/// One JSON object as pairs, in their order.
-fn from_object<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, OptionValue)>, D::Error> {
-    struct Pairs;
-
-    impl<'de> Visitor<'de> for Pairs {
-        type Value = Vec<(String, OptionValue)>;
-
-        fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            to.write_str("an object of options")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut pairs = Vec::new();
-            while let Some(pair) = map.next_entry()? {
-                pairs.push(pair);
-            }
-            Ok(pairs)
-        }
-    }
-
-    from.deserialize_map(Pairs)
 }

@@ -20,10 +20,12 @@ use crate::db::Family;
 mod label;
 mod parameters;
 mod parse;
+mod plan;
 mod sqlite;
 mod url;
 
 pub use parse::Environment;
+pub use plan::{EndpointPlan, TargetPlan};
 pub use sqlite::{JournalMode, SqliteOptions, Synchronous};
 
 /// Where a server listens.

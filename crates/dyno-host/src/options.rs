@@ -1,15 +1,7 @@
 //! The options of the tests, and their values.
 
+pub use dyno_core::plan::Edition;
 use dyno_core::plan::OptionValue;
-
-/// Whose command line asks: a few defaults differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edition {
-    /// `dyno run`: events are repeated until the run's limits.
-    Dyno,
-    /// `dyno sysbench`: as sysbench has it.
-    Sysbench,
-}
 
 /// The type of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

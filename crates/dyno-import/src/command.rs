@@ -1,5 +1,6 @@
 //! What the command line in a log tells of the workload and the target.
 
+use dyno_core::db::Family;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::summary::{TargetSummary, WorkloadSummary};
 
@@ -71,23 +72,29 @@ fn own_option(word: &str) -> Option<(String, OptionValue)> {
 
 /// On what. Empty as far as the log does not say; the server's product and version it never says.
 pub(crate) fn target(argv: &[String]) -> TargetSummary {
+    let family = family(argv);
     TargetSummary {
-        url: url(argv).unwrap_or_default(),
-        product: String::new(),
-        version: String::new(),
-        tls: None,
+        url: family.map(|family| url(argv, family)).unwrap_or_default(),
+        family,
+        ..TargetSummary::default()
     }
 }
 
-fn url(argv: &[String]) -> Option<String> {
-    let postgres = argv.iter().any(|word| word.starts_with("--pgsql"));
-    let driver = option(argv, &["db-driver"]);
-    let (scheme, family) = match driver {
-        Some("pgsql") => ("postgres", "pgsql"),
-        None if postgres => ("postgres", "pgsql"),
-        Some("mysql") => ("mysql", "mysql"),
-        None if argv.iter().any(|word| word.starts_with("--mysql")) => ("mysql", "mysql"),
-        _ => return None,
+fn family(argv: &[String]) -> Option<Family> {
+    let said = |prefix: &str| argv.iter().any(|word| word.starts_with(prefix));
+    match option(argv, &["db-driver"]) {
+        Some("pgsql") => Some(Family::Postgres),
+        None if said("--pgsql") => Some(Family::Postgres),
+        Some("mysql") => Some(Family::Mysql),
+        None if said("--mysql") => Some(Family::Mysql),
+        _ => None,
+    }
+}
+
+fn url(argv: &[String], family: Family) -> String {
+    let (scheme, family) = match family {
+        Family::Postgres => ("postgres", "pgsql"),
+        Family::Mysql | Family::Sqlite => ("mysql", "mysql"),
     };
     let part = |name: &str| option(argv, &[&format!("{family}-{name}")]).unwrap_or("");
     let (user, db) = (part("user"), part("db"));
@@ -101,7 +108,7 @@ fn url(argv: &[String]) -> Option<String> {
         path => format!("?socket={path}"),
     };
     let url = format!("{scheme}://{user}{at}{host}/{db}{socket}");
-    Some(dyno_core::redact::text(&url))
+    dyno_core::redact::text(&url)
 }
 
 /// The distribution of keys, if the command line tells it: said, or the default of that version.

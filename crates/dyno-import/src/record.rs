@@ -40,6 +40,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         percentiles: percents(draft, options),
         note: String::new(),
         phase: None,
+        plan: None,
     };
     let operations = operations(draft, measured_s.unwrap_or_else(|| draft.last_s()));
     let not_observed = gaps::gaps(draft, &intervals, started.is_some());

@@ -140,6 +140,7 @@ mod tests {
                 percentiles: vec![50.0],
                 note: String::new(),
                 phase: None,
+                plan: None,
             },
             summary: None,
             intervals: good.intervals.clone(),

@@ -318,6 +318,7 @@ pub(crate) fn sqlite() -> RunSummary {
     let mut run = recorded(drive, 5, |second| 3000 + second * 31, 40_000);
     run.target = TargetSummary {
         url: "sqlite:/tmp/dyno-1a2b3c/oltp_read_write.db".into(),
+        family: Some(dyno_core::db::Family::Sqlite),
         product: "SQLite".into(),
         version: "3.50.4".into(),
         tls: None,
@@ -458,6 +459,7 @@ fn summed(
 fn target() -> TargetSummary {
     TargetSummary {
         url: "mysql://root@127.0.0.1:3306/sbtest".into(),
+        family: Some(dyno_core::db::Family::Mysql),
         product: "MariaDB".into(),
         version: "10.11.6-MariaDB-0+deb12u1".into(),
         tls: Some("TLSv1.3".into()),

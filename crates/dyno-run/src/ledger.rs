@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use dyno_core::plan::Compared;
 use dyno_core::summary::LedgerEntry;
 
 use crate::job::Ready;
-use crate::options::Compared;
 use crate::sink::Sinks;
 
 /// What the database held before the run.

@@ -7,7 +7,6 @@ use dyno_load::Progress;
 use crate::error::{Context as _, Result, RunError};
 use crate::job::Ready;
 use crate::ledger::Before;
-use crate::options::Wanted;
 use crate::recording::Recording;
 use crate::sink::{Notice, Sinks};
 use crate::summary::{Asked, Start, disconnected, summarise};
@@ -27,14 +26,9 @@ pub struct Measured {
 ///
 /// # Errors
 /// What keeps it from a result.
-pub fn measure(
-    ready: &mut Ready,
-    asked: &Asked,
-    wanted: Wanted,
-    sinks: &Sinks,
-) -> Result<Measured> {
-    let ledger = wanted.ledger;
-    let recording = Recording::start(wanted, ready, asked, sinks.clone())?;
+pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measured> {
+    let ledger = asked.plan.record.ledger;
+    let recording = Recording::start(ready, asked, sinks.clone())?;
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&error.chain());
         return Err(error);
@@ -103,7 +97,7 @@ impl Watch<'_> {
                 self.recording.begins(*measured);
             }
             Progress::Interval(interval) => {
-                let percentiles = &self.asked.percentiles;
+                let percentiles = &self.asked.plan.record.percentiles;
                 let summary = summarize::interval(interval, self.origin, percentiles);
                 self.recording.interval(interval, &summary);
                 self.intervals.push(summary);

@@ -9,8 +9,8 @@ use std::time::Duration;
 use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
-use dyno_core::db::ServerInfo;
-use dyno_core::plan::{Drive, OptionValue, Role};
+use dyno_core::db::{Family, ServerInfo};
+use dyno_core::plan::{Drive, OptionValue, Plan, Role};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{
     ClientCost, EndpointSummary, IntervalSummary, LatencyLimit, OpenLoopSummary, OperationSummary,
@@ -109,14 +109,12 @@ fn host_cpu() -> Option<(u64, u64)> {
 
 /// What the user asked for that shapes the summary.
 pub struct Asked {
-    /// As typed.
-    pub workload: String,
-    /// The script's own options.
+    /// The plan.
+    pub plan: Plan,
+    /// The script's own options, as they are in this phase.
     pub options: Vec<(String, OptionValue)>,
     /// Those of them that are not at their default.
     pub changed: Vec<String>,
-    /// Percentiles to show.
-    pub percentiles: Vec<f64>,
     /// Who answers at the target.
     pub server: ServerInfo,
     /// Of which sequence the run is a phase.
@@ -133,6 +131,7 @@ pub fn summarise(
 ) -> RunSummary {
     let measured_s = (outcome.measured_end.saturating_sub(outcome.measured_start)) as f64 / 1e9;
     let latencies = &outcome.totals.latencies;
+    let percentiles = &asked.plan.record.percentiles;
     let open = ready.job.drive.open_loop;
     let rates = summarize::rates(&outcome.in_window(), measured_s);
     let client = client_cost(outcome, start);
@@ -142,7 +141,7 @@ pub fn summarise(
         started_unix_s: Some(start.unix_s),
         end: outcome.end.clone(),
         workload: WorkloadSummary {
-            name: asked.workload.clone(),
+            name: asked.plan.workload.clone(),
             command: "run".to_owned(),
             options: asked.options.clone(),
             changed: asked.changed.clone(),
@@ -154,15 +153,15 @@ pub fn summarise(
         elapsed_s: outcome.elapsed_ns as f64 / 1e9,
         totals: outcome.totals.counters,
         rates,
-        service: summarize::service(latencies, &asked.percentiles),
-        response: open.map(|_| summarize::response(latencies, &asked.percentiles)),
+        service: summarize::service(latencies, percentiles),
+        response: open.map(|_| summarize::response(latencies, percentiles)),
         open_loop: open.map(|open| OpenLoopSummary {
             offered_per_s: open.per_second,
             achieved_per_s: rates.events_per_s,
             backlog: outcome.backlog,
             backlog_max: outcome.backlog_max,
             pacing_lag: (outcome.pacing_lag.as_ref())
-                .map(|lag| summarize::service(lag, &asked.percentiles)),
+                .map(|lag| summarize::service(lag, percentiles)),
         }),
         events_in_grace: outcome.events_in_grace(),
         events_unfinished: outcome.unfinished,
@@ -172,7 +171,7 @@ pub fn summarise(
         fairness: Some(summarize::fairness(&sessions(outcome, &ready.job.drive))),
         endpoints: endpoints(ready, outcome),
         client: Some(client),
-        operations: operations(ready, outcome, measured_s, &asked.percentiles),
+        operations: operations(ready, outcome, measured_s, percentiles),
         phase: asked.phase.clone(),
         roles: roles(&ready.job.drive, outcome, measured_s),
         latency_limit: latency_limit(&ready.job.drive, outcome),
@@ -301,12 +300,7 @@ fn sessions(outcome: &RunOutcome, drive: &Drive) -> Vec<SessionTotal> {
 fn target(ready: &Ready, server: &ServerInfo) -> TargetSummary {
     if !ready.driver_used() {
         // The script never asked for a database, so there is none to speak of.
-        return TargetSummary {
-            url: String::new(),
-            product: String::new(),
-            version: String::new(),
-            tls: None,
-        };
+        return TargetSummary::default();
     }
     let url = ready
         .job
@@ -316,6 +310,7 @@ fn target(ready: &Ready, server: &ServerInfo) -> TargetSummary {
     let server = server.clone();
     TargetSummary {
         url,
+        family: ready.job.target.as_ref().map(|target| target.family),
         product: server.product,
         version: server.version,
         tls: server.tls,
@@ -380,12 +375,12 @@ fn client_cost(outcome: &RunOutcome, start: &Start) -> ClientCost {
 /// What limits the figure, as far as it can be seen from here.
 fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
     let mut limits = Vec::new();
-    let embedded = summary.target.url.starts_with("sqlite:");
+    let embedded = summary.target.family == Some(Family::Sqlite);
     let client = summary.client.as_ref();
     let busiest = (client.iter().flat_map(|client| &client.worker_busy))
         .copied()
         .fold(0.0, f64::max);
-    if busiest >= WORKER_BUSY && !embedded && !summary.target.url.is_empty() {
+    if busiest >= WORKER_BUSY && !embedded && summary.target.family.is_some() {
         limits.push(format!(
             "The load generator: its busiest worker used {:.0} % of a core. More --workers, \
              on a host with more cores, would push harder.",

@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dyno_core::interval::Counters;
-use dyno_core::plan::{Drive, RandPlan};
+use dyno_core::plan::{Calibrate, Compared, Drive, RandPlan, RecordPlan};
 use dyno_core::record::{Event, Fact, RunHead, SeriesKey, SeriesKind};
 use dyno_core::summary::RunSummary;
 use dyno_host::Edition;
 use dyno_load::StopSignal;
 use dyno_run::{
-    Asked, CALL_TIMEOUT, Calibrate, Compared, Course, Job, Loaded, Notice, RunError, Sink, Sinks,
-    Wanted, Work, measure,
+    Asked, CALL_TIMEOUT, Course, Job, Loaded, Notice, RunError, Sink, Sinks, Work, measure,
 };
 
 /// What a sink was given, in order.
@@ -124,29 +123,23 @@ fn run(script: &str, observe: bool) -> (Result<dyno_run::Measured, RunError>, Gi
         .unwrap()
         .ready(Vec::new(), StopSignal::new())
         .unwrap();
+    let record = RecordPlan {
+        observe,
+        ledger: Compared::Nothing,
+        calibrate: Calibrate::Never,
+        percentiles: vec![50.0, 99.0],
+        ..RecordPlan::default()
+    };
     let asked = Asked {
-        workload: "script".to_owned(),
+        plan: ready.job.plan("script", &[], record),
         options: Vec::new(),
         changed: Vec::new(),
-        percentiles: vec![50.0, 99.0],
         server: Default::default(),
         phase: None,
     };
-    let wanted = Wanted {
-        file: None,
-        observe,
-        ledger: Compared::Nothing,
-        note: String::new(),
-        claim: None,
-        expected: Vec::new(),
-        waivers: Vec::new(),
-        calibrate: Calibrate::Never,
-        force: false,
-        gate: false,
-    };
     let given = Arc::new(Mutex::new(Given::default()));
     let sinks = Sinks::new(vec![Box::new(Remembers(Arc::clone(&given)))]);
-    let measured = measure(&mut ready, &asked, wanted, &sinks);
+    let measured = measure(&mut ready, &asked, &sinks);
     drop((ready, sinks));
     let given = Arc::into_inner(given).unwrap().into_inner().unwrap();
     (measured, given)

@@ -1,5 +1,7 @@
 //! What a record does not hold and a judge may want to know.
 
+pub use dyno_core::plan::{Claim, RequestedSetting};
+
 /// What is known about a run beside its record. Everything may be left out; checks that need it
 /// then say that they could not be made.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,19 +49,6 @@ pub struct Calibration {
     pub when_unix_s: f64,
 }
 
-/// What the user says of the caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claim {
-    /// The data fits in the server's cache.
-    InMemory,
-    /// It does not, and reads go to the disk.
-    OnDisk,
-    /// The caches were empty at the start.
-    Cold,
-    /// They held at the start what they hold in the long run.
-    Warm,
-}
-
 /// Rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowCount {
@@ -69,15 +58,6 @@ pub struct RowCount {
     pub expected: u64,
     /// Rows that it holds; `None` where it could not be read.
     pub found: Option<u64>,
-}
-
-/// A setting that the user wants the server to have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestedSetting {
-    /// As the server names it.
-    pub name: String,
-    /// Its value.
-    pub value: String,
 }
 
 /// What a search for the target's password found.

@@ -184,7 +184,7 @@ fn same_host(view: &View) -> Made {
     if view.embedded() {
         return Made::pass("The database is embedded: generator and database are one process.");
     }
-    if view.url().is_empty() && !view.imported() {
+    if view.family().is_none() && !view.imported() {
         return Made::not_checked("The script used no database.");
     }
     match view.same_host() {

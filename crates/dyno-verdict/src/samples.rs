@@ -6,12 +6,17 @@ mod observed;
 
 use std::time::Duration;
 
+use dyno_core::db::Family;
 use dyno_core::interval::Counters;
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
+use dyno_core::plan::{
+    Arrivals, Drive, DriverPlan, Edition, OpenLoop, OptionValue, PLAN_VERSION, Plan, RandPlan,
+    RecordPlan,
+};
 use dyno_core::rand::Stream;
 use dyno_core::record::*;
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::*;
+use dyno_core::target::{EndpointPlan, TargetPlan};
 use hdrhistogram::Histogram;
 
 pub use observed::{drop_fact, drop_series, fact, series, setting};
@@ -118,7 +123,8 @@ pub fn imported() -> RunRecord {
     run.head.drive = None;
     run.head.script_sha256 = String::new();
     run.head.tool = "sysbench 1.0.20".to_owned();
-    run.head.target.url = String::new();
+    run.head.target = TargetSummary::default();
+    run.head.plan = None;
     run.series.clear();
     run.facts.clear();
     run.settings.clear();
@@ -134,6 +140,7 @@ pub fn imported() -> RunRecord {
     if let Some(summary) = &mut run.summary {
         summary.client = None;
         summary.target.url = String::new();
+        summary.target.family = None;
         summary.totals.rows = 0;
         summary.totals.bytes_in = 0;
         summary.totals.bytes_out = 0;
@@ -314,17 +321,15 @@ fn shares(events: u64, busy_ns: u64) -> Vec<SessionShare> {
 }
 
 fn target(product: Product) -> TargetSummary {
-    let (url, name, version) = match product {
-        Product::Mysql => ("mysql://bench@127.0.0.1:3306/bench", "MariaDB", "10.11.6"),
-        Product::Postgres => (
-            "postgres://bench@127.0.0.1:5432/bench",
-            "PostgreSQL",
-            "15.5",
-        ),
-        Product::Sqlite => ("sqlite:/tmp/bench.db", "SQLite", "3.46.0"),
+    let (family, name, version) = match product {
+        Product::Mysql => (Family::Mysql, "MariaDB", "10.11.6"),
+        Product::Postgres => (Family::Postgres, "PostgreSQL", "15.5"),
+        Product::Sqlite => (Family::Sqlite, "SQLite", "3.46.0"),
     };
+    let url = target_plan(family).url();
     TargetSummary {
-        url: url.to_owned(),
+        url: url.unwrap_or_default(),
+        family: Some(family),
         product: name.to_owned(),
         version: version.to_owned(),
         tls: None,
@@ -355,6 +360,7 @@ fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHe
             "run".to_owned(),
             "oltp_read_write".to_owned(),
         ],
+        plan: Some(Box::new(plan(&drive, &workload, &target))),
         workload,
         script_sha256: "c0ffee".repeat(10) + "c0ff",
         target,
@@ -362,6 +368,54 @@ fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHe
         percentiles: PERCENTS.to_vec(),
         note: String::new(),
         phase: None,
+    }
+}
+
+fn plan(drive: &Drive, workload: &WorkloadSummary, target: &TargetSummary) -> Plan {
+    Plan {
+        plan_version: PLAN_VERSION,
+        edition: Edition::Dyno,
+        command: "run".to_owned(),
+        workload: workload.name.clone(),
+        script_sha256: "c0ffee".repeat(10) + "c0ff",
+        options: workload.options.clone(),
+        target: target.family.map(target_plan),
+        drive: drive.clone(),
+        ladder: Vec::new(),
+        roles: Vec::new(),
+        phases: Vec::new(),
+        rand: RandPlan::default(),
+        driver: DriverPlan {
+            prepare_on_server: true,
+            ignored_errors: Vec::new(),
+            reconnect_lost_connections: true,
+            call_timeout: Duration::from_secs(600),
+            luajit_cmd: None,
+        },
+        record: RecordPlan::default(),
+    }
+}
+
+fn target_plan(family: Family) -> TargetPlan {
+    let server = |port| TargetPlan {
+        family,
+        endpoints: vec![EndpointPlan::Tcp {
+            host: "127.0.0.1".to_owned(),
+            port,
+        }],
+        user: "bench".to_owned(),
+        database: "bench".to_owned(),
+        temporary: false,
+        ..TargetPlan::temporary()
+    };
+    match family {
+        Family::Mysql => server(3306),
+        Family::Postgres => server(5432),
+        Family::Sqlite => TargetPlan {
+            temporary: false,
+            file: Some("/tmp/bench.db".into()),
+            ..TargetPlan::temporary()
+        },
     }
 }
 

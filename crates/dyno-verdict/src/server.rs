@@ -75,7 +75,7 @@ const SILENT: Threshold = Threshold {
 const ENDS_S: f64 = 3.0;
 
 fn build(view: &View) -> Made {
-    if view.url().is_empty() {
+    if view.family().is_none() {
         return Made::not_checked(match view.imported() {
             true => "The log does not tell which server it was.",
             false => "The script used no database.",
@@ -123,17 +123,16 @@ fn build(view: &View) -> Made {
 }
 
 fn connection(view: &View) -> Made {
-    if view.imported() || view.embedded() || view.url().is_empty() {
+    if view.imported() || view.embedded() || view.family().is_none() {
         return Made::not_checked("There was no connection that could be declared otherwise.");
     }
-    let url = view.url().to_ascii_lowercase();
+    let plan = view.run.head.plan.as_ref();
+    let mode = plan.and_then(|plan| plan.target.as_ref()?.tls_mode());
     let tls = view
         .summary()
         .and_then(|summary| summary.target.tls.as_deref());
-    let demanded = ["sslmode=require", "sslmode=verify"]
-        .iter()
-        .any(|mode| url.contains(mode));
-    let refused = url.contains("sslmode=disable");
+    let demanded = mode.is_some_and(|mode| mode == "require" || mode.starts_with("verify"));
+    let refused = mode == Some("disable");
     let mut faults = Vec::new();
     if view.summary().is_some() && demanded && tls.is_none() {
         faults.push("the URL demands TLS and the connection is in the clear".to_owned());
@@ -187,27 +186,21 @@ fn prepared_share(view: &View) -> Option<f64> {
     Some(view.mean("db.status.com_stmt_execute")? / statements * 100.0)
 }
 
-/// Whether the command line says that statements are prepared; the built-in scripts of the OLTP
-/// family prepare theirs unless told otherwise.
+/// Whether the plan says that statements are prepared; the built-in scripts of the OLTP family
+/// prepare theirs unless told otherwise.
 fn declared_prepared(view: &View) -> Option<bool> {
-    let argv = &view.run.head.argv;
-    let disabled = argv.iter().enumerate().any(|(index, arg)| {
-        let next = argv.get(index + 1).map_or("", String::as_str);
-        let (name, value) = arg.split_once('=').unwrap_or((arg, next));
-        let name = name.trim_start_matches('-').replace('_', "-");
-        matches!(name.as_str(), "ps-mode" | "db-ps-mode") && value == "disable"
-    });
-    let name = &view.run.head.workload.name;
+    let plan = view.run.head.plan.as_ref()?;
+    let name = &plan.workload;
     let family = name.starts_with("oltp_") && name != "oltp_insert" && !name.ends_with(".lua");
-    match (disabled, family) {
-        (true, _) => Some(false),
-        (false, true) => Some(true),
-        (false, false) => None,
+    match (plan.driver.prepare_on_server, family) {
+        (false, _) => Some(false),
+        (true, true) => Some(true),
+        (true, false) => None,
     }
 }
 
 fn restarts(view: &View) -> Made {
-    if view.embedded() || view.url().is_empty() {
+    if view.embedded() || view.family().is_none() {
         return Made::not_checked("There is no server that could be restarted.");
     }
     let totals = view.totals();

@@ -3,6 +3,7 @@
 
 use dyno_analysis::course::{self, ROOM_S};
 use dyno_analysis::stalls::{Stalls, TooLittle};
+use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{Event, EventKind, RunRecord, Series, SeriesKind, Source};
@@ -56,19 +57,17 @@ impl<'a> View<'a> {
         self.drive().is_some_and(|drive| drive.open_loop.is_some())
     }
 
-    /// The target's URL, empty where the script used no database.
-    pub(crate) fn url(&self) -> &'a str {
+    /// Which protocol the target speaks; `None` where the script used no database, or an imported
+    /// log does not tell.
+    pub(crate) fn family(&self) -> Option<Family> {
         let run = self.run;
-        run.summary
-            .as_ref()
-            .map_or(run.head.target.url.as_str(), |summary| {
-                summary.target.url.as_str()
-            })
+        let of_summary = run.summary.as_ref().map(|summary| summary.target.family);
+        of_summary.unwrap_or(run.head.target.family)
     }
 
     /// Whether the database works inside of the client's own threads.
     pub(crate) fn embedded(&self) -> bool {
-        self.url().starts_with("sqlite:") || self.product().eq_ignore_ascii_case("sqlite")
+        self.family() == Some(Family::Sqlite) || self.product().eq_ignore_ascii_case("sqlite")
     }
 
     pub(crate) fn product(&self) -> &'a str {
@@ -81,15 +80,14 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn postgres(&self) -> bool {
-        self.url().starts_with("postgres")
+        self.family() == Some(Family::Postgres)
             || self.product().to_ascii_lowercase().contains("postgres")
     }
 
     pub(crate) fn mysql(&self) -> bool {
         let product = self.product().to_ascii_lowercase();
-        ["mysql", "mariadb", "percona"]
-            .iter()
-            .any(|name| self.url().starts_with(name) || product.contains(name))
+        let names = ["mysql", "mariadb", "percona"];
+        self.family() == Some(Family::Mysql) || names.iter().any(|name| product.contains(name))
     }
 
     /// Whether the server works on the client's machine, as far as that is known.

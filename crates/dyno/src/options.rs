@@ -21,6 +21,8 @@ pub struct Opt {
     pub value: Option<&'static str>,
     /// The value may be left out (then only `--name=VALUE` gives one).
     pub bare: bool,
+    /// It is `bare`, but a word may follow it as its value where no word stands before it.
+    pub leads: bool,
     /// One sentence without a full stop.
     pub help: &'static str,
     /// Heading in help.
@@ -119,7 +121,11 @@ pub fn parse(
             Script::Unknown | Script::TakesAny => None,
         };
         if let Some(opt) = find_own(own, &name) {
-            let value = take_value(opt, arg, inline, next_is_value, &mut rest)?;
+            let leads = opt.leads && parsed.words.is_empty() && next_is_word(rest.peek());
+            let value = match inline {
+                None if leads => rest.next().cloned(),
+                inline => take_value(opt, arg, inline, next_is_value, &mut rest)?,
+            };
             if let Some(option) = declared {
                 parsed.script.push((option.name.clone(), value.clone()));
             }
@@ -177,6 +183,11 @@ fn split(arg: &str, grammar: Grammar) -> Option<(String, Option<String>)> {
         letter.to_string(),
         (!value.is_empty()).then(|| value.to_owned()),
     ))
+}
+
+/// Whether a word follows, which may be `-` for standard input.
+fn next_is_word(next: Option<&&String>) -> bool {
+    next.is_some_and(|next| !next.starts_with('-') || *next == "-")
 }
 
 fn take_value<'a>(
@@ -308,6 +319,7 @@ mod tests {
             aliases: &["threads"],
             value: Some("N"),
             bare: false,
+            leads: false,
             help: "how many",
             group: "Load",
         },
@@ -317,6 +329,7 @@ mod tests {
             aliases: &[],
             value: None,
             bare: false,
+            leads: false,
             help: "say less",
             group: "Output",
         },

@@ -2,47 +2,43 @@
 
 use anyhow::Result;
 use dyno_core::finding::Waiver;
-use dyno_run::{Calibrate, Compared, Wanted};
-use dyno_verdict::{Claim, RequestedSetting};
+use dyno_core::plan::{RecordPlan, RequestedSetting};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::kept;
 use crate::options::Parsed;
-use crate::settings::usage;
+use crate::settings::{self, usage};
 
 /// What `dyno run`'s options say.
 ///
 /// # Errors
 /// An option without sense.
-pub fn wanted(parsed: &Parsed) -> Result<Wanted> {
+pub fn wanted(parsed: &Parsed) -> Result<RecordPlan> {
+    let usual = RecordPlan::default();
     let observe = switch(parsed, "observe")?;
-    let calibrate = match parsed.value("calibrate") {
-        None | Some("auto") => Calibrate::Auto,
-        Some("always") => Calibrate::Always,
-        Some("never") => Calibrate::Never,
-        Some(other) => {
-            return Err(usage(format!(
-                "--calibrate: '{other}' is none of auto, always, never"
-            )));
-        }
-    };
+    let calibrate = choice(parsed, "calibrate", "auto, always, never")?;
+    let ledger = choice(parsed, "ledger", "on, full, off")?;
+    let percentiles = parsed.value("percentiles").map(settings::percentiles);
     let expected = pairs(parsed, "expect", "innodb_flush_log_at_trx_commit=1")?;
     if !observe && !expected.is_empty() {
         return Err(usage(
             "--expect needs the server's settings, which --observe off leaves unread",
         ));
     }
-    Ok(Wanted {
+    Ok(RecordPlan {
         file: kept::file(parsed),
         observe,
-        ledger: compared(parsed)?,
+        ledger: ledger.unwrap_or(usual.ledger),
         note: parsed.value("note").unwrap_or_default().to_owned(),
-        claim: parsed.value("claim").map(claim).transpose()?,
+        claim: choice(parsed, "claim", "in-memory, on-disk, cold, warm")?,
         expected: expected
             .into_iter()
             .map(|(name, value)| RequestedSetting { name, value })
             .collect(),
         waivers: waivers(parsed)?,
-        calibrate,
+        calibrate: calibrate.unwrap_or(usual.calibrate),
+        percentiles: percentiles.transpose()?.unwrap_or(usual.percentiles),
         force: parsed.has("force"),
         gate: parsed.has("gate"),
     })
@@ -96,26 +92,18 @@ fn pairs(parsed: &Parsed, name: &str, example: &str) -> Result<Vec<(String, Stri
         .collect()
 }
 
-fn claim(text: &str) -> Result<Claim> {
-    dyno_run::claim(text).ok_or_else(|| {
-        usage(format!(
-            "--claim: '{text}' is none of in-memory, on-disk, cold, warm"
-        ))
-    })
+/// The value of an option that takes one of some words.
+fn choice<T: DeserializeOwned>(parsed: &Parsed, name: &str, words: &str) -> Result<Option<T>> {
+    let Some(text) = parsed.value(name) else {
+        return Ok(None);
+    };
+    let value = serde_json::from_value(Value::String(text.to_owned()));
+    value
+        .map(Some)
+        .map_err(|_| usage(format!("--{name}: '{text}' is none of {words}")))
 }
 
 /// An option that is on unless it says off.
-fn compared(parsed: &Parsed) -> Result<Compared> {
-    match parsed.value("ledger") {
-        None | Some("on") => Ok(Compared::Quick),
-        Some("full") => Ok(Compared::Whole),
-        Some("off") => Ok(Compared::Nothing),
-        Some(other) => Err(usage(format!(
-            "--ledger: '{other}' is none of on, full, off"
-        ))),
-    }
-}
-
 fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     match parsed.value(name) {
         None | Some("on") => Ok(true),

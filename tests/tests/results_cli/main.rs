@@ -11,6 +11,7 @@ mod export;
 mod files;
 mod full;
 mod import;
+mod plan;
 mod record;
 mod secrets;
 mod sysbench;

@@ -59,6 +59,16 @@ fn a_password_is_in_no_record() {
             assert!(!holds(output.stdout.as_bytes()) && !holds(output.stderr.as_bytes()));
             let result = lab.json("show --json");
             assert_eq!(finding(&result, "secrets")["outcome"], "pass", "{kind}");
+            // Its plan has no password either, and says where to look for it if the URL does.
+            let plan = lab.dyno("show --plan").success().stdout;
+            assert!(!holds(plan.as_bytes()), "{plan}");
+            lab.file("p.json", &plan);
+            let line = match url.contains("password_env") {
+                true => "run --plan p.json".to_owned(),
+                false => format!("run --plan p.json --target {url}"),
+            };
+            let mut command = lab.command(&line);
+            sound(run(command.env("DYNO_CANARY", SECRET), LIMIT)).success();
         }
         for line in [
             "report -o report.html",

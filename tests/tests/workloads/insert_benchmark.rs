@@ -282,10 +282,14 @@ fn a_plan_tells_the_phases_and_who_plays_which_role() {
     );
     assert_eq!(roles[2]["sessions"], 6, "{steps:#}");
     // One step is one run: its roles say how many sessions there are.
-    let drive = &plan("--step qr100")["drive"];
-    assert_eq!(names(&drive["roles"]), ["inserter", "deleter", "querier"]);
+    let one = plan("--step qr100");
+    assert_eq!(names(&one["roles"]), ["inserter", "deleter", "querier"]);
+    let sessions = |role: &Value| role["sessions"].as_u64().unwrap();
+    let roles = one["roles"].as_array().unwrap();
+    assert_eq!(roles.iter().map(sessions).sum::<u64>(), 9);
+    let drive = &one["drive"];
     assert_eq!(
         (&drive["sessions"], &drive["workers"]),
-        (&9.into(), &2.into())
+        (&3.into(), &2.into())
     );
 }

@@ -239,10 +239,10 @@ fn a_ladder_ends_at_what_was_made() {
 fn a_step_that_fails_leaves_the_table_of_those_before() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("steps.lua");
-    let text = "sysbench.cmdline.options = {step = {'The step', 0}}\n\
-        function phases() return {{name = 'active_7', events = 5, options = {step = 1}},\n\
-        {name = 'active_8', events = 5, options = {step = 2}}} end\n\
-        function init() if sysbench.opt.step == 2 then error('no second step', 0) end end\n\
+    let text = "sysbench.cmdline.options = {active = {'Tables', 0}}\n\
+        function phases() return {{name = 'active_7', events = 5, options = {active = 7}},\n\
+        {name = 'active_8', events = 5, options = {active = 8}}} end\n\
+        function init() if sysbench.opt.active == 8 then error('no second step', 0) end end\n\
         function event() end";
     std::fs::write(&script, text).unwrap();
     let results = folder.path().join("results.db");

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::plan::{EndpointPlan, TargetPlan};
 use super::sqlite::SqliteOptions;
 use super::url::encode;
 use super::{CONNECT_TIMEOUT_MS, Endpoint, MAX_ANSWER_BYTES, Target, TlsMode};
@@ -9,19 +10,49 @@ use crate::db::Family;
 use crate::units::format_duration;
 
 pub(super) fn label(target: &Target) -> String {
+    let parameters = parameters(target);
+    let parts = Parts {
+        family: target.family,
+        endpoints: &target.endpoints,
+        file: &target.file,
+        user: &target.user,
+        database: &target.database,
+    };
+    let pairs = parameters
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()));
+    parts.url(pairs)
+}
+
+/// The URL of a target that is not a temporary one.
+pub(super) fn of_plan(plan: &TargetPlan) -> String {
+    let endpoint = |endpoint: &EndpointPlan| match endpoint {
+        EndpointPlan::Tcp { host, port } => Endpoint::Tcp(host.clone(), *port),
+        EndpointPlan::Unix { socket } => Endpoint::Unix(socket.clone()),
+    };
+    let endpoints: Vec<Endpoint> = plan.endpoints.iter().map(endpoint).collect();
+    let parts = Parts {
+        family: plan.family,
+        endpoints: &endpoints,
+        file: plan.file.as_deref().unwrap_or(Path::new("")),
+        user: &plan.user,
+        database: &plan.database,
+    };
+    let pairs = plan.parameters.iter();
+    parts.url(pairs.map(|(name, value)| (name.as_str(), value.as_str())))
+}
+
+/// What is not at its default, by the names of the URL's parameters, decoded.
+pub(super) fn parameters(target: &Target) -> Vec<(&'static str, String)> {
     match target.family {
         Family::Sqlite => {
-            let path = encode_path(&target.file);
-            // Two slashes at the start would be taken for those of `sqlite://`.
-            let slashes = if path.starts_with("//") { "//" } else { "" };
             let mut parameters = sqlite_parameters(&target.sqlite);
             if target.max_answer_bytes != MAX_ANSWER_BYTES {
-                parameters.push(format!("max_answer={}", size(target.max_answer_bytes)));
+                parameters.push(("max_answer", size(target.max_answer_bytes)));
             }
-            with_query(format!("sqlite:{slashes}{path}"), &parameters)
+            parameters
         }
-        Family::Mysql => server(target, "mysql"),
-        Family::Postgres => server(target, "postgres"),
+        Family::Mysql | Family::Postgres => common_parameters(target),
     }
 }
 
@@ -39,36 +70,59 @@ impl TlsMode {
     }
 }
 
-fn server(target: &Target, scheme: &str) -> String {
-    // Sockets behind the last host go into a parameter, where they are readable, and where paths
-    // that are not absolute are still taken for paths.
-    let is_tcp = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(..));
-    let last_tcp = target.endpoints.iter().rposition(is_tcp);
-    let (hosts, sockets) = target
-        .endpoints
-        .split_at(last_tcp.map_or(0, |last| last + 1));
-    let authority: Vec<String> = hosts.iter().map(authority_of).collect();
-    let sockets: Vec<String> = sockets
-        .iter()
-        .filter_map(|endpoint| match endpoint {
-            Endpoint::Unix(path) => Some(encode_path(path)),
-            Endpoint::Tcp(..) => None,
-        })
-        .collect();
-    let mut parameters = Vec::new();
-    if !sockets.is_empty() {
-        parameters.push(format!("socket={}", sockets.join(",")));
+/// What stands before the parameters.
+struct Parts<'a> {
+    family: Family,
+    endpoints: &'a [Endpoint],
+    file: &'a Path,
+    user: &'a str,
+    database: &'a str,
+}
+
+impl Parts<'_> {
+    fn url<'a>(&self, parameters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+        let encoded = parameters.map(|(name, value)| format!("{name}={}", encode(value, "/")));
+        let scheme = match self.family {
+            Family::Sqlite => {
+                let path = encode_path(self.file);
+                // Two slashes at the start would be taken for those of `sqlite://`.
+                let slashes = if path.starts_with("//") { "//" } else { "" };
+                return with_query(
+                    format!("sqlite:{slashes}{path}"),
+                    &encoded.collect::<Vec<_>>(),
+                );
+            }
+            Family::Mysql => "mysql",
+            Family::Postgres => "postgres",
+        };
+        // Sockets behind the last host go into a parameter, where they are readable, and where
+        // paths that are not absolute are still taken for paths.
+        let is_tcp = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(..));
+        let last_tcp = self.endpoints.iter().rposition(is_tcp);
+        let (hosts, sockets) = self.endpoints.split_at(last_tcp.map_or(0, |last| last + 1));
+        let authority: Vec<String> = hosts.iter().map(authority_of).collect();
+        let sockets: Vec<String> = sockets
+            .iter()
+            .filter_map(|endpoint| match endpoint {
+                Endpoint::Unix(path) => Some(encode_path(path)),
+                Endpoint::Tcp(..) => None,
+            })
+            .collect();
+        let mut parameters = Vec::new();
+        if !sockets.is_empty() {
+            parameters.push(format!("socket={}", sockets.join(",")));
+        }
+        parameters.extend(encoded);
+        with_query(
+            format!(
+                "{scheme}://{}@{}/{}",
+                encode(self.user, ""),
+                authority.join(","),
+                encode(self.database, "")
+            ),
+            &parameters,
+        )
     }
-    parameters.extend(common_parameters(target));
-    with_query(
-        format!(
-            "{scheme}://{}@{}/{}",
-            encode(&target.user, ""),
-            authority.join(","),
-            encode(&target.database, "")
-        ),
-        &parameters,
-    )
 }
 
 fn authority_of(endpoint: &Endpoint) -> String {
@@ -79,9 +133,9 @@ fn authority_of(endpoint: &Endpoint) -> String {
     }
 }
 
-fn common_parameters(target: &Target) -> Vec<String> {
+fn common_parameters(target: &Target) -> Vec<(&'static str, String)> {
     let mut parameters = Vec::new();
-    let mut add = |name: &str, value: String| parameters.push(format!("{name}={value}"));
+    let mut add = |name: &'static str, value: String| parameters.push((name, value));
     let tls = &target.tls;
     // A CA file implies verify-ca, so that is the default then.
     let default_mode = match tls.ca {
@@ -101,11 +155,11 @@ fn common_parameters(target: &Target) -> Vec<String> {
         ("server_public_key", &target.server_public_key),
     ] {
         if let Some(path) = path {
-            add(name, encode_path(path));
+            add(name, path.to_string_lossy().into_owned());
         }
     }
     if let Some(name) = &sources.env {
-        add("password_env", encode(name, ""));
+        add("password_env", name.clone());
     }
     if target.found_rows {
         add("found_rows", "1".to_owned());
@@ -122,20 +176,17 @@ fn common_parameters(target: &Target) -> Vec<String> {
     parameters
 }
 
-fn sqlite_parameters(options: &SqliteOptions) -> Vec<String> {
+fn sqlite_parameters(options: &SqliteOptions) -> Vec<(&'static str, String)> {
     let default = SqliteOptions::default();
     let mut parameters = Vec::new();
     if options.busy_timeout_ms != default.busy_timeout_ms {
-        parameters.push(format!(
-            "busy_timeout={}",
-            milliseconds(options.busy_timeout_ms)
-        ));
+        parameters.push(("busy_timeout", milliseconds(options.busy_timeout_ms)));
     }
     if options.journal_mode != default.journal_mode {
-        parameters.push(format!("journal_mode={}", options.journal_mode.name()));
+        parameters.push(("journal_mode", options.journal_mode.name().to_owned()));
     }
     if options.synchronous != default.synchronous {
-        parameters.push(format!("synchronous={}", options.synchronous.name()));
+        parameters.push(("synchronous", options.synchronous.name().to_owned()));
     }
     parameters
 }

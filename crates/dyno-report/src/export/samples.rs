@@ -28,6 +28,7 @@ pub(crate) fn record() -> RunRecord {
         percentiles: vec![50.0, 95.0, 99.0, 99.9],
         note: "a \"note\", with commas".into(),
         phase: None,
+        plan: None,
     };
     RunRecord {
         id: 7,

@@ -1,5 +1,6 @@
-//! A ladder of more and more active tables, whose phases are named `active_1000`.
+//! A ladder of more and more active tables.
 
+use dyno_core::plan::{OptionValue, PhasePlan};
 use dyno_core::record::RunRecord;
 
 use super::metrics::{GB, Phase};
@@ -29,9 +30,19 @@ const COLUMNS: [&str; 14] = [
     "touches",
 ];
 
-/// How many tables the phase of this name touches, if it is a step of a ladder.
-pub fn step(name: &str) -> Option<u32> {
-    name.strip_prefix("active_")?.parse().ok()
+/// How many tables the phase touches, if it is a step of a ladder: what sets a phase apart is then
+/// its option `active`.
+pub fn step(phase: &PhasePlan) -> Option<f64> {
+    let active = phase.options.iter().find(|(name, _)| name == "active");
+    match active {
+        Some((_, OptionValue::Number(active))) if *active > 0.0 => Some(*active),
+        _ => None,
+    }
+}
+
+/// The same of a recorded phase.
+fn step_of(run: &RunRecord) -> Option<f64> {
+    step(run.head.plan.as_ref()?.phases.first()?)
 }
 
 /// The steps of all sequences below each other; `None` where there are none.
@@ -43,7 +54,7 @@ pub fn ladder(sequences: &[Sequence]) -> Option<Table> {
         }
         for run in &sequence.runs {
             let phase = Phase { run };
-            let cells = step(phase.name()).map(|active| cells(&phase, f64::from(active)));
+            let cells = step_of(run).map(|active| cells(&phase, active));
             rows.extend(cells.map(|cells| (sequence.label.clone(), cells)));
         }
     }

@@ -2,6 +2,7 @@
 
 mod detail;
 
+use dyno_core::plan::{OptionValue, PhasePlan};
 use dyno_core::record::{Series, SeriesKey, SeriesKind};
 use dyno_core::summary::{PhaseOf, Preparation, RoleSummary};
 
@@ -334,7 +335,22 @@ fn names_stay_in_their_fields_of_the_tsv() {
 
 /// A step of a ladder: half of its events before the measurement, one in ten a first touch.
 fn step_of(active: u32, events: u64) -> RunRecord {
-    let mut run = run(&format!("active_{active}"), "events", 1.0, 100.0, None);
+    let mut run = run(&format!("step {active}"), "events", 1.0, 100.0, None);
+    let mut plan = dyno_verdict::samples::good().head.plan.unwrap();
+    plan.phases = vec![PhasePlan {
+        name: format!("step {active}"),
+        options: vec![("active".into(), OptionValue::Number(f64::from(active)))],
+        time: None,
+        events: None,
+        warmup: std::time::Duration::ZERO,
+        open_loop: None,
+        roles: Vec::new(),
+        before: Vec::new(),
+        undo: None,
+        unit: "events".into(),
+        per_event: 1.0,
+    }];
+    run.head.plan = Some(plan);
     let summary = run.summary.as_mut().unwrap();
     summary.totals.events = events;
     summary.operations = samples::worked().operations[..2].to_vec();

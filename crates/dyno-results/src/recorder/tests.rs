@@ -29,6 +29,7 @@ fn head() -> RunHead {
         script_sha256: String::new(),
         target: TargetSummary {
             url: String::new(),
+            family: None,
             product: String::new(),
             version: String::new(),
             tls: None,
@@ -37,6 +38,7 @@ fn head() -> RunHead {
         percentiles: Vec::new(),
         note: String::new(),
         phase: None,
+        plan: None,
     }
 }
 

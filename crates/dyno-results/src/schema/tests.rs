@@ -50,6 +50,11 @@ fn a_file_of_version_1_is_opened_read_and_written() {
         Some(60)
     );
     assert_eq!(run.findings.len(), 2);
+    let target = &run.head.target;
+    assert_eq!(target.family, Some(dyno_core::db::Family::Mysql));
+    assert_eq!(run.summary.as_ref().unwrap().target.family, target.family);
+    // It was kept before runs had their plan.
+    assert_eq!(run.head.plan, None);
     let mut copy = run;
     copy.head.name = "copy".to_owned();
     assert_eq!(results.import(&copy).unwrap(), 2);

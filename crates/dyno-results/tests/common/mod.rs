@@ -30,6 +30,7 @@ pub fn workload() -> WorkloadSummary {
 pub fn target() -> TargetSummary {
     TargetSummary {
         url: "mariadb://root@127.0.0.1/test".to_owned(),
+        family: Some(dyno_core::db::Family::Mysql),
         product: "MariaDB".to_owned(),
         version: "10.11.6".to_owned(),
         tls: None,
@@ -55,6 +56,7 @@ pub fn head(name: &str) -> RunHead {
         percentiles: vec![50.0, 95.0, 99.0, 99.9],
         note: "before the upgrade".to_owned(),
         phase: None,
+        plan: None,
     }
 }
 

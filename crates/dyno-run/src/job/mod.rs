@@ -85,7 +85,7 @@ impl Job {
     /// Sets the number of sessions, driven by at most as many workers as there are cores.
     fn with_sessions(&mut self, sessions: u32) {
         self.drive.sessions = sessions;
-        self.drive.workers = self.workers.unwrap_or_else(cores).min(sessions);
+        self.drive.workers = self.workers_for(sessions);
     }
 }
 

@@ -99,17 +99,6 @@ pub fn word(claim: Claim) -> &'static str {
     }
 }
 
-/// The claim of a word.
-pub fn claim(word: &str) -> Option<Claim> {
-    match word {
-        "in-memory" => Some(Claim::InMemory),
-        "on-disk" => Some(Claim::OnDisk),
-        "cold" => Some(Claim::Cold),
-        "warm" => Some(Claim::Warm),
-        _ => None,
-    }
-}
-
 /// Looks for the target's password in what was recorded, from which it was hidden in some places.
 pub fn scan(
     record: &RunRecord,
@@ -125,6 +114,15 @@ pub fn scan(
         (
             "target",
             vec![record.head.target.url.clone(), record.head.note.clone()],
+        ),
+        (
+            "plan",
+            record
+                .head
+                .plan
+                .iter()
+                .map(|plan| format!("{plan:?}"))
+                .collect(),
         ),
         (
             "options",

@@ -11,36 +11,38 @@ use sha2::{Digest as _, Sha256};
 
 use crate::job::Job;
 use crate::summary::Asked;
-use dyno_core::redact;
 
 /// The head of a run that is about to begin.
-pub fn head(job: &Job, asked: &Asked, note: &str) -> RunHead {
+pub fn head(job: &Job, asked: &Asked) -> RunHead {
+    let plan = asked.plan.clone().without_secrets();
     let created_unix_s = wall_time().as_secs_f64();
     let label = job.target.as_ref().map(dyno_core::Target::label);
     RunHead {
-        name: name(&asked.workload, created_unix_s),
+        name: name(&plan.workload, created_unix_s),
         source: Source::Dyno,
         profile: profile(asked),
         tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
         created_unix_s,
         argv: job.argv.clone(),
         workload: WorkloadSummary {
-            name: asked.workload.clone(),
+            name: plan.workload.clone(),
             command: "run".to_owned(),
             options: asked.options.clone(),
             changed: asked.changed.clone(),
         },
-        script_sha256: hex(&Sha256::digest(job.work.text().as_bytes())),
+        script_sha256: plan.script_sha256.clone(),
         target: TargetSummary {
             url: label.unwrap_or_default(),
+            family: job.target.as_ref().map(|target| target.family),
             product: asked.server.product.clone(),
             version: asked.server.version.clone(),
             tls: asked.server.tls.clone(),
         },
         drive: Some(job.drive.clone()),
-        percentiles: asked.percentiles.clone(),
-        note: redact::text(note),
+        percentiles: plan.record.percentiles.clone(),
+        note: plan.record.note.clone(),
         phase: asked.phase.clone(),
+        plan: Some(Box::new(plan)),
     }
 }
 
@@ -85,7 +87,7 @@ pub fn civil(unix_s: f64, format: &str) -> String {
     time.strftime(format).to_string()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 use dyno_core::clock::{Clock, Nanos, wall_time};
 use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::interval::Interval;
+use dyno_core::plan::{Calibrate, RecordPlan};
 use dyno_core::record::{Event, EventKind, Fact, IdleSpan, RunRecord, RunState, SessionShare};
 use dyno_core::redact;
 use dyno_core::states::IdleTime;
@@ -27,15 +28,13 @@ use dyno_observe::{Config, Cost, Observers};
 use dyno_results::Results;
 use dyno_verdict::{Context, Keeping};
 
-pub use context::claim;
-pub use head::{civil, name as new_name};
+pub use head::{civil, hex, name as new_name};
 pub use hidden::Hidden;
 pub use store::try_file;
 
 use crate::calibration::{self, Calibration};
 use crate::error::{Context as _, OrFailed as _, Result};
 use crate::job::Ready;
-use crate::options::{Calibrate, Wanted};
 use crate::sink::{Course, Notice, Sink, Sinks};
 use crate::summary::Asked;
 use store::{Store, with_event};
@@ -59,7 +58,7 @@ impl Outputs {
 
 /// A run that is being recorded and observed.
 pub struct Recording {
-    wanted: Wanted,
+    wanted: RecordPlan,
     outputs: Arc<Outputs>,
     origin: observing::Origin,
     observers: Option<(Observers, JoinHandle<()>)>,
@@ -78,10 +77,11 @@ impl Recording {
     ///
     /// # Errors
     /// A run that would be refused; a results file that cannot be written to.
-    pub fn start(wanted: Wanted, ready: &Ready, asked: &Asked, sinks: Sinks) -> Result<Self> {
+    pub fn start(ready: &Ready, asked: &Asked, sinks: Sinks) -> Result<Self> {
+        let wanted = asked.plan.record.clone();
         let row_counts = rows::count(ready, asked, wanted.claim);
         preflight::check(ready, &wanted, &row_counts)?;
-        let head = head::head(&ready.job, asked, &wanted.note);
+        let head = head::head(&ready.job, asked);
         let store = Store::new(wanted.file.as_deref(), &head, &sinks)?;
         sinks.each(|sink| sink.head(&head));
         let outputs = Arc::new(Outputs {
@@ -244,7 +244,7 @@ impl Recording {
 }
 
 fn observe(
-    wanted: &Wanted,
+    wanted: &RecordPlan,
     ready: &Ready,
     outputs: &Arc<Outputs>,
     origin: &observing::Origin,
@@ -273,7 +273,7 @@ fn observe(
     Ok((observers, forwarder))
 }
 
-fn calibrated(wanted: &Wanted, ready: &Ready, sinks: &Sinks) -> Option<Calibration> {
+fn calibrated(wanted: &RecordPlan, ready: &Ready, sinks: &Sinks) -> Option<Calibration> {
     let job = &ready.job;
     if wanted.calibrate == Calibrate::Never || calibration::obstacle(job.target.as_ref()).is_some()
     {
@@ -303,7 +303,7 @@ fn calibrated(wanted: &Wanted, ready: &Ready, sinks: &Sinks) -> Option<Calibrati
 fn judge(
     record: &mut RunRecord,
     context: &Context,
-    wanted: &Wanted,
+    wanted: &RecordPlan,
     summary: &mut RunSummary,
 ) -> Result<()> {
     let mut findings = dyno_verdict::judge(record, context);

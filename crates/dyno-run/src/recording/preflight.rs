@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use dyno_core::db::Family;
+use dyno_core::plan::RecordPlan;
 use dyno_core::redact;
 use dyno_drivers::control::Control;
 use dyno_verdict::{RequestedSetting, RowCount, same_setting};
 
 use crate::error::{Result, RunError};
 use crate::job::Ready;
-use crate::options::Wanted;
 
 /// A server that takes longer is left alone; the verdict looks again at the end.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// What differs, and what to do.
-pub fn check(ready: &Ready, wanted: &Wanted, rows: &[RowCount]) -> Result<()> {
+pub fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Result<()> {
     let waived = |check: &str| wanted.waivers.iter().any(|waiver| waiver.check == check);
     let mut against = Vec::new();
     if !waived("row-counts") {

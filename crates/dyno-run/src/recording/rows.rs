@@ -35,10 +35,8 @@ pub fn count(ready: &Ready, asked: &Asked, claim: Option<Claim>) -> Vec<RowCount
         Some((_, OptionValue::Number(value))) if *value >= 1.0 => Some(*value),
         _ => None,
     };
-    let bare = asked
-        .workload
-        .strip_suffix(".lua")
-        .unwrap_or(&asked.workload);
+    let workload = asked.plan.workload.as_str();
+    let bare = workload.strip_suffix(".lua").unwrap_or(workload);
     let known = ready.job.work.is_builtin() && CONSTANT.contains(&bare);
     let (Some(tables), Some(size)) = (option("tables"), option("table_size")) else {
         return Vec::new();

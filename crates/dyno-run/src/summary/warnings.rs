@@ -1,6 +1,7 @@
 //! What the reader of a summary should know before believing it.
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
+use dyno_core::db::Family;
 use dyno_core::plan::Drive;
 use dyno_core::summary::RunSummary;
 use dyno_load::RunOutcome;
@@ -26,7 +27,7 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
         ));
     }
     warnings.extend(silence(summary, drive));
-    let embedded = summary.target.url.starts_with("sqlite:");
+    let embedded = summary.target.family == Some(Family::Sqlite);
     let shared = drive.sessions > drive.workers;
     let stall = outcome
         .workers

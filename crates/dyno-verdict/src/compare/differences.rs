@@ -15,6 +15,9 @@ pub(super) type Description = BTreeMap<String, String>;
 /// What a crash may cost.
 const CLASS: &str = "durability class";
 
+/// What only the plan tells, which runs of old versions lack.
+pub(super) const OF_PLAN: [&str; 3] = ["statements", "ignored errors", "lost connections"];
+
 /// What the names of a workload's facts about its rows begin with.
 const DATASET: &str = "workload.dataset.";
 /// What stands for all of them.
@@ -171,6 +174,24 @@ fn describe(view: &View) -> Description {
 }
 
 fn drive(view: &View, say: &mut impl FnMut(&str, String)) {
+    if let Some(plan) = &view.run.head.plan {
+        let driver = &plan.driver;
+        let prepared = match driver.prepare_on_server {
+            true => "prepared on the server",
+            false => "with their values in the text",
+        };
+        say(OF_PLAN[0], prepared.to_owned());
+        let ignored = match driver.ignored_errors.as_slice() {
+            [] => "none".to_owned(),
+            codes => codes.join(","),
+        };
+        say(OF_PLAN[1], ignored);
+        let lost = match driver.reconnect_lost_connections {
+            true => "made again",
+            false => "end the run",
+        };
+        say(OF_PLAN[2], lost.to_owned());
+    }
     let Some(drive) = view.drive() else { return };
     say("sessions", drive.sessions.to_string());
     if view.imported() {

@@ -128,6 +128,10 @@ fn repetitions(side: &[View]) -> Result<(), CompareError> {
         let differ: Vec<String> = names
             .into_iter()
             .filter(|name| plan.get(*name) != own.get(*name))
+            .filter(|name| {
+                let both = plan.contains_key(*name) && own.contains_key(*name);
+                both || !differences::OF_PLAN.contains(&name.as_str())
+            })
             .map(|name| format!("{name} ({} and {})", value(&plan, name), value(&own, name)))
             .collect();
         if !differ.is_empty() {

@@ -371,6 +371,24 @@ fn runs_of_one_side_are_repetitions_of_each_other() {
     );
     let error = error.unwrap_err().to_string();
     assert!(error.contains("sessions (1 and 8)"), "{error}");
+    let mut plain = with(1, 6);
+    plain.head.plan.as_mut().unwrap().driver.prepare_on_server = false;
+    let error = compared(
+        &[with(1, 1), plain],
+        &[with(1, 4)],
+        &CompareOptions::default(),
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("statements (prepared"), "{error}");
+    // A run of an old version tells no plan.
+    let mut old = with(1, 7);
+    old.head.plan = None;
+    let sides = compared(
+        &[with(1, 1), old],
+        &[with(1, 4)],
+        &CompareOptions::default(),
+    );
+    assert!(sides.is_ok(), "{sides:?}");
     // One kind on each side is what a comparison is for, and another length is no other kind.
     let mut longer = with(8, 5);
     if let Some(drive) = &mut longer.head.drive {

@@ -103,7 +103,7 @@ fn work_done(view: &View) -> Made {
         return nothing_done(view);
     }
     let queries = totals.queries();
-    if queries == 0 && !view.url().is_empty() && !view.imported() {
+    if queries == 0 && view.family().is_some() && !view.imported() {
         return Made::refuse(
             format!(
                 "{} events ended and not one statement reached the database.",
@@ -192,7 +192,7 @@ fn empty_results(view: &View) -> Option<String> {
 }
 
 fn too_fast(view: &View) -> Option<String> {
-    if view.embedded() || view.url().is_empty() {
+    if view.embedded() || view.family().is_none() {
         return None;
     }
     let totals = view.totals();

@@ -161,7 +161,7 @@ impl Workers {
     fn faults(&self, view: &View) -> Vec<String> {
         // An embedded database works in the worker, and a script without a database is all that
         // is measured: both may use what there is.
-        let alone = !view.embedded() && !view.url().is_empty();
+        let alone = !view.embedded() && view.family().is_some();
         let shared = view
             .drive()
             .is_some_and(|drive| drive.sessions > drive.workers);

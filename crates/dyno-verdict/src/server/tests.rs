@@ -1,6 +1,7 @@
 //! Each check of the server: a run that passes, one that does not, one that cannot tell.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
+use dyno_core::plan::Plan;
 use dyno_core::record::{Event, EventKind, RunRecord};
 
 use crate::context::{Context, RequestedSetting};
@@ -154,12 +155,16 @@ fn each_setting_has_its_class() {
     assert_eq!(class(&settings), Some(Class::Damaged));
 }
 
+fn plan(run: &mut RunRecord) -> &mut Plan {
+    run.head.plan.as_mut().unwrap()
+}
+
 #[test]
 fn connections_are_as_declared() {
     expect("connection", Pass, |_| {});
     let url = |run: &mut RunRecord, query: &str| {
-        let target = &mut summary(run).target;
-        target.url = format!("mysql://bench@db:3306/bench?{query}");
+        let url = format!("mysql://bench@db:3306/bench?{query}");
+        plan(run).target = Some(dyno_core::Target::parse(&url).unwrap().plan());
     };
     expect("connection", Doubt, |run| url(run, "sslmode=verify-full"));
     expect("connection", Pass, |run| {
@@ -174,12 +179,10 @@ fn connections_are_as_declared() {
         series(run, "db.status.com_stmt_execute", &[0.0; 30]);
     });
     expect("connection", Doubt, |run| {
-        run.head.argv.push("--ps-mode=disable".to_owned())
+        plan(run).driver.prepare_on_server = false;
     });
     expect("connection", Pass, |run| {
-        run.head
-            .argv
-            .extend(["--ps-mode".to_owned(), "disable".to_owned()]);
+        plan(run).driver.prepare_on_server = false;
         series(run, "db.status.com_stmt_execute", &[0.0; 30]);
     });
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);

@@ -52,7 +52,7 @@ pub fn drive(parsed: &Parsed) -> Result<Drive> {
             })
         }
     };
-    if open_loop.is_none() && parsed.has("arrivals") {
+    if !parsed.has("rate") && parsed.has("arrivals") {
         return Err(usage(
             "--arrivals says how --rate's events are spaced: give a --rate as well",
         ));

@@ -29,7 +29,7 @@ const MEANINGLESS: [&str; 11] = [
 ];
 
 /// Whether an option changes anything in a run of the test.
-fn means_something(test: &Test, opt: &Opt) -> bool {
+pub fn means_something(test: &Test, opt: &Opt) -> bool {
     let random = opt.name.starts_with("rand-");
     !MEANINGLESS.contains(&opt.name) && (!random || test.draws_places)
 }

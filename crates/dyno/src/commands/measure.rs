@@ -7,7 +7,7 @@ use anyhow::{Error, Result};
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
 use dyno_report::terminal::{EventWord, Look, live_line};
-use dyno_run::{Asked, Course, Ready, Sink, Sinks, Wanted};
+use dyno_run::{Asked, Course, Ready, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
 use crate::background::Background;
@@ -58,7 +58,7 @@ impl Measured {
         }
         let summary = &self.summary;
         if let RunEnd::Failed(why) = &summary.end
-            && let Some(hint) = hint(why, ready, &asked.workload)
+            && let Some(hint) = hint(why, ready, &asked.plan.workload)
         {
             console::note(&hint);
         }
@@ -80,17 +80,12 @@ impl Measured {
 ///
 /// # Errors
 /// What keeps it from a result.
-pub fn measure(
-    ready: &mut Ready,
-    asked: &Asked,
-    screen: &Screen,
-    wanted: Wanted,
-) -> Result<Measured> {
-    let gate = wanted.gate;
+pub fn measure(ready: &mut Ready, asked: &Asked, screen: &Screen) -> Result<Measured> {
+    let gate = asked.plan.record.gate;
     let live = Arc::new(Mutex::new(Live::start(screen, ready)));
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices::Terminal::new(screen.quiet))];
     sinks.push(Box::new(LiveLine(Arc::clone(&live))));
-    let measured = dyno_run::measure(ready, asked, wanted, &Sinks::new(sinks));
+    let measured = dyno_run::measure(ready, asked, &Sinks::new(sinks));
     let live = live.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(live) = live {
         live.finish();
@@ -102,7 +97,7 @@ pub fn measure(
             disconnected: measured.disconnected,
             gate,
         }),
-        Err(error) => Err(with_hint(error.into(), ready, &asked.workload)),
+        Err(error) => Err(with_hint(error.into(), ready, &asked.plan.workload)),
     }
 }
 

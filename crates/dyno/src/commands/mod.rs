@@ -11,6 +11,7 @@ mod import;
 mod list;
 mod measure;
 mod phases;
+mod plans;
 mod report;
 mod run;
 mod runs;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::clock::{Clock, wall_time};
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, PhasePlan, Plan};
 use dyno_core::redact;
 use dyno_core::summary::{PhaseOf, Preparation, RunEnd, RunSummary};
 use dyno_load::StopSignal;
@@ -20,31 +20,28 @@ use super::run::options_of;
 use crate::output::Output;
 use crate::{STATUS_DONE, console, loading, settings};
 use dyno_run::Asked;
+use dyno_run::new_name;
 use dyno_run::{Job, Loaded, Ready};
-use dyno_run::{Wanted, new_name};
 
 /// What all phases have in common.
 pub struct Base {
-    /// What shapes the summary; the options are those that the user gave.
+    /// The plan, and what else shapes the summary.
     pub asked: Asked,
     /// The job, without the script's own options.
     pub job: Job,
     /// The script's own options.
     pub own: Vec<(String, OptionValue)>,
-    /// The warm-up, if the user asked for one.
-    pub warmup: Option<Duration>,
     /// Ends the run, and with it the sequence.
     pub stop: Arc<StopSignal>,
-    /// What to record.
-    pub wanted: Wanted,
 }
 
 /// Runs the phases, each of which is shown when it has ended.
 ///
 /// # Errors
 /// What keeps a phase from a result; those before it are kept.
-pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Result<u8> {
-    let sequence = new_name(&base.asked.workload, wall_time().as_secs_f64());
+pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
+    let phases = &base.asked.plan.phases;
+    let sequence = new_name(&base.asked.plan.workload, wall_time().as_secs_f64());
     let mut done: Vec<RunSummary> = Vec::new();
     let mut status = STATUS_DONE;
     for (index, phase) in phases.iter().enumerate() {
@@ -67,7 +64,7 @@ pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Re
             Ok(ended) => ended,
             Err(error) => {
                 // Those before it are not to be lost with it.
-                if let Err(trouble) = show(&done, screen, output) {
+                if let Err(trouble) = show(base, &done, screen, output) {
                     console::note(&format!("warning: {trouble:#}"));
                 }
                 return Err(error);
@@ -85,14 +82,14 @@ pub fn run(base: &Base, phases: &[Phase], screen: &Screen, output: Output) -> Re
             break;
         }
     }
-    show(&done, screen, output).map(|()| status)
+    show(base, &done, screen, output).map(|()| status)
 }
 
 /// Shows what all phases came to, and the table of a ladder.
-fn show(done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
+fn show(base: &Base, done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
     let steps = match output {
         Output::Json => Ok(None),
-        Output::Terminal | Output::Both(..) => steps(done),
+        Output::Terminal | Output::Both(..) => steps(&base.asked.plan.phases, done),
     };
     let written = output.write_all(done, &screen.look);
     if let Some(table) = steps? {
@@ -103,14 +100,11 @@ fn show(done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
 }
 
 /// The table of a ladder of active tables, from what was recorded; `None` where this is none.
-fn steps(done: &[RunSummary]) -> Result<Option<Table>> {
-    let is_step = |run: &RunSummary| {
-        run.phase
-            .as_ref()
-            .is_some_and(|own| step(&own.name).is_some())
-    };
+fn steps(phases: &[PhasePlan], done: &[RunSummary]) -> Result<Option<Table>> {
+    // They were run in their order, and the last ones perhaps not.
+    let is_step = |(phase, run)| step(phase).map(|_| run);
     let mut runs = Vec::new();
-    for summary in done.iter().filter(|run| is_step(run)) {
+    for summary in phases.iter().zip(done).filter_map(is_step) {
         // Without a record there are no series.
         if let Some(recorded) = &summary.recorded {
             let results = Results::open_read(Path::new(&recorded.file))?;
@@ -122,33 +116,34 @@ fn steps(done: &[RunSummary]) -> Result<Option<Table>> {
 
 fn one(
     base: &Base,
-    phase: &Phase,
+    phase: &PhasePlan,
     mut place: PhaseOf,
     screen: &Screen,
     output: &Output,
 ) -> Result<(RunSummary, u8)> {
     let mut job = base.job.clone();
-    limit(&mut job.drive, phase)?;
-    job.drive.warmup = match phase.warmup_s {
-        Some(warmup_s) => seconds(warmup_s)?,
-        None => base.warmup.unwrap_or_default(),
-    };
+    phase.limit(&mut job.drive);
     let own = options(&base.own, phase)?;
     let options = options_of(&job.drive, &own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
+    if ready.job.drive.roles != phase.roles {
+        bail!("the plan's roles are not those that the script has with the phase's options");
+    }
     let declared = ready.description.options.clone().unwrap_or_default();
     if !phase.before.is_empty() {
         place.before = Some(prepare(&mut ready, base, phase, screen.quiet)?);
     }
     let asked = Asked {
-        workload: base.asked.workload.clone(),
+        plan: Plan {
+            phases: vec![phase.clone()],
+            ..base.asked.plan.clone()
+        },
         changed: settings::changed(&declared, &own),
         options: redact::options(&own),
-        percentiles: base.asked.percentiles.clone(),
         server: base.asked.server.clone(),
         phase: Some(place),
     };
-    let measured = measure(&mut ready, &asked, screen, base.wanted.clone())?;
+    let measured = measure(&mut ready, &asked, screen)?;
     output.show(&measured.summary, &screen.look);
     let summary = measured.summary.clone();
     let status = measured.end(&ready, &asked)?;
@@ -159,43 +154,52 @@ fn seconds(s: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds are no time"))
 }
 
-/// Sets the limits and the pace of a phase.
+/// A phase as a script tells it, but for its roles: what it does not say is as in the drive; it
+/// warms up as long as that only if the user asked for a warm-up.
 ///
 /// # Errors
 /// A time that is none.
-pub fn limit(drive: &mut Drive, phase: &Phase) -> Result<()> {
-    drive.time = phase.time_s.map(seconds).transpose()?;
-    drive.events = phase.events;
-    if let Some(per_second) = phase.rate_per_s {
-        let arrivals = drive
-            .open_loop
-            .map_or(Arrivals::Poisson, |own| own.arrivals);
-        drive.open_loop = (per_second > 0.0).then_some(OpenLoop {
-            per_second,
-            arrivals,
-        });
-    }
-    Ok(())
+pub fn plan(drive: &Drive, phase: &Phase, warmup: bool) -> Result<PhasePlan> {
+    let warmup_s = phase.warmup_s.map(seconds).transpose()?;
+    let otherwise = if warmup { drive.warmup } else { Duration::ZERO };
+    Ok(PhasePlan {
+        name: phase.name.clone(),
+        options: phase.options.clone(),
+        time: phase.time_s.map(seconds).transpose()?,
+        events: phase.events,
+        warmup: warmup_s.unwrap_or(otherwise),
+        open_loop: match phase.rate_per_s {
+            None => drive.open_loop,
+            Some(per_second) => (per_second > 0.0).then(|| OpenLoop {
+                per_second,
+                arrivals: drive
+                    .open_loop
+                    .map_or(Arrivals::Poisson, |own| own.arrivals),
+            }),
+        },
+        roles: Vec::new(),
+        before: phase.before.clone(),
+        undo: phase.undo.clone(),
+        unit: phase.unit.clone(),
+        per_event: phase.per_event,
+    })
 }
 
 /// The script's options as a phase has them.
 ///
 /// # Errors
 /// The phase sets an option that the script has not.
-pub fn options(own: &[(String, OptionValue)], phase: &Phase) -> Result<Vec<(String, OptionValue)>> {
-    let mut own = own.to_vec();
-    for (name, value) in &phase.options {
-        match own.iter_mut().find(|(own, _)| own == name) {
-            Some((_, own)) => *own = value.clone(),
-            None => bail!("the script has no option '{name}'"),
-        }
-    }
-    Ok(own)
+pub fn options(
+    own: &[(String, OptionValue)],
+    phase: &PhasePlan,
+) -> Result<Vec<(String, OptionValue)>> {
+    let options = phase.options(own);
+    options.map_err(|name| anyhow!("the script has no option '{name}'"))
 }
 
 /// Runs the commands that are to come before a phase, and has them taken back where one did not
 /// end well.
-fn prepare(ready: &mut Ready, base: &Base, phase: &Phase, quiet: bool) -> Result<Preparation> {
+fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Result<Preparation> {
     let (mut all_s, mut all_told) = (0.0, Vec::new());
     for before in &phase.before {
         if !quiet {
@@ -208,7 +212,7 @@ fn prepare(ready: &mut Ready, base: &Base, phase: &Phase, quiet: bool) -> Result
             {
                 console::note(&format!("warning: '{undo}' failed too: {trouble:#}"));
             }
-            return Err(with_hint(error, ready, &base.asked.workload));
+            return Err(with_hint(error, ready, &base.asked.plan.workload));
         }
         let seconds = Clock.now().saturating_sub(since) as f64 / 1e9;
         let told = match ready.in_all_sessions(before) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
-use dyno_core::db::Family;
-use dyno_core::plan::{Drive, OptionValue};
+use dyno_core::db::{Family, ServerInfo};
+use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
 use dyno_script::{Description, Phase};
@@ -15,6 +15,7 @@ use super::hints::with_hint;
 use super::host;
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
+use super::plans::{self, Given, Shaping};
 use super::saturate;
 use super::target::{Temporary, target};
 use crate::definitions::RUN;
@@ -24,7 +25,6 @@ use crate::settings::{self, usage};
 use crate::wanted::wanted;
 use crate::{STATUS_DONE, console, loading, signals};
 use dyno_run::Asked;
-use dyno_run::Wanted;
 use dyno_run::Work;
 use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, default_ignored_errors};
 
@@ -37,18 +37,12 @@ const PREPARE_SESSIONS: u32 = 4;
 /// Bad usage, a script or target that cannot be had, a run that fails.
 pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let mut first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
+    let given = Given::read(&first, command)?;
+    if let Some(given) = &given {
+        given.beneath(&mut first);
+    }
     let Some(workload) = first.words.first().cloned() else {
-        if first.has("help") {
-            console::help(&format!(
-                "Usage: dyno {command} WORKLOAD [--target URL] [options] \
-                 [the workload's options]\n{}",
-                help(RUN, Grammar::Dyno)
-            ));
-            return Ok(STATUS_DONE);
-        }
-        return Err(usage(format!(
-            "dyno {command} needs a workload; `dyno list` shows some"
-        )));
+        return without_workload(command, &first);
     };
     let workload = workload.as_str();
     let work = work(workload, &first)?;
@@ -63,6 +57,10 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
         .as_deref()
         .map_or(Script::TakesAny, Script::Declares);
     let mut parsed = parse(&args[2..], RUN, script, Grammar::Dyno)?;
+    let warmup = parsed.has("warmup");
+    let changed = given
+        .as_ref()
+        .is_some_and(|given| given.beneath(&mut parsed));
     // The target has the password now: once is enough.
     drop(args);
     first.forget_password();
@@ -72,31 +70,65 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     one_word(&parsed)?;
+    if let Some(given) = &given {
+        given.fits(declared.as_deref(), &parsed)?;
+    }
     let own = match &declared {
         Some(declared) => settings::script_options(declared, &parsed.script)?,
-        None => undeclared(&parsed),
-    };
-    if declared.is_none() {
-        for (name, _) in &parsed.script {
-            if let Some(meant) = near_miss(name, RUN) {
-                console::note(&format!(
-                    "warning: --{name} goes to the script; did you mean --{meant}?"
-                ));
-            }
+        None => {
+            warn_of_near_misses(&parsed);
+            undeclared(&parsed)
         }
-    }
+    };
     if command != "run" && !parsed.has("sessions") && request.parallel(&loaded.description) {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
-    if parsed.has("plan") {
-        console::json(&plan(&mut loaded, &own)?);
+    let ladder = request.ladder.clone().unwrap_or_default();
+    let shaping = Shaping {
+        command: typed,
+        workload,
+        temporary: request.temporary.is_some(),
+        ladder: &ladder,
+        warmup,
+        given: given.as_ref().map(|given| (given, !changed)),
+    };
+    let plan = plans::make(&shaping, &mut loaded, &own, wanted(&parsed)?)?;
+    if plans::is_wanted(&parsed) {
+        let shown = serde_json::to_string_pretty(&plan.without_secrets())?;
+        console::json(&(shown + "\n"));
         return Ok(STATUS_DONE);
     }
     if command == "calibrate" {
         let options = options_of(&loaded.job.drive, &own);
         return super::calibrate::main(&loaded.job, &options, &parsed);
     }
-    request.execute(loaded, &parsed, own)
+    request.execute(loaded, &parsed, own, plan, &shaping)
+}
+
+/// Helps on the command without a workload.
+fn without_workload(command: &str, parsed: &Parsed) -> Result<u8> {
+    if !parsed.has("help") {
+        return Err(usage(format!(
+            "dyno {command} needs a workload; `dyno list` shows some"
+        )));
+    }
+    console::help(&format!(
+        "Usage: dyno {command} WORKLOAD [--target URL] [options] [the workload's options]\n       \
+         dyno {command} --plan FILE [options that count before the plan's]\n{}",
+        help(RUN, Grammar::Dyno)
+    ));
+    Ok(STATUS_DONE)
+}
+
+/// Warns of options of a script that declares none which may be Dyno's own, mistyped.
+fn warn_of_near_misses(parsed: &Parsed) {
+    for (name, _) in &parsed.script {
+        if let Some(meant) = near_miss(name, RUN) {
+            console::note(&format!(
+                "warning: --{name} goes to the script; did you mean --{meant}?"
+            ));
+        }
+    }
 }
 
 /// Refuses words after the workload's name.
@@ -167,7 +199,13 @@ impl<'a> Request<'a> {
         let family = self.target.as_ref().map(|target| target.family);
         let ignored = match first.value("ignore-errors") {
             None => default_ignored_errors(family),
-            Some(list) => list.split(',').map(|code| code.trim().to_owned()).collect(),
+            Some(list) => {
+                let codes = list
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|code| !code.is_empty());
+                codes.map(str::to_owned).collect()
+            }
         };
         let choice = |name: &str, a: &str, b: &str| match first.value(name) {
             None => Ok(true),
@@ -178,8 +216,11 @@ impl<'a> Request<'a> {
         Ok(Job {
             work,
             argv: self.argv.clone(),
-            // A calibration runs what a run would.
-            command: Some(self.command.replace("calibrate", "run")),
+            command: Some(match self.command {
+                // It runs what a run would.
+                "calibrate" => "run".to_owned(),
+                command => command.to_owned(),
+            }),
             options: Vec::new(),
             target: self.target.clone(),
             drive: drive(first)?,
@@ -209,7 +250,7 @@ impl<'a> Request<'a> {
     }
 
     /// Makes the tables of a database for this run alone.
-    fn prepare_temporary(&self, ready: &mut Ready, wanted: &Wanted, quiet: bool) -> Result<()> {
+    fn prepare_temporary(&self, ready: &mut Ready, wanted: &RecordPlan, quiet: bool) -> Result<()> {
         // Before the tables are made: a file that cannot be used costs no load.
         if let Some(file) = &wanted.file {
             dyno_run::try_file(file)?;
@@ -234,42 +275,43 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// The phases of a run, each of which is a run of its own.
-    fn phases(&self, loaded: &mut Loaded, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
-        if self.command != "run" {
-            return Ok(Vec::new());
+    /// Who answers at the target.
+    fn server(&self, ready: &Ready) -> Result<ServerInfo> {
+        match (&ready.connector, &self.target) {
+            (Some(connector), Some(target)) => {
+                dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms)
+                    .with_context(|| format!("cannot use the target {target}"))
+            }
+            _ => Ok(ServerInfo::default()),
         }
-        let phases = loaded.phases(options)?;
-        if self.ladder.is_some() && !phases.is_empty() {
+    }
+
+    fn refuse_phases(&self, plan: &Plan) -> Result<()> {
+        if self.ladder.is_some() && !plan.phases.is_empty() {
             return Err(usage(format!(
                 "{} has phases, each with sessions of its own: it cannot be saturated",
                 self.workload
             )));
         }
-        Ok(phases)
+        Ok(())
     }
 
     fn execute(
         mut self,
-        mut loaded: Loaded,
+        loaded: Loaded,
         parsed: &Parsed,
         own: Vec<(String, OptionValue)>,
+        mut plan: Plan,
+        shaping: &Shaping<'_>,
     ) -> Result<u8> {
+        self.refuse_phases(&plan)?;
         let stop = signals::install()?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;
         let output = Output::of(parsed)?;
-        let wanted = wanted(parsed)?;
         let options = options_of(&loaded.job.drive, &own);
-        let steps = self.phases(&mut loaded, &options)?;
         let job = loaded.job.clone();
         let mut ready = loaded.ready(options, Arc::clone(&stop))?;
-        let server = match (&ready.connector, &self.target) {
-            (Some(connector), Some(target)) => {
-                dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms)
-                    .with_context(|| format!("cannot use the target {target}"))?
-            }
-            _ => Default::default(),
-        };
+        let server = self.server(&ready)?;
         let quiet = parsed.has("quiet");
         if let Some(plan) = ready.plan() {
             if self.command != "run" {
@@ -285,36 +327,37 @@ impl<'a> Request<'a> {
             return Ok(STATUS_DONE);
         }
         if folder.is_some() {
-            self.prepare_temporary(&mut ready, &wanted, quiet)?;
+            self.prepare_temporary(&mut ready, &plan.record, quiet)?;
         }
         let declared = ready.description.options.clone().unwrap_or_default();
+        let screen = Screen::of(parsed);
+        if !plan.phases.is_empty()
+            && !matches!(shaping.given, Some((_, true)))
+            && let Some(there) = phases_there(&mut ready, &self.workload)?
+        {
+            plans::set_phases(&mut plan, &job, &own, shaping, &there)?;
+        }
         let asked = Asked {
-            workload: self.workload,
+            plan,
             changed: settings::changed(&declared, &own),
             options: redact::options(&own),
-            percentiles: self.percentiles,
             server,
             phase: None,
         };
-        let screen = Screen::of(parsed);
-        if !steps.is_empty() || self.ladder.is_some() {
-            let steps = phases_there(&mut ready, &asked.workload)?.unwrap_or(steps);
+        if !asked.plan.phases.is_empty() || self.ladder.is_some() {
             drop(ready);
-            let asked_warmup = job.drive.warmup;
             let base = Base {
                 asked,
                 job,
                 own,
-                warmup: parsed.has("warmup").then_some(asked_warmup),
                 stop,
-                wanted,
             };
             return match &self.ladder {
-                None => phases::run(&base, &steps, &screen, output),
+                None => phases::run(&base, &screen, output),
                 Some(ladder) => saturate::run(&base, ladder, &screen, output),
             };
         }
-        let measured = measure(&mut ready, &asked, &screen, wanted)?;
+        let measured = measure(&mut ready, &asked, &screen)?;
         output.write(&measured.summary, &screen.look)?;
         measured.end(&ready, &asked)
     }
@@ -347,18 +390,15 @@ fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
     ]
 }
 
-/// Options of a script that declares none: texts, as given.
+/// Options of a script that declares none: texts, as given; the last of a name counts.
 fn undeclared(parsed: &Parsed) -> Vec<(String, OptionValue)> {
-    parsed
-        .script
-        .iter()
-        .map(|(name, value)| {
-            (
-                name.replace('-', "_"),
-                OptionValue::Text(value.clone().unwrap_or_default()),
-            )
-        })
-        .collect()
+    let mut options: Vec<(String, OptionValue)> = Vec::new();
+    for (name, value) in &parsed.script {
+        let name = name.replace('-', "_");
+        options.retain(|(own, _)| *own != name);
+        options.push((name, OptionValue::Text(value.clone().unwrap_or_default())));
+    }
+    options
 }
 
 fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
@@ -400,66 +440,4 @@ fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
         None => help(RUN, Grammar::Dyno),
     });
     text
-}
-
-/// Everything that is settled before a run, as JSON.
-fn plan(loaded: &mut Loaded, own: &[(String, OptionValue)]) -> Result<String> {
-    let options = options_of(&loaded.job.drive, own);
-    let steps = match loaded.job.command.as_deref() {
-        Some("run") => loaded.phases(&options)?,
-        _ => Vec::new(),
-    };
-    let phases = steps
-        .iter()
-        .map(|phase| planned(&loaded.job, phase, own))
-        .collect::<Result<Vec<_>>>()?;
-    if phases.is_empty() {
-        let roles = loaded.roles(&options)?;
-        loaded.job.play(roles);
-    }
-    let job = &loaded.job;
-    let mut plan = serde_json::json!({
-        "workload": job.work.name(),
-        "script": job.work.path(),
-        "command": job.command,
-        "options": values(&redact::options(own))?,
-        "target": job.target.as_ref().map(Target::label),
-        "drive": job.drive,
-        "rand": job.rand,
-        "ignored_errors": job.ignored_errors,
-        "reconnect_lost_connections": job.reconnect_lost,
-        "prepare_on_server": !job.emulate_prepared,
-    });
-    if !phases.is_empty() {
-        plan["phases"] = phases.into();
-    }
-    Ok(format!("{plan:#}\n"))
-}
-
-/// What a phase has of its own: limits, options, and who plays which role.
-fn planned(job: &Job, phase: &Phase, own: &[(String, OptionValue)]) -> Result<serde_json::Value> {
-    let mut job = job.clone();
-    phases::limit(&mut job.drive, phase)?;
-    let own = phases::options(own, phase)?;
-    let options = options_of(&job.drive, &own);
-    // A state of its own, as the phase will have: one that ran keeps the options it began with.
-    let roles = Loaded::new(job.clone())?.roles(&options)?;
-    Ok(serde_json::json!({
-        "name": phase.name,
-        "time_s": phase.time_s,
-        "events": phase.events,
-        "open_loop": job.drive.open_loop,
-        "before": phase.before,
-        "undo": phase.undo,
-        "options": values(&redact::options(&phase.options))?,
-        "roles": roles,
-    }))
-}
-
-/// Options as a JSON object.
-fn values(options: &[(String, OptionValue)]) -> Result<serde_json::Map<String, serde_json::Value>> {
-    let pairs = options
-        .iter()
-        .map(|(name, value)| Ok((name.clone(), serde_json::to_value(value)?)));
-    pairs.collect()
 }

@@ -15,8 +15,8 @@ use crate::output::Output;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 use dyno_run::Asked;
+use dyno_run::Loaded;
 use dyno_run::new_name;
-use dyno_run::{Loaded, cores};
 
 /// The numbers of sessions unless told otherwise.
 const LADDER: &str = "1,2,4,8,16,32,64";
@@ -61,7 +61,7 @@ pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
 /// # Errors
 /// What keeps a step from a result; those before it are kept.
 pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Result<u8> {
-    let sequence = new_name(&base.asked.workload, wall_time().as_secs_f64());
+    let sequence = new_name(&base.asked.plan.workload, wall_time().as_secs_f64());
     let mut done: Vec<RunSummary> = Vec::new();
     let mut status = STATUS_DONE;
     for (index, sessions) in ladder.iter().enumerate() {
@@ -95,18 +95,24 @@ pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Resu
 fn step(base: &Base, sessions: u32, place: PhaseOf, screen: &Screen) -> Result<(RunSummary, u8)> {
     let mut job = base.job.clone();
     job.drive.sessions = sessions;
-    job.drive.workers = job.workers.unwrap_or_else(cores).min(sessions);
+    job.drive.workers = job.workers_for(sessions);
+    let mut plan = base.asked.plan.clone();
+    // Each step is a run like any other.
+    plan.command = "run".to_owned();
+    plan.ladder.clear();
+    plan.drive.sessions = sessions;
     let options = options_of(&job.drive, &base.own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
+    plan.roles.clone_from(&ready.job.drive.roles);
+    plan.drive.workers = ready.job.drive.workers;
     let asked = Asked {
-        workload: base.asked.workload.clone(),
+        plan,
         options: base.asked.options.clone(),
         changed: base.asked.changed.clone(),
-        percentiles: base.asked.percentiles.clone(),
         server: base.asked.server.clone(),
         phase: Some(place),
     };
-    let measured = measure(&mut ready, &asked, screen, base.wanted.clone())?;
+    let measured = measure(&mut ready, &asked, screen)?;
     let summary = measured.summary.clone();
     let status = measured.end(&ready, &asked)?;
     Ok((summary, status))

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
-use dyno_core::record::RunRecord;
+use anyhow::{Result, bail};
+use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{Recorded, RunSummary};
 use dyno_report::terminal::{Look, findings};
 use dyno_results::Scope;
@@ -22,7 +22,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno show [RUN…] [--findings]\n\n\
+            "Usage: dyno show [RUN…] [--findings | --plan]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
              another results file.\n{}",
             help(SHOW, Grammar::Dyno)
@@ -39,8 +39,13 @@ pub fn main(args: &[String]) -> Result<u8> {
         [] => last.as_slice(),
         words => words,
     };
-    if words.len() > 1 && parsed.has("json") {
-        return Err(usage("--json is for one run at a time"));
+    for alone in ["json", "plan"] {
+        if words.len() > 1 && parsed.has(alone) {
+            return Err(usage(format!("--{alone} is for one run at a time")));
+        }
+    }
+    if parsed.has("plan") {
+        return plan(&parsed, &words[0]);
     }
     for word in words {
         let (file, record) = load(&parsed, word)?;
@@ -51,6 +56,21 @@ pub fn main(args: &[String]) -> Result<u8> {
             console::page(&look, |look| findings("Findings", &summary.findings, look));
         }
     }
+    Ok(STATUS_DONE)
+}
+
+/// Prints the plan of a run.
+fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
+    let (_, record) = kept::load(parsed, word, &Scope::terminal())?;
+    let head = &record.head;
+    let Some(plan) = &head.plan else {
+        let why = match head.source {
+            Source::Dyno => "was recorded by a version of Dyno that kept no plans",
+            Source::Sysbench => "was imported from a log, which tells no plan",
+        };
+        bail!("run {} has no plan: it {why}", head.name);
+    };
+    console::json(&(serde_json::to_string_pretty(plan)? + "\n"));
     Ok(STATUS_DONE)
 }
 

@@ -20,6 +20,7 @@ const fn opt(
         aliases: &[],
         value,
         bare: false,
+        leads: false,
         help,
         group,
     }
@@ -38,6 +39,13 @@ const fn also(aliases: &'static [&'static str], opt: Opt) -> Opt {
 
 const fn bare(opt: Opt) -> Opt {
     Opt { bare: true, ..opt }
+}
+
+const fn leads(opt: Opt) -> Opt {
+    Opt {
+        leads: true,
+        ..bare(opt)
+    }
 }
 
 const LOAD: &str = "Load";
@@ -314,12 +322,13 @@ pub const RUN: &[Opt] = &[
         None,
         "no colours (also $NO_COLOR, or output that is no terminal)",
     ),
-    opt(
+    leads(opt(
         OUTPUT,
         "plan",
-        None,
-        "print what would run, as JSON, and stop",
-    ),
+        Some("FILE"),
+        "print what would run, as JSON, and stop; with a FILE (- for standard input) and no \
+         WORKLOAD: run what the plan in it says, and what other options say beside it",
+    )),
     short(
         'h',
         opt(

@@ -40,6 +40,12 @@ pub const SHOW: &[Opt] = &[
         None,
         "all checks with their evidence, rules and advice",
     ),
+    opt(
+        GROUP,
+        "plan",
+        None,
+        "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",
+    ),
     RESULTS,
     JSON,
     NO_COLOR,

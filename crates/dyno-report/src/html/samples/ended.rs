@@ -69,6 +69,7 @@ pub(super) fn head(shape: Shape) -> RunHead {
         percentiles: PERCENTS.to_vec(),
         note: "after the upgrade of the storage firmware".into(),
         phase: None,
+        plan: None,
     }
 }
 
@@ -93,6 +94,7 @@ fn workload() -> WorkloadSummary {
 fn target() -> TargetSummary {
     TargetSummary {
         url: "mariadb://bench@db1.example.org:3306/sbtest".into(),
+        family: Some(dyno_core::db::Family::Mysql),
         product: "MariaDB".into(),
         version: "10.11.6-MariaDB-0+deb12u1".into(),
         tls: Some("TLSv1.3".into()),

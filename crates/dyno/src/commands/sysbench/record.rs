@@ -4,6 +4,7 @@
 use anyhow::Result;
 use dyno_analysis::summarize;
 use dyno_core::finding::{Outcome, Verdict};
+use dyno_core::plan::{Calibrate, Compared, RecordPlan};
 use dyno_core::summary::{IntervalSummary, RunSummary};
 use dyno_load::{Progress, RunOutcome};
 
@@ -11,8 +12,8 @@ use super::args::Settings;
 use crate::{console, kept, notices, settings};
 use dyno_core::redact;
 use dyno_run::Ready;
+use dyno_run::Recording;
 use dyno_run::{Asked, Start, summarise};
-use dyno_run::{Calibrate, Compared, Recording, Wanted};
 
 /// Percentiles in the record, beside the one that sysbench's option asks for.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
@@ -33,22 +34,18 @@ impl Record {
     pub fn begin(settings: &Settings, ready: &Ready) -> Option<Self> {
         let otherwise = (!called_sysbench()).then_some("dyno.db");
         let file = kept::named(None, otherwise)?;
-        let wanted = Wanted {
+        let wanted = RecordPlan {
             file: Some(file),
-            observe: true,
             ledger: Compared::Nothing,
-            note: String::new(),
-            claim: None,
-            expected: Vec::new(),
-            waivers: Vec::new(),
+            percentiles: percentiles(settings),
             // It would put seconds before a run that others have timed.
             calibrate: Calibrate::Never,
             // It is sysbench's run, whatever its record says.
             force: true,
-            gate: false,
+            ..RecordPlan::default()
         };
-        let begun = asked(settings, ready).and_then(|asked| {
-            let recording = Recording::start(wanted, ready, &asked, notices::quiet())?;
+        let begun = asked(wanted, ready).and_then(|asked| {
+            let recording = Recording::start(ready, &asked, notices::quiet())?;
             Ok(Self {
                 recording,
                 asked,
@@ -74,7 +71,7 @@ impl Record {
                 self.recording.begins(*measured);
             }
             Progress::Interval(interval) => {
-                let percentiles = &self.asked.percentiles;
+                let percentiles = &self.asked.plan.record.percentiles;
                 let told = summarize::interval(interval, self.origin, percentiles);
                 self.recording.interval(interval, &told);
                 self.intervals.push(told);
@@ -136,13 +133,17 @@ fn called_sysbench() -> bool {
         .is_some_and(|name| name == "sysbench")
 }
 
-fn asked(sysbench: &Settings, ready: &Ready) -> Result<Asked> {
+fn percentiles(sysbench: &Settings) -> Vec<f64> {
     let mut percentiles = PERCENTILES.to_vec();
     if sysbench.percentile > 0 {
         percentiles.push(f64::from(sysbench.percentile));
     }
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
+    percentiles
+}
+
+fn asked(wanted: RecordPlan, ready: &Ready) -> Result<Asked> {
     let server = match (&ready.connector, &ready.job.target) {
         (Some(connector), Some(target)) => {
             // Scripts that use no database run with the default driver's target all the same.
@@ -160,10 +161,9 @@ fn asked(sysbench: &Settings, ready: &Ready) -> Result<Asked> {
         .collect();
     let work = &ready.job.work;
     Ok(Asked {
-        workload: work.name().unwrap_or_else(|| work.path()).to_owned(),
+        plan: (ready.job).plan(work.name().unwrap_or_else(|| work.path()), &own, wanted),
         changed: settings::changed(&declared, &own),
         options: redact::options(&own),
-        percentiles,
         server,
         phase: None,
     })

@@ -1,4 +1,4 @@
-//! A plan: everything a run needs to know, complete and printable before anything runs.
+//! How a run is driven, and what its random numbers are.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How arrivals are spaced in an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
     /// Exponential gaps.
@@ -16,6 +17,8 @@ pub enum Arrivals {
 
 /// An open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct OpenLoop {
     /// Events per second over all sessions; fractions allowed.
     pub per_second: f64,
@@ -25,6 +28,8 @@ pub struct OpenLoop {
 
 /// Which distribution `sysbench.rand.default` draws from, and the shapes of all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct RandPlan {
     /// The default distribution.
     pub kind: RandKind,
@@ -42,6 +47,7 @@ pub struct RandPlan {
 
 /// The distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RandKind {
     /// Every value alike.
@@ -71,6 +77,8 @@ impl Default for RandPlan {
 
 /// A group of sessions with a behaviour of its own. Roles have consecutive sessions, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Role {
     /// As the script names it.
     pub name: String,
@@ -90,6 +98,8 @@ pub struct Role {
 
 /// The pace of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Pace {
     /// How often, and how arrivals are spaced.
     pub arrivals: OpenLoop,
@@ -110,6 +120,8 @@ impl Role {
 
 /// How a run is driven, apart from what it runs on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Drive {
     /// Simulated users.
     pub sessions: u32,
@@ -117,17 +129,21 @@ pub struct Drive {
     pub workers: u32,
     /// How long to measure; `None` is without limit.
     #[serde(rename = "time_s", with = "optional_seconds")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub time: Option<Duration>,
     /// How many events to run over all sessions; `None` is without limit.
     pub events: Option<u64>,
     /// How long to run before measuring.
     #[serde(rename = "warmup_s", with = "seconds")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub warmup: Duration,
     /// How long events in flight may take to end after the time limit.
     #[serde(rename = "grace_s", with = "seconds")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub grace: Duration,
     /// Over how long sessions start, evenly; zero starts them together.
     #[serde(rename = "ramp_up_s", with = "seconds")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub ramp_up: Duration,
     /// Open loop; `None` is a closed loop.
     pub open_loop: Option<OpenLoop>,
@@ -139,15 +155,20 @@ pub struct Drive {
         skip_serializing_if = "Option::is_none",
         with = "optional_seconds"
     )]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub latency_limit: Option<Duration>,
-    /// The roles that sessions play; empty where all play the same.
+    /// The roles that sessions play; empty where all play the same, and in a plan, which has them
+    /// beside its drive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(skip))]
     pub roles: Vec<Role>,
     /// How long sessions may take to connect and initialise.
     #[serde(rename = "init_timeout_s", with = "seconds")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub init_timeout: Duration,
     /// The interval of recording and reporting.
     #[serde(rename = "interval_s", with = "seconds")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub interval: Duration,
     /// The seed of all random streams.
     pub seed: u64,
@@ -173,22 +194,7 @@ impl Default for Drive {
     }
 }
 
-/// The value of a workload's option.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum OptionValue {
-    /// On or off.
-    Bool(bool),
-    /// A number.
-    #[serde(serialize_with = "plain_number")]
-    Number(f64),
-    /// Text.
-    Text(String),
-    /// Several texts.
-    List(Vec<String>),
-}
-
-mod seconds {
+pub(crate) mod seconds {
     use super::{Deserialize, Deserializer, Duration, Serializer};
     use serde::de::Error;
 
@@ -201,7 +207,7 @@ mod seconds {
     }
 }
 
-mod optional_seconds {
+pub(crate) mod optional_seconds {
     use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
     use serde::de::Error;
 
@@ -216,22 +222,9 @@ mod optional_seconds {
     }
 }
 
-/// Whole numbers without a fraction, as they were typed; JSON has no infinities, so those are text.
-fn plain_number<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
-    // Beyond 2^53 a double no longer tells neighbouring integers apart.
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    if !number.is_finite() {
-        to.serialize_str(&number.to_string())
-    } else if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
-        to.serialize_i64(*number as i64)
-    } else {
-        to.serialize_f64(*number)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Drive, OptionValue};
+    use super::Drive;
 
     #[test]
     fn durations_are_seconds_by_name() {
@@ -249,14 +242,5 @@ mod tests {
         };
         let text = serde_json::to_string(&drive).unwrap();
         assert_eq!(serde_json::from_str::<Drive>(&text).unwrap(), drive);
-    }
-
-    #[test]
-    fn option_numbers_look_as_typed() {
-        let json = |n| serde_json::to_string(&OptionValue::Number(n)).unwrap();
-        assert_eq!(json(10_000.0), "10000");
-        assert_eq!(json(-3.0), "-3");
-        assert_eq!(json(1.5), "1.5");
-        assert_eq!(json(f64::INFINITY), "\"inf\"");
     }
 }

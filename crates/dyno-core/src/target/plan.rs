@@ -1,0 +1,112 @@
+//! A target as part of a plan: taken apart, and without its password.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::label;
+use super::{Endpoint, Target};
+use crate::db::Family;
+
+/// A target without its password. Its parts are what its URL would say, decoded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TargetPlan {
+    /// Which protocol is spoken.
+    pub family: Family,
+    /// A database is made for this run alone, and dropped at its end: nothing else is said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub temporary: bool,
+    /// Where the server listens; sessions are spread over them in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointPlan>,
+    /// SQLite: the database's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// The user; empty for SQLite.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user: String,
+    /// The database or schema; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub database: String,
+    /// What is not at its default, as the URL's parameters name it. Among them is where the
+    /// password is found (`password_env`, `defaults_file`, `passfile`), never the password.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged, deny_unknown_fields)]
+pub enum EndpointPlan {
+    /// By TCP.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// By a UNIX-domain socket.
+    Unix {
+        /// Its path.
+        socket: PathBuf,
+    },
+}
+
+impl TargetPlan {
+    /// A database that is made for one run alone.
+    pub fn temporary() -> Self {
+        Self {
+            family: Family::Sqlite,
+            temporary: true,
+            endpoints: Vec::new(),
+            file: None,
+            user: String::new(),
+            database: String::new(),
+            parameters: BTreeMap::new(),
+        }
+    }
+
+    /// How connections are to be protected, in libpq's words; `None` where nobody said.
+    pub fn tls_mode(&self) -> Option<&str> {
+        let implied = self.parameters.get("sslrootcert").map(|_| "verify-ca");
+        let said = self.parameters.get("sslmode").map(String::as_str);
+        said.or(implied)
+    }
+
+    /// The target's URL; `None` for a temporary database.
+    pub fn url(&self) -> Option<String> {
+        (!self.temporary).then(|| label::of_plan(self))
+    }
+}
+
+impl Target {
+    /// The target without its password.
+    pub fn plan(&self) -> TargetPlan {
+        let endpoint = |endpoint: &Endpoint| match endpoint {
+            Endpoint::Tcp(host, port) => EndpointPlan::Tcp {
+                host: host.clone(),
+                port: *port,
+            },
+            Endpoint::Unix(socket) => EndpointPlan::Unix {
+                socket: socket.clone(),
+            },
+        };
+        let embedded = self.family == Family::Sqlite;
+        TargetPlan {
+            family: self.family,
+            temporary: false,
+            endpoints: self.endpoints.iter().map(endpoint).collect(),
+            file: embedded.then(|| self.file.clone()),
+            user: self.user.clone(),
+            database: self.database.clone(),
+            parameters: label::parameters(self)
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        }
+    }
+}

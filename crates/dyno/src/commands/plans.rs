@@ -1,0 +1,397 @@
+//! Plans: made of what a command line says, printed, and read again.
+
+use std::io::Read as _;
+
+use anyhow::{Context as _, Result};
+use dyno_core::plan::{
+    Arrivals, Drive, Edition, OptionValue, PLAN_VERSION, PhasePlan, Plan, RandPlan, RecordPlan,
+    Role,
+};
+use dyno_core::redact;
+use dyno_core::target::TargetPlan;
+use dyno_core::units::format_duration;
+use dyno_run::{Job, Loaded};
+use dyno_script::{Phase, ScriptOption};
+use serde::Serialize;
+
+use super::host;
+use super::phases;
+use super::run::options_of;
+use crate::console;
+use crate::definitions::RUN;
+use crate::options::Parsed;
+use crate::settings::usage;
+
+/// Options that say what a script makes of its phases and roles.
+const SHAPING: [&str; 2] = ["Load", "Random numbers"];
+
+/// A plan from a file, as what the command line would say. What stands beside it comes after it,
+/// and so counts.
+pub struct Given {
+    /// As it was read.
+    pub plan: Plan,
+    own: Vec<(&'static str, Option<String>)>,
+    script: Vec<(String, Option<String>)>,
+}
+
+/// Whether the plan is to be printed.
+pub fn is_wanted(parsed: &Parsed) -> bool {
+    let bare = |(name, value): &(&str, Option<String>)| *name == "plan" && value.is_none();
+    parsed.own.iter().any(bare)
+}
+
+impl Given {
+    /// The plan of the file that `--plan` names, if it names one.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds no plan; a plan of another command.
+    pub fn read(parsed: &Parsed, command: &str) -> Result<Option<Self>> {
+        let Some(file) = parsed.values("plan").last() else {
+            return Ok(None);
+        };
+        let text = match file {
+            "-" => {
+                let mut text = String::new();
+                let read = std::io::stdin().read_to_string(&mut text);
+                read.context("cannot read a plan from standard input")?;
+                text
+            }
+            file => std::fs::read_to_string(file).map_err(|error| {
+                usage(format!(
+                    "cannot read the plan {file}: {error}. To print a workload's plan, name the \
+                     workload before: dyno {command} WORKLOAD --plan"
+                ))
+            })?,
+        };
+        let plan = parse(&text).map_err(|why| usage(format!("the plan {file}: {why}")))?;
+        if (plan.command == "saturate") != (command == "saturate") {
+            return Err(usage(format!(
+                "the plan {file} is one of `dyno {}`, not of `dyno {command}`",
+                plan.command
+            )));
+        }
+        Ok(Some(Self {
+            own: own(&plan),
+            script: (plan.options.iter())
+                .map(|(name, value)| (name.clone(), Some(text_of(value))))
+                .collect(),
+            plan,
+        }))
+    }
+
+    /// Puts the plan before what the command line says. Answers whether something stands there
+    /// that a script's phases and roles may depend on.
+    pub fn beneath(&self, parsed: &mut Parsed) -> bool {
+        let shapes = |name: &str| {
+            let opt = RUN.iter().find(|opt| opt.name == name);
+            opt.is_some_and(|opt| SHAPING.contains(&opt.group))
+        };
+        let changed = !parsed.script.is_empty() || parsed.own.iter().any(|(name, _)| shapes(name));
+        let test = dyno_host::find(&self.plan.workload);
+        let means = |name: &str| {
+            let opt = RUN.iter().find(|opt| opt.name == name);
+            let means = |test| opt.is_none_or(|opt| host::means_something(test, opt));
+            test.is_none_or(means)
+        };
+        let own = self.own.iter().filter(|(name, _)| means(name)).cloned();
+        parsed.own.splice(0..0, own);
+        parsed.script.splice(0..0, self.script.iter().cloned());
+        parsed.words.insert(0, self.plan.workload.clone());
+        changed
+    }
+
+    /// Whether the workload has the plan's options, and all of them have a value.
+    ///
+    /// # Errors
+    /// An option that the workload lacks, or whose value was hidden and is not given again.
+    pub fn fits(&self, declared: Option<&[ScriptOption]>, parsed: &Parsed) -> Result<()> {
+        let workload = &self.plan.workload;
+        let phases = self.plan.phases.iter().flat_map(|phase| &phase.options);
+        for (name, value) in self.plan.options.iter().chain(phases) {
+            if let Some(declared) = declared
+                && !declared.iter().any(|option| option.key() == *name)
+            {
+                return Err(usage(format!(
+                    "the plan sets the option {name}, which {workload} does not have"
+                )));
+            }
+            let hidden = text_of(value).contains(redact::HIDDEN);
+            let given = parsed.script.iter().filter(|(own, _)| key(own) == *name);
+            if hidden && given.count() < 2 {
+                let dashed = name.replace('_', "-");
+                return Err(usage(format!(
+                    "the plan does not tell the option {name} of {workload}, whose value is a \
+                     secret: give --{dashed} beside it"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name under which scripts find an option.
+fn key(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+fn parse(text: &str) -> Result<Plan, String> {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    match value
+        .get("plan_version")
+        .and_then(serde_json::Value::as_u64)
+    {
+        Some(version) if version == u64::from(PLAN_VERSION) => {}
+        Some(version) => {
+            return Err(format!(
+                "it has version {version} of the format; this Dyno knows version {PLAN_VERSION}"
+            ));
+        }
+        None => return Err("it has no plan_version, so it is no plan of Dyno's".to_owned()),
+    }
+    // From the text and not from the value, whose errors do not tell the line.
+    let plan: Plan = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if plan.edition == Edition::Sysbench {
+        return Err("it comes from `dyno sysbench`, whose command line repeats it".to_owned());
+    }
+    if !plan.drive.roles.is_empty() {
+        return Err("roles stand beside the drive, not within it".to_owned());
+    }
+    if plan.drive.sessions == 0 {
+        return Err("drive.sessions must be at least 1".to_owned());
+    }
+    Ok(plan)
+}
+
+/// What the command line would say, but for the workload's own options.
+fn own(plan: &Plan) -> Vec<(&'static str, Option<String>)> {
+    let mut own = Vec::new();
+    if let Some(target) = &plan.target {
+        // An empty URL is a temporary database, whatever the environment names.
+        own.push(("target", Some(target.url().unwrap_or_default())));
+    }
+    match plan.ladder.as_slice() {
+        [] => own.push(("sessions", Some(plan.drive.sessions.to_string()))),
+        ladder => own.push(("ladder", Some(joined(ladder)))),
+    }
+    drive(&plan.drive, &mut own);
+    rand(&plan.rand, &mut own);
+    let driver = &plan.driver;
+    own.push(("call-timeout", Some(format_duration(driver.call_timeout))));
+    own.push(("ignore-errors", Some(driver.ignored_errors.join(","))));
+    let either = |first, a: &str, b: &str| Some(if first { a } else { b }.to_owned());
+    let ps_mode = either(driver.prepare_on_server, "auto", "disable");
+    let lost = either(driver.reconnect_lost_connections, "reconnect", "stop");
+    own.extend([("ps-mode", ps_mode), ("lost-connections", lost)]);
+    if let Some(command) = &driver.luajit_cmd {
+        own.push(("luajit-cmd", Some(command.clone())));
+    }
+    record(&plan.record, &mut own);
+    own
+}
+
+fn drive(drive: &Drive, own: &mut Vec<(&'static str, Option<String>)>) {
+    let seconds = |time| Some(format_duration(time));
+    own.extend([
+        ("workers", Some(drive.workers.to_string())),
+        ("time", seconds(drive.time.unwrap_or_default())),
+        ("events", Some(drive.events.unwrap_or(0).to_string())),
+        ("warmup", seconds(drive.warmup)),
+        ("grace", seconds(drive.grace)),
+        ("ramp-up", seconds(drive.ramp_up)),
+        ("init-timeout", seconds(drive.init_timeout)),
+        ("interval", seconds(drive.interval)),
+        ("seed", Some(drive.seed.to_string())),
+    ]);
+    if let Some(open) = drive.open_loop {
+        own.push(("rate", Some(open.per_second.to_string())));
+        let law = match open.arrivals {
+            Arrivals::Poisson => "poisson",
+            Arrivals::Constant => "constant",
+        };
+        own.push(("arrivals", Some(law.to_owned())));
+    }
+    if let Some(limit) = drive.latency_limit {
+        own.push(("latency-limit", seconds(limit)));
+    }
+}
+
+fn rand(rand: &RandPlan, own: &mut Vec<(&'static str, Option<String>)>) {
+    own.extend([
+        ("rand-type", Some(word(&rand.kind))),
+        ("rand-pareto-h", Some(rand.pareto_h.to_string())),
+        ("rand-zipfian-exp", Some(rand.zipfian_exp.to_string())),
+        ("rand-spec-iter", Some(rand.spec_iter.to_string())),
+        ("rand-spec-pct", Some(rand.spec_pct.to_string())),
+        ("rand-spec-res", Some(rand.spec_res.to_string())),
+    ]);
+}
+
+fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<String>)>) {
+    let file = record.file.as_ref();
+    let file = file.map_or("none".to_owned(), |file| file.display().to_string());
+    let observe = if record.observe { "on" } else { "off" };
+    own.extend([
+        ("results", Some(file)),
+        ("observe", Some(observe.to_owned())),
+        ("ledger", Some(word(&record.ledger))),
+        ("calibrate", Some(word(&record.calibrate))),
+        ("percentiles", Some(joined(&record.percentiles))),
+    ]);
+    own.extend(record.claim.map(|claim| ("claim", Some(word(&claim)))));
+    if !record.note.is_empty() {
+        own.push(("note", Some(record.note.clone())));
+    }
+    let pair = |name: &str, value: &str| Some(format!("{name}={value}"));
+    for setting in &record.expected {
+        own.push(("expect", pair(&setting.name, &setting.value)));
+    }
+    for waiver in &record.waivers {
+        own.push(("waive", pair(&waiver.check, &waiver.reason)));
+    }
+    own.extend(record.force.then_some(("force", None)));
+    own.extend(record.gate.then_some(("gate", None)));
+}
+
+/// A value of the vocabulary by its one word.
+fn word<T: Serialize>(value: &T) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn joined<T: ToString>(items: &[T]) -> String {
+    let items: Vec<String> = items.iter().map(T::to_string).collect();
+    items.join(",")
+}
+
+fn text_of(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        OptionValue::Number(number) => number.to_string(),
+        OptionValue::Text(text) => text.clone(),
+        OptionValue::List(items) => items.join(","),
+    }
+}
+
+/// What shapes a plan beside the job and its options.
+pub struct Shaping<'a> {
+    /// The command that was typed.
+    pub command: &'a str,
+    /// The workload that was typed.
+    pub workload: &'a str,
+    /// The database is made for this run alone.
+    pub temporary: bool,
+    /// Numbers of sessions, a run for each; empty for one run.
+    pub ladder: &'a [u32],
+    /// The user asked for the warm-up.
+    pub warmup: bool,
+    /// The plan that was read, and whether it holds as it is.
+    pub given: Option<(&'a Given, bool)>,
+}
+
+/// The plan of a job.
+///
+/// # Errors
+/// What the script's functions raised; a plan that was read and does not fit the script.
+pub fn make(
+    shaping: &Shaping<'_>,
+    loaded: &mut Loaded,
+    own: &[(String, OptionValue)],
+    record: RecordPlan,
+) -> Result<Plan> {
+    let mut plan = loaded.job.plan(shaping.workload, own, record);
+    plan.command = shaping.command.to_owned();
+    plan.ladder = shaping.ladder.to_vec();
+    if shaping.temporary {
+        plan.target = Some(TargetPlan::temporary());
+    }
+    let options = options_of(&loaded.job.drive, own);
+    if let Some((given, true)) = shaping.given
+        && !given.plan.phases.is_empty()
+    {
+        plan.phases.clone_from(&given.plan.phases);
+    } else if loaded.job.command.as_deref() == Some("run") && shaping.command != "calibrate" {
+        let phases = loaded.phases(&options)?;
+        set_phases(&mut plan, &loaded.job, own, shaping, &phases)?;
+    }
+    if plan.phases.is_empty() && plan.ladder.is_empty() {
+        plan.roles = loaded.roles(&options)?;
+    }
+    bound_workers(&mut plan, &loaded.job);
+    if let Some((given, unchanged)) = shaping.given {
+        let told = !given.plan.roles.is_empty() && given.plan.command == plan.command;
+        if unchanged && told && given.plan.roles != plan.roles {
+            return Err(usage(format!(
+                "the plan's roles are not those that {} has with these options; leave them out of \
+                 the plan, and change the options that make them",
+                shaping.workload
+            )));
+        }
+        if given.plan.script_sha256 != plan.script_sha256 {
+            let path = loaded.job.work.path();
+            console::note(&format!(
+                "warning: {path} is not what it was when the plan was made: the run may differ"
+            ));
+        }
+    }
+    Ok(plan)
+}
+
+/// Has the plan tell these phases; of those only that a given plan has, if one is given.
+///
+/// # Errors
+/// A phase without sense; a given plan's that the script does not have.
+pub fn set_phases(
+    plan: &mut Plan,
+    job: &Job,
+    own: &[(String, OptionValue)],
+    shaping: &Shaping<'_>,
+    phases: &[Phase],
+) -> Result<()> {
+    let given = shaping
+        .given
+        .map_or(&[][..], |(given, _)| &given.plan.phases);
+    for known in given {
+        if !phases.iter().any(|phase| phase.name == known.name) {
+            return Err(usage(format!(
+                "the plan has the phase {}, which {} does not have with these options",
+                known.name, shaping.workload
+            )));
+        }
+    }
+    let asked = |phase: &&Phase| given.is_empty() || given.iter().any(|g| g.name == phase.name);
+    let planned = |phase| planned(job, phase, own, shaping.warmup);
+    plan.phases = phases
+        .iter()
+        .filter(asked)
+        .map(planned)
+        .collect::<Result<_>>()?;
+    Ok(())
+}
+
+/// The workers are as many as the most sessions need.
+fn bound_workers(plan: &mut Plan, job: &Job) {
+    let played = |roles: &[Role]| roles.iter().map(|role| role.sessions).sum::<u32>();
+    let sessions = plan.phases.iter().map(|phase| played(&phase.roles));
+    let sessions = sessions.chain([played(&plan.roles), plan.drive.sessions]);
+    let most = sessions.chain(plan.ladder.iter().copied()).max();
+    plan.drive.workers = job.workers_for(most.unwrap_or(1));
+}
+
+/// What a phase has of its own: limits, options, and who plays which role.
+fn planned(
+    job: &Job,
+    phase: &Phase,
+    own: &[(String, OptionValue)],
+    warmup: bool,
+) -> Result<PhasePlan> {
+    let mut planned = phases::plan(&job.drive, phase, warmup)?;
+    let mut job = job.clone();
+    planned.limit(&mut job.drive);
+    let options = options_of(&job.drive, &phases::options(own, &planned)?);
+    // A state of its own, as the phase will have: one that ran keeps the options it began with.
+    planned.roles = Loaded::new(job)?.roles(&options)?;
+    Ok(planned)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Plans as command lines, and back.
+
+use std::time::Duration;
+
+use dyno_core::plan::{Calibrate, Claim, Compared, OpenLoop, RandKind};
+
+use super::*;
+use crate::commands::drive::drive as drive_of;
+use crate::options::{Grammar, Script, parse as parse_line};
+use crate::settings;
+use crate::wanted::wanted;
+
+fn parsed(line: &str) -> Parsed {
+    let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    parse_line(&args, RUN, Script::Declares(&[]), Grammar::Dyno).unwrap()
+}
+
+/// What a plan says, said as options and read again.
+fn again<T>(own: &[(&'static str, Option<String>)], read: impl Fn(&Parsed) -> Result<T>) -> T {
+    let parsed = Parsed {
+        own: own.to_vec(),
+        ..Parsed::default()
+    };
+    read(&parsed).unwrap()
+}
+
+#[test]
+fn a_drive_comes_back_as_it_was() {
+    let lines = [
+        "",
+        "-c 64 --workers 3 --time 1h30m --seed 18446744073709551615",
+        "--events 1234 --warmup 1ms --grace 0 --ramp-up 90s --interval 250ms",
+        "--rate 0.3333/s --arrivals constant --latency-limit 1.000000001s",
+        "--rate 20k/s --time 0 --init-timeout 1d",
+    ];
+    for line in lines {
+        let plan = drive_of(&parsed(line)).unwrap();
+        let mut own = vec![("sessions", Some(plan.sessions.to_string()))];
+        drive(&plan, &mut own);
+        assert_eq!(again(&own, drive_of), plan, "{line}");
+    }
+}
+
+#[test]
+fn what_is_recorded_and_drawn_comes_back_as_it_was() {
+    let plan = RecordPlan {
+        file: Some("a b/dyno.db".into()),
+        observe: true,
+        ledger: Compared::Whole,
+        calibrate: Calibrate::Never,
+        claim: Some(Claim::OnDisk),
+        expected: vec![dyno_core::plan::RequestedSetting {
+            name: "sync_binlog".to_owned(),
+            value: "a=b".to_owned(),
+        }],
+        waivers: vec![dyno_core::finding::Waiver {
+            check: "stalls".to_owned(),
+            reason: "the backup, at noon = 12".to_owned(),
+        }],
+        note: "two words".to_owned(),
+        percentiles: vec![50.0, 99.99],
+        force: true,
+        gate: true,
+    };
+    for plan in [plan, RecordPlan::default()] {
+        let mut own = Vec::new();
+        record(&plan, &mut own);
+        assert_eq!(again(&own, wanted), plan);
+    }
+    let plan = RandPlan {
+        kind: RandKind::Zipfian,
+        pareto_h: 0.1,
+        zipfian_exp: 1.2,
+        spec_iter: 3,
+        spec_pct: 4,
+        spec_res: 5,
+    };
+    let mut own = Vec::new();
+    rand(&plan, &mut own);
+    assert_eq!(again(&own, settings::rand_plan), plan);
+}
+
+#[test]
+fn what_stands_beside_a_plan_counts() {
+    let mut own = vec![("sessions", Some("4".to_owned()))];
+    let plan = Drive {
+        open_loop: Some(OpenLoop {
+            per_second: 10.0,
+            arrivals: Arrivals::Constant,
+        }),
+        warmup: Duration::from_secs(7),
+        ..Drive::default()
+    };
+    drive(&plan, &mut own);
+    let mut beside = parsed("-c 8 --rate 0");
+    beside.own.splice(0..0, own);
+    let drive = drive_of(&beside).unwrap();
+    assert_eq!((drive.sessions, drive.open_loop), (8, None));
+    assert_eq!(drive.warmup, Duration::from_secs(7));
+}
+
+#[test]
+fn a_word_after_plan_is_its_file_only_where_no_workload_stands_before() {
+    let of = |line: &str| {
+        let parsed = parsed(line);
+        let file = parsed.values("plan").last().map(str::to_owned);
+        (parsed.words.len(), file, is_wanted(&parsed))
+    };
+    let file = |name: &str| Some(name.to_owned());
+    assert_eq!(of("oltp_read_write --plan"), (1, None, true));
+    assert_eq!(of("oltp_read_write --plan --time 5"), (1, None, true));
+    assert_eq!(of("--plan p.json"), (0, file("p.json"), false));
+    assert_eq!(of("-c 4 --plan - --time 5"), (0, file("-"), false));
+    assert_eq!(of("--plan=p.json --plan"), (0, file("p.json"), true));
+}
+
+#[test]
+fn what_is_no_plan_is_named() {
+    let why = |text: &str| parse(text).unwrap_err();
+    assert!(why("{").contains("line 1"), "{}", why("{"));
+    assert!(why("{}").contains("no plan_version"));
+    assert!(why(r#"{"plan_version": 9}"#).contains("version 9"));
+    let unknown = why(r#"{"plan_version": 1, "sesions": 4}"#);
+    assert!(unknown.contains("unknown field `sesions`"), "{unknown}");
+    assert!(unknown.contains("line 1"), "{unknown}");
+}

@@ -1,0 +1,166 @@
+//! A run from its own plan is the same run.
+
+use std::fs;
+
+use dyno_tests::Kind;
+use dyno_tests::command::run;
+use serde_json::{Value, json};
+
+use crate::common::{LIMIT, Lab, SHORT, has, prepared, sound};
+
+const SCHEMA: &str = include_str!("../../../docs/schema/plan.json");
+
+/// The head of a run but for what every run has of its own.
+fn head(lab: &Lab, id: u32) -> Value {
+    let rows = lab.sql(&format!("SELECT head FROM run WHERE id = {id}"));
+    let mut head: Value = serde_json::from_str(&rows[0][0]).unwrap();
+    for own in ["name", "created_unix_s", "argv"] {
+        head.as_object_mut().unwrap().remove(own).unwrap();
+    }
+    head
+}
+
+#[test]
+fn a_run_from_its_own_plan_has_the_same_head() {
+    let lab = Lab::new();
+    let (_database, server) = prepared(&lab, Kind::Postgres);
+    let schema = serde_json::from_str(SCHEMA).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let all = "--rate 300/s --arrivals constant --latency-limit 50ms --ps-mode disable -c 3 \
+               --ignore-errors 40001,40P01 --rand-type zipfian --interval 500ms --grace 250ms \
+               --claim warm --waive 'stalls=a busy host' --percentiles 90,99.9 --ledger off";
+    let lines = [
+        format!("{} {SHORT} -c 2", lab.sqlite()),
+        format!("{server} {SHORT} {all} --note 'two words'"),
+    ];
+    for (index, line) in lines.iter().enumerate() {
+        let (first, second) = (2 * index as u32 + 1, 2 * index as u32 + 2);
+        lab.dyno(&format!("run oltp_point_select {line} -q"))
+            .success();
+        let plan = lab.dyno(&format!("show {first} --plan")).success().stdout;
+        let told: Value = serde_json::from_str(&plan).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&told)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?}\n{plan}");
+        assert_eq!(head(&lab, first)["plan"], told);
+        lab.file("p.json", &plan);
+        // What the environment names is not asked.
+        let mut again = lab.command("run --plan p.json -q");
+        again
+            .env("DYNO_TARGET", "sqlite:/nowhere/x.db")
+            .env("DYNO_RESULTS", "no.db");
+        sound(run(&mut again, LIMIT)).success();
+        assert_eq!(head(&lab, first), head(&lab, second), "{line}");
+        // And printed again it is the same plan.
+        assert_eq!(lab.json("run --plan p.json --plan"), told);
+    }
+    let beside = lab.json("run --plan p.json -c 7 --table-size 999 --rate 0 --plan");
+    assert_eq!(beside["drive"]["sessions"], 7);
+    assert_eq!(beside["drive"]["open_loop"], Value::Null);
+    assert_eq!(beside["options"]["table_size"], 999);
+    assert_eq!(beside["driver"]["prepare_on_server"], false);
+}
+
+#[test]
+fn a_temporary_database_is_made_again() {
+    let lab = Lab::new();
+    let plan = lab.dyno(&format!(
+        "run oltp_point_select --table-size 100 {SHORT} --plan"
+    ));
+    let plan = plan.success().stdout;
+    let told: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(
+        told["target"],
+        json!({"family": "sqlite", "temporary": true})
+    );
+    lab.file("p.json", &plan);
+    let mut again = lab.command("run --plan p.json -q");
+    let output = sound(run(again.env("DYNO_TARGET", "sqlite:/nowhere/x.db"), LIMIT)).success();
+    has(&output, &["SQLite"]);
+    assert_eq!(head(&lab, 1)["plan"], told);
+}
+
+#[test]
+fn a_phase_is_repeated_with_what_comes_before_it() {
+    let lab = Lab::new();
+    let script = "sysbench.cmdline.options = {n = {'a number', 1}}
+        function phases()
+           return {
+              {name = 'one', events = 4, options = {n = 5}},
+              {name = 'two', events = 6, before = 'ready', rate = 900},
+           }
+        end
+        function ready() print('ready, n = ' .. sysbench.opt.n) end
+        sysbench.cmdline.commands = {ready = {ready}}
+        function event() end";
+    let script = lab.file("steps.lua", script);
+    let usual = "--target sqlite:steps.db --warmup 0 -t 0 --calibrate never -q";
+    lab.dyno(&format!("run {script} {usual} --seed 9"))
+        .success();
+    assert_eq!(lab.number("SELECT count(*) FROM run"), 2.0);
+    let plan = lab.dyno("show 2 --plan").success().stdout;
+    let told: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(told["phases"].as_array().unwrap().len(), 1, "{plan}");
+    assert_eq!(told["phases"][0]["name"], "two");
+    lab.file("p.json", &plan);
+    let output = lab.dyno("run --plan p.json -q").success();
+    assert!(!output.stdout.contains("one"), "{output:?}");
+    assert_eq!(lab.number("SELECT count(*) FROM run"), 3.0);
+    let (mut first, mut second) = (head(&lab, 2), head(&lab, 3));
+    for head in [&mut first, &mut second] {
+        // The sequence's name, and what the time before it took.
+        head.as_object_mut().unwrap().remove("phase").unwrap();
+    }
+    assert_eq!(first, second);
+    assert_eq!(first["drive"]["events"], 6);
+    let gone = plan.replace("\"two\"", "\"three\"");
+    lab.file("p.json", &gone);
+    let refused = lab.dyno("run --plan p.json -c 2").failure(2);
+    assert!(refused.stderr.contains("the phase three"), "{refused:?}");
+}
+
+#[test]
+fn a_plan_that_cannot_be_run_is_refused_by_name() {
+    let lab = Lab::new();
+    let refused = |plan: &str, words: &[&str]| {
+        lab.file("p.json", plan);
+        let output = lab.dyno("run --plan p.json").failure(2);
+        for word in words {
+            assert!(output.stderr.contains(word), "{word}: {output:?}");
+        }
+    };
+    let script = "sysbench.cmdline.options = {api_password = {'a secret', ''}, n = {'n', 1}}
+        function event() end";
+    let script = lab.file("secret.lua", script);
+    let plan = lab.dyno(&format!("run {script} --api-password c4nary --plan"));
+    let plan = plan.success().stdout;
+    assert!(!plan.contains("c4nary"), "{plan}");
+    refused(&plan, &["--api-password", "secret"]);
+    lab.dyno("run --plan p.json --api-password c4nary --events 3 -t 0 --warmup 0")
+        .success();
+    let open = plan.replace("***", "");
+    refused(&open.replace("\"n\":", "\"m\":"), &["the option m"]);
+    refused(
+        &plan.replace("\"grace_s\"", "\"gracious_s\""),
+        &["gracious_s", "line"],
+    );
+    refused("{\"plan_version\": 2}", &["version 2"]);
+    refused("SELECT 1", &["p.json", "line 1"]);
+    let missing = lab.dyno("run --plan oltp_read_write").failure(2);
+    assert!(
+        missing.stderr.contains("dyno run WORKLOAD --plan"),
+        "{missing:?}"
+    );
+    // A script that has changed is another workload.
+    fs::write(
+        lab.path("secret.lua"),
+        format!("{}\n-- more", fs::read_to_string(&script).unwrap()),
+    )
+    .unwrap();
+    lab.file("p.json", &plan);
+    let line = "run --plan p.json --api-password c4nary --events 3 -t 0 --warmup 0";
+    let warned = lab.dyno(line).success();
+    assert!(warned.stderr.contains("not what it was"), "{warned:?}");
+}
