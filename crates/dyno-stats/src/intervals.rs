@@ -33,9 +33,10 @@ impl Bounds {
     }
 }
 
-/// A mean with the variance of that mean, and how well the variance itself is known.
+/// A mean with the variance of that mean, and how well the variance itself is known: intervals of
+/// any confidence without another look at the values.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mean {
+pub struct Mean {
     pub(crate) mean: f64,
     pub(crate) variance: f64,
     pub(crate) degrees: f64,
@@ -43,7 +44,7 @@ pub(crate) struct Mean {
 
 impl Mean {
     /// Of independent values; none below two.
-    pub(crate) fn independent(values: &[f64]) -> Option<Self> {
+    pub fn independent(values: &[f64]) -> Option<Self> {
         Some(Self {
             mean: quantiles::mean(values)?,
             variance: quantiles::variance(values)? / values.len() as f64,
@@ -51,8 +52,9 @@ impl Mean {
         })
     }
 
-    /// Of a series: what [`mean_interval_correlated`] says, as one Student's t.
-    pub(crate) fn of_series(values: &[f64]) -> Option<Self> {
+    /// Of a series: what [`mean_interval_correlated`] says, as one Student's t. None below
+    /// [`SERIES_MIN`] values.
+    pub fn of_series(values: &[f64]) -> Option<Self> {
         if values.len() < SERIES_MIN {
             return None;
         }
@@ -76,15 +78,33 @@ impl Mean {
         })
     }
 
+    /// The mean itself.
+    pub fn value(&self) -> f64 {
+        self.mean
+    }
+
     fn bounds(&self, confidence: f64) -> Option<Bounds> {
-        if !proper(confidence) {
-            return None;
-        }
-        let reach = student_two_sided_quantile(confidence, self.degrees) * self.variance.sqrt();
-        Some(Bounds {
+        proper(confidence).then(|| self.reaching(confidence, self.degrees))
+    }
+
+    /// Its interval by Student's t with other degrees of freedom.
+    fn reaching(&self, confidence: f64, degrees: f64) -> Bounds {
+        let reach = student_two_sided_quantile(confidence, degrees) * self.variance.sqrt();
+        Bounds {
             low: self.mean - reach,
             high: self.mean + reach,
-        })
+        }
+    }
+
+    /// In units of itself.
+    fn relative(&self) -> Self {
+        let square = self.mean * self.mean;
+        let variance = if square > 0.0 {
+            self.variance / square
+        } else {
+            self.variance
+        };
+        Self { variance, ..*self }
     }
 }
 
@@ -167,21 +187,28 @@ fn between(sorted: &[f64], low: f64, high: f64) -> Option<Bounds> {
     })
 }
 
-/// An interval for mean(new) / mean(base) of two independent samples of independent values
-/// (Fieller, "Some Problems in Interval Estimation"), variances not assumed equal.
-///
-/// None below two values a side, or when the mean of `base` cannot be told from 0.
+/// An interval for mean(new) / mean(base) of two independent samples of independent positive
+/// values, variances not assumed equal: see [`ratio_of_means`]. None below two values a side.
 pub fn ratio_interval(new: &[f64], base: &[f64], confidence: f64) -> Option<Bounds> {
-    fieller(
-        &Mean::independent(new)?,
-        &Mean::independent(base)?,
-        confidence,
-    )
+    let (new, base) = (Mean::independent(new)?, Mean::independent(base)?);
+    ratio_of_means(&new, &base, confidence)
 }
 
 /// [`ratio_interval`] of two series that were measured one after the other.
 pub fn ratio_interval_correlated(new: &[f64], base: &[f64], confidence: f64) -> Option<Bounds> {
-    fieller(&Mean::of_series(new)?, &Mean::of_series(base)?, confidence)
+    ratio_of_means(&Mean::of_series(new)?, &Mean::of_series(base)?, confidence)
+}
+
+/// An interval for the ratio of two means of what is never negative, from an interval of each, see
+/// [`mover_ratio`]. Both use Student's t with the degrees of freedom of the difference of the
+/// logarithms, which of few values has more than either alone.
+pub fn ratio_of_means(new: &Mean, base: &Mean, confidence: f64) -> Option<Bounds> {
+    if !proper(confidence) {
+        return None;
+    }
+    let degrees = joint_degrees(&new.relative(), &base.relative());
+    let reaching = |mean: &Mean| mean.reaching(confidence, degrees);
+    mover_ratio(new.mean, reaching(new), base.mean, reaching(base))
 }
 
 /// An interval for the mean of ratios that were each taken from a pair: Student's t on them.
@@ -220,54 +247,48 @@ pub fn median_ratio_interval_correlated(
     mover_ratio(median(new)?, intervals.0, median(base)?, intervals.1)
 }
 
-/// The interval of new / base from an estimate and an interval of each, all positive. It also
-/// serves percentiles of two histograms, each with its interval by order statistics.
+/// The interval of new / base from an estimate and an interval of each, of what is never negative,
+/// joined on the scale of logarithms (MOVER, see [`median_ratio_interval`]). It also serves
+/// percentiles of two histograms, each with its interval by order statistics.
+///
+/// Where the interval of `new` reaches 0, so does that of the ratio; where that of `base` does, it
+/// has no upper end: infinity. None where an estimate is negative or that of `base` is 0.
 pub fn mover_ratio(new: f64, new_bounds: Bounds, base: f64, base_bounds: Bounds) -> Option<Bounds> {
-    let all = [
-        new,
-        base,
+    let ends = [
         new_bounds.low,
         new_bounds.high,
         base_bounds.low,
         base_bounds.high,
     ];
-    if !all_finite(&all) || all.iter().any(|&value| value <= 0.0) {
+    if !all_finite(&ends) || !all_finite(&[new, base]) || new < 0.0 || base <= 0.0 {
         return None;
+    }
+    let unbounded = base_bounds.low <= 0.0;
+    if new == 0.0 {
+        // 0 has no logarithm: at most the one end over the other.
+        let high = if unbounded {
+            f64::INFINITY
+        } else {
+            new_bounds.high.max(0.0) / base_bounds.low
+        };
+        return Some(Bounds { low: 0.0, high });
     }
     let ratio = new / base;
-    let down = (new / new_bounds.low)
-        .ln()
-        .hypot((base_bounds.high / base).ln());
-    let up = (new_bounds.high / new)
-        .ln()
-        .hypot((base / base_bounds.low).ln());
-    Some(Bounds {
-        low: ratio * (-down).exp(),
-        high: ratio * up.exp(),
-    })
-}
-
-fn fieller(new: &Mean, base: &Mean, confidence: f64) -> Option<Bounds> {
-    if !proper(confidence) || base.mean == 0.0 {
-        return None;
-    }
-    let ratio = new.mean / base.mean;
-    let scaled = Mean {
-        variance: ratio * ratio * base.variance,
-        ..*base
+    let low = if new_bounds.low <= 0.0 {
+        0.0
+    } else {
+        let down = (new / new_bounds.low)
+            .ln()
+            .hypot((base_bounds.high / base).ln());
+        ratio * (-down).exp()
     };
-    let t = student_two_sided_quantile(confidence, joint_degrees(new, &scaled));
-    let t2 = t * t;
-    let denominator = base.mean * base.mean - t2 * base.variance;
-    if denominator <= 0.0 {
-        return None;
-    }
-    let inner = new.mean * new.mean * base.variance + base.mean * base.mean * new.variance
-        - t2 * new.variance * base.variance;
-    let reach = t * inner.max(0.0).sqrt();
-    let centre = new.mean * base.mean;
-    Some(Bounds {
-        low: (centre - reach) / denominator,
-        high: (centre + reach) / denominator,
-    })
+    let high = if unbounded {
+        f64::INFINITY
+    } else {
+        let up = (new_bounds.high / new)
+            .ln()
+            .hypot((base / base_bounds.low).ln());
+        ratio * up.exp()
+    };
+    Some(Bounds { low, high })
 }

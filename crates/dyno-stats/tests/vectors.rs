@@ -66,12 +66,25 @@ fn student_interval() {
     near(bounds.high, 15.592_498_553_624_365);
 }
 
-/// The roots in r of (a - r b)^2 = t^2 (va + r^2 vb), by `scipy.optimize.brentq`.
+/// By the formula, with a quantile of Student's t from Simpson's rule on its density.
 #[test]
-fn fieller_interval() {
+fn ratio_of_means_on_logarithms() {
     let bounds = ratio_interval(&A, &B, 0.95).unwrap();
-    near(bounds.low, 0.801_476_376_444_754);
-    near(bounds.high, 0.930_382_429_145_199_1);
+    near(bounds.low, 0.801_450_327_234);
+    near(bounds.high, 0.930_367_619_408);
+}
+
+/// What reaches 0 has no bound on that side.
+#[test]
+fn a_ratio_of_what_may_be_nothing_is_unbounded() {
+    let rare = [0.0, 0.0, 3.0, 0.0, 1.0];
+    let above = ratio_interval(&A, &rare, 0.95).unwrap();
+    assert!(above.low > 0.0 && above.high == f64::INFINITY, "{above:?}");
+    let below = ratio_interval(&rare, &A, 0.95).unwrap();
+    assert!(below.low == 0.0 && below.high.is_finite(), "{below:?}");
+    assert_eq!(ratio_interval(&A, &[0.0; 5], 0.95), None);
+    let none = ratio_interval(&[0.0; 5], &A, 0.95).unwrap();
+    assert_eq!((none.low, none.high), (0.0, 0.0));
 }
 
 /// `numpy.quantile`, whose default is type 7.

@@ -129,7 +129,7 @@ pub struct Metric {
     pub ratio: Option<f64>,
     /// Lower bound of the ratio at [`CompareOptions::confidence`].
     pub low: Option<f64>,
-    /// Upper bound of the ratio.
+    /// Upper bound of the ratio; `None` beside a lower bound: it has none.
     pub high: Option<f64>,
     /// 1 − new/base of a rate: the share of throughput that was lost. A ratio base/new of 1.30 is
     /// a penalty of 0.23.

@@ -153,6 +153,7 @@ fn ratios(page: &mut Page, views: &[View<'_>], comparison: &Comparison) {
 fn ratio(page: &mut Page, views: &[View<'_>], row: &ComparisonRow) {
     let interval = match (row.low, row.high) {
         (Some(low), Some(high)) => format!("{} to {}", digits(low), digits(high)),
+        (Some(low), None) => format!("{}, unbounded", digits(low)),
         _ => "–".to_owned(),
     };
     let change = row.ratio.map_or("–".to_owned(), |ratio| {
@@ -202,7 +203,8 @@ fn bar(row: &ComparisonRow) -> String {
         return String::new();
     };
     let x = |ratio: f64| 60.0 + ratio.max(1e-9).log2().clamp(-1.0, 1.0) * 56.0;
-    let (low, high) = (x(row.low.unwrap_or(ratio)), x(row.high.unwrap_or(ratio)));
+    let unknown = row.low.map_or(ratio, |_| f64::INFINITY);
+    let (low, high) = (x(row.low.unwrap_or(ratio)), x(row.high.unwrap_or(unknown)));
     format!(
         "<svg class=\"ratio\" viewBox=\"0 0 120 16\" width=\"120\" height=\"16\" \
             aria-hidden=\"true\"><path class=\"one\" d=\"M60 0V16\"/><path class=\"interval\" \

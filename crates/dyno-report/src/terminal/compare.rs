@@ -154,6 +154,7 @@ fn metrics(metrics: &[Metric], look: &Look) -> String {
         let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), digits);
         let interval = match (metric.low, metric.high) {
             (Some(low), Some(high)) => format!("{low:.3} – {high:.3}"),
+            (Some(low), None) => format!("{low:.3} – unbounded"),
             _ => "–".to_owned(),
         };
         let (ink, said) = said(metric);

@@ -2,15 +2,17 @@
 
 use dyno_stats::Bounds;
 use dyno_stats::intervals::{
-    mean_interval_correlated, mover_ratio, ratio_interval, ratio_interval_correlated,
+    Mean, mean_interval_correlated, median_ratio_interval_correlated, mover_ratio, ratio_of_means,
 };
-use dyno_stats::tests::{welch, welch_correlated};
 use hdrhistogram::Histogram;
 
 use crate::compare::Basis;
 
 /// From so many runs a side on their own variance is used.
 pub(super) const RUNS_MIN: usize = 3;
+
+/// Smaller p-values are not told apart.
+const P_MIN: f64 = 1e-9;
 
 /// One side's value of a metric.
 pub(super) struct Estimate {
@@ -28,6 +30,8 @@ pub(super) enum Within {
     Nothing,
     /// A series in time whose mean is the value, or near it.
     Series(Vec<f64>),
+    /// A series in time whose median is the value.
+    Median(Vec<f64>),
     /// A percentile: the share of latencies at or below it, second by second, and the
     /// distribution to read shares back as latencies.
     Shares(Vec<f64>, Box<Histogram<u64>>),
@@ -40,38 +44,47 @@ pub(super) struct Ratio {
     pub(super) p: Option<f64>,
 }
 
+/// The ratio with its interval, and with the p-value that belongs to that very interval.
 pub(super) fn ratio(base: &Estimate, new: &Estimate, basis: Basis, confidence: f64) -> Ratio {
+    let shown = new.value / base.value;
     if basis == Basis::BetweenRuns {
-        let bounds = ratio_interval(&new.runs, &base.runs, confidence);
-        return Ratio {
-            bounds: about(bounds, &new.runs, &base.runs, new.value / base.value),
-            p: welch(&new.runs, &base.runs).map(|test| test.p),
-        };
+        let (of_new, of_base) = (Mean::independent(&new.runs), Mean::independent(&base.runs));
+        return of_means(of_new, of_base, shown, confidence);
     }
     match (&base.within, &new.within) {
-        (Within::Series(base_series), Within::Series(new_series)) => {
-            let bounds = ratio_interval_correlated(new_series, base_series, confidence);
-            Ratio {
-                bounds: about(bounds, new_series, base_series, new.value / base.value),
-                p: welch_correlated(new_series, base_series).map(|test| test.p),
-            }
+        (Within::Series(of_base), Within::Series(of_new)) => {
+            let (of_new, of_base) = (Mean::of_series(of_new), Mean::of_series(of_base));
+            of_means(of_new, of_base, shown, confidence)
         }
-        (Within::Shares(..), Within::Shares(..)) => Ratio {
-            bounds: percentile_ratio(base, new, confidence),
-            p: percentile_p(base, new),
+        // Whether the rate changed is tested by its mean: a second test of the same would only be
+        // one more to correct for.
+        (Within::Median(of_base), Within::Median(of_new)) => Ratio {
+            bounds: median_ratio_interval_correlated(of_new, of_base, confidence),
+            p: None,
         },
+        (Within::Shares(..), Within::Shares(..)) => inverted(confidence, |confidence| {
+            percentile_ratio(base, new, confidence)
+        }),
         _ => Ratio::default(),
     }
 }
 
-/// The bounds of a ratio of means, moved to the ratio that is shown: a rate over all runs is not
-/// exactly the mean of its seconds, nor a percentile over all runs the mean of theirs.
-fn about(bounds: Option<Bounds>, new: &[f64], base: &[f64], shown: f64) -> Option<Bounds> {
-    let bounds = bounds?;
-    let factor = shown / (dyno_stats::mean(new)? / dyno_stats::mean(base)?);
-    factor.is_finite().then_some(Bounds {
-        low: bounds.low * factor,
-        high: bounds.high * factor,
+/// The ratio of two means, moved to the one that is shown: a rate over all runs is not exactly the
+/// mean of its seconds, nor a percentile over all runs the mean of theirs.
+fn of_means(new: Option<Mean>, base: Option<Mean>, shown: f64, confidence: f64) -> Ratio {
+    let (Some(new), Some(base)) = (new, base) else {
+        return Ratio::default();
+    };
+    let factor = match new.value() > 0.0 {
+        true => shown / (new.value() / base.value()),
+        false => 1.0,
+    };
+    inverted(confidence, |confidence| {
+        let bounds = ratio_of_means(&new, &base, confidence)?;
+        factor.is_finite().then_some(Bounds {
+            low: bounds.low * factor,
+            high: bounds.high * factor,
+        })
     })
 }
 
@@ -102,14 +115,22 @@ fn percentile_ratio(base: &Estimate, new: &Estimate, confidence: f64) -> Option<
     mover_ratio(new.value, of_new, base.value, of_base)
 }
 
-/// The p-value that belongs to the interval: what is missing to 1 of the confidence at which it
-/// just reaches a ratio of 1.
-fn percentile_p(base: &Estimate, new: &Estimate) -> Option<f64> {
+/// An interval with its p-value: what is missing to 1 of the confidence at which it just reaches a
+/// ratio of 1.
+fn inverted(confidence: f64, interval: impl Fn(f64) -> Option<Bounds>) -> Ratio {
+    let bounds = interval(confidence);
+    // Where neither side varies there is no chance to reckon with.
+    let varies = interval(0.5).is_some_and(|inner| inner.low < inner.high);
+    Ratio {
+        bounds,
+        p: varies.then(|| p_value(interval)).flatten(),
+    }
+}
+
+fn p_value(interval: impl Fn(f64) -> Option<Bounds>) -> Option<f64> {
     // An interval that reaches beyond the sample excludes nothing.
-    let excludes =
-        |p: f64| percentile_ratio(base, new, 1.0 - p).is_some_and(|ratio| !ratio.contains(1.0));
-    percentile_ratio(base, new, 0.5)?;
-    let (mut never, mut always) = (1e-6, 1.0 - 1e-6);
+    let excludes = |p: f64| interval(1.0 - p).is_some_and(|ratio| !ratio.contains(1.0));
+    let (mut never, mut always) = (P_MIN, 1.0 - 1e-6);
     if excludes(never) {
         return Some(never);
     }
@@ -117,7 +138,8 @@ fn percentile_p(base: &Estimate, new: &Estimate) -> Option<f64> {
         return Some(1.0);
     }
     for _ in 0..24 {
-        let middle = f64::midpoint(never, always);
+        // Small ones are told by their magnitude.
+        let middle = (never * always).sqrt();
         if excludes(middle) {
             always = middle;
         } else {

@@ -183,7 +183,7 @@ fn intervals(comparison: &Comparison) -> Made {
             .filter(|metric| metric.ratio.is_some())
     };
     let bare: Vec<String> = ratios()
-        .filter(|metric| metric.low.is_none() || metric.high.is_none())
+        .filter(|metric| metric.low.is_none())
         .filter(|metric| !extreme(metric))
         .map(|metric| metric.name.clone())
         .collect();
@@ -191,8 +191,6 @@ fn intervals(comparison: &Comparison) -> Made {
     if all == 0 {
         return Made::not_checked("No ratio could be computed.");
     }
-    // The median has its interval from three runs on, which run-to-run asks for anyway.
-    let serious = bare.iter().any(|name| !name.contains("median"));
     let evidence = match bare.is_empty() {
         true => format!("Each of {all} ratios has its interval, but that of maxima."),
         false => format!(
@@ -201,10 +199,10 @@ fn intervals(comparison: &Comparison) -> Made {
         ),
     };
     Made::of(
-        if serious {
-            Outcome::Doubt
-        } else {
+        if bare.is_empty() {
             Outcome::Pass
+        } else {
+            Outcome::Doubt
         },
         evidence,
         "Record whole distributions and seconds of both sides, and enough of them.",

@@ -102,7 +102,7 @@ fn median_row(base: &[View], new: &[View]) -> Row {
                 .iter()
                 .filter_map(|view| dyno_stats::median(&view.rates()))
                 .collect(),
-            within: Within::Nothing,
+            within: Within::Median(rates),
         })
     };
     Row {
@@ -111,8 +111,7 @@ fn median_row(base: &[View], new: &[View]) -> Row {
         better: Better::Higher,
         base: estimate(base),
         new: estimate(new),
-        remark: "the median does not see stalls; it has an interval from three runs a side on"
-            .to_owned(),
+        remark: "the median does not see stalls".to_owned(),
     }
 }
 
@@ -136,7 +135,8 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
                 views
                     .iter()
                     .flat_map(|view| view.course.iter())
-                    .map(|bin| share(bin.counters).unwrap_or(0.0)),
+                    // A second without attempts has no share of errors.
+                    .filter_map(|bin| share(bin.counters)),
             ),
         })
     };
@@ -296,8 +296,9 @@ fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
     if remark.is_empty() && base_value == Some(0.0) && new_value.is_some_and(|new| new > 0.0) {
         remark = "there were none on the base side, so that there is no ratio".to_owned();
     }
-    if bounds.is_some() && row.name.contains("median") {
-        remark = "the median does not see stalls".to_owned();
+    if bounds.is_some_and(|bounds| bounds.high == f64::INFINITY) {
+        let also = if remark.is_empty() { "" } else { "; " };
+        remark = format!("{remark}{also}the base may be 0, so that the ratio has no upper bound");
     }
     Metric {
         penalty: shown

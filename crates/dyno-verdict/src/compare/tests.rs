@@ -1,5 +1,7 @@
 //! Comparisons of runs whose difference is known.
 
+mod ratios;
+
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::finding::Verdict;
 use dyno_core::record::{Profile, RunRecord, RunState};
