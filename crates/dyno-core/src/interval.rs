@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use crate::clock::Nanos;
 use crate::session::Counter;
 use crate::states::SessionStates;
+use crate::sums::sums;
 
 /// The longest latency a histogram holds: one hour. Longer ones are counted as this.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
@@ -28,36 +29,35 @@ pub fn latency_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("constant bounds are valid")
 }
 
-/// Sums over an interval or a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Counters {
-    /// Events that ended and count.
-    pub events: u64,
-    /// Events that ended with work that was given up, passed over for a duplicate key, or of which
-    /// nobody knows whether it was committed. Not in `events`, and not in any latency.
-    #[serde(default)]
-    pub not_done: u64,
-    /// Statements with a result set.
-    pub reads: u64,
-    /// Statements that changed rows.
-    pub writes: u64,
-    /// Other statements.
-    pub other: u64,
-    /// Errors that the script ignored.
-    pub errors: u64,
-    /// Connections made again after they were lost.
-    pub reconnects: u64,
-    /// Attempts to connect that failed. Not among the errors.
-    #[serde(default)]
-    pub connects_failed: u64,
-    /// Events repeated after an ignored error.
-    pub retries: u64,
-    /// Rows received and rows changed.
-    pub rows: u64,
-    /// Bytes received from the server.
-    pub bytes_in: u64,
-    /// Bytes sent to it.
-    pub bytes_out: u64,
+sums! {
+    /// Sums over an interval or a run. A new one needs a column of the table `interval`.
+    pub struct Counters {
+        /// Events that ended and count.
+        events,
+        /// Events that ended with work that was given up, passed over for a duplicate key, or of
+        /// which nobody knows whether it was committed. Not in `events`, and not in any latency.
+        not_done,
+        /// Statements with a result set.
+        reads,
+        /// Statements that changed rows.
+        writes,
+        /// Other statements.
+        other,
+        /// Errors that the script ignored.
+        errors,
+        /// Connections made again after they were lost.
+        reconnects,
+        /// Attempts to connect that failed. Not among the errors.
+        connects_failed,
+        /// Events repeated after an ignored error.
+        retries,
+        /// Rows received and rows changed.
+        rows,
+        /// Bytes received from the server.
+        bytes_in,
+        /// Bytes sent to it.
+        bytes_out,
+    }
 }
 
 impl Counters {
@@ -79,40 +79,6 @@ impl Counters {
     /// All statements.
     pub fn queries(&self) -> u64 {
         self.reads + self.writes + self.other
-    }
-
-    /// What is counted in `self` and not in `part`, which is contained in it.
-    pub fn without(&self, part: &Self) -> Self {
-        Self {
-            events: self.events - part.events,
-            not_done: self.not_done - part.not_done,
-            reads: self.reads - part.reads,
-            writes: self.writes - part.writes,
-            other: self.other - part.other,
-            errors: self.errors - part.errors,
-            reconnects: self.reconnects - part.reconnects,
-            connects_failed: self.connects_failed - part.connects_failed,
-            retries: self.retries - part.retries,
-            rows: self.rows - part.rows,
-            bytes_in: self.bytes_in - part.bytes_in,
-            bytes_out: self.bytes_out - part.bytes_out,
-        }
-    }
-
-    /// Adds another's sums.
-    pub fn merge(&mut self, other: &Counters) {
-        self.events += other.events;
-        self.not_done += other.not_done;
-        self.reads += other.reads;
-        self.writes += other.writes;
-        self.other += other.other;
-        self.errors += other.errors;
-        self.reconnects += other.reconnects;
-        self.connects_failed += other.connects_failed;
-        self.retries += other.retries;
-        self.rows += other.rows;
-        self.bytes_in += other.bytes_in;
-        self.bytes_out += other.bytes_out;
     }
 }
 
@@ -259,49 +225,23 @@ impl Latencies {
     }
 }
 
-/// What became of the work of one operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct OperationCounters {
-    /// Ended as the script wanted.
-    pub done: u64,
-    /// Taken back because the workload says so: no error.
-    pub rolled_back: u64,
-    /// Given up after as many tries as are allowed, or after an error that no other try mends.
-    pub given_up: u64,
-    /// The connection was lost while the server was to make it last.
-    pub unknown: u64,
-    /// Ended by a key that was there already, where the script passes over these.
-    #[serde(default)]
-    pub duplicates: u64,
-    /// Tries after the first.
-    pub retries: u64,
-    /// Of those done or rolled back: how many took more than one try.
-    pub retried: u64,
-}
-
-impl OperationCounters {
-    /// Adds another's sums.
-    pub fn merge(&mut self, other: &Self) {
-        self.done += other.done;
-        self.rolled_back += other.rolled_back;
-        self.given_up += other.given_up;
-        self.unknown += other.unknown;
-        self.duplicates += other.duplicates;
-        self.retries += other.retries;
-        self.retried += other.retried;
-    }
-
-    /// What is counted in `self` and not in `part`, which is contained in it.
-    pub fn without(&self, part: &Self) -> Self {
-        Self {
-            done: self.done - part.done,
-            rolled_back: self.rolled_back - part.rolled_back,
-            given_up: self.given_up - part.given_up,
-            unknown: self.unknown - part.unknown,
-            duplicates: self.duplicates - part.duplicates,
-            retries: self.retries - part.retries,
-            retried: self.retried - part.retried,
-        }
+sums! {
+    /// What became of the work of one operation.
+    pub struct OperationCounters {
+        /// Ended as the script wanted.
+        done,
+        /// Taken back because the workload says so: no error.
+        rolled_back,
+        /// Given up after as many tries as are allowed, or after an error that no other try mends.
+        given_up,
+        /// The connection was lost while the server was to make it last.
+        unknown,
+        /// Ended by a key that was there already, where the script passes over these.
+        duplicates,
+        /// Tries after the first.
+        retries,
+        /// Of those done or rolled back: how many took more than one try.
+        retried,
     }
 }
 
@@ -326,24 +266,15 @@ impl OperationInterval {
     }
 }
 
-/// What the sessions of one role did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct RoleCounters {
-    /// Events that ended and count.
-    pub events: u64,
-    /// Events that ended without their work being done: not in `events`.
-    #[serde(default)]
-    pub not_done: u64,
-    /// Arrivals left out because they could not be begun in time.
-    pub skipped: u64,
-}
-
-impl RoleCounters {
-    /// Adds another's sums.
-    pub fn merge(&mut self, other: &Self) {
-        self.events += other.events;
-        self.not_done += other.not_done;
-        self.skipped += other.skipped;
+sums! {
+    /// What the sessions of one role did.
+    pub struct RoleCounters {
+        /// Events that ended and count.
+        events,
+        /// Events that ended without their work being done: not in `events`.
+        not_done,
+        /// Arrivals left out because they could not be begun in time.
+        skipped,
     }
 }
 

@@ -18,6 +18,7 @@ pub mod secret;
 pub mod session;
 pub mod states;
 pub mod summary;
+mod sums;
 pub mod target;
 pub mod told;
 pub mod units;

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use dyno_core::interval::Counters;
 use dyno_core::record::{RunRecord, SeriesKind};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
@@ -37,14 +38,8 @@ pub fn intervals(run: &RunRecord) -> String {
     ];
     let mut heading: Vec<String> = fixed.map(str::to_owned).into();
     heading.extend(percents.iter().map(|percent| format!("p{percent}_ms")));
-    let last = [
-        "max_ms",
-        "backlog",
-        "concurrency",
-        "not_done",
-        "connects_failed",
-    ];
-    heading.extend(last.map(str::to_owned));
+    heading.extend(["max_ms", "backlog", "concurrency"].map(str::to_owned));
+    heading.extend(later_counters().map(|index| Counters::NAMES[index].to_owned()));
     heading.extend(SessionState::ALL.map(|state| state.word().to_owned()));
     line(&mut out, &heading);
     let known = Known::of(run);
@@ -77,6 +72,25 @@ pub fn series(run: &RunRecord) -> String {
         }
     }
     out
+}
+
+/// Counters beyond those of the first version, whose columns follow in the order in which they
+/// came to be: those who read columns by their place find them where they were.
+fn later_counters() -> impl Iterator<Item = usize> {
+    const FIRST: [&str; 10] = [
+        "events",
+        "reads",
+        "writes",
+        "other",
+        "errors",
+        "reconnects",
+        "retries",
+        "rows",
+        "bytes_in",
+        "bytes_out",
+    ];
+    let names = Counters::NAMES.iter().enumerate();
+    names.filter_map(|(index, name)| (!FIRST.contains(name)).then_some(index))
 }
 
 /// Which columns an imported run can fill.
@@ -162,9 +176,9 @@ fn fields(interval: &IntervalSummary, percents: &[f64], known: &Known) -> Vec<St
         max,
         interval.backlog.to_string(),
         interval.concurrency.to_string(),
-        text(known.rows, counters.not_done),
-        text(known.rows, counters.connects_failed),
     ]);
+    let values = counters.values();
+    fields.extend(later_counters().map(|index| text(known.rows, values[index])));
     fields.extend(SessionState::ALL.map(|state| {
         let known = interval.states.map(|states| states.of(state));
         known.map_or_else(String::new, |count| count.to_string())

@@ -186,12 +186,13 @@ impl Results {
                 self.rows(sql, id, interval_events)
             }
             Course::Whole => {
-                let sql = "SELECT at_s, length_s, sessions, events, reads, writes, other, errors,
-                               errors_seen, reconnects, retries, rows, bytes_in, bytes_out, max_ms,
-                               backlog, concurrency, percentiles, not_done, connects_failed,
-                               working, waiting, connecting, lost, finished
-                           FROM interval WHERE run_id = ?1 ORDER BY number";
-                self.rows(sql, id, interval)
+                let sql = format!(
+                    "SELECT at_s, length_s, sessions, errors_seen, max_ms, backlog, concurrency,
+                         percentiles, working, waiting, connecting, lost, finished, {}
+                     FROM interval WHERE run_id = ?1 ORDER BY number",
+                    Counters::NAMES.join(", ")
+                );
+                self.rows(&sql, id, interval)
             }
         }
     }
@@ -370,43 +371,35 @@ fn interval_events(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
 }
 
 fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
+    let mut counters = Counters::default();
+    for (index, counter) in counters.values_mut().into_iter().enumerate() {
+        // They stand behind the interval's own columns.
+        *counter = count(row, 13 + index)?;
+    }
     Ok(IntervalSummary {
         at_s: row.get(0)?,
         length_s: row.get(1)?,
         sessions: row.get(2)?,
         states: states(row)?,
-        counters: Counters {
-            events: count(row, 3)?,
-            not_done: count(row, 18)?,
-            reads: count(row, 4)?,
-            writes: count(row, 5)?,
-            other: count(row, 6)?,
-            errors: count(row, 7)?,
-            reconnects: count(row, 9)?,
-            connects_failed: count(row, 19)?,
-            retries: count(row, 10)?,
-            rows: count(row, 11)?,
-            bytes_in: count(row, 12)?,
-            bytes_out: count(row, 13)?,
-        },
-        errors_seen: count(row, 8)?,
-        max_ms: row.get(14)?,
-        backlog: count(row, 15)?,
-        concurrency: row.get(16)?,
-        percentiles: percentiles(row, 17)?,
+        counters,
+        errors_seen: count(row, 3)?,
+        max_ms: row.get(4)?,
+        backlog: count(row, 5)?,
+        concurrency: row.get(6)?,
+        percentiles: percentiles(row, 7)?,
     })
 }
 
 fn states(row: &Row<'_>) -> rusqlite::Result<Option<SessionStates>> {
-    let Some(working) = row.get(20)? else {
+    let Some(working) = row.get(8)? else {
         return Ok(None);
     };
     Ok(Some(SessionStates {
         working,
-        waiting: row.get(21)?,
-        connecting: row.get(22)?,
-        lost: row.get(23)?,
-        finished: row.get(24)?,
+        waiting: row.get(9)?,
+        connecting: row.get(10)?,
+        lost: row.get(11)?,
+        finished: row.get(12)?,
         idle: 0,
     }))
 }

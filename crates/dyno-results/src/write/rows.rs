@@ -1,9 +1,12 @@
 //! The rows of a run as statements.
 
+use std::sync::LazyLock;
+
+use dyno_core::interval::Counters;
 use dyno_core::record::{Event, Fact, NotObserved, RunHead, RunState, SeriesKey, SeriesKind};
 use dyno_core::summary::{IntervalSummary, Percentile, TargetSummary};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params, params_from_iter};
 use serde::Serialize;
 
 use super::samples::SampleRow;
@@ -172,47 +175,43 @@ fn write_interval(
     number: u32,
     interval: &IntervalSummary,
 ) -> rusqlite::Result<()> {
-    let counters = &interval.counters;
+    let own = params![
+        run_id,
+        number,
+        interval.at_s,
+        interval.length_s,
+        interval.sessions,
+        whole(interval.errors_seen),
+        interval.max_ms,
+        whole(interval.backlog),
+        interval.concurrency,
+        percentiles(&interval.percentiles)?,
+        interval.states.map(|states| states.working),
+        interval.states.map(|states| states.waiting),
+        interval.states.map(|states| states.connecting),
+        interval.states.map(|states| states.lost),
+        interval.states.map(|states| states.finished),
+    ];
+    let counts = interval.counters.values().map(whole);
+    let counts = counts.iter().map(|count| count as &dyn ToSql);
     connection
-        .prepare_cached(
-            "INSERT OR REPLACE INTO interval (run_id, number, at_s, length_s, sessions, events,
-                 reads, writes, other, errors, errors_seen, reconnects, retries, rows,
-                 bytes_in, bytes_out, max_ms, backlog, concurrency, percentiles, not_done,
-                 connects_failed, working, waiting, connecting, lost, finished)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-                 ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
-        )?
-        .execute(params![
-            run_id,
-            number,
-            interval.at_s,
-            interval.length_s,
-            interval.sessions,
-            whole(counters.events),
-            whole(counters.reads),
-            whole(counters.writes),
-            whole(counters.other),
-            whole(counters.errors),
-            whole(interval.errors_seen),
-            whole(counters.reconnects),
-            whole(counters.retries),
-            whole(counters.rows),
-            whole(counters.bytes_in),
-            whole(counters.bytes_out),
-            interval.max_ms,
-            whole(interval.backlog),
-            interval.concurrency,
-            percentiles(&interval.percentiles)?,
-            whole(counters.not_done),
-            whole(counters.connects_failed),
-            interval.states.map(|states| states.working),
-            interval.states.map(|states| states.waiting),
-            interval.states.map(|states| states.connecting),
-            interval.states.map(|states| states.lost),
-            interval.states.map(|states| states.finished),
-        ])
+        .prepare_cached(&INSERT_INTERVAL)?
+        .execute(params_from_iter(own.iter().copied().chain(counts)))
         .map(drop)
 }
+
+/// A row of `interval`: its own columns, and one for each counter.
+static INSERT_INTERVAL: LazyLock<String> = LazyLock::new(|| {
+    let own = "run_id, number, at_s, length_s, sessions, errors_seen, max_ms, backlog,
+               concurrency, percentiles, working, waiting, connecting, lost, finished";
+    let counters = Counters::NAMES;
+    let columns = own.split(',').count() + counters.len();
+    format!(
+        "INSERT OR REPLACE INTO interval ({own}, {}) VALUES (?{})",
+        counters.join(", "),
+        ", ?".repeat(columns - 1)
+    )
+});
 
 /// An object of milliseconds by percent, e.g. `{"95":4.1,"99.9":null}`.
 fn percentiles(percentiles: &[Percentile]) -> rusqlite::Result<String> {

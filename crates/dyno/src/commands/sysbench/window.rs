@@ -71,20 +71,7 @@ impl Window {
         for (all, part) in self.operations.iter_mut().zip(&part.operations) {
             *all = all.saturating_sub(*part);
         }
-        let (all, part_counters) = (&mut self.counters, &part.counters);
-        for (all, part) in [
-            (&mut all.events, part_counters.events),
-            (&mut all.not_done, part_counters.not_done),
-            (&mut all.reads, part_counters.reads),
-            (&mut all.writes, part_counters.writes),
-            (&mut all.other, part_counters.other),
-            (&mut all.errors, part_counters.errors),
-            (&mut all.reconnects, part_counters.reconnects),
-            (&mut all.bytes_in, part_counters.bytes_in),
-            (&mut all.bytes_out, part_counters.bytes_out),
-        ] {
-            *all = all.saturating_sub(part);
-        }
+        self.counters = self.counters.without(&part.counters);
         let (all, part) = (&mut self.latencies, &part.latencies);
         // What is subtracted was added before, so this cannot fail.
         let _ = all.service.subtract(&part.service);
