@@ -92,8 +92,15 @@ local statement_meta = {
   end,
 }
 
+-- How much the collector looks at before a statement is prepared on a session's second connection or
+-- a later one, in KiB: those of the lost connection take memory that it does not know of.
+local STEP_ANEW = 16
+
 -- Has the server forget the statements of the connection that nobody holds any more.
 local function close_dropped(id)
+  if id > 0 then
+    collectgarbage("step", STEP_ANEW)
+  end
   if C.dyno_statements_crowd() then
     collectgarbage()
     C.dyno_statements_collected()
