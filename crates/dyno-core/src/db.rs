@@ -12,6 +12,7 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 use crate::bulk::BulkLoad;
+use crate::redact;
 
 /// Whether an operation ended inside the call that started or advanced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +210,7 @@ impl ErrorClass {
 pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
 
 /// A server's text for an error: what is not UTF-8 is replaced, and what is too long is cut at the
-/// end of a character, which a mark tells.
+/// end of a character and not within a secret, which a mark tells.
 pub fn error_text(text: &[u8]) -> String {
     let Some(head) = text.get(..ERROR_TEXT_BYTES_MAX) else {
         return String::from_utf8_lossy(text).into_owned();
@@ -217,9 +218,10 @@ pub fn error_text(text: &[u8]) -> String {
     if text.len() == ERROR_TEXT_BYTES_MAX {
         return String::from_utf8_lossy(text).into_owned();
     }
+    let head = &head[..redact::cut_at(text, ERROR_TEXT_BYTES_MAX)];
     // A character has four bytes at most: where one is cut, its beginning goes too.
     let cut = (1..4)
-        .map(|back| head.len() - back)
+        .filter_map(|back| head.len().checked_sub(back))
         .find(|at| head[*at] & 0xC0 != 0x80)
         .filter(|at| std::str::from_utf8(&head[*at..]).is_err_and(|e| e.error_len().is_none()));
     let head = &head[..cut.unwrap_or(head.len())];
@@ -474,6 +476,12 @@ mod tests {
             assert!(text.starts_with(kept) && kept.len() > max - 4, "{kept:?}");
             assert_eq!(mark, format!("{} more bytes cut]", text.len() - kept.len()));
         }
+        // A secret across the cut goes as a whole: its beginning would not be found any more.
+        let secret = "l0ng-Secret-4711";
+        redact::learn(&crate::Secret::new(secret.to_owned()), &[]);
+        let cut =
+            error_text(format!("{}{secret}{}", "x".repeat(max - 3), "y".repeat(99)).as_bytes());
+        assert!(!cut.contains("l0n") && cut.starts_with("xxx"), "{cut}");
         // Bytes that are no text are no reason to cut more.
         let cut = error_text(&vec![0x80; max + 5]);
         assert!(cut.ends_with("[5 more bytes cut]"), "{cut}");

@@ -11,7 +11,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use known::{known, learn};
+pub use known::{cut_at, known, learn};
 use names::{Class, class};
 
 /// What stands where a secret was.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use dyno_core::redact;
+
 /// How much of a statement is shown, in characters.
 const SHOWN: usize = 512;
 /// What libpq calls a failed command (`PGRES_FATAL_ERROR`), which sysbench prints as a number.
@@ -62,7 +64,10 @@ impl Failure {
     fn text(&self) -> Option<String> {
         let query = self.statement.as_ref().or(self.query.as_ref())?;
         Some(match query.char_indices().nth(SHOWN) {
-            Some((end, _)) => format!("{}…", &query[..end]),
+            Some((end, _)) => {
+                let end = redact::cut_at(query.as_bytes(), end);
+                format!("{}…", &query[..end])
+            }
             None => query.clone(),
         })
     }

@@ -58,6 +58,18 @@ pub fn known(text: &str) -> Option<String> {
     out
 }
 
+/// Where to cut a text that is too long: at this byte, or before a known secret that lies across it,
+/// whose beginning would be left and not be found.
+pub fn cut_at(text: &[u8], at: usize) -> usize {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    let cuts = known.iter().filter_map(|secret| {
+        let secret = secret.expose().as_bytes();
+        let first = at.saturating_sub(secret.len().saturating_sub(1));
+        (first..at).find(|start| text[*start..].starts_with(secret))
+    });
+    cuts.min().unwrap_or(at)
+}
+
 /// The text without this word.
 fn without(text: &str, secret: &str) -> Option<String> {
     let within = secret.chars().count() >= CHARS_LONG;
@@ -80,6 +92,18 @@ fn without(text: &str, secret: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_cut_leaves_the_beginning_of_a_secret() {
+        let secret = "Str4ddles-it";
+        super::learn(&Secret::new(secret.to_owned()), &[]);
+        let text = format!("before {secret} after");
+        for at in 0..text.len() {
+            let cut = cut_at(text.as_bytes(), at);
+            let within = (8..7 + secret.len()).contains(&at);
+            assert_eq!(cut, if within { 7 } else { at }, "{at}");
+        }
+    }
 
     #[test]
     fn secrets_are_hidden_and_common_words_are_not() {

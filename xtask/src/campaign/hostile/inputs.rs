@@ -181,7 +181,11 @@ fn url(command: &mut Command, folder: &Path, draws: &mut Stream) -> Input {
     let url = &urls[draws.below(urls.len() as u64) as usize];
     let mut url = mutate::text(url, draws);
     url.retain(|character| character != '\0');
-    // The password of a URL may be cut or changed; what is left of it is nobody's.
+    // Where the change took away what makes it a password, it is a word like others.
+    let named = [format!("password={PASSWORD}"), format!("u:{PASSWORD}")];
+    if !named.iter().any(|named| url.contains(named.as_str())) {
+        url = url.replace(PASSWORD, "canary");
+    }
     command.args(["run", "oltp_point_select"]).args(SHORT);
     match draws.below(3) {
         0 => command.env("DYNO_TARGET", &url),
@@ -197,7 +201,7 @@ fn url(command: &mut Command, folder: &Path, draws: &mut Stream) -> Input {
 const SCRIPTS: [&str; 10] = [
     "function event() while true do end end",
     "function thread_init() while true do end end function event() end",
-    "function event() error(string.rep('x', 1e8)) end",
+    "function event() error(string.rep('x', 1e7)) end",
     "function f() return 1 + f() end function event() f() end",
     "function event() error('\\27]0;owned\\7\\27[2J\\226\\128\\174') end",
     "function thread_init() error({}) end function event() end",
