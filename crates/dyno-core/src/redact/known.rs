@@ -58,7 +58,7 @@ pub fn known(text: &str) -> Option<String> {
     out
 }
 
-/// Where to cut a text that is too long: at this byte, or before a known secret that lies across it,
+/// Where to cut a text that is too long: at this byte, or before a known secret lying across it,
 /// whose beginning would be left and not be found.
 pub fn cut_at(text: &[u8], at: usize) -> usize {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);

@@ -92,8 +92,8 @@ local statement_meta = {
   end,
 }
 
--- How much the collector looks at before a statement is prepared on a session's second connection or
--- a later one, in KiB: those of the lost connection take memory that it does not know of.
+-- How much the collector looks at, in KiB, before a statement is prepared on a session's second
+-- connection or a later one: those of the lost one take memory that it does not know of.
 local STEP_ANEW = 16
 
 -- Has the server forget the statements of the connection that nobody holds any more.
