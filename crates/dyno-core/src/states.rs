@@ -16,7 +16,8 @@ pub enum SessionState {
     Waiting,
     /// It has no connection and makes one.
     Connecting,
-    /// It failed, or its worker does not respond.
+    /// It failed, its worker does not respond, or its connection was closed while it waits for the
+    /// time of its next event, which makes another.
     Lost,
     /// It has ended its run by itself.
     Finished,

@@ -159,10 +159,12 @@ impl State {
 }
 
 /// Whether a session that completed nothing for so long lost its connection and could not make
-/// another. One that is about to, as a workload may be for each event, could.
+/// another, or did not need one before its run ended. One that is about to, as a workload may be
+/// for each event, could.
 fn is_disconnected(session: &Session, idle_ns: Nanos) -> bool {
     let begins = session.wait == Wait::Connect && session.attempts <= 1 && idle_ns < LOOK_NS;
-    session.connected && connects(session) && !begins
+    let connects = connects(session) && !begins;
+    session.connected && (connects || session.conns.all_closed())
 }
 
 /// Whether a session that completed nothing for so long is idle: against its own events, or those
@@ -200,6 +202,7 @@ pub(crate) fn state_of(session: &Session) -> SessionState {
         Stage::Run if connects(session) => SessionState::Connecting,
         Stage::Run if session.in_event || session.detached > 0 => SessionState::Working,
         Stage::Run => match session.wait {
+            Wait::Event | Wait::Sleep if session.conns.all_closed() => SessionState::Lost,
             Wait::Event | Wait::Sleep => SessionState::Waiting,
             Wait::Turn | Wait::Connect | Wait::Operation => SessionState::Working,
         },

@@ -8,7 +8,7 @@ use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Submitted};
 use dyno_core::session::{ConnId, Counter, SessionId};
 use dyno_core::units::format_duration;
 
-use crate::poller::Poller;
+use crate::poller::{Poller, is_closed};
 use crate::recorder::{Class, Recorder};
 use crate::session::{Conn, OperationKind, WATCHED, Wait, token, untoken};
 use crate::state::{State, now};
@@ -63,6 +63,7 @@ impl State {
             kind: OperationKind::Connect,
             pending: submitted == Submitted::Pending,
             writes: false,
+            closed: false,
             connection,
         });
         if let Err(error) = register(&self.poller, session, conn) {
@@ -101,6 +102,8 @@ impl State {
         };
         if last {
             conn.connection.peer_closed();
+            // An attempt to connect may go on with another socket.
+            conn.closed = !conn.pending || conn.kind != OperationKind::Connect;
         }
         if !conn.pending {
             // It remembers, because readiness is not reported again.
@@ -110,8 +113,22 @@ impl State {
         if !self.advance(session, id) {
             return None;
         }
+        if last {
+            self.look_for_end(session, id);
+        }
         let wait = self.sessions[session].wait;
         matches!(wait, Wait::Operation | Wait::Connect).then_some(session)
+    }
+
+    /// The peer's end came with the last answer: of an attempt to connect it may have been that of
+    /// another socket.
+    #[cold]
+    fn look_for_end(&mut self, session: SessionId, id: ConnId) {
+        if let Some(conn) = self.sessions[session].conns.find(id)
+            && let Some(fd) = conn.connection.fd()
+        {
+            conn.closed = is_closed(fd);
+        }
     }
 
     /// Drives a pending operation on. True when it has ended and was counted.

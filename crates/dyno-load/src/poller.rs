@@ -252,8 +252,23 @@ pub(crate) fn wait_for(
         // Whoever wakes says so before it writes, so that nothing is missed.
         waker.drain();
     }
-    let ends = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
-    count > 0 && polled[1].revents & ends != 0
+    count > 0 && polled[1].revents & ENDS != 0
+}
+
+/// How a socket says that its peer has closed its side, or that the connection broke.
+const ENDS: libc::c_short = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
+
+/// Whether a socket's peer has closed its side, or the connection broke.
+pub(crate) fn is_closed(fd: RawFd) -> bool {
+    let (events, revents) = (libc::POLLRDHUP, 0);
+    let mut polled = libc::pollfd {
+        fd,
+        events,
+        revents,
+    };
+    // SAFETY: one valid pollfd, no wait.
+    let count = unsafe { libc::poll(&raw mut polled, 1, 0) };
+    count > 0 && polled.revents & ENDS != 0
 }
 
 #[cfg(test)]

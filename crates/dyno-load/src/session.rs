@@ -164,6 +164,8 @@ pub(crate) struct Conn {
     pub(crate) pending: bool,
     /// Readiness to be written is reported.
     pub(crate) writes: bool,
+    /// The peer is known to have closed it.
+    pub(crate) closed: bool,
 }
 
 impl Conn {
@@ -223,6 +225,13 @@ impl Conns {
     /// Whether there is none but of attempts that failed.
     pub(crate) fn all_failed(&self) -> bool {
         self.first.iter().chain(&self.rest).all(Conn::never_was)
+    }
+
+    /// Whether there were connections, of which none is left: what an idle session is told of them.
+    pub(crate) fn all_closed(&self) -> bool {
+        let any = self.first.iter().chain(&self.rest).any(|conn| conn.closed);
+        let mut all = self.first.iter().chain(&self.rest);
+        any && all.all(|conn| conn.closed || conn.never_was())
     }
 
     /// Forgets attempts that failed: whoever makes another one has read why.

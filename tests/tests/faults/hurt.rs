@@ -175,6 +175,29 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
 }
 
 #[test]
+fn sessions_that_wait_for_an_event_notice_that_their_server_is_gone() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let (mut private, url) = prepared(kind);
+        // No event within the run.
+        let line = format!(
+            "run oltp_point_select --target {url} --table-size 100 -c 4 --rate 0.01/s \
+             --arrivals constant -t 6s --warmup 0 --calibrate never --observe off"
+        );
+        let (result, _) = hurt(&line, 1, || private.kill().unwrap());
+        assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
+        let intervals = result["intervals"].as_array().unwrap();
+        for states in [&result["states"], &intervals[intervals.len() - 2]["states"]] {
+            let without = count(&states["lost"]) + count(&states["connecting"]);
+            assert_eq!(
+                (without, count(&states["waiting"])),
+                (4, 0),
+                "{kind}: {states}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_server_that_comes_back_is_loaded_again() {
     for kind in Kind::ALL {
         let (mut private, url) = prepared(kind);

@@ -26,6 +26,8 @@ pub struct Server {
     pub hangs_at: Option<u64>,
     /// It never accepts connections with this number or a higher one.
     pub refuses_from: Option<u64>,
+    /// It ends connections that ask nothing for so long.
+    pub patience: Option<Duration>,
 }
 
 /// Connects to a [`Server`].
@@ -82,6 +84,7 @@ fn serve(mut far: UnixStream, server: Server, silent: bool) {
         return;
     }
     let mut served = 0;
+    far.set_read_timeout(server.patience).unwrap();
     while matches!(far.read(&mut byte), Ok(1)) {
         served += 1;
         if server.hangs_at.is_some_and(|at| served >= at) {
