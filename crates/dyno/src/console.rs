@@ -3,12 +3,22 @@
 //! (see [`visible`]); only what scripts print themselves goes past this, as it is.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use dyno_core::{redact, visible};
 use dyno_report::terminal::Look;
 
 use crate::fold::fold;
+
+/// How often, and how far apart, C's standard output is tried: another thread prints a line at a
+/// time.
+const FLUSH_TRIES: u32 = 50;
+const FLUSH_PAUSE: Duration = Duration::from_millis(2);
+/// How long scripts' files may take to be written out when the process ends.
+const LEAVE: Duration = Duration::from_millis(500);
 
 /// Writes text to standard output. A closed pipe is no error: the reader has seen enough.
 pub fn out(text: &str) {
@@ -36,8 +46,7 @@ pub fn json(text: &str) {
 /// Writes a file's content to standard output as it is, for other programs.
 pub fn raw(bytes: &[u8]) {
     // What scripts have printed comes first.
-    // SAFETY: a null stream flushes all of C's streams.
-    unsafe { libc::fflush(std::ptr::null_mut()) };
+    flush_c();
     let mut lock = io::stdout().lock();
     let written = lock.write_all(bytes).and_then(|()| lock.flush());
     if let Err(error) = written
@@ -121,6 +130,47 @@ pub fn width() -> usize {
 unsafe extern "C" {
     /// C's standard output, to which scripts print.
     static mut stdout: *mut libc::FILE;
+    /// Takes a stream's lock and answers 0, unless another thread has it.
+    fn ftrylockfile(stream: *mut libc::FILE) -> libc::c_int;
+    fn funlockfile(stream: *mut libc::FILE);
+}
+
+/// Flushes C's standard output, unless a script's thread keeps its lock. The other streams are the
+/// scripts': one that is read from or written to is locked until its other end does something.
+fn flush_c() {
+    for _ in 0..FLUSH_TRIES {
+        // SAFETY: C's own stream, which nobody closes; its lock is given back by who took it.
+        let flushed = unsafe {
+            let locked = ftrylockfile(stdout) == 0;
+            if locked {
+                libc::fflush(stdout);
+                funlockfile(stdout);
+            }
+            locked
+        };
+        if flushed {
+            return;
+        }
+        thread::sleep(FLUSH_PAUSE);
+    }
+}
+
+/// Ends the process. The files that scripts have left open are written out as long as that needs
+/// no patience: `exit()` may wait without end for a stream that a thread was given up with.
+pub fn leave(status: i32) -> ! {
+    flush_c();
+    let (done, flushed) = channel::<()>();
+    let flush = move || {
+        // SAFETY: a null stream flushes all of C's streams.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+        drop(done);
+    };
+    let thread = thread::Builder::new().name("flush".to_owned());
+    if thread.spawn(flush).is_ok() {
+        let _ = flushed.recv_timeout(LEAVE);
+    }
+    // SAFETY: all that was to be written is; no other thread is waited for.
+    unsafe { libc::_exit(status) }
 }
 
 /// Makes what scripts print appear line by line, as it does under sysbench.

@@ -16,8 +16,6 @@ mod settings;
 mod signals;
 mod wanted;
 
-use std::process::ExitCode;
-
 use dyno_run::RunError;
 use options::UsageError;
 
@@ -34,7 +32,12 @@ const STATUS_USAGE: u8 = 2;
 #[global_allocator]
 static ALLOCATOR: memory::Wiping = memory::Wiping;
 
-fn main() -> ExitCode {
+fn main() {
+    console::leave(status().into())
+}
+
+/// Does what the command line says, and answers the exit status.
+fn status() -> u8 {
     memory::map_large_blocks();
     console::unbuffer_c();
     signals::ignore_file_size_limit();
@@ -42,7 +45,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(message) => {
             console::note(&format!("error: {message}"));
-            return ExitCode::from(STATUS_USAGE);
+            return STATUS_USAGE;
         }
     };
     memory::mask_command_line(&args);
@@ -72,9 +75,9 @@ fn main() -> ExitCode {
     console::out("");
     if let Some(failure) = console::failure() {
         console::note(&format!("error: {failure}"));
-        return ExitCode::from(status.max(STATUS_FAILED));
+        return status.max(STATUS_FAILED);
     }
-    ExitCode::from(status)
+    status
 }
 
 /// Whether what was asked for makes no sense.

@@ -8,6 +8,8 @@ use dyno_load::{StopLevel, StopSignal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::console;
+
 /// How long an abandoned run may take to end by itself.
 const ABANDON: Duration = Duration::from_secs(2);
 /// The exit status of a run ended by the user at once: 128 + SIGINT, as shells have it.
@@ -34,8 +36,7 @@ pub fn install() -> Result<Arc<StopSignal>> {
                 if raised.raise() == StopLevel::Abandon {
                     // A script that blocks its worker would keep the process for ever.
                     std::thread::sleep(ABANDON);
-                    #[allow(clippy::disallowed_methods)] // there is no main() left to return to
-                    std::process::exit(STATUS_INTERRUPTED);
+                    console::leave(STATUS_INTERRUPTED);
                 }
             }
         })

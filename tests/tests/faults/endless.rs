@@ -1,15 +1,17 @@
 //! What never returns by itself: functions of scripts at the edges of a run, statements of an
 //! embedded database, servers that stay away.
 
+use std::ffi::CString;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_tests::Kind;
 use dyno_tests::Output;
-use dyno_tests::command::Running;
+use dyno_tests::command::{Running, dyno_path};
 use dyno_tests::private::start_private_server;
 use serde_json::Value;
 
@@ -112,6 +114,76 @@ fn a_report_function_that_never_returns_ends_with_the_users_patience_and_the_run
     let run = kept(&results);
     assert_eq!(run["end"]["how"], "completed", "{run}");
     assert!(run["totals"]["events"].as_u64() > Some(50), "{run}");
+}
+
+/// A thread that reads from or writes to a pipe keeps the stream's lock, which is of no concern to
+/// the rest of the process.
+#[test]
+fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
+    // It must not keep what the test reads.
+    const SLEEP: &str = "exec sleep 100 2> /dev/null";
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, called) = (folder.path().join("pipe"), folder.path().join("called"));
+    let path = CString::new(pipe.to_str().unwrap()).unwrap();
+    // SAFETY: the path is a C string, which lives as long as the call.
+    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+    let mark = format!("io.open('{}', 'w'):close()", called.display());
+    let read = format!("{mark} io.popen('{SLEEP}'):read('*a')");
+    let write =
+        format!("{mark} local p = io.popen('{SLEEP} > /dev/null', 'w'); p:write(('x'):rep(1e6))");
+    let stdin = format!("{mark} io.read('*a')");
+    let quick = "function event() dyno.sleep(0.005) end";
+    let cases = [
+        (format!("function event() {read} end"), "not responded"),
+        (format!("function event() {write} end"), "not responded"),
+        (format!("function event() {stdin} end"), "not responded"),
+        (format!("{quick} function init() {read} end"), "init() of"),
+        (format!("{quick} function done() {read} end"), "done() of"),
+    ];
+    for (number, (text, told)) in cases.into_iter().enumerate() {
+        let script = folder.path().join(format!("{number}.lua"));
+        fs::write(&script, &text).unwrap();
+        let line = |time: &str, grace: &str| {
+            format!(
+                "exec 3<>{}; exec {} run {} -t {time} --warmup 0 --call-timeout {grace} \
+                 --grace {grace} <&3",
+                pipe.display(),
+                dyno_path().display(),
+                script.display(),
+            )
+        };
+        let shell = |line: &str| Running::start(Command::new("sh").args(["-c", line]));
+        let output = shell(&line("1s", "1s")).finish(LIMIT).failure(1);
+        has(&output, &[told]);
+        fs::remove_file(&called).unwrap();
+        let time = if text.contains("done()") {
+            "1s"
+        } else {
+            "500s"
+        };
+        let running = shell(&line(time, "500s"));
+        wait_for(&called);
+        for _ in 0..2 {
+            thread::sleep(Duration::from_millis(500));
+            running.signal(libc::SIGTERM);
+        }
+        // The second one counts, wherever the script waits.
+        let output = running.finish(LIMIT);
+        assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
+    }
+    let hook = folder.path().join("hook.lua");
+    let text = format!("{quick}\nfunction sysbench.hooks.report_cumulative() {read} end");
+    fs::write(&hook, text).unwrap();
+    let line = format!("sysbench {} --time=1 run", hook.display());
+    fs::remove_file(&called).unwrap();
+    let running = Running::start(&mut command(&line));
+    wait_for(&called);
+    for _ in 0..2 {
+        thread::sleep(Duration::from_millis(500));
+        running.signal(libc::SIGTERM);
+    }
+    let output = running.finish(LIMIT);
+    assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
 }
 
 /// Takes SQLite about half an hour.
