@@ -1,8 +1,13 @@
 //! What runs print: programs read it.
 
-use dyno_tests::{Database, Kind};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
-use super::{assert_matches, body, figure, ours, ours_on, theirs, theirs_on};
+use dyno_tests::command::{Running, dyno_path};
+use dyno_tests::{Database, Kind, dyno, sysbench};
+
+use super::{assert_matches, body, figure, ours, ours_on, theirs, theirs_on, words};
 
 const NUMBER: &str = r"\d+\.\d\d";
 
@@ -274,11 +279,38 @@ fn a_loop_of_the_scripts_own_counts_events_and_errors() {
 
 #[test]
 fn a_report_function_that_does_not_return_fails_the_run_and_does_not_keep_it() {
-    let output = ours("hooks_hang --time=2 --report-interval=1 run").failure(1);
-    let why = "FATAL: `report_intermediate' function did not return within 3 s";
+    let mut line = vec!["sysbench".to_owned()];
+    line.extend(words("hooks_hang --time=2 --report-interval=1 run"));
+    let running = Running::start(Command::new(dyno_path()).args(line));
+    thread::sleep(Duration::from_secs(4));
+    for _ in 0..2 {
+        running.signal(libc::SIGINT);
+        thread::sleep(Duration::from_millis(200));
+    }
+    let output = running.finish(Duration::from_secs(60)).failure(1);
+    let why = "FATAL: `report_intermediate' function failed: it was stopped by the user";
     assert!(output.stdout.contains(why), "{output:?}");
     assert!(
         output.stdout.contains("total number of events"),
         "{output:?}"
     );
+}
+
+#[test]
+fn a_report_function_that_is_slow_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("slow.lua");
+    let text = "ffi = require('ffi')\n\
+                ffi.cdef('int usleep(unsigned)')\n\
+                function event() ffi.C.usleep(10000) end\n\
+                function sysbench.hooks.report_intermediate()\n\
+                  os.execute('sleep 5')\n\
+                  print('reported')\n\
+                end\n";
+    std::fs::write(&script, text).unwrap();
+    let script = script.display().to_string();
+    let line = [script.as_str(), "--time=2", "--report-interval=1", "run"];
+    let output = dyno(["sysbench"].into_iter().chain(line)).success();
+    assert!(output.stdout.contains("reported"), "{output:?}");
+    sysbench(line).success();
 }

@@ -67,7 +67,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
             }
         })
     };
-    let failed = reports.screen.finish();
+    let failed = reports.screen.finish(ready.job.call_timeout, &ready.stop);
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {

@@ -5,14 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
+use dyno_core::Clock;
+use dyno_core::units::format_duration;
+use dyno_load::{StopLevel, StopSignal};
 use dyno_script::Stat;
 
 use super::output;
 use crate::background::Background;
 use dyno_run::{Reporter, RunError};
 
-/// How long a report function may still take when the run is over.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How often is looked whether the user has lost patience with a report function.
+const LOOK: Duration = Duration::from_millis(50);
+/// A function that waits for a database ends by itself at its bound, with a better message.
+const SLACK: Duration = Duration::from_secs(1);
 
 enum Item {
     Text(String),
@@ -86,18 +91,28 @@ impl Screen {
         }
     }
 
-    /// Waits for the rest. Answers whether a report function failed, or did not return.
-    pub fn finish(&mut self) -> bool {
+    /// Waits for the rest, for a report function this long unless the user stops it. Answers
+    /// whether one failed, or did not return.
+    pub fn finish(&mut self, bound: Duration, stop: &StopSignal) -> bool {
         let Some(items) = self.items.take() else {
             return false;
         };
         // Text that nobody reads is waited for, as the report that follows it would be.
-        let ended = items.finish(PATIENCE, || self.state.hook().is_none());
+        let from = Clock.now();
+        let waited = || Duration::from_nanos(Clock.now().saturating_sub(from));
+        let stopped = || stop.level() == StopLevel::Abandon;
+        let ended = items.finish(LOOK, || match self.state.hook() {
+            Some(_) => waited() < bound.saturating_add(SLACK) && !stopped(),
+            None => true,
+        });
         if let (false, Some(hook)) = (ended.all_taken, self.state.hook()) {
-            self.state.fail(&format!(
-                "`{hook}' function did not return within {} s of the end of the run",
-                PATIENCE.as_secs()
-            ));
+            self.state.fail(&match stopped() {
+                true => format!("`{hook}' function failed: it was stopped by the user"),
+                false => format!(
+                    "`{hook}' function did not return within {} of the end of the run",
+                    format_duration(bound)
+                ),
+            });
         }
         if ended.left_out > 0 {
             output::warning(&format!(
