@@ -76,6 +76,15 @@ impl RunError {
         }
     }
 
+    /// Whether it is of the results file, not of the target.
+    pub fn is_of_results(&self) -> bool {
+        match self {
+            Self::Results(_) => true,
+            Self::While { error, .. } => error.is_of_results(),
+            _ => false,
+        }
+    }
+
     /// All of it on one line, what was being done first.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();

@@ -83,6 +83,25 @@ fn a_file_system_that_fills_is_told_and_cleaned_up() {
 }
 
 #[test]
+fn a_full_disk_under_the_results_file_is_no_matter_of_the_tables() {
+    let output = on_small_disk(&format!(
+        "echo 'function event() dyno.sleep(0.01) end' > idle.lua\n\
+         head -c 40000000 /dev/zero > disk/ballast\n\
+         '{}' run ./idle.lua --target sqlite:data.db -t 1s --results disk/r.db && exit 3\n\
+         exit 0",
+        dyno_path().display()
+    ))
+    .success();
+    for text in [
+        "disk/r.db",
+        "free some space, or name a file on another disk",
+    ] {
+        assert!(output.stderr.contains(text), "no '{text}': {output:?}");
+    }
+    assert!(!output.stderr.contains("cleanup"), "{output:?}");
+}
+
+#[test]
 fn tables_that_cannot_fit_are_refused_before_any_is_made() {
     let output = on_small_disk(
         "dyno prepare many_tables --schemas 400 && exit 3\n\

@@ -2,7 +2,7 @@
 
 use dyno_core::Target;
 
-use dyno_run::Ready;
+use dyno_run::{Ready, RunError};
 
 /// What servers say when a disk is full, or a file may not grow.
 const NO_ROOM: [&str; 6] = [
@@ -16,6 +16,11 @@ const NO_ROOM: [&str; 6] = [
 
 /// The error with what to try on top of it, where that is known.
 pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
+    // An error of the results file tells its path and what to try. It says nothing of the tables.
+    let run = error.downcast_ref::<RunError>();
+    if run.is_some_and(RunError::is_of_results) {
+        return error;
+    }
     match hint(&format!("{error:#}"), ready, workload) {
         Some(hint) => error.context(hint),
         None => error,
