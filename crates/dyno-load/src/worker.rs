@@ -367,7 +367,10 @@ impl<P: Program> Worker<P> {
         // its own. An operation that blocks comes back after it.
         let given_up = self.state.gives_up(at);
         self.state.unfinished += u64::from(in_event && given_up);
-        if !given_up {
+        // What a session does after its events is not cut short by the end of the load, but by a
+        // time limit of its own: that is a failure, unless the user asked for it.
+        let after = self.state.sessions[session].stage == Stage::Done && !self.state.over;
+        if !given_up || after {
             let record = &mut self.state.sessions[session];
             record.lost = true;
             let tid = record.tid;

@@ -74,7 +74,7 @@ pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measur
         recorded.context("the figures above are right, but the run is not kept as it should be");
     Ok(Measured {
         summary,
-        trouble: recorded.and(done).err(),
+        trouble: recorded.and(done).and(ready.in_time()).err(),
         disconnected: disconnected(&outcome),
     })
 }

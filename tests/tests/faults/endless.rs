@@ -259,6 +259,37 @@ fn a_statement_that_computes_before_a_run_ends_with_the_call_timeout() {
 }
 
 #[test]
+fn a_statement_that_computes_after_a_run_fails_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let query = format!("sysbench.sql.driver():connect():query('{COUNTS}')");
+    for (function, text) in [
+        ("figures()", format!("function figures() {query} end")),
+        (
+            "ledger()",
+            format!(
+                "local calls = 0\n\
+                 function ledger()\n\
+                   calls = calls + 1\n\
+                   if calls > 1 then {query} end\n\
+                   return {{made = 0}}\n\
+                 end"
+            ),
+        ),
+        ("interrupted", format!("function thread_done() {query} end")),
+    ] {
+        let script = folder.path().join("after.lua");
+        let text = format!("dyno.sum('made')\nfunction event() dyno.sleep(0.01) end\n{text}\n");
+        fs::write(&script, text).unwrap();
+        let line = format!(
+            "run {} --target sqlite:{} -t 1s --warmup 0 --call-timeout 1s --grace 200ms",
+            script.display(),
+            folder.path().join("t.db").display()
+        );
+        has(&dyno(&line).failure(1), &[function]);
+    }
+}
+
+#[test]
 fn sessions_without_a_connection_at_the_end_fail_the_run() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let mut server = start_private_server(kind);

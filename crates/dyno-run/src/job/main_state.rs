@@ -42,6 +42,8 @@ pub(super) struct MainState {
     /// How long a call of it may take.
     bound: Duration,
     given_up: Option<String>,
+    /// The first function of the script that waited for longer than its bound, and how it ended.
+    late: Option<String>,
 }
 
 struct Thread {
@@ -98,6 +100,7 @@ impl MainState {
             stop,
             bound,
             given_up: None,
+            late: None,
         };
         let description = state.wait(&begun, "the top level", bound);
         Ok((state, description.map_err(failed)??))
@@ -119,7 +122,15 @@ impl MainState {
     /// The script's message, or that the user stopped it, or that it did not return in time.
     pub(super) fn run(&mut self, entry: Entry) -> Result<(), String> {
         let (what, bound) = self.bounds(&entry);
-        self.call(&what, bound, move |state| state.run(&entry))?
+        let begun = Clock.now();
+        let ended = self.call(&what, bound, move |state| state.run(&entry))?;
+        if let Err(why) = &ended
+            && Duration::from_nanos(Clock.now().saturating_sub(begun)) >= bound
+        {
+            self.late
+                .get_or_insert_with(|| format!("{what} failed: {why}"));
+        }
+        ended
     }
 
     /// See [`Single::run_unless_stopped`].
@@ -141,6 +152,17 @@ impl MainState {
         act: impl FnOnce(&mut Single<Host>) -> R + Send + 'static,
     ) -> Result<R, String> {
         self.call(what, self.bound, act)
+    }
+
+    /// Whether no function of the script waited for longer than its bound.
+    ///
+    /// # Errors
+    /// Which one did.
+    pub(super) fn in_time(&self) -> Result<()> {
+        match &self.late {
+            Some(why) => Err(failed(why.as_str())),
+            None => Ok(()),
+        }
     }
 
     /// Whether it can be called still.

@@ -229,6 +229,17 @@ impl Ready {
         }
     }
 
+    /// Whether all of the script's functions ended within the bound of a call.
+    ///
+    /// # Errors
+    /// Which one waited for longer.
+    pub fn in_time(&self) -> Result<()> {
+        match &self.main {
+            Main::Script(main) => main.in_time(),
+            Main::Host(_) => Ok(()),
+        }
+    }
+
     /// What functions of the main state and the script's top level in it did to the database.
     pub fn main_counters(&mut self) -> Counters {
         let counters = self
