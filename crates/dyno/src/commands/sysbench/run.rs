@@ -7,6 +7,7 @@ use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::interval::Interval;
 use dyno_core::summary::RunEnd;
 use dyno_core::target::Endpoint;
+use dyno_core::units::format_duration;
 use dyno_host::Plan;
 use dyno_load::{LoadError, Progress, RunOutcome};
 use dyno_report::sysbench::{self as text, Edition, Stage, Stat};
@@ -149,7 +150,11 @@ fn conclude(
             output::fatal("The --max-time limit has expired, forcing shutdown...");
             status = STATUS_FORCED;
         } else {
-            output::warning("The server did not answer; ending without its answers");
+            output::warning(&format!(
+                "{} after the time limit not all events had ended, as the server does not answer \
+                 or the script repeats them; ending without them",
+                format_duration(ready.job.drive.grace)
+            ));
             status = STATUS_FAILED;
         }
         output::notice(&format!(
@@ -161,7 +166,7 @@ fn conclude(
         output::fatal(&disconnected);
         status = status.max(STATUS_FAILED);
     }
-    let elapsed_s = elapsed_ns(outcome) as f64 / 1e9;
+    let elapsed_s = elapsed_ns(ready, outcome) as f64 / 1e9;
     let mut rest = Window::of(&outcome.totals);
     rest.subtract(&reports.reported);
     if settings.drive.warmup.is_zero() {
@@ -199,10 +204,16 @@ fn conclude(
     Ok(status)
 }
 
-/// The time that was measured; where no event was, until new events stopped.
-fn elapsed_ns(outcome: &RunOutcome) -> u64 {
+/// The time that was measured; where no event was, until new events stopped. Sums hold what was
+/// done until events were given up, and so does the time then.
+fn elapsed_ns(ready: &Ready, outcome: &RunOutcome) -> u64 {
+    let until_stopped = outcome.measured_end.saturating_sub(outcome.measured_start);
+    let given_up = outcome.unfinished > 0 && outcome.in_grace.errors > 0;
+    if given_up && outcome.end == RunEnd::Completed {
+        return until_stopped + ready.job.drive.grace.as_nanos() as u64;
+    }
     match outcome.elapsed_ns {
-        0 => outcome.measured_end.saturating_sub(outcome.measured_start),
+        0 => until_stopped,
         elapsed_ns => elapsed_ns,
     }
 }
