@@ -146,21 +146,7 @@ fn conclude(
         status = STATUS_FAILED;
     }
     if outcome.unfinished > 0 && outcome.end == RunEnd::Completed {
-        if settings.forced_shutdown_s.is_some() {
-            output::fatal("The --max-time limit has expired, forcing shutdown...");
-            status = STATUS_FORCED;
-        } else {
-            output::warning(&format!(
-                "{} after the time limit not all events had ended, as the server does not answer \
-                 or the script repeats them; ending without them",
-                format_duration(ready.job.drive.grace)
-            ));
-            status = STATUS_FAILED;
-        }
-        output::notice(&format!(
-            "Number of unfinished transactions on forced shutdown: {}\n",
-            outcome.unfinished
-        ));
+        status = gave_up(ready, settings, outcome.unfinished);
     }
     if let Some(disconnected) = disconnected(outcome) {
         output::fatal(&disconnected);
@@ -202,6 +188,28 @@ fn conclude(
             .map_err(|error| anyhow!("`done' function failed: {}", error.chain()))?;
     }
     Ok(status)
+}
+
+/// Tells of events that had not ended when the run did; returns the status that they make.
+fn gave_up(ready: &Ready, settings: &Settings, unfinished: u64) -> u8 {
+    let status = match settings.forced_shutdown_s {
+        Some(_) => {
+            output::fatal("The --max-time limit has expired, forcing shutdown...");
+            STATUS_FORCED
+        }
+        None => {
+            output::warning(&format!(
+                "{} after the time limit not all events had ended, as the server does not answer \
+                 or the script repeats them; ending without them",
+                format_duration(ready.job.drive.grace)
+            ));
+            STATUS_FAILED
+        }
+    };
+    output::notice(&format!(
+        "Number of unfinished transactions on forced shutdown: {unfinished}\n"
+    ));
+    status
 }
 
 /// The time that was measured; where no event was, until new events stopped. Sums hold what was
