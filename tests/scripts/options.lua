@@ -33,6 +33,12 @@ ARG.commands = {
       error("as asked")
     end,
   },
+  ["each-fails"] = {
+    function()
+      error("as each was asked")
+    end,
+    ARG.PARALLEL_COMMAND,
+  },
   declines = {
     function()
       return false

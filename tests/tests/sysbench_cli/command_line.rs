@@ -104,6 +104,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "FATAL: `sysbench.cmdline.call_command' function failed: ",
         "",
     ),
+    ("options --threads=2 each-fails", ": as each was asked", ""),
     (
         "empty --percentile=0 --histogram run",
         "FATAL: --histogram cannot be used with --percentile=0",

@@ -24,7 +24,10 @@ const RATE: &str = "100/s";
 const LOOK: Duration = Duration::from_secs(1);
 /// Seconds between two kills of sessions, and how many are killed then.
 const KILL_EVERY: u64 = 7;
-const KILLED: usize = 5;
+const KILLED: usize = 20;
+/// In the first quarter of a run so many are killed each second: what lost sessions may leave for a
+/// collector, and holes in the heap, have reached their most before memory is judged.
+const KILLED_AT_FIRST: usize = 40;
 /// What memory may grow by in a minute, over the second half of a run.
 const GROWTH_MAX_KIB: f64 = 50.0;
 /// Descriptors that come and go: of sessions that are connecting again, and of observers.
@@ -126,10 +129,15 @@ fn sample(
             break;
         }
         samples.push((at_s, Sample::of(running.pid())));
-        if second % KILL_EVERY == KILL_EVERY - 1 {
+        let killed = match at_s < length.as_secs_f64() / 4.0 {
+            true => KILLED_AT_FIRST,
+            false if second % KILL_EVERY == KILL_EVERY - 1 => KILLED,
+            false => 0,
+        };
+        if killed > 0 {
             let mut draws = Stream::new(campaign.options.seed, second);
             let sessions = administrator.sessions().context("listing sessions")?;
-            for _ in 0..KILLED.min(sessions.len()) {
+            for _ in 0..killed.min(sessions.len()) {
                 let chosen = draws.below(sessions.len() as u64) as usize;
                 administrator.kill_session(&sessions[chosen]);
                 kills += 1;

@@ -142,8 +142,16 @@ fn run_command(
     };
     ready
         .command(command, |_| {})
-        .map_err(|error| anyhow!("`{caller}' function failed: {error:#}"))?;
+        .map_err(|error| anyhow!("`{caller}' function failed: {}", cause(&error)))?;
     Ok(STATUS_DONE)
+}
+
+/// What went wrong in the end, without the session's number, which sysbench does not tell.
+fn cause(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => cause(source),
+        None => error.to_string(),
+    }
 }
 
 /// The test's name and the command.
