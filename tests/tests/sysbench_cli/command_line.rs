@@ -104,13 +104,26 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "FATAL: `sysbench.cmdline.call_command' function failed: ",
         "",
     ),
-    ("options --threads=2 each-fails", ": as each was asked", ""),
     (
         "empty --percentile=0 --histogram run",
         "FATAL: --histogram cannot be used with --percentile=0",
         "",
     ),
 ];
+
+#[test]
+fn a_parallel_command_that_fails_tells_why() {
+    let line = "options --threads=2 each-fails";
+    let why = "`sysbench.cmdline.call_command' function failed: ";
+    let fatal = |text: &str| {
+        let line = text.lines().find(|line| line.contains(why));
+        line.unwrap_or_default().to_owned()
+    };
+    let mine = fatal(&ours(line).failure(1).stdout);
+    // The original loses the status.
+    assert_eq!(mine, fatal(&theirs(line).success().stdout));
+    assert!(mine.ends_with(": as each was asked"), "{mine}");
+}
 
 #[test]
 fn what_is_refused_is_refused_as_sysbench_does() {
