@@ -36,10 +36,13 @@ pub const LOCAL_FILE_REFUSED: i32 = 2068;
 /// MariaDB), MySQL, MariaDB, and "not supported yet" of servers that only speak the protocol.
 pub const NO_LOCAL_INFILE: [i32; 4] = [1148, 3948, 4166, 1235];
 
-/// The server's errors that end the connection: shutdown, "aborted connection" (twice), errors and
-/// timeouts of its reading and writing, MariaDB's "connection was killed", MySQL's "session was
-/// killed" and "disconnected because of inactivity".
-const ENDS: [i32; 10] = [1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 3169, 4031];
+/// The server's errors that end the connection: shutdown, "aborted connection" (twice), what it
+/// cannot read of a packet ("out of order", which MySQL says of connections that are being killed
+/// too), errors and timeouts of its reading and writing, MariaDB's "connection was killed", MySQL's
+/// "session was killed" and "disconnected because of inactivity".
+const ENDS: [i32; 14] = [
+    1053, 1152, 1154, 1155, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1927, 3169, 4031,
+];
 
 /// The server's error for a statement that its protocol of prepared statements does not know.
 pub const NOT_PREPARABLE: i32 = 1295;
@@ -107,6 +110,7 @@ mod tests {
         for (code, class) in [
             (1053_u16, ErrorClass::Lost),
             (1317, ErrorClass::Server),
+            (1156, ErrorClass::Lost),
             (1927, ErrorClass::Lost),
             (4031, ErrorClass::Lost),
         ] {
