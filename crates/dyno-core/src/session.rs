@@ -162,11 +162,6 @@ pub trait Port {
     /// The connection, for its outcome and rows. `None`: no such connection.
     fn connection(&mut self, session: SessionId, conn: ConnId) -> Option<&mut dyn Connection>;
 
-    /// A connection of the session that its peer is known to have closed.
-    fn closed_connection(&mut self, _: SessionId) -> Option<ConnId> {
-        None
-    }
-
     /// Closes the connection.
     fn disconnect(&mut self, session: SessionId, conn: ConnId);
 

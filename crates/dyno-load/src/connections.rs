@@ -108,8 +108,7 @@ impl State {
         if !conn.pending {
             // It remembers, because readiness is not reported again.
             let _ = conn.connection.advance(&mut self.scratch);
-            // Who waits for an event can connect again meanwhile.
-            return (last && record.wait == Wait::Event).then_some(session);
+            return None;
         }
         if !self.advance(session, id) {
             return None;
@@ -119,23 +118,6 @@ impl State {
         }
         let wait = self.sessions[session].wait;
         matches!(wait, Wait::Operation | Wait::Connect).then_some(session)
-    }
-
-    /// A connection that a session, which is in no event, is to make again. What comes of that
-    /// counts as of now: the session may not have had an event yet.
-    pub(crate) fn find_closed(&mut self, session: SessionId) -> Option<ConnId> {
-        let record = &mut self.sessions[session];
-        let closed = record.conns.closed()?;
-        if self.stopping || self.over {
-            return None;
-        }
-        if let Some(calendar) = &self.calendar {
-            record.class = match calendar.measures(now()) {
-                true => Class::Measured,
-                false => Class::Warmup,
-            };
-        }
-        Some(closed)
     }
 
     /// The peer's end came with the last answer: of an attempt to connect it may have been that of

@@ -44,7 +44,8 @@ impl Port for State {
         }
         let record = &mut self.sessions[session];
         let conn = record.conns.find(id)?;
-        let (scratch, connection) = (&mut self.scratch, conn.connection.as_mut());
+        let scratch = &mut self.scratch;
+        let connection = conn.connection.as_mut();
         let (kind, submitted) = match operation {
             Operation::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),
             Operation::Service(sql) => (OperationKind::Service, connection.query(scratch, sql)),
@@ -101,9 +102,11 @@ impl Port for State {
                 self.disconnect(session, id);
                 return;
             }
-            let deadline = match conn.kind {
-                OperationKind::Connect => self.connect_deadline(session, id),
-                _ => Nanos::MAX,
+            let connects = conn.kind == OperationKind::Connect;
+            let deadline = if connects {
+                self.connect_deadline(session, id)
+            } else {
+                Nanos::MAX
             };
             if at >= deadline {
                 self.give_up_connecting(session, id);
@@ -113,7 +116,8 @@ impl Port for State {
                 return;
             };
             let (fd, writes) = (conn.connection.fd(), conn.connection.wants_write());
-            if poller::wait_for(fd, writes, &self.mailbox.waker, at, until.min(deadline)) {
+            let waker = &self.mailbox.waker;
+            if poller::wait_for(fd, writes, waker, at, until.min(deadline)) {
                 conn.connection.peer_closed();
             }
             if self.advance(session, id) {
@@ -126,10 +130,6 @@ impl Port for State {
     #[inline]
     fn connection(&mut self, session: SessionId, id: ConnId) -> Option<&mut dyn Connection> {
         self.sessions[session].conns.find(id).map(as_connection)
-    }
-
-    fn closed_connection(&mut self, session: SessionId) -> Option<ConnId> {
-        self.find_closed(session)
     }
 
     fn disconnect(&mut self, session: SessionId, id: ConnId) {

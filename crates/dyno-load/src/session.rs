@@ -234,12 +234,6 @@ impl Conns {
         any && all.all(|conn| conn.closed || conn.never_was())
     }
 
-    /// One that its peer has closed.
-    pub(crate) fn closed(&self) -> Option<ConnId> {
-        let mut all = self.first.iter().chain(&self.rest);
-        all.find(|conn| conn.closed).map(|conn| conn.id)
-    }
-
     /// Forgets attempts that failed: whoever makes another one has read why.
     pub(crate) fn drop_failed(&mut self) {
         if self.first.as_ref().is_some_and(Conn::never_was) {

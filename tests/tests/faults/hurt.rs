@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_tests::command::Running;
-use dyno_tests::{Kind, Output, PrivateServer, Server, start_private_server};
+use dyno_tests::{Kind, Output, PrivateServer, start_private_server};
 
 use crate::common::{LIMIT, command, dyno, has, sound, url};
 
@@ -50,31 +50,6 @@ fn count(value: &serde_json::Value) -> u64 {
 fn errors(result: &serde_json::Value) -> u64 {
     let errors = result["errors"].as_object().unwrap();
     errors.values().map(|error| count(&error["count"])).sum()
-}
-
-/// Has an administrator end the connections of four sessions.
-fn end_all(kind: Kind, server: &Server) {
-    let connections = match kind {
-        Kind::Postgres => "SELECT pid FROM pg_stat_activity WHERE datname = 'hurt'",
-        _ => "SELECT id FROM information_schema.processlist WHERE db = 'hurt'",
-    };
-    // On a crowded machine the sessions may still be on their way.
-    let patience = Clock.now() + 10_000_000_000;
-    let mut ids = server.query(None, connections);
-    while ids.len() < 4 && Clock.now() < patience {
-        thread::sleep(Duration::from_millis(50));
-        ids = server.query(None, connections);
-    }
-    assert_eq!(ids.len(), 4, "{kind}: {ids:?}");
-    for id in ids.into_iter().flatten() {
-        match kind {
-            Kind::Postgres => {
-                let sql = format!("SELECT pg_terminate_backend({id})");
-                server.query_one(None, &sql);
-            }
-            _ => server.execute(None, &format!("KILL {id}")),
-        }
-    }
 }
 
 #[test]
@@ -223,23 +198,6 @@ fn sessions_that_wait_for_an_event_notice_that_their_server_is_gone() {
 }
 
 #[test]
-fn a_connection_that_is_ended_while_its_session_waits_is_made_again_at_once() {
-    for kind in [Kind::Mariadb, Kind::Postgres] {
-        let (private, url) = prepared(kind);
-        let line = format!(
-            "run oltp_point_select --target {url} --table-size 100 -c 4 --rate 1/s \
-             --arrivals constant -t 7s --warmup 0 --calibrate never --observe off"
-        );
-        let (result, _) = hurt(&line, 0, || end_all(kind, &private.server()));
-        assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
-        assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
-        assert_eq!((errors(&result), count(&result["states"]["lost"])), (0, 0));
-        assert_eq!(result["totals"]["retries"], 0, "{kind}: {result}");
-        assert!(count(&result["totals"]["events"]) >= 6, "{kind}: {result}");
-    }
-}
-
-#[test]
 fn a_server_that_comes_back_is_loaded_again() {
     for kind in Kind::ALL {
         let (mut private, url) = prepared(kind);
@@ -263,12 +221,36 @@ fn a_server_that_comes_back_is_loaded_again() {
 fn a_connection_that_an_administrator_ends_is_made_again() {
     for kind in Kind::ALL {
         let (private, url) = prepared(kind);
+        let server = private.server();
+        let connections = match kind {
+            Kind::Postgres => "SELECT pid FROM pg_stat_activity WHERE datname = 'hurt'",
+            _ => "SELECT id FROM information_schema.processlist WHERE db = 'hurt'",
+        };
+        let kill = || {
+            // On a crowded machine the sessions may still be on their way.
+            let patience = Clock.now() + 10_000_000_000;
+            let mut ids = server.query(None, connections);
+            while ids.len() < 4 && Clock.now() < patience {
+                thread::sleep(Duration::from_millis(50));
+                ids = server.query(None, connections);
+            }
+            assert_eq!(ids.len(), 4, "{kind}: {ids:?}");
+            for id in ids.into_iter().flatten() {
+                match kind {
+                    Kind::Postgres => {
+                        let sql = format!("SELECT pg_terminate_backend({id})");
+                        server.query_one(None, &sql);
+                    }
+                    _ => server.execute(None, &format!("KILL {id}")),
+                }
+            }
+        };
         // An observer would be one connection more.
         let line = format!(
             "run oltp_point_select --target {url} --table-size 100 -c 4 -t 3s --warmup 0 \
              --observe off"
         );
-        let (result, _) = hurt(&line, 0, || end_all(kind, &private.server()));
+        let (result, _) = hurt(&line, 0, kill);
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
         assert_eq!(errors(&result), 4, "{kind}: {result}");

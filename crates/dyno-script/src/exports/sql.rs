@@ -11,7 +11,6 @@ use crate::context::{BulkInsert, code, outcome, with};
 export![
     dyno_connect,
     dyno_connection_id,
-    dyno_closed_connection,
     dyno_query,
     dyno_rollback,
     dyno_prepare,
@@ -81,15 +80,6 @@ extern "C" fn dyno_connect() -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn dyno_connection_id() -> c_int {
     with(-1, |cx| cx.session.connection as c_int)
-}
-
-/// A connection that was closed while the session waited; -1 if there is none.
-#[unsafe(no_mangle)]
-extern "C" fn dyno_closed_connection() -> c_int {
-    with(-1, |cx| {
-        let closed = cx.port.closed_connection(cx.session.id);
-        closed.map_or(-1, |conn| conn as c_int)
-    })
 }
 
 #[unsafe(no_mangle)]

@@ -99,7 +99,6 @@ uint32_t dyno_random_below(uint32_t n);
 
 int dyno_connect(void);
 int dyno_connection_id(void);
-int dyno_closed_connection(void);
 int dyno_query(uint32_t connection, const char *sql, size_t len);
 int dyno_rollback(uint32_t connection);
 int dyno_prepare(uint32_t connection, const char *sql, size_t len, const uint32_t *kinds, size_t n);

@@ -216,7 +216,6 @@ function dyno.think(seconds)
   if C.dyno_think(seconds) == 0 then
     yield(WAIT)
   end
-  P.before_event()
   if not C.dyno_thought() then
     error(P.STOP, 0)
   end

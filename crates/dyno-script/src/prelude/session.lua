@@ -231,7 +231,6 @@ local function run_loop(event, tid, event_ended)
     local turn = C.dyno_turn(event_ended)
     while turn == TURN_WAIT do
       raw_yield(WAIT)
-      P.before_event()
       turn = C.dyno_turn(0)
     end
     if turn == TURN_STOP then

@@ -181,50 +181,6 @@ local function hooks()
   return sysbench and sysbench.hooks or {}
 end
 
--- Connections by session and number, as long as a script holds them.
-local weak_values, open = { __mode = "v" }, setmetatable({}, { __mode = "k" })
-
-local function note_open(connection)
-  local session = P.current_session()
-  if session then
-    open[session] = open[session] or setmetatable({}, weak_values)
-    open[session][connection.id] = connection
-  end
-end
-
--- Outside of an event: makes the connections again that were closed since the last one.
-local function reconnect_closed(id)
-  local connections = P.reconnect_lost and P.repeats_events() and open[P.current_session()]
-  local lost = { lost = true, sql_errno = 0, sql_state = "", sql_errmsg = "closed between events" }
-  while id >= 0 do
-    local connection = connections and connections[id]
-    if not connection then
-      return
-    end
-    reconnect_until_done(connection)
-    lost.connection = connection
-    id = C.dyno_closed_connection()
-  end
-  local hook = hooks().before_restart_event
-  local ok, err = true, nil
-  repeat
-    if hook then
-      ok, err = pcall(hook, lost)
-    end
-    -- It may be lost once more, and is back then.
-    if not ok and not (type(err) == "table" and err.lost) then
-      error(err, 0)
-    end
-  until ok
-end
-
-function P.before_event()
-  local id = C.dyno_closed_connection()
-  if id >= 0 then
-    reconnect_closed(id)
-  end
-end
-
 -- A script that runs another file, whose lines are the ones to name.
 local READER = "@sql_file.lua"
 
@@ -413,7 +369,6 @@ function Connection:try_reconnect()
     return false
   end
   self.id = C.dyno_connection_id()
-  note_open(self)
   return true
 end
 
@@ -461,7 +416,6 @@ function Driver:connect()
     committing = false,
   }, connection_meta)
   connection.result = setmetatable({ connection = connection, counter = 0 }, result_meta)
-  note_open(connection)
   return connection
 end
 
