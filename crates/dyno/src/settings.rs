@@ -134,7 +134,8 @@ pub fn workers(parsed: &Parsed) -> Result<Option<u32>> {
     }
 }
 
-/// The values of a script's options: those given, and the defaults of the others.
+/// The values of a script's options: those given, under the names of a command line or of a plan,
+/// and the defaults of the others.
 pub fn script_options(
     declared: &[ScriptOption],
     given: &[(String, Option<String>)],
@@ -145,7 +146,7 @@ pub fn script_options(
             let text = given
                 .iter()
                 .rev()
-                .find(|(name, _)| *name == option.name)
+                .find(|(name, _)| *name == option.name || *name == option.key())
                 .map(|(_, value)| value.as_deref());
             let value = option
                 .value(text)
