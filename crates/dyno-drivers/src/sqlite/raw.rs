@@ -16,6 +16,10 @@ use rusqlite::ffi;
 
 use super::errors;
 
+/// How often a statement is prepared anew where others change the schema meanwhile: SQLite tries
+/// once more, and would answer with an error where they change it again.
+const SCHEMA_TRIES: u32 = 50;
+
 /// An open database.
 pub(super) struct Database {
     handle: NonNull<ffi::sqlite3>,
@@ -154,17 +158,22 @@ impl Database {
         };
         let mut statement = ptr::null_mut();
         let mut tail = ptr::null();
-        // SAFETY: pointer and length describe `sql`; the results go to live variables.
-        let code = unsafe {
-            ffi::sqlite3_prepare_v3(
-                self.handle(),
-                sql.as_ptr().cast(),
-                len,
-                flags,
-                &raw mut statement,
-                &raw mut tail,
-            )
-        };
+        let mut code = ffi::SQLITE_SCHEMA;
+        let mut tries = 0;
+        while code == ffi::SQLITE_SCHEMA && tries < SCHEMA_TRIES {
+            tries += 1;
+            // SAFETY: pointer and length describe `sql`; the results go to live variables.
+            code = unsafe {
+                ffi::sqlite3_prepare_v3(
+                    self.handle(),
+                    sql.as_ptr().cast(),
+                    len,
+                    flags,
+                    &raw mut statement,
+                    &raw mut tail,
+                )
+            };
+        }
         if code != ffi::SQLITE_OK {
             return Err(errors::last(self));
         }
