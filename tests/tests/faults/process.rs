@@ -151,6 +151,28 @@ fn too_few_descriptors() {
 }
 
 #[test]
+fn a_server_of_many_processes_is_observed_where_few_files_may_be_open() {
+    let database = Database::new(Kind::Postgres);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("empty.lua");
+    let connects = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                    function event() con:query('SELECT 1') end";
+    fs::write(&script, connects).unwrap();
+    let line = format!(
+        "run {} --target {} -c 60 --workers 2 --rate 20 -t 5s --warmup 0 --calibrate never \
+         --results none --json",
+        script.display(),
+        url_of(&database)
+    );
+    let output = shell("ulimit -Sn 140; ulimit -Hn 140", &line).success();
+    let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let costs = result["costs"].as_array().unwrap();
+    let cpu = costs.iter().find(|cost| cost["name"] == "server CPU");
+    let us = cpu.and_then(|cpu| cpu["value"].as_f64());
+    assert!(us.is_some_and(|us| us > 0.0), "{cpu:?}");
+}
+
+#[test]
 fn closed_and_full_outputs() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("empty.lua");

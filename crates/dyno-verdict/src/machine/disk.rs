@@ -90,12 +90,6 @@ fn disk(view: &View) -> Made {
         let of = in_memory.unwrap_or("the file system");
         seen.push(format!("{free} of {of} ({share} %) are free at the end"));
     }
-    if let Some(kind) = in_memory {
-        seen.push(format!(
-            "what lies on {kind} is in memory: no disk writes it, and nothing of it outlasts the \
-             host"
-        ));
-    }
     for (device, at_s, before, after) in &steps {
         outcome = Outcome::Doubt;
         seen.push(format!(
@@ -111,7 +105,7 @@ fn disk(view: &View) -> Made {
     seen.extend(schedulers(view));
     Made::of(
         outcome,
-        text::sentence(&text::list(&seen)),
+        text::sentence(&text::list(&seen)) + &what_memory_means(in_memory),
         match in_memory {
             Some(_) if steps.is_empty() => IN_MEMORY,
             _ => ON_DISK,
@@ -124,6 +118,16 @@ fn disk(view: &View) -> Made {
         "percent",
     )
     .with("disks that fell", steps.len() as f64, "count")
+}
+
+/// A sentence on a file system in memory.
+fn what_memory_means(kind: Option<&str>) -> String {
+    kind.map_or_else(String::new, |kind| {
+        format!(
+            " What lies on {kind} is in memory: syncing it writes nothing, and a restart of the \
+             host loses it."
+        )
+    })
 }
 
 fn space(view: &View) -> Option<(f64, f64)> {

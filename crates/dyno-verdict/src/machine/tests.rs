@@ -86,8 +86,11 @@ fn a_file_system_in_memory_is_no_disk() {
         fact(run, "host.filesystem.type", "tmpfs");
         series(run, "host.filesystem.free", &[2e9; 30]);
     });
-    let told = "1.86 GiB of tmpfs (2 %) are free at the end, what lies on tmpfs is in memory:";
+    let told = "1.86 GiB of tmpfs (2 %) are free at the end";
     assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    let told = " What lies on tmpfs is in memory: syncing it writes nothing, and a restart of the \
+                host loses it.";
+    assert!(found.evidence.ends_with(told), "{}", found.evidence);
     assert!(!found.advice.contains("burst"), "{}", found.advice);
     let found = expect("disk", Doubt, |run| {
         fact(run, "host.filesystem.type", "ext4");
