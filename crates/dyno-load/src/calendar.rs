@@ -6,8 +6,9 @@ use std::time::Duration;
 use dyno_core::clock::Nanos;
 use dyno_core::plan::Drive;
 
-/// How long `thread_done` may take beyond the grace.
-const DONE_NS: Nanos = 500_000_000;
+/// How long `thread_done` may take beyond the grace, unless that is longer itself: a server that
+/// hangs is not to keep a run from its end.
+const DONE_NS: Nanos = 10_000_000_000;
 
 /// A run's instants, the same for all workers.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,11 @@ impl Schedule {
             sessions: drive.sessions,
             counts: drive.events.is_some(),
         }
+    }
+
+    /// How long `thread_done` may take beyond the grace.
+    pub(crate) fn done_ns(&self) -> Nanos {
+        self.grace_ns.max(DONE_NS)
     }
 
     /// The schedule of something that has neither warm-up nor deadline.
@@ -169,7 +175,7 @@ impl Calendar {
 
     /// When `thread_done` is given up.
     pub(crate) fn done_end(&self) -> Nanos {
-        self.grace_end().saturating_add(DONE_NS)
+        self.grace_end().saturating_add(self.schedule.done_ns())
     }
 
     /// What is due at `now`; call it until it returns `None`.

@@ -17,6 +17,7 @@ use crate::poller::Waker;
 use crate::quota::Quota;
 use crate::recorder::Handover;
 use crate::roles::Cast;
+use crate::session::{Session, Stage, Wait};
 use crate::stop::{StopLevel, StopSignal};
 
 /// From a worker (or the stop signal) to the coordinator.
@@ -35,6 +36,8 @@ pub(crate) enum Message {
     Lost(usize),
     /// No session of this worker is at work any more but those in the background.
     BackgroundOnly,
+    /// All sessions of this worker have ended their runs; some run `thread_done` still.
+    RunEnded,
     /// The stop signal was set.
     Stopped,
 }
@@ -47,6 +50,24 @@ pub(crate) struct Waits {
     pub(crate) statement: u32,
     pub(crate) sleeping: u32,
     pub(crate) queued: u32,
+}
+
+impl Waits {
+    /// What these wait for.
+    pub(crate) fn of(sessions: &[Session]) -> Self {
+        let mut waits = Self::default();
+        for session in sessions {
+            let count = match (session.stage, session.wait) {
+                (Stage::Ready, _) => &mut waits.ready,
+                (_, Wait::Connect) => &mut waits.connecting,
+                (_, Wait::Operation) => &mut waits.statement,
+                (_, Wait::Sleep) => &mut waits.sleeping,
+                _ => &mut waits.queued,
+            };
+            *count += 1;
+        }
+        waits
+    }
 }
 
 /// What a worker hands over at its end.

@@ -2,7 +2,7 @@
 
 use dyno_core::clock::Nanos;
 use dyno_core::interval::{Counters, Interval, Latencies, OperationCounters, RoleCounters};
-use dyno_core::states::{IdleTime, SessionState};
+use dyno_core::states::{IdleIn, IdleTime, SessionState};
 use dyno_core::summary::RunEnd;
 use thiserror::Error;
 
@@ -112,6 +112,34 @@ pub struct SessionTotals {
     pub active: Nanos,
     /// The longest time in which it did nothing.
     pub idle: IdleTime,
+}
+
+impl SessionTotals {
+    /// Those of a session whose worker does not respond: what was `known` of it at the instant
+    /// `since`.
+    pub(crate) fn lost(tid: u32, known: &[Self], since: Nanos, end: Nanos) -> Self {
+        let known = known.iter().find(|session| session.tid == tid);
+        let nothing = Self {
+            tid,
+            active: since,
+            ..Self::default()
+        };
+        let known = known.copied().unwrap_or(nothing);
+        let silence = IdleTime {
+            from: since,
+            to: end.max(since),
+            idle_in: IdleIn::Worker,
+            attempts: 0,
+        };
+        let longest = [known.idle, silence]
+            .into_iter()
+            .max_by_key(IdleTime::length_ns);
+        Self {
+            state: SessionState::Lost,
+            idle: longest.unwrap_or(silence),
+            ..known
+        }
+    }
 }
 
 /// What driving its sessions cost a worker.

@@ -90,8 +90,9 @@ impl Port for State {
         loop {
             let at = now();
             self.tick(at);
-            self.over |= at >= self.limit();
-            let (over, until) = (self.over, self.next_mark.min(self.limit()));
+            let limit = self.limit_of(session);
+            self.over |= at >= limit;
+            let (over, until) = (self.over, self.next_mark.min(limit));
             let Some(conn) = self.sessions[session].conns.find(id) else {
                 return;
             };
@@ -332,14 +333,15 @@ impl Port for State {
         loop {
             let at = now();
             self.tick(at);
-            self.over |= at >= self.limit();
+            let limit = self.limit_of(session);
+            self.over |= at >= limit;
             // As those are woken who sleep outside of events and can yield.
             let record = &self.sessions[session];
             let idle = self.stopping && !record.in_event && record.stage == Stage::Run;
             if self.over || idle || at >= due {
                 break;
             }
-            let until = due.min(self.next_mark).min(self.limit());
+            let until = due.min(self.next_mark).min(limit);
             poller::wait_for(None, false, &self.mailbox.waker, at, until);
         }
         self.stamp = 0;

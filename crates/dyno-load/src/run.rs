@@ -9,7 +9,6 @@ use dyno_core::db::Connector;
 use dyno_core::interval::{Interval, Latencies};
 use dyno_core::plan::Drive;
 use dyno_core::session::{Entry, Program};
-use dyno_core::states::{IdleIn, IdleTime, SessionState};
 use dyno_core::summary::RunEnd;
 
 use crate::arrivals::{Generator, RATE_MAX, Span};
@@ -24,7 +23,7 @@ use crate::roles::Cast;
 use crate::state::now;
 use crate::stop::{StopLevel, StopSignal};
 
-/// How long after the grace a worker is believed to be stuck. Clean-up ends 500 ms after it.
+/// How long after the grace, or after the time for `thread_done`, a worker is believed to be stuck.
 const STUCK_NS: Nanos = 900_000_000;
 
 /// The most sessions of a run: their records take some hundred megabytes.
@@ -155,6 +154,8 @@ struct Coordinator<O> {
     interrupted: bool,
     /// When workers that have not returned are believed to be stuck.
     patience: Nanos,
+    /// Sessions run `thread_done`, which has a time of its own.
+    done_begun: bool,
 }
 
 impl<O: FnMut(Progress<'_>)> Coordinator<O> {
@@ -205,6 +206,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             ended_early: None,
             interrupted: false,
             patience,
+            done_begun: false,
             config,
         }
     }
@@ -274,6 +276,12 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                     self.end_early(self.schedule.grace_ns);
                 }
             }
+            Message::RunEnded => {
+                if !self.done_begun {
+                    self.done_begun = true;
+                    self.patience = self.patience.saturating_add(self.schedule.done_ns());
+                }
+            }
             Message::Stopped => self.stopped(),
             Message::Ready | Message::Waits(_) => {}
         }
@@ -299,7 +307,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let deadline = self.schedule.deadline.unwrap_or(Nanos::MAX);
         self.ended_early.get_or_insert(at.min(deadline));
         self.merger.stop(at);
-        let patience = at.saturating_add(grace_ns).saturating_add(STUCK_NS);
+        let mut patience = at.saturating_add(grace_ns).saturating_add(STUCK_NS);
+        if self.done_begun && grace_ns > 0 {
+            patience = patience.saturating_add(self.schedule.done_ns());
+        }
         self.patience = self.patience.min(patience);
     }
 
@@ -392,7 +403,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let (known, since) = self.merger.last_report(worker);
         let sessions = self.crew.tids(worker);
         let count = sessions.len() as u32;
-        lost.extend(sessions.map(|tid| lost_session(tid, &known, since, measured_end)));
+        lost.extend(sessions.map(|tid| SessionTotals::lost(tid, &known, since, measured_end)));
         let at = now();
         let (cpu_ns, from) = self.crew.cpu_used(worker).unwrap_or_default();
         let span_ns = at
@@ -438,31 +449,6 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             None if self.interrupted => RunEnd::Interrupted,
             None => RunEnd::Completed,
         }
-    }
-}
-
-/// A session of a worker that does not respond: what was `known` of it at the instant `since`.
-fn lost_session(tid: u32, known: &[SessionTotals], since: Nanos, end: Nanos) -> SessionTotals {
-    let known = known.iter().find(|session| session.tid == tid);
-    let nothing = SessionTotals {
-        tid,
-        active: since,
-        ..SessionTotals::default()
-    };
-    let known = known.copied().unwrap_or(nothing);
-    let silence = IdleTime {
-        from: since,
-        to: end.max(since),
-        idle_in: IdleIn::Worker,
-        attempts: 0,
-    };
-    let longest = [known.idle, silence]
-        .into_iter()
-        .max_by_key(IdleTime::length_ns);
-    SessionTotals {
-        state: SessionState::Lost,
-        idle: longest.unwrap_or(silence),
-        ..known
     }
 }
 

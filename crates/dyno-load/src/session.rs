@@ -150,6 +150,16 @@ impl Session {
             max_ns: 0,
         }
     }
+
+    /// What it waits for, in words.
+    pub(crate) fn awaited(&self) -> &'static str {
+        match self.wait {
+            Wait::Connect => "it was waiting for a connection",
+            Wait::Operation => "it was waiting for the answer of a statement",
+            Wait::Event | Wait::Sleep => "it was sleeping",
+            Wait::Turn => "it was running its script",
+        }
+    }
 }
 
 /// A connection of a session.

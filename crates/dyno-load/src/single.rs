@@ -133,7 +133,7 @@ impl<P: Program> Single<P> {
         }
         let awaited = match gave_up {
             true => "it was in a statement",
-            false => self.worker.awaited(),
+            false => self.worker.state.sessions[0].awaited(),
         };
         // What is still to come must not be taken for the answer to the next statement.
         self.worker.state.close_connections(0, false);

@@ -220,10 +220,7 @@ impl State {
                 }
                 self.accounts.end();
                 self.stopping = true;
-                if let Some(calendar) = &self.calendar {
-                    let limit = calendar.grace_end();
-                    self.mailbox.limit.store(limit, Ordering::Relaxed);
-                }
+                self.allow_done(false);
                 self.wake_idle();
             }
         }
@@ -310,6 +307,26 @@ impl State {
             Some(calendar) if self.stopping && self.running > 0 => calendar.grace_end(),
             Some(calendar) if self.stopping => calendar.done_end(),
             _ => self.bound,
+        }
+    }
+
+    /// When this session, which blocks the worker's thread, is given up.
+    pub(crate) fn limit_of(&self, session: SessionId) -> Nanos {
+        match (&self.calendar, self.sessions[session].stage) {
+            (Some(calendar), Stage::Done) if self.stopping => calendar.done_end(),
+            _ => self.limit(),
+        }
+    }
+
+    /// Operations that block may go on for as long as `thread_done` may, or no longer.
+    #[cold]
+    pub(crate) fn allow_done(&self, done: bool) {
+        if let Some(calendar) = self.calendar.as_ref().filter(|_| self.stopping) {
+            let limit = match done {
+                true => calendar.done_end(),
+                false => calendar.grace_end(),
+            };
+            self.mailbox.limit.store(limit, Ordering::Relaxed);
         }
     }
 

@@ -2,13 +2,16 @@
 
 use std::io;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::db::bound_waits;
 use dyno_core::session::{Entry, Program, SessionId, Step};
 use dyno_core::states::SessionStates;
+use dyno_core::units::format_duration;
 
 use crate::accounts::state_of;
+use crate::calendar::{Calendar, Schedule};
 use crate::message::{Message, Waits, WorkerEnd};
 use crate::poller::WAKE;
 use crate::recorder::Class;
@@ -99,16 +102,6 @@ impl<P: Program> Worker<P> {
         Ok(())
     }
 
-    /// What session 0 waits for.
-    pub(crate) fn awaited(&self) -> &'static str {
-        match self.state.sessions[0].wait {
-            Wait::Connect => "it was waiting for a connection",
-            Wait::Operation => "it was waiting for the answer of a statement",
-            Wait::Event | Wait::Sleep => "it was sleeping",
-            Wait::Turn => "it was running its script",
-        }
-    }
-
     /// Has all sessions run their initialisation, interleaved.
     fn initialise(&mut self) -> io::Result<()> {
         let sessions = self.state.sessions.len();
@@ -182,7 +175,7 @@ impl<P: Program> Worker<P> {
             return;
         }
         if state.running == 0 {
-            state.over = true;
+            self.give_up_done();
             return;
         }
         for session in 0..self.state.sessions.len() {
@@ -190,6 +183,25 @@ impl<P: Program> Worker<P> {
                 self.abandon(session);
             }
         }
+    }
+
+    /// Gives up those whose `thread_done` takes too long.
+    #[cold]
+    fn give_up_done(&mut self) {
+        for session in 0..self.state.sessions.len() {
+            if self.state.sessions[session].stage == Stage::Done {
+                let schedule = self.state.calendar.as_ref().map(Calendar::schedule);
+                let limit = Duration::from_nanos(schedule.map_or(0, Schedule::done_ns));
+                let why = format!(
+                    "thread_done() did not end within {} after the grace: {}",
+                    format_duration(limit),
+                    self.state.sessions[session].awaited()
+                );
+                self.lose(session, why);
+                self.leave(session, false);
+            }
+        }
+        self.state.over = true;
     }
 
     fn abandon(&mut self, session: SessionId) {
@@ -319,9 +331,17 @@ impl<P: Program> Worker<P> {
         }
         record.wait = Wait::Turn;
         record.due = 0;
+        let done = record.stage == Stage::Done;
         self.state.stamp = 0;
         self.state.turn_events = 0;
-        match self.program.resume(&mut self.state, session) {
+        if done {
+            self.state.allow_done(true);
+        }
+        let step = self.program.resume(&mut self.state, session);
+        if done {
+            self.state.allow_done(false);
+        }
+        match step {
             Step::Waiting | Step::Yielded => {
                 if self.state.sessions[session].wait == Wait::Turn {
                     self.state.ready.push_back(session as u32);
@@ -350,6 +370,7 @@ impl<P: Program> Worker<P> {
                 self.state.foreground -= u32::from(!record.background);
                 record.finished = if stopping { 0 } else { now() };
                 record.class = Class::Outside;
+                self.tell_run_ended();
                 self.enter(session, &Entry::Done, Stage::Done);
                 if self.state.sessions[session].stage == Stage::Done {
                     self.state.ready.push_back(session as u32);
@@ -371,12 +392,16 @@ impl<P: Program> Worker<P> {
         // time limit of its own: that is a failure, unless the user asked for it.
         let after = self.state.sessions[session].stage == Stage::Done && !self.state.over;
         if !given_up || after {
-            let record = &mut self.state.sessions[session];
-            record.lost = true;
-            let tid = record.tid;
-            self.tell(Message::Failed(Some(tid), why));
+            self.lose(session, why);
         }
         self.leave(session, true);
+    }
+
+    fn lose(&mut self, session: SessionId, why: String) {
+        let record = &mut self.state.sessions[session];
+        record.lost = true;
+        let tid = record.tid;
+        self.tell(Message::Failed(Some(tid), why));
     }
 
     /// The session is over.
@@ -394,24 +419,17 @@ impl<P: Program> Worker<P> {
         record.class = Class::Outside;
         let background = record.background;
         self.state.unfinished += self.state.drop_detached(session);
-        self.state.running -= u32::from(ran);
         self.state.foreground -= u32::from(ran && !background);
         self.state.live -= 1;
+        if ran {
+            self.state.running -= 1;
+            self.tell_run_ended();
+        }
         self.state.close_connections(session, politely);
     }
 
     fn report(&mut self) {
-        let mut waits = Waits::default();
-        for session in &self.state.sessions {
-            let count = match (session.stage, session.wait) {
-                (Stage::Ready, _) => &mut waits.ready,
-                (_, Wait::Connect) => &mut waits.connecting,
-                (_, Wait::Operation) => &mut waits.statement,
-                (_, Wait::Sleep) => &mut waits.sleeping,
-                _ => &mut waits.queued,
-            };
-            *count += 1;
-        }
+        let waits = Waits::of(&self.state.sessions);
         for _ in 0..std::mem::take(&mut self.state.reports) {
             self.tell(Message::Waits(waits));
         }
@@ -460,6 +478,12 @@ impl<P: Program> Worker<P> {
         drop(self.program);
         // A coordinator that left has its result already; there is nobody to tell.
         let _ = self.messages.send(Message::Ended(Box::new(end)));
+    }
+
+    fn tell_run_ended(&self) {
+        if self.state.running == 0 {
+            self.tell(Message::RunEnded);
+        }
     }
 
     fn tell(&self, message: Message) {

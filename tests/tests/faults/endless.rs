@@ -290,6 +290,44 @@ fn a_statement_that_computes_after_a_run_fails_it() {
 }
 
 #[test]
+fn thread_done_has_a_time_of_its_own() {
+    for (kind, sleep) in [(Kind::Mariadb, "SLEEP"), (Kind::Postgres, "pg_sleep")] {
+        let server = start_private_server(kind);
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("done.lua");
+        let database = match kind {
+            Kind::Postgres => "postgres",
+            _ => "mysql",
+        };
+        let line = format!(
+            "run {} --target {} -c 2 -t 1s --warmup 0 --grace 200ms --json",
+            script.display(),
+            url(&server.server(), database)
+        );
+        let run = |seconds: u32| {
+            let text = format!(
+                "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                 function event() con:query('SELECT 1') dyno.sleep(0.005) end\n\
+                 function thread_done() con:query('SELECT {sleep}({seconds})') end\n"
+            );
+            fs::write(&script, text).unwrap();
+            dyno(&line)
+        };
+        // Longer than the grace, and longer than a worker that does not respond is waited for.
+        let result = json(&run(3).success().stdout);
+        assert_eq!(result["end"]["how"], "completed", "{result}");
+        assert_eq!(result["states"]["lost"], 0, "{result}");
+        let output = run(60).failure(1);
+        let told = "thread_done() did not end within 10s after the grace: \
+                    it was waiting for the answer of a statement";
+        has(&output, &[told]);
+        let result = json(&output.stdout);
+        assert_eq!(result["states"]["lost"], 2, "{result}");
+        assert!(result["totals"]["events"].as_u64() > Some(50), "{result}");
+    }
+}
+
+#[test]
 fn sessions_without_a_connection_at_the_end_fail_the_run() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let mut server = start_private_server(kind);
