@@ -296,6 +296,26 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// A run that has begun, of which nothing else is known.
+    pub fn new(head: RunHead) -> Self {
+        Self {
+            id: 0,
+            state: RunState::Running,
+            head,
+            summary: None,
+            intervals: Vec::new(),
+            operations: Vec::new(),
+            series: Vec::new(),
+            not_observed: Vec::new(),
+            facts: Vec::new(),
+            settings: Vec::new(),
+            events: Vec::new(),
+            sessions: Vec::new(),
+            findings: Vec::new(),
+            verdict: None,
+        }
+    }
+
     /// The series of this name.
     pub fn series(&self, name: &str) -> Option<&Series> {
         self.series.iter().find(|series| series.key.name == name)

@@ -104,7 +104,7 @@ fn merged(run: &RunRecord) -> Latencies {
 mod tests {
     use super::*;
     use crate::samples;
-    use dyno_core::record::{Operation, Profile, RunHead, RunState, Source, Span};
+    use dyno_core::record::{Operation, Profile, RunHead, Source, Span};
 
     #[test]
     fn a_run_without_an_end_is_told_by_its_intervals() {
@@ -123,41 +123,29 @@ mod tests {
             service: latencies.service.clone(),
             response: latencies.response.clone(),
         };
-        let run = RunRecord {
-            id: 1,
-            state: RunState::Running,
-            head: RunHead {
-                name: "x".into(),
-                source: Source::Dyno,
-                profile: Profile::Standard,
-                tool: good.tool.clone(),
-                created_unix_s: 1.0,
-                argv: Vec::new(),
-                workload: good.workload.clone(),
-                script_sha256: String::new(),
-                target: good.target.clone(),
-                drive: good.drive.clone(),
-                percentiles: vec![50.0],
-                note: String::new(),
-                phase: None,
-                plan: None,
-            },
-            summary: None,
-            intervals: good.intervals.clone(),
-            operations: vec![Operation {
-                name: "event".into(),
-                spans: vec![span],
-                total: None,
-            }],
-            series: Vec::new(),
-            not_observed: Vec::new(),
-            facts: Vec::new(),
-            settings: Vec::new(),
-            events: Vec::new(),
-            sessions: Vec::new(),
-            findings: Vec::new(),
-            verdict: None,
-        };
+        let mut run = RunRecord::new(RunHead {
+            name: "x".into(),
+            source: Source::Dyno,
+            profile: Profile::Standard,
+            tool: good.tool.clone(),
+            created_unix_s: 1.0,
+            argv: Vec::new(),
+            workload: good.workload.clone(),
+            script_sha256: String::new(),
+            target: good.target.clone(),
+            drive: good.drive.clone(),
+            percentiles: vec![50.0],
+            note: String::new(),
+            phase: None,
+            plan: None,
+        });
+        run.id = 1;
+        run.intervals.clone_from(&good.intervals);
+        run.operations.push(Operation {
+            name: "event".into(),
+            spans: vec![span],
+            total: None,
+        });
         let rebuilt = rebuild(&run);
         assert_eq!(rebuilt.totals.events, good.totals.events);
         assert_eq!(rebuilt.measured_s, 30.0);

@@ -4,27 +4,12 @@
 
 mod common;
 
-use common::{head, interval, summary};
+use common::{Random, head, interval, summary};
 use dyno_core::record::{RunRecord, RunState};
 use dyno_core::summary::IntervalSummary;
 use dyno_results::Results;
 use rusqlite::Connection;
 use tempfile::TempDir;
-
-/// Numbers that replay.
-struct Random(u64);
-
-impl Random {
-    /// From 0 to 1.
-    fn unit(&mut self) -> f64 {
-        // Knuth's constants for a 64-bit linear congruential generator.
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
 
 /// A run with a warm-up, stalls, intervals of some length that are seldom exact, and a grace.
 fn run(number: u64, random: &mut Random) -> RunRecord {
@@ -57,20 +42,10 @@ fn run(number: u64, random: &mut Random) -> RunRecord {
     let mut summary = summary();
     summary.measured_s = measured_s;
     RunRecord {
-        id: 0,
         state: RunState::Completed,
-        head: head(&format!("run-{number}")),
         summary: with_summary.then_some(summary),
         intervals,
-        operations: Vec::new(),
-        series: Vec::new(),
-        not_observed: Vec::new(),
-        facts: Vec::new(),
-        settings: Vec::new(),
-        events: Vec::new(),
-        sessions: Vec::new(),
-        findings: Vec::new(),
-        verdict: None,
+        ..RunRecord::new(head(&format!("run-{number}")))
     }
 }
 

@@ -391,16 +391,14 @@ fn switches(status: &[u8]) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Child, Command};
+
     use super::*;
     use crate::host::testing::{recorder, values};
 
-    #[test]
-    fn a_process_and_its_children_are_summed() {
-        let (mut recorder, seen) = recorder();
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .unwrap();
+    /// This process as a server, with a child.
+    fn own_server(recorder: &Recorder) -> (Server, Child) {
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
         let located = Located {
             family: Family::Postgres,
             pid: std::process::id() as i32,
@@ -408,7 +406,13 @@ mod tests {
             data: None,
             data_directory: None,
         };
-        let mut server = Server::new(located, recorder.sink()).unwrap();
+        (Server::new(located, recorder.sink()).unwrap(), child)
+    }
+
+    #[test]
+    fn a_process_and_its_children_are_summed() {
+        let (mut recorder, seen) = recorder();
+        let (mut server, mut child) = own_server(&recorder);
         for at in [1_000_000_000, 2_000_000_000] {
             recorder.begin(at);
             assert!(server.sample(&mut recorder, &mut Vec::new()));
@@ -427,18 +431,7 @@ mod tests {
     #[test]
     fn processes_beyond_the_limit_of_open_files_are_read_all_the_same() {
         let (mut recorder, seen) = recorder();
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .unwrap();
-        let located = Located {
-            family: Family::Postgres,
-            pid: std::process::id() as i32,
-            backend: None,
-            data: None,
-            data_directory: None,
-        };
-        let mut server = Server::new(located, recorder.sink()).unwrap();
+        let (mut server, mut child) = own_server(&recorder);
         (server.kept_max, server.samples) = (1, 1);
         for at in [1_000_000_000, 2_000_000_000] {
             recorder.begin(at);

@@ -82,26 +82,13 @@ pub(crate) fn record() -> RunRecord {
 /// A run of which nothing is known but that it was.
 pub(crate) fn bare() -> RunRecord {
     let full = record();
-    RunRecord {
-        id: 0,
-        state: RunState::Imported,
-        head: RunHead {
-            source: Source::Sysbench,
-            drive: None,
-            ..full.head
-        },
-        summary: None,
-        intervals: Vec::new(),
-        operations: Vec::new(),
-        series: Vec::new(),
-        not_observed: Vec::new(),
-        facts: Vec::new(),
-        settings: Vec::new(),
-        events: Vec::new(),
-        sessions: Vec::new(),
-        findings: Vec::new(),
-        verdict: None,
-    }
+    let mut run = RunRecord::new(RunHead {
+        source: Source::Sysbench,
+        drive: None,
+        ..full.head
+    });
+    run.state = RunState::Imported;
+    run
 }
 
 fn finding() -> Finding {

@@ -34,24 +34,14 @@ pub(super) fn page_of(runs: &[RunRecord], comparison: Option<&Comparison>) -> St
 
 /// A run that began and of which nothing else is known.
 pub(super) fn bare() -> RunRecord {
-    let mut run = samples::run(Shape {
-        seconds: 5,
-        warmup: 0,
-        ..SHORT
-    });
-    run.state = RunState::Running;
-    run.summary = None;
-    run.verdict = None;
-    run.intervals.clear();
-    run.operations.clear();
-    run.series.clear();
-    run.not_observed.clear();
-    run.facts.clear();
-    run.settings.clear();
-    run.events.clear();
-    run.sessions.clear();
-    run.findings.clear();
-    run
+    RunRecord::new(
+        samples::run(Shape {
+            seconds: 5,
+            warmup: 0,
+            ..SHORT
+        })
+        .head,
+    )
 }
 
 #[test]

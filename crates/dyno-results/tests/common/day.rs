@@ -5,7 +5,7 @@ use dyno_core::record::{SeriesKey, SeriesKind};
 use dyno_core::summary::Percentile;
 use dyno_results::{FINE_S, Measured, Record, RunWriter, SeriesId};
 
-use super::interval;
+use super::{Random, interval};
 
 /// Its length.
 pub const SECONDS: u32 = 86_400;
@@ -121,19 +121,4 @@ fn measured(operation: usize, seconds: u32, random: &mut Random) -> Measured {
         latencies.record_service((middle_ms * 1e6 * (0.5 * normal).exp()) as u64);
     }
     Measured::from(&latencies)
-}
-
-/// A small generator: the day is the same each time.
-struct Random(u64);
-
-impl Random {
-    /// From 0 to 1.
-    fn unit(&mut self) -> f64 {
-        // Knuth's constants for a 64-bit linear congruential generator.
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
 }

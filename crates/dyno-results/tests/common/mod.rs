@@ -15,6 +15,21 @@ use dyno_core::summary::{
     SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 
+/// Numbers that replay.
+pub struct Random(pub u64);
+
+impl Random {
+    /// From 0 to 1.
+    pub fn unit(&mut self) -> f64 {
+        // Knuth's constants for a 64-bit linear congruential generator.
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
 pub fn workload() -> WorkloadSummary {
     WorkloadSummary {
         name: "oltp_read_write".to_owned(),

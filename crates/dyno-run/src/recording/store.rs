@@ -67,7 +67,7 @@ impl Store {
     pub fn new(path: Option<&Path>, head: &RunHead, sinks: &Sinks) -> Result<Self> {
         let Some(path) = path else {
             return Ok(Self::Memory {
-                record: Box::new(empty(head)),
+                record: Box::new(RunRecord::new(head.clone())),
                 series: HashMap::new(),
             });
         };
@@ -128,7 +128,7 @@ impl Store {
                         unfinished: None,
                     },
                     Err(error) => Kept {
-                        record: complete(load().unwrap_or_else(|_| empty(&head))),
+                        record: complete(load().unwrap_or_else(|_| RunRecord::new(*head))),
                         lost: Some(error.to_string()),
                         unfinished: Some(error),
                     },
@@ -307,25 +307,6 @@ fn whole(total: &Latencies, elapsed_s: f64) -> Span {
         service_ns_max: total.service_ns_max,
         service: total.service.clone(),
         response: total.response.clone(),
-    }
-}
-
-fn empty(head: &RunHead) -> RunRecord {
-    RunRecord {
-        id: 0,
-        state: RunState::Running,
-        head: head.clone(),
-        summary: None,
-        intervals: Vec::new(),
-        operations: Vec::new(),
-        series: Vec::new(),
-        not_observed: Vec::new(),
-        facts: Vec::new(),
-        settings: Vec::new(),
-        events: Vec::new(),
-        sessions: Vec::new(),
-        findings: Vec::new(),
-        verdict: None,
     }
 }
 
