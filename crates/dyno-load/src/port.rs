@@ -103,11 +103,9 @@ impl Port for State {
                 self.disconnect(session, id);
                 return;
             }
-            let connects = conn.kind == OperationKind::Connect;
-            let deadline = if connects {
-                self.connect_deadline(session, id)
-            } else {
-                Nanos::MAX
+            let deadline = match conn.kind {
+                OperationKind::Connect => self.connect_deadline(session, id),
+                _ => Nanos::MAX,
             };
             if at >= deadline {
                 self.give_up_connecting(session, id);

@@ -64,6 +64,61 @@ fn a_run_from_its_own_plan_has_the_same_head() {
 }
 
 #[test]
+fn other_sessions_beside_a_plan_have_the_workers_that_they_need() {
+    let lab = Lab::new();
+    let line = "oltp_point_select --target mysql://u@127.0.0.1:1/d";
+    let plan = |line: &str| lab.json(&format!("run {line} --plan"));
+    let one = lab
+        .dyno(&format!("run {line} -c 1 --plan"))
+        .success()
+        .stdout;
+    lab.file("p.json", &one);
+    assert_eq!(
+        plan("--plan=p.json -c 64")["drive"]["workers"],
+        plan(&format!("{line} -c 64"))["drive"]["workers"]
+    );
+    let asked = plan("--plan=p.json -c 64 --workers 3");
+    assert_eq!(asked["drive"]["workers"], 3);
+    let told: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(
+        plan("--plan=p.json --time 5s")["drive"]["workers"],
+        told["drive"]["workers"]
+    );
+    // A load is made by as many as without the plan, and not by a run's.
+    let many = lab.dyno(&format!("run {line} -c 500 --plan")).success();
+    lab.file("p.json", &many.stdout);
+    assert_eq!(
+        lab.json("prepare --plan=p.json --plan")["drive"]["sessions"],
+        lab.json(&format!("prepare {line} --plan"))["drive"]["sessions"]
+    );
+}
+
+#[test]
+fn a_test_of_the_host_is_repeated_from_its_plan() {
+    let lab = Lab::new();
+    let line = "run cpu --cpu-max-prime 500 -c 2 --events 40 -t 0 --warmup 0 -q";
+    lab.dyno(line).success();
+    let plan = lab.dyno("show 1 --plan").success().stdout;
+    lab.file("p.json", &plan);
+    lab.dyno("run --plan p.json -q").success();
+    assert_eq!(head(&lab, 1), head(&lab, 2));
+    assert_eq!(lab.json("show 2 --json")["totals"]["events"], 40);
+}
+
+#[test]
+fn a_plan_hides_the_secrets_in_what_the_user_said() {
+    let lab = Lab::new();
+    let plan = lab
+        .dyno(
+            "run oltp_point_select --target sqlite:x.db --waive stalls=password=c4nary \
+             --note password=c4nary --expect sync_binlog=password=c4nary --plan",
+        )
+        .success()
+        .stdout;
+    assert!(plan.contains("***") && !plan.contains("c4nary"), "{plan}");
+}
+
+#[test]
 fn a_temporary_database_is_made_again() {
     let lab = Lab::new();
     let plan = lab.dyno(&format!(
@@ -90,6 +145,7 @@ fn a_phase_is_repeated_with_what_comes_before_it() {
            return {
               {name = 'one', events = 4, options = {n = 5}},
               {name = 'two', events = 6, before = 'ready', rate = 900},
+              {name = 'three', events = 2, warmup = 0.25},
            }
         end
         function ready() print('ready, n = ' .. sysbench.opt.n) end
@@ -99,7 +155,7 @@ fn a_phase_is_repeated_with_what_comes_before_it() {
     let usual = "--target sqlite:steps.db --warmup 0 -t 0 --calibrate never -q";
     lab.dyno(&format!("run {script} {usual} --seed 9"))
         .success();
-    assert_eq!(lab.number("SELECT count(*) FROM run"), 2.0);
+    assert_eq!(lab.number("SELECT count(*) FROM run"), 3.0);
     let plan = lab.dyno("show 2 --plan").success().stdout;
     let told: Value = serde_json::from_str(&plan).unwrap();
     assert_eq!(told["phases"].as_array().unwrap().len(), 1, "{plan}");
@@ -107,18 +163,32 @@ fn a_phase_is_repeated_with_what_comes_before_it() {
     lab.file("p.json", &plan);
     let output = lab.dyno("run --plan p.json -q").success();
     assert!(!output.stdout.contains("one"), "{output:?}");
-    assert_eq!(lab.number("SELECT count(*) FROM run"), 3.0);
-    let (mut first, mut second) = (head(&lab, 2), head(&lab, 3));
+    assert_eq!(lab.number("SELECT count(*) FROM run"), 4.0);
+    let (mut first, mut second) = (head(&lab, 2), head(&lab, 4));
     for head in [&mut first, &mut second] {
         // The sequence's name, and what the time before it took.
         head.as_object_mut().unwrap().remove("phase").unwrap();
     }
     assert_eq!(first, second);
     assert_eq!(first["drive"]["events"], 6);
-    let gone = plan.replace("\"two\"", "\"three\"");
-    lab.file("p.json", &gone);
+    // Other sessions have the script make the phases anew, which warm up as the plan says.
+    let warm = lab.dyno(&format!("run {script} {usual} --warmup 125ms --plan"));
+    lab.file("p.json", &warm.success().stdout);
+    let warmups = |line: &str| {
+        let plan = lab.json(&format!("run --plan=p.json {line} --plan"));
+        let phases = plan["phases"].as_array().unwrap();
+        let warmups: Vec<f64> = phases
+            .iter()
+            .map(|p| p["warmup_s"].as_f64().unwrap())
+            .collect();
+        warmups
+    };
+    assert_eq!(warmups(""), [0.125, 0.125, 0.25]);
+    assert_eq!(warmups("-c 2"), [0.125, 0.125, 0.25]);
+    assert_eq!(warmups("-c 2 --warmup 1s"), [1.0, 1.0, 0.25]);
+    lab.file("p.json", &plan.replace("\"two\"", "\"four\""));
     let refused = lab.dyno("run --plan p.json -c 2").failure(2);
-    assert!(refused.stderr.contains("the phase three"), "{refused:?}");
+    assert!(refused.stderr.contains("the phase four"), "{refused:?}");
 }
 
 #[test]

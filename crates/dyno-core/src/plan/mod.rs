@@ -234,13 +234,22 @@ pub struct RequestedSetting {
 }
 
 impl Plan {
-    /// As it may be shown and kept: values of options that are secrets are hidden.
+    /// As it may be shown and kept: values of options that are secrets are hidden, and secrets in
+    /// texts of the user's.
     pub fn without_secrets(mut self) -> Self {
         self.options = redact::options(&self.options);
         for phase in &mut self.phases {
             phase.options = redact::options(&phase.options);
         }
-        self.record.note = redact::text(&self.record.note);
+        let hide = |text: &mut String| *text = redact::text(text);
+        hide(&mut self.record.note);
+        for waiver in &mut self.record.waivers {
+            hide(&mut waiver.reason);
+        }
+        for setting in &mut self.record.expected {
+            hide(&mut setting.value);
+        }
+        self.driver.luajit_cmd.iter_mut().for_each(hide);
         self
     }
 }

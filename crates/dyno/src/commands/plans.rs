@@ -1,6 +1,7 @@
 //! Plans: made of what a command line says, printed, and read again.
 
 use std::io::Read as _;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::plan::{
@@ -70,8 +71,13 @@ impl Given {
                 plan.command
             )));
         }
+        let mut own = own(&plan);
+        if plan.command != command {
+            // How many sessions load or check is not what a run's plan says.
+            own.retain(|(name, _)| !["sessions", "workers"].contains(name));
+        }
         Ok(Some(Self {
-            own: own(&plan),
+            own,
             script: (plan.options.iter())
                 .map(|(name, value)| (name.clone(), Some(text_of(value))))
                 .collect(),
@@ -93,8 +99,14 @@ impl Given {
             let means = |test| opt.is_none_or(|opt| host::means_something(test, opt));
             test.is_none_or(means)
         };
-        let own = self.own.iter().filter(|(name, _)| means(name)).cloned();
-        parsed.own.splice(0..0, own);
+        // As many workers as the plan's sessions need are not what others do.
+        let other_sessions = parsed.has("sessions") || parsed.has("ladder");
+        let holds = |name: &str| name != "workers" || !other_sessions;
+        let own = self
+            .own
+            .iter()
+            .filter(|(name, _)| means(name) && holds(name));
+        parsed.own.splice(0..0, own.cloned().collect::<Vec<_>>());
         parsed.script.splice(0..0, self.script.iter().cloned());
         parsed.words.insert(0, self.plan.workload.clone());
         changed
@@ -358,8 +370,12 @@ pub fn set_phases(
             )));
         }
     }
-    let asked = |phase: &&Phase| given.is_empty() || given.iter().any(|g| g.name == phase.name);
-    let planned = |phase| planned(job, phase, own, shaping.warmup);
+    let known = |phase: &Phase| given.iter().find(|known| known.name == phase.name);
+    let asked = |phase: &&Phase| given.is_empty() || known(phase).is_some();
+    let planned = |phase| {
+        let warmup = known(phase).map(|known| known.warmup);
+        planned(job, phase, own, (shaping.warmup, warmup))
+    };
     plan.phases = phases
         .iter()
         .filter(asked)
@@ -377,14 +393,18 @@ fn bound_workers(plan: &mut Plan, job: &Job) {
     plan.drive.workers = job.workers_for(most.unwrap_or(1));
 }
 
-/// What a phase has of its own: limits, options, and who plays which role.
+/// What a phase has of its own: limits, options, and who plays which role. The warm-up is the
+/// command line's if it asks for one, else that of the plan that was read, if there is one.
 fn planned(
     job: &Job,
     phase: &Phase,
     own: &[(String, OptionValue)],
-    warmup: bool,
+    (asked, read): (bool, Option<Duration>),
 ) -> Result<PhasePlan> {
-    let mut planned = phases::plan(&job.drive, phase, warmup)?;
+    let mut planned = phases::plan(&job.drive, phase, asked)?;
+    if let Some(read) = read.filter(|_| !asked) {
+        planned.warmup = read;
+    }
     let mut job = job.clone();
     planned.limit(&mut job.drive);
     let options = options_of(&job.drive, &phases::options(own, &planned)?);
