@@ -92,7 +92,8 @@ impl State {
 
     /// A connection is ready; `last` if it never will be again. Returns the session if that is what
     /// it waited for.
-    #[inline]
+    // Once per answer, called at one place.
+    #[inline(always)]
     pub(crate) fn readiness(&mut self, token: u64, last: bool) -> Option<SessionId> {
         let (session, id) = untoken(token);
         let record = self.sessions.get_mut(session)?;

@@ -173,7 +173,8 @@ impl Program for Host {
         self.begin(session, tid, entry_name(entry), entry_argument(entry))
     }
 
-    #[inline]
+    // Once per turn: passing the step through memory would cost more than the call.
+    #[inline(always)]
     fn resume(&mut self, port: &mut dyn Port, session: SessionId) -> Step {
         let Some(Some(state)) = self.sessions.get_mut(session) else {
             return Step::Failed("no such session".to_owned());

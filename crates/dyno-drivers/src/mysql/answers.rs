@@ -6,6 +6,7 @@ use dyno_core::db::{ErrorClass, OutcomeKind};
 use super::connect::Progress;
 use super::errors::{self, client_error};
 use super::session::{Mysql, State};
+use super::values;
 use super::wire::{self, HEADER, MORE_RESULTS, Malformed, PACKET_MAX, Packet, Reader, capability};
 use crate::channel::Next;
 
@@ -54,14 +55,19 @@ impl Mysql {
         }
         rest = after;
         self.result.head(u32::from(columns), self.binary);
-        for _ in 0..columns {
+        let mut widths = [values::UNEVEN; values::FEW_COLUMNS];
+        for column in 0..usize::from(columns) {
             let len = payload(&mut rest)?;
             let (definition, after) = rest.split_at_checked(len)?;
             if self.binary {
-                self.result.define(definition).ok()?;
+                let width = values::width(definition)?;
+                if let Some(known) = widths.get_mut(column) {
+                    *known = width;
+                }
             }
             rest = after;
         }
+        let widths = widths.get(..usize::from(columns)).filter(|_| self.binary);
         if !self.deprecate_eof {
             let len = payload(&mut rest)?;
             rest = rest.get(len..)?;
@@ -76,7 +82,9 @@ impl Mysql {
             if *payload.first()? >= wire::EOF {
                 break (payload, at);
             }
-            self.result.check(payload).ok()?;
+            if !widths.is_some_and(|widths| values::is_plain_row(payload, widths)) {
+                self.check(payload, &input[HEADER + 1..]).ok()?;
+            }
             rows += 1;
         };
         let status = match *end {
@@ -87,7 +95,12 @@ impl Mysql {
         if u16::from_le_bytes(status) & MORE_RESULTS != 0 {
             return None;
         }
-        self.result.fill(rows, input.get(rows_at..at)?);
+        // Definitions are read with the rows: those of most results never are.
+        let from = match self.binary && !self.result.is_defined() {
+            true => HEADER + 1,
+            false => rows_at,
+        };
+        self.result.fill(rows, input.get(from..at)?, rows_at - from);
         self.sequence = (number >> 24) as u8;
         self.outcome.kind = OutcomeKind::Rows;
         self.outcome.columns = u32::from(columns);
@@ -96,6 +109,14 @@ impl Mysql {
         self.outcome.more = false;
         self.state = State::Idle;
         Some(input.len() - rest.len())
+    }
+
+    /// Looks at a row that is not as most are; `definitions` begins with the columns'.
+    fn check(&mut self, row: &[u8], definitions: &[u8]) -> Result<(), Malformed> {
+        if self.binary && !self.result.is_defined() {
+            self.result.define_all(definitions)?;
+        }
+        self.result.check(row)
     }
 
     /// Reads as far as whole packets go.

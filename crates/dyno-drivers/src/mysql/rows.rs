@@ -25,8 +25,9 @@ pub struct ResultSet {
     fetched: u64,
     columns: u32,
     binary: bool,
-    /// The columns of a binary result.
+    /// The columns of a binary result, unless their packets stand before the rows, unread.
     definitions: Vec<Column>,
+    unread: bool,
     /// Where a row of several packets begins that is arriving.
     long_row: usize,
 }
@@ -75,11 +76,34 @@ impl ResultSet {
         Err(Malformed("a row has more fields than columns"))
     }
 
-    /// Becomes a result that is complete, behind a [`Self::head`].
+    /// Takes in the definitions of all columns, whose packets stand at the beginning.
+    #[cold]
+    pub fn define_all(&mut self, packets: &[u8]) -> Result<(), Malformed> {
+        let mut rest = packets;
+        self.definitions.clear();
+        for _ in 0..self.columns {
+            let packet = wire::packet(rest).ok_or(FEWER)?;
+            self.define(packet.payload)?;
+            rest = &rest[HEADER + packet.payload.len()..];
+        }
+        Ok(())
+    }
+
+    /// Whether the columns of a binary result are known.
     #[inline]
-    pub fn fill(&mut self, rows: u64, packets: &[u8]) {
+    pub fn is_defined(&self) -> bool {
+        !self.definitions.is_empty()
+    }
+
+    /// Becomes a result that is complete, behind a [`Self::head`]: of the packets of the rows,
+    /// before which the definitions' stand where so many bytes come before them.
+    // Once per result, called at one place.
+    #[inline(always)]
+    pub fn fill(&mut self, rows: u64, packets: &[u8], before: usize) {
         self.rows = rows;
         self.bytes.extend_from_slice(packets);
+        self.cursor = before;
+        self.unread = before > 0;
     }
 
     /// Appends whole packets.
@@ -122,6 +146,7 @@ impl ResultSet {
         self.rows = 0;
         self.fetched = 0;
         self.columns = 0;
+        self.unread = false;
         self.definitions.clear();
         if self.bytes.capacity() > RETAINED_MAX {
             self.bytes = Vec::new();
@@ -138,6 +163,12 @@ impl ResultSet {
             return false;
         }
         self.fetched += 1;
+        if std::mem::take(&mut self.unread) {
+            let packets = std::mem::take(&mut self.bytes);
+            // They were looked at when they arrived.
+            let _ = self.define_all(&packets);
+            self.bytes = packets;
+        }
         let mut cursor = self.cursor;
         let whole = self.row_at(&mut cursor);
         let read = whole.is_some_and(|whole| self.read_row(&whole, row).is_ok());

@@ -40,16 +40,17 @@ impl Column {
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         const SHORT: Malformed = Malformed("a column's definition is cut short");
         let (_, fixed) = payload.split_last_chunk::<13>().ok_or(SHORT)?;
-        let mut reader = Reader::new(fixed);
-        if reader.u8()? != 12 {
+        // Its length, the collation, the display width, the type, the flags, the digits, two bytes
+        // for nothing.
+        let [form, _, _, l0, l1, l2, l3, kind, f0, f1, decimals, _, _] = *fixed;
+        if form != 12 {
             return Err(Malformed("a column's definition is of an unknown form"));
         }
-        let _collation = reader.u16()?;
         Ok(Self {
-            length: reader.u32()?,
-            kind: reader.u8()?,
-            flags: reader.u16()?,
-            decimals: reader.u8()?,
+            length: u32::from_le_bytes([l0, l1, l2, l3]),
+            kind,
+            flags: u16::from_le_bytes([f0, f1]),
+            decimals,
         })
     }
 
@@ -74,6 +75,62 @@ pub fn read_binary_row(
         row.ends.push(Some(row.bytes.len() as u32));
     }
     Ok(())
+}
+
+/// How long values of each type are: 0 of those that say it in the byte before, if it is at most
+/// [`SHORT_MAX`]; [`UNEVEN`] of the others.
+static WIDTHS: [u8; 256] = {
+    let mut widths = [0; 256];
+    widths[TYPE_TINY as usize] = 1;
+    widths[TYPE_SHORT as usize] = 2;
+    widths[TYPE_YEAR as usize] = 2;
+    widths[TYPE_LONG as usize] = 4;
+    widths[TYPE_INT24 as usize] = 4;
+    widths[TYPE_FLOAT as usize] = 4;
+    widths[TYPE_LONGLONG as usize] = 8;
+    widths[TYPE_DOUBLE as usize] = 8;
+    widths[TYPE_NULL as usize] = UNEVEN;
+    widths[TYPE_DATE as usize] = UNEVEN;
+    widths[TYPE_DATETIME as usize] = UNEVEN;
+    widths[TYPE_TIMESTAMP as usize] = UNEVEN;
+    widths[TYPE_TIME as usize] = UNEVEN;
+    widths
+};
+pub const UNEVEN: u8 = 0xFF;
+/// The longest value whose length is one byte.
+const SHORT_MAX: u8 = 250;
+/// With so many columns the bitmap of NULLs is one byte.
+pub const FEW_COLUMNS: usize = 6;
+
+/// How long the values of a column are, by its definition: see [`WIDTHS`]. `None` of a malformed
+/// one.
+#[inline]
+pub fn width(definition: &[u8]) -> Option<u8> {
+    let (_, fixed) = definition.split_last_chunk::<13>()?;
+    (fixed[0] == 12).then(|| WIDTHS[usize::from(fixed[7])])
+}
+
+/// Whether this is a row of at most [`FEW_COLUMNS`] of these widths without NULLs, dates and long values that
+/// [`read_binary_row`] can read, as most rows are; nothing is known of any other.
+#[inline]
+pub fn is_plain_row(payload: &[u8], widths: &[u8]) -> bool {
+    let Some((&[0, 0], mut rest)) = payload.split_first_chunk() else {
+        return false;
+    };
+    for &width in widths {
+        let mut len = width;
+        if len == 0 {
+            let Some((&own, after)) = rest.split_first() else {
+                return false;
+            };
+            (len, rest) = (own, after);
+        }
+        if len > SHORT_MAX || rest.len() < usize::from(len) {
+            return false;
+        }
+        rest = &rest[usize::from(len)..];
+    }
+    rest.is_empty()
 }
 
 /// Passes over a row that [`read_binary_row`] can then read.
