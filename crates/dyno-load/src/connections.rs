@@ -245,7 +245,7 @@ impl State {
 }
 
 /// Counts what came of an operation that has ended.
-#[inline]
+#[inline(always)]
 pub(crate) fn settle(
     recorder: &mut Recorder,
     class: Class,

@@ -137,7 +137,7 @@ impl<P: Protocol> Channel<P> {
     }
 
     /// Gives bytes in the clear to the protocol.
-    #[inline]
+    #[inline(always)]
     fn feed(&mut self, input: &[u8], output: &mut Vec<u8>) -> Next {
         if self.partial.is_empty() {
             let received = self.protocol.receive(input, output);
