@@ -221,6 +221,9 @@ pub trait Port {
     /// The session's own total of a counter.
     fn counted(&self, session: SessionId, counter: Counter) -> u64;
 
+    /// The error that was counted last as one that the script ignores ended the session.
+    fn error_not_ignored(&mut self, session: SessionId);
+
     /// An event is repeated after an error that scripts may ignore: work in it that was given up
     /// does not speak against it.
     fn count_retry(&mut self, session: SessionId);

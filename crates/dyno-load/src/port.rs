@@ -357,6 +357,14 @@ impl Port for State {
         self.sessions[session].counters[counter as usize]
     }
 
+    fn error_not_ignored(&mut self, session: SessionId) {
+        let record = &mut self.sessions[session];
+        let own = &mut record.counters[Counter::Error as usize];
+        *own = own.saturating_sub(1);
+        let errors = &mut self.recorder.counters(record.class).errors;
+        *errors = errors.saturating_sub(1);
+    }
+
     fn count_retry(&mut self, session: SessionId) {
         self.sessions[session].spoilt = false;
         self.tried_again(session);
@@ -364,136 +372,4 @@ impl Port for State {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
-    use std::sync::mpsc::channel;
-    use std::time::Duration;
-
-    use dyno_core::plan::{Arrivals, Drive, OpenLoop};
-    use dyno_core::rand::Stream;
-
-    use super::*;
-    use crate::arrivals::{Generator, Span};
-    use crate::calendar::Schedule;
-    use crate::message::{Mailbox, Start};
-    use crate::recorder::{Recorder, Shape};
-    use crate::roles::Cast;
-    use crate::state::Parts;
-    use crate::stop::StopSignal;
-
-    const SESSIONS: usize = 3;
-    const BEGIN: Nanos = 1_000_000;
-
-    fn generator() -> Generator {
-        let open = OpenLoop {
-            per_second: 10_000.0,
-            arrivals: Arrivals::Poisson,
-        };
-        let span = Span {
-            begin: BEGIN,
-            measured: BEGIN,
-            end: None,
-            limit: Some(5_000),
-        };
-        Generator::new(open, (7, 0), span)
-    }
-
-    /// A worker's state in a run that stands still at its beginning: time is what callers say.
-    fn state(limit: Option<Duration>) -> State {
-        let (sender, _) = channel();
-        let (_, returned) = channel();
-        let nothing = Shape {
-            endpoints: 0,
-            operations: 0,
-            roles: 1,
-        };
-        let mut state = State::new(Parts {
-            tids: (0..SESSIONS as u32).collect(),
-            connector: None,
-            sequence: Arc::new(AtomicU64::new(0)),
-            stop: StopSignal::new(),
-            mailbox: Mailbox::new().unwrap(),
-            recorder: Recorder::new(0, nothing, sender, returned),
-        })
-        .unwrap();
-        let drive = Drive {
-            latency_limit: limit,
-            ..Drive::default()
-        };
-        let schedule = Schedule::unbounded(&drive, BEGIN);
-        let start = Start {
-            schedule,
-            cast: Arc::new(Cast::new(&drive, &schedule, Some(generator()))),
-            quota: None,
-        };
-        state.begin(start, BEGIN);
-        state
-    }
-
-    /// Service times at two thirds of what three sessions can bear, so that queues form and vanish.
-    fn service_times() -> impl FnMut() -> Nanos {
-        let mut stream = Stream::new(1, 0);
-        move || 1 + stream.below(400_000)
-    }
-
-    #[test]
-    fn sessions_serve_arrivals_first_come_first_served() {
-        let mut state = state(None);
-        let mut service = service_times();
-        let mut turns: BinaryHeap<_> = (0..SESSIONS).map(|s| Reverse((BEGIN, s))).collect();
-        let mut begun = Vec::new();
-        while let Some(Reverse((at, session))) = turns.pop() {
-            match state.next_arrival(session, at) {
-                Next::Go => {
-                    begun.push((state.sessions[session].scheduled, at));
-                    turns.push(Reverse((at + service(), session)));
-                }
-                Next::Wait => turns.push(Reverse((state.sessions[session].due, session))),
-                Next::Stop => {}
-            }
-        }
-
-        // The textbook's queue with three servers.
-        let mut service = service_times();
-        let mut free: BinaryHeap<_> = (0..SESSIONS).map(|_| Reverse(BEGIN)).collect();
-        let mut arrivals = generator();
-        let mut expected = Vec::new();
-        while let (Some(arrival), Some(Reverse(at))) = (arrivals.claim(), free.pop()) {
-            let begin = at.max(arrival);
-            expected.push((arrival, begin));
-            free.push(Reverse(begin + service()));
-        }
-        assert_eq!(begun.len(), 5_000);
-        assert_eq!(begun, expected);
-        assert_eq!(state.begun, 5_000);
-        let waited = expected.iter().filter(|(due, begin)| begin > due).count();
-        assert!((500..4_500).contains(&waited), "{waited} arrivals waited");
-    }
-
-    #[test]
-    fn a_session_gives_way_after_many_arrivals_that_it_left_out() {
-        let mut state = state(Some(Duration::from_nanos(1)));
-        let late = BEGIN + 3_600_000_000_000;
-        let turns = (0..).take_while(|_| state.next_arrival(0, late) == Next::Wait);
-        assert_eq!(turns.count(), 4);
-        assert_eq!(state.begun, 5_000);
-    }
-
-    #[test]
-    fn a_session_that_comes_late_to_its_arrival_records_the_lag_and_no_drift() {
-        let mut state = state(None);
-        let mut arrivals = generator();
-        let first = arrivals.claim().unwrap();
-        assert_eq!(state.next_arrival(0, BEGIN), Next::Wait);
-        assert_eq!(state.next_arrival(0, first + 70), Next::Go);
-        let second = arrivals.claim().unwrap();
-        assert_eq!(state.next_arrival(0, second + 1), Next::Go);
-        // The second was overdue when the session asked: that is the queue's, not the pacing's.
-        let lag = state.recorder.take_lag().unwrap();
-        assert_eq!((lag.service.len(), lag.service_ns_max), (1, 70));
-        assert_eq!(state.sessions[0].scheduled, second);
-    }
-}
+mod tests;

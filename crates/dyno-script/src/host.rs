@@ -150,7 +150,10 @@ impl Host {
                     Err(message) => Step::Failed(message),
                 }
             }
-            Ok((_, message)) => {
+            Ok((what, message)) => {
+                if what == "fatal" {
+                    port.error_not_ignored(session);
+                }
                 // Others of a parallel command would wait for this one for ever.
                 self.config.barrier.break_down();
                 Step::Failed(error_text(message.unwrap_or_default().as_bytes()))

@@ -84,5 +84,7 @@ impl Port for NoPort {
         0
     }
 
+    fn error_not_ignored(&mut self, _: SessionId) {}
+
     fn count_retry(&mut self, _: SessionId) {}
 }

@@ -58,6 +58,8 @@ pub struct RowCount {
     pub expected: u64,
     /// Rows that it holds; `None` where it could not be read.
     pub found: Option<u64>,
+    /// It was not counted, but told by the ids of some.
+    pub probed: bool,
 }
 
 /// What a search for the target's password found.

@@ -52,7 +52,8 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "row-counts",
         title: "Rows of the workload's tables after loading",
         rule: "Refusal if a table holds fewer rows than the run's options say; the run is then not \
-               begun, unless forced.",
+               begun, unless forced. Up to a million rows in all are counted; of larger tables 64 \
+               ids up to the highest are looked for, and less than 80 % of the rows is too few.",
         thresholds: &[],
         make: row_counts,
     },
@@ -125,8 +126,9 @@ pub fn too_few(counts: &[RowCount]) -> Vec<String> {
     let differs = |count: &RowCount| {
         let found = count.found.filter(|found| *found < count.expected)?;
         Some(format!(
-            "{} holds {} rows instead of {}",
+            "{} holds {}{} rows instead of {}",
             count.table,
+            if count.probed { "about " } else { "" },
             text::count(found),
             text::count(count.expected)
         ))
@@ -137,7 +139,10 @@ pub fn too_few(counts: &[RowCount]) -> Vec<String> {
 fn row_counts(view: &View) -> Made {
     let counts = &view.context.row_counts;
     if counts.is_empty() {
-        return Made::not_checked("Nobody counted the rows of the workload's tables.");
+        return Made::not_checked(
+            "The rows of the workload's tables were not counted: they are another workload's, are \
+             more than a million, or there was no time.",
+        );
     }
     let known = counts.iter().filter(|count| count.found.is_some()).count();
     if known == 0 {

@@ -356,5 +356,11 @@ fn sessions_without_a_connection_at_the_end_fail_the_run() {
         let result = json(&output.stdout);
         assert_eq!(result["end"]["how"], "completed", "{result}");
         assert_eq!(result["states"]["connecting"], 3, "{result}");
+        // No server, no load: nobody is to take these figures for that of three sessions.
+        let findings = result["findings"].as_array().unwrap();
+        let idle = findings
+            .iter()
+            .find(|finding| finding["check"] == "idle-sessions");
+        assert_eq!(idle.unwrap()["outcome"], "refuse", "{idle:?}");
     }
 }

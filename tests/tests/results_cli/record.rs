@@ -218,3 +218,74 @@ fn two_runs_at_once_share_a_file() {
     names.sort_by_key(Value::to_string);
     assert_eq!(listed, names);
 }
+
+#[test]
+fn tables_too_large_to_count_are_probed() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let change = |sql: &str| {
+        let database = rusqlite::Connection::open(lab.path("small.db")).unwrap();
+        database.execute(sql, []).unwrap();
+    };
+    let run = format!("run oltp_point_select {target} --table-size 1100000 -t 1s --warmup 0 -q");
+    let output = lab.dyno(&run).failure(3);
+    has(
+        &output,
+        &["sbtest1 holds about 1,000 rows instead of 1,100,000"],
+    );
+    // The last row is there, most of the others are not.
+    let sql = "INSERT INTO sbtest1 SELECT 1100000, k, c, pad FROM sbtest1 LIMIT 1";
+    change(sql);
+    has(&lab.dyno(&run).failure(3), &["sbtest1 holds about"]);
+    // Of a table that may be whole nothing is said.
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n
+                                       WHERE i < 1099999)
+               INSERT INTO sbtest1 SELECT i, i, '', '' FROM n";
+    change(sql);
+    lab.dyno(&run).success();
+}
+
+#[test]
+fn the_error_that_ends_a_session_was_not_ignored() {
+    let lab = Lab::new();
+    let target = "--target sqlite:own.db";
+    let script = |text: &str| {
+        let text =
+            format!("function event()\nlocal c = sysbench.sql.driver():connect()\n{text}\nend");
+        lab.file("bad.lua", &text)
+    };
+    let bad = "c:query('SELECT * FROM nosuch')";
+    let line = |script: &str, end: &str| format!("run {script} {target} {end} --warmup 0 --json");
+    let output = lab.dyno(&line(&script(bad), "--events 3 -t 0")).failure(1);
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(result["totals"]["errors"], 0, "{result}");
+    // One that the script passes over is.
+    let passed = script("pcall(c.query, c, 'SELECT * FROM nosuch')\nc:disconnect()");
+    let result = lab.json(&line(&passed, "--events 3 -t 0"));
+    assert_eq!(result["totals"]["errors"], 3, "{result}");
+}
+
+#[test]
+fn a_scripts_own_command_is_run_by_its_name() {
+    let lab = Lab::new();
+    let script = "sysbench.cmdline.options = {n = {'a number', 1}}
+        function hello() print('hello ' .. sysbench.opt.n) end
+        sysbench.cmdline.commands = {hello = {hello}}
+        function event() end";
+    let script = lab.file("own.lua", script);
+    let target = "--target sqlite:own.db";
+    let output = lab
+        .dyno(&format!("hello {script} {target} --n 7"))
+        .success();
+    assert!(
+        format!("{}{}", output.stdout, output.stderr).contains("hello 7"),
+        "{output:?}"
+    );
+    let output = lab.dyno(&format!("goodbye {script} {target}")).failure(1);
+    assert!(
+        output.stderr.contains("the 'goodbye' command"),
+        "{output:?}"
+    );
+    let output = lab.dyno(&format!("rnu {script} {target}")).failure(2);
+    assert!(output.stderr.contains("did you mean 'run'"), "{output:?}");
+}

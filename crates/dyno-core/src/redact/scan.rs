@@ -125,8 +125,12 @@ fn behind_name(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let bare = unquoted.trim_start_matches([' ', '\t']);
     // JSON has `"password": "x"`; in a sentence a colon is only a colon.
     let mark = bare.starts_with('=') || (quoted && bare.starts_with(':'));
-    if mark {
-        let value = text.len() - bare.len() + 1;
+    // As it stands within a URL's parameter.
+    let encoded = bare
+        .get(..3)
+        .is_some_and(|mark| mark.eq_ignore_ascii_case("%3d"));
+    if mark || encoded {
+        let value = text.len() - bare.len() + if encoded { 3 } else { 1 };
         return value_at(text, value, before, class);
     }
     if !quoted && word.eq_ignore_ascii_case("password") {

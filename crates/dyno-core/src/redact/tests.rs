@@ -25,6 +25,10 @@ fn secrets_disappear_and_nothing_else_does() {
             "'mysql://u:***@h' is one word",
         ),
         ("--mysql-password=x y", "--mysql-password=*** y"),
+        (
+            "mysql://h/d?socket=t%3D/db-password%3Dx,3 is down",
+            "mysql://h/d?socket=t%3D/db-password%3D*** is down",
+        ),
         ("--mysql-password x y", "--mysql-password *** y"),
         ("--mysql-password='a b' y", "--mysql-password='***' y"),
         ("--mysql-password \\\n  x y", "--mysql-password \\\n  *** y"),

@@ -135,7 +135,7 @@ fn described(side: &Side) -> String {
     }
     if let (Some(stalls), Some(stalled_s)) = (side.stalls, side.stalled_s) {
         let each = if stalls == 1 { "stall" } else { "stalls" };
-        parts.push(format!("{stalls} {each}, {stalled_s:.0} s"));
+        parts.push(format!("{stalls} {each}, {:.0} s", stalled_s.max(0.0)));
     }
     parts.join("; ")
 }

@@ -80,11 +80,11 @@ pub fn facts(context: &Context) -> Vec<Fact> {
             .found
             .map_or_else(|| "unknown".to_owned(), |found| found.to_string());
         let value = format!("{found} of {}", rows.expected);
-        tell(
-            &format!("{ROWS}{}", rows.table),
-            value,
-            "SELECT count(*) before the run",
-        );
+        let how = match rows.probed {
+            true => "the highest id and some below it, before the run",
+            false => "SELECT count(*) before the run",
+        };
+        tell(&format!("{ROWS}{}", rows.table), value, how);
     }
     facts
 }

@@ -425,7 +425,8 @@ local function message_of(err)
 end
 
 -- What to make of an error that ended a session's coroutine: "again" when the event is to be run
--- again, "stop" when the session is done, else "failed" and the message.
+-- again, "stop" when the session is done, else "failed", or "fatal" where it is an error of the
+-- database's that was taken for one that the script passes over, and the message.
 function P.on_error(index, entry, err)
   local session = sessions[index]
   local in_loop = entry == "run" or entry == "restart"
@@ -441,6 +442,11 @@ function P.on_error(index, entry, err)
     P.log("FATAL", "`thread_done' function failed: " .. message_of(err))
     P.note_failure()
     return "stop"
+  end
+  local fatal = P.fatal
+  P.fatal = nil
+  if fatal and type(err) == "string" and err:sub(-#fatal) == fatal then
+    return "fatal", message_of(err)
   end
   return "failed", message_of(err)
 end

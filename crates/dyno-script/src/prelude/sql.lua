@@ -224,8 +224,10 @@ local function raise(connection, code, query, statement)
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
     connection.error = ERROR.FATAL
     P.log_fatal(connection.family, err, statement)
-    error(("SQL error, errno = %d, state = '%s': %s"):format(
-      err.sql_errno, err.sql_state, err.sql_errmsg), script_level())
+    local message = ("SQL error, errno = %d, state = '%s': %s"):format(
+      err.sql_errno, err.sql_state, err.sql_errmsg)
+    P.fatal = message
+    error(message, script_level())
   end
   connection.error = ERROR.IGNORABLE
   if lost then

@@ -238,6 +238,8 @@ impl Port for FakePort {
     fn counted(&self, _: SessionId, counter: Counter) -> u64 {
         self.counters[counter as usize]
     }
+    fn error_not_ignored(&mut self, _: SessionId) {}
+
     fn count_retry(&mut self, _: SessionId) {
         self.retries += 1;
     }

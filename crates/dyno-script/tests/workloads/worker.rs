@@ -215,6 +215,8 @@ impl Port for SqlitePort {
         self.counters[counter as usize]
     }
 
+    fn error_not_ignored(&mut self, _: SessionId) {}
+
     fn count_retry(&mut self, _: SessionId) {}
 
     // Scripts have one event at a time.

@@ -122,6 +122,7 @@ fn tables_hold_the_rows_that_were_loaded() {
         table: "sbtest1".to_owned(),
         expected: 100_000,
         found,
+        probed: false,
     };
     for (found, outcome) in [
         (Some(100_000), Pass),

@@ -176,6 +176,16 @@ fn the_server_counts_what_the_client_counts() {
             text: "a new server answered".to_owned(),
         });
     });
+    // Its counters are of the seconds that were observed, the client's of all.
+    expect("server-counters", NotChecked, |run| {
+        series(run, "db.status.questions", &[30_000.0; 30]);
+        run.events.push(Event {
+            at_s: 5.0,
+            until_s: Some(12.0),
+            kind: EventKind::Observer,
+            text: "the database's observer has no connection".to_owned(),
+        });
+    });
     let short = closed(&[1000.0; 3], Product::Mysql);
     let context = Context::default();
     assert_eq!(

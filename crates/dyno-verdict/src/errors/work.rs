@@ -309,6 +309,12 @@ fn server_counters(view: &View) -> Made {
     if !view.events(EventKind::Restart).is_empty() {
         return Made::not_checked("The server was restarted, and its counters with it.");
     }
+    if !view.events(EventKind::Observer).is_empty() {
+        return Made::not_checked(
+            "An observer missed part of the run: the server's rate is of another time than the \
+             client's.",
+        );
+    }
     let (client, covered_s) = view.covered();
     if covered_s < COUNTERS_LENGTH.value {
         return Made::not_checked(format!(

@@ -18,8 +18,16 @@ pub(super) const IDLE_SESSIONS: Check = Check {
            completed events, or until the end of the run; one that waits for an answer or runs \
            its script while others work only if that is {3} times what the tenth of its role's \
            sessions with the shortest such times had. \
-           Refusal if that is {4} % of all sessions' time, or if a session was lost.",
-    thresholds: &[IDLE_S, IDLE_SHARE, IDLE_EVENTS, IDLE_PEERS, IDLE_REFUSE],
+           Refusal if that is {4} % of all sessions' time, if a session was lost, or if {5} % of \
+           the sessions or more were still connecting at the end.",
+    thresholds: &[
+        IDLE_S,
+        IDLE_SHARE,
+        IDLE_EVENTS,
+        IDLE_PEERS,
+        IDLE_REFUSE,
+        CONNECTING_REFUSE,
+    ],
     make: idle_sessions,
 };
 
@@ -56,6 +64,13 @@ const IDLE_REFUSE: Threshold = Threshold {
     why: "the load was a tenth smaller than what the report says that it was",
 };
 
+const CONNECTING_REFUSE: Threshold = Threshold {
+    name: "sessions without a connection at the end",
+    value: 50.0,
+    unit: "percent",
+    why: "the server was gone, and the load with it",
+};
+
 /// Sessions are looked at once a second, so that the last look may be so long before the end.
 pub(super) const LAST_LOOK_S: f64 = 1.5;
 
@@ -72,10 +87,13 @@ fn idle_sessions(view: &View) -> Made {
         .into_iter()
         .flat_map(|group| idle_of(view, group, bound_s))
         .collect();
-    let lost = sessions
-        .iter()
-        .filter(|session| session.state == Some(SessionState::Lost))
-        .count();
+    let of_state = |state| {
+        let own = sessions.iter().filter(|own| own.state == Some(state));
+        own.count()
+    };
+    let lost = of_state(SessionState::Lost);
+    let connecting = of_state(SessionState::Connecting);
+    let without = connecting as f64 / sessions.len() as f64 * 100.0;
     let idle_s: f64 = idle.iter().map(|(_, idle)| idle.length_s()).sum();
     let share = idle_s / (sessions.len() as f64 * view.length_s) * 100.0;
     let graded = match idle.is_empty() {
@@ -83,19 +101,21 @@ fn idle_sessions(view: &View) -> Made {
         false => Outcome::Doubt.max(graded(share, &IDLE_REFUSE, &IDLE_REFUSE)),
     };
     let outcome = match lost {
-        0 => graded,
+        0 if without < CONNECTING_REFUSE.value => graded,
         _ => Outcome::Refuse,
     };
-    Made::of(
-        outcome,
-        evidence(sessions, lost, &idle, bound_s),
-        advice(view, &idle),
-    )
-    .with("sessions", sessions.len() as f64, "count")
-    .with("idle sessions", idle.len() as f64, "count")
-    .with("lost sessions", lost as f64, "count")
-    .with("idle time", share, "percent of all sessions' time")
-    .with("bound in this run", bound_s, "s")
+    let mut evidence = evidence(sessions, lost, &idle, bound_s);
+    if without >= CONNECTING_REFUSE.value {
+        let all = sessions.len();
+        evidence =
+            format!("{connecting} of {all} sessions had no connection at the end. {evidence}");
+    }
+    Made::of(outcome, evidence, advice(view, &idle))
+        .with("sessions", sessions.len() as f64, "count")
+        .with("idle sessions", idle.len() as f64, "count")
+        .with("lost sessions", lost as f64, "count")
+        .with("idle time", share, "percent of all sessions' time")
+        .with("bound in this run", bound_s, "s")
 }
 
 /// From how long on a session counts as idle in this run.

@@ -41,8 +41,8 @@ pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
     if tells(&full) {
         let sessions = ready.job.drive.sessions;
         return Some(format!(
-            "the server does not take {sessions} sessions: raise its max_connections, or use \
-             fewer --sessions"
+            "the server does not take {sessions} sessions beside Dyno's own connection, which \
+             observes it: raise its max_connections, use fewer --sessions, or --observe off"
         ));
     }
     if tells(&NO_ROOM) {

@@ -23,6 +23,8 @@ mod target;
 mod waive;
 
 use anyhow::Result;
+use dyno_host::Edition;
+use dyno_run::Work;
 
 use crate::{STATUS_DONE, STATUS_USAGE, console};
 
@@ -114,6 +116,13 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
             let nearest = commands
                 .iter()
                 .min_by_key(|known| strsim::osa_distance(known, other));
+            // A script may declare commands of its own.
+            let near = nearest.is_some_and(|known| strsim::osa_distance(known, other) <= 1);
+            let workload = args.get(2).filter(|word| !word.starts_with('-'));
+            let has_workload = workload.is_some_and(|name| Work::find(name, Edition::Dyno).is_ok());
+            if has_workload && !near && !other.starts_with('-') {
+                return run::main(args, &command);
+            }
             let hint = nearest
                 .filter(|known| strsim::osa_distance(known, other) <= 2)
                 .map(|known| format!("; did you mean '{known}'?"))
