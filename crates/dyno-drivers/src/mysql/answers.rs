@@ -95,20 +95,21 @@ impl Mysql {
         if u16::from_le_bytes(status) & MORE_RESULTS != 0 {
             return None;
         }
-        // Definitions are read with the rows: those of most results never are.
-        let from = match self.binary && !self.result.is_defined() {
-            true => HEADER + 1,
-            false => rows_at,
-        };
-        self.result.fill(rows, input.get(from..at)?, rows_at - from);
+        let head = HEADER + 1;
+        self.result.fill(rows, input.get(head..at)?, rows_at - head);
         self.sequence = (number >> 24) as u8;
+        self.has_rows(u32::from(columns), rows);
+        Some(input.len() - rest.len())
+    }
+
+    #[inline(always)]
+    fn has_rows(&mut self, columns: u32, rows: u64) {
         self.outcome.kind = OutcomeKind::Rows;
-        self.outcome.columns = u32::from(columns);
+        self.outcome.columns = columns;
         self.outcome.rows = rows;
         self.outcome.affected = 0;
         self.outcome.more = false;
         self.state = State::Idle;
-        Some(input.len() - rest.len())
     }
 
     /// Looks at a row that is not as most are; `definitions` begins with the columns'.

@@ -95,15 +95,17 @@ impl ResultSet {
         !self.definitions.is_empty()
     }
 
-    /// Becomes a result that is complete, behind a [`Self::head`]: of the packets of the rows,
-    /// before which the definitions' stand where so many bytes come before them.
+    /// Becomes a result that is complete, behind a [`Self::head`]: `packets` are those of the
+    /// columns, so many bytes, and of the rows. A binary result's columns are read with its rows,
+    /// if these ever are.
     // Once per result, called at one place.
     #[inline(always)]
-    pub fn fill(&mut self, rows: u64, packets: &[u8], before: usize) {
+    pub fn fill(&mut self, rows: u64, packets: &[u8], columns: usize) {
         self.rows = rows;
-        self.bytes.extend_from_slice(packets);
-        self.cursor = before;
-        self.unread = before > 0;
+        self.unread = self.binary && !self.is_defined();
+        let before = if self.unread { 0 } else { columns };
+        self.cursor = columns - before;
+        self.bytes.extend_from_slice(&packets[before..]);
     }
 
     /// Appends whole packets.

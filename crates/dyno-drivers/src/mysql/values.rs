@@ -110,8 +110,8 @@ pub fn width(definition: &[u8]) -> Option<u8> {
     (fixed[0] == 12).then(|| WIDTHS[usize::from(fixed[7])])
 }
 
-/// Whether this is a row of at most [`FEW_COLUMNS`] of these widths without NULLs, dates and long values that
-/// [`read_binary_row`] can read, as most rows are; nothing is known of any other.
+/// Whether this is a row that [`read_binary_row`] can read: of at most [`FEW_COLUMNS`] columns of
+/// these widths, without NULLs, dates and long values, as most are. Nothing is known of any other.
 #[inline]
 pub fn is_plain_row(payload: &[u8], widths: &[u8]) -> bool {
     let Some((&[0, 0], mut rest)) = payload.split_first_chunk() else {
