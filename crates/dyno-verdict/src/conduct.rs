@@ -295,10 +295,12 @@ fn missing(view: &View, times: &[f64]) -> Option<Missing> {
 
 fn secrets(view: &View) -> Made {
     let mut found = exposed(view.run);
-    let mut places = vec!["arguments, URL, note, facts, settings".to_owned()];
+    let looked = ["arguments", "URL", "note", "facts", "settings"];
+    let mut places = looked.map(str::to_owned).to_vec();
     if let Some(scan) = &view.context.secret_scan {
         found.extend(scan.found.iter().cloned());
-        places.extend(scan.places.iter().cloned());
+        let more = |place: &&String| !looked.contains(&place.as_str());
+        places.extend(scan.places.iter().filter(more).cloned());
     }
     found.dedup();
     let scan = view.context.secret_scan.as_ref();

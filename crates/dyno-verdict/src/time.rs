@@ -120,10 +120,13 @@ fn length(view: &View) -> Made {
     Made::of(
         doubted(half, &PRECISION),
         format!(
-            "In {} the mean rate is {} per second, known to {} % either way{}.",
+            "In {} the mean rate is {} per second, known to {}{}.",
             text::seconds(view.length_s),
             text::rate(mean),
-            text::plain(half),
+            match half < 100.0 {
+                true => format!("{} % either way", text::plain(half)),
+                false => "no better than its own size".to_owned(),
+            },
             effective.map_or_else(String::new, |n| format!(
                 "; its {} seconds are worth {} independent ones",
                 rates.len(),

@@ -51,7 +51,11 @@ pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
              --target '{target}'` drops what was loaded; a smaller load takes less"
         ));
     }
-    if tells(&["1146", "42P01", "42S02", "no such table"]) {
+    let prepares = |name: &str| name == "prepare";
+    let description = &ready.description;
+    let prepared = description.commands.iter().any(|(name, _)| prepares(name))
+        || description.functions.iter().any(|name| prepares(name));
+    if prepared && tells(&["1146", "42P01", "42S02", "no such table"]) {
         return Some(format!(
             "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
              with the same options first"
