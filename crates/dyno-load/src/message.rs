@@ -36,8 +36,8 @@ pub(crate) enum Message {
     Lost(usize),
     /// No session of this worker is at work any more but those in the background.
     BackgroundOnly,
-    /// All sessions of this worker have ended their runs; some run `thread_done` still.
-    RunEnded,
+    /// A session of this worker runs `thread_done`, the first one that does.
+    DoneBegun(usize),
     /// The stop signal was set.
     Stopped,
 }

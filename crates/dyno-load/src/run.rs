@@ -154,8 +154,10 @@ struct Coordinator<O> {
     interrupted: bool,
     /// When workers that have not returned are believed to be stuck.
     patience: Nanos,
-    /// Sessions run `thread_done`, which has a time of its own.
-    done_begun: bool,
+    /// The user wants everything dropped.
+    dropped: bool,
+    /// When workers of which sessions run `thread_done` were heard of last.
+    done_heard: Vec<Option<Nanos>>,
 }
 
 impl<O: FnMut(Progress<'_>)> Coordinator<O> {
@@ -193,6 +195,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                 .saturating_add(schedule.grace_ns)
                 .saturating_add(STUCK_NS)
         });
+        let done_heard = vec![None; crew.size()];
         Self {
             ends: (0..crew.size()).map(|_| None).collect(),
             panicked: vec![false; crew.size()],
@@ -206,7 +209,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             ended_early: None,
             interrupted: false,
             patience,
-            done_begun: false,
+            dropped: false,
+            done_heard,
             config,
         }
     }
@@ -217,10 +221,11 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         });
         while self.at_work > 0 {
             let at = now();
-            if at >= self.patience {
+            let patience = self.patience();
+            if at >= patience {
                 break;
             }
-            let until = self.merger.late_at().max(at + 1_000_000).min(self.patience);
+            let until = self.merger.late_at().max(at + 1_000_000).min(patience);
             match self.crew.receive(Duration::from_nanos(until - at)) {
                 Ok(message) => self.handle(message),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -248,6 +253,9 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
     fn handle(&mut self, message: Message) {
         match message {
             Message::Handover(mut handover) => {
+                if let Some(heard) = &mut self.done_heard[handover.worker] {
+                    *heard = now();
+                }
                 self.merger.add(&mut handover);
                 self.crew.give_back(handover);
             }
@@ -276,12 +284,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                     self.end_early(self.schedule.grace_ns);
                 }
             }
-            Message::RunEnded => {
-                if !self.done_begun {
-                    self.done_begun = true;
-                    self.patience = self.patience.saturating_add(self.schedule.done_ns());
-                }
-            }
+            Message::DoneBegun(worker) => self.done_heard[worker] = Some(now()),
             Message::Stopped => self.stopped(),
             Message::Ready | Message::Waits(_) => {}
         }
@@ -307,11 +310,28 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let deadline = self.schedule.deadline.unwrap_or(Nanos::MAX);
         self.ended_early.get_or_insert(at.min(deadline));
         self.merger.stop(at);
-        let mut patience = at.saturating_add(grace_ns).saturating_add(STUCK_NS);
-        if self.done_begun && grace_ns > 0 {
-            patience = patience.saturating_add(self.schedule.done_ns());
-        }
+        let patience = at.saturating_add(grace_ns).saturating_add(STUCK_NS);
         self.patience = self.patience.min(patience);
+        self.dropped |= grace_ns == 0;
+    }
+
+    /// When workers that have not ended are believed to be stuck: of those whose sessions run
+    /// `thread_done`, which has a time of its own, when they were not heard of for that long,
+    /// though the run may have no limit.
+    fn patience(&self) -> Nanos {
+        if self.dropped {
+            return self.patience;
+        }
+        let (grace_ns, done_ns) = (self.schedule.grace_ns, self.schedule.done_ns());
+        let of = |worker: usize| match self.done_heard[worker] {
+            None => self.patience,
+            Some(heard) => heard
+                .saturating_add(grace_ns)
+                .saturating_add(done_ns)
+                .saturating_add(STUCK_NS),
+        };
+        let at_work = (0..self.crew.size()).filter(|worker| self.ends[*worker].is_none());
+        at_work.map(of).max().unwrap_or(self.patience)
     }
 
     fn conclude(mut self) -> RunOutcome {

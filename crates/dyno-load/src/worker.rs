@@ -45,6 +45,8 @@ pub(crate) struct Worker<P> {
     drained: bool,
     /// It was told that only those in the background are left.
     background_only: bool,
+    /// It was told that a session runs `thread_done`.
+    done_begun: bool,
 }
 
 impl<P: Program> Worker<P> {
@@ -65,6 +67,7 @@ impl<P: Program> Worker<P> {
             woke: now(),
             drained: false,
             background_only: false,
+            done_begun: false,
         })
     }
 
@@ -163,14 +166,8 @@ impl<P: Program> Worker<P> {
             self.background_only = true;
             self.tell(Message::BackgroundOnly);
         }
+        self.end_drained();
         let state = &mut self.state;
-        if state.running == 0 && !state.stopping {
-            self.drained = true;
-            if let Some(quota) = &state.quota {
-                quota.give_back(&mut state.lease);
-            }
-            state.end_early(now());
-        }
         if self.woke < state.limit() {
             return;
         }
@@ -182,6 +179,19 @@ impl<P: Program> Worker<P> {
             if self.state.sessions[session].stage == Stage::Run {
                 self.abandon(session);
             }
+        }
+    }
+
+    /// Ends the run where no session is left in it: what it came to is handed over before
+    /// `thread_done`, which may never return.
+    fn end_drained(&mut self) {
+        let state = &mut self.state;
+        if state.running == 0 && !state.stopping {
+            self.drained = true;
+            if let Some(quota) = &state.quota {
+                quota.give_back(&mut state.lease);
+            }
+            state.end_early(now());
         }
     }
 
@@ -370,7 +380,10 @@ impl<P: Program> Worker<P> {
                 self.state.foreground -= u32::from(!record.background);
                 record.finished = if stopping { 0 } else { now() };
                 record.class = Class::Outside;
-                self.tell_run_ended();
+                if !std::mem::replace(&mut self.done_begun, true) {
+                    self.tell(Message::DoneBegun(self.index));
+                }
+                self.end_drained();
                 self.enter(session, &Entry::Done, Stage::Done);
                 if self.state.sessions[session].stage == Stage::Done {
                     self.state.ready.push_back(session as u32);
@@ -421,10 +434,7 @@ impl<P: Program> Worker<P> {
         self.state.unfinished += self.state.drop_detached(session);
         self.state.foreground -= u32::from(ran && !background);
         self.state.live -= 1;
-        if ran {
-            self.state.running -= 1;
-            self.tell_run_ended();
-        }
+        self.state.running -= u32::from(ran);
         self.state.close_connections(session, politely);
     }
 
@@ -478,12 +488,6 @@ impl<P: Program> Worker<P> {
         drop(self.program);
         // A coordinator that left has its result already; there is nobody to tell.
         let _ = self.messages.send(Message::Ended(Box::new(end)));
-    }
-
-    fn tell_run_ended(&self) {
-        if self.state.running == 0 {
-            self.tell(Message::RunEnded);
-        }
     }
 
     fn tell(&self, message: Message) {

@@ -290,6 +290,50 @@ fn a_statement_that_computes_after_a_run_fails_it() {
 }
 
 #[test]
+fn a_thread_done_that_never_returns_is_given_up_without_a_time_limit_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("loop.lua");
+    let text = "function event() end\nfunction thread_done() while true do end end\n";
+    fs::write(&script, text).unwrap();
+    let results = folder.path().join("r.db");
+    let line = format!(
+        "run {} --target sqlite:{} -c 3 --workers 3 --events 300 -t 0 --warmup 0 --grace 200ms \
+         --results {}",
+        script.display(),
+        folder.path().join("t.db").display(),
+        results.display()
+    );
+    let output = dyno(&line).failure(1);
+    has(&output, &["has not responded"]);
+    let run = kept(&results);
+    assert_eq!(run["totals"]["events"], 300, "{run}");
+}
+
+#[test]
+fn ctrl_c_reaches_a_run_whose_script_runs_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("commands.lua");
+    // The status of a command is what C's system() answers.
+    let text = "function event() assert(os.execute('sleep 0.2; exit 3') == 3 * 256) end\n\
+                function init() assert(os.execute() ~= 0) end\n";
+    fs::write(&script, text).unwrap();
+    let line = format!(
+        "run {} --target sqlite:{} -t 60s --warmup 0 --json",
+        script.display(),
+        folder.path().join("t.db").display()
+    );
+    let mut running = Running::start(&mut command(&line));
+    running.measuring();
+    thread::sleep(Duration::from_millis(1100));
+    running.signal(libc::SIGINT);
+    let began_ns = Clock.now();
+    let run = json(&sound(running.finish(LIMIT)).success().stdout);
+    assert!(Clock.now() - began_ns < 20_000_000_000, "{run}");
+    assert_eq!(run["end"]["how"], "interrupted", "{run}");
+    assert!(run["totals"]["events"].as_u64() >= Some(3), "{run}");
+}
+
+#[test]
 fn thread_done_has_a_time_of_its_own() {
     for (kind, sleep) in [(Kind::Mariadb, "SLEEP"), (Kind::Postgres, "pg_sleep")] {
         let server = start_private_server(kind);

@@ -218,6 +218,11 @@ fn a_plan_that_cannot_be_run_is_refused_by_name() {
     );
     refused("{\"plan_version\": 2}", &["version 2"]);
     refused("SELECT 1", &["p.json", "line 1"]);
+    refused(&plan.replace("\"run\"", "\"cleanup\""), &["dyno cleanup"]);
+    let target = plan.find("\"target\":").unwrap();
+    let end = target + plan[target..].find("\"drive\"").unwrap();
+    let homeless = format!("{}\"target\": null, {}", &plan[..target], &plan[end..]);
+    refused(&homeless, &["no target"]);
     let missing = lab.dyno("run --plan oltp_read_write").failure(2);
     assert!(
         missing.stderr.contains("dyno run WORKLOAD --plan"),

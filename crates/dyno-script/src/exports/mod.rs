@@ -11,6 +11,7 @@ mod shared;
 mod sql;
 mod statements;
 mod streams;
+mod system;
 
 /// The most bytes of a text that is drawn, and of a text parameter. Also `P.TEXT_BYTES_MAX`.
 pub(crate) const TEXT_BYTES_MAX: usize = 1 << 28;
@@ -41,5 +42,6 @@ pub(crate) fn keep() {
         sql::exported(),
         statements::exported(),
         streams::exported(),
+        system::exported(),
     ]);
 }

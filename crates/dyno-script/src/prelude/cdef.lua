@@ -138,6 +138,8 @@ const char *dyno_param_bytes(dyno_param *param, size_t *len);
 double dyno_shared_add(int64_t *number, double amount);
 void dyno_shared_set(int64_t *number, double value);
 
+int dyno_system(const char *command, size_t len);
+
 int dyno_bulk_begin(const char *prefix, size_t len);
 int dyno_bulk_add(const char *row, size_t len);
 int dyno_bulk_flush(uint32_t connection);

@@ -20,6 +20,19 @@ for name, value in pairs(_G) do
   base_globals[name] = value
 end
 
+-- Lua's os.execute() has the process ignore Ctrl-C.
+base_globals.os = {}
+for name, value in pairs(os) do
+  base_globals.os[name] = value
+end
+base_globals.os.execute = function(command)
+  if command == nil then
+    return 1
+  end
+  command = tostring(command)
+  return C.dyno_system(command, #command)
+end
+
 base_globals.pairs = P.pairs
 base_globals.next = P.next
 

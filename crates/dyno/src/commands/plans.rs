@@ -65,7 +65,8 @@ impl Given {
             })?,
         };
         let plan = parse(&text).map_err(|why| usage(format!("the plan {file}: {why}")))?;
-        if (plan.command == "saturate") != (command == "saturate") {
+        let fits = plan.command == command || (plan.command == "run" && command != "saturate");
+        if !fits {
             return Err(usage(format!(
                 "the plan {file} is one of `dyno {}`, not of `dyno {command}`",
                 plan.command
@@ -167,6 +168,9 @@ fn parse(text: &str) -> Result<Plan, String> {
     }
     if !plan.drive.roles.is_empty() {
         return Err("roles stand beside the drive, not within it".to_owned());
+    }
+    if plan.target.is_none() && dyno_host::find(&plan.workload).is_none() {
+        return Err("it names no target".to_owned());
     }
     if plan.drive.sessions == 0 {
         return Err("drive.sessions must be at least 1".to_owned());

@@ -216,8 +216,7 @@ fn gave_up(ready: &Ready, settings: &Settings, unfinished: u64) -> u8 {
 /// was later. Sums hold what was done until events were given up, and so does the time then.
 fn elapsed_ns(ready: &Ready, outcome: &RunOutcome) -> u64 {
     let until_stopped = outcome.measured_end.saturating_sub(outcome.measured_start);
-    let given_up = outcome.unfinished > 0 && outcome.in_grace.errors > 0;
-    if given_up && outcome.end == RunEnd::Completed {
+    if outcome.unfinished > 0 && outcome.end == RunEnd::Completed {
         return until_stopped + ready.job.drive.grace.as_nanos() as u64;
     }
     outcome.elapsed_ns.max(until_stopped)
