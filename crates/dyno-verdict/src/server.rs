@@ -291,10 +291,7 @@ fn restarted(view: &View) -> Option<String> {
         return Some(format!(
             "The server was restarted at {}: {}",
             text::seconds(event.at_s),
-            event
-                .text
-                .trim_start_matches("the server was restarted: ")
-                .trim_end_matches('.')
+            event.text.trim_end_matches('.')
         ));
     }
     let uptimes = view.points("db.uptime");
