@@ -363,8 +363,9 @@ fn touches_for_each_table_are_told() {
         let each = f64::from(events / 120);
         assert_eq!(figure("touches"), (each, "for each of 120 active tables"));
         let (touched, of) = figure("tables touched");
+        // Of 240 touches drawn evenly 104 are of different tables, give or take 3.
         assert!(
-            (100.0..=120.0).contains(&touched) && of == "of 120",
+            (88.0..=120.0).contains(&touched) && of == "of 120",
             "{touched} {of}"
         );
         let told = result["warnings"].to_string();
