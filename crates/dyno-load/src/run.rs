@@ -300,6 +300,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             }
             StopLevel::Abandon => {
                 self.interrupted = true;
+                self.dropped = true;
                 self.end_early(0);
             }
         }
@@ -312,12 +313,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         self.merger.stop(at);
         let patience = at.saturating_add(grace_ns).saturating_add(STUCK_NS);
         self.patience = self.patience.min(patience);
-        self.dropped |= grace_ns == 0;
     }
 
-    /// When workers that have not ended are believed to be stuck: of those whose sessions run
-    /// `thread_done`, which has a time of its own, when they were not heard of for that long,
-    /// though the run may have no limit.
+    /// When workers that have not ended are believed to be stuck. `thread_done` has a time of its
+    /// own; in a run without limit its workers are heard of at each measured interval's end.
     fn patience(&self) -> Nanos {
         if self.dropped {
             return self.patience;
@@ -325,7 +324,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let (grace_ns, done_ns) = (self.schedule.grace_ns, self.schedule.done_ns());
         let of = |worker: usize| match self.done_heard[worker] {
             None => self.patience,
+            Some(_) if self.patience < Nanos::MAX => self.patience.saturating_add(done_ns),
             Some(heard) => heard
+                .max(self.schedule.measured)
+                .saturating_add(self.schedule.interval_ns)
                 .saturating_add(grace_ns)
                 .saturating_add(done_ns)
                 .saturating_add(STUCK_NS),
