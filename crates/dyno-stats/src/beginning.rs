@@ -3,9 +3,11 @@
 //! Beginnings of 3, 6, 12, … values, up to a fifth of the series, are each tried as a step beside
 //! a constant in a linear model whose errors are correlated in a way that is not known (`gls`).
 //! A beginning of 3·2^k values is tried on means of 2^k, of which it is the first three: it says
-//! the same in less time. Values are clamped to four robust deviations about the median, so that a
-//! few that lie far off, stalls among them, do not pass for the noise of all; what differs is told
-//! in the values as they were. The chance is corrected for the number of beginnings (Bonferroni).
+//! the same in less time. Values are clamped to four robust deviations about the median of their
+//! part, the beginning or the rest, so that a few that lie far off, stalls among them, do not pass
+//! for the noise of all, while the step between the parts stays as high as it is. What differs is
+//! told in the values as they were. The chance is corrected for the number of beginnings
+//! (Bonferroni).
 
 use crate::gls::Coefficient;
 use crate::{mean, median};
@@ -16,7 +18,7 @@ pub const BEGINNING_MIN: usize = 10;
 /// Values, or means, in a beginning.
 const FIRST: usize = 3;
 
-/// So many times the robust deviation a value may lie off the median.
+/// So many times the robust deviation a value may lie off the median of its part.
 const CLAMP: f64 = 4.0;
 
 /// The standard deviation of a normal distribution over its median absolute deviation.
@@ -39,16 +41,16 @@ pub struct Beginning {
 /// The beginning that differs the most surely from the rest; none of fewer than
 /// [`BEGINNING_MIN`] values, of a constant series and of what is not finite.
 pub fn beginning(series: &[f64]) -> Option<Beginning> {
-    if series.len() < BEGINNING_MIN {
+    if series.len() < BEGINNING_MIN || !crate::all_finite(series) {
         return None;
     }
-    let clamped = clamped(series)?;
     let longest = (series.len() / 5).max(FIRST);
     let steps = (0..).map(|power| 1_usize << power);
     let steps: Vec<usize> = steps.take_while(|step| FIRST * step <= longest).collect();
     let tried = steps.len() as f64;
     let of = |step: usize| {
         let length = FIRST * step;
+        let clamped = clamped(series, length)?;
         let means: Vec<f64> = clamped.chunks_exact(step).filter_map(mean).collect();
         let mut begins = vec![0.0; means.len()];
         begins[..FIRST].fill(1.0);
@@ -66,18 +68,24 @@ pub fn beginning(series: &[f64]) -> Option<Beginning> {
         .min_by(|one, other| one.p.total_cmp(&other.p))
 }
 
-/// The values within [`CLAMP`] robust deviations of their median; as they are where more than half
-/// of them are the same.
-fn clamped(series: &[f64]) -> Option<Vec<f64>> {
-    let middle = median(series)?;
-    let off: Vec<f64> = series.iter().map(|x| (x - middle).abs()).collect();
+/// The values within [`CLAMP`] robust deviations of the median of the first `length` or of the
+/// others; as they are where more than half of them are their median.
+fn clamped(series: &[f64], length: usize) -> Option<Vec<f64>> {
+    let (first, rest) = series.split_at_checked(length)?;
+    let medians = [median(first)?, median(rest)?];
+    let with_median = || {
+        let of_first = first.iter().map(|x| (*x, medians[0]));
+        of_first.chain(rest.iter().map(|x| (*x, medians[1])))
+    };
+    let off: Vec<f64> = with_median()
+        .map(|(x, middle)| (x - middle).abs())
+        .collect();
     let reach = CLAMP * NORMAL * median(&off)?;
-    Some(match reach > 0.0 {
-        true => (series.iter())
-            .map(|x| x.clamp(middle - reach, middle + reach))
-            .collect(),
-        false => series.to_vec(),
-    })
+    let within = |(x, middle): (f64, f64)| match reach > 0.0 {
+        true => x.clamp(middle - reach, middle + reach),
+        false => x,
+    };
+    Some(with_median().map(within).collect())
 }
 
 #[cfg(test)]
@@ -106,6 +114,17 @@ mod tests {
             let found = beginning(&series).unwrap();
             assert!(found.p < 0.01, "{n}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_step_far_above_the_noise_is_certain() {
+        let mut series: Vec<f64> = level(11).iter().map(|x| 988.0 + x / 500.0).collect();
+        series[..3].copy_from_slice(&[247.0, 248.0, 249.0]);
+        let found = beginning(&series).unwrap();
+        assert!(found.p < 1e-6, "{found:?}");
+        // A stall within the beginning hides nothing either.
+        series[1] = 0.0;
+        assert!(beginning(&series).unwrap().p < 1e-6);
     }
 
     #[test]
