@@ -420,9 +420,7 @@ pub trait Connector: Send + Sync {
     fn blocks(&self) -> bool;
 
     /// How long an attempt to connect may take, with TLS and the log-in; `None` for no bound.
-    fn connect_timeout(&self) -> Option<Duration> {
-        None
-    }
+    fn connect_timeout(&self) -> Option<Duration>;
 }
 
 thread_local! {

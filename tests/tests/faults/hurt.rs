@@ -98,6 +98,29 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
 }
 
 #[test]
+fn a_ledger_that_cannot_be_read_does_not_keep_a_run_from_its_end() {
+    for kind in Kind::ALL {
+        let (private, url) = prepared(kind);
+        dyno(&format!("prepare tpcb --scale 1 --target {url}")).success();
+        let target = format!("--scale 1 --target {url}?connect_timeout=2s");
+        let line = format!("run tpcb {target} -c 2 -t 3s --warmup 0 --results none");
+        let (result, seconds) = hurt(&line, 0, || private.suspend());
+        // The time, the grace, the observer's patience, and the attempt to connect.
+        assert!(
+            seconds < 3.0 + 1.0 + 1.0 + 2.0 + 2.0 * SLACK_S,
+            "{kind}: {seconds} s"
+        );
+        let ledger = result["ledger"].as_array().unwrap();
+        assert!(!ledger.is_empty(), "{kind}: {result}");
+        assert!(
+            ledger.iter().all(|sum| sum["found"].is_null()),
+            "{kind}: {ledger:#?}"
+        );
+        private.resume();
+    }
+}
+
+#[test]
 fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
     for kind in Kind::ALL {
         let (private, url) = prepared(kind);

@@ -10,6 +10,7 @@
 //! could not help. Workloads that write say `BEGIN IMMEDIATE` here.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dyno_core::Target;
 use dyno_core::db::{Connection, Connector, DbError, ErrorClass, Family};
@@ -72,5 +73,9 @@ impl Connector for SqliteConnector {
 
     fn blocks(&self) -> bool {
         true
+    }
+
+    fn connect_timeout(&self) -> Option<Duration> {
+        None
     }
 }

@@ -73,6 +73,10 @@ impl Connector for Connector1 {
     fn blocks(&self) -> bool {
         false
     }
+
+    fn connect_timeout(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Greets with `c`, then answers each byte with itself.

@@ -2,6 +2,7 @@
 //! knows whether it wants one, and a host name that cannot be resolved is that connection's error.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use dyno_core::Target;
 use dyno_core::db::{Connection, Connector, DbError, Family};
@@ -44,5 +45,9 @@ impl Connector for LazyConnector {
 
     fn blocks(&self) -> bool {
         self.target.family == Family::Sqlite
+    }
+
+    fn connect_timeout(&self) -> Option<Duration> {
+        self.connector().ok()?.connect_timeout()
     }
 }
