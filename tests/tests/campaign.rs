@@ -2,6 +2,8 @@
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used)] // a test
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -38,6 +40,8 @@ fn faults_of_connections_servers_and_dyno_itself_lose_nothing() {
 #[test]
 fn servers_and_inputs_that_mean_harm_are_survived() {
     let keep = tempfile::tempdir().unwrap();
+    // For the user that its children are.
+    fs::set_permissions(keep.path(), Permissions::from_mode(0o755)).unwrap();
     let cases: Vec<u64> = HOSTILE.collect();
     let campaign = campaign(Part::Hostile, HOSTILE_SEED, &cases, &keep);
     hostile::run(&campaign).unwrap();

@@ -120,7 +120,7 @@ pub fn operation(
     } else {
         0.0
     };
-    let retried = sums.counters.retried > 0;
+    let first_tries = sums.first_tries.as_deref();
     OperationSummary {
         name: name.to_owned(),
         totals: sums.counters,
@@ -128,7 +128,7 @@ pub fn operation(
         service: service(&sums.latencies, percents),
         response: (open || !sums.latencies.response.is_empty())
             .then(|| response(&sums.latencies, percents)),
-        first_tries: retried.then(|| service(&sums.first_tries, percents)),
+        first_tries: first_tries.map(|first| service(first, percents)),
     }
 }
 

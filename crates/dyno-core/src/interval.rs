@@ -29,6 +29,32 @@ pub fn latency_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("constant bounds are valid")
 }
 
+/// A histogram of which nothing is known yet: a tenth of the memory, until something is added.
+fn unused_histogram() -> Histogram<u64> {
+    #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
+    let mut histogram = Histogram::new_with_bounds(1, 2, 3).expect("constant bounds are valid");
+    // For histograms that are added to it.
+    histogram.auto(true);
+    histogram
+}
+
+/// Gives a histogram its bounds before its first value is recorded.
+#[inline]
+fn bounded(histogram: &mut Histogram<u64>) -> &mut Histogram<u64> {
+    if histogram.high() < LATENCY_NS_MAX {
+        give_bounds(histogram);
+    }
+    histogram
+}
+
+#[cold]
+fn give_bounds(histogram: &mut Histogram<u64>) {
+    let mut full = latency_histogram();
+    // The bounds hold whatever the other one holds.
+    let _ = full.add(&*histogram);
+    *histogram = full;
+}
+
 sums! {
     /// Sums over an interval or a run. A new one needs a column of the table `interval`.
     pub struct Counters {
@@ -134,7 +160,7 @@ pub fn merge_errors(errors: &mut ErrorsByCode, other: &ErrorsByCode) {
 pub struct Latencies {
     /// Start to end.
     pub service: Histogram<u64>,
-    /// Scheduled start to end; empty in a closed loop, where it equals `service`.
+    /// Scheduled start to end; empty in a closed loop, where it equals `service`, and small there.
     pub response: Histogram<u64>,
     /// The exact sum of service times.
     pub service_ns_sum: u64,
@@ -156,7 +182,7 @@ impl Default for Latencies {
     fn default() -> Self {
         Self {
             service: latency_histogram(),
-            response: latency_histogram(),
+            response: unused_histogram(),
             service_ns_sum: 0,
             response_ns_sum: 0,
             service_ns_min: u64::MAX,
@@ -182,7 +208,7 @@ impl Latencies {
     /// Records one response time (open loop only).
     #[inline]
     pub fn record_response(&mut self, ns: u64) {
-        self.response.saturating_record(ns);
+        bounded(&mut self.response).saturating_record(ns);
         self.response_ns_sum += ns;
         self.response_ns_min = self.response_ns_min.min(ns);
         self.response_ns_max = self.response_ns_max.max(ns);
@@ -196,7 +222,7 @@ impl Latencies {
             let _ = self.service.add(&other.service);
         }
         if !other.response.is_empty() {
-            let _ = self.response.add(&other.response);
+            let _ = bounded(&mut self.response).add(&other.response);
         }
         self.service_ns_sum += other.service_ns_sum;
         self.response_ns_sum += other.response_ns_sum;
@@ -253,8 +279,9 @@ pub struct OperationInterval {
     /// Of those done or rolled back: from the first try's start to the end, in nanoseconds. The
     /// response time has the event's wait in it where the operation is the event's first.
     pub latencies: Latencies,
-    /// Of those that took more than one try: how long the first one took.
-    pub first_tries: Latencies,
+    /// Of those that took more than one try: how long the first one took. Absent until there is
+    /// one, as most operations have none.
+    pub first_tries: Option<Box<Latencies>>,
 }
 
 impl OperationInterval {
@@ -262,7 +289,9 @@ impl OperationInterval {
     pub fn merge(&mut self, other: &Self) {
         self.counters.merge(&other.counters);
         self.latencies.merge(&other.latencies);
-        self.first_tries.merge(&other.first_tries);
+        if let Some(first_tries) = &other.first_tries {
+            self.first_tries.get_or_insert_default().merge(first_tries);
+        }
     }
 }
 

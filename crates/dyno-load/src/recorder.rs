@@ -92,7 +92,9 @@ impl Handover {
         for operation in &mut self.interval.operations {
             operation.counters = Default::default();
             clear_latencies(&mut operation.latencies);
-            clear_latencies(&mut operation.first_tries);
+            if let Some(first_tries) = &mut operation.first_tries {
+                clear_latencies(first_tries);
+            }
         }
         self.grace = false;
     }
@@ -235,7 +237,8 @@ impl Recorder {
         }
         if ended.retries > 0 {
             sums.counters.retried += 1;
-            sums.first_tries.record_service(ended.first_ns);
+            let first_tries = sums.first_tries.get_or_insert_default();
+            first_tries.record_service(ended.first_ns);
         }
     }
 
@@ -469,7 +472,7 @@ mod tests {
         assert_eq!(sums.counters, expected);
         assert_eq!(sums.latencies.service.len(), 3);
         assert_eq!(sums.latencies.response_ns_sum, 3000);
-        assert_eq!(sums.first_tries.service_ns_sum, 300);
+        assert_eq!(sums.first_tries.as_ref().unwrap().service_ns_sum, 300);
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
                 end\n";
     fs::write(&script, text).unwrap();
     let line = format!(
-        "run {} --target {} -c 6 --workers 2 -t 4s --warmup 0 --grace 200ms --json",
+        "run {} --target {} -c 6 --workers 2 -t 8s --warmup 0 --grace 200ms --json",
         script.display(),
         url_of(&database)
     );
@@ -64,7 +64,10 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
     );
     adds_up(&result, 6);
     assert_eq!(result["states"]["lost"], 3, "{result}");
-    let last = result["intervals"].as_array().unwrap().last().unwrap();
+    // What says nothing for a while is at work, for long it is lost.
+    let intervals = result["intervals"].as_array().unwrap();
+    assert_eq!(intervals[3]["states"]["working"], 3 + 3, "{result}");
+    let last = intervals.last().unwrap();
     assert_eq!(last["states"]["lost"], 3, "{last}");
     let consistency = finding(&result, "consistency");
     assert_eq!(consistency["outcome"], "not_checked", "{consistency}");

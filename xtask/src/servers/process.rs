@@ -55,7 +55,7 @@ pub fn unprivileged() -> Result<Option<Identity>> {
 }
 
 /// Gives a file or folder to the user that servers run as.
-pub(super) fn give(path: &Path, identity: Option<Identity>) -> Result<()> {
+pub(crate) fn give(path: &Path, identity: Option<Identity>) -> Result<()> {
     let Some(Identity { uid, gid }) = identity else {
         return Ok(());
     };
@@ -68,11 +68,16 @@ pub(super) fn command(program: &Path, home: &Path, identity: Option<Identity>) -
     let mut command = Command::new(program);
     command.current_dir("/").stdin(Stdio::null());
     command.env("HOME", home).env("TMPDIR", home);
+    become_user(&mut command, identity);
+    command
+}
+
+/// Has a command run as a user, if one is given.
+pub(crate) fn become_user(command: &mut Command, identity: Option<Identity>) {
     if let Some(Identity { uid, gid }) = identity {
         // The standard library drops root's other groups along with the uid.
         command.uid(uid).gid(gid);
     }
-    command
 }
 
 /// Starts a server in a session of its own, its output going to `log`. With `death_signal` it

@@ -1,7 +1,8 @@
 //! Servers and inputs that mean harm: whatever they say, Dyno ends soon, in few bytes of memory
 //! and output, with an error and an exit status.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +15,7 @@ use dyno_core::rand::Stream;
 use super::bed::{PASSWORD, dyno_command};
 use super::child::{Ended, Running, find};
 use super::{Campaign, Closed};
+use crate::servers::process;
 
 mod inputs;
 mod mutate;
@@ -40,6 +42,7 @@ const SERVERS_IN_FIVE: u64 = 2;
 /// The null servers cannot be started, or a case cannot be made.
 pub fn run(campaign: &Campaign) -> Result<()> {
     let sockets = tempfile::tempdir().context("cannot make a temporary folder")?;
+    fs::set_permissions(sockets.path(), Permissions::from_mode(0o755))?;
     let servers = peer::Upstream::start(sockets.path())?;
     let lanes: Vec<Result<()>> = thread::scope(|scope| {
         let servers = &servers;
@@ -171,6 +174,7 @@ fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
         command.env("DYNO_RESULTS", "none");
     }
     fs::write(folder.join("command"), format!("{command:?}\n"))?;
+    disarm(command, folder)?;
     let mut running = Running::start(command)?;
     let interrupted = running.run_for(LIMIT);
     if interrupted {
@@ -183,6 +187,32 @@ fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
     fs::write(folder.join("stdout"), &ended.stdout)?;
     fs::write(folder.join("stderr"), &ended.stderr)?;
     Ok((ended, interrupted))
+}
+
+/// Paths that were cut or made up must not become files of this machine: where the campaign is
+/// root, its children are `nobody`, who may write to the case's folder alone. They stay root where
+/// `nobody` can reach neither that folder nor the program.
+fn disarm(command: &mut Command, folder: &Path) -> Result<()> {
+    let program = PathBuf::from(command.get_program());
+    if !process::is_reachable(folder) || !process::is_reachable(&program) {
+        return Ok(());
+    }
+    let identity = process::unprivileged()?;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(own) = folders.pop() {
+        for entry in fs::read_dir(&own)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if !kind.is_symlink() {
+                process::give(&entry.path(), identity)?;
+            }
+        }
+        process::give(&own, identity)?;
+    }
+    process::become_user(command, identity);
+    Ok(())
 }
 
 /// What must hold of every process, whatever it was given.
