@@ -14,8 +14,16 @@ if sysbench.cmdline.command == nil then
    error("Command is required. Supported commands: prepare, warmup, prewarm, run, cleanup, help")
 end
 
+local function check_sizes()
+   if dyno then
+      dyno.option.whole("tables", 1, 1000000)
+      dyno.option.whole("table_size", 0, 2147483647)
+   end
+end
+
 -- Runs before the sessions do.
 function init()
+   check_sizes()
    assert(event ~= nil,
       "this file is what the OLTP scripts share: run one of them, or a script that requires it")
 end
@@ -272,6 +280,7 @@ end
 
 -- The tables that this session looks after: every so-many-th.
 local function own_tables()
+   check_sizes()
    local t = sysbench.tid + 1 - sysbench.opt.threads
    return function()
       t = t + sysbench.opt.threads

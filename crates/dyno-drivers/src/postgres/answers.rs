@@ -44,7 +44,7 @@ impl Postgres {
             _ => affected(tag, self.results.has_columns()),
         };
         self.results.push_rows(rows_found, rows);
-        self.results.close(affected);
+        self.results.close(affected).ok()?;
         self.results.describe(&mut self.outcome);
         self.outcome.more = false;
         self.activity = Activity::Idle;

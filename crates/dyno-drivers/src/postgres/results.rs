@@ -15,6 +15,10 @@ const SMALL_IN_TURN_MAX: u8 = 200;
 /// A buffer from this size on does not outlive the result it was needed for.
 const FREED_LEN_MIN: usize = 1024 * 1024;
 
+/// More results of one request are refused: a result takes three times the memory of its message,
+/// which `max_answer` bounds.
+const RESULTS_MAX: usize = 100_000;
+
 /// The rows of all results of a request, and where each ends.
 #[derive(Default)]
 pub(super) struct Results {
@@ -129,7 +133,7 @@ impl Results {
 
     /// The result that was arriving is complete.
     #[inline]
-    pub(super) fn close(&mut self, affected: u64) {
+    pub(super) fn close(&mut self, affected: u64) -> Result<(), Malformed> {
         let complete = Complete {
             columns: self.columns,
             rows: self.rows,
@@ -139,17 +143,22 @@ impl Results {
         if self.count == 0 {
             self.first = complete;
         } else {
-            self.push_later(complete);
+            self.push_later(complete)?;
         }
         self.count += 1;
         self.columns = None;
         self.rows = 0;
+        Ok(())
     }
 
     #[cold]
-    fn push_later(&mut self, complete: Complete) {
+    fn push_later(&mut self, complete: Complete) -> Result<(), Malformed> {
+        if self.count == RESULTS_MAX {
+            return Err(Malformed("a request has more than 100,000 results"));
+        }
         self.later.truncate(self.count - 1);
         self.later.push(complete);
+        Ok(())
     }
 
     /// Whether nothing of an answer has come yet.
@@ -269,7 +278,14 @@ mod tests {
         for _ in 0..rows {
             assert_eq!(results.take_rows(&row), Ok(row.len()));
         }
-        results.close(0);
+        assert_eq!(results.close(0), Ok(()));
+    }
+
+    #[test]
+    fn results_are_bounded_in_number() {
+        let mut results = Results::default();
+        let taken = (0..RESULTS_MAX + 1).map_while(|_| results.close(0).ok());
+        assert_eq!(taken.count(), RESULTS_MAX);
     }
 
     #[test]

@@ -279,8 +279,7 @@ impl Postgres {
         }
         if self.activity.has_results() {
             let affected = affected(tag, self.results.has_columns());
-            self.results.close(affected);
-            return Ok(());
+            return self.results.close(affected);
         }
         match &mut self.task {
             Task::Load(load) => load.complete(affected(tag, false)),
@@ -385,7 +384,7 @@ impl Postgres {
             (b'1', Task::Prepare(_)) => {}
             (b'3', Task::Close { closed, .. }) => *closed = true,
             (b'I', _) if has_results && failed => {}
-            (b'I', _) if has_results => self.results.close(0),
+            (b'I', _) if has_results => self.results.close(0)?,
             (b'G', Task::Load(load)) => load.begin(),
             (b'G' | b'H' | b'W', _) if has_results => self.refuse_copy(message.tag, output),
             // What a COPY TO sends is passed over.
