@@ -24,6 +24,18 @@ pub const LEVEL_MIN_PER_S: f64 = 20.0;
 /// machines reach it.
 pub const WORKER_STALL_MS: f64 = 500.0;
 
+/// A silence of the load generator's clock, in which no statement ended, is a stall from this
+/// length on, in seconds: shorter ones are what a disk or a scheduler takes now and then.
+pub const SILENCE_MIN_S: f64 = 0.2;
+
+/// And if so many events would have ended meanwhile: fewer may take their time.
+pub const SILENCE_EVENTS_MIN: f64 = 50.0;
+
+/// Whether a silence is a stall, at so many events a second while events end.
+pub fn is_stall(length_s: f64, level_per_s: f64) -> bool {
+    length_s >= SILENCE_MIN_S && length_s * level_per_s >= SILENCE_EVENTS_MIN
+}
+
 /// The stalls of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stalls {

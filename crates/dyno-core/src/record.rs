@@ -151,6 +151,10 @@ pub enum EventKind {
     Restart,
     /// An observer failed or came back.
     Observer,
+    /// Nothing ended while work was under way, and the load generator was awake.
+    Stall,
+    /// The load generator itself was frozen: stopped, or on a machine that stood still.
+    Frozen,
     /// A note, of the user or of the tool.
     Note,
 }

@@ -7,6 +7,7 @@ use dyno_core::summary::RunEnd;
 use thiserror::Error;
 
 use crate::outages::Outage;
+use crate::silences::Standstills;
 
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct RunOutcome {
     pub unfinished: u64,
     /// Times in which no connection could be made, in their order.
     pub outages: Vec<Outage>,
+    /// When the target answered nothing, and when the generator was frozen.
+    pub standstills: Standstills,
     /// What the ramp-up and the warm-up did.
     pub warmup: Counters,
     /// What sessions did before the run: a script's `thread_init()`.

@@ -1,5 +1,7 @@
 //! A run from its start to its outcome: the coordinator's side.
 
+mod validate;
+
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use dyno_core::plan::Drive;
 use dyno_core::session::{Entry, Program};
 use dyno_core::summary::RunEnd;
 
-use crate::arrivals::{Generator, RATE_MAX, Span};
+use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
 use crate::crew::Crew;
 use crate::merger::Merger;
@@ -20,8 +22,11 @@ use crate::outages;
 use crate::outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
 use crate::quota::Quota;
 use crate::roles::Cast;
+use crate::silences::{Heartbeat, Standstills, Stretch, standstills};
 use crate::state::now;
 use crate::stop::{StopLevel, StopSignal};
+
+use self::validate::validate;
 
 /// How long after the grace, or after the time for `thread_done`, a worker is believed to be stuck.
 const STUCK_NS: Nanos = 900_000_000;
@@ -56,7 +61,7 @@ pub enum Progress<'a> {
     },
     /// An interval is over. Its figures are those of all workers, unless one of them was late by
     /// more than half an interval: what that one recorded is in the next interval then, and its
-    /// sessions count as lost. The intervals and what was recorded after the deadline add up to
+    /// sessions count as working, or as lost once it has been silent for 5 seconds. The intervals and what was recorded after the deadline add up to
     /// the run's totals.
     Interval(&'a Interval),
 }
@@ -92,50 +97,6 @@ impl Run {
     }
 }
 
-fn validate(config: &RunConfig) -> Result<(), LoadError> {
-    let drive = &config.drive;
-    let refuse = |message: &str| Err(LoadError::Config(message.to_owned()));
-    if drive.sessions == 0 || drive.workers == 0 {
-        return refuse("a run needs at least one session and one worker");
-    }
-    if drive.sessions > SESSIONS_MAX {
-        return Err(LoadError::Config(format!(
-            "{} sessions are more than the {SESSIONS_MAX} that a run can have",
-            drive.sessions
-        )));
-    }
-    if drive.interval < Duration::from_millis(10) {
-        return refuse("the reporting interval must be at least 10 ms");
-    }
-    if !matches!(config.entry, Entry::Run | Entry::Command(_)) {
-        return refuse("a run's sessions can run the workload or a command, nothing else");
-    }
-    let cast: u64 = drive
-        .roles
-        .iter()
-        .map(|role| u64::from(role.sessions))
-        .sum();
-    if !drive.roles.is_empty() && cast != u64::from(drive.sessions) {
-        return refuse("the roles' sessions are not as many as the run's");
-    }
-    if !drive.roles.is_empty() && drive.roles.iter().all(|role| role.background) {
-        return refuse("a run needs a role in the foreground: what would its events be?");
-    }
-    let rates = drive.roles.iter().filter_map(|role| role.pace);
-    let rates = rates.map(|pace| pace.arrivals.per_second);
-    let possible = |rate: f64| rate > 0.0 && rate <= RATE_MAX;
-    if rates.into_iter().any(|rate| !possible(rate)) {
-        return refuse("a role's rate must be above 0 and at most 10,000,000 per second");
-    }
-    match drive.open_loop {
-        Some(open) if !possible(open.per_second) => refuse(
-            "the rate must be above 0 and at most 10,000,000 events per second; \
-             without a rate events follow each other as fast as they can",
-        ),
-        _ => Ok(()),
-    }
-}
-
 struct Coordinator<O> {
     config: RunConfig,
     crew: Crew,
@@ -158,6 +119,8 @@ struct Coordinator<O> {
     dropped: bool,
     /// When workers of which sessions run `thread_done` were heard of last.
     done_heard: Vec<Option<Nanos>>,
+    /// Absent where the system had no thread for it.
+    heart: Option<Heartbeat>,
 }
 
 impl<O: FnMut(Progress<'_>)> Coordinator<O> {
@@ -211,6 +174,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             patience,
             dropped: false,
             done_heard,
+            heart: Heartbeat::start().ok(),
             config,
         }
     }
@@ -363,6 +327,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             elapsed_ns: last_event.unwrap_or(0).saturating_sub(measured_start),
             unfinished,
             outages: Vec::new(),
+            standstills: Standstills::default(),
             warmup: Default::default(),
             before: Default::default(),
             after: Default::default(),
@@ -373,7 +338,9 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             failures: self.failures,
             end,
         };
+        let mut silences = Vec::new();
         for mut end in ends {
+            silences.push(end.silences);
             outcome.outages.append(&mut end.outages);
             outcome.sessions.extend(end.sessions);
             outcome.unfinished += end.unfinished;
@@ -385,6 +352,12 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             }
         }
         outcome.outages = outages::merged(outcome.outages);
+        let frozen = self.heart.map(Heartbeat::finish).unwrap_or_default();
+        let measured = Stretch {
+            from: measured_start,
+            to: measured_end,
+        };
+        outcome.standstills = standstills(silences, frozen, measured);
         outcome.sessions.sort_by_key(|session| session.tid);
         outcome
     }

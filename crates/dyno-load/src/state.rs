@@ -20,6 +20,7 @@ use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
 use crate::session::{Conn, Session, Stage, Wait};
+use crate::silences::{SILENCE_NS, Silences};
 use crate::stop::{StopLevel, StopSignal};
 use crate::tally::Tally;
 use crate::timers::Timers;
@@ -59,6 +60,10 @@ pub(crate) struct State {
     tally: Option<Tally>,
     pub(crate) accounts: Accounts,
     pub(crate) outages: Outages,
+    pub(crate) silences: Silences,
+    /// Since when no statement has ended, and whether one has since the loop went to wait.
+    pub(crate) quiet_since: Nanos,
+    pub(crate) answered: bool,
     pub(crate) quota: Option<Arc<Quota>>,
     pub(crate) lease: u64,
     /// When the calendar wants to be asked.
@@ -127,6 +132,9 @@ impl State {
             tally: None,
             accounts: Accounts::new(live as usize),
             outages: Outages::default(),
+            silences: Silences::default(),
+            quiet_since: now(),
+            answered: false,
             quota: None,
             lease: 0,
             next_mark: Nanos::MAX,
@@ -183,6 +191,56 @@ impl State {
         self.tick(now);
     }
 
+    /// The loop, which woke at one instant, is back at its sockets.
+    #[inline]
+    pub(crate) fn turn_to_sockets(&mut self, woke: Nanos, at: Nanos) {
+        let away_ns = at - woke;
+        if self.live > 1 {
+            // A lone session holds up nobody but itself.
+            self.stall_ns_max = self.stall_ns_max.max(away_ns);
+        }
+        if away_ns >= SILENCE_NS && self.blocks() {
+            self.silences.push(woke, at);
+        }
+        if self.answered {
+            self.answered = false;
+            self.quiet_since = at;
+        }
+    }
+
+    /// Whether the thread is in the database while a statement runs.
+    #[cold]
+    fn blocks(&self) -> bool {
+        let connector = self.connector.as_ref();
+        connector.is_some_and(|connector| connector.blocks())
+    }
+
+    /// A statement has ended at this instant, or the measurement has.
+    #[inline]
+    pub(crate) fn heard(&mut self, now: Nanos) {
+        if !self.answered && now.saturating_sub(self.quiet_since) >= SILENCE_NS {
+            self.note_silence(now);
+        }
+        self.answered = true;
+    }
+
+    /// Nothing has ended for a while: it is a silence as far as a statement was under way. Those
+    /// of a session that paused began after its pause, those of others when nothing ended any more.
+    #[cold]
+    fn note_silence(&mut self, now: Nanos) {
+        let awaits = |session: &&Session| {
+            session.stage == Stage::Run && matches!(session.wait, Wait::Operation | Wait::Connect)
+        };
+        let waiting = self.sessions.iter().filter(awaits);
+        let begun = waiting.map(|session| match session.due <= now {
+            true => session.due.max(self.quiet_since),
+            false => self.quiet_since,
+        });
+        if let Some(from) = begun.min() {
+            self.silences.push(from, now);
+        }
+    }
+
     /// Does what is due: interval boundaries, the deadline, mail.
     #[inline]
     pub(crate) fn tick(&mut self, now: Nanos) {
@@ -219,6 +277,7 @@ impl State {
                     self.close(closed, now);
                 }
                 self.accounts.end();
+                self.heard(now);
                 self.stopping = true;
                 self.allow_done(false);
                 self.wake_idle();

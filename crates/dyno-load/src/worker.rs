@@ -253,6 +253,9 @@ impl<P: Program> Worker<P> {
                 count += 1;
             }
         }
+        if count > 0 {
+            self.state.heard(self.woke);
+        }
         for session in &sessions[..count] {
             self.turn(*session as usize);
         }
@@ -261,12 +264,8 @@ impl<P: Program> Worker<P> {
     /// Waits for readiness, at most until something else is to be done.
     fn wait(&mut self) -> io::Result<usize> {
         let at = now();
-        if self.state.live > 1 {
-            // A lone session holds up nobody but itself.
-            let stall_ns = at - self.woke;
-            self.state.stall_ns_max = self.state.stall_ns_max.max(stall_ns);
-        }
         let state = &mut self.state;
+        state.turn_to_sockets(self.woke, at);
         let timer = state.timers.next().unwrap_or(Nanos::MAX);
         let mark = state.next_mark.min(state.limit());
         let mut count = 0;
@@ -340,7 +339,6 @@ impl<P: Program> Worker<P> {
             return;
         }
         record.wait = Wait::Turn;
-        record.due = 0;
         let done = record.stage == Stage::Done;
         self.state.stamp = 0;
         self.state.turn_events = 0;
@@ -473,6 +471,7 @@ impl<P: Program> Worker<P> {
             sessions: totals,
             states,
             outages: self.state.outages.take(),
+            silences: self.state.silences.take(at),
             warmup: self.state.recorder.warmup(),
             outside: self.state.recorder.outside(),
             unfinished: self.state.unfinished,

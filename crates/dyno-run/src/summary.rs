@@ -16,7 +16,7 @@ use dyno_core::summary::{
     ClientCost, EndpointSummary, IntervalSummary, LatencyLimit, OpenLoopSummary, OperationSummary,
     PhaseOf, RoleSummary, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
-use dyno_load::RunOutcome;
+use dyno_load::{RunOutcome, Stretch};
 
 use self::warnings::warnings;
 use crate::job::Ready;
@@ -361,15 +361,21 @@ fn client_cost(outcome: &RunOutcome, start: &Start) -> ClientCost {
         us_per_event: per(counters.events),
         us_per_query: (queries > 0).then(|| per(queries)),
         worker_busy: outcome.workers.iter().map(|worker| worker.busy).collect(),
-        stall_max_ms: outcome
-            .workers
-            .iter()
-            .map(|w| w.stall_ns_max)
-            .max()
-            .unwrap_or(0) as f64
-            / 1e6,
+        stall_max_ms: worker_stall_ns(outcome).max(frozen_ns(outcome)) as f64 / 1e6,
         rss_max_bytes: now.ru_maxrss as u64 * 1024,
     }
+}
+
+/// The longest time that a worker was away from its sockets.
+fn worker_stall_ns(outcome: &RunOutcome) -> Nanos {
+    let stalls = outcome.workers.iter().map(|worker| worker.stall_ns_max);
+    stalls.max().unwrap_or(0)
+}
+
+/// The longest time for which the process was not woken.
+fn frozen_ns(outcome: &RunOutcome) -> Nanos {
+    let frozen = outcome.standstills.frozen.iter();
+    frozen.map(Stretch::length_ns).max().unwrap_or(0)
 }
 
 /// What limits the figure, as far as it can be seen from here.

@@ -60,6 +60,38 @@ fn a_server_that_stops_or_restarts_is_caught() {
 }
 
 #[test]
+fn who_stood_still_is_told_to_the_millisecond() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let line = format!("{SHAPES} --target {url} -c 4 -t 9s --warmup 0");
+    let pause = Duration::from_millis(700);
+    let silent = judged_while(&line, Some(server.pid()), |running| {
+        into(running);
+        for _ in 0..4 {
+            server.suspend();
+            thread::sleep(pause);
+            server.resume();
+            thread::sleep(pause);
+        }
+    });
+    // None of them covers a whole second.
+    silent.caught("stalls", "doubt", "4 stalls of 2.8");
+    silent.passed("client-cpu");
+
+    let frozen = judged_while(&line, Some(server.pid()), |running| {
+        into(running);
+        for _ in 0..3 {
+            running.signal(libc::SIGSTOP);
+            thread::sleep(pause);
+            running.signal(libc::SIGCONT);
+            thread::sleep(pause);
+        }
+    });
+    frozen.caught("client-cpu", "doubt", "itself stood still 3 times for 2");
+    frozen.passed("stalls");
+}
+
+#[test]
 fn an_observer_that_loses_its_connection_is_missed() {
     let _turn = alone();
     let (server, url) = private(Kind::Postgres);

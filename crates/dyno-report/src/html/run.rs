@@ -185,6 +185,8 @@ pub(super) fn event_kind(kind: EventKind) -> &'static str {
         EventKind::Disturbance => "disturbance",
         EventKind::Restart => "restart",
         EventKind::Observer => "observer",
+        EventKind::Stall => "stall",
+        EventKind::Frozen => "generator frozen",
         EventKind::Note => "note",
     }
 }

@@ -1,6 +1,7 @@
 //! The record of a run while it goes on, and the verdict at its end.
 
 mod context;
+mod happenings;
 mod head;
 mod hidden;
 mod observing;
@@ -19,7 +20,7 @@ use dyno_core::clock::{Clock, Nanos, wall_time};
 use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::interval::Interval;
 use dyno_core::plan::{Calibrate, RecordPlan};
-use dyno_core::record::{Event, EventKind, Fact, IdleSpan, RunRecord, RunState, SessionShare};
+use dyno_core::record::{Fact, IdleSpan, RunRecord, RunState, SessionShare};
 use dyno_core::redact;
 use dyno_core::states::IdleTime;
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
@@ -165,7 +166,7 @@ impl Recording {
         self.tell_context();
         let outputs = &self.outputs;
         outputs.each(|sink| sink.facts(&summary.facts));
-        for event in outages(outcome) {
+        for event in happenings::of(outcome) {
             outputs.each(|sink| sink.event(&event));
         }
         let outputs =
@@ -330,28 +331,6 @@ pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
         (rank, finding.number)
     });
     findings
-}
-
-/// Times in which no connection could be made, each as one event.
-fn outages(outcome: &RunOutcome) -> impl Iterator<Item = Event> + use<'_> {
-    let at_s = |at: Nanos| at.saturating_sub(outcome.measured_start) as f64 / 1e9;
-    outcome.outages.iter().map(move |outage| {
-        let attempts = outage.attempts;
-        let plural = if attempts == 1 { "" } else { "s" };
-        let back = match outage.until {
-            Some(until) => format!(
-                "the first connection came back after {:.2} s",
-                until.saturating_sub(outage.from) as f64 / 1e9
-            ),
-            None => "no connection came back".to_owned(),
-        };
-        Event {
-            at_s: at_s(outage.from),
-            until_s: outage.until.map(at_s),
-            kind: EventKind::Note,
-            text: format!("Connections lost: {attempts} attempt{plural} to connect failed; {back}"),
-        }
-    })
 }
 
 fn shares(outcome: &RunOutcome) -> Vec<SessionShare> {

@@ -6,6 +6,8 @@ use dyno_core::plan::Drive;
 use dyno_core::summary::RunSummary;
 use dyno_load::RunOutcome;
 
+use super::{frozen_ns, worker_stall_ns};
+
 /// Fewer events than this say little.
 const EVENTS_FEW: u64 = 100;
 
@@ -29,14 +31,14 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
     warnings.extend(silence(summary, drive));
     let embedded = summary.target.family == Some(Family::Sqlite);
     let shared = drive.sessions > drive.workers;
-    let stall = outcome
-        .workers
-        .iter()
-        .map(|worker| worker.stall_ns_max)
-        .max()
-        .unwrap_or(0);
-    let stall_ms = stall as f64 / 1e6;
-    if stall_ms >= WORKER_STALL_MS && shared && !embedded {
+    let frozen_ms = frozen_ns(outcome) as f64 / 1e6;
+    let stall_ms = worker_stall_ns(outcome) as f64 / 1e6;
+    if frozen_ms >= WORKER_STALL_MS {
+        warnings.push(format!(
+            "The load generator itself stood still for {frozen_ms:.0} ms: its process was stopped, \
+             or the machine was. The target is not to blame for that time."
+        ));
+    } else if stall_ms >= WORKER_STALL_MS && shared && !embedded {
         warnings.push(format!(
             "A worker was kept from its sockets for {stall_ms:.0} ms, and with it all of its \
              sessions: if the script blocks (os.execute, FFI calls), try --workers sessions."

@@ -3,6 +3,7 @@
 use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::finding::Outcome;
 use dyno_core::record::SessionShare;
+use dyno_core::record::{Event, EventKind};
 
 use crate::check::{Check, Made, Threshold};
 use crate::text;
@@ -14,7 +15,7 @@ pub(super) const CLIENT_CPU: Check = Check {
     title: "CPU, waits for a CPU, page faults and descriptors of the generator's workers",
     rule: "Doubt if a worker used {0} % of a core or more; if it waited for a CPU {1} % of the \
            time or more, and not merely for the server on the same host; if it was kept from its \
-           sockets for {2} ms or more; if the generator read pages from disk {3} times a second \
+           sockets, or its process stood still, for {2} ms or more; if the generator read pages from disk {3} times a second \
            or more, or had {4} % of its descriptors open.",
     thresholds: &[BUSY, WAITING, STALL_MS, MAJOR_FAULTS, DESCRIPTORS],
     make: client_cpu,
@@ -174,8 +175,12 @@ impl Workers {
         if alone && reaches(self.waiting, &WAITING) && starved(view) {
             faults.push("a worker was starved of CPU".to_owned());
         }
-        if alone && shared && reaches(self.stall_ms, &STALL_MS) {
-            faults.push("a worker was kept from its sockets, and its sessions with it".to_owned());
+        match frozen(view) {
+            Some(fault) => faults.push(fault),
+            None if alone && shared && reaches(self.stall_ms, &STALL_MS) => {
+                faults.push("a worker was kept from its sockets, and its sessions with it".into());
+            }
+            None => {}
         }
         if reaches(self.major_faults, &MAJOR_FAULTS) {
             faults.push("the generator was being swapped".to_owned());
@@ -220,6 +225,24 @@ impl Workers {
         }
         text::sentence(&text::list(&parts))
     }
+}
+
+/// How often, how long and since when the process stood still, if it did for long.
+fn frozen(view: &View) -> Option<String> {
+    let times = view.events(EventKind::Frozen);
+    let length_s = |event: &&Event| event.until_s.unwrap_or(event.at_s) - event.at_s;
+    let longest_s = times.iter().map(length_s).fold(0.0, f64::max);
+    let first = times.first()?;
+    (longest_s * 1e3 >= STALL_MS.value).then(|| {
+        format!(
+            "the generator itself stood still {} time{} for {} in all, first from {} on, as a \
+             process that is stopped or a machine that is paused does",
+            times.len(),
+            text::plural(times.len() as u64),
+            text::seconds(times.iter().map(length_s).sum()),
+            text::seconds(first.at_s.max(0.0))
+        )
+    })
 }
 
 /// Whether somebody else than the server on the same host takes the CPUs.

@@ -223,6 +223,71 @@ fn a_run_that_stands_still_for_most_of_its_time_is_blamed_for_that_alone() {
     check(&rated(&rates), "steady-state", Doubt);
 }
 
+fn with_spans(rates: &[f64], kind: EventKind, spans: &[(f64, f64)]) -> RunRecord {
+    let mut run = rated(rates);
+    run.events
+        .extend(spans.iter().map(|&(at_s, length_s)| Event {
+            at_s,
+            until_s: Some(at_s + length_s),
+            kind,
+            text: "nothing ended".to_owned(),
+        }));
+    run
+}
+
+#[test]
+fn silences_are_stalls_whatever_seconds_they_lie_in() {
+    let level = noisy(20, 1000.0, 0.05, 3);
+    let of = |spans: &[(f64, f64)]| with_spans(&level, EventKind::Stall, spans);
+    let four = of(&[(2.3, 1.4), (6.1, 1.4), (12.2, 1.4), (17.9, 1.4)]);
+    let stall = check(&four, "stalls", Doubt);
+    for part in [
+        "4 stalls of 5.6 s together, 28 % of the time",
+        "1.4 s from 2.3 s",
+    ] {
+        assert!(stall.evidence.contains(part), "{part}: {}", stall.evidence);
+    }
+    let regular: Vec<(f64, f64)> = (0..6).map(|n| (1.0 + 3.0 * f64::from(n), 0.25)).collect();
+    let stall = check(&of(&regular), "stalls", Doubt);
+    assert!(stall.evidence.contains("every 3 s"), "{}", stall.evidence);
+    // A flush now and then.
+    let some = check(&of(&[(2.3, 0.3), (11.0, 0.25)]), "stalls", Pass);
+    assert!(
+        some.evidence.contains("0.3 s from 2.3 s"),
+        "{}",
+        some.evidence
+    );
+    // A whole second of which the exact time is known is told by that.
+    let mut rates = level.clone();
+    rates[5] = 0.0;
+    let longer = with_spans(&rates, EventKind::Stall, &[(4.6, 1.9)]);
+    let stall = check(&longer, "stalls", Doubt);
+    assert!(
+        stall.evidence.contains("1 stall of 1.9 s"),
+        "{}",
+        stall.evidence
+    );
+}
+
+#[test]
+fn a_generator_that_stood_still_is_not_the_targets_stall() {
+    let mut rates = noisy(20, 1000.0, 0.05, 3);
+    rates[5] = 0.0;
+    let run = with_spans(&rates, EventKind::Frozen, &[(5.9, 1.0)]);
+    let stall = check(&run, "stalls", Pass);
+    assert!(
+        stall.evidence.contains("generator itself"),
+        "{}",
+        stall.evidence
+    );
+    let own = check(&run, "client-cpu", Doubt);
+    assert!(
+        own.evidence.contains("stood still 1 time for 1 s"),
+        "{}",
+        own.evidence
+    );
+}
+
 #[test]
 fn recurring_stalls_have_a_period() {
     let mut rates = noisy(2400, 1000.0, 0.05, 3);

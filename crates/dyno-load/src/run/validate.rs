@@ -1,0 +1,53 @@
+//! What keeps a run from starting, as far as its configuration tells.
+
+use std::time::Duration;
+
+use dyno_core::session::Entry;
+
+use super::{RunConfig, SESSIONS_MAX};
+use crate::arrivals::RATE_MAX;
+use crate::outcome::LoadError;
+
+pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
+    let drive = &config.drive;
+    let refuse = |message: &str| Err(LoadError::Config(message.to_owned()));
+    if drive.sessions == 0 || drive.workers == 0 {
+        return refuse("a run needs at least one session and one worker");
+    }
+    if drive.sessions > SESSIONS_MAX {
+        return Err(LoadError::Config(format!(
+            "{} sessions are more than the {SESSIONS_MAX} that a run can have",
+            drive.sessions
+        )));
+    }
+    if drive.interval < Duration::from_millis(10) {
+        return refuse("the reporting interval must be at least 10 ms");
+    }
+    if !matches!(config.entry, Entry::Run | Entry::Command(_)) {
+        return refuse("a run's sessions can run the workload or a command, nothing else");
+    }
+    let cast: u64 = drive
+        .roles
+        .iter()
+        .map(|role| u64::from(role.sessions))
+        .sum();
+    if !drive.roles.is_empty() && cast != u64::from(drive.sessions) {
+        return refuse("the roles' sessions are not as many as the run's");
+    }
+    if !drive.roles.is_empty() && drive.roles.iter().all(|role| role.background) {
+        return refuse("a run needs a role in the foreground: what would its events be?");
+    }
+    let rates = drive.roles.iter().filter_map(|role| role.pace);
+    let rates = rates.map(|pace| pace.arrivals.per_second);
+    let possible = |rate: f64| rate > 0.0 && rate <= RATE_MAX;
+    if rates.into_iter().any(|rate| !possible(rate)) {
+        return refuse("a role's rate must be above 0 and at most 10,000,000 per second");
+    }
+    match drive.open_loop {
+        Some(open) if !possible(open.per_second) => refuse(
+            "the rate must be above 0 and at most 10,000,000 events per second; \
+             without a rate events follow each other as fast as they can",
+        ),
+        _ => Ok(()),
+    }
+}

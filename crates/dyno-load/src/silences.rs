@@ -1,0 +1,230 @@
+//! Silences: times in which no session's statement ended although some were under way, to the
+//! millisecond. Intervals of a second cannot show what is shorter, or lies across a boundary.
+//!
+//! Each worker keeps its own. Of the target are those that all workers share; of the generator
+//! itself are those in which a thread that only sleeps was not woken in time either: the process
+//! was stopped, or the machine stood still.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use dyno_core::clock::Nanos;
+
+use crate::state::now;
+
+/// Shorter ones are not kept: a busy host's scheduler makes them.
+pub(crate) const SILENCE_NS: Nanos = 100_000_000;
+
+/// How many a worker keeps: the longest.
+const KEPT: usize = 512;
+
+/// How long the thread sleeps that sees a frozen process.
+const BEAT: Duration = Duration::from_millis(20);
+
+/// A stretch of time, on [`dyno_core::Clock`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its beginning.
+    pub from: Nanos,
+    /// Its end.
+    pub to: Nanos,
+}
+
+impl Stretch {
+    /// How long it is.
+    pub fn length_ns(&self) -> Nanos {
+        self.to.saturating_sub(self.from)
+    }
+
+    fn shared(&self, other: &Self) -> Self {
+        Self {
+            from: self.from.max(other.from),
+            to: self.to.min(other.to),
+        }
+    }
+}
+
+/// What stood still in a measurement, in the order of time.
+#[derive(Clone, Debug, Default)]
+pub struct Standstills {
+    /// Nothing ended while work was under way, and the generator was awake.
+    pub silences: Vec<Stretch>,
+    /// The generator itself was frozen.
+    pub frozen: Vec<Stretch>,
+}
+
+/// Those of a worker.
+#[derive(Debug, Default)]
+pub(crate) struct Silences(Vec<Stretch>);
+
+impl Silences {
+    #[cold]
+    pub(crate) fn push(&mut self, from: Nanos, to: Nanos) {
+        if to.saturating_sub(from) < SILENCE_NS {
+            return;
+        }
+        self.0.push(Stretch { from, to });
+        if self.0.len() == 2 * KEPT {
+            self.0.sort_by_key(|own| std::cmp::Reverse(own.length_ns()));
+            self.0.truncate(KEPT);
+            self.0.sort_by_key(|own| own.from);
+        }
+    }
+
+    /// All of them. The worker ends now: it is no obstacle to a silence of the others.
+    pub(crate) fn take(&mut self, end: Nanos) -> Vec<Stretch> {
+        let mut all = std::mem::take(&mut self.0);
+        all.push(Stretch {
+            from: end,
+            to: Nanos::MAX,
+        });
+        all
+    }
+}
+
+/// What stood still within the measurement, of the workers' silences and the times in which the
+/// process was frozen.
+pub(crate) fn standstills(
+    workers: impl IntoIterator<Item = Vec<Stretch>>,
+    frozen: Vec<Stretch>,
+    measured: Stretch,
+) -> Standstills {
+    let long = |all: Vec<Stretch>| -> Vec<Stretch> {
+        let all = all.into_iter().map(|one| one.shared(&measured));
+        all.filter(|one| one.length_ns() >= SILENCE_NS).collect()
+    };
+    let shared = workers.into_iter().reduce(|all, own| both(&all, &own));
+    let (mut silences, frozen) = (long(shared.unwrap_or_default()), long(frozen));
+    silences.retain(|silence| {
+        let own_ns = frozen.iter().map(|own| own.shared(silence).length_ns());
+        own_ns.sum::<Nanos>() < silence.length_ns() / 2
+    });
+    Standstills { silences, frozen }
+}
+
+/// What lies in a stretch of either list, both in the order of time.
+fn both(one: &[Stretch], other: &[Stretch]) -> Vec<Stretch> {
+    let (mut at, mut beside) = (0, 0);
+    let mut shared = Vec::new();
+    while let (Some(left), Some(right)) = (one.get(at), other.get(beside)) {
+        let common = left.shared(right);
+        if common.length_ns() > 0 {
+            shared.push(common);
+        }
+        match left.to < right.to {
+            true => at += 1,
+            false => beside += 1,
+        }
+    }
+    shared
+}
+
+/// A thread that sleeps and looks whether it was woken in time.
+pub(crate) struct Heartbeat {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Stretch>>,
+}
+
+impl Heartbeat {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub(crate) fn start() -> io::Result<Self> {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&over);
+        let thread = thread::Builder::new()
+            .name("heartbeat".to_owned())
+            .spawn(move || beat(&seen))?;
+        Ok(Self { over, thread })
+    }
+
+    /// Ends it: when the process was frozen.
+    pub(crate) fn finish(self) -> Vec<Stretch> {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn beat(over: &AtomicBool) -> Vec<Stretch> {
+    let mut frozen = Silences::default();
+    let mut before = now();
+    while !over.load(Ordering::Relaxed) {
+        thread::park_timeout(BEAT);
+        let at = now();
+        frozen.push(before + BEAT.as_nanos() as Nanos, at);
+        before = at;
+    }
+    frozen.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    fn stretch(from_ms: u64, to_ms: u64) -> Stretch {
+        Stretch {
+            from: from_ms * MS,
+            to: to_ms * MS,
+        }
+    }
+
+    #[test]
+    fn a_silence_is_what_all_workers_share() {
+        let workers = [
+            vec![
+                stretch(100, 900),
+                stretch(2_000, 3_400),
+                stretch(5_000, 9_000),
+            ],
+            vec![
+                stretch(850, 1_200),
+                stretch(2_100, 3_500),
+                stretch(6_000, 6_300),
+            ],
+        ];
+        let found = standstills(workers, Vec::new(), stretch(0, 6_200));
+        // The first is too short where both are silent.
+        let expected = [stretch(2_100, 3_400), stretch(6_000, 6_200)];
+        assert_eq!(found.silences, expected);
+    }
+
+    #[test]
+    fn a_frozen_generator_is_not_the_targets_silence() {
+        let workers = [vec![stretch(1_000, 2_050), stretch(4_000, 5_000)]];
+        let frozen = vec![stretch(1_020, 2_040), stretch(4_000, 4_150)];
+        let found = standstills(workers, frozen.clone(), stretch(0, 10_000));
+        assert_eq!(found.silences, [stretch(4_000, 5_000)]);
+        assert_eq!(found.frozen, frozen);
+    }
+
+    #[test]
+    fn the_longest_are_kept() {
+        let mut silences = Silences::default();
+        for at in 0..2_000 {
+            let from = at * 1_000 * MS;
+            silences.push(from, from + (100 + at % 700) * MS);
+            silences.push(from, from + 99 * MS);
+        }
+        let all = silences.take(Nanos::MAX);
+        assert!((KEPT..=2 * KEPT + 1).contains(&all.len()));
+        let longest = all.iter().filter(|one| one.length_ns() == 799 * MS);
+        assert_eq!(longest.count(), 2);
+        assert!(all.is_sorted_by_key(|one| one.from));
+    }
+
+    #[test]
+    fn a_process_that_runs_is_not_frozen() {
+        let heart = Heartbeat::start().unwrap();
+        thread::sleep(Duration::from_millis(300));
+        // A crowded host may keep it waiting.
+        let frozen = heart.finish();
+        assert!(frozen.iter().all(|own| own.length_ns() >= SILENCE_NS));
+    }
+}

@@ -1,0 +1,75 @@
+//! What the load generator saw happen during a run, as events of the record.
+
+use dyno_analysis::stalls::is_stall;
+use dyno_core::clock::Nanos;
+use dyno_core::record::{Event, EventKind};
+use dyno_load::{Outage, RunOutcome, Stretch};
+
+/// How many stalls are told one by one: the longest.
+const STALLS_MAX: usize = 200;
+
+/// In the order of their kinds, and of time.
+pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
+    let at_s = |at: Nanos| at.saturating_sub(outcome.measured_start) as f64 / 1e9;
+    let mut events: Vec<Event> = (outcome.outages.iter())
+        .map(|outage| outage_event(outage, &at_s))
+        .collect();
+    let of = |stretch: &Stretch, kind: EventKind, text: &str| {
+        let (from_s, to_s) = (at_s(stretch.from), at_s(stretch.to));
+        let length_s = to_s - from_s;
+        Event {
+            at_s: from_s,
+            until_s: Some(to_s),
+            kind,
+            text: text.replace("{}", &format!("{length_s:.3} s")),
+        }
+    };
+    for stretch in stalls(outcome) {
+        let text = "No statement ended for {} while some were under way";
+        events.push(of(&stretch, EventKind::Stall, text));
+    }
+    for stretch in longest(&outcome.standstills.frozen) {
+        let text = "The load generator's process was not woken for {}";
+        events.push(of(&stretch, EventKind::Frozen, text));
+    }
+    events
+}
+
+/// The silences in which so many events were missed that chance does not explain them.
+fn stalls(outcome: &RunOutcome) -> Vec<Stretch> {
+    let silences = &outcome.standstills.silences;
+    let silent_ns: Nanos = silences.iter().map(Stretch::length_ns).sum();
+    let measured_ns = outcome.measured_end.saturating_sub(outcome.measured_start);
+    let moving_s = measured_ns.saturating_sub(silent_ns) as f64 / 1e9;
+    let level_per_s = outcome.in_window().events as f64 / moving_s.max(1e-3);
+    let missed = |one: &&Stretch| is_stall(one.length_ns() as f64 / 1e9, level_per_s);
+    longest(silences.iter().filter(missed))
+}
+
+/// The longest of them, in the order of time.
+fn longest<'a>(all: impl IntoIterator<Item = &'a Stretch>) -> Vec<Stretch> {
+    let mut all: Vec<Stretch> = all.into_iter().copied().collect();
+    all.sort_by_key(|one| std::cmp::Reverse(one.length_ns()));
+    all.truncate(STALLS_MAX);
+    all.sort_by_key(|one| one.from);
+    all
+}
+
+/// A time in which no connection could be made.
+fn outage_event(outage: &Outage, at_s: &impl Fn(Nanos) -> f64) -> Event {
+    let attempts = outage.attempts;
+    let plural = if attempts == 1 { "" } else { "s" };
+    let back = match outage.until {
+        Some(until) => format!(
+            "the first connection came back after {:.2} s",
+            until.saturating_sub(outage.from) as f64 / 1e9
+        ),
+        None => "no connection came back".to_owned(),
+    };
+    Event {
+        at_s: at_s(outage.from),
+        until_s: outage.until.map(at_s),
+        kind: EventKind::Note,
+        text: format!("Connections lost: {attempts} attempt{plural} to connect failed; {back}"),
+    }
+}
