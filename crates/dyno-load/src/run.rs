@@ -61,8 +61,8 @@ pub enum Progress<'a> {
     },
     /// An interval is over. Its figures are those of all workers, unless one of them was late by
     /// more than half an interval: what that one recorded is in the next interval then, and its
-    /// sessions count as working, or as lost once it has been silent for 5 seconds. The intervals and what was recorded after the deadline add up to
-    /// the run's totals.
+    /// sessions count as working, or as lost once it has been silent for 5 seconds. The intervals
+    /// and what was recorded after the deadline add up to the run's totals.
     Interval(&'a Interval),
 }
 

@@ -15,8 +15,8 @@ pub(super) const CLIENT_CPU: Check = Check {
     title: "CPU, waits for a CPU, page faults and descriptors of the generator's workers",
     rule: "Doubt if a worker used {0} % of a core or more; if it waited for a CPU {1} % of the \
            time or more, and not merely for the server on the same host; if it was kept from its \
-           sockets, or its process stood still, for {2} ms or more; if the generator read pages from disk {3} times a second \
-           or more, or had {4} % of its descriptors open.",
+           sockets, or its process stood still, for {2} ms or more; if the generator read pages \
+           from disk {3} times a second or more, or had {4} % of its descriptors open.",
     thresholds: &[BUSY, WAITING, STALL_MS, MAJOR_FAULTS, DESCRIPTORS],
     make: client_cpu,
 };
