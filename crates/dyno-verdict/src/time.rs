@@ -34,9 +34,10 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 27,
         name: "length",
         title: "The measurement's length against how fast its rate forgets itself",
-        rule: "Doubt if the mean rate is known to no better than {0} % either way with 95 % \
-               confidence, autocorrelation included; needs {1} whole seconds.",
-        thresholds: &[PRECISION, LENGTH_BINS],
+        rule: "Doubt if the measurement is shorter than {0} s, or if the mean rate is known to no \
+               better than {1} % either way with 95 % confidence, autocorrelation included, which \
+               needs {2} whole seconds.",
+        thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS],
         make: length,
     },
     Check {
@@ -50,6 +51,13 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
+const SHORTEST_S: Threshold = Threshold {
+    name: "measurement",
+    value: 10.0,
+    unit: "s",
+    why: "a shorter one has no beginning to be compared with the rest, no trend and no \
+          autocorrelation: nothing that could speak against it can be looked at",
+};
 const PRECISION: Threshold = Threshold {
     name: "half of the mean's 95 % interval",
     value: 25.0,
@@ -101,6 +109,18 @@ pub(crate) fn changes(values: &[f64]) -> Vec<ChangePoint> {
 }
 
 fn length(view: &View) -> Made {
+    // An early end by a few milliseconds is none.
+    if view.length_s < SHORTEST_S.value - 0.1 {
+        return Made::doubt(
+            format!(
+                "In {} neither the warm-up nor the rate's course nor how well its mean is known \
+                 can be judged.",
+                text::seconds(view.length_s)
+            ),
+            "Measure for 10 s or longer (--time).",
+        )
+        .with("measurement", view.length_s, "s");
+    }
     let rates = view.rates();
     if (rates.len() as f64) < LENGTH_BINS.value {
         return Made::not_checked(format!(

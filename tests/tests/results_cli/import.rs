@@ -154,7 +154,8 @@ fn what_a_log_does_not_tell_is_not_made_up() {
     let file = lab.file("bare.log", bare);
     let output = lab.dyno(&format!("import sysbench {file}")).success();
     let told = crate::common::flat(&output.stdout);
-    assert!(told.contains("valid as far as seen – "), "{told}");
+    // Two seconds are too short for more.
+    assert!(told.contains("doubtful – "), "{told}");
     let all = format!(" of {} checks made: ", dyno_verdict::checks().len());
     assert!(told.contains(&all), "{told}");
     let result = lab.json("show --json");

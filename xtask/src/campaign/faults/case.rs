@@ -284,7 +284,8 @@ impl Case {
         let limit = self.limit_s.map(|limit| format!("{limit}s"));
         command.args(["-t", limit.as_deref().unwrap_or(NEVER)]);
         command.args(["-c", &self.sessions.to_string()]);
-        command.args(["--warmup", "0", "--call-timeout", "10s"]);
+        // Longer than an attempt to connect, so that this ends first.
+        command.args(["--warmup", "0", "--call-timeout", "15s"]);
         command.args(["--calibrate", "never", "--results"]);
         command.arg(match self.harm {
             Harm::DiskFull { .. } => "small/dyno.db",
