@@ -4,10 +4,14 @@
 //! median event ended. The *level* is the median of the seconds that moved: a run that stood still
 //! for most of its time has one too. A second is *stalled* if its rate is at most [`STALL_SHARE`]
 //! of the level. The view `where_did_it_stall` of the results file says the same in SQL.
+//!
+//! What the load generator saw of a silence to the millisecond ([`EventKind::Stall`]) stands in the
+//! place of such seconds, or beside them where it covers none whole. Seconds in which the generator
+//! itself stood still ([`EventKind::Frozen`]) are nobody else's stall.
 
 use std::fmt;
 
-use dyno_core::record::RunRecord;
+use dyno_core::record::{Event, EventKind, RunRecord};
 pub use dyno_stats::stalls::STALL_SHARE;
 
 use crate::course::{self, Bin};
@@ -31,6 +35,15 @@ pub const SILENCE_MIN_S: f64 = 0.2;
 /// And if so many events would have ended meanwhile: fewer may take their time.
 pub const SILENCE_EVENTS_MIN: f64 = 50.0;
 
+/// Gaps between silences are the same if they differ by no more than this share.
+const SAME_GAP: f64 = 0.2;
+
+/// So many gaps make a period.
+const GAPS_MIN: usize = 4;
+
+/// So long before the generator stood still, in seconds, its clock's second may have begun.
+const FROZEN_ROOM_S: f64 = 0.5;
+
 /// Whether a silence is a stall, at so many events a second while events end.
 pub fn is_stall(length_s: f64, level_per_s: f64) -> bool {
     length_s >= SILENCE_MIN_S && length_s * level_per_s >= SILENCE_EVENTS_MIN
@@ -41,8 +54,15 @@ pub fn is_stall(length_s: f64, level_per_s: f64) -> bool {
 pub struct Stalls {
     /// Events per second of the seconds that moved.
     pub level_per_s: f64,
-    /// Stalled seconds in a row, in the order of time.
+    /// When nothing ended, in the order of time: silences, and stalled seconds in a row of which
+    /// no exact time is known.
     pub spans: Vec<Span>,
+    /// Those of the spans that are known to the millisecond.
+    pub silences: Vec<Span>,
+    /// Stalled seconds in a row in which the generator itself stood still; in no span.
+    pub own: Vec<Span>,
+    /// How long the stalled whole seconds are, without the generator's own.
+    pub whole_s: f64,
     /// The length of the measurement's whole seconds.
     pub measured_s: f64,
     /// The time after which they recur, if they do so regularly.
@@ -51,7 +71,7 @@ pub struct Stalls {
     pub stalled: Vec<bool>,
 }
 
-/// Stalled seconds in a row.
+/// A time in which nothing ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
     /// Since the start of the measurement.
@@ -75,6 +95,10 @@ impl Span {
     /// How long it lasted.
     pub fn length_s(&self) -> f64 {
         self.to_s - self.from_s
+    }
+
+    fn touches_any(&self, others: &[Self]) -> bool {
+        (others.iter()).any(|other| other.from_s < self.to_s && other.to_s > self.from_s)
     }
 }
 
@@ -126,14 +150,84 @@ impl fmt::Display for TooLittle {
 /// # Errors
 /// [`TooLittle`] where they cannot be told.
 pub fn of(run: &RunRecord) -> Result<Stalls, TooLittle> {
-    of_course(&course::of(run))
+    of_course(&course::of(run), &run.events)
 }
 
-/// The stalls of whole seconds.
+/// The stalls of whole seconds and of what happened meanwhile.
 ///
 /// # Errors
 /// [`TooLittle`] where they cannot be told.
-pub fn of_course(course: &[Bin]) -> Result<Stalls, TooLittle> {
+pub fn of_course(course: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> {
+    let silences = spans(events, EventKind::Stall, course);
+    let mut found = match of_seconds(course) {
+        Err(_) if !silences.is_empty() => of_silences(course, &silences),
+        found => found?,
+    };
+    let frozen: Vec<Span> = (spans(events, EventKind::Frozen, course).into_iter())
+        // The second that it began in ended late, and short.
+        .map(|span| Span {
+            from_s: span.from_s - FROZEN_ROOM_S,
+            ..span
+        })
+        .collect();
+    let seconds = std::mem::take(&mut found.spans);
+    let (own, seconds): (Vec<Span>, Vec<Span>) =
+        (seconds.into_iter()).partition(|span| span.touches_any(&frozen));
+    found.whole_s = seconds.iter().map(Span::length_s).sum();
+    found.spans = (seconds.into_iter())
+        .filter(|second| !second.touches_any(&silences))
+        .chain(silences.iter().copied())
+        .collect();
+    found
+        .spans
+        .sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
+    let period_s = found.period_s.filter(|_| own.is_empty());
+    found.period_s = period_s.or_else(|| period_of(&silences));
+    (found.silences, found.own) = (silences, own);
+    Ok(found)
+}
+
+/// The events of a kind that lie in the measurement.
+fn spans(events: &[Event], kind: EventKind, course: &[Bin]) -> Vec<Span> {
+    let end_s = course.last().map_or(f64::INFINITY, |bin| bin.at_s);
+    let own = events.iter().filter(|event| event.kind == kind);
+    let span = own.map(|event| Span {
+        from_s: event.at_s.max(0.0),
+        to_s: event.until_s.unwrap_or(event.at_s).min(end_s),
+    });
+    span.filter(|span| span.to_s > span.from_s).collect()
+}
+
+/// The time from one to the next, if that is nearly always the same.
+fn period_of(silences: &[Span]) -> Option<f64> {
+    let gaps: Vec<f64> = silences
+        .windows(2)
+        .map(|pair| pair[1].from_s - pair[0].from_s)
+        .collect();
+    let usual = dyno_stats::median(&gaps)?;
+    let same = |gap: &f64| (gap / usual - 1.0).abs() <= SAME_GAP;
+    (gaps.len() >= GAPS_MIN && gaps.iter().all(same)).then_some(usual)
+}
+
+/// A run too short for whole seconds to tell, of which silences are known.
+fn of_silences(course: &[Bin], silences: &[Span]) -> Stalls {
+    let measured_s: f64 = course.iter().map(|bin| bin.length_s).sum();
+    let events: u64 = course.iter().map(|bin| bin.counters.events).sum();
+    let silent_s: f64 = silences.iter().map(Span::length_s).sum();
+    let moving_s = (measured_s - silent_s).max(SILENCE_MIN_S);
+    Stalls {
+        level_per_s: events as f64 / moving_s,
+        spans: Vec::new(),
+        silences: Vec::new(),
+        own: Vec::new(),
+        whole_s: 0.0,
+        measured_s: measured_s.max(silent_s),
+        period_s: None,
+        stalled: vec![false; course.len()],
+    }
+}
+
+fn of_seconds(course: &[Bin]) -> Result<Stalls, TooLittle> {
     if course.len() < SECONDS_MIN {
         return Err(TooLittle::Seconds(course.len()));
     }
@@ -163,6 +257,9 @@ pub fn of_course(course: &[Bin]) -> Result<Stalls, TooLittle> {
     Ok(Stalls {
         level_per_s: found.level,
         spans,
+        silences: Vec::new(),
+        own: Vec::new(),
+        whole_s: 0.0,
         measured_s,
         period_s: found.period.map(|steps| steps * usual_s),
         stalled,

@@ -156,7 +156,7 @@ impl<'a> View<'a> {
 
     /// Seconds in which the run stood still.
     pub(crate) fn stalls(&self) -> Result<Stalls, TooLittle> {
-        dyno_analysis::stalls::of_course(&self.course)
+        dyno_analysis::stalls::of_course(&self.course, &self.run.events)
     }
 
     /// The latencies that count: response times in an open loop, else service times.

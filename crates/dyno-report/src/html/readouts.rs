@@ -263,7 +263,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
 
 fn stalls(page: &mut Page, view: &View<'_>) {
     let name = "Stalls";
-    let source = "seconds at ≤ 5 % of the level of those that moved";
+    let source = "silences, and seconds at ≤ 5 % of the level";
     let (value, unit, detail) = match &view.stalls {
         Err(why) => ("–".to_owned(), "", why.to_string()),
         Ok(found) if found.spans.is_empty() => ("0".to_owned(), "", "none".to_owned()),

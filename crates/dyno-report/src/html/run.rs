@@ -41,7 +41,7 @@ impl<'a> View<'a> {
             costs,
             extent_s: extent(run),
             median_per_s: dyno_stats::median(&seconds),
-            stalls: stalls::of_course(&course),
+            stalls: stalls::of_course(&course, &run.events),
             rates,
         }
     }

@@ -6,7 +6,6 @@ use dyno_analysis::stalls::{
     LEVEL_MIN_PER_S, SECONDS_MIN, SILENCE_EVENTS_MIN, SILENCE_MIN_S, STALL_SHARE, Span, Stalls,
 };
 use dyno_core::finding::Outcome;
-use dyno_core::record::{Event, EventKind};
 
 use crate::check::{Check, Made, Threshold};
 use crate::text;
@@ -90,74 +89,53 @@ const MUCH: Threshold = Threshold {
     unit: "percent",
     why: "the mean rate is off by as much",
 };
-/// Gaps between silences are the same if they differ by no more than this share.
-const SAME: f64 = 0.2;
-/// So many gaps make a period.
-const GAPS_MIN: usize = 4;
-
 fn stalls(view: &View) -> Made {
-    let found = view.stalls();
-    let silences = silences(view);
-    let course = match (&found, silences.is_empty()) {
-        (Ok(found), _) => Some(found),
-        (Err(_), false) => None,
-        (Err(why), true) => {
-            return Made::not_checked(format!("{}.", text::sentence(&why.to_string())));
-        }
+    let found = match view.stalls() {
+        Ok(found) => found,
+        Err(why) => return Made::not_checked(format!("{}.", text::sentence(&why.to_string()))),
     };
-    let seconds = course.map_or(&[][..], |found| &found.spans);
-    let (own, seconds): (Vec<Span>, Vec<Span>) = seconds
-        .iter()
-        .partition(|span| touches_any(span, &frozen(view)));
-    let spans = exact(&seconds, &silences);
-    if let (Some(found), true) = (course, spans.is_empty()) {
-        return none_found(found, &own);
+    if found.spans.is_empty() {
+        return none_found(&found);
     }
-    let level = course.map(|found| found.level_per_s);
-    let measured_s = course.map_or(view.length_s, |found| found.measured_s);
-    let stalled: f64 = spans.iter().map(Span::length_s).sum();
-    let longest = spans.iter().map(Span::length_s).fold(0.0, f64::max);
-    let share = (stalled / measured_s * 100.0).min(100.0);
-    let period = course.and_then(|found| found.period_s);
-    let period = period.or_else(|| period_of(&silences));
-    let whole = seconds.iter().map(Span::length_s).sum::<f64>();
-    let whole = whole / measured_s * 100.0 >= TIME.value;
-    let long = silences
-        .iter()
-        .filter(|one| one.length_s() >= SILENCE.value);
+    let (stalled, longest) = (found.stalled_s(), found.longest_s());
+    let share = found.share() * 100.0;
+    let long = (found.silences.iter()).filter(|one| one.length_s() >= SILENCE.value);
     let many = long.count() as f64 >= MANY.value && share >= TIME.value;
-    let bad = whole || many || share >= MUCH.value || longest >= LONG_S.value || period.is_some();
-    let recurring = period.map_or_else(String::new, |period| {
+    let bad = found.whole_s / found.measured_s * 100.0 >= TIME.value
+        || many
+        || share >= MUCH.value
+        || longest >= LONG_S.value
+        || found.period_s.is_some();
+    let recurring = found.period_s.map_or_else(String::new, |period| {
         format!(", every {}", text::seconds(period))
     });
-    let listed: Vec<String> = spans.iter().map(|span| one(view, course, *span)).collect();
-    let at_level = level.map_or_else(String::new, |level| {
-        format!(", at a level of {} per second", text::rate(level))
-    });
+    let one = |span: &Span| one(view, &found, *span);
+    let listed: Vec<String> = found.spans.iter().map(one).collect();
     Made::of(
         if bad { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "{} stall{} of {}{}, {} % of the time{recurring}{at_level}: {}.",
-            spans.len(),
-            text::plural(spans.len() as u64),
+            "{} stall{} of {}{}, {} % of the time{recurring}, at a level of {} per second: {}.",
+            found.spans.len(),
+            text::plural(found.spans.len() as u64),
             text::seconds(stalled),
             if listed.len() > 1 { " together" } else { "" },
             text::plain(share),
+            text::rate(found.level_per_s),
             text::few(&listed, 3)
         ),
         "Averages hide them: look at the server's log and series at these times, and at the \
          disk's.",
     )
-    .with("stalls", spans.len() as f64, "count")
+    .with("stalls", found.spans.len() as f64, "count")
     .with("stalled", stalled, "s")
     .with("longest", longest, "s")
     .with("share of the time", share, "percent")
-    .with_some("level", level, "per second")
-    .with_some("period", period, "s")
+    .with("level", found.level_per_s, "per second")
+    .with_some("period", found.period_s, "s")
 }
 
-fn none_found(found: &Stalls, own: &[Span]) -> Made {
-    let but = match own.is_empty() {
+fn none_found(found: &Stalls) -> Made {
+    let but = match found.own.is_empty() {
         true => "",
         false => ", but for those in which the generator itself stood still",
     };
@@ -171,55 +149,9 @@ fn none_found(found: &Stalls, own: &[Span]) -> Made {
     .with("level", found.level_per_s, "per second")
 }
 
-/// What the generator's workers saw to the millisecond; nothing of an import.
-fn silences(view: &View) -> Vec<Span> {
-    spans_of(view, EventKind::Stall)
-}
-
-/// When the generator itself stood still. Its clock's second is late by as much.
-fn frozen(view: &View) -> Vec<Span> {
-    let mut frozen = spans_of(view, EventKind::Frozen);
-    frozen.iter_mut().for_each(|span| span.from_s -= 0.5);
-    frozen
-}
-
-fn spans_of(view: &View, kind: EventKind) -> Vec<Span> {
-    let events = view.events(kind);
-    let span = |event: &&Event| Span {
-        from_s: event.at_s.max(0.0),
-        to_s: event.until_s.unwrap_or(event.at_s).min(view.length_s),
-    };
-    events.iter().map(span).collect()
-}
-
-/// Stalled seconds, those of which the exact time is known by that.
-fn exact(seconds: &[Span], silences: &[Span]) -> Vec<Span> {
-    let unknown = seconds
-        .iter()
-        .filter(|second| !touches_any(second, silences));
-    let mut spans: Vec<Span> = unknown.chain(silences).copied().collect();
-    spans.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
-    spans
-}
-
-fn touches_any(span: &Span, others: &[Span]) -> bool {
-    (others.iter()).any(|other| other.from_s < span.to_s && other.to_s > span.from_s)
-}
-
-/// The time from one to the next, if that is nearly always the same.
-fn period_of(silences: &[Span]) -> Option<f64> {
-    let gaps: Vec<f64> = silences
-        .windows(2)
-        .map(|pair| pair[1].from_s - pair[0].from_s)
-        .collect();
-    let usual = dyno_stats::median(&gaps)?;
-    let same = |gap: &f64| (gap / usual - 1.0).abs() <= SAME;
-    (gaps.len() >= GAPS_MIN && gaps.iter().all(same)).then_some(usual)
-}
-
 /// When it was, how long it lasted and what else was unusual.
-fn one(view: &View, found: Option<&Stalls>, span: Span) -> String {
-    let signs = found.map_or_else(Vec::new, |found| signs::of(view, found, span));
+fn one(view: &View, found: &Stalls, span: Span) -> String {
+    let signs = signs::of(view, found, span);
     let meanwhile = match signs.is_empty() {
         true => String::new(),
         false => format!(" ({})", text::list(&signs)),
