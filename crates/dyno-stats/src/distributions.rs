@@ -2,6 +2,7 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
+use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::function::beta::checked_beta_reg;
 use statrs::function::erf;
 use statrs::function::gamma::checked_gamma_ur;
@@ -78,6 +79,15 @@ pub(crate) fn student_two_sided_quantile(confidence: f64, degrees: f64) -> f64 {
 pub(crate) fn student_density_scale(degrees: f64) -> f64 {
     let ln_gamma = statrs::function::gamma::ln_gamma;
     (ln_gamma((degrees + 1.0) / 2.0) - ln_gamma(degrees / 2.0)).exp() / (degrees * PI).sqrt()
+}
+
+/// The chance of `successes` or more of `trials`, of which each succeeds with chance `p`.
+pub(crate) fn binomial_upper_tail(trials: usize, successes: usize, p: f64) -> f64 {
+    if successes == 0 || p >= 1.0 {
+        return 1.0;
+    }
+    let binomial = Binomial::new(p.max(0.0), trials as u64);
+    binomial.map_or(1.0, |own| own.sf(successes as u64 - 1))
 }
 
 /// P(X >= x) of chi-square with `degrees` degrees of freedom.

@@ -10,6 +10,7 @@ pub mod autocorrelation;
 mod beginning;
 pub mod bootstrap;
 mod change_points;
+pub mod dips;
 mod distributions;
 mod gls;
 pub mod intervals;

@@ -1,5 +1,6 @@
 //! What is said of the course of a rate: how it begins, whether it drifts and swings.
 
+use dyno_stats::dips::dips;
 use dyno_stats::{beginning, steady};
 
 use super::cases::Asked::{AtLeast, AtMost};
@@ -8,6 +9,7 @@ use super::rates::Rates;
 
 const BEGINNING: &str = "a beginning at 1 % that is off by 10 %";
 const SWING: &str = "a slow swing of 20 %";
+const DIPS: &str = "dips that recur";
 const DRIFT: &str = "a drift at 1 % of 10 % or more";
 
 pub fn cases() -> Vec<Case> {
@@ -24,6 +26,11 @@ pub fn cases() -> Vec<Case> {
         cases.push(Case::new(DRIFT, &of, AtMost(0.02), move |source| {
             drifts(&level(source))
         }));
+        if seconds >= 60 {
+            cases.push(Case::new(DIPS, &of, AtMost(0.01), move |source| {
+                dips(&level(source)).is_some()
+            }));
+        }
         if seconds >= 600 {
             cases.push(Case::new(SWING, &of, AtMost(0.02), move |source| {
                 swings(&level(source))
@@ -37,6 +44,7 @@ pub fn cases() -> Vec<Case> {
         |source| swings(&Rates::two_modes(source, 3600, 0.6, 10.0).0),
     ));
     cases.extend(cold_starts());
+    cases.extend(recurring());
     for (period, noise, least) in [
         (200.0, 0.04, 0.95),
         (450.0, 0.04, 0.95),
@@ -97,6 +105,49 @@ fn cold_starts() -> impl Iterator<Item = Case> {
                 begins_off(&level.cold_start(cold, factor).0)
             })
         })
+}
+
+/// Dips that recur, and those that come at random.
+fn recurring() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (seconds, period, length, depth, noise, least) in [
+        (3600, 10.0, 1.0, 0.6, 0.05, 0.99),
+        // A dip that straddles two seconds is as deep as three deviations.
+        (3600, 10.0, 1.0, 0.6, 0.1, 0.7),
+        (600, 7.3, 1.0, 0.6, 0.05, 0.95),
+        (600, 60.0, 5.0, 0.4, 0.05, 0.95),
+        (120, 10.0, 2.0, 0.4, 0.04, 0.95),
+        (3600, 300.0, 20.0, 0.3, 0.04, 0.95),
+    ] {
+        let of = format!(
+            "{seconds} s with dips of {} % for {length} s every {period} s, noise {} %",
+            depth * 100.0,
+            noise * 100.0
+        );
+        cases.push(Case::new(DIPS, of, AtLeast(least), move |source| {
+            let first = source.uniform() * period;
+            let rates =
+                Rates::level(source, seconds, 0.3, noise).dips(first, period, length, depth);
+            dips(&rates.0).is_some_and(|found| (found.period / period - 1.0).abs() < 0.1)
+        }));
+    }
+    for seconds in [60, 600, 3600] {
+        let of = format!("{seconds} s of two levels, 60 % and all, each kept for 10 s");
+        cases.push(Case::new(DIPS, of, AtMost(0.01), move |source| {
+            dips(&Rates::two_modes(source, seconds, 0.6, 10.0).0).is_some()
+        }));
+        let of = format!("{seconds} s with dips of 60 % in one of 15 seconds, at random");
+        cases.push(Case::new(DIPS, of, AtMost(0.01), move |source| {
+            let mut rates = Rates::level(source, seconds, 0.3, 0.05).0;
+            for rate in &mut rates {
+                if source.uniform() < 1.0 / 15.0 {
+                    *rate *= 0.4;
+                }
+            }
+            dips(&rates).is_some()
+        }));
+    }
+    cases
 }
 
 fn begins_off(rates: &[f64]) -> bool {

@@ -1,6 +1,7 @@
 //! Checks 23 and 24: warm-up and steady state.
 
 use dyno_core::finding::Outcome;
+use dyno_stats::dips::Dips;
 
 use crate::check::{Check, Made, Threshold};
 use crate::text;
@@ -25,9 +26,10 @@ pub(super) const STEADY_STATE: Check = Check {
     rule: "Passed if the 99 % interval of the rate's drift over the measurement lies within \
            {0} % of its mean either way. Doubt if the interval leaves out 0 and the drift is {1} % \
            or more, or {0} % or more with Kendall's tau of {5}; if the level changes or swings \
-           slowly by {0} % or more; if the latency of an open loop drifts by {2} %; or if the run \
-           stood still for {6} % of the time. Else not checked, with the length that would do. \
-           Needs {3} whole seconds, {4} for changes of level, 600 for swings.",
+           slowly by {0} % or more; if dips that recur take {7} % of the throughput or more; if \
+           the latency of an open loop drifts by {2} %; or if the run stood still for {6} % of the \
+           time. Else not checked, with the length that would do. Needs {3} whole seconds, {4} for \
+           changes of level, 30 for dips, 600 for swings.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -36,6 +38,7 @@ pub(super) const STEADY_STATE: Check = Check {
         CHANGE_BINS,
         ORDER,
         STILL,
+        DIPPED,
     ],
     make: steady_state,
 };
@@ -90,6 +93,12 @@ const STILL: Threshold = Threshold {
     value: 20.0,
     unit: "percent of the time",
     why: "as much of the mean is missing then as a drift may move it by",
+};
+const DIPPED: Threshold = Threshold {
+    name: "lost in dips that recur",
+    value: 5.0,
+    unit: "percent of the throughput",
+    why: "whoever compares must know whether the run holds as many of them as the other",
 };
 const ORDER: Threshold = Threshold {
     name: "Kendall's tau of a drift",
@@ -184,17 +193,22 @@ fn steady_state(view: &View) -> Made {
         return Made::not_checked("The rate has no trend to compute.");
     };
     let latency = latency(view);
-    let faults = unsteady(view, &rate, latency.as_ref());
+    let dips = recurring(view, &rates);
+    let mut faults = unsteady(view, &rate, latency.as_ref());
+    let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
+    faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
     let halves = rates.split_at(rates.len() / 2);
     let ratio = dyno_stats::mean(halves.1)
         .zip(dyno_stats::mean(halves.0).filter(|mean| *mean > 0.0))
         .map(|(second, first)| second / first);
+    let small = dips.as_ref().filter(|dips| !much(dips));
     let facts = format!(
-        "Over the measurement the rate drifts by {} % of its mean (99 % interval {} to {} %){}.",
+        "Over the measurement the rate drifts by {} % of its mean (99 % interval {} to {} %){}{}.",
         text::signed(rate.drift),
         text::signed(rate.low),
         text::signed(rate.high),
-        pages(view)
+        pages(view),
+        small.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
     );
     let steady = faults.is_empty();
     if steady && !rate.level() {
@@ -230,11 +244,32 @@ fn steady_state(view: &View) -> Made {
         "percent",
     )
     .with_some("slow swing", rate.swing, "percent of the mean")
+    .with_some(
+        "period of dips",
+        dips.map(|dips| dips.period * view.usual_s()),
+        "s",
+    )
     .with_some("second half over first", ratio, "ratio")
     .with_some(
         "drift of the latency",
         latency.map(|trend| trend.drift),
         "percent of the mean",
+    )
+}
+
+/// Dips of the rate that recur. Stalls have a finding and a period of their own.
+fn recurring(view: &View, rates: &[f64]) -> Option<Dips> {
+    let stalled = view.stalls().is_ok_and(|found| !found.spans.is_empty());
+    dyno_stats::dips::dips(rates).filter(|_| !stalled)
+}
+
+fn told(view: &View, dips: &Dips) -> String {
+    format!(
+        "it dips by {} % every {} ({} times), which takes {} % of the throughput",
+        text::plain(dips.depth * 100.0),
+        text::seconds(dips.period * view.usual_s()),
+        dips.count,
+        text::plain(dips.lost * 100.0)
     )
 }
 

@@ -146,6 +146,30 @@ fn the_latency_of_an_open_loop_must_not_drift() {
 }
 
 #[test]
+fn dips_that_recur_are_named() {
+    let mut rates = noisy(300, 1000.0, 0.03, 5);
+    for second in (4..300).step_by(10) {
+        rates[second] *= 0.4;
+    }
+    let dips = check(&rated(&rates), "steady-state", Doubt);
+    let part = "It dips by 6";
+    assert!(dips.evidence.starts_with(part), "{}", dips.evidence);
+    assert!(
+        dips.evidence
+            .contains("every 10 s (30 times), which takes 6"),
+        "{}",
+        dips.evidence
+    );
+    // Of a checkpoint a minute it is told, no more.
+    let mut rates = noisy(600, 1000.0, 0.02, 5);
+    for second in (30..600).step_by(60) {
+        rates[second] *= 0.5;
+    }
+    let some = check(&rated(&rates), "steady-state", Pass);
+    assert!(some.evidence.contains("every 60 s"), "{}", some.evidence);
+}
+
+#[test]
 fn stalls_are_listed_with_what_the_server_did() {
     expect("stalls", Pass, |_| {});
     let mut rates = noisy(30, 1000.0, 0.05, 2);

@@ -1,0 +1,188 @@
+//! Dips of a series that recur: a checkpoint, a flush, a job of every ten seconds.
+//!
+//! A value is low if it lies well below the upper part of the series: by [`DEPTH_MIN`] of the third
+//! quartile, and by some [`SPREADS`] deviations, which the distance from the median to that quartile
+//! tells (dips do not widen it while they take less than half of the time). Low values in a row are
+//! one dip. Dips that come by chance have geometric gaps; those of a cycle nearly all have the same.
+//! The chance that so many gaps lie so near their median is a binomial tail.
+
+use crate::distributions::binomial_upper_tail;
+use crate::quantiles::quantile;
+
+/// The shortest series in which dips can be told to recur.
+pub const DIPS_MIN: usize = 30;
+
+/// A dip takes at least this share of the level.
+const DEPTH_MIN: f64 = 0.15;
+
+/// And so many deviations of the series without its dips, of which each is tried: a dip that
+/// straddles two values is half as deep in each, and noise makes dips of its own.
+const SPREADS: [f64; 3] = [2.5, 3.5, 5.0];
+
+/// From a normal distribution's median to its third quartile, in deviations.
+const QUARTILE: f64 = 0.6745;
+
+/// Fewer gaps have no period.
+const GAPS_MIN: usize = 5;
+
+/// Gaps are alike if they differ from their median by no more than this share, or by one value.
+const ALIKE: f64 = 0.2;
+
+/// This share of the gaps must be alike.
+const SHARE_MIN: f64 = 0.75;
+
+/// The chance of as many alike gaps if dips came at random.
+const CHANCE_MAX: f64 = 1e-3;
+
+/// Dips that recur.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dips {
+    /// How many.
+    pub count: usize,
+    /// From one to the next, in values.
+    pub period: f64,
+    /// How far the deepest value of a dip lies below the level, as a share of it (the median dip).
+    pub depth: f64,
+    /// The share of the level's sum that they take.
+    pub lost: f64,
+    /// The chance of gaps as alike if dips came at random, corrected for the bounds tried.
+    pub p: f64,
+}
+
+/// The dips of a series, if they recur; none of fewer than [`DIPS_MIN`] values, and of what is not
+/// finite.
+pub fn dips(series: &[f64]) -> Option<Dips> {
+    if series.len() < DIPS_MIN || !crate::all_finite(series) {
+        return None;
+    }
+    let mut sorted = series.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (middle, upper) = (quantile(&sorted, 0.5)?, quantile(&sorted, 0.75)?);
+    let deviation = (upper - middle) / QUARTILE;
+    let bounds = SPREADS.map(|spread| (upper * (1.0 - DEPTH_MIN)).min(middle - spread * deviation));
+    let found = bounds.iter().filter_map(|bound| under(series, *bound));
+    found.min_by(|one, other| one.p.total_cmp(&other.p))
+}
+
+/// The dips under a bound, if they recur.
+fn under(series: &[f64], bound: f64) -> Option<Dips> {
+    if bound <= 0.0 {
+        return None;
+    }
+    let found = below(series, bound);
+    let gaps: Vec<f64> = found
+        .windows(2)
+        .map(|pair| pair[1].middle - pair[0].middle)
+        .collect();
+    let period = crate::median(&gaps).filter(|_| gaps.len() >= GAPS_MIN)?;
+    let room = (ALIKE * period).max(1.0);
+    let alike = gaps.iter().filter(|gap| (*gap - period).abs() <= room);
+    let alike = alike.count();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let chance = geometric_within(mean, period, room);
+    // Corrected for the bounds that are tried (Bonferroni).
+    let p = binomial_upper_tail(gaps.len(), alike, chance) * SPREADS.len() as f64;
+    let share = alike as f64 / gaps.len() as f64;
+    if share < SHARE_MIN || p > CHANCE_MAX {
+        return None;
+    }
+    let others: Vec<f64> = series.iter().copied().filter(|x| *x >= bound).collect();
+    let level = crate::mean(&others)?;
+    let missing: f64 = (series.iter().filter(|x| **x < bound))
+        .map(|x| level - x)
+        .sum();
+    let depths: Vec<f64> = found.iter().map(|dip| 1.0 - dip.lowest / level).collect();
+    Some(Dips {
+        count: found.len(),
+        period: mean_alike(&gaps, period, room),
+        depth: crate::median(&depths)?,
+        lost: missing / (level * series.len() as f64),
+        p,
+    })
+}
+
+/// Low values in a row.
+struct Dip {
+    middle: f64,
+    lowest: f64,
+}
+
+fn below(series: &[f64], bound: f64) -> Vec<Dip> {
+    let mut dips = Vec::new();
+    let mut at = 0;
+    while at < series.len() {
+        let length = series[at..].iter().take_while(|x| **x < bound).count();
+        if length > 0 {
+            let own = &series[at..at + length];
+            dips.push(Dip {
+                middle: at as f64 + (length as f64 - 1.0) / 2.0,
+                lowest: own.iter().copied().fold(f64::INFINITY, f64::min),
+            });
+        }
+        at += length.max(1);
+    }
+    dips
+}
+
+/// The mean of the gaps that are alike, which is finer than their median.
+fn mean_alike(gaps: &[f64], period: f64, room: f64) -> f64 {
+    let alike = gaps.iter().filter(|gap| (*gap - period).abs() <= room);
+    let (sum, count) = alike.fold((0.0, 0.0), |(sum, count), gap| (sum + gap, count + 1.0));
+    sum / count
+}
+
+/// The chance that a geometric gap of this mean, of two values or more, lies within `room` of
+/// `period`.
+fn geometric_within(mean: f64, period: f64, room: f64) -> f64 {
+    // Dips of several values have gaps of their own length at least.
+    let chance = 1.0 / (mean - 1.0).max(1.0);
+    let beyond = |gap: f64| (1.0 - chance).powf((gap - 2.0).max(0.0));
+    let (low, high) = ((period - room).ceil(), (period + room).floor());
+    (beyond(low) - beyond(high + 1.0)).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(n: usize) -> Vec<f64> {
+        let noise = |at: usize| ((at * 7919) % 81) as f64 - 40.0;
+        (0..n).map(|at| 1000.0 + noise(at)).collect()
+    }
+
+    #[test]
+    fn dips_of_a_cycle_are_found() {
+        let mut series = level(600);
+        for at in (4..600).step_by(10) {
+            series[at] = 400.0;
+        }
+        let found = dips(&series).unwrap();
+        assert_eq!((found.count, found.period), (60, 10.0));
+        assert!((found.depth - 0.6).abs() < 0.02, "{found:?}");
+        assert!((found.lost - 0.06).abs() < 0.01, "{found:?}");
+        // Some are missing, and some others come between.
+        for at in (4..600).step_by(200) {
+            series[at] = 1000.0;
+            series[at + 23] = 300.0;
+        }
+        assert!((dips(&series).unwrap().period - 10.0).abs() < 0.5);
+    }
+
+    #[test]
+    fn dips_at_random_have_no_period() {
+        assert_eq!(dips(&level(600)), None);
+        let mut series = level(600);
+        for n in 0..60 {
+            series[(n * n * 31) % 600] = 400.0;
+        }
+        assert_eq!(dips(&series), None);
+        // Five are too few.
+        let mut series = level(100);
+        for at in (5..100).step_by(20) {
+            series[at] = 400.0;
+        }
+        assert_eq!(dips(&series), None);
+        assert_eq!(dips(&[1.0; 20]), None);
+        assert_eq!(dips(&[0.0; 60]), None);
+    }
+}
