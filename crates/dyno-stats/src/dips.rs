@@ -1,10 +1,10 @@
 //! Dips of a series that recur: a checkpoint, a flush, a job of every ten seconds.
 //!
 //! A value is low if it lies well below the upper part of the series: by [`DEPTH_MIN`] of the third
-//! quartile, and by some [`SPREADS`] deviations, which the distance from the median to that quartile
-//! tells (dips do not widen it while they take less than half of the time). Low values in a row are
-//! one dip. Dips that come by chance have geometric gaps; those of a cycle nearly all have the same.
-//! The chance that so many gaps lie so near their median is a binomial tail.
+//! quartile, and by some [`SPREADS`] deviations. These are told by the distance from the median to
+//! that quartile, which dips do not widen while they take less than half of the time. Low values
+//! in a row are one dip. Dips that come by chance have geometric gaps; those of a cycle nearly all
+//! have the same. The chance that so many gaps lie so near their median is a binomial tail.
 
 use crate::distributions::binomial_upper_tail;
 use crate::quantiles::quantile;

@@ -197,10 +197,6 @@ fn steady_state(view: &View) -> Made {
     let mut faults = unsteady(view, &rate, latency.as_ref());
     let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
-    let halves = rates.split_at(rates.len() / 2);
-    let ratio = dyno_stats::mean(halves.1)
-        .zip(dyno_stats::mean(halves.0).filter(|mean| *mean > 0.0))
-        .map(|(second, first)| second / first);
     let small = dips.as_ref().filter(|dips| !much(dips));
     let facts = format!(
         "Over the measurement the rate drifts by {} % of its mean (99 % interval {} to {} %){}{}.",
@@ -249,12 +245,19 @@ fn steady_state(view: &View) -> Made {
         dips.map(|dips| dips.period * view.usual_s()),
         "s",
     )
-    .with_some("second half over first", ratio, "ratio")
+    .with_some("second half over first", halves(&rates), "ratio")
     .with_some(
         "drift of the latency",
         latency.map(|trend| trend.drift),
         "percent of the mean",
     )
+}
+
+/// The mean of the second half over that of the first.
+fn halves(rates: &[f64]) -> Option<f64> {
+    let (first, second) = rates.split_at(rates.len() / 2);
+    let first = dyno_stats::mean(first).filter(|mean| *mean > 0.0)?;
+    Some(dyno_stats::mean(second)? / first)
 }
 
 /// Dips of the rate that recur. Stalls have a finding and a period of their own.
