@@ -216,16 +216,15 @@ fn steady_state(view: &View) -> Made {
             text::seconds(length_s.ceil())
         ));
     }
-    let evidence = match steady {
-        true => facts,
-        false => format!("{} {facts}", text::sentence(&faults.join("; "))),
+    let (outcome, evidence) = match steady {
+        true => (Outcome::Pass, facts),
+        false => {
+            let faults = text::sentence(&faults.join("; "));
+            (Outcome::Doubt, format!("{faults} {facts}"))
+        }
     };
     Made::of(
-        if steady {
-            Outcome::Pass
-        } else {
-            Outcome::Doubt
-        },
+        outcome,
         evidence,
         "Measure longer and warm up longer; look at what changed in the server's series then \
          (dirty pages, log, growth of the data).",
