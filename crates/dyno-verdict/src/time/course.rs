@@ -183,10 +183,10 @@ fn still_starting(view: &View) -> Option<Made> {
 
 fn steady_state(view: &View) -> Made {
     let rates = view.rates();
-    if (rates.len() as f64) < BINS.value {
+    let seconds = rates.len();
+    if (seconds as f64) < BINS.value {
         return Made::not_checked(format!(
-            "{} whole seconds are too few to see a trend.",
-            rates.len()
+            "{seconds} whole seconds are too few to see a trend."
         ));
     }
     let Some(rate) = Trend::of(&rates) else {
