@@ -185,9 +185,7 @@ fn steady_state(view: &View) -> Made {
     let rates = view.rates();
     let seconds = rates.len();
     if (seconds as f64) < BINS.value {
-        return Made::not_checked(format!(
-            "{seconds} whole seconds are too few to see a trend."
-        ));
+        return Made::not_checked(format!("{seconds} whole seconds are too few for a trend."));
     }
     let Some(rate) = Trend::of(&rates) else {
         return Made::not_checked("The rate has no trend to compute.");
