@@ -44,7 +44,9 @@ pub fn command(line: &str) -> Command {
     if line.starts_with("run ") && !line.contains("--calibrate") {
         command.args(["--calibrate", "never"]);
     }
-    command.env_remove("DYNO_TARGET");
+    command
+        .env_remove("DYNO_TARGET")
+        .env("DYNO_RESULTS", "none");
     command
 }
 
