@@ -120,6 +120,7 @@ impl Port for State {
                 conn.connection.peer_closed();
             }
             if self.advance(session, id) {
+                self.heard(now());
                 self.sessions[session].wait = Wait::Turn;
                 return;
             }

@@ -1,7 +1,8 @@
 //! Silences: times in which no session's statement ended although some were under way, to the
 //! millisecond. Intervals of a second cannot show what is shorter, or lies across a boundary.
 //!
-//! Each worker keeps its own. Of the target are those that all workers share; of the generator
+//! Each worker keeps its own, but for embedded databases, whose statements block it: there is
+//! nothing that it could wait for. Of the target are those that all workers share; of the generator
 //! itself are those in which a thread that only sleeps was not woken in time either: the process
 //! was stopped, or the machine stood still.
 

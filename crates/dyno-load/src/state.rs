@@ -199,20 +199,10 @@ impl State {
             // A lone session holds up nobody but itself.
             self.stall_ns_max = self.stall_ns_max.max(away_ns);
         }
-        if away_ns >= SILENCE_NS && self.blocks() {
-            self.silences.push(woke, at);
-        }
         if self.answered {
             self.answered = false;
             self.quiet_since = at;
         }
-    }
-
-    /// Whether the thread is in the database while a statement runs.
-    #[cold]
-    fn blocks(&self) -> bool {
-        let connector = self.connector.as_ref();
-        connector.is_some_and(|connector| connector.blocks())
     }
 
     /// A statement has ended at this instant, or the measurement has.
