@@ -132,8 +132,8 @@ impl fmt::Display for TooLittle {
         match self {
             Self::Seconds(seconds) => write!(
                 to,
-                "{seconds} whole second{} are too few to tell a stall; it needs {SECONDS_MIN}",
-                if *seconds == 1 { "" } else { "s" }
+                "{seconds} whole second{} too few to tell a stall; it needs {SECONDS_MIN}",
+                if *seconds == 1 { " is" } else { "s are" }
             ),
             Self::Level(level) => write!(
                 to,

@@ -18,7 +18,7 @@ use super::errors;
 
 /// How often a statement is prepared anew where others change the schema meanwhile: SQLite tries
 /// once more, and would answer with an error where they change it again.
-const SCHEMA_TRIES: u32 = 50;
+pub(super) const SCHEMA_TRIES: u32 = 50;
 
 /// An open database.
 pub(super) struct Database {
@@ -180,6 +180,12 @@ impl Database {
         // The tail points into `sql`, or to its end.
         let taken = (tail as usize).saturating_sub(sql.as_ptr() as usize);
         Ok((NonNull::new(statement).map(Statement), taken.min(sql.len())))
+    }
+
+    /// Whether the last call failed because others changed the schema meanwhile.
+    pub(super) fn schema_changed(&self) -> bool {
+        // SAFETY: the handle is open.
+        unsafe { ffi::sqlite3_errcode(self.handle()) == ffi::SQLITE_SCHEMA }
     }
 
     pub(super) fn handle(&self) -> *mut ffi::sqlite3 {

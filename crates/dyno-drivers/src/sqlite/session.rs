@@ -10,7 +10,7 @@ use dyno_core::db::{
 };
 
 use super::cache::Cache;
-use super::raw::{Database, Statement, Stepped};
+use super::raw::{Database, SCHEMA_TRIES, Statement, Stepped};
 use super::rows::RowBuffer;
 use super::split::skip_blank;
 use super::{errors, load};
@@ -184,6 +184,7 @@ fn run(
 ) -> Result<Outcome, DbError> {
     let changes_before = database.total_changes();
     let mut count = 0;
+    let mut tries = 0;
     loop {
         match statement.step() {
             Stepped::Row => {
@@ -196,9 +197,14 @@ fn run(
             }
             Stepped::Done => break,
             Stepped::Failed => {
+                tries += 1;
+                // It was prepared anew while others changed the schema once more.
+                let again = count == 0 && tries < SCHEMA_TRIES && database.schema_changed();
                 let error = errors::last(database);
                 statement.reset();
-                return Err(error);
+                if !again {
+                    return Err(error);
+                }
             }
         }
     }

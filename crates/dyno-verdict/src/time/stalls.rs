@@ -92,7 +92,7 @@ const MUCH: Threshold = Threshold {
 fn stalls(view: &View) -> Made {
     let found = match view.stalls() {
         Ok(found) => found,
-        Err(why) => return Made::not_checked(format!("{}.", text::sentence(&why.to_string()))),
+        Err(why) => return Made::not_checked(text::sentence(&why.to_string())),
     };
     if found.spans.is_empty() {
         return none_found(&found);
