@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dyno_core::Secret;
 use dyno_core::db::{DbError, ErrorClass, ServerInfo};
+use dyno_core::redact;
 use dyno_core::target::TlsMode;
 use zeroize::Zeroizing;
 
@@ -226,7 +227,9 @@ impl Handshake {
         let mariadb = version.contains("MariaDB");
         // MariaDB puts a version before its own that old replicas can understand.
         let own = version.strip_prefix("5.5.5-").filter(|_| mariadb);
-        self.server.version = own.unwrap_or(&version).to_owned();
+        // A server may put into it what it was sent.
+        let own = own.unwrap_or(&version);
+        self.server.version = redact::known(own).unwrap_or_else(|| own.to_owned());
         self.server.product = if mariadb { "MariaDB" } else { "MySQL" }.to_owned();
         let major = version.split('.').next().unwrap_or_default();
         if !mariadb && major.parse::<u32>().is_ok_and(|major| major >= 8) {

@@ -2,6 +2,7 @@
 
 use dyno_core::Secret;
 use dyno_core::db::{DbError, ErrorClass, OutcomeKind, error_text};
+use dyno_core::redact;
 use dyno_core::target::TlsMode;
 
 use super::auth::{Auth, Credentials, Reply};
@@ -267,7 +268,9 @@ impl Postgres {
         let mut reader = Reader(body);
         let (name, value) = (reader.text()?, reader.text()?);
         if name == b"server_version" {
-            self.server.version = String::from_utf8_lossy(value).into_owned();
+            let version = String::from_utf8_lossy(value).into_owned();
+            // A server may put into it what it was sent.
+            self.server.version = redact::known(&version).unwrap_or(version);
         }
         Ok(())
     }

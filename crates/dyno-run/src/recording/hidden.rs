@@ -14,9 +14,18 @@ impl Hidden {
     /// What an observer saw, as it may be kept.
     pub fn clean(&self, observation: &mut Observation) {
         match observation {
-            Observation::Fact(fact) => self.text("facts", &mut fact.value),
-            Observation::Setting { value, .. } => self.text("settings", value),
-            Observation::NotObserved(gap) => self.text("what was not observed", &mut gap.why),
+            Observation::Fact(fact) => {
+                self.name("facts", &mut fact.name);
+                self.text("facts", &mut fact.value);
+            }
+            Observation::Setting { name, value, .. } => {
+                self.name("settings", name);
+                self.text("settings", value);
+            }
+            Observation::NotObserved(gap) => {
+                self.name("what was not observed", &mut gap.what);
+                self.text("what was not observed", &mut gap.why);
+            }
             Observation::Event { text, .. } => self.text("events", text),
             Observation::Series { .. } | Observation::Sample { .. } | Observation::Zeros { .. } => {
             }
@@ -45,13 +54,49 @@ impl Hidden {
         places.iter().map(|place| (*place).to_owned()).collect()
     }
 
+    /// Names are the server's too; what looks like a secret in them is none, unless it is known.
+    fn name(&self, place: &'static str, name: &mut String) {
+        if let Some(hidden) = redact::known(name) {
+            self.remember(place);
+            *name = hidden;
+        }
+    }
+
     fn text(&self, place: &'static str, text: &mut String) {
         if redact::known(text).is_some() {
-            let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if !places.contains(&place) {
-                places.push(place);
-            }
+            self.remember(place);
         }
         *text = redact::text(text);
+    }
+
+    fn remember(&self, place: &'static str) {
+        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::Secret;
+
+    #[test]
+    fn a_secret_in_the_name_of_a_setting_is_hidden() {
+        redact::learn(&Secret::new("Kq9-canary-name".to_owned()), &[]);
+        let hidden = Hidden::default();
+        let mut setting = Observation::Setting {
+            name: "plugin_Kq9-canary-name_size".to_owned(),
+            value: "password_lifetime=3".to_owned(),
+            at_end: false,
+        };
+        hidden.clean(&mut setting);
+        let told = format!("{setting:?}");
+        assert!(
+            told.contains("plugin_") && !told.contains("canary"),
+            "{told}"
+        );
+        assert_eq!(hidden.places(), ["settings"]);
     }
 }
