@@ -15,8 +15,11 @@ if sysbench.cmdline.command == nil then
 end
 
 local function check_sizes()
-   if dyno then
+   -- A script may have options of its own instead.
+   if dyno and sysbench.opt.tables ~= nil then
       dyno.option.whole("tables", 1, 1000000)
+   end
+   if dyno and sysbench.opt.table_size ~= nil then
       dyno.option.whole("table_size", 0, 2147483647)
    end
 end

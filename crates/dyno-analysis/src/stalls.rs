@@ -3,7 +3,7 @@
 //! A second *moved* if its rate is more than [`STALL_SHARE`] of the rate of the second in which the
 //! median event ended. The *level* is the median of the seconds that moved: a run that stood still
 //! for most of its time has one too. A second is *stalled* if its rate is at most [`STALL_SHARE`]
-//! of the level. The view `where_did_it_stall` of the results file says the same in SQL.
+//! of the level. The view `where_did_it_stall` of the results file says the same in SQL of seconds.
 //!
 //! What the load generator saw of a silence to the millisecond ([`EventKind::Stall`]) stands in the
 //! place of such seconds, or beside them where it covers none whole. Seconds in which the generator
@@ -42,11 +42,11 @@ const SAME_GAP: f64 = 0.2;
 const GAPS_MIN: usize = 4;
 
 /// So long before the generator stood still, in seconds, its clock's second may have begun.
-const FROZEN_ROOM_S: f64 = 0.5;
+const FROZEN_ROOM_S: f64 = 1.0;
 
-/// Whether a silence is a stall, at so many events a second while events end.
-pub fn is_stall(length_s: f64, level_per_s: f64) -> bool {
-    length_s >= SILENCE_MIN_S && length_s * level_per_s >= SILENCE_EVENTS_MIN
+/// Whether a silence is a stall, at so many events a second on average, silences included.
+pub fn is_stall(length_s: f64, mean_per_s: f64) -> bool {
+    length_s >= SILENCE_MIN_S && length_s * mean_per_s >= SILENCE_EVENTS_MIN
 }
 
 /// The stalls of a run.
@@ -97,8 +97,15 @@ impl Span {
         self.to_s - self.from_s
     }
 
-    fn touches_any(&self, others: &[Self]) -> bool {
-        (others.iter()).any(|other| other.from_s < self.to_s && other.to_s > self.from_s)
+    /// How much of it others cover, which do not overlap.
+    fn covered_s(&self, others: &[Self]) -> f64 {
+        let shared = |other: &Self| other.to_s.min(self.to_s) - other.from_s.max(self.from_s);
+        others.iter().map(|other| shared(other).max(0.0)).sum()
+    }
+
+    /// Whether others cover half of it or more: it is theirs.
+    fn is_of(&self, others: &[Self]) -> bool {
+        self.covered_s(others) * 2.0 >= self.length_s()
     }
 }
 
@@ -160,7 +167,7 @@ pub fn of(run: &RunRecord) -> Result<Stalls, TooLittle> {
 pub fn of_course(course: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> {
     let silences = spans(events, EventKind::Stall, course);
     let mut found = match of_seconds(course) {
-        Err(_) if !silences.is_empty() => of_silences(course, &silences),
+        Err(_) if !silences.is_empty() && !course.is_empty() => of_silences(course, &silences),
         found => found?,
     };
     let frozen: Vec<Span> = (spans(events, EventKind::Frozen, course).into_iter())
@@ -172,12 +179,12 @@ pub fn of_course(course: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> 
         .collect();
     let seconds = std::mem::take(&mut found.spans);
     let (own, seconds): (Vec<Span>, Vec<Span>) =
-        (seconds.into_iter()).partition(|span| span.touches_any(&frozen));
+        (seconds.into_iter()).partition(|span| span.is_of(&frozen));
     found.whole_s = seconds.iter().map(Span::length_s).sum();
-    found.spans = (seconds.into_iter())
-        .filter(|second| !second.touches_any(&silences))
-        .chain(silences.iter().copied())
-        .collect();
+    let (_, unknown): (Vec<Span>, Vec<Span>) =
+        (seconds.into_iter()).partition(|span| span.is_of(&silences));
+    let beside = silences.iter().filter(|one| one.covered_s(&unknown) <= 0.0);
+    found.spans = unknown.iter().chain(beside).copied().collect();
     found
         .spans
         .sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
@@ -205,8 +212,9 @@ fn period_of(silences: &[Span]) -> Option<f64> {
         .map(|pair| pair[1].from_s - pair[0].from_s)
         .collect();
     let usual = dyno_stats::median(&gaps)?;
-    let same = |gap: &f64| (gap / usual - 1.0).abs() <= SAME_GAP;
-    (gaps.len() >= GAPS_MIN && gaps.iter().all(same)).then_some(usual)
+    let same = |gap: &&f64| (**gap / usual - 1.0).abs() <= SAME_GAP;
+    let alike = gaps.iter().filter(same).count();
+    (gaps.len() >= GAPS_MIN && alike * 4 >= gaps.len() * 3).then_some(usual)
 }
 
 /// A run too short for whole seconds to tell, of which silences are known.
@@ -214,9 +222,8 @@ fn of_silences(course: &[Bin], silences: &[Span]) -> Stalls {
     let measured_s: f64 = course.iter().map(|bin| bin.length_s).sum();
     let events: u64 = course.iter().map(|bin| bin.counters.events).sum();
     let silent_s: f64 = silences.iter().map(Span::length_s).sum();
-    let moving_s = (measured_s - silent_s).max(SILENCE_MIN_S);
     Stalls {
-        level_per_s: events as f64 / moving_s,
+        level_per_s: events as f64 / (measured_s - silent_s).max(SILENCE_MIN_S),
         spans: Vec::new(),
         silences: Vec::new(),
         own: Vec::new(),

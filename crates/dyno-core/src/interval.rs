@@ -289,7 +289,8 @@ impl OperationInterval {
     pub fn merge(&mut self, other: &Self) {
         self.counters.merge(&other.counters);
         self.latencies.merge(&other.latencies);
-        if let Some(first_tries) = &other.first_tries {
+        let first_tries = other.first_tries.as_ref();
+        if let Some(first_tries) = first_tries.filter(|own| !own.service.is_empty()) {
             self.first_tries.get_or_insert_default().merge(first_tries);
         }
     }

@@ -211,10 +211,11 @@ impl Merger {
         (totals, self.start_of(complete_to))
     }
 
-    /// What a worker's sessions were doing when it said so last.
+    /// What a worker's sessions were doing when it said so last; nothing of one that never did.
     pub(crate) fn last_states(&self, worker: usize) -> SessionStates {
         let worker = self.workers.get(worker);
-        worker.map(|worker| worker.states).unwrap_or_default()
+        let spoke = worker.filter(|worker| worker.complete_to > 0);
+        spoke.map(|worker| worker.states).unwrap_or_default()
     }
 
     /// Everything: totals, what of them came in the grace, and the longest backlog.
@@ -240,7 +241,8 @@ impl Merger {
             let said = pending.states.get(index).copied().flatten();
             let heard_to = self.start_of(worker.complete_to);
             let silent_ns = interval.end.saturating_sub(heard_to);
-            let known = asked_late || silent_ns < SILENT_NS;
+            let patience_ns = SILENT_NS.max(2 * self.schedule.interval_ns);
+            let known = asked_late || silent_ns < patience_ns;
             let states = said.or_else(|| known.then_some(worker.states));
             let lost = SessionStates::all(SessionState::Lost, worker.sessions);
             interval.states.merge(&states.unwrap_or(lost));

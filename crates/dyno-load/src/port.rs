@@ -240,6 +240,7 @@ impl Port for State {
             self.pass_marks(at);
         }
         self.stamp = at;
+        self.answered = true;
         if !self.drop_event(session) {
             return;
         }
@@ -343,6 +344,8 @@ impl Port for State {
             let until = due.min(self.next_mark).min(limit);
             poller::wait_for(None, false, &self.mailbox.waker, at, until);
         }
+        // When it went on.
+        self.sessions[session].due = due;
         self.stamp = 0;
         !self.over
     }

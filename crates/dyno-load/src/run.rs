@@ -338,7 +338,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             failures: self.failures,
             end,
         };
-        let mut silences = Vec::new();
+        // A worker that did not end was not seen to be silent.
+        let mut silences = vec![Vec::new(); self.crew.size() - ends.len()];
         for mut end in ends {
             silences.push(end.silences);
             outcome.outages.append(&mut end.outages);

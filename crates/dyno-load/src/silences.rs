@@ -19,6 +19,9 @@ use crate::state::now;
 /// Shorter ones are not kept: a busy host's scheduler makes them.
 pub(crate) const SILENCE_NS: Nanos = 100_000_000;
 
+/// A loop that was away from its sockets for longer was busy itself.
+pub(crate) const OWN_NS: Nanos = 10_000_000;
+
 /// How many a worker keeps: the longest.
 const KEPT: usize = 512;
 
@@ -98,12 +101,35 @@ pub(crate) fn standstills(
         all.filter(|one| one.length_ns() >= SILENCE_NS).collect()
     };
     let shared = workers.into_iter().reduce(|all, own| both(&all, &own));
-    let (mut silences, frozen) = (long(shared.unwrap_or_default()), long(frozen));
-    silences.retain(|silence| {
-        let own_ns = frozen.iter().map(|own| own.shared(silence).length_ns());
-        own_ns.sum::<Nanos>() < silence.length_ns() / 2
-    });
+    let frozen = long(frozen);
+    let shared = shared.unwrap_or_default().into_iter();
+    let silences = long(
+        shared
+            .flat_map(|silence| without(silence, &frozen))
+            .collect(),
+    );
     Standstills { silences, frozen }
+}
+
+/// What is left of a stretch beside others, which are in the order of time.
+fn without(stretch: Stretch, others: &[Stretch]) -> Vec<Stretch> {
+    let mut left = Vec::new();
+    let mut from = stretch.from;
+    for other in others {
+        if other.to <= from || other.from >= stretch.to {
+            continue;
+        }
+        left.push(Stretch {
+            from,
+            to: other.from.max(from),
+        });
+        from = other.to;
+    }
+    left.push(Stretch {
+        from,
+        to: stretch.to,
+    });
+    left
 }
 
 /// What lies in a stretch of either list, both in the order of time.
@@ -198,10 +224,11 @@ mod tests {
 
     #[test]
     fn a_frozen_generator_is_not_the_targets_silence() {
-        let workers = [vec![stretch(1_000, 2_050), stretch(4_000, 5_000)]];
-        let frozen = vec![stretch(1_020, 2_040), stretch(4_000, 4_150)];
+        let workers = [vec![stretch(1_000, 2_050), stretch(4_000, 6_000)]];
+        let frozen = vec![stretch(1_020, 2_040), stretch(4_500, 5_150)];
         let found = standstills(workers, frozen.clone(), stretch(0, 10_000));
-        assert_eq!(found.silences, [stretch(4_000, 5_000)]);
+        let expected = [stretch(4_000, 4_500), stretch(5_150, 6_000)];
+        assert_eq!(found.silences, expected);
         assert_eq!(found.frozen, frozen);
     }
 

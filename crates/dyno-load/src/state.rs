@@ -20,7 +20,7 @@ use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
 use crate::session::{Conn, Session, Stage, Wait};
-use crate::silences::{SILENCE_NS, Silences};
+use crate::silences::{OWN_NS, SILENCE_NS, Silences};
 use crate::stop::{StopLevel, StopSignal};
 use crate::tally::Tally;
 use crate::timers::Timers;
@@ -199,7 +199,8 @@ impl State {
             // A lone session holds up nobody but itself.
             self.stall_ns_max = self.stall_ns_max.max(away_ns);
         }
-        if self.answered {
+        // What the loop did itself is no silence of the target's.
+        if self.answered || away_ns >= OWN_NS {
             self.answered = false;
             self.quiet_since = at;
         }

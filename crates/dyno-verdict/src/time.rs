@@ -117,7 +117,7 @@ fn length(view: &View) -> Made {
                  can be judged.",
                 text::seconds(view.length_s)
             ),
-            "Measure for 10 s or longer (--time).",
+            "Measure for 10 s or longer.",
         )
         .with("measurement", view.length_s, "s");
     }

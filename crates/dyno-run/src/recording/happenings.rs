@@ -6,7 +6,10 @@ use dyno_core::record::{Event, EventKind};
 use dyno_load::{Outage, RunOutcome, Stretch};
 
 /// How many stalls are told one by one: the longest.
-const STALLS_MAX: usize = 200;
+const STALLS_MAX: usize = 1000;
+
+/// A silence is longer than so many median events: slow statements are none.
+const MEDIANS: f64 = 3.0;
 
 /// In the order of their kinds, and of time.
 pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
@@ -37,13 +40,14 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
 
 /// The silences in which so many events were missed that chance does not explain them.
 fn stalls(outcome: &RunOutcome) -> Vec<Stretch> {
-    let silences = &outcome.standstills.silences;
-    let silent_ns: Nanos = silences.iter().map(Stretch::length_ns).sum();
     let measured_ns = outcome.measured_end.saturating_sub(outcome.measured_start);
-    let moving_s = measured_ns.saturating_sub(silent_ns) as f64 / 1e9;
-    let level_per_s = outcome.in_window().events as f64 / moving_s.max(1e-3);
-    let missed = |one: &&Stretch| is_stall(one.length_ns() as f64 / 1e9, level_per_s);
-    longest(silences.iter().filter(missed))
+    let per_s = outcome.in_window().events as f64 / (measured_ns as f64 / 1e9).max(1e-3);
+    let median_ns = outcome.totals.latencies.service.value_at_quantile(0.5) as f64;
+    let missed = |one: &&Stretch| {
+        let length_ns = one.length_ns() as f64;
+        length_ns >= MEDIANS * median_ns && is_stall(length_ns / 1e9, per_s)
+    };
+    longest(outcome.standstills.silences.iter().filter(missed))
 }
 
 /// The longest of them, in the order of time.

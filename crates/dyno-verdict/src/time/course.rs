@@ -1,5 +1,6 @@
 //! Checks 23 and 24: warm-up and steady state.
 
+use dyno_analysis::stalls::Stalls;
 use dyno_core::finding::Outcome;
 use dyno_stats::dips::Dips;
 
@@ -54,7 +55,7 @@ const SURE: Threshold = Threshold {
     name: "confidence in the difference",
     value: 99.0,
     unit: "percent",
-    why: "one wrong doubt in a hundred runs, however many beginnings are tried",
+    why: "one or two wrong doubts in a hundred runs, however many beginnings are tried",
 };
 const BINS: Threshold = Threshold {
     name: "whole seconds",
@@ -114,7 +115,8 @@ fn warm_up(view: &View) -> Made {
         return made;
     }
     // A stall is no beginning, wherever it lies: it has a finding of its own.
-    let stalls = view.stalls().ok().filter(|found| !found.spans.is_empty());
+    let still = |found: &Stalls| found.stalled.contains(&true);
+    let stalls = view.stalls().ok().filter(still);
     let all = view.rates();
     let rates = stalls
         .as_ref()
@@ -259,8 +261,18 @@ fn halves(rates: &[f64]) -> Option<f64> {
 
 /// Dips of the rate that recur. Stalls have a finding and a period of their own.
 fn recurring(view: &View, rates: &[f64]) -> Option<Dips> {
-    let stalled = view.stalls().is_ok_and(|found| !found.spans.is_empty());
-    dyno_stats::dips::dips(rates).filter(|_| !stalled)
+    let Ok(found) = view.stalls() else {
+        return dyno_stats::dips::dips(rates);
+    };
+    if found.period_s.is_some() {
+        return None;
+    }
+    let usual = dyno_stats::median(&found.moving(rates))?;
+    let with = rates.iter().zip(&found.stalled);
+    let moving: Vec<f64> = with
+        .map(|(x, still)| if *still { usual } else { *x })
+        .collect();
+    dyno_stats::dips::dips(&moving)
 }
 
 fn told(view: &View, dips: &Dips) -> String {

@@ -100,7 +100,9 @@ fn stalls(view: &View) -> Made {
     let (stalled, longest) = (found.stalled_s(), found.longest_s());
     let share = found.share() * 100.0;
     let long = (found.silences.iter()).filter(|one| one.length_s() >= SILENCE.value);
-    let many = long.count() as f64 >= MANY.value && share >= TIME.value;
+    let long: Vec<f64> = long.map(Span::length_s).collect();
+    let long_share = long.iter().sum::<f64>() / found.measured_s * 100.0;
+    let many = long.len() as f64 >= MANY.value && long_share >= TIME.value;
     let bad = found.whole_s / found.measured_s * 100.0 >= TIME.value
         || many
         || share >= MUCH.value

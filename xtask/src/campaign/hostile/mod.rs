@@ -191,7 +191,7 @@ fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
 
 /// Paths that were cut or made up must not become files of this machine: where the campaign is
 /// root, its children are `nobody`, who may write to the case's folder alone. They stay root where
-/// `nobody` can reach neither that folder nor the program.
+/// `nobody` cannot reach that folder or the program.
 fn disarm(command: &mut Command, folder: &Path) -> Result<()> {
     let program = PathBuf::from(command.get_program());
     if !process::is_reachable(folder) || !process::is_reachable(&program) {
