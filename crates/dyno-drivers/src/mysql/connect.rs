@@ -227,7 +227,6 @@ impl Handshake {
         let mariadb = version.contains("MariaDB");
         // MariaDB puts a version before its own that old replicas can understand.
         let own = version.strip_prefix("5.5.5-").filter(|_| mariadb);
-        // A server may put into it what it was sent.
         let own = own.unwrap_or(&version);
         self.server.version = redact::known(own).unwrap_or_else(|| own.to_owned());
         self.server.product = if mariadb { "MariaDB" } else { "MySQL" }.to_owned();
