@@ -37,6 +37,6 @@ pub use descriptors::{DescriptorError, ensure_descriptors};
 pub use outages::Outage;
 pub use outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
 pub use run::{Progress, Run, RunConfig, SESSIONS_MAX};
-pub use silences::{Standstills, Stretch};
+pub use silences::{Pauses, TimeRange};
 pub use single::{Single, run_single};
 pub use stop::{StopLevel, StopSignal};

@@ -18,7 +18,7 @@ use crate::quota::Quota;
 use crate::recorder::Handover;
 use crate::roles::Cast;
 use crate::session::{Session, Stage, Wait};
-use crate::silences::Stretch;
+use crate::silences::TimeRange;
 use crate::stop::{StopLevel, StopSignal};
 
 /// From a worker (or the stop signal) to the coordinator.
@@ -79,7 +79,7 @@ pub(crate) struct WorkerEnd {
     /// What became of its sessions.
     pub(crate) states: SessionStates,
     pub(crate) outages: Vec<Outage>,
-    pub(crate) silences: Vec<Stretch>,
+    pub(crate) silences: Vec<TimeRange>,
     pub(crate) warmup: Counters,
     /// What its sessions did before the run, and after theirs.
     pub(crate) outside: (Counters, Counters),

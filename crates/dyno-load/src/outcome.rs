@@ -7,7 +7,7 @@ use dyno_core::summary::RunEnd;
 use thiserror::Error;
 
 use crate::outages::Outage;
-use crate::silences::Standstills;
+use crate::silences::Pauses;
 
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct RunOutcome {
     /// Times in which no connection could be made, in their order.
     pub outages: Vec<Outage>,
     /// When the target answered nothing, and when the generator was frozen.
-    pub standstills: Standstills,
+    pub pauses: Pauses,
     /// What the ramp-up and the warm-up did.
     pub warmup: Counters,
     /// What sessions did before the run: a script's `thread_init()`.

@@ -22,7 +22,7 @@ use crate::outages;
 use crate::outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
 use crate::quota::Quota;
 use crate::roles::Cast;
-use crate::silences::{Heartbeat, Standstills, Stretch, standstills};
+use crate::silences::{Heartbeat, Pauses, TimeRange, pauses};
 use crate::state::now;
 use crate::stop::{StopLevel, StopSignal};
 
@@ -327,7 +327,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             elapsed_ns: last_event.unwrap_or(0).saturating_sub(measured_start),
             unfinished,
             outages: Vec::new(),
-            standstills: Standstills::default(),
+            pauses: Pauses::default(),
             warmup: Default::default(),
             before: Default::default(),
             after: Default::default(),
@@ -354,11 +354,11 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         }
         outcome.outages = outages::merged(outcome.outages);
         let frozen = self.heart.map(Heartbeat::finish).unwrap_or_default();
-        let measured = Stretch {
+        let measured = TimeRange {
             from: measured_start,
             to: measured_end,
         };
-        outcome.standstills = standstills(silences, frozen, measured);
+        outcome.pauses = pauses(silences, frozen, measured);
         outcome.sessions.sort_by_key(|session| session.tid);
         outcome
     }

@@ -28,16 +28,16 @@ const KEPT: usize = 512;
 /// How long the thread sleeps that sees a frozen process.
 const BEAT: Duration = Duration::from_millis(20);
 
-/// A stretch of time, on [`dyno_core::Clock`].
+/// A range of time, on [`dyno_core::Clock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct TimeRange {
     /// Its beginning.
     pub from: Nanos,
     /// Its end.
     pub to: Nanos,
 }
 
-impl Stretch {
+impl TimeRange {
     /// How long it is.
     pub fn length_ns(&self) -> Nanos {
         self.to.saturating_sub(self.from)
@@ -53,16 +53,16 @@ impl Stretch {
 
 /// What stood still in a measurement, in the order of time.
 #[derive(Clone, Debug, Default)]
-pub struct Standstills {
+pub struct Pauses {
     /// Nothing ended while work was under way, and the generator was awake.
-    pub silences: Vec<Stretch>,
+    pub silences: Vec<TimeRange>,
     /// The generator itself was frozen.
-    pub frozen: Vec<Stretch>,
+    pub frozen: Vec<TimeRange>,
 }
 
 /// Those of a worker.
 #[derive(Debug, Default)]
-pub(crate) struct Silences(Vec<Stretch>);
+pub(crate) struct Silences(Vec<TimeRange>);
 
 impl Silences {
     #[cold]
@@ -70,7 +70,7 @@ impl Silences {
         if to.saturating_sub(from) < SILENCE_NS {
             return;
         }
-        self.0.push(Stretch { from, to });
+        self.0.push(TimeRange { from, to });
         if self.0.len() == 2 * KEPT {
             self.0.sort_by_key(|own| std::cmp::Reverse(own.length_ns()));
             self.0.truncate(KEPT);
@@ -79,9 +79,9 @@ impl Silences {
     }
 
     /// All of them. The worker ends now: it is no obstacle to a silence of the others.
-    pub(crate) fn take(&mut self, end: Nanos) -> Vec<Stretch> {
+    pub(crate) fn take(&mut self, end: Nanos) -> Vec<TimeRange> {
         let mut all = std::mem::take(&mut self.0);
-        all.push(Stretch {
+        all.push(TimeRange {
             from: end,
             to: Nanos::MAX,
         });
@@ -91,12 +91,12 @@ impl Silences {
 
 /// What stood still within the measurement, of the workers' silences and the times in which the
 /// process was frozen.
-pub(crate) fn standstills(
-    workers: impl IntoIterator<Item = Vec<Stretch>>,
-    frozen: Vec<Stretch>,
-    measured: Stretch,
-) -> Standstills {
-    let long = |all: Vec<Stretch>| -> Vec<Stretch> {
+pub(crate) fn pauses(
+    workers: impl IntoIterator<Item = Vec<TimeRange>>,
+    frozen: Vec<TimeRange>,
+    measured: TimeRange,
+) -> Pauses {
+    let long = |all: Vec<TimeRange>| -> Vec<TimeRange> {
         let all = all.into_iter().map(|one| one.shared(&measured));
         all.filter(|one| one.length_ns() >= SILENCE_NS).collect()
     };
@@ -108,32 +108,29 @@ pub(crate) fn standstills(
             .flat_map(|silence| without(silence, &frozen))
             .collect(),
     );
-    Standstills { silences, frozen }
+    Pauses { silences, frozen }
 }
 
-/// What is left of a stretch beside others, which are in the order of time.
-fn without(stretch: Stretch, others: &[Stretch]) -> Vec<Stretch> {
+/// What is left of a range beside others, which are in the order of time.
+fn without(range: TimeRange, others: &[TimeRange]) -> Vec<TimeRange> {
     let mut left = Vec::new();
-    let mut from = stretch.from;
+    let mut from = range.from;
     for other in others {
-        if other.to <= from || other.from >= stretch.to {
+        if other.to <= from || other.from >= range.to {
             continue;
         }
-        left.push(Stretch {
+        left.push(TimeRange {
             from,
             to: other.from.max(from),
         });
         from = other.to;
     }
-    left.push(Stretch {
-        from,
-        to: stretch.to,
-    });
+    left.push(TimeRange { from, to: range.to });
     left
 }
 
-/// What lies in a stretch of either list, both in the order of time.
-fn both(one: &[Stretch], other: &[Stretch]) -> Vec<Stretch> {
+/// What lies in a range of either list, both in the order of time.
+fn both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
     let (mut at, mut beside) = (0, 0);
     let mut shared = Vec::new();
     while let (Some(left), Some(right)) = (one.get(at), other.get(beside)) {
@@ -152,7 +149,7 @@ fn both(one: &[Stretch], other: &[Stretch]) -> Vec<Stretch> {
 /// A thread that sleeps and looks whether it was woken in time.
 pub(crate) struct Heartbeat {
     over: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<Stretch>>,
+    thread: JoinHandle<Vec<TimeRange>>,
 }
 
 impl Heartbeat {
@@ -170,14 +167,14 @@ impl Heartbeat {
     }
 
     /// Ends it: when the process was frozen.
-    pub(crate) fn finish(self) -> Vec<Stretch> {
+    pub(crate) fn finish(self) -> Vec<TimeRange> {
         self.over.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         self.thread.join().unwrap_or_default()
     }
 }
 
-fn beat(over: &AtomicBool) -> Vec<Stretch> {
+fn beat(over: &AtomicBool) -> Vec<TimeRange> {
     let mut frozen = Silences::default();
     let mut before = now();
     while !over.load(Ordering::Relaxed) {
@@ -195,8 +192,8 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    fn stretch(from_ms: u64, to_ms: u64) -> Stretch {
-        Stretch {
+    fn range(from_ms: u64, to_ms: u64) -> TimeRange {
+        TimeRange {
             from: from_ms * MS,
             to: to_ms * MS,
         }
@@ -205,29 +202,21 @@ mod tests {
     #[test]
     fn a_silence_is_what_all_workers_share() {
         let workers = [
-            vec![
-                stretch(100, 900),
-                stretch(2_000, 3_400),
-                stretch(5_000, 9_000),
-            ],
-            vec![
-                stretch(850, 1_200),
-                stretch(2_100, 3_500),
-                stretch(6_000, 6_300),
-            ],
+            vec![range(100, 900), range(2_000, 3_400), range(5_000, 9_000)],
+            vec![range(850, 1_200), range(2_100, 3_500), range(6_000, 6_300)],
         ];
-        let found = standstills(workers, Vec::new(), stretch(0, 6_200));
+        let found = pauses(workers, Vec::new(), range(0, 6_200));
         // The first is too short where both are silent.
-        let expected = [stretch(2_100, 3_400), stretch(6_000, 6_200)];
+        let expected = [range(2_100, 3_400), range(6_000, 6_200)];
         assert_eq!(found.silences, expected);
     }
 
     #[test]
     fn a_frozen_generator_is_not_the_targets_silence() {
-        let workers = [vec![stretch(1_000, 2_050), stretch(4_000, 6_000)]];
-        let frozen = vec![stretch(1_020, 2_040), stretch(4_500, 5_150)];
-        let found = standstills(workers, frozen.clone(), stretch(0, 10_000));
-        let expected = [stretch(4_000, 4_500), stretch(5_150, 6_000)];
+        let workers = [vec![range(1_000, 2_050), range(4_000, 6_000)]];
+        let frozen = vec![range(1_020, 2_040), range(4_500, 5_150)];
+        let found = pauses(workers, frozen.clone(), range(0, 10_000));
+        let expected = [range(4_000, 4_500), range(5_150, 6_000)];
         assert_eq!(found.silences, expected);
         assert_eq!(found.frozen, frozen);
     }
@@ -255,9 +244,9 @@ mod tests {
         let frozen = heart.finish();
         let ended = now();
         // A crowded host may keep it waiting, but not for longer than it lived.
-        let within = |own: &Stretch| began <= own.from && own.from < own.to && own.to <= ended;
+        let within = |own: &TimeRange| began <= own.from && own.from < own.to && own.to <= ended;
         assert!(frozen.iter().all(within), "{frozen:?}");
-        let frozen_ns: Nanos = frozen.iter().map(Stretch::length_ns).sum();
+        let frozen_ns: Nanos = frozen.iter().map(TimeRange::length_ns).sum();
         assert!(frozen_ns < ended - began, "{frozen:?}");
     }
 }

@@ -16,7 +16,7 @@ use dyno_core::summary::{
     ClientCost, EndpointSummary, IntervalSummary, LatencyLimit, OpenLoopSummary, OperationSummary,
     PhaseOf, RoleSummary, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
-use dyno_load::{RunOutcome, Stretch};
+use dyno_load::{RunOutcome, TimeRange};
 
 use self::warnings::warnings;
 use crate::job::Ready;
@@ -374,8 +374,8 @@ fn worker_stall_ns(outcome: &RunOutcome) -> Nanos {
 
 /// The longest time for which the process was not woken.
 fn frozen_ns(outcome: &RunOutcome) -> Nanos {
-    let frozen = outcome.standstills.frozen.iter();
-    frozen.map(Stretch::length_ns).max().unwrap_or(0)
+    let frozen = outcome.pauses.frozen.iter();
+    frozen.map(TimeRange::length_ns).max().unwrap_or(0)
 }
 
 /// What limits the figure, as far as it can be seen from here.

@@ -1,7 +1,7 @@
 //! The record of a run while it goes on, and the verdict at its end.
 
 mod context;
-mod happenings;
+mod events;
 mod head;
 mod hidden;
 mod observing;
@@ -166,7 +166,7 @@ impl Recording {
         self.tell_context();
         let outputs = &self.outputs;
         outputs.each(|sink| sink.facts(&summary.facts));
-        for event in happenings::of(outcome) {
+        for event in events::of(outcome) {
             outputs.each(|sink| sink.event(&event));
         }
         let outputs =

@@ -3,7 +3,7 @@
 use dyno_analysis::stalls::is_stall;
 use dyno_core::clock::Nanos;
 use dyno_core::record::{Event, EventKind};
-use dyno_load::{Outage, RunOutcome, Stretch};
+use dyno_load::{Outage, RunOutcome, TimeRange};
 
 /// How many stalls are told one by one: the longest.
 const STALLS_MAX: usize = 1000;
@@ -17,8 +17,8 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
     let mut events: Vec<Event> = (outcome.outages.iter())
         .map(|outage| outage_event(outage, &at_s))
         .collect();
-    let of = |stretch: &Stretch, kind: EventKind, text: &str| {
-        let (from_s, to_s) = (at_s(stretch.from), at_s(stretch.to));
+    let of = |range: &TimeRange, kind: EventKind, text: &str| {
+        let (from_s, to_s) = (at_s(range.from), at_s(range.to));
         let length_s = to_s - from_s;
         Event {
             at_s: from_s,
@@ -27,32 +27,32 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
             text: text.replace("{}", &format!("{length_s:.3} s")),
         }
     };
-    for stretch in stalls(outcome) {
+    for range in stalls(outcome) {
         let text = "No statement ended for {} while some were under way";
-        events.push(of(&stretch, EventKind::Stall, text));
+        events.push(of(&range, EventKind::Stall, text));
     }
-    for stretch in longest(&outcome.standstills.frozen) {
+    for range in longest(&outcome.pauses.frozen) {
         let text = "The load generator's process was not woken for {}";
-        events.push(of(&stretch, EventKind::Frozen, text));
+        events.push(of(&range, EventKind::Frozen, text));
     }
     events
 }
 
 /// The silences in which so many events were missed that chance does not explain them.
-fn stalls(outcome: &RunOutcome) -> Vec<Stretch> {
+fn stalls(outcome: &RunOutcome) -> Vec<TimeRange> {
     let measured_ns = outcome.measured_end.saturating_sub(outcome.measured_start);
     let per_s = outcome.in_window().events as f64 / (measured_ns as f64 / 1e9).max(1e-3);
     let median_ns = outcome.totals.latencies.service.value_at_quantile(0.5) as f64;
-    let missed = |one: &&Stretch| {
+    let missed = |one: &&TimeRange| {
         let length_ns = one.length_ns() as f64;
         length_ns >= MEDIANS * median_ns && is_stall(length_ns / 1e9, per_s)
     };
-    longest(outcome.standstills.silences.iter().filter(missed))
+    longest(outcome.pauses.silences.iter().filter(missed))
 }
 
 /// The longest of them, in the order of time.
-fn longest<'a>(all: impl IntoIterator<Item = &'a Stretch>) -> Vec<Stretch> {
-    let mut all: Vec<Stretch> = all.into_iter().copied().collect();
+fn longest<'a>(all: impl IntoIterator<Item = &'a TimeRange>) -> Vec<TimeRange> {
+    let mut all: Vec<TimeRange> = all.into_iter().copied().collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.length_ns()));
     all.truncate(STALLS_MAX);
     all.sort_by_key(|one| one.from);
