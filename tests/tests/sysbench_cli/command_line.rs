@@ -75,6 +75,12 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "",
     ),
     (
+        "empty --percentile=101 run",
+        "FATAL: Invalid value for --percentile: 101",
+        "",
+    ),
+    ("empty --rand-type=poisson run", "FATAL: --rand-type: ", ""),
+    (
         "empty run again",
         "",
         "Unrecognized command line argument: again",

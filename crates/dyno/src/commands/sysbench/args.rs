@@ -10,6 +10,7 @@ use dyno_core::target::TlsMode;
 use dyno_core::units;
 use dyno_report::sysbench::Edition;
 
+use super::CommandLineError;
 use super::exported::exported;
 use super::output;
 use crate::commands::target::hide_password;
@@ -210,7 +211,7 @@ fn ignored_errors(parsed: &Parsed, target: &Target, driver: &str) -> Vec<String>
 fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
     settings::count(parsed, name, otherwise).map_err(|_| {
         let value = parsed.value(name).unwrap_or_default();
-        usage(format!("Invalid value for the '{name}' option: '{value}'"))
+        CommandLineError::raise(format!("Invalid value for the '{name}' option: '{value}'"))
     })
 }
 

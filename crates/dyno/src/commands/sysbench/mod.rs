@@ -10,6 +10,7 @@ mod run;
 mod screen;
 mod window;
 
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
@@ -20,7 +21,7 @@ use dyno_script::{Description, OptionKind, ScriptOption, SourceError};
 use self::args::{Settings, version};
 use crate::definitions::SYSBENCH;
 use crate::options::{Grammar, Parsed, Script, help, parse};
-use crate::{STATUS_DONE, STATUS_FAILED, console, is_usage, settings, signals};
+use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals};
 use dyno_run::Loaded;
 use dyno_run::Work;
 
@@ -34,7 +35,7 @@ const STATUS_FORCED: u8 = 2;
 pub fn main(args: Vec<String>) -> Result<u8> {
     match command_line(args) {
         Ok(status) => Ok(status),
-        Err(error) if is_usage(&error) => {
+        Err(error) if error.is::<CommandLineError>() => {
             console::out("");
             console::note(&format!("{error:#}"));
             Ok(STATUS_FAILED)
@@ -46,9 +47,29 @@ pub fn main(args: Vec<String>) -> Result<u8> {
     }
 }
 
+/// What is wrong with the command line itself. Such errors are the only ones that sysbench prints
+/// without `FATAL: ` before them.
+#[derive(Debug)]
+struct CommandLineError(String);
+
+impl CommandLineError {
+    fn raise(message: impl ToString) -> anyhow::Error {
+        Self(message.to_string()).into()
+    }
+}
+
+impl fmt::Display for CommandLineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for CommandLineError {}
+
 fn command_line(args: Vec<String>) -> Result<u8> {
     let expanded = args::with_config_file(&args[1..])?;
-    let first = parse(&expanded, SYSBENCH, Script::Unknown, Grammar::Sysbench)?;
+    let first = parse(&expanded, SYSBENCH, Script::Unknown, Grammar::Sysbench)
+        .map_err(CommandLineError::raise)?;
     legacy::warn(&args);
     if settings::switch(&first, "version")? {
         console::out(&format!("{}\n", version(&first)?));
@@ -71,7 +92,7 @@ fn command_line(args: Vec<String>) -> Result<u8> {
     let Some(command) = command else {
         if let Some(test) = loaded.job.work.test() {
             let name = test.name;
-            return Err(settings::usage(format!(
+            return Err(CommandLineError::raise(format!(
                 "The '{name}' test requires a command argument. See 'sysbench {name} help'"
             )));
         }
@@ -82,7 +103,8 @@ fn command_line(args: Vec<String>) -> Result<u8> {
     let script = declared
         .as_deref()
         .map_or(Script::TakesAny, Script::Declares);
-    let parsed = parse(&expanded, SYSBENCH, script, Grammar::Sysbench)?;
+    let parsed =
+        parse(&expanded, SYSBENCH, script, Grammar::Sysbench).map_err(CommandLineError::raise)?;
     let options = script_options(&settings, &parsed, &loaded.description)?;
     // The target has the password now: once is enough.
     drop((args, expanded, first, parsed));
@@ -164,7 +186,7 @@ fn words(parsed: &Parsed) -> Result<(Option<String>, Option<String>)> {
     let command = words.next();
     match words.next() {
         None => Ok((test, command)),
-        Some(word) => Err(settings::usage(format!(
+        Some(word) => Err(CommandLineError::raise(format!(
             "Unrecognized command line argument: {word}"
         ))),
     }
@@ -207,7 +229,7 @@ fn declared_options(
         };
         if option.value(Some(value.as_deref())).is_err() {
             let value = value.as_deref().unwrap_or_default();
-            return Err(settings::usage(match option.kind {
+            return Err(CommandLineError::raise(match option.kind {
                 OptionKind::Bool => format!("invalid option: --{name}={value}"),
                 _ => format!("Invalid value for the '{name}' option: '{value}'"),
             }));
