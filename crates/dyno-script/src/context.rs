@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dyno_core::bulk::BulkLoad;
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Row, StatementId, Submitted};
+use dyno_core::db::{DbError, ErrorClass, Outcome, OutcomeKind, Row, StatementId, Submitted};
 use dyno_core::rand::Stream;
 use dyno_core::session::{ConnId, Operation, Port, SessionId};
 use mlua::ffi::lua_State;
@@ -194,7 +194,7 @@ impl Context<'_> {
     pub(crate) fn submit(&mut self, conn: ConnId, operation: Operation<'_>) -> i32 {
         match self.port.submit(self.session.id, conn, operation) {
             Some(Submitted::Pending) => self.pend(conn),
-            Some(Submitted::Ready) => outcome(self.port, self.session, conn),
+            Some(Submitted::Ready) => outcome_at_once(self.port, self.session, conn),
             None => self.misuse("the connection is closed"),
         }
     }
@@ -207,7 +207,7 @@ impl Context<'_> {
             return code::PENDING;
         }
         self.port.wait(self.session.id, conn);
-        outcome(self.port, self.session, conn)
+        outcome_at_once(self.port, self.session, conn)
     }
 
     #[inline]
@@ -225,7 +225,8 @@ impl Context<'_> {
 }
 
 /// The outcome of the connection's last operation as a number.
-#[inline]
+// Once per operation; its failure is out of the way.
+#[inline(always)]
 pub(crate) fn outcome(port: &mut dyn Port, session: &mut SessionState, conn: ConnId) -> i32 {
     let Some(connection) = port.connection(session.id, conn) else {
         return code::CLOSED;
@@ -237,12 +238,25 @@ pub(crate) fn outcome(port: &mut dyn Port, session: &mut SessionState, conn: Con
         OutcomeKind::Prepared => code::PREPARED,
         OutcomeKind::Connected => code::CONNECTED,
         OutcomeKind::None => code::CLOSED,
-        OutcomeKind::Failed => {
-            match &outcome.error {
-                Some(error) => session.fail(error),
-                None => session.fail(&DbError::new(ErrorClass::Lost, "the connection failed")),
-            }
-            code::FAILED
-        }
+        OutcomeKind::Failed => failed(session, outcome),
     }
+}
+
+/// The same where an operation has ended within the call that began it, as few do.
+#[inline(never)]
+pub(crate) fn outcome_at_once(
+    port: &mut dyn Port,
+    session: &mut SessionState,
+    conn: ConnId,
+) -> i32 {
+    outcome(port, session, conn)
+}
+
+#[cold]
+fn failed(session: &mut SessionState, outcome: &Outcome) -> i32 {
+    match &outcome.error {
+        Some(error) => session.fail(error),
+        None => session.fail(&DbError::new(ErrorClass::Lost, "the connection failed")),
+    }
+    code::FAILED
 }

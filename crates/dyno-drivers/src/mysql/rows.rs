@@ -18,7 +18,7 @@ const RETAINED_COLUMNS_MAX: usize = 256;
 #[derive(Clone, Default)]
 pub struct ResultSet {
     /// The packets of the rows, with their headers.
-    bytes: Vec<u8>,
+    bytes: Kept,
     /// Where the next row begins.
     cursor: usize,
     rows: u64,
@@ -30,6 +30,49 @@ pub struct ResultSet {
     unread: bool,
     /// Where a row of several packets begins that is arriving.
     long_row: usize,
+}
+
+/// Bytes that are kept until the next result. The memory stays initialised from one result to the
+/// next, so that keeping a small one is no more than copying it.
+#[derive(Clone, Default)]
+struct Kept {
+    memory: Vec<u8>,
+    len: usize,
+}
+
+impl Kept {
+    #[inline(always)]
+    fn append(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        match self.memory.get_mut(self.len..end) {
+            Some(room) => room.copy_from_slice(bytes),
+            None => self.append_to_more(bytes),
+        }
+        self.len = end;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append_to_more(&mut self, bytes: &[u8]) {
+        let room = 2 * self.memory.len();
+        self.memory.truncate(self.len);
+        self.memory.extend_from_slice(bytes);
+        let len = room.max(self.memory.len());
+        self.memory.resize(len, 0);
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        self.len = 0;
+        if self.memory.len() > RETAINED_MAX {
+            self.memory = Vec::new();
+        }
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.memory[..self.len]
+    }
 }
 
 impl ResultSet {
@@ -105,13 +148,13 @@ impl ResultSet {
         self.unread = self.binary && !self.is_defined();
         let before = if self.unread { 0 } else { columns };
         self.cursor = columns - before;
-        self.bytes.extend_from_slice(&packets[before..]);
+        self.bytes.append(&packets[before..]);
     }
 
     /// Appends whole packets.
     #[inline]
     pub fn keep(&mut self, packets: &[u8]) {
-        self.bytes.extend_from_slice(packets);
+        self.bytes.append(packets);
     }
 
     /// One of the packets begins another row.
@@ -123,7 +166,7 @@ impl ResultSet {
     /// A row of several packets begins behind what is kept and so many bytes more.
     #[cold]
     pub fn begin_long_row(&mut self, more: usize) {
-        self.long_row = self.bytes.len() + more;
+        self.long_row = self.bytes.len + more;
     }
 
     /// The packets of that row are all kept.
@@ -150,9 +193,6 @@ impl ResultSet {
         self.columns = 0;
         self.unread = false;
         self.definitions.clear();
-        if self.bytes.capacity() > RETAINED_MAX {
-            self.bytes = Vec::new();
-        }
         if self.definitions.capacity() > RETAINED_COLUMNS_MAX {
             self.definitions = Vec::new();
         }
@@ -168,7 +208,7 @@ impl ResultSet {
         if std::mem::take(&mut self.unread) {
             let packets = std::mem::take(&mut self.bytes);
             // They were looked at when they arrived.
-            let _ = self.define_all(&packets);
+            let _ = self.define_all(packets.bytes());
             self.bytes = packets;
         }
         let mut cursor = self.cursor;
@@ -197,7 +237,7 @@ impl ResultSet {
 
     #[inline]
     fn packet_at(&self, cursor: &mut usize) -> Option<&[u8]> {
-        let packet = wire::packet(self.bytes.get(*cursor..)?)?;
+        let packet = wire::packet(self.bytes.bytes().get(*cursor..)?)?;
         *cursor += HEADER + packet.payload.len();
         Some(packet.payload)
     }

@@ -6,7 +6,7 @@ use dyno_core::db::{ErrorClass, Param, ParamKind};
 use dyno_core::session::{ConnId, Operation};
 
 use super::{Address, TEXT_BYTES_MAX, export};
-use crate::context::{BulkInsert, code, outcome, with};
+use crate::context::{BulkInsert, code, outcome_at_once, with};
 
 export![
     dyno_connect,
@@ -66,7 +66,7 @@ extern "C" fn dyno_connect() -> c_int {
                 cx.session.connection = conn;
                 match submitted {
                     dyno_core::db::Submitted::Pending => cx.pend(conn),
-                    dyno_core::db::Submitted::Ready => outcome(cx.port, cx.session, conn),
+                    dyno_core::db::Submitted::Ready => outcome_at_once(cx.port, cx.session, conn),
                 }
             }
             Err(error) => {
