@@ -34,9 +34,9 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 27,
         name: "length",
         title: "The measurement's length against how fast its rate forgets itself",
-        rule: "Doubt if the measurement is shorter than {0} s, or if the mean rate is known to no \
-               better than {1} % either way with 95 % confidence, autocorrelation included, which \
-               needs {2} whole seconds.",
+        rule: "Doubt if the measurement is shorter than {0} s, if it is too short for \
+               `steady-state` to tell, or if the mean rate is known to no better than {1} % either \
+               way with 95 % confidence, autocorrelation included, which needs {2} whole seconds.",
         thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS],
         make: length,
     },
@@ -135,6 +135,10 @@ fn length(view: &View) -> Made {
         return Made::not_checked("The rate has no mean and interval to speak of.");
     };
     let half = (bounds.high - bounds.low) / 2.0 / mean * 100.0;
+    let needed_s = course::undecided(view).filter(|_| half < PRECISION.value);
+    if let Some(needed_s) = needed_s {
+        return too_short(view, half, needed_s);
+    }
     let memory = dyno_stats::autocorrelation::autocorrelation_time(&rates);
     let effective = dyno_stats::autocorrelation::effective_sample_size(&rates);
     Made::of(
@@ -160,6 +164,22 @@ fn length(view: &View) -> Made {
     .with("95 % interval, high", bounds.high, "per second")
     .with("half of the interval", half, "percent of the mean")
     .with_some("autocorrelation time", memory, "s")
+}
+
+/// Nothing was found in a rate too uneven, over too short a time, for anything to be found.
+fn too_short(view: &View, half: f64, needed_s: f64) -> Made {
+    Made::doubt(
+        format!(
+            "In {} with so uneven a rate (its mean is known to {} % either way) a steady state \
+             cannot be told from a drift.",
+            text::seconds(view.length_s),
+            text::plain(half)
+        ),
+        &format!("Measure for about {}.", text::seconds(needed_s)),
+    )
+    .with("measurement", view.length_s, "s")
+    .with("length that would do", needed_s, "s")
+    .with("half of the interval", half, "percent of the mean")
 }
 
 fn other_load(view: &View) -> Made {

@@ -161,7 +161,7 @@ impl Judged {
 
     /// The checks that speak against the run. These runs are short to save time, which is told.
     pub fn against(&self) -> Vec<&str> {
-        let short = self.result["measured_s"].as_f64().unwrap() < 9.9;
+        let short = self.result["measured_s"].as_f64().unwrap() < 29.9;
         let findings = self.result["findings"].as_array().unwrap().iter();
         findings
             .filter(|finding| speaks_against(finding))

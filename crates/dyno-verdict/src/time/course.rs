@@ -3,6 +3,7 @@
 use dyno_analysis::stalls::Stalls;
 use dyno_core::finding::Outcome;
 use dyno_stats::dips::Dips;
+use dyno_stats::intervals::Bounds;
 
 use crate::check::{Check, Made, Threshold};
 use crate::text;
@@ -24,9 +25,9 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
-    rule: "Passed if the 99 % interval of the rate's drift over the measurement lies within \
-           {0} % of its mean either way. Doubt if the interval leaves out 0 and the drift is {1} % \
-           or more, or {0} % or more with Kendall's tau of {5}; if the level changes or swings \
+    rule: "Passed if the 90 % interval of the rate's drift over the measurement lies within \
+           {0} % of its mean either way, which one of 20 runs with such a drift does. Doubt if \
+           the 99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with Kendall's tau of {5}; if the level changes or swings \
            slowly by {0} % or more; if dips that recur take {7} % of the throughput or more; if \
            the latency of an open loop drifts by {2} %; or if the run stood still for {6} % of the \
            time. Else not checked, with the length that would do. Needs {3} whole seconds, {4} for \
@@ -198,22 +199,27 @@ fn steady_state(view: &View) -> Made {
     let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
     let small = dips.as_ref().filter(|dips| !much(dips));
+    let bounds = if faults.is_empty() {
+        rate.likely
+    } else {
+        rate.sure
+    };
     let facts = format!(
-        "Over the measurement the rate drifts by {} % of its mean (99 % interval {} to {} %){}{}.",
+        "Over the measurement the rate drifts by {} % of its mean ({} % interval {} to {} %){}{}.",
         text::signed(rate.drift),
-        text::signed(rate.low),
-        text::signed(rate.high),
+        if faults.is_empty() { 90 } else { 99 },
+        text::signed(bounds.low),
+        text::signed(bounds.high),
         pages(view),
         small.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
     );
     let steady = faults.is_empty();
     if steady && !rate.level() {
-        let length_s = view.usual_s() * rates.len() as f64 * rate.longer();
         return Made::not_checked(format!(
             "{facts} It is too short, or its rate too uneven, to exclude a drift of {} %: about \
              {} would do.",
             text::plain(DRIFT.value),
-            text::seconds(length_s.ceil())
+            text::seconds(rate.needs_s(view))
         ));
     }
     let (outcome, evidence) = match steady {
@@ -230,8 +236,8 @@ fn steady_state(view: &View) -> Made {
          (dirty pages, log, growth of the data).",
     )
     .with("drift", rate.drift, "percent of the mean")
-    .with("drift, low", rate.low, "percent of the mean")
-    .with("drift, high", rate.high, "percent of the mean")
+    .with("drift, low", rate.sure.low, "percent of the mean")
+    .with("drift, high", rate.sure.high, "percent of the mean")
     .with("Kendall's tau", rate.tau, "ratio")
     .with_some(
         "largest change of level",
@@ -250,6 +256,15 @@ fn steady_state(view: &View) -> Made {
         latency.map(|trend| trend.drift),
         "percent of the mean",
     )
+}
+
+/// How long the run would have to be, in seconds, for its steadiness to be told; none if it could.
+pub(super) fn undecided(view: &View) -> Option<f64> {
+    let rates = view.rates();
+    let made = steady_state(view);
+    let enough = rates.len() as f64 >= BINS.value && made.outcome == Outcome::NotChecked;
+    let rate = enough.then(|| Trend::of(&rates)).flatten()?;
+    Some(rate.needs_s(view))
 }
 
 /// The mean of the second half over that of the first.
@@ -326,8 +341,10 @@ fn unsteady(view: &View, rate: &Trend, latency: Option<&Trend>) -> Vec<String> {
 /// How a series goes, in percent of its mean from its first value to its last.
 struct Trend {
     drift: f64,
-    low: f64,
-    high: f64,
+    /// Its 99 % interval, by which it is one.
+    sure: Bounds,
+    /// Its 90 % interval, by which there is none that matters: either side is left out with 95 %.
+    likely: Bounds,
     /// Kendall's tau against time.
     tau: f64,
     /// The largest change of level: before which value, by how many percent.
@@ -340,7 +357,12 @@ impl Trend {
     fn of(values: &[f64]) -> Option<Self> {
         let mean = dyno_stats::mean(values).filter(|mean| *mean > 0.0)?;
         let slope = dyno_stats::steady::slope_with(values, 0.99)?;
+        let likely = dyno_stats::steady::slope_with(values, 0.90)?.bounds;
         let whole = |per_step: f64| per_step * (values.len() - 1) as f64 / mean * 100.0;
+        let bounds = |bounds: Bounds| Bounds {
+            low: whole(bounds.low),
+            high: whole(bounds.high),
+        };
         let changes = match (values.len() as f64) < CHANGE_BINS.value {
             true => Vec::new(),
             false => super::changes(values),
@@ -355,8 +377,8 @@ impl Trend {
             .max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()));
         Some(Self {
             drift: whole(slope.per_step),
-            low: whole(slope.bounds.low),
-            high: whole(slope.bounds.high),
+            sure: bounds(slope.bounds),
+            likely: bounds(likely),
             tau: dyno_stats::steady::tau(values).unwrap_or(0.0),
             change,
             swing: dyno_stats::steady::swing(values).map(|share| share * 100.0),
@@ -365,22 +387,22 @@ impl Trend {
 
     /// Surely by one bound, or in nearly all pairs of values by another.
     fn drifts(&self, sure: f64, ordered: f64) -> bool {
-        let straight = self.low > 0.0 || self.high < 0.0;
+        let straight = self.sure.low > 0.0 || self.sure.high < 0.0;
         let by = self.drift.abs();
         (by >= sure && straight) || (by >= ordered && self.tau.abs() >= ORDER.value)
     }
 
     /// Whether a drift that matters is excluded.
     fn level(&self) -> bool {
-        self.low >= -DRIFT.value && self.high <= DRIFT.value
+        self.likely.low >= -DRIFT.value && self.likely.high <= DRIFT.value
     }
 
-    /// By what factor a longer series narrows the interval to what is allowed: with the square
-    /// root of its length.
-    fn longer(&self) -> f64 {
-        let half = (self.high - self.low) / 2.0;
+    /// At what length the interval is narrow enough to exclude one: it narrows with the square root
+    /// of the length.
+    fn needs_s(&self, view: &View) -> f64 {
+        let half = (self.likely.high - self.likely.low) / 2.0;
         let room = (DRIFT.value - self.drift.abs()).max(DRIFT.value / 2.0);
-        (half / room).powi(2).max(1.0)
+        (view.length_s * (half / room).powi(2).max(1.0)).ceil()
     }
 }
 

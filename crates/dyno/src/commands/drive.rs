@@ -29,7 +29,7 @@ pub fn drive(parsed: &Parsed) -> Result<Drive> {
     let time = if events > 0 {
         Duration::ZERO
     } else {
-        Duration::from_secs(10)
+        Duration::from_secs(30)
     };
     let time = settings::duration(parsed, "time", time)?;
     let open_loop = match parsed.value("rate") {

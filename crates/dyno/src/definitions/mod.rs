@@ -99,7 +99,7 @@ pub const RUN: &[Opt] = &[
                 LOAD,
                 "time",
                 Some("TIME"),
-                "how long to measure, e.g. 30s, 5m; 0 for no limit [10s]",
+                "how long to measure, e.g. 30s, 5m; 0 for no limit [30s]",
             ),
         ),
     ),
