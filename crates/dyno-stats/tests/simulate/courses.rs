@@ -11,6 +11,7 @@ const BEGINNING: &str = "a beginning at 1 % that is off by 10 %";
 const SWING: &str = "a slow swing of 20 %";
 const DIPS: &str = "dips that recur";
 const DRIFT: &str = "a drift at 1 % of 10 % or more";
+const STEADY: &str = "no drift of 20 %, at 5 %";
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -45,6 +46,7 @@ pub fn cases() -> Vec<Case> {
     ));
     cases.extend(cold_starts());
     cases.extend(recurring());
+    cases.extend(steady_ones());
     for (period, noise, least) in [
         (200.0, 0.04, 0.95),
         (450.0, 0.04, 0.95),
@@ -62,6 +64,39 @@ pub fn cases() -> Vec<Case> {
                     .swing(period, 0.15, phase)
                     .0,
             )
+        }));
+    }
+    cases
+}
+
+/// Levels that are told as such, and drifts that are taken for one.
+fn steady_ones() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (seconds, phi, deviation, asked) in [
+        (10, 0.3, 0.02, 0.95),
+        (10, 0.3, 0.04, 0.5),
+        (30, 0.3, 0.04, 0.9),
+        (30, 0.3, 0.06, 0.6),
+        (60, 0.3, 0.08, 0.8),
+        (60, 0.6, 0.06, 0.6),
+        (300, 0.8, 0.1, 0.5),
+    ] {
+        let of = format!(
+            "{seconds} s level, coefficient {phi}, deviation {} %",
+            deviation * 100.0
+        );
+        cases.push(Case::new(STEADY, of, AtLeast(asked), move |source| {
+            is_steady(&Rates::level(source, seconds, phi, deviation).0)
+        }));
+    }
+    for (seconds, phi, deviation) in LEVELS {
+        let of = format!(
+            "{seconds} s that drift by 20 %, coefficient {phi}, deviation {} %",
+            deviation * 100.0
+        );
+        cases.push(Case::new(STEADY, of, AtMost(0.06), move |source| {
+            let rates = Rates::level(source, seconds, phi, deviation);
+            is_steady(&rates.drift(0.2).0)
         }));
     }
     cases
@@ -158,6 +193,13 @@ fn begins_off(rates: &[f64]) -> bool {
 fn drifts(rates: &[f64]) -> bool {
     steady::slope_with(rates, 0.99).is_some_and(|slope| {
         slope.significant() && slope.relative.is_some_and(|by| by.abs() >= 0.1)
+    })
+}
+
+fn is_steady(rates: &[f64]) -> bool {
+    steady::slope_with(rates, 0.90).is_some_and(|slope| {
+        let whole = (rates.len() - 1) as f64 / dyno_stats::mean(rates).unwrap_or(f64::NAN);
+        slope.bounds.low * whole >= -0.2 && slope.bounds.high * whole <= 0.2
     })
 }
 
