@@ -27,11 +27,12 @@ pub(super) const STEADY_STATE: Check = Check {
     title: "Trend and changes of level of throughput, and of latency in an open loop",
     rule: "Passed if the 90 % interval of the rate's drift over the measurement lies within \
            {0} % of its mean either way, which one of 20 runs with such a drift does. Doubt if \
-           the 99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with Kendall's tau of {5}; if the level changes or swings \
-           slowly by {0} % or more; if dips that recur take {7} % of the throughput or more; if \
-           the latency of an open loop drifts by {2} %; or if the run stood still for {6} % of the \
-           time. Else not checked, with the length that would do. Needs {3} whole seconds, {4} for \
-           changes of level, 30 for dips, 600 for swings.",
+           the 99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with \
+           Kendall's tau of {5}; if the level changes or swings slowly by {0} % or more; if dips \
+           that recur take {7} % of the throughput or more; if the latency of an open loop drifts \
+           by {2} %; or if the run stood still for {6} % of the time. Else not checked, with the \
+           length that would do. Needs {3} whole seconds, {4} for changes of level, 30 for dips, \
+           600 for swings.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -198,21 +199,8 @@ fn steady_state(view: &View) -> Made {
     let mut faults = unsteady(view, &rate, latency.as_ref());
     let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
-    let small = dips.as_ref().filter(|dips| !much(dips));
-    let bounds = if faults.is_empty() {
-        rate.likely
-    } else {
-        rate.sure
-    };
-    let facts = format!(
-        "Over the measurement the rate drifts by {} % of its mean ({} % interval {} to {} %){}{}.",
-        text::signed(rate.drift),
-        if faults.is_empty() { 90 } else { 99 },
-        text::signed(bounds.low),
-        text::signed(bounds.high),
-        pages(view),
-        small.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
-    );
+    let dip = dips.as_ref().filter(|dips| !much(dips));
+    let facts = rate.text(view, faults.is_empty(), dip);
     let steady = faults.is_empty();
     if steady && !rate.level() {
         return Made::not_checked(format!(
@@ -383,6 +371,23 @@ impl Trend {
             change,
             swing: dyno_stats::steady::swing(values).map(|share| share * 100.0),
         })
+    }
+
+    /// What there is to say of it, with the interval that decided.
+    fn text(&self, view: &View, steady: bool, dips: Option<&Dips>) -> String {
+        let (level, bounds) = match steady {
+            true => (90, self.likely),
+            false => (99, self.sure),
+        };
+        format!(
+            "Over the measurement the rate drifts by {} % of its mean ({level} % interval {} to \
+             {} %){}{}.",
+            text::signed(self.drift),
+            text::signed(bounds.low),
+            text::signed(bounds.high),
+            pages(view),
+            dips.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
+        )
     }
 
     /// Surely by one bound, or in nearly all pairs of values by another.
