@@ -1,8 +1,11 @@
 //! What workers record and hand over once an interval.
 
+mod codec;
+
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
 use crate::session::Counter;
@@ -126,7 +129,8 @@ pub const ERROR_CODES_MAX: usize = 256;
 /// What errors of codes beyond [`ERROR_CODES_MAX`] are counted as.
 pub const OTHER_CODES: &str = "other";
 
-/// Counts `count` errors of a code, with a message for the first one.
+/// Counts `count` errors of a code, with a message for the first one. Beyond the bound the codes
+/// that come first in their order are kept, so that sums of parts are the same in any order.
 pub fn count_error(
     errors: &mut ErrorsByCode,
     code: &str,
@@ -137,15 +141,32 @@ pub fn count_error(
         sum.count += count;
         return;
     }
-    let code = match errors.len() < ERROR_CODES_MAX {
-        true => code,
-        false => OTHER_CODES,
-    };
+    let mut code = code;
+    if code != OTHER_CODES && separate(errors) >= ERROR_CODES_MAX {
+        let last = errors.keys().rfind(|code| *code != OTHER_CODES);
+        match last.filter(|last| code < last.as_str()).cloned() {
+            Some(last) => {
+                if let Some(evicted) = errors.remove(&last) {
+                    add_error(errors, OTHER_CODES, evicted.count, || evicted.sample);
+                }
+            }
+            None => code = OTHER_CODES,
+        }
+    }
+    add_error(errors, code, count, sample);
+}
+
+fn add_error(errors: &mut ErrorsByCode, code: &str, count: u64, sample: impl FnOnce() -> String) {
     let sum = errors.entry(code.to_owned()).or_insert_with(|| ErrorCount {
         count: 0,
         sample: sample(),
     });
     sum.count += count;
+}
+
+/// How many codes are counted separately.
+fn separate(errors: &ErrorsByCode) -> usize {
+    errors.len() - usize::from(errors.contains_key(OTHER_CODES))
 }
 
 /// Adds `other`'s errors to `errors`, keeping the first sample of each code.
@@ -156,11 +177,14 @@ pub fn merge_errors(errors: &mut ErrorsByCode, other: &ErrorsByCode) {
 }
 
 /// The latencies of one operation in nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Latencies {
     /// Start to end.
+    #[serde(with = "codec")]
     pub service: Histogram<u64>,
     /// Scheduled start to end; empty in a closed loop, where it equals `service`, and small there.
+    #[serde(with = "codec::unused")]
     pub response: Histogram<u64>,
     /// The exact sum of service times.
     pub service_ns_sum: u64,
@@ -272,7 +296,8 @@ sums! {
 }
 
 /// One operation in an interval.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OperationInterval {
     /// Sums.
     pub counters: OperationCounters,
@@ -322,7 +347,8 @@ pub fn merge_roles(roles: &mut Vec<RoleCounters>, other: &[RoleCounters]) {
 pub const SESSIONS_COUNTED_MAX: u32 = 128;
 
 /// What one session did in an interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SessionCount {
     /// The session's number.
     pub session: u32,
@@ -333,12 +359,21 @@ pub struct SessionCount {
 }
 
 /// What one worker, or all together, recorded in one interval.
-#[derive(Clone, Debug, Default)]
+///
+/// Parts [merge](Self::merge) exactly, in any order. Its serialised form is stable: a field that
+/// an older writer lacks has its default, one that is unknown is refused; histograms are
+/// HdrHistogram's V2 format, deflated, in base64.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Interval {
     /// Its number from 0, counted from the start of the measurement.
     pub index: u64,
     /// Its start.
     pub start: Nanos,
+    /// Its start by civil time, in nanoseconds since 1970: what intervals of several hosts have in
+    /// common. From one reading of both clocks at the run's beginning, so that no step of the civil
+    /// clock moves it; 0 where it is not known.
+    pub start_unix_ns: u64,
     /// Its end.
     pub end: Nanos,
     /// Sums.
@@ -366,25 +401,55 @@ pub struct Interval {
     pub concurrency: u32,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_beyond_the_bound_are_counted_together() {
-        let mut errors = ErrorsByCode::new();
-        for code in 0..10 * ERROR_CODES_MAX {
-            count_error(&mut errors, &code.to_string(), 2, || {
-                format!("error {code}")
-            });
+impl Interval {
+    /// Adds what others recorded in the same interval: another worker, or another load generator
+    /// with sessions of its own. Sums, distributions and states add up; one sample of each error
+    /// code stays.
+    pub fn merge(&mut self, other: &Self) {
+        self.merge_sums(other);
+        self.sessions.extend_from_slice(&other.sessions);
+        self.sessions.sort_unstable();
+        self.states.merge(&other.states);
+        self.backlog += other.backlog;
+        self.concurrency += other.concurrency;
+        let blank = self.end == 0;
+        self.index = self.index.max(other.index);
+        if other.end > 0 {
+            self.start = if blank {
+                other.start
+            } else {
+                self.start.min(other.start)
+            };
+            self.end = self.end.max(other.end);
         }
-        assert_eq!(errors.len(), ERROR_CODES_MAX + 1);
-        let all: u64 = errors.values().map(|error| error.count).sum();
-        assert_eq!(all, 20 * ERROR_CODES_MAX as u64);
-        let mut sum = ErrorsByCode::new();
-        merge_errors(&mut sum, &errors);
-        merge_errors(&mut sum, &errors);
-        assert!(sum.len() <= ERROR_CODES_MAX + 1);
-        assert_eq!(sum.values().map(|error| error.count).sum::<u64>(), 2 * all);
+        let known = [self.start_unix_ns, other.start_unix_ns];
+        let first = known.into_iter().filter(|unix_ns| *unix_ns > 0).min();
+        self.start_unix_ns = first.unwrap_or_default();
+    }
+
+    /// Adds another's sums and distributions, and leaves what holds at an instant: bounds, states,
+    /// backlog, concurrency, each session's share.
+    pub fn merge_sums(&mut self, other: &Self) {
+        self.counters.merge(&other.counters);
+        self.latencies.merge(&other.latencies);
+        merge_errors(&mut self.errors, &other.errors);
+        merge_errors(&mut self.connect_errors, &other.connect_errors);
+        if self.endpoints.len() < other.endpoints.len() {
+            self.endpoints.resize(other.endpoints.len(), 0);
+        }
+        for (sum, count) in self.endpoints.iter_mut().zip(&other.endpoints) {
+            *sum += count;
+        }
+        if self.operations.len() < other.operations.len() {
+            self.operations
+                .resize_with(other.operations.len(), Default::default);
+        }
+        for (sum, operation) in self.operations.iter_mut().zip(&other.operations) {
+            sum.merge(operation);
+        }
+        merge_roles(&mut self.roles, &other.roles);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,8 @@
 
 use std::collections::VecDeque;
 
-use dyno_core::clock::Nanos;
-use dyno_core::interval::{
-    Counters, Interval, OperationCounters, RoleCounters, merge_errors, merge_roles,
-};
+use dyno_core::clock::{Clock, Nanos, wall_time};
+use dyno_core::interval::{Counters, Interval, OperationCounters, RoleCounters, merge_roles};
 use dyno_core::states::{SessionState, SessionStates};
 
 use crate::arrivals::Generator;
@@ -32,6 +30,8 @@ pub(crate) struct Merger {
     /// Counts arrivals that are due.
     due: Option<Generator>,
     backlog_max: u64,
+    /// The civil time at which measuring begins, in nanoseconds since 1970.
+    measured_unix_ns: u64,
 }
 
 /// A worker that has said nothing for so long has lost its sessions, as far as anybody can tell.
@@ -102,6 +102,7 @@ impl Merger {
             in_grace: InGrace::default(),
             due,
             backlog_max: 0,
+            measured_unix_ns: unix_ns(schedule.measured),
         }
     }
 
@@ -228,6 +229,8 @@ impl Merger {
         let mut interval = *pending.interval.unwrap_or_default();
         interval.index = self.next;
         interval.start = self.start_of(self.next);
+        let since_ns = interval.start.saturating_sub(self.schedule.measured);
+        interval.start_unix_ns = self.measured_unix_ns.saturating_add(since_ns);
         self.next += 1;
         if interval.end <= interval.start {
             // Nobody handed anything over: a quiet or a late interval has its planned end.
@@ -275,28 +278,17 @@ impl Merger {
     }
 }
 
+/// The civil time of an instant, as the clocks stand to one another now.
+fn unix_ns(at: Nanos) -> u64 {
+    let (now, unix_ns) = (Clock.now(), wall_time().as_nanos() as u64);
+    unix_ns.saturating_add(at).saturating_sub(now)
+}
+
 /// Adds an interval's sums to another's.
 fn merge(into: &mut Interval, from: &Interval) {
-    into.counters.merge(&from.counters);
-    into.latencies.merge(&from.latencies);
+    into.merge_sums(from);
     // Histograms are large. Where a worker shares this core, it need not wait for them all.
     std::thread::yield_now();
-    merge_errors(&mut into.errors, &from.errors);
-    merge_errors(&mut into.connect_errors, &from.connect_errors);
-    if into.endpoints.len() < from.endpoints.len() {
-        into.endpoints.resize(from.endpoints.len(), 0);
-    }
-    if into.operations.len() < from.operations.len() {
-        into.operations
-            .resize_with(from.operations.len(), Default::default);
-    }
-    for (sum, operation) in into.operations.iter_mut().zip(&from.operations) {
-        sum.merge(operation);
-    }
-    merge_roles(&mut into.roles, &from.roles);
-    for (sum, count) in into.endpoints.iter_mut().zip(&from.endpoints) {
-        *sum += count;
-    }
 }
 
 #[cfg(test)]
