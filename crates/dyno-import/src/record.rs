@@ -125,6 +125,8 @@ fn drive(draft: &Draft) -> Drive {
         init_timeout: Duration::from_secs(30),
         interval: duration(draft.report_interval_s.or_else(|| step(&draft.points))),
         seed: draft.seed.unwrap_or(0),
+        shard: None,
+        begin_unix_s: None,
     }
 }
 

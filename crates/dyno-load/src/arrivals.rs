@@ -1,7 +1,7 @@
 //! The arrivals of an open loop: when each event is due, whether or not anybody is free.
 
 use dyno_core::clock::Nanos;
-use dyno_core::plan::{Arrivals, OpenLoop};
+use dyno_core::plan::{Arrivals, OpenLoop, Shard};
 use dyno_core::rand::Stream;
 
 /// The most arrivals per second: far more than sessions can take up, few enough to be drawn and
@@ -40,6 +40,8 @@ pub(crate) struct Generator {
     offset_ns: f64,
     measured: u64,
     upcoming: Option<Nanos>,
+    /// Those of other load generators are passed over.
+    shard: Option<Shard>,
 }
 
 impl Generator {
@@ -54,6 +56,7 @@ impl Generator {
             offset_ns: 0.0,
             measured: 0,
             upcoming: None,
+            shard: None,
         };
         if open.arrivals == Arrivals::Poisson {
             generator.offset_ns = generator.exponential_gap();
@@ -62,9 +65,25 @@ impl Generator {
         generator
     }
 
+    /// Those of them that this load generator has.
+    pub(crate) fn of(mut self, shard: Option<Shard>) -> Self {
+        self.shard = shard;
+        self
+    }
+
     /// Takes the next arrival; `None` when there is none any more.
     #[inline]
     pub(crate) fn claim(&mut self) -> Option<Nanos> {
+        if let Some(shard) = self.shard {
+            while !shard.has(self.index) {
+                self.next()?;
+            }
+        }
+        self.next()
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Nanos> {
         let arrival = self.upcoming?;
         self.index += 1;
         self.offset_ns = match self.kind {
@@ -89,11 +108,12 @@ impl Generator {
             // Their instants are known by drawing them only.
             Arrivals::Poisson => {
                 while self.upcoming.is_some_and(|arrival| arrival <= now) {
-                    self.claim();
+                    self.next();
                 }
             }
         }
-        self.index
+        self.shard
+            .map_or(self.index, |shard| shard.share(self.index))
     }
 
     /// Takes all arrivals at equal gaps that are due at `now`, however many.
@@ -168,6 +188,42 @@ mod tests {
             let exact = (u128::from(index) * 1_000_000_000 / 3) as u64;
             let arrival = arrivals.claim().unwrap();
             assert!(arrival.abs_diff(begin + exact) <= 1, "arrival {index}");
+        }
+    }
+
+    #[test]
+    fn shards_have_all_arrivals_and_none_twice() {
+        for law in [Arrivals::Constant, Arrivals::Poisson] {
+            for limit in [None, Some(500)] {
+                let span = Span {
+                    begin: 7,
+                    measured: 200_000_007,
+                    end: Some(2_000_000_007),
+                    limit,
+                };
+                let mut whole = generator(777.7, law, span);
+                let mut shards: Vec<Generator> = (1..=3)
+                    .map(|number| whole.clone().of(Some(Shard { number, of: 3 })))
+                    .collect();
+                let mut counted = shards.clone();
+                let all: Vec<Nanos> = std::iter::from_fn(|| whole.claim()).collect();
+                for now in [0, 7, 777_777_777, u64::MAX] {
+                    let due: u64 = counted.iter_mut().map(|shard| shard.due_by(now)).sum();
+                    let expected = all.iter().filter(|arrival| **arrival <= now).count();
+                    assert_eq!(due, expected as u64, "{law:?} {limit:?} {now}");
+                }
+                let mut together: Vec<Nanos> = shards
+                    .iter_mut()
+                    .flat_map(|shard| std::iter::from_fn(|| shard.claim()).collect::<Vec<_>>())
+                    .collect();
+                together.sort_unstable();
+                assert_eq!(together, all, "{law:?} {limit:?}");
+                assert!(
+                    shards
+                        .iter()
+                        .all(|shard| shard.used_up() == limit.is_some())
+                );
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use dyno_core::clock::Nanos;
+use dyno_core::plan::Shard;
 use dyno_core::session::{Entry, Program};
 
 use crate::calendar::nanos;
@@ -29,8 +30,19 @@ pub(crate) struct Crew {
     mailboxes: Vec<Arc<Mailbox>>,
     spares: Vec<Sender<Box<Handover>>>,
     messages: Receiver<Message>,
+    /// This load generator's, of all.
     sessions: u32,
+    shard: Option<Shard>,
     _listening: Listening,
+}
+
+/// Ends the workers when the run is to end.
+fn listen(config: &RunConfig, mailboxes: Vec<Arc<Mailbox>>, sender: Sender<Message>) -> Listening {
+    config.stop.listen(Box::new(move || {
+        // First, so that the coordinator knows why workers end. One that left has nothing to stop.
+        let _ = sender.send(Message::Stopped);
+        mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
+    }))
 }
 
 impl Crew {
@@ -40,25 +52,17 @@ impl Crew {
         P: Program + 'static,
         F: Fn(usize) -> Result<P, String> + Send + Sync + 'static,
     {
-        let sessions = config.drive.sessions;
+        let (shard, sessions) = (config.drive.shard, config.drive.own().sessions);
         let size = config.drive.workers.min(sessions) as usize;
         let (sender, messages) = channel();
         let mailboxes = mailboxes(size)?;
-        let listening = {
-            let (mailboxes, sender) = (mailboxes.clone(), sender.clone());
-            config.stop.listen(Box::new(move || {
-                // First, so that the coordinator knows why workers end. One that left has nothing
-                // to stop.
-                let _ = sender.send(Message::Stopped);
-                mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
-            }))
-        };
         let mut crew = Self {
-            mailboxes,
             spares: Vec::with_capacity(size),
             messages,
             sessions,
-            _listening: listening,
+            shard,
+            _listening: listen(config, mailboxes.clone(), sender.clone()),
+            mailboxes,
         };
         let factory = Arc::new(factory);
         let sequence = Arc::new(AtomicU64::new(u64::from(sessions)));
@@ -136,9 +140,13 @@ impl Crew {
         self.mailboxes.len()
     }
 
-    /// The sessions of a worker.
+    /// The sessions of a worker, by their numbers among those of all load generators.
     pub(crate) fn tids(&self, worker: usize) -> impl ExactSizeIterator<Item = u32> + use<> {
-        (worker as u32..self.sessions).step_by(self.size().max(1))
+        let (first, of) = self
+            .shard
+            .map_or((0, 1), |shard| (shard.first() as u32, shard.of));
+        let own = (worker as u32..self.sessions).step_by(self.size().max(1));
+        own.map(move |index| first + index * of)
     }
 
     /// The CPU time of a worker's thread since the start of the measurement, and that instant;
@@ -171,7 +179,7 @@ impl Crew {
     }
 
     /// Has everybody drop everything, and waits for that as long as it is decent.
-    fn dismiss(&self, error: LoadError, gone: usize) -> LoadError {
+    pub(crate) fn dismiss(&self, error: LoadError, gone: usize) -> LoadError {
         self.post_all(|| Control::Abandon);
         let limit = now() + DISMISS_NS;
         let mut gone = gone;

@@ -197,6 +197,15 @@ pub enum LoadError {
         /// What the others waited for.
         waits: String,
     },
+    /// The instant at which to begin had passed when the sessions were ready.
+    #[error(
+        "the instant at which to begin had passed by {late_s:.3} s when all sessions were ready; \
+         leave more time before it, for calibration and connecting"
+    )]
+    BeginPassed {
+        /// By how much, in seconds.
+        late_s: f64,
+    },
     /// Stopped by the user before anything was measured.
     #[error("stopped before the measurement began")]
     Interrupted,

@@ -175,7 +175,9 @@ fn pacing(drive: &Drive, schedule: &Schedule, (number, role): (u64, &Role)) -> P
     let pacer = |member: u64| {
         let stream = 1 + number * STREAMS_PER_ROLE + member;
         let generator = Generator::new(pace.arrivals, (drive.seed, stream), span);
-        Pacer::new(generator, skip_after, false)
+        // Arrivals of each session are those of its number, wherever it runs.
+        let shard = drive.shard.filter(|_| !pace.each);
+        Pacer::new(generator.of(shard), skip_after, false)
     };
     match pace.each {
         true => Pacing::Each((0..u64::from(role.sessions)).map(pacer).collect()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use dyno_core::clock::Nanos;
+use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::Connector;
 use dyno_core::interval::{Interval, Latencies};
 use dyno_core::plan::Drive;
@@ -93,7 +93,11 @@ impl Run {
         validate(&config)?;
         let crew = Crew::hire(&config, factory)?;
         crew.initialise(config.drive.init_timeout, &config.stop)?;
-        Coordinator::new(config, crew, observer).run()
+        let begin = match begin(config.drive.begin_unix_s) {
+            Ok(begin) => begin,
+            Err(error) => return Err(crew.dismiss(error, 0)),
+        };
+        Coordinator::new(config, crew, begin, observer).run()
     }
 }
 
@@ -124,14 +128,14 @@ struct Coordinator<O> {
 }
 
 impl<O: FnMut(Progress<'_>)> Coordinator<O> {
-    fn new(config: RunConfig, crew: Crew, observer: O) -> Self {
+    fn new(config: RunConfig, crew: Crew, begin: Nanos, observer: O) -> Self {
         let drive = &config.drive;
         let schedule = match config.entry {
-            Entry::Run => Schedule::new(drive, now()),
-            _ => Schedule::unbounded(drive, now()),
+            Entry::Run => Schedule::new(drive, begin),
+            _ => Schedule::unbounded(drive, begin),
         };
         let (arrivals, quota) = match config.entry {
-            Entry::Run => (arrivals(drive, &schedule), drive.events),
+            Entry::Run => (arrivals(drive, &schedule), drive.own().events),
             _ => (None, None),
         };
         // In an open loop the arrivals themselves are limited.
@@ -448,6 +452,18 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
     }
 }
 
+/// The instant of a civil time; now where none is asked for.
+fn begin(unix_s: Option<f64>) -> Result<Nanos, LoadError> {
+    let Some(unix_s) = unix_s else {
+        return Ok(now());
+    };
+    let ahead_s = unix_s - wall_time().as_secs_f64();
+    match ahead_s >= 0.0 {
+        true => Ok(now().saturating_add((ahead_s * 1e9) as Nanos)),
+        false => Err(LoadError::BeginPassed { late_s: -ahead_s }),
+    }
+}
+
 fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
     let span = Span {
         begin: schedule.begin,
@@ -456,7 +472,7 @@ fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
         limit: drive.events,
     };
     let open = drive.open_loop?;
-    Some(Generator::new(open, (drive.seed, 0), span))
+    Some(Generator::new(open, (drive.seed, 0), span).of(drive.shard))
 }
 
 fn report(end: &WorkerEnd) -> WorkerReport {

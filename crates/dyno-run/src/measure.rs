@@ -1,6 +1,7 @@
 //! One measured run: recorded, observed, judged.
 
 use dyno_analysis::summarize;
+use dyno_core::plan::Compared;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
 use dyno_load::Progress;
 
@@ -27,7 +28,12 @@ pub struct Measured {
 /// # Errors
 /// What keeps it from a result.
 pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measured> {
-    let ledger = asked.plan.record.ledger;
+    let drive = &ready.job.drive;
+    // What other load generators do to the same rows is not known here.
+    let ledger = match drive.shard {
+        Some(shard) if shard.of > 1 => Compared::Nothing,
+        _ => asked.plan.record.ledger,
+    };
     let recording = Recording::start(ready, asked, sinks.clone())?;
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&error.chain());
@@ -40,7 +46,7 @@ pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measur
         return Err(error);
     }
     sinks.notice(&Notice::Starting {
-        sessions: ready.job.drive.sessions,
+        sessions: ready.job.drive.own().sessions,
         warmup: ready.job.drive.warmup,
         connects: ready.plan().is_none(),
     });

@@ -132,7 +132,8 @@ pub fn summarise(
     let measured_s = (outcome.measured_end.saturating_sub(outcome.measured_start)) as f64 / 1e9;
     let latencies = &outcome.totals.latencies;
     let percentiles = &asked.plan.record.percentiles;
-    let open = ready.job.drive.open_loop;
+    let drive = ready.job.drive.own();
+    let open = drive.open_loop;
     let rates = summarize::rates(&outcome.in_window(), measured_s);
     let client = client_cost(outcome, start);
     let mut summary = RunSummary {
@@ -147,7 +148,7 @@ pub fn summarise(
             changed: asked.changed.clone(),
         },
         target: target(ready, &asked.server),
-        drive: Some(ready.job.drive.clone()),
+        drive: Some(drive.clone()),
         rand: Some(ready.job.rand.clone()),
         measured_s,
         elapsed_s: outcome.elapsed_ns as f64 / 1e9,
@@ -173,14 +174,14 @@ pub fn summarise(
         client: Some(client),
         operations: operations(ready, outcome, measured_s, percentiles),
         phase: asked.phase.clone(),
-        roles: roles(&ready.job.drive, outcome, measured_s),
+        roles: roles(&drive, outcome, measured_s),
         latency_limit: latency_limit(&ready.job.drive, outcome),
         machine: crate::work::machine(ready, outcome, measured_s),
         intervals,
         ..RunSummary::default()
     };
     summary.limits = limits(&summary, start);
-    summary.warnings = warnings(&summary, &ready.job.drive, outcome);
+    summary.warnings = warnings(&summary, &drive, outcome);
     summary
 }
 

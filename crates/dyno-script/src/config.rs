@@ -63,6 +63,8 @@ pub struct HostConfig {
     pub told: Arc<Told>,
     /// The counter behind `sysbench.rand.unique`, shared by the whole run.
     pub unique: Arc<AtomicU64>,
+    /// What that counts by: the number of load generators, which take turns.
+    pub unique_step: u64,
     /// Set once a script has asked for a database driver.
     pub driver_used: Arc<AtomicBool>,
     /// Set once a function has failed whose error ends nothing else.

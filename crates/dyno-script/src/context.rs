@@ -103,6 +103,8 @@ pub(crate) struct Common {
     pub(crate) unique: Unique,
     /// How many unique numbers the run has drawn.
     pub(crate) unique_count: Arc<AtomicU64>,
+    /// What it counts by.
+    pub(crate) unique_step: u64,
     pub(crate) texts: TextMaker,
     /// The row fetched last, and a buffer for strings.
     pub(crate) row: Row,

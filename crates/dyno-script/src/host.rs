@@ -42,6 +42,7 @@ impl Host {
             rand_kind: config.rand.kind,
             unique: Unique::new(config.seed),
             unique_count: Arc::clone(&config.unique),
+            unique_step: config.unique_step,
             texts: TextMaker::default(),
             row: Default::default(),
             text: Vec::with_capacity(256),

@@ -14,6 +14,7 @@ mod import;
 mod plan;
 mod record;
 mod secrets;
+mod shards;
 mod sysbench;
 mod unfinished;
 mod verdict;

@@ -1,5 +1,6 @@
 //! How a run is driven, and what its random numbers are.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -118,6 +119,68 @@ impl Role {
     }
 }
 
+/// One of several load generators that share the sessions, arrivals and events of one run: each has
+/// every `of`th of them, so that together they are what one alone would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// Which one, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl Shard {
+    /// Reads `2/4`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/');
+        let numbers =
+            numbers.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        let Some((number, of)) = numbers else {
+            return Err(format!("'{text}' is no part of a whole such as 2/4"));
+        };
+        let shard = Self { number, of };
+        match shard.is_valid() {
+            true => Ok(shard),
+            false => Err(format!(
+                "'{text}': the parts of {of} are numbered from 1 to {of}"
+            )),
+        }
+    }
+
+    /// Whether there is such a part.
+    pub fn is_valid(self) -> bool {
+        (1..=self.of).contains(&self.number)
+    }
+
+    /// Whether it has what is counted as `index`, from 0.
+    pub fn has(self, index: u64) -> bool {
+        index % u64::from(self.of.max(1)) == self.first()
+    }
+
+    /// The first that it has, from 0.
+    pub fn first(self) -> u64 {
+        u64::from(self.number.saturating_sub(1))
+    }
+
+    /// How many it has of so many.
+    pub fn share(self, of_all: u64) -> u64 {
+        of_all
+            .saturating_sub(self.first())
+            .div_ceil(u64::from(self.of.max(1)))
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
 /// How a run is driven, apart from what it runs on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -172,6 +235,39 @@ pub struct Drive {
     pub interval: Duration,
     /// The seed of all random streams.
     pub seed: u64,
+    /// The part of all this that this load generator has; `None`: the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// When the first session begins, in seconds since 1970; `None`: once all are ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin_unix_s: Option<f64>,
+}
+
+impl Drive {
+    /// What of it this load generator has, if it is one of several: its sessions, its events, its
+    /// part of the arrivals.
+    pub fn own(&self) -> Self {
+        let mut own = self.clone();
+        let Some(shard) = self.shard else {
+            return own;
+        };
+        own.sessions = shard.share(self.sessions.into()) as u32;
+        own.workers = self.workers.min(own.sessions);
+        own.events = self.events.map(|events| shard.share(events));
+        if let Some(open) = &mut own.open_loop {
+            open.per_second /= f64::from(shard.of.max(1));
+        }
+        let mut first = 0;
+        for role in &mut own.roles {
+            let end = first + u64::from(role.sessions);
+            role.sessions = (shard.share(end) - shard.share(first)) as u32;
+            first = end;
+            if let Some(pace) = role.pace.as_mut().filter(|pace| !pace.each) {
+                pace.arrivals.per_second /= f64::from(shard.of.max(1));
+            }
+        }
+        own
+    }
 }
 
 impl Default for Drive {
@@ -190,6 +286,8 @@ impl Default for Drive {
             init_timeout: Duration::from_secs(30),
             interval: Duration::from_secs(1),
             seed: 0,
+            shard: None,
+            begin_unix_s: None,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::redact;
 use crate::target::TargetPlan;
 use drive::{optional_seconds, seconds};
 
-pub use drive::{Arrivals, Drive, OpenLoop, Pace, RandKind, RandPlan, Role};
+pub use drive::{Arrivals, Drive, OpenLoop, Pace, RandKind, RandPlan, Role, Shard};
 pub use option::{OptionValue, as_object};
 
 /// The version of a plan's JSON (`docs/schema/plan.json`).

@@ -20,6 +20,14 @@ pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
             drive.sessions
         )));
     }
+    if let Some(shard) = drive.shard
+        && (!shard.is_valid() || drive.own().sessions == 0)
+    {
+        return Err(LoadError::Config(format!(
+            "shard {shard} has none of the run's {} sessions",
+            drive.sessions
+        )));
+    }
     if drive.interval < Duration::from_millis(10) {
         return refuse("the reporting interval must be at least 10 ms");
     }

@@ -44,6 +44,9 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     if own {
         load += &format!(" on {}", count_of(u64::from(drive.workers), "worker"));
     }
+    if let Some(shard) = drive.shard {
+        load += &format!(", load generator {} of {}", shard.number, shard.of);
+    }
     load += ", ";
     match drive.open_loop {
         None => load.push_str("closed loop"),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use dyno_core::Target;
 use dyno_core::db::{Connector, Family};
-use dyno_core::plan::{Drive, OptionValue, RandPlan, Role};
+use dyno_core::plan::{Drive, OptionValue, RandPlan, Role, Shard};
 use dyno_load::{Single, StopSignal};
 use dyno_script::{
     Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase, SharedNumbers,
@@ -103,11 +103,12 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(sessions: u32) -> Self {
+    fn new(drive: &Drive) -> Self {
+        let first = drive.shard.map_or(0, Shard::first);
         Self {
-            barrier: Arc::new(Barrier::new(sessions)),
+            barrier: Arc::new(Barrier::new(drive.sessions)),
             progress: Arc::default(),
-            unique: Arc::default(),
+            unique: Arc::new(AtomicU64::new(first)),
             driver_used: Arc::default(),
             script_failed: Arc::default(),
             ledger: Arc::default(),
@@ -135,7 +136,7 @@ impl Loaded {
     /// # Errors
     /// A script that does not compile or raises.
     pub fn new(job: Job) -> Result<Self> {
-        let shared = Shared::new(job.drive.sessions);
+        let shared = Shared::new(&job.drive);
         let connector = job.target.clone().map(LazyConnector::new).map(Arc::new);
         let (description, main) = match &job.work {
             Work::Host(test, edition) => (work::description(test, *edition), None),
@@ -323,6 +324,7 @@ fn host_config(
         barrier: Arc::clone(&shared.barrier),
         progress: Arc::clone(&shared.progress),
         unique: Arc::clone(&shared.unique),
+        unique_step: job.drive.shard.map_or(1, |shard| shard.of.into()),
         driver_used: Arc::clone(&shared.driver_used),
         declared: declared.cloned(),
         plays_roles: !job.drive.roles.is_empty(),

@@ -357,11 +357,12 @@ impl Ready {
             Some(connector) if connector.blocks() => DESCRIPTORS_PER_FILE,
             _ => 1,
         };
-        let needed = per_session * u64::from(drive.sessions) + 4 * u64::from(drive.workers);
+        let own = drive.own();
+        let needed = per_session * u64::from(own.sessions) + 4 * u64::from(own.workers);
         // Workers have tables of descriptors of their own.
         let needed = needed + self.plan().map_or(0, Plan::descriptors);
         // Observers keep files of each of the server's processes open.
-        let useful = needed + DESCRIPTORS_OBSERVED * u64::from(drive.sessions);
+        let useful = needed + DESCRIPTORS_OBSERVED * u64::from(own.sessions);
         ensure_descriptors(needed + DESCRIPTORS_SPARE, useful + DESCRIPTORS_SPARE)?;
         let config = RunConfig {
             drive: self.job.drive.clone(),

@@ -38,7 +38,7 @@ pub fn head(job: &Job, asked: &Asked) -> RunHead {
             version: asked.server.version.clone(),
             tls: asked.server.tls.clone(),
         },
-        drive: Some(job.drive.clone()),
+        drive: Some(job.drive.own()),
         percentiles: plan.record.percentiles.clone(),
         note: plan.record.note.clone(),
         phase: asked.phase.clone(),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use dyno_core::plan::RandKind;
 
 use super::{Address, TEXT_BYTES_MAX, export};
-use crate::context::with;
+use crate::context::{Common, with};
 use crate::distributions;
 use crate::histogram::Histogram;
 
@@ -94,10 +94,16 @@ extern "C" fn sb_rand_zipfian(a: u32, b: u32) -> u32 {
     draw(RandKind::Zipfian, a, b)
 }
 
+/// The place of the next number that does not repeat.
+fn next_unique(common: &Common) -> u64 {
+    let step = common.unique_step;
+    common.unique_count.fetch_add(step, Ordering::Relaxed)
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn sb_rand_unique() -> u32 {
     with(0, |cx| {
-        let place = cx.common.unique_count.fetch_add(1, Ordering::Relaxed);
+        let place = next_unique(cx.common);
         cx.common.unique.at(place)
     })
 }
@@ -106,7 +112,7 @@ extern "C" fn sb_rand_unique() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn dyno_rand_unique_within(a: u32, b: u32) -> u32 {
     with(a, |cx| {
-        let place = cx.common.unique_count.fetch_add(1, Ordering::Relaxed);
+        let place = next_unique(cx.common);
         cx.common.unique.within(place, a, b)
     })
 }

@@ -45,6 +45,7 @@ fn config(text: &str) -> HostConfig {
         barrier: Arc::new(Barrier::new(1)),
         progress: Arc::default(),
         unique: Arc::default(),
+        unique_step: 1,
         driver_used: Arc::default(),
         script_failed: Arc::default(),
         declared: None,

@@ -293,6 +293,7 @@ impl Workload<'_> {
             barrier: Arc::new(Barrier::new(self.sessions)),
             progress,
             unique: Arc::default(),
+            unique_step: 1,
             driver_used: Arc::default(),
             script_failed: Arc::default(),
             declared: None,

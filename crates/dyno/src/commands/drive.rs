@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dyno_core::plan::{Arrivals, Drive, OpenLoop};
+use dyno_core::clock::wall_time;
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, Shard};
 use dyno_core::units;
 
 use crate::options::Parsed;
@@ -73,7 +74,57 @@ pub fn drive(parsed: &Parsed) -> Result<Drive> {
         init_timeout: settings::duration(parsed, "init-timeout", usual.init_timeout)?,
         interval: settings::duration(parsed, "interval", usual.interval)?,
         seed: settings::seed(parsed, "seed")?,
+        shard: shard(parsed, sessions)?,
+        begin_unix_s: begin(parsed)?,
     })
+}
+
+/// The part that this load generator has.
+fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
+    let Some(text) = parsed.value("shard") else {
+        return Ok(None);
+    };
+    let shard = Shard::parse(text).map_err(|error| usage(format!("--shard: {error}")))?;
+    if !parsed.has("seed") {
+        return Err(usage(
+            "--shard: give all load generators the same --seed, of which each takes its part",
+        ));
+    }
+    if sessions < shard.of {
+        return Err(usage(format!(
+            "--shard {shard}: {sessions} session(s) cannot be shared by {} load generators; \
+             --sessions says how many they have together",
+            shard.of
+        )));
+    }
+    Ok(Some(shard))
+}
+
+/// When the run begins, in seconds since 1970.
+fn begin(parsed: &Parsed) -> Result<Option<f64>> {
+    let Some(text) = parsed.value("begin-at") else {
+        return Ok(None);
+    };
+    let seconds = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+    let instant = || {
+        let instant: jiff::Timestamp = text.parse().ok()?;
+        Some(instant.as_duration().as_secs_f64())
+    };
+    let seconds = seconds
+        .or_else(instant)
+        .filter(|seconds| seconds.is_finite());
+    let Some(unix_s) = seconds else {
+        return Err(usage(format!(
+            "--begin-at: '{text}' is no instant such as 2026-11-24T05:00:00Z"
+        )));
+    };
+    let late_s = wall_time().as_secs_f64() - unix_s;
+    if late_s > 0.0 {
+        return Err(usage(format!(
+            "--begin-at: {text} was {late_s:.1} s ago; give an instant that lies ahead"
+        )));
+    }
+    Ok(Some(unix_s))
 }
 
 fn latency_limit(parsed: &Parsed) -> Result<Option<Duration>> {

@@ -38,13 +38,13 @@ const PREPARE_SESSIONS: u32 = 4;
 pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let mut first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
     let given = Given::read(&first, command)?;
+    only_runs(&first, command)?;
     if let Some(given) = &given {
         given.beneath(&mut first);
     }
-    let Some(workload) = first.words.first().cloned() else {
+    let Some(workload) = &first.words.first().cloned() else {
         return without_workload(command, &first);
     };
-    let workload = workload.as_str();
     let work = work(workload, &first)?;
     let typed = command;
     let ladder = saturate::ladder(command, &first)?;
@@ -223,7 +223,15 @@ impl<'a> Request<'a> {
             }),
             options: Vec::new(),
             target: self.target.clone(),
-            drive: drive(first)?,
+            drive: match self.command {
+                "run" => drive(first)?,
+                // All of it, whatever part of the run the plan is for.
+                _ => Drive {
+                    shard: None,
+                    begin_unix_s: None,
+                    ..drive(first)?
+                },
+            },
             workers: settings::workers(first)?,
             rand: settings::rand_plan(first)?,
             percentile: self.percentiles.last().copied().unwrap_or(95.0),
@@ -345,6 +353,7 @@ impl<'a> Request<'a> {
             phase: None,
         };
         if !asked.plan.phases.is_empty() || self.ladder.is_some() {
+            alone(&asked.plan.drive)?;
             drop(ready);
             let base = Base {
                 asked,
@@ -360,6 +369,28 @@ impl<'a> Request<'a> {
         let measured = measure(&mut ready, &asked, &screen)?;
         output.write(&measured.summary, &screen.look)?;
         measured.end(&ready, &asked)
+    }
+}
+
+/// Refuses what other commands have no use for.
+fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
+    let names = ["shard", "begin-at"];
+    match names.into_iter().find(|name| parsed.has(name)) {
+        Some(name) if !["run", "saturate"].contains(&command) => Err(usage(format!(
+            "--{name} belongs to dyno run; dyno {command} does all of its work at once"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a sequence of runs on several load generators.
+fn alone(drive: &Drive) -> Result<()> {
+    match drive.shard.is_some() || drive.begin_unix_s.is_some() {
+        true => Err(usage(
+            "--shard and --begin-at are for a single run: the steps of a sequence on several load \
+             generators would not begin together",
+        )),
+        false => Ok(()),
     }
 }
 

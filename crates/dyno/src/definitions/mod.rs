@@ -141,6 +141,18 @@ pub const RUN: &[Opt] = &[
     ),
     opt(
         LOAD,
+        "shard",
+        Some("I/N"),
+        "be load generator I of N, with every Nth session, arrival and event of the run",
+    ),
+    opt(
+        LOAD,
+        "begin-at",
+        Some("WHEN"),
+        "begin at this instant, e.g. 2026-11-24T05:00:00Z or seconds since 1970",
+    ),
+    opt(
+        LOAD,
         "grace",
         Some("TIME"),
         "how long events under way may take to end after the time is up [1s]",

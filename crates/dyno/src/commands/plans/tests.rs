@@ -32,6 +32,7 @@ fn a_drive_comes_back_as_it_was() {
         "--events 1234 --warmup 1ms --grace 0 --ramp-up 90s --interval 250ms",
         "--rate 0.3333/s --arrivals constant --latency-limit 1.000000001s",
         "--rate 20k/s --time 0 --init-timeout 1d",
+        "-c 8 --seed 3 --shard 2/4 --begin-at 4102444800.25",
     ];
     for line in lines {
         let plan = drive_of(&parsed(line)).unwrap();
