@@ -61,6 +61,26 @@ fn by_socket(schema: &str) -> Blocking {
 }
 
 #[test]
+fn an_error_in_a_text_takes_back_and_fails_all_of_it() {
+    let mut connection = by_socket("text");
+    connection
+        .query("CREATE TABLE t (id INT PRIMARY KEY)")
+        .unwrap();
+    let error = connection
+        .query("INSERT INTO t VALUES (1); SELECT 1/0; SELECT 2")
+        .unwrap_err();
+    assert_eq!(error.sqlstate, "22012");
+    assert!(!connection.outcome().more);
+    assert_eq!(connection.single("SELECT count(*) FROM t"), "0");
+    // What a statement of the text has committed stays; the text has failed all the same.
+    let error = connection
+        .query("BEGIN; INSERT INTO t VALUES (1); COMMIT; INSERT INTO t VALUES (1)")
+        .unwrap_err();
+    assert_eq!(error.sqlstate, "23505");
+    assert_eq!(connection.single("SELECT count(*) FROM t"), "1");
+}
+
+#[test]
 fn a_connection_by_tcp_without_tls_knows_the_server() {
     let socket = TcpStream::connect(needed("DYNO_TEST_PG_TCP")).unwrap();
     socket.set_nonblocking(true).unwrap();
@@ -203,7 +223,7 @@ fn rows_are_loaded_by_copy() {
 }
 
 #[test]
-fn several_results_come_in_turn_and_an_error_ends_them() {
+fn several_results_come_in_turn_unless_one_fails() {
     let mut connection = by_socket("several");
     connection
         .query(
@@ -219,9 +239,9 @@ fn several_results_come_in_turn_and_an_error_ends_them() {
     assert_eq!((outcome.rows, outcome.more), (2, false));
     assert_eq!(connection.rows().len(), 2);
 
-    connection.query("SELECT 1; SELECT 1/0; SELECT 2").unwrap();
-    assert_eq!(connection.outcome().rows, 1);
-    let error = connection.next_result().unwrap_err();
+    let error = connection
+        .query("SELECT 1; SELECT 1/0; SELECT 2")
+        .unwrap_err();
     assert_eq!(
         (error.class, error.sqlstate.as_str()),
         (ErrorClass::Server, "22012")
@@ -281,10 +301,9 @@ fn copies_that_statements_begin_are_ended() {
     };
     refused("COPY t FROM STDIN");
     refused("COPY (SELECT generate_series(1, 100000)) TO STDOUT");
-    connection
+    let error = connection
         .query("SELECT 1; COPY t FROM STDIN; SELECT 2")
-        .unwrap();
-    let error = connection.next_result().unwrap_err();
+        .unwrap_err();
     assert!(error.message.contains("bulk load"), "{error}");
     assert_eq!(connection.single("SELECT 'alive'"), "alive");
 }

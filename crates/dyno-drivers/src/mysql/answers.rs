@@ -34,7 +34,7 @@ impl Mysql {
     /// `None` if it is anything else; the packets are read singly then.
     #[inline]
     pub(super) fn whole_result(&mut self, input: &[u8]) -> Option<usize> {
-        if self.state != State::Header || self.bulk.is_some() {
+        if self.state != State::Header || self.bulk.is_some() || self.rest.is_some() {
             return None;
         }
         // A header with the number that must come is the payload's length once it is combined
@@ -128,6 +128,9 @@ impl Mysql {
         at: &mut usize,
         output: &mut Vec<u8>,
     ) -> Result<Next, Malformed> {
+        if self.rest.is_some() {
+            self.begin_rest();
+        }
         loop {
             let step = match self.state {
                 State::Columns => self.columns(input, at)?,
@@ -162,7 +165,7 @@ impl Mysql {
         self.sequence = packet.sequence.wrapping_add(1);
         match self.state {
             State::Handshake => self.handshake(packet, output),
-            State::Header => self.header(packet.payload, output),
+            State::Header | State::Rest => self.header(packet.payload, output),
             State::Prepared => self.prepared(packet.payload, output),
             State::Sending => self.interrupted(packet.payload),
             _ => Err(Malformed("a packet came that answers nothing")),
@@ -258,12 +261,38 @@ impl Mysql {
     /// A result, or its refusal, is complete.
     #[inline]
     fn finish(&mut self, output: &mut Vec<u8>) -> Result<Step, Malformed> {
+        if self.rest.is_some() {
+            return Ok(self.pass_rest());
+        }
         self.state = State::Idle;
         self.outcome.more = self.more;
         if self.bulk.is_some() {
             return self.bulk_next(output);
         }
         Ok(Step::Finished)
+    }
+
+    /// What comes first are results that nobody reads.
+    #[cold]
+    fn begin_rest(&mut self) {
+        if let Some(rest) = self.rest.as_mut().filter(|rest| rest.answer.is_none()) {
+            std::mem::swap(&mut self.sequence, &mut rest.sequence);
+            rest.answer = Some((self.state, self.binary));
+            (self.state, self.binary) = (State::Rest, true);
+        }
+    }
+
+    /// One of them is complete. Behind the last comes the answer.
+    #[cold]
+    fn pass_rest(&mut self) -> Step {
+        self.result.clear();
+        self.outcome.error = None;
+        self.state = State::Rest;
+        if let Some(rest) = self.rest.take_if(|_| !self.more) {
+            self.sequence = rest.sequence;
+            (self.state, self.binary) = rest.answer.unwrap_or((State::Header, self.binary));
+        }
+        Step::Continue
     }
 
     /// The server asks for a local file: only the rows of a bulk load are ever sent.

@@ -35,6 +35,10 @@ pub struct Mysql {
     unix_socket: bool,
     /// The answer is to an execution.
     pub(super) binary: bool,
+    /// Results of an earlier execution, which nobody reads, come before the answer.
+    pub(super) rest: Option<Rest>,
+    /// The statement whose further results those would be is closed.
+    abandoned: bool,
     /// Warnings of the last statement without a result set.
     pub(super) warnings: u16,
     /// Packets of the current row so far, if it goes on in the next packet.
@@ -64,6 +68,8 @@ pub(super) enum State {
     Idle,
     /// The first of an answer.
     Header,
+    /// The first of a result that nobody reads.
+    Rest,
     /// A column's definition.
     Columns,
     /// A row, or the end of them.
@@ -78,6 +84,15 @@ pub(super) enum State {
     Closed,
 }
 
+/// Results that nobody reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    /// The number of their next packet; once they are being read, that of the answer's first.
+    pub(super) sequence: u8,
+    /// What the answer begins with, and whether it is to an execution, once they are being read.
+    pub(super) answer: Option<(State, bool)>,
+}
+
 impl Mysql {
     /// A connection that is about to be made.
     pub fn new(options: &Arc<MysqlOptions>) -> Self {
@@ -89,6 +104,8 @@ impl Mysql {
             local_infile: false,
             unix_socket: options.unix_socket,
             binary: false,
+            rest: None,
+            abandoned: false,
             warnings: 0,
             row_packets: 0,
             definitions: 0,
@@ -103,15 +120,37 @@ impl Mysql {
         }
     }
 
-    /// Whether a request may be sent; if not, the outcome says why.
+    /// Whether a request about a statement may be sent; if not, the outcome says why.
     #[inline]
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, statement: Option<StatementId>) -> bool {
         self.result.clear();
-        if self.state == State::Idle && !self.more {
+        if self.state == State::Idle && !self.more || self.passes_over_rest(statement) {
             return true;
         }
         self.refuse();
         false
+    }
+
+    /// Whether further results of an execution are in the way that nobody wants: whoever executes
+    /// the statement again, or closes it, does not, as in libmysqlclient. The server has sent them,
+    /// or does so before it sees the request.
+    #[cold]
+    fn passes_over_rest(&mut self, statement: Option<StatementId>) -> bool {
+        if !self.has_rest_of(statement) {
+            return false;
+        }
+        self.more = false;
+        self.abandoned = false;
+        self.rest = Some(Rest {
+            sequence: self.sequence,
+            answer: None,
+        });
+        true
+    }
+
+    fn has_rest_of(&self, statement: Option<StatementId>) -> bool {
+        let theirs = self.abandoned || statement == Some(self.executing);
+        self.state == State::Idle && self.more && self.binary && theirs
     }
 
     #[cold]
@@ -171,6 +210,8 @@ impl Mysql {
     fn close(&mut self) {
         self.state = State::Closed;
         self.more = false;
+        self.rest = None;
+        self.abandoned = false;
         self.outcome.more = false;
         self.result = ResultSet::default();
         self.statements.clear();
@@ -229,7 +270,7 @@ impl Protocol for Mysql {
     }
 
     fn is_answering(&self) -> bool {
-        self.more && self.state == State::Idle
+        self.state == State::Idle && (self.more || self.rest.is_some())
     }
 
     fn produce(&mut self, output: &mut Vec<u8>) {
@@ -255,7 +296,7 @@ impl Protocol for Mysql {
 
     #[inline]
     fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted {
-        if !self.begin() {
+        if !self.begin(None) {
             return Submitted::Ready;
         }
         self.command(output, |output| output.extend_from_slice(sql));
@@ -263,7 +304,7 @@ impl Protocol for Mysql {
     }
 
     fn prepare(&mut self, sql: &[u8], _kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted {
-        if !self.begin() {
+        if !self.begin(None) {
             return Submitted::Ready;
         }
         let start = wire::begin(output);
@@ -282,7 +323,7 @@ impl Protocol for Mysql {
         params: &[&Param],
         output: &mut Vec<u8>,
     ) -> Submitted {
-        if !self.begin() {
+        if !self.begin(Some(statement)) {
             return Submitted::Ready;
         }
         match self.statements.encode_execute(statement, params, output) {
@@ -299,7 +340,9 @@ impl Protocol for Mysql {
     }
 
     fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted {
-        if !self.begin() {
+        // Nothing answers it, so that it may go before unread results.
+        self.abandoned = self.has_rest_of(Some(statement));
+        if !self.abandoned && !self.begin(None) {
             return Submitted::Ready;
         }
         let Some(server_id) = self.statements.remove(statement) else {
@@ -318,7 +361,7 @@ impl Protocol for Mysql {
     }
 
     fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted {
-        if !self.begin() {
+        if !self.begin(None) {
             return Submitted::Ready;
         }
         self.bulk_begin(load, output);

@@ -224,16 +224,8 @@ impl Postgres {
             self.show_result();
             return Ok(());
         }
-        match self.failure.take() {
-            Some(failure) => {
-                self.results.reset();
-                Err(*failure)
-            }
-            None => {
-                let message = "there is no further result of this query";
-                Err(DbError::new(ErrorClass::Misuse, message))
-            }
-        }
+        let message = "there is no further result of this query";
+        Err(DbError::new(ErrorClass::Misuse, message))
     }
 
     /// Takes in the messages of an answer.
@@ -295,10 +287,10 @@ impl Postgres {
             return Err(Malformed("an unknown transaction status"));
         };
         let ended = match self.activity {
-            // The transaction of a single statement commits behind its completion, at Sync: its
-            // error then overrides the result. A text of statements commits before it completes.
-            Activity::Execute if self.failure.is_none() => self.show_result(),
-            Activity::Query => self.show_result() || self.show_failure(),
+            // An error overrides results that came before it: a prepared statement commits behind
+            // its completion, at Sync, and the statements of a text are one transaction, unless
+            // they begin or end some themselves.
+            Activity::Query | Activity::Execute if self.failure.is_none() => self.show_result(),
             _ => self.show_failure() || self.show_task(),
         };
         if !ended {
@@ -311,7 +303,7 @@ impl Postgres {
 
     #[inline]
     fn show_result(&mut self) -> bool {
-        self.outcome.more = self.results.following() > 0 || self.failure.is_some();
+        self.outcome.more = self.results.following() > 0;
         self.results.describe(&mut self.outcome)
     }
 

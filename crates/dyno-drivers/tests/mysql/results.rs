@@ -64,6 +64,41 @@ fn procedures_return_results_by_both_protocols() {
     }
 }
 
+/// What a procedure gave and nobody read is passed over when it is called again, as in
+/// libmysqlclient, and when its statement is closed.
+#[test]
+fn unread_results_of_a_procedure_do_not_stand_in_the_way_of_its_next_call() {
+    for server in SERVERS {
+        let mut connection = root(server, "rest");
+        connection.query(PROCEDURE).unwrap();
+        let statement = connection.prepare("CALL p(?)", &[ParamKind::Int]).unwrap();
+        for value in [5, 50, 500] {
+            let outcome = connection.execute(statement, &[&int(value)]).unwrap();
+            assert!(outcome.more);
+            assert_eq!(connection.rows(), [row(&[Some(&value.to_string())])]);
+        }
+        connection.next_result().unwrap();
+        let outcome = connection.execute(statement, &[&int(7)]).unwrap();
+        assert!(outcome.more && connection.rows() == [row(&[Some("7")])]);
+        // Another request is not: its answer would be taken for the rest.
+        assert_eq!(connection.query("SELECT 1").unwrap_err().code, 2014);
+        connection.execute(statement, &[]).unwrap_err();
+        connection.close_statement(statement).unwrap();
+        assert_eq!(connection.single("SELECT 7"), "7");
+        // More than the socket holds.
+        connection
+            .query("CREATE PROCEDURE q() BEGIN SELECT 1; SELECT REPEAT('x', 1000000); END")
+            .unwrap();
+        let statement = connection.prepare("CALL q()", &[]).unwrap();
+        for _ in 0..5 {
+            assert_eq!(connection.execute(statement, &[]).unwrap().rows, 1);
+        }
+        connection.close_statement(statement).unwrap();
+        let statement = connection.prepare("SELECT ?", &[ParamKind::Int]).unwrap();
+        assert_eq!(connection.execute(statement, &[&int(3)]).unwrap().rows, 1);
+    }
+}
+
 /// Many results in one request: they do not fit into one reading of the socket.
 #[test]
 fn results_follow_when_they_are_spread_over_many_readings() {
