@@ -342,6 +342,10 @@ pub trait Connection: Send {
     /// broke. Call it before `advance`: where readiness is told by its edges, this was the last.
     fn peer_closed(&mut self) {}
 
+    /// The descriptor is ready, and no operation is pending: looks at what came. True if the peer
+    /// has ended the connection. The last operation's outcome and rows stay.
+    fn has_ended(&mut self, scratch: &mut Scratch) -> bool;
+
     /// Ends the pending operation, and the connection with it: its caller cannot or will not wait
     /// any longer. `why` becomes part of the error that [`Connection::outcome`] tells.
     fn abort(&mut self, why: &str);

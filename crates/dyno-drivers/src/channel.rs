@@ -365,6 +365,26 @@ impl<P: Protocol> Connection for Channel<P> {
         self.peer_closed = true;
     }
 
+    fn has_ended(&mut self, scratch: &mut Scratch) -> bool {
+        match self.state {
+            State::Idle | State::Unsettled if !self.protocol.is_answering() => {
+                let goes_on = self.read_unasked(scratch).is_ok();
+                // What is not whole yet, or an end, is for the next operation to judge.
+                self.state = match goes_on && self.partial.is_empty() {
+                    true => State::Idle,
+                    false => State::Unsettled,
+                };
+                !goes_on
+            }
+            State::Idle => {
+                self.state = State::Unsettled;
+                false
+            }
+            State::Refused | State::Closed => true,
+            _ => false,
+        }
+    }
+
     fn abort(&mut self, why: &str) {
         self.give_up(why);
     }

@@ -164,7 +164,7 @@ impl State {
 fn is_disconnected(session: &Session, idle_ns: Nanos) -> bool {
     let begins = session.wait == Wait::Connect && session.attempts <= 1 && idle_ns < LOOK_NS;
     let connects = connects(session) && !begins;
-    session.connected && (connects || session.conns.all_closed())
+    session.connected && (connects || session.conns.all_closed() || session.conns.any_lost())
 }
 
 /// Whether a session that completed nothing for so long is idle: against its own events, or those
@@ -200,6 +200,9 @@ pub(crate) fn state_of(session: &Session) -> SessionState {
         Stage::Ended | Stage::Done => SessionState::Finished,
         Stage::Queued | Stage::Init | Stage::Ready => SessionState::Waiting,
         Stage::Run if connects(session) => SessionState::Connecting,
+        Stage::Run if session.wait == Wait::Sleep && session.conns.all_closed() => {
+            SessionState::Lost
+        }
         Stage::Run if session.in_event || session.detached > 0 => SessionState::Working,
         Stage::Run => match session.wait {
             Wait::Event | Wait::Sleep if session.conns.all_closed() => SessionState::Lost,

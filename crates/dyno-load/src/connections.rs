@@ -107,8 +107,7 @@ impl State {
             conn.closed = !conn.pending || conn.kind != OperationKind::Connect;
         }
         if !conn.pending {
-            // It remembers, because readiness is not reported again.
-            let _ = conn.connection.advance(&mut self.scratch);
+            conn.closed |= conn.connection.has_ended(&mut self.scratch);
             return None;
         }
         if !self.advance(session, id) {

@@ -244,6 +244,12 @@ impl Conns {
         any && all.all(|conn| conn.closed || conn.never_was())
     }
 
+    /// Whether one was closed and nobody has noticed: no operation has failed by it.
+    pub(crate) fn any_lost(&self) -> bool {
+        let mut all = self.first.iter().chain(&self.rest);
+        all.any(|conn| conn.closed && conn.connection.outcome().kind != OutcomeKind::Failed)
+    }
+
     /// Forgets attempts that failed: whoever makes another one has read why.
     pub(crate) fn drop_failed(&mut self) {
         if self.first.as_ref().is_some_and(Conn::never_was) {

@@ -263,14 +263,15 @@ fn states(outcome: &RunOutcome) -> SessionStates {
     states
 }
 
-/// What is said of sessions that had no connection when the run ended; `None` if all had theirs.
+/// What is said of sessions that were without a connection of theirs when the run ended; `None` if
+/// all had theirs.
 pub fn disconnected(outcome: &RunOutcome) -> Option<String> {
     let (count, all) = (outcome.disconnected(), outcome.sessions.len());
     let errors = outcome.totals.connect_errors.values();
     let why = errors.max_by_key(|error| error.count);
     let why = why.map_or_else(String::new, |error| format!(": {}", error.sample));
     (count > 0).then(|| {
-        format!("{count} of {all} session(s) had lost the connection when the run ended{why}")
+        format!("{count} of {all} session(s) had lost a connection when the run ended{why}")
     })
 }
 

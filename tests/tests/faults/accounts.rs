@@ -205,3 +205,63 @@ fn a_command_whose_server_goes_fails() {
     let output = sound(running.finish(LIMIT)).failure(1);
     has(&output, &["errno = 20"]);
 }
+
+/// Runs a script whose sessions have their second connections ended after a second.
+fn with_spares(kind: Kind, event: &str) -> (Value, Output) {
+    let database = Database::new(kind);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("spare.lua");
+    let (number, kill) = match kind {
+        Kind::Postgres => ("pg_backend_pid()", "SELECT pg_terminate_backend(%d)"),
+        _ => ("CONNECTION_ID()", "KILL %d"),
+    };
+    let text = format!(
+        "local ended, from = false, dyno.now()\n\
+         function thread_init()\n\
+           con = sysbench.sql.driver():connect()\n\
+           spare = sysbench.sql.driver():connect()\n\
+           number = tonumber(spare:query_row('SELECT {number}'))\n\
+         end\n\
+         function event()\n\
+           if not ended and dyno.now() > from + 1.5 then\n\
+             ended = true\n\
+             con:query(string.format('{kill}', number))\n\
+             {event}\n\
+           end\n\
+           con:query('SELECT 1')\n\
+           dyno.sleep(0.01)\n\
+         end\n"
+    );
+    fs::write(&script, text).unwrap();
+    let line = format!(
+        "run {} --target {} -c 4 -t 4s --warmup 0 --calibrate never --json",
+        script.display(),
+        url_of(&database)
+    );
+    let output = dyno(&line);
+    (json(&output), output)
+}
+
+#[test]
+fn a_held_connection_that_ends_unnoticed_fails_the_run() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let (result, output) = with_spares(kind, "");
+        has(
+            &output,
+            &["error: 4 of 4 session(s) had lost a connection when the run ended"],
+        );
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        adds_up(&result, 4);
+        assert_eq!(result["totals"]["reconnects"], 0, "{result}");
+    }
+}
+
+#[test]
+fn who_sleeps_in_an_event_without_a_connection_is_lost() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let (result, _) = with_spares(kind, "con:disconnect() dyno.sleep(60)");
+        adds_up(&result, 4);
+        let intervals = result["intervals"].as_array().unwrap();
+        assert_eq!(intervals[3]["states"]["lost"], 4, "{result}");
+    }
+}

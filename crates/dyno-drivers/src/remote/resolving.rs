@@ -95,6 +95,13 @@ impl Connection for Resolving {
         }
     }
 
+    fn has_ended(&mut self, scratch: &mut Scratch) -> bool {
+        match &mut self.stage {
+            Stage::Connection(connection) => connection.has_ended(scratch),
+            _ => false,
+        }
+    }
+
     fn abort(&mut self, why: &str) {
         if let Stage::Connection(connection) = &mut self.stage {
             return connection.abort(why);

@@ -319,6 +319,10 @@ impl Connection for Session {
         &self.outcome
     }
 
+    fn has_ended(&mut self, _scratch: &mut Scratch) -> bool {
+        false
+    }
+
     /// Operations end within their calls, so that there is none to abort.
     fn abort(&mut self, why: &str) {
         self.outcome.kind = OutcomeKind::Failed;

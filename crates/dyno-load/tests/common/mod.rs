@@ -172,6 +172,10 @@ impl Connection for Fake {
         self.end(b'w')
     }
 
+    fn has_ended(&mut self, _scratch: &mut Scratch) -> bool {
+        false
+    }
+
     fn abort(&mut self, _: &str) {
         let _ = self.end(b'x');
     }

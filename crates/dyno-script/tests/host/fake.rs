@@ -48,6 +48,10 @@ impl FakeConnection {
 }
 
 impl Connection for FakeConnection {
+    fn has_ended(&mut self, _scratch: &mut Scratch) -> bool {
+        false
+    }
+
     fn advance(&mut self, _: &mut Scratch) -> Submitted {
         Submitted::Ready
     }

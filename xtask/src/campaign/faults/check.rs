@@ -216,7 +216,7 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     let how = result.map_or("", |result| result["end"]["how"].as_str().unwrap_or(""));
     let told = || brief(&ended.stderr());
     // A server that comes back too late for the run's end is no success.
-    let disconnected = (ended.stderr()).contains("had lost the connection when the run ended");
+    let disconnected = (ended.stderr()).contains("had lost a connection when the run ended");
     if case.owes_success() && seen.measured && code != 0 && !disconnected {
         failures.push(format!(
             "status {code} where the run could go on: {}",
