@@ -1,5 +1,6 @@
 //! What a script declares, read from the main state after its top level has run.
 
+use dyno_core::redact;
 use dyno_core::session::Entry;
 use mlua::{Table, Value};
 
@@ -95,8 +96,14 @@ impl Host {
                 description.functions.push(name.to_owned());
             }
         }
+        let operations: Vec<String> = self.api.get("operation_names")?;
+        // They are kept and shown everywhere, and workers know them by what they are called.
+        if let Some(hidden) = operations.iter().find_map(|name| redact::known(name)) {
+            let message = format!("the operation '{hidden}' has a password in its name");
+            return Err(mlua::Error::runtime(message));
+        }
         description.declared = Declared {
-            operations: self.api.get("operation_names")?,
+            operations,
             sums: self.api.get("sum_names")?,
         };
         let Ok(sysbench) = env.raw_get::<Table>("sysbench") else {

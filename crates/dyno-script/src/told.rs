@@ -126,9 +126,9 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
             _ => None,
         };
         let figure = Figure {
-            name,
+            name: redact::text(&name),
             value,
-            unit,
+            unit: redact::text(&unit),
             better,
         };
         Ok(told.lock().figure(figure).err())
@@ -137,6 +137,8 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
     let told = Arc::clone(&config.told);
     let tell = lua.create_function(move |_, text: String| Ok(told.lock().warning(&text).err()))?;
     api.set("tell_warning", tell)?;
+    let hide = lua.create_function(|_, text: String| Ok(redact::text(&text)))?;
+    api.set("without_secrets", hide)?;
     let fingerprint = lua.create_function(|_, text: String| Ok(fingerprint(&text)))?;
     api.set("fingerprint", fingerprint)
 }

@@ -179,3 +179,45 @@ fn a_password_of_the_sysbench_command_line_is_not_shown() {
         canary.quiet(&mut command(&stray), 1);
     }
 }
+
+#[test]
+fn what_a_script_tells_of_its_run_holds_no_password() {
+    let canary = Canary::new(Kind::Mariadb);
+    let text = "local word = os.getenv('CANARY_OF_TEST')\n\
+        function thread_init() con = sysbench.sql.driver():connect() end\n\
+        function event(tid)\n\
+          if not told then\n\
+            told = true\n\
+            dyno.warning('warned of ' .. word)\n\
+            dyno.fact('fact', 'a fact ' .. word)\n\
+            dyno.figure('a figure ' .. word, 1, 'unit ' .. word)\n\
+          end\n\
+          con:query('SELECT 1')\n\
+        end\n";
+    let script = canary.file("figures.lua", text);
+    let record = canary.folder.path().join("figures.db");
+    let report = canary.folder.path().join("figures.html");
+    let record = record.display();
+    let lines = [
+        format!(
+            "run {script} --target {} -t 2s --warmup 0 --calibrate never --results {record}",
+            canary.url(&format!(":{SECRET}"), "")
+        ),
+        format!("show 1 --results {record}"),
+        format!("show 1 --json --results {record}"),
+        format!("report 1 -o {} --results {record}", report.display()),
+    ];
+    for line in &lines {
+        let mut command = command(line);
+        let output = sound(run(command.env("CANARY_OF_TEST", SECRET), LIMIT)).success();
+        let said = output.stdout + &output.stderr;
+        assert!(!said.contains(SECRET), "{line}:\n{said}");
+    }
+    for path in [record.to_string(), report.display().to_string()] {
+        let bytes = fs::read(&path).unwrap();
+        let found = bytes
+            .windows(SECRET.len())
+            .any(|part| part == SECRET.as_bytes());
+        assert!(!found, "{path}");
+    }
+}

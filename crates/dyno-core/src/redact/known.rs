@@ -40,11 +40,36 @@ pub fn learn(secret: &Secret, shown: &[&str]) {
         return;
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    if !known.contains(secret) {
-        known.push(secret.clone());
-        // The longest first: one may be a part of another.
-        known.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+    for form in in_urls(text).into_iter().chain([secret.clone()]) {
+        if !known.contains(&form) {
+            known.push(form);
+        }
     }
+    // The longest first: one may be a part of another.
+    known.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+}
+
+/// The forms that a text has in URLs: all that must be percent-encoded, and all but letters and
+/// digits, in capitals or not.
+fn in_urls(text: &str) -> [Secret; 4] {
+    let encoded = |kept: &str, capital: bool| {
+        let mut out = String::with_capacity(3 * text.len());
+        for byte in text.bytes() {
+            let keeps = byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte);
+            match (keeps, capital) {
+                (true, _) => out.push(byte.into()),
+                (false, true) => out.push_str(&format!("%{byte:02X}")),
+                (false, false) => out.push_str(&format!("%{byte:02x}")),
+            }
+        }
+        Secret::new(out)
+    };
+    [
+        encoded("-._~!$&'()*+,;=", true),
+        encoded("-._~!$&'()*+,;=", false),
+        encoded("-._~", true),
+        encoded("-._~", false),
+    ]
 }
 
 /// The text without the secrets that are known; `None` if none is in it.
@@ -115,6 +140,7 @@ mod tests {
             "root",
             "shop-db",
             "Kn0wn-l0ng",
+            "p@ss/w:rd!",
         ] {
             learn(text);
         }
@@ -123,6 +149,8 @@ mod tests {
             ("'Kn0w' or Kn0wledge", Some("'***' or Kn0wledge")),
             ("xKn0wn-l0ng", Some("x***")),
             ("root of shop-db abc", None),
+            ("p%40ss%2Fw%3Ard!", Some("***")),
+            ("(p%40ss%2fw%3ard%21)", Some("(***)")),
         ] {
             assert_eq!(known(said).as_deref(), shown, "{said}");
         }

@@ -34,7 +34,8 @@ impl Hidden {
 
     /// What a summary quotes of the server and of the script.
     pub fn clean_summary(&self, summary: &mut RunSummary) {
-        for error in summary.errors.values_mut() {
+        let errors = summary.errors.values_mut();
+        for error in errors.chain(summary.connect_errors.values_mut()) {
             self.text("errors", &mut error.sample);
         }
         if let RunEnd::Failed(why) = &mut summary.end {
@@ -45,6 +46,17 @@ impl Hidden {
         }
         for fact in &mut summary.facts {
             self.text("facts", &mut fact.value);
+        }
+        for figure in &mut summary.figures {
+            self.text("figures", &mut figure.name);
+            self.text("figures", &mut figure.unit);
+        }
+        for role in &mut summary.roles {
+            self.name("roles", &mut role.name);
+            self.name("roles", &mut role.unit);
+        }
+        for entry in &mut summary.ledger {
+            self.name("ledger", &mut entry.sum);
         }
     }
 
