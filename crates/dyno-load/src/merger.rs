@@ -174,6 +174,9 @@ impl Merger {
 
     /// The next interval in order, if it is time for it.
     pub(crate) fn release(&mut self, now: Nanos) -> Option<Interval> {
+        if self.never_began() {
+            return None;
+        }
         let workers = || self.workers.iter();
         let complete = workers().all(|worker| worker.complete_to > self.next);
         let finished = workers().all(|worker| worker.complete_to == u64::MAX);
@@ -193,7 +196,7 @@ impl Merger {
     /// The next interval of those that are left, complete or not.
     pub(crate) fn release_rest(&mut self) -> Option<Interval> {
         let left = !self.pending.is_empty() || self.late.is_some();
-        left.then(|| self.let_out(false))
+        (left && !self.never_began()).then(|| self.let_out(false))
     }
 
     /// Arrivals that were due at `at` and had not begun when workers last said so.
@@ -269,6 +272,11 @@ impl Merger {
         let offset = index.saturating_mul(self.schedule.interval_ns);
         let start = self.schedule.measured.saturating_add(offset);
         start.min(self.schedule.deadline.unwrap_or(Nanos::MAX))
+    }
+
+    /// Whether the run was ended before its measurement, of which there are no intervals then.
+    fn never_began(&self) -> bool {
+        self.stopped.is_some_and(|at| at <= self.schedule.measured)
     }
 
     /// Whether the run has ended when this interval begins.

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -188,4 +190,39 @@ fn answers_that_are_cut_or_nonsense_are_counted() {
         dyno(&line).failure(1);
         worthless(&sysbench_line(&path, port));
     }
+}
+
+#[test]
+fn a_proxy_without_its_server_is_not_stormed_by_log_ins() {
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    let port = server(move |mut stream| {
+        let number = counted.fetch_add(1, Ordering::SeqCst);
+        let mut buffer = [0; 4096];
+        let mut says = |bytes: &[u8]| -> Option<()> {
+            stream.write_all(bytes).ok()?;
+            (stream.read(&mut buffer).ok()? > 0).then_some(())
+        };
+        let _ = says(&greeting()).and_then(|()| says(&packet(2, OK)));
+        // The first ones answer a few statements, so that the run begins.
+        for _ in 0..20 {
+            if number >= 4 || says(&packet(1, OK)).is_none() {
+                break;
+            }
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("set.lua");
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                function event() con:query('DO 1') end\n";
+    std::fs::write(&script, text).unwrap();
+    let line = format!(
+        "run {} --target mysql://u@127.0.0.1:{port}/d -c 1 -t 4s --warmup 0 --calibrate never \
+         --observe off",
+        script.display()
+    );
+    dyno(&line);
+    // 10, 20, 40 ms and so on, up to a second, by half at most less.
+    let log_ins = count.load(Ordering::SeqCst);
+    assert!((5..30).contains(&log_ins), "{log_ins}");
 }

@@ -202,3 +202,14 @@ fn the_grace_is_in_the_totals_but_in_no_interval() {
     let (totals, in_grace, _) = merger.into_totals();
     assert_eq!((totals.counters.events, in_grace.counters.events), (9, 7));
 }
+
+#[test]
+fn a_run_that_ends_before_its_measurement_has_no_interval() {
+    let mut merger = Merger::new(schedule(), &[2, 2], None);
+    merger.stop(900);
+    merger.add(&mut handover(0, 0, 0, 0));
+    merger.retire(0, Some(SessionStates::all(SessionState::Finished, 2)));
+    merger.retire(1, Some(SessionStates::all(SessionState::Finished, 2)));
+    assert!(merger.release(5_000).is_none());
+    assert!(merger.release_rest().is_none());
+}

@@ -165,9 +165,22 @@ local function wait(code)
   return code
 end
 
+-- A connection that was lost before a statement was completed is as good as a failed attempt to
+-- make it: such are the ones to a proxy that cannot reach its server.
+local function pause_before_reconnecting(connection)
+  local completed = tonumber(C.sb_counter_val(0, C.SB_CNT_READ)
+    + C.sb_counter_val(0, C.SB_CNT_WRITE) + C.sb_counter_val(0, C.SB_CNT_OTHER))
+  local useless = completed == connection.completed and connection.useless + 1 or 0
+  connection.completed, connection.useless = completed, useless
+  if useless > 0 then
+    P.sleep(C.dyno_reconnect_delay(useless))
+  end
+end
+
 -- A lost connection comes back by trying until it does or the run ends, which ends the pauses.
 local function reconnect_until_done(connection)
   local failed = 0
+  pause_before_reconnecting(connection)
   while not connection:try_reconnect() do
     failed = failed + 1
     P.sleep(C.dyno_reconnect_delay(failed))
