@@ -1,6 +1,6 @@
 //! What the sessions of MySQL and MariaDB are doing, by the state that the server gives them.
 
-use dyno_core::db::DbError;
+use dyno_core::db::{DbError, Row};
 
 use super::{Asking, is_lost, refusal};
 use crate::sink::{Gauge, Recorder};
@@ -15,8 +15,19 @@ const SOURCE: &str = "the list of processes";
 
 /// Sessions that wait for their client or serve the server itself, replication among it, are not
 /// asked for.
-const IDLE: &str = "('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID', 'Connect', 'Slave_IO', \
-                    'Slave_SQL', 'Slave_worker')";
+const IDLE: [&str; 8] = [
+    "Sleep",
+    "Daemon",
+    "Binlog Dump",
+    "Binlog Dump GTID",
+    "Connect",
+    "Slave_IO",
+    "Slave_SQL",
+    "Slave_worker",
+];
+
+/// What reads the list of processes.
+const SHOW: &str = "SHOW PROCESSLIST";
 
 /// How many sessions are in which state.
 pub(super) struct States {
@@ -49,14 +60,26 @@ impl List {
             Self::Threads => format!(
                 "SELECT PROCESSLIST_STATE, COUNT(*) FROM performance_schema.threads \
                  WHERE TYPE = 'FOREGROUND' AND PROCESSLIST_ID IS NOT NULL \
-                 AND PROCESSLIST_ID <> CONNECTION_ID() AND PROCESSLIST_COMMAND NOT IN {IDLE} \
-                 GROUP BY 1"
+                 AND PROCESSLIST_ID <> CONNECTION_ID() \
+                 AND PROCESSLIST_COMMAND NOT IN ('{}') GROUP BY 1",
+                IDLE.join("', '")
             ),
-            Self::Processlist => format!(
-                "SELECT STATE, COUNT(*) FROM information_schema.PROCESSLIST \
-                 WHERE ID <> CONNECTION_ID() AND COMMAND NOT IN {IDLE} GROUP BY 1"
-            ),
+            // To read information_schema.PROCESSLIST makes a temporary table on disk each time,
+            // which would count among the load's.
+            Self::Processlist => SHOW.to_owned(),
         }
+    }
+
+    /// The state that a row tells of, and how many sessions are in it; none of those that have
+    /// nothing to do, and of whoever asks.
+    fn row(self, row: &Row) -> Option<(&[u8], f64)> {
+        if self == Self::Threads {
+            return Some((row.field(0).unwrap_or_default(), fraction(row.field(1)?)?));
+        }
+        let command = row.field(4).unwrap_or_default();
+        let asks = row.field(7) == Some(SHOW.as_bytes());
+        let idle = IDLE.iter().any(|idle| idle.as_bytes() == command);
+        (!asks && !idle).then(|| (row.field(6).unwrap_or_default(), 1.0))
     }
 }
 
@@ -113,10 +136,10 @@ impl States {
         }
         let states = &mut self.states;
         asking.control.read(&list.sql(), asking.timeout, |row| {
-            let Some(count) = row.field(1).and_then(fraction) else {
+            let Some((state, count)) = list.row(row) else {
                 return;
             };
-            let name = name_of(row.field(0).unwrap_or_default());
+            let name = name_of(state);
             let known = states.iter().position(|state| state.name == name);
             match known {
                 Some(index) => states[index].count += count,

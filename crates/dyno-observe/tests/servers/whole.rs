@@ -147,6 +147,10 @@ fn what_sessions_are_doing_is_told() {
         if kind != Kind::Postgres {
             let never = &seen.facts["observer.always_zero"];
             assert!(never.contains("db.sessions[opening_tables]"), "{never}");
+            // What reads all this makes none itself.
+            let on_disk = seen.values.get("db.status.created_tmp_disk_tables");
+            let mut made = on_disk.into_iter().flatten().map(|(_, made)| *made);
+            assert!(made.all(|made| made == 0.0), "{kind} {on_disk:?}");
         }
     }
 }
