@@ -12,6 +12,8 @@ use crate::console;
 
 /// How long an abandoned run may take to end by itself.
 const ABANDON: Duration = Duration::from_secs(2);
+/// What has not ended so long after the first signal is told what the second does.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The exit status of a run ended by the user at once: 128 + SIGINT, as shells have it.
 const STATUS_INTERRUPTED: i32 = 130;
 
@@ -38,6 +40,11 @@ pub fn install() -> Result<Arc<StopSignal>> {
                     std::thread::sleep(ABANDON);
                     console::leave(STATUS_INTERRUPTED);
                 }
+                // Without the thread nothing is missing but the hint.
+                let _ = std::thread::Builder::new().spawn(|| {
+                    std::thread::sleep(PATIENCE);
+                    console::note("Stopping; a second Ctrl-C (or SIGTERM) ends at once.");
+                });
             }
         })
         .context("cannot start the signals' thread")?;

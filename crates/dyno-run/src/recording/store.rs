@@ -17,7 +17,7 @@ use crate::sink::{Course, Notice, Sink, Sinks};
 /// The operation that every script has.
 pub const EVENT: &str = "event";
 /// What a results file that cannot be used means for the run.
-const NOT_BEGUN: &str = "the run could not be kept, so it was not begun; --results FILE names \
+pub const NOT_BEGUN: &str = "the run could not be kept, so it was not begun; --results FILE names \
                          another file, --results none keeps no record";
 
 /// How many points of a series are kept in memory: two hours of seconds. A longer run's are put

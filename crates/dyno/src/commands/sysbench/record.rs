@@ -56,8 +56,14 @@ impl Record {
         });
         begun
             .inspect_err(|error| {
+                // Here it is begun all the same.
                 let why = redact::text(&format!("{error:#}"));
-                console::note(&format!("dyno: this run is not recorded: {why}"));
+                let why = why.strip_prefix(dyno_run::NOT_BEGUN).unwrap_or(&why);
+                let why = why.trim_start_matches(": ");
+                console::note(&format!(
+                    "dyno: this run is not recorded: {why}; the variable DYNO_RESULTS names \
+                     another file, or 'none'"
+                ));
             })
             .ok()
     }

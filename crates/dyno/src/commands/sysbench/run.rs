@@ -17,7 +17,7 @@ use super::record::Record;
 use super::screen::Screen;
 use super::window::Window;
 use super::{STATUS_FORCED, host, output};
-use crate::{STATUS_DONE, STATUS_FAILED, settings};
+use crate::{STATUS_DONE, STATUS_FAILED, console, settings};
 use dyno_run::{Ready, RunError, disconnected};
 
 /// The last interval of a run that ended within it is shorter than this.
@@ -153,6 +153,11 @@ fn conclude(
         status = status.max(STATUS_FAILED);
     }
     let elapsed_s = elapsed_ns(ready, outcome) as f64 / 1e9;
+    if outcome.end == RunEnd::Interrupted {
+        let of = settings.drive.time;
+        let of = of.map_or_else(String::new, |time| format!(" of {}", format_duration(time)));
+        console::note(&format!("dyno: interrupted after {elapsed_s:.1}s{of}"));
+    }
     let mut rest = Window::of(&outcome.totals);
     rest.subtract(&reports.reported);
     if settings.drive.warmup.is_zero() {
