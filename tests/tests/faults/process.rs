@@ -52,6 +52,38 @@ fn an_interrupted_run_reports_what_there_is() {
 }
 
 #[test]
+fn what_sysbench_would_do_for_long_ends_when_it_is_stopped_and_says_so() {
+    let database = Database::new(Kind::Mariadb);
+    let (port, name) = (database.server.port, &database.name);
+    let target =
+        format!("--mysql-host=127.0.0.1 --mysql-port={port} --mysql-user=root --mysql-db={name}");
+    let load = "--tables=2 --table-size=20000000 --threads=2";
+    let line = format!("sysbench oltp_point_select {target} {load} prepare");
+    let output = interrupted(&line, 1, SECOND).failure(1);
+    has(&output, &["stopped by the user"]);
+    dyno(&format!(
+        "sysbench oltp_point_select {target} --table-size=100 cleanup"
+    ));
+    dyno(&format!(
+        "sysbench oltp_point_select {target} --table-size=100 prepare"
+    ))
+    .success();
+    let line = format!("sysbench oltp_point_select {target} --table-size=100 --time=60 run");
+    let output = interrupted(&line, 1, 2 * SECOND).success();
+    has(&output, &["dyno: interrupted after", "of 1m"]);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("init.lua");
+    fs::write(&script, "function init() while true do end end").unwrap();
+    let running = Running::start(&mut command(&format!("sysbench {} run", script.display())));
+    thread::sleep(SECOND);
+    running.signal(libc::SIGTERM);
+    thread::sleep(2 * SECOND);
+    running.signal(libc::SIGTERM);
+    let output = sound(running.finish(Duration::from_secs(20)));
+    has(&output, &["a second Ctrl-C (or SIGTERM) ends at once"]);
+}
+
+#[test]
 fn a_temporary_database_is_gone_afterwards() {
     let folder = tempfile::tempdir().unwrap();
     let slow = folder.path().join("slow.lua");

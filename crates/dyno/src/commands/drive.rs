@@ -6,6 +6,7 @@ use anyhow::Result;
 use dyno_core::clock::wall_time;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, Shard};
 use dyno_core::units;
+use dyno_load::SESSIONS_MAX;
 
 use crate::options::Parsed;
 use crate::settings::{self, usage};
@@ -21,10 +22,14 @@ const WARMUP: Duration = Duration::from_secs(2);
 pub fn drive(parsed: &Parsed) -> Result<Drive> {
     let usual = Drive::default();
     let sessions = settings::count(parsed, "sessions", 1)?;
-    let sessions = u32::try_from(sessions)
+    let possible = u32::try_from(sessions)
         .ok()
-        .filter(|sessions| *sessions > 0)
-        .ok_or_else(|| usage("--sessions must be at least 1"))?;
+        .filter(|sessions| (1..=SESSIONS_MAX).contains(sessions));
+    let sessions = possible.ok_or_else(|| {
+        usage(format!(
+            "--sessions: {sessions} is not between 1 and {SESSIONS_MAX}"
+        ))
+    })?;
     let events = settings::count(parsed, "events", 0)?;
     // With a number of events, time is no limit unless it is asked for.
     let time = if events > 0 {
