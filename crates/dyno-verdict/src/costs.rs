@@ -212,16 +212,24 @@ impl Meter<'_> {
         unit: &str,
         source: &str,
     ) -> Cost {
-        let per_s = per_s.filter(|per_s| per_s.is_finite());
+        let others = self.view.is_shared() && !source.starts_with("client.");
+        let per_s = per_s.filter(|per_s| per_s.is_finite() && !others);
+        // An observer that missed a part of the run missed it of the cost.
+        let first = source.split(" + ").next().unwrap_or(source);
+        let events_per_s = match self.view.rates_while(first) {
+            Some((events, _)) if self.view.misses(first) => Some(events).filter(|rate| *rate > 0.0),
+            _ => self.events_per_s,
+        };
         let value = per_s
-            .zip(self.events_per_s)
+            .zip(events_per_s)
             .map(|(cost, events)| cost / unit_size / events);
         let source = if value.is_some() {
             source.to_owned()
+        } else if others {
+            "what other load generators of this run cost is in it".to_owned()
         } else if per_s.is_some() {
             "no event ended".to_owned()
         } else {
-            let first = source.split(" + ").next().unwrap_or(source);
             self.view.why_not(&first.replace("[*]", ""))
         };
         Cost {

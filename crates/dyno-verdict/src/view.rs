@@ -246,6 +246,40 @@ impl<'a> View<'a> {
         (sum, covered_s)
     }
 
+    /// Events and statements per second while a series was read: an observer may have missed a
+    /// part of the measurement, in which they were more or fewer.
+    pub(crate) fn rates_while(&self, name: &str) -> Option<(f64, f64)> {
+        let series = self.run.series(name)?;
+        let (mut events, mut statements, mut length_s) = (0.0, 0.0, 0.0);
+        let mut before: Option<f64> = None;
+        for &(at, _) in &series.points {
+            let from = before.unwrap_or(at - period_s(series)).max(0.0);
+            before = Some(at);
+            for bin in &self.course {
+                let overlap = at.min(bin.at_s) - from.max(bin.at_s - bin.length_s);
+                if overlap > 0.0 {
+                    let share = overlap / bin.length_s;
+                    events += bin.counters.events as f64 * share;
+                    statements += bin.counters.queries() as f64 * share;
+                    length_s += overlap;
+                }
+            }
+        }
+        (length_s > 0.0).then(|| (events / length_s, statements / length_s))
+    }
+
+    /// Whether a series covers a part of the measurement only.
+    pub(crate) fn misses(&self, name: &str) -> bool {
+        let series = self.run.series(name);
+        series.is_some_and(|series| self.integral(series).1 < 0.95 * self.length_s)
+    }
+
+    /// Whether other load generators put a part of the load on the server.
+    pub(crate) fn is_shared(&self) -> bool {
+        let shard = self.drive().and_then(|drive| drive.shard);
+        shard.is_some_and(|shard| shard.of > 1)
+    }
+
     pub(crate) fn largest(&self, name: &str) -> Option<f64> {
         self.values(name).into_iter().reduce(f64::max)
     }

@@ -2,6 +2,7 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
+use dyno_core::plan::Shard;
 use dyno_core::record::{Event, EventKind, RunRecord};
 use dyno_core::summary::{EndpointSummary, LedgerEntry, MachineSummary, RunEnd};
 
@@ -147,6 +148,35 @@ fn a_counter_that_stayed_at_zero_was_observed() {
         drop_series(run, "db.");
         fact(run, "observer.always_zero", "db.status.x");
     });
+}
+
+#[test]
+fn counters_of_a_part_of_the_run_are_held_against_that_part() {
+    let mut rates = vec![1000.0; 18];
+    rates.resize(30, 0.0);
+    let mut run = closed(&rates, Product::Mysql);
+    let first = run.intervals[0].counters.queries() as f64;
+    series(&mut run, "db.status.questions", &[first; 18]);
+    series(&mut run, "db.status.innodb_pages_read", &[500.0; 18]);
+    let context = Context::default();
+    let counted = made(&run, &context, "server-counters");
+    assert_eq!(counted.outcome, Pass, "{}", counted.evidence);
+    let cost = |run: &RunRecord| {
+        let costs = crate::costs(run);
+        costs
+            .into_iter()
+            .find(|cost| cost.name == "pages read")
+            .unwrap()
+    };
+    let read = cost(&run).value.unwrap();
+    assert!((read - 0.5).abs() < 0.05, "{read}");
+    // Of a load that others share, neither tells anything.
+    let drive = summary(&mut run).drive.as_mut().unwrap();
+    drive.shard = Some(Shard { number: 1, of: 3 });
+    run.head.drive = None;
+    let counted = made(&run, &context, "server-counters");
+    assert_eq!(counted.outcome, NotChecked, "{}", counted.evidence);
+    assert_eq!(cost(&run).value, None);
 }
 
 #[test]
