@@ -288,8 +288,9 @@ fn stayed_up(view: &View) -> Option<String> {
 
 fn restarted(view: &View) -> Option<String> {
     if let Some(event) = view.events(EventKind::Restart).first() {
+        // That is when it was noticed.
         return Some(format!(
-            "The server was restarted at {}: {}",
+            "The server began anew by {}: {}",
             text::seconds(event.at_s),
             event.text.trim_end_matches('.')
         ));

@@ -286,6 +286,7 @@ impl Collector for Mysql {
             family: Family::Mysql,
             backend: None,
             age_s: self.age_s,
+            sound_s: None,
             data_directory: self.data_directory.clone(),
         })
     }

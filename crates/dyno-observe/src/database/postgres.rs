@@ -213,7 +213,12 @@ impl Collector for Postgres {
     }
 
     fn claim(&mut self, asking: &mut Asking<'_>) -> Result<Claim, DbError> {
-        let sql = "SELECT pg_backend_pid(), extract(epoch FROM now() - pg_postmaster_start_time())";
+        // A process that crashes takes all others with it but the postmaster. Users without rights
+        // see no start of the checkpointer.
+        let sql = "SELECT pg_backend_pid(), \
+                   extract(epoch FROM now() - pg_postmaster_start_time()), \
+                   (SELECT extract(epoch FROM now() - min(backend_start)) \
+                   FROM pg_catalog.pg_stat_activity WHERE backend_type = 'checkpointer')";
         let rows = asking.control.query(sql, asking.timeout)?;
         let row = rows.into_iter().next().unwrap_or_default();
         let field = |index: usize| row.get(index).and_then(Option::as_deref).map(str::as_bytes);
@@ -224,6 +229,7 @@ impl Collector for Postgres {
             family: Family::Postgres,
             backend: field(0).and_then(whole).and_then(|pid| pid.try_into().ok()),
             age_s,
+            sound_s: field(2).and_then(fraction),
             data_directory: self.data_directory.clone(),
         })
     }

@@ -107,6 +107,7 @@ impl Collector for Sqlite {
             family: Family::Sqlite,
             backend: None,
             age_s: None,
+            sound_s: None,
             data_directory: None,
         })
     }

@@ -281,15 +281,14 @@ impl Watcher {
             }
         }
         let now_s = Clock.now() as f64 / 1e9;
-        let started_s = claim.age_s.map(|age_s| now_s - age_s);
+        let started_s = claim.sound_s.or(claim.age_s).map(|age_s| now_s - age_s);
         let before = self.started_s;
         self.started_s = started_s.or(before);
         if let (Some(before), Some(started)) = (before, started_s)
             && started - before > RESTART_S_MIN
         {
             collector.restart();
-            let age = claim.age_s.unwrap_or_default();
-            let text = format!("the server was restarted: it has been up for {age:.0} s");
+            let text = restarted(&claim);
             self.sink.event(Clock.now(), None, EventKind::Restart, text);
         }
         self.collector = Some(collector);
@@ -412,4 +411,15 @@ pub(super) fn beside(file: &std::path::Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
     path.push(suffix);
     PathBuf::from(path)
+}
+/// What a server that began anew says of it.
+fn restarted(claim: &crate::process::Claim) -> String {
+    let age_s = claim.age_s.unwrap_or_default();
+    match claim.sound_s {
+        Some(sound_s) if sound_s + RESTART_S_MIN < age_s => format!(
+            "the server recovered from a crash of one of its processes: its postmaster has been \
+             up for {age_s:.0} s, all others for {sound_s:.0} s"
+        ),
+        _ => format!("the server was restarted: it has been up for {age_s:.0} s"),
+    }
 }

@@ -25,6 +25,9 @@ pub(crate) struct Claim {
     pub backend: Option<i32>,
     /// How long it has been up, in seconds.
     pub age_s: Option<f64>,
+    /// PostgreSQL: how long the processes have been up that all sessions depend on, in seconds:
+    /// since it was started, or since one of its processes crashed.
+    pub sound_s: Option<f64>,
     /// Where its data lies, as it sees that.
     pub data_directory: Option<String>,
 }
@@ -300,6 +303,7 @@ mod tests {
             family,
             backend: None,
             age_s: None,
+            sound_s: None,
             data_directory: None,
         }
     }

@@ -46,6 +46,24 @@ fn a_restart_is_noticed_and_the_new_process_found() {
 }
 
 #[test]
+fn a_crash_of_one_process_of_postgresql_is_a_restart() {
+    let private = PrivateServer::start(Kind::Postgres, &[]);
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    let mut seen = Seen::start(&private.server().url());
+    seen.until("samples", |seen| seen.count("db.round_trip") > 1);
+    let backend = private
+        .server()
+        .execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+    let pid: i32 = backend.unwrap().parse().unwrap();
+    // SAFETY: it is a process of this test's own server.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    seen.until("the recovery", |seen| {
+        seen.has_event(EventKind::Restart, "recovered from a crash")
+    });
+    seen.stop();
+}
+
+#[test]
 fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
     for kind in Kind::ALL {
         let private = PrivateServer::start(kind, &[]);
