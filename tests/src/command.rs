@@ -170,11 +170,19 @@ impl Running {
     /// # Panics
     /// It ends before, or does not tell one within a minute.
     pub fn measuring(&mut self) {
+        self.tells(" tx/s ");
+    }
+
+    /// Waits until this text stands in its standard error.
+    ///
+    /// # Panics
+    /// It ends before, or does not tell it within a minute.
+    pub fn tells(&mut self, text: &str) {
         let deadline_ns = Clock.now() + 60_000_000_000;
         loop {
             let ended = self.child.try_wait().expect("a child can be waited for");
             let told = self.stderr.as_ref().map(Reader::text).unwrap_or_default();
-            if told.contains(" tx/s ") {
+            if told.contains(text) {
                 return;
             }
             assert!(ended.is_none(), "{} ended early: {told}", self.what);

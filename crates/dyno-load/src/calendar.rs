@@ -54,12 +54,14 @@ impl Schedule {
         self.grace_ns.max(DONE_NS)
     }
 
-    /// The schedule of something that has neither warm-up nor deadline.
+    /// The schedule of something that has neither warm-up nor deadline, nor a grace: there are no
+    /// events whose figures would want one when a user ends it.
     pub(crate) fn unbounded(drive: &Drive, begin: Nanos) -> Self {
         Self {
             ramp_up_ns: 0,
             measured: begin,
             deadline: None,
+            grace_ns: 0,
             ..Self::new(drive, begin)
         }
     }

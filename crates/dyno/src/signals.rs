@@ -12,10 +12,10 @@ use crate::console;
 
 /// How long an abandoned run may take to end by itself.
 const ABANDON: Duration = Duration::from_secs(2);
-/// What has not ended so long after the first signal is told what the second does.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// The exit status of a run ended by the user at once: 128 + SIGINT, as shells have it.
 const STATUS_INTERRUPTED: i32 = 130;
+/// What the first signal is answered with.
+const STOPPING: &str = "Stopping; a second Ctrl-C (or SIGTERM) ends at once.";
 
 /// Makes a file that may not grow any more (`ulimit -f`) an error of the write, as a full disk is.
 pub fn ignore_file_size_limit() {
@@ -35,16 +35,17 @@ pub fn install() -> Result<Arc<StopSignal>> {
         .name("signals".to_owned())
         .spawn(move || {
             for _ in signals.forever() {
-                if raised.raise() == StopLevel::Abandon {
+                let level = raised.raise();
+                if level == StopLevel::End {
+                    // A script that computes, or a server that is waited for, may take its time.
+                    console::progress("");
+                    console::note(STOPPING);
+                }
+                if level == StopLevel::Abandon {
                     // A script that blocks its worker would keep the process for ever.
                     std::thread::sleep(ABANDON);
                     console::leave(STATUS_INTERRUPTED);
                 }
-                // Without the thread nothing is missing but the hint.
-                let _ = std::thread::Builder::new().spawn(|| {
-                    std::thread::sleep(PATIENCE);
-                    console::note("Stopping; a second Ctrl-C (or SIGTERM) ends at once.");
-                });
             }
         })
         .context("cannot start the signals' thread")?;

@@ -9,6 +9,7 @@ mod cuts;
 mod endless;
 mod hostile;
 mod hurt;
+mod interrupts;
 mod memory;
 mod passwords;
 mod process;

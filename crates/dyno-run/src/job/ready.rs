@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use dyno_core::db::Connector;
 use dyno_core::interval::Counters;
@@ -71,9 +70,6 @@ pub(super) enum Main {
     /// A test of the host, its options read.
     Host(Arc<Plan>),
 }
-
-/// How long a command may go on that the user has stopped.
-const COMMAND_GRACE: Duration = Duration::from_secs(1);
 
 impl Ready {
     /// Calls a function of the main state if the script defines it (`init`, `done`).
@@ -368,13 +364,8 @@ impl Ready {
         // Observers keep files of each of the server's processes open.
         let useful = needed + DESCRIPTORS_OBSERVED * u64::from(own.sessions);
         ensure_descriptors(needed + DESCRIPTORS_SPARE, useful + DESCRIPTORS_SPARE)?;
-        let mut drive_now = drive.clone();
-        if matches!(entry, Entry::Command(_)) {
-            // A command that is stopped has no events that could end.
-            drive_now.grace = drive.grace.min(COMMAND_GRACE);
-        }
         let config = RunConfig {
-            drive: drive_now,
+            drive: self.job.drive.clone(),
             connector: self.connector.clone(),
             stop: Arc::clone(&self.stop),
             entry,

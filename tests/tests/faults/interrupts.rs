@@ -1,0 +1,144 @@
+//! Ctrl-C: what it ends, how soon, and what is said of it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_tests::command::{Running, dyno_path};
+use dyno_tests::{Database, Kind, Output};
+
+use crate::common::{LIMIT, command, driver, has, sound, url_of};
+
+/// `dyno sysbench` on a database.
+fn sysbench(database: &Database, line: &str) -> Command {
+    let mut command = Command::new(dyno_path());
+    command.arg("sysbench").args(database.sysbench_options());
+    command.args(line.split_whitespace());
+    command
+}
+
+/// Waits until a script has made a file.
+fn await_file(path: &Path) {
+    let deadline_ns = Clock.now() + 60_000_000_000;
+    while !path.exists() {
+        assert!(Clock.now() < deadline_ns, "{} is not made", path.display());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Interrupts it once; it must end far sooner than what it was doing.
+fn interrupted(running: Running) -> Output {
+    running.signal(libc::SIGINT);
+    sound(running.finish(Duration::from_secs(20)))
+}
+
+#[test]
+fn a_load_of_sysbenchs_command_line_ends_at_the_first_one() {
+    // Two threads load side by side, one loads in the main state.
+    for (kind, threads) in [
+        (Kind::Mariadb, 2),
+        (Kind::Mysql, 2),
+        (Kind::Postgres, 2),
+        (Kind::Postgres, 1),
+    ] {
+        let database = Database::new(kind);
+        let line =
+            format!("oltp_read_write --tables=4 --table-size=50000000 --threads={threads} prepare");
+        let running = Running::start(&mut sysbench(&database, &line));
+        thread::sleep(Duration::from_secs(2));
+        let output = interrupted(running).failure(1);
+        has(&output, &["stopped by the user"]);
+    }
+}
+
+#[test]
+fn a_scripts_own_command_that_waits_for_the_server_ends_at_the_first_one() {
+    for (kind, sleep) in [
+        (Kind::Mysql, "SELECT SLEEP(300)"),
+        (Kind::Postgres, "SELECT pg_sleep(300)"),
+    ] {
+        let database = Database::new(kind);
+        let folder = tempfile::tempdir().unwrap();
+        let (script, mark) = (folder.path().join("wait.lua"), folder.path().join("mark"));
+        let text = format!(
+            "function wait()\n\
+               local con = sysbench.sql.driver():connect()\n\
+               io.open('{}', 'w'):close()\n\
+               con:query('{sleep}')\n\
+             end\n\
+             sysbench.cmdline.commands = {{wait = {{wait, \
+             sysbench.cmdline.PARALLEL_COMMAND}}}}\n",
+            mark.display()
+        );
+        fs::write(&script, text).unwrap();
+        let line = format!("{} --threads=2 wait", script.display());
+        let running = Running::start(&mut sysbench(&database, &line));
+        await_file(&mark);
+        let output = interrupted(running).failure(1);
+        has(&output, &["stopped by the user"]);
+    }
+}
+
+#[test]
+fn the_first_one_is_answered_while_a_script_computes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, mark) = (folder.path().join("loop.lua"), folder.path().join("mark"));
+    let text = format!(
+        "local function compute() io.open('{}', 'w'):close() while true do end end\n\
+         init, prepare = compute, compute\n\
+         function event() end\n",
+        mark.display()
+    );
+    fs::write(&script, text).unwrap();
+    let (database, path) = (Database::new(Kind::Mariadb), script.display());
+    let target = url_of(&database);
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        for mut command in [
+            command(&format!("run {path} -t 1s --warmup 0")),
+            command(&format!("prepare {path} --target {target}")),
+            sysbench(&database, &format!("{path} --time=1 run")),
+            sysbench(&database, &format!("{path} prepare")),
+        ] {
+            let _ = fs::remove_file(&mark);
+            let mut running = Running::start(&mut command);
+            await_file(&mark);
+            running.signal(signal);
+            running.tells("Stopping; a second Ctrl-C (or SIGTERM) ends at once.");
+            running.signal(signal);
+            let output = sound(running.finish(LIMIT));
+            assert!(!output.status.success(), "{output:?}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_of_sysbenchs_command_line_says_so_beside_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("event.lua");
+    fs::write(&script, "function event() end\n").unwrap();
+    let database = Database::new(Kind::Mariadb);
+    for (limit, told) in [("600", " of 10m"), ("0", "s")] {
+        let line = format!(
+            "{} --db-driver={} --time={limit} run",
+            script.display(),
+            driver(Kind::Mariadb)
+        );
+        let running = Running::start(&mut sysbench(&database, &line));
+        thread::sleep(Duration::from_secs(2));
+        let output = interrupted(running).failure(0);
+        let line = output
+            .stderr
+            .lines()
+            .find(|line| line.starts_with("dyno: interrupted after "));
+        let line = line.unwrap_or_else(|| panic!("{output:?}"));
+        assert!(line.ends_with(told), "{line}");
+        assert!(!output.stdout.contains("interrupted"), "{output:?}");
+        has(&output, &["total number of events:"]);
+    }
+    let line = format!("{} --time=1 run", script.display());
+    let whole = sound(Running::start(&mut sysbench(&database, &line)).finish(LIMIT)).success();
+    assert!(!whole.stderr.contains("interrupted"), "{whole:?}");
+}
