@@ -10,7 +10,7 @@ pub(super) fn value(value: f64, unit: &str) -> String {
     match unit {
         "bytes" => signed(value, bytes),
         "bytes/s" => signed(value, bytes) + "/s",
-        "kb" => signed(value * 1e3, si_bytes),
+        "kb" => signed(value * 1024.0, bytes),
         "percent" => format!("{} %", significant(value)),
         "ms" => signed(value, number::latency),
         "us" => signed(value / 1e3, number::latency),
@@ -90,16 +90,6 @@ fn bytes(size: f64) -> String {
     number::bytes(size.round() as u64)
 }
 
-/// In steps of a thousand, for what is given in kilobytes.
-fn si_bytes(size: f64) -> String {
-    match size {
-        _ if size < 1e3 => format!("{} B", significant(size)),
-        _ if size < 1e6 => format!("{} kB", significant(size / 1e3)),
-        _ if size < 1e9 => format!("{} MB", significant(size / 1e6)),
-        _ => format!("{} GB", significant(size / 1e9)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,7 +100,7 @@ mod tests {
         assert_eq!(value(1536.0, "bytes/s"), "1.50 KiB/s");
         assert_eq!(value(-3.0, "ms"), "−3.00 ms");
         assert_eq!(value(12.0, "percent"), "12 %");
-        assert_eq!(value(288.0, "kb"), "288 kB");
+        assert_eq!(value(288.0, "kb"), "288 KiB");
         assert_eq!(value(145.6, "us"), "146 µs");
         assert_eq!(value(0.5, "cores"), "0.5 cores");
         assert_eq!(value(f64::NAN, "cores"), "–");

@@ -98,6 +98,47 @@ impl Page {
         self.out.push('\n');
     }
 
+    /// Names and figures side by side, read downwards, in as many columns as fit.
+    pub(super) fn pairs(&mut self, pairs: &[(String, String)]) {
+        const INDENT: usize = 4;
+        /// Between a name and its figure, and between one pair and the next.
+        const WITHIN: usize = 2;
+        const GAP: usize = 3;
+        let room = self.look.width() - INDENT;
+        let longest = |pairs: &[(String, String)]| {
+            let names = pairs.iter().map(|(name, _)| columns(name)).max();
+            let figures = pairs.iter().map(|(_, figure)| columns(figure)).max();
+            (names.unwrap_or(0), figures.unwrap_or(0))
+        };
+        let shape = |count: usize| {
+            let chunks = pairs.chunks(pairs.len().div_ceil(count).max(1));
+            let widths: Vec<_> = chunks.map(longest).collect();
+            let gaps = GAP * (widths.len().max(1) - 1);
+            let total: usize = widths
+                .iter()
+                .map(|(name, figure)| name + WITHIN + figure)
+                .sum();
+            (total + gaps <= room).then_some(widths)
+        };
+        let widths = [3, 2].into_iter().find_map(shape);
+        let widths = widths.unwrap_or_else(|| vec![longest(pairs)]);
+        let lines = pairs.len().div_ceil(widths.len().max(1));
+        for line in 0..lines {
+            let mut text = " ".repeat(INDENT);
+            for (column, (name_width, figure_width)) in widths.iter().enumerate() {
+                let Some((name, figure)) = pairs.get(column * lines + line) else {
+                    continue;
+                };
+                let gap = if column > 0 { GAP } else { 0 };
+                let pad = name_width - columns(name) + WITHIN + figure_width - columns(figure);
+                text += &format!("{}{name}{}{figure}", " ".repeat(gap), " ".repeat(pad));
+            }
+            self.out
+                .push_str(&cut(&self.look.clean(&text), self.look.width()));
+            self.out.push('\n');
+        }
+    }
+
     /// The text, without an empty line at its end.
     pub(super) fn finish(self) -> String {
         let mut out = self.out;
@@ -105,5 +146,42 @@ impl Page {
             out.pop();
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_stand_in_as_many_columns_as_fit() {
+        let pairs: Vec<(String, String)> = (0..20)
+            .map(|n| {
+                (
+                    format!("switches of server {n}"),
+                    format!("{}.5 KiB", n * 7),
+                )
+            })
+            .collect();
+        let shown = |columns| {
+            let mut page = Page::new(Look {
+                columns,
+                ..Look::default()
+            });
+            page.pairs(&pairs);
+            page.finish()
+        };
+        for (width, lines) in [(40, 20), (80, 10), (120, 7)] {
+            let text = shown(width);
+            assert_eq!(text.lines().count(), lines, "{text}");
+            for line in text.lines() {
+                assert!(columns(line) <= width, "{line}");
+            }
+            for (name, figure) in &pairs {
+                assert!(text.contains(name) && text.contains(figure), "{text}");
+            }
+        }
+        let first = "    switches of server 0   0.5 KiB   switches of server 10   70.5 KiB";
+        assert_eq!(shown(80).lines().next(), Some(first));
     }
 }

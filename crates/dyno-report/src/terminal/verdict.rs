@@ -1,12 +1,13 @@
 //! The verdict with what speaks against the run, and what one event cost.
 
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
+use dyno_core::record::Cost;
 use dyno_core::summary::RunSummary;
 
 use super::look::Ink;
 use super::page::Page;
 use super::words::EventWord;
-use crate::number::plain;
+use crate::number::{bytes, figure, latency};
 
 /// The verdict and what it rests on, where somebody judged.
 pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
@@ -66,28 +67,37 @@ pub(super) fn durability(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// What one event cost; what was not observed is left to the report.
+/// What one event cost. What was not observed, or is next to nothing, is left to the report.
 pub(super) fn costs(run: &RunSummary, page: &mut Page) {
-    let parts: Vec<String> = run
-        .costs
-        .iter()
-        .filter_map(|cost| {
-            let value = cost.value?;
-            let unit = match cost.unit.as_str() {
-                "us" => " µs",
-                "kb" => " KB",
-                "bytes" => " bytes",
-                _ => "",
-            };
-            Some(format!("{} {}{unit}", cost.name, digits(value)))
-        })
-        .collect();
-    if !parts.is_empty() {
-        page.row(
-            "cost",
-            Ink::Strong,
-            &format!("per {}: {}", EventWord::of(run).one(), parts.join(", ")),
-        );
+    let told = |cost: &Cost| Some((cost.name.clone(), amount(cost.value?, &cost.unit)?));
+    let pairs: Vec<(String, String)> = run.costs.iter().filter_map(told).collect();
+    if pairs.is_empty() {
+        return;
+    }
+    let event = EventWord::of(run).one();
+    page.row("cost", Ink::Strong, &format!("per {event}"));
+    page.pairs(&pairs);
+}
+
+/// A cost with its unit, in the units of all figures; `None` for nothing.
+fn amount(value: f64, unit: &str) -> Option<String> {
+    const LEAST: f64 = 0.0005;
+    if !value.is_finite() || value < LEAST {
+        return None;
+    }
+    Some(match unit {
+        "us" => latency(value / 1e3),
+        "kb" => size(value * 1024.0),
+        "bytes" => size(value),
+        _ => figure(value),
+    })
+}
+
+/// A mean size, which may be less than a byte.
+fn size(mean: f64) -> String {
+    match mean < 10.0 {
+        true => format!("{} B", figure(mean)),
+        false => bytes(mean.round() as u64),
     }
 }
 
@@ -105,14 +115,21 @@ pub(super) fn kept(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// Three digits are as many as costs carry.
-fn digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 100.0 || v == 0.0 => 0,
-        v if v >= 10.0 => 1,
-        v if v >= 1.0 => 2,
-        _ => 3,
-    };
-    let scale = 10_f64.powi(decimals);
-    plain((value * scale).round() / scale)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_have_the_units_of_all_figures_and_nothing_is_left_out() {
+        let told = |value, unit| amount(value, unit).unwrap_or_default();
+        assert_eq!(told(1102.3, "us"), "1.10 ms");
+        assert_eq!(told(12.5, "kb"), "12.5 KiB");
+        assert_eq!(told(0.0015, "kb"), "1.54 B");
+        assert_eq!(told(9876.0, "bytes"), "9.64 KiB");
+        assert_eq!(told(12_345.6, "count"), "12,346");
+        assert_eq!(told(0.25, "count"), "0.250");
+        for (value, unit) in [(0.0, "kb"), (0.0002, "count"), (f64::NAN, "us")] {
+            assert_eq!(told(value, unit), "");
+        }
+    }
 }
