@@ -12,7 +12,6 @@ use dyno_report::terminal::{
 };
 
 use self::file::Destination;
-pub use self::file::write_new;
 use crate::console;
 use crate::options::Parsed;
 
@@ -88,10 +87,10 @@ impl Output {
     }
 }
 
-/// Writes a text to a file, whole or not at all; what was there is replaced.
+/// Writes a file, whole or not at all; what was there is replaced.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(path: &str, text: &str) -> Result<()> {
-    Destination::of(path)?.write(text.as_bytes())
+pub fn write(path: &str, content: impl AsRef<[u8]>) -> Result<()> {
+    Destination::of(path)?.write(content.as_ref())
 }

@@ -44,10 +44,22 @@ fn a_run_leaves_in_every_format() {
     assert!(lines("hlog").starts_with("#["), "{}", lines("hlog"));
 
     lab.dyno("export last -o run.json").success();
-    let first = fs::read(lab.path("run.json")).unwrap();
-    let again = lab.dyno("export last --format csv -o run.json").failure(1);
-    has(&again, &["run.json"]);
-    assert_eq!(fs::read(lab.path("run.json")).unwrap(), first);
+    let first = fs::read_to_string(lab.path("run.json")).unwrap();
+    assert!(first.starts_with('{'), "{first}");
+    // As a report: the newest has the name.
+    lab.dyno("export last --format csv -o run.json").success();
+    let second = fs::read_to_string(lab.path("run.json")).unwrap();
+    assert_eq!(second, lines("csv"));
+    for command in ["export 1", "report 1", "compare 1 1 --force --json"] {
+        let flag = if command.ends_with("json") {
+            "="
+        } else {
+            " -o "
+        };
+        let output = lab.dyno(&format!("{command}{flag}dyno.db"));
+        has(&output.failure(1), &["dyno.db", "it is an SQLite database"]);
+    }
+    assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
     has(
         &lab.dyno("export --format xml").failure(2),
         &["none of json, csv, series, hlog"],

@@ -7,14 +7,14 @@ use dyno_results::Scope;
 
 use crate::definitions::EXPORT;
 use crate::options::{Grammar, Script, help, parse};
-use crate::output::write_new;
+use crate::output;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, kept};
 
 /// Exports a run.
 ///
 /// # Errors
-/// A run that there is not, a file that is there already or cannot be written.
+/// A run that there is not, a file that cannot be written.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -50,7 +50,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let bytes = export(&record).with_context(|| format!("cannot export run {}", record.id))?;
     match parsed.value("output") {
         None | Some("-") => console::raw(&bytes),
-        Some(path) => write_new(path, &bytes)?,
+        Some(path) => output::write(path, &bytes)?,
     }
     Ok(STATUS_DONE)
 }

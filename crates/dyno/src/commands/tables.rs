@@ -60,7 +60,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         let title = title(&sequences);
         output::write(
             path,
-            &html(&sequences, &tables, &title, wall_time().as_secs_f64()),
+            html(&sequences, &tables, &title, wall_time().as_secs_f64()),
         )?;
         console::note(&format!("{path}: {} tables", tables.len()));
     }
@@ -69,7 +69,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             console::raw(tsv(&tables).as_bytes());
             return Ok(STATUS_DONE);
         }
-        Some(path) => output::write(path, &tsv(&tables))?,
+        Some(path) => output::write(path, tsv(&tables))?,
         None => {}
     }
     let look = Look {

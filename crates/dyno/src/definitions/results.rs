@@ -185,7 +185,7 @@ pub const EXPORT: &[Opt] = &[
             GROUP,
             "output",
             Some("FILE"),
-            "where to write, never over a file that is there [standard output]",
+            "where to write, over a file of that name, whole or not at all [standard output]",
         ),
     ),
     RESULTS,

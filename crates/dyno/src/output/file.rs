@@ -2,12 +2,12 @@
 //! kill leaves half of one, and no earlier one is lost before there is a better.
 
 use std::fs::{self, File, Permissions};
-use std::io::{Error, ErrorKind, Write as _};
+use std::io::{Error, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use tempfile::{Builder, NamedTempFile};
 
 /// Where a result goes.
@@ -21,8 +21,8 @@ impl Destination {
     /// Looks whether it can be written to. Nothing of a file that is there is touched.
     ///
     /// # Errors
-    /// It cannot, or is a symbolic link: to write through one would change a file somewhere else,
-    /// to replace one would cut it off.
+    /// It cannot; it is a symbolic link: to write through one would change a file somewhere else,
+    /// to replace one would cut it off; it is a database, which is more than a page of one run.
     pub fn of(path: &str) -> Result<Self> {
         let told = || format!("cannot write {path}");
         let path = PathBuf::from(path);
@@ -39,6 +39,12 @@ impl Destination {
                     "{}: it is a symbolic link; name the file itself, {}",
                     told(),
                     to.display()
+                );
+            }
+            if is_database(&path) {
+                bail!(
+                    "{}: it is an SQLite database, as results files are; name another file",
+                    told()
                 );
             }
             beside(&path).with_context(told)?;
@@ -65,23 +71,12 @@ impl Destination {
     }
 }
 
-/// Writes a file that was not there.
-///
-/// # Errors
-/// It is there, also as a link or a pipe, or cannot be written.
-pub fn write_new(path: &str, bytes: &[u8]) -> Result<()> {
-    let told = || format!("cannot write {path}");
-    let taken = || anyhow!("{path} is there already and is left as it is: name another file");
-    if fs::symlink_metadata(path).is_ok() {
-        return Err(taken());
-    }
-    let mut file = beside(Path::new(path)).with_context(told)?;
-    file.write_all(bytes).with_context(told)?;
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Err(taken()),
-        Err(error) => Err(error).with_context(told),
-    }
+/// Whether an SQLite database is there, by its first bytes.
+fn is_database(path: &Path) -> bool {
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    let mut first = [0; MAGIC.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == *MAGIC
 }
 
 /// Opens a pipe or a device. A pipe that nobody reads is an error: opening it would wait for a
@@ -176,20 +171,18 @@ mod tests {
         for name in ["link", "dangling"] {
             let error = write(&at(name), "x").unwrap_err().to_string();
             assert!(error.contains("symbolic link"), "{error}");
-            let error = write_new(at(name).to_str().unwrap(), b"x").unwrap_err();
-            assert!(error.to_string().contains("is there already"), "{error}");
         }
         assert_eq!(fs::read_to_string(at("other")).unwrap(), "kept");
         assert!(!at("nowhere").exists());
+        fs::write(at("runs.db"), b"SQLite format 3\0 and pages").unwrap();
+        let error = write(&at("runs.db"), "x").unwrap_err().to_string();
+        assert!(error.contains("it is an SQLite database"), "{error}");
+        assert!(fs::read(at("runs.db")).unwrap().ends_with(b"pages"));
         write(Path::new("/dev/null"), "x").unwrap();
         assert!(write(folder.path(), "x").is_err());
         let error = format!("{:#}", write(&at("no/such"), "x").unwrap_err());
         assert!(error.contains("No such file"), "{error}");
         assert!(!error.contains(".dyno-"), "{error}");
-
-        write_new(at("once").to_str().unwrap(), b"one").unwrap();
-        assert!(write_new(at("once").to_str().unwrap(), b"two").is_err());
-        assert_eq!(fs::read_to_string(at("once")).unwrap(), "one");
         // Nothing is left lying about.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
     }
