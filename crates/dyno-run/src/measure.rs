@@ -8,7 +8,7 @@ use dyno_load::Progress;
 use crate::error::{Context as _, Result, RunError};
 use crate::job::Ready;
 use crate::ledger::Before;
-use crate::recording::Recording;
+use crate::recording::{Recording, not_begun};
 use crate::sink::{Notice, Sinks};
 use crate::summary::{Asked, Start, disconnected, summarise};
 use crate::told;
@@ -34,7 +34,7 @@ pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measur
         Some(shard) if shard.of > 1 => Compared::Nothing,
         _ => asked.plan.record.ledger,
     };
-    let recording = Recording::start(ready, asked, sinks.clone())?;
+    let recording = Recording::start(ready, asked, sinks.clone()).map_err(not_begun)?;
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&error.chain());
         return Err(error);

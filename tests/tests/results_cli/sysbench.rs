@@ -67,6 +67,25 @@ fn the_record_shows_nowhere_in_the_report() {
 }
 
 #[test]
+fn a_record_that_cannot_be_kept_costs_no_run_and_says_what_to_do() {
+    let lab = Lab::new();
+    let script = lab.file("empty.lua", "function event() end");
+    let mut command = lab.command("sysbench");
+    command.args([script.as_str(), "--time=1", "run"]);
+    command.env("DYNO_RESULTS", "/proc/nope/x.db");
+    let output = sound(run(&mut command, LIMIT)).success();
+    has(&output, &["this run is not recorded", "/proc/nope/x.db"]);
+    has(
+        &output,
+        &["it runs all the same", "DYNO_RESULTS names another"],
+    );
+    has(&output, &["total number of events:"]);
+    for lie in ["not begun", "--results"] {
+        assert!(!output.stderr.contains(lie), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn a_binary_called_sysbench_records_where_it_is_told_to() {
     let lab = Lab::new();
     symlink(dyno_path(), lab.path("sysbench")).unwrap();

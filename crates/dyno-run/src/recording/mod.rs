@@ -31,7 +31,7 @@ use dyno_verdict::{Context, Keeping};
 
 pub use head::{civil, hex, name as new_name};
 pub use hidden::Hidden;
-pub use store::{NOT_BEGUN, try_file};
+pub use store::{not_begun, try_file};
 
 use crate::calibration::{self, Calibration};
 use crate::error::{Context as _, OrFailed as _, Result};

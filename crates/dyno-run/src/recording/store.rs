@@ -11,13 +11,13 @@ use dyno_core::record::{
 use dyno_core::summary::RunSummary;
 use dyno_results::{Feed, Recorder, Results, ResultsError, Scope, SeriesId};
 
-use crate::error::{Context as _, Result};
+use crate::error::{Context as _, Result, RunError};
 use crate::sink::{Course, Notice, Sink, Sinks};
 
 /// The operation that every script has.
 pub const EVENT: &str = "event";
 /// What a results file that cannot be used means for the run.
-pub const NOT_BEGUN: &str = "the run could not be kept, so it was not begun; --results FILE names \
+const NOT_BEGUN: &str = "the run could not be kept, so it was not begun; --results FILE names \
                          another file, --results none keeps no record";
 
 /// How many points of a series are kept in memory: two hours of seconds. A longer run's are put
@@ -30,6 +30,17 @@ const POINTS_MAX: usize = 7_200;
 /// A file that is no results file, or cannot be written to.
 pub fn try_file(path: &Path) -> Result<()> {
     Results::open(path).context(NOT_BEGUN).map(drop)
+}
+
+/// The error of a run that does not begin because of it: one of the results file says so.
+pub fn not_begun(error: RunError) -> RunError {
+    match error.is_of_results() {
+        true => RunError::While {
+            doing: NOT_BEGUN.to_owned(),
+            error: Box::new(error),
+        },
+        false => error,
+    }
 }
 
 /// The record of a run under way.
@@ -71,7 +82,7 @@ impl Store {
                 series: HashMap::new(),
             });
         };
-        let recorder = Recorder::start(path, head).context(NOT_BEGUN)?;
+        let recorder = Recorder::start(path, head)?;
         let sinks = sinks.clone();
         let recorder =
             recorder.on_wait(move |path| sinks.notice(&Notice::ResultsBusy(path.to_owned())));

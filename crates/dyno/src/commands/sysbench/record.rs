@@ -56,13 +56,10 @@ impl Record {
         });
         begun
             .inspect_err(|error| {
-                // Here it is begun all the same.
                 let why = redact::text(&format!("{error:#}"));
-                let why = why.strip_prefix(dyno_run::NOT_BEGUN).unwrap_or(&why);
-                let why = why.trim_start_matches(": ");
                 console::note(&format!(
-                    "dyno: this run is not recorded: {why}; the variable DYNO_RESULTS names \
-                     another file, or 'none'"
+                    "dyno: this run is not recorded: {why}; it runs all the same. DYNO_RESULTS \
+                     names another file, or is none for no record"
                 ));
             })
             .ok()
