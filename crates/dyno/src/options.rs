@@ -269,7 +269,8 @@ fn unknown(
         .min();
     let hint = match nearest {
         Some((distance, known)) if distance <= 1 + name.len() / 4 => {
-            format!("; did you mean --{known}?")
+            // As options are typed, however a script spells their names.
+            format!("; did you mean --{}?", known.replace('_', "-"))
         }
         _ => "; see --help".to_owned(),
     };
@@ -407,7 +408,7 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert!(message("wl --table-sise=1").contains("did you mean --table_size"));
+        assert!(message("wl --table-sise=1").contains("did you mean --table-size"));
         assert!(message("wl --session=1").contains("did you mean --sessions"));
         assert!(message("wl --zzzzzz").contains("see --help"));
         assert!(message("wl --quiet=1").contains("takes no value"));

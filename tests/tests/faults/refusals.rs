@@ -138,7 +138,7 @@ fn options_that_make_no_sense() {
         ("run", &["needs a workload"]),
         (
             "run oltp_point_select --tabel-size 5",
-            &["did you mean --table_size"],
+            &["did you mean --table-size"],
         ),
         (
             "run oltp_point_select --sesions 5",
@@ -195,7 +195,7 @@ fn options_that_make_no_sense() {
     refused(
         "sysbench oltp_point_select --tabel-size=5 run",
         1,
-        &["did you mean --table_size"],
+        &["did you mean --table-size"],
     );
 }
 
