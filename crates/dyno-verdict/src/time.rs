@@ -83,6 +83,8 @@ const OTHER_SAMPLES: Threshold = Threshold {
     why: "a single one is a timer's job: a log rotated, a cache tidied",
 };
 
+/// An estimate of the autocorrelation is told of no shorter series.
+const ESTIMATED: usize = 60;
 /// No more points than so many are searched for changes: its cost grows with their square.
 const SEARCHED: usize = 1200;
 /// No part between two changes is shorter.
@@ -140,7 +142,10 @@ fn length(view: &View) -> Made {
         return too_short(view, half, needed_s);
     }
     let memory = dyno_stats::autocorrelation::autocorrelation_time(&rates);
-    let effective = dyno_stats::autocorrelation::effective_sample_size(&rates);
+    // Of a short series the interval allows for an autocorrelation that cannot be estimated: what
+    // an estimate says of it would contradict the interval.
+    let effective = dyno_stats::autocorrelation::effective_sample_size(&rates)
+        .filter(|_| rates.len() >= ESTIMATED);
     Made::of(
         doubted(half, &PRECISION),
         format!(
