@@ -38,6 +38,7 @@ Usage: dyno <command> …
   prepare WORKLOAD    make and fill the workload's tables
   check WORKLOAD      the workload's check of what a run has left, if it has one
   cleanup WORKLOAD    drop the workload's tables
+  warmup WORKLOAD     have the server read the workload's tables, if the workload can
   saturate WORKLOAD   more and more sessions: what they add, what they cost, and the knee
   calibrate WORKLOAD  how much the client could do if the server cost nothing
 
@@ -61,6 +62,28 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 
 `dyno run --help` shows all options, `dyno run WORKLOAD --help` the workload's as well.
 ";
+
+/// The commands by their names.
+const COMMANDS: [&str; 18] = [
+    "run",
+    "prepare",
+    "check",
+    "cleanup",
+    "warmup",
+    "calibrate",
+    "saturate",
+    "show",
+    "report",
+    "compare",
+    "phases",
+    "export",
+    "import",
+    "waive",
+    "doctor",
+    "list",
+    "sysbench",
+    "help",
+];
 
 /// Runs the command that the arguments name.
 ///
@@ -93,27 +116,7 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
             Ok(STATUS_DONE)
         }
         other => {
-            let commands = [
-                "run",
-                "prepare",
-                "check",
-                "cleanup",
-                "warmup",
-                "calibrate",
-                "saturate",
-                "show",
-                "report",
-                "compare",
-                "phases",
-                "export",
-                "import",
-                "waive",
-                "doctor",
-                "list",
-                "sysbench",
-                "help",
-            ];
-            let nearest = commands
+            let nearest = COMMANDS
                 .iter()
                 .min_by_key(|known| strsim::osa_distance(known, other));
             // A script may declare commands of its own.
@@ -131,5 +134,33 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
                 "unknown command '{other}'{hint}"
             )))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_and_the_readme_tell_of_every_command() {
+        let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+        let list = readme.split_once("It is one binary:").unwrap().1;
+        let list = list.split_once("\n- ").unwrap().0;
+        for command in COMMANDS.into_iter().filter(|command| *command != "help") {
+            let told = |line: &str| {
+                let name = line
+                    .strip_prefix("  ")
+                    .and_then(|line| line.split(' ').next());
+                name == Some(command)
+            };
+            assert!(HELP.lines().any(told), "{command} in the help");
+            assert!(
+                list.contains(&format!("`{command}`")),
+                "{command} in README.md"
+            );
+        }
+        let mut quoted = list.split('`').skip(1).step_by(2);
+        let unknown = quoted.find(|word| !word.starts_with('-') && !COMMANDS.contains(word));
+        assert_eq!(unknown, None, "README.md");
     }
 }
