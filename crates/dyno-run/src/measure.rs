@@ -34,11 +34,12 @@ pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measur
         Some(shard) if shard.of > 1 => Compared::Nothing,
         _ => asked.plan.record.ledger,
     };
-    let recording = Recording::start(ready, asked, sinks.clone()).map_err(not_begun)?;
+    let mut recording = Recording::start(ready, asked, sinks.clone()).map_err(not_begun)?;
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&error.chain());
         return Err(error);
     }
+    recording.calibrate(ready);
     let before = Before::read(ready, ledger, sinks);
     if let Err(error) = ready.alive() {
         // A script that still runs would take a core from the measurement.

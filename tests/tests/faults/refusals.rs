@@ -132,6 +132,23 @@ fn scripts_that_cannot_run() {
 }
 
 #[test]
+fn missing_tables_are_told_before_a_calibration() {
+    let cache = tempfile::tempdir().unwrap();
+    for kind in Kind::ALL {
+        let database = Database::new(kind);
+        for workload in ["oltp_read_write", "oltp_insert", "tpcc", "linkbench"] {
+            let url = url_of(&database);
+            let line = format!("run {workload} --target {url} -t 1s --warmup 0 --calibrate auto");
+            let mut command = crate::common::command(&line);
+            command.env("XDG_CACHE_HOME", cache.path());
+            let output = dyno_tests::command::run(&mut command, crate::common::LIMIT).failure(1);
+            crate::common::has(&output, &["tables are missing: try `dyno prepare"]);
+            assert!(!output.stderr.contains("Calibrating"), "{output:?}");
+        }
+    }
+}
+
+#[test]
 fn options_that_make_no_sense() {
     for (line, texts) in [
         ("rnu oltp_point_select", &["did you mean 'run'"][..]),

@@ -73,14 +73,17 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens the record and starts the observers. What is to be known before the load begins is
-    /// looked up here: the calibration, the rows of the tables.
+    /// Opens the record and starts the observers. The rows of the tables are looked up here.
     ///
     /// # Errors
-    /// A run that would be refused; a results file that cannot be written to.
+    /// Tables that are missing; a run that would be refused; a results file that cannot be written
+    /// to.
     pub fn start(ready: &Ready, asked: &Asked, sinks: Sinks) -> Result<Self> {
         let wanted = asked.plan.record.clone();
-        let row_counts = rows::count(ready, asked, wanted.claim);
+        let row_counts = match rows::count(ready, asked, wanted.claim) {
+            Err(error) if !wanted.force => return Err(error),
+            counted => counted.unwrap_or_default(),
+        };
         preflight::check(ready, &wanted, &row_counts)?;
         let head = head::head(&ready.job, asked);
         let store = Store::new(wanted.file.as_deref(), &head, &sinks)?;
@@ -105,8 +108,6 @@ impl Recording {
             requested_settings: wanted.expected.clone(),
             ..Context::default()
         };
-        let calibration = calibrated(&wanted, ready, &outputs.sinks);
-        context.calibration = calibration.map(|made| context::of(&made));
         context.row_counts = row_counts;
         let target = ready.job.target.as_ref();
         let sessions = sessions::Sessions::new(&outputs, &ready.job.drive.roles);
@@ -121,6 +122,13 @@ impl Recording {
             password: target.and_then(|target| target.password.clone()),
             hidden,
         })
+    }
+
+    /// Looks up the calibration, or makes one: once `init()` has found what it needs, because it
+    /// takes seconds that a run without its tables need not wait.
+    pub fn calibrate(&mut self, ready: &Ready) {
+        let made = calibrated(&self.wanted, ready, &self.outputs.sinks);
+        self.context.calibration = made.map(|made| context::of(&made));
     }
 
     /// The measurement begins at this instant, which may lie ahead.

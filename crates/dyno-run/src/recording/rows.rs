@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
+use dyno_core::db::DbError;
 use dyno_core::plan::OptionValue;
 use dyno_drivers::control::Control;
 use dyno_load::StopLevel;
 use dyno_verdict::{Claim, RowCount};
 
+use crate::error::Result;
 use crate::job::Ready;
 use crate::summary::Asked;
 
@@ -34,27 +36,34 @@ const CONSTANT: &[&str] = &[
     "select_random_ranges",
 ];
 
+/// Workloads on the same tables that change how many rows there are.
+const CHANGING: &[&str] = &["oltp_insert", "oltp_delete"];
+
 /// The rows of each table of a built-in workload that neither adds nor takes away; none where it
 /// is another workload, too many rows to count, or caches that must stay cold.
-pub fn count(ready: &Ready, asked: &Asked, claim: Option<Claim>) -> Vec<RowCount> {
+///
+/// # Errors
+/// A table is missing, without which no session could begin.
+pub fn count(ready: &Ready, asked: &Asked, claim: Option<Claim>) -> Result<Vec<RowCount>> {
     let option = |name: &str| match ready.job.options.iter().find(|(own, _)| own == name) {
         Some((_, OptionValue::Number(value))) if *value >= 1.0 => Some(*value),
         _ => None,
     };
     let workload = asked.plan.workload.as_str();
     let bare = workload.strip_suffix(".lua").unwrap_or(workload);
-    let known = ready.job.work.is_builtin() && CONSTANT.contains(&bare);
+    let constant = CONSTANT.contains(&bare);
+    let known = ready.job.work.is_builtin() && (constant || CHANGING.contains(&bare));
     let (Some(tables), Some(size)) = (option("tables"), option("table_size")) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     if !known || matches!(claim, Some(Claim::Cold)) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let Some(connector) = &ready.connector else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let Ok(mut control) = Control::connect(connector.as_ref(), TIMEOUT) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let mut counts = Vec::new();
     let until = Clock.now() + TIMEOUT.as_nanos() as Nanos;
@@ -65,13 +74,23 @@ pub fn count(ready: &Ready, asked: &Asked, claim: Option<Claim>) -> Vec<RowCount
         }
         let table = format!("sbtest{number}");
         let probed = tables * size > ROWS_MAX;
-        let found = match probed {
-            true => probe(&mut control, &table, left),
-            false => ask(&mut control, &format!("SELECT count(*) FROM {table}"), left),
+        let found = match (constant, probed) {
+            (false, _) => {
+                let sql = format!("SELECT 1 FROM {table} WHERE 1 = 0");
+                ask(&mut control, &sql, left)
+            }
+            (true, true) => probe(&mut control, &table, left),
+            (true, false) => ask(&mut control, &format!("SELECT count(*) FROM {table}"), left),
+        };
+        let found = match found {
+            Err(error) if is_missing(&error) => {
+                control.close();
+                return Err(error.into());
+            }
+            found => found.ok().flatten(),
         };
         // Of a table that may be whole nothing exact is known.
         let enough = |found: &u64| *found as f64 >= size * PROBED_MIN;
-        // A table that is not there is the run's to complain about.
         if found.is_some() && !(probed && found.as_ref().is_some_and(enough)) {
             counts.push(RowCount {
                 table,
@@ -82,12 +101,19 @@ pub fn count(ready: &Ready, asked: &Asked, claim: Option<Claim>) -> Vec<RowCount
         }
     }
     control.close();
-    counts
+    Ok(counts)
+}
+
+/// Whether this is what a server says of a table that is not there.
+fn is_missing(error: &DbError) -> bool {
+    error.code == 1146 || error.sqlstate == "42P01" || error.message.contains("no such table")
 }
 
 /// About how many rows a table has, by its highest id and how many of the ids below are there.
-fn probe(control: &mut Control, table: &str, left: Duration) -> Option<u64> {
-    let highest: u64 = ask(control, &format!("SELECT max(id) FROM {table}"), left)?;
+fn probe(control: &mut Control, table: &str, left: Duration) -> Result<Option<u64>, DbError> {
+    let Some(highest) = ask(control, &format!("SELECT max(id) FROM {table}"), left)? else {
+        return Ok(None);
+    };
     let step = (highest / PROBES).max(1);
     // Where every second or third id is left out, the looks are not all at these.
     let ids = (0..PROBES).map(|n| (1 + n * step + n * 7919 % step).min(highest).to_string());
@@ -97,10 +123,13 @@ fn probe(control: &mut Control, table: &str, left: Duration) -> Option<u64> {
         ids.join(",")
     );
     let there = ask(control, &sql, left)?;
-    Some((u128::from(highest) * u128::from(there) / u128::from(PROBES)) as u64)
+    let of = |there| (u128::from(highest) * u128::from(there) / u128::from(PROBES)) as u64;
+    Ok(there.map(of))
 }
 
-fn ask(control: &mut Control, sql: &str, left: Duration) -> Option<u64> {
-    let rows = control.query(sql, left).ok()?;
-    rows.first()?.first()?.as_ref()?.parse().ok()
+/// The number that a statement answers; `None` where it answers none.
+fn ask(control: &mut Control, sql: &str, left: Duration) -> Result<Option<u64>, DbError> {
+    let rows = control.query(sql, left)?;
+    let first = rows.first().and_then(|row| row.first());
+    Ok(first.and_then(|value| value.as_ref()?.parse().ok()))
 }
