@@ -176,7 +176,7 @@ fn options_that_make_no_sense() {
         ("run oltp_point_select --tables abc", &["'abc'", "--tables"]),
         (
             "run oltp_point_select --sessions 0",
-            &["--sessions must be at least 1"],
+            &["--sessions: 0 is not between 1 and"],
         ),
         (
             "run oltp_point_select --percentiles 101",
