@@ -153,14 +153,21 @@ function check_reconnect()
    end
 end
 
--- The server loses prepared statements with the connection. These are MySQL's errors of a lost
--- connection and PostgreSQL's classes 08 (connection) and 57P (shut down by the operator). Dyno
--- itself says so in `err.lost`.
+-- Whether the connection is lost: Dyno says so. Under sysbench, which does not, these are MySQL's
+-- errors of a lost connection, and PostgreSQL's classes 08 (connection) and 57P (shut down by the
+-- operator).
 local lost = {[2006] = true, [2011] = true, [2013] = true, [2055] = true}
-
-function sysbench.hooks.before_restart_event(err)
+local function is_lost(err)
+   if dyno then
+      return err.lost
+   end
    local state = err.sql_state or ""
-   if err.lost or lost[err.sql_errno] or state:sub(1, 2) == "08" or state:sub(1, 3) == "57P" then
+   return lost[err.sql_errno] or state:sub(1, 2) == "08" or state:sub(1, 3) == "57P"
+end
+
+-- The server loses prepared statements with the connection.
+function sysbench.hooks.before_restart_event(err)
+   if is_lost(err) then
       close_statements()
       prepare_statements()
    end

@@ -7,12 +7,14 @@
 //! what came of it: an error is an outcome, not a return value.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
 use crate::bulk::BulkLoad;
-use crate::redact;
+
+mod error;
+
+pub use error::{DbError, ERROR_TEXT_BYTES_MAX, ErrorKind, error_text};
 
 /// Whether an operation ended inside the call that started or advanced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +142,20 @@ impl Param {
 /// A prepared statement's number on its connection, given by [`Connection::prepare`]'s outcome.
 pub type StatementId = u32;
 
+/// A step of a transaction, which each driver takes in its database's own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStep {
+    /// It begins.
+    Begin {
+        /// Nothing will be written in it.
+        read_only: bool,
+    },
+    /// It is made to last.
+    Commit,
+    /// It is taken back; nothing happens where none has begun.
+    Rollback,
+}
+
 /// What kind of end an operation came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OutcomeKind {
@@ -180,108 +196,6 @@ pub struct Outcome {
     /// For [`OutcomeKind::Failed`].
     pub error: Option<Box<DbError>>,
 }
-
-/// Where an error arose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
-    /// The server said so. The connection stays usable.
-    Server,
-    /// The connection could not be made, or is gone.
-    Lost,
-    /// The peer sent what the protocol does not allow. The connection is closed.
-    Protocol,
-    /// The caller asked for what cannot be (a closed connection, an unknown statement).
-    Misuse,
-    /// The server or this driver lacks what was asked.
-    Unsupported,
-    /// The answer was larger than the target allows. The connection is closed.
-    TooLarge,
-}
-
-impl ErrorClass {
-    /// Whether no connection survives an error of this class.
-    #[inline]
-    pub fn ends_connection(self) -> bool {
-        matches!(self, Self::Lost | Self::Protocol | Self::TooLarge)
-    }
-}
-
-/// How many bytes of a server's text an error keeps.
-pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
-
-/// A server's text for an error: what is not UTF-8 is replaced, and what is too long is cut at the
-/// end of a character and not within a secret, which a mark tells.
-pub fn error_text(text: &[u8]) -> String {
-    let Some(head) = text.get(..ERROR_TEXT_BYTES_MAX) else {
-        return String::from_utf8_lossy(text).into_owned();
-    };
-    if text.len() == ERROR_TEXT_BYTES_MAX {
-        return String::from_utf8_lossy(text).into_owned();
-    }
-    let head = &head[..redact::cut_at(text, ERROR_TEXT_BYTES_MAX)];
-    // A character has four bytes at most: where one is cut, its beginning goes too.
-    let cut = (1..4)
-        .filter_map(|back| head.len().checked_sub(back))
-        .find(|at| head[*at] & 0xC0 != 0x80)
-        .filter(|at| std::str::from_utf8(&head[*at..]).is_err_and(|e| e.error_len().is_none()));
-    let head = &head[..cut.unwrap_or(head.len())];
-    let more = text.len() - head.len();
-    format!("{} [{more} more bytes cut]", String::from_utf8_lossy(head))
-}
-
-/// An error of a database operation. Never holds a secret.
-#[derive(Clone, Debug)]
-pub struct DbError {
-    /// Where it arose.
-    pub class: ErrorClass,
-    /// MySQL's errno, SQLite's extended result code; 0 where there is none (PostgreSQL).
-    pub code: i32,
-    /// The five-character SQLSTATE; `HY000` where the server gave none, empty for misuse.
-    pub sqlstate: String,
-    /// In the server's own words where it has any.
-    pub message: String,
-}
-
-impl DbError {
-    /// An error without a server's code.
-    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        let sqlstate = match class {
-            ErrorClass::Lost => "08006",
-            ErrorClass::Protocol => "08P01",
-            ErrorClass::Unsupported => "0A000",
-            ErrorClass::Server => "HY000",
-            ErrorClass::Misuse => "",
-            ErrorClass::TooLarge => "54000",
-        };
-        Self {
-            class,
-            code: 0,
-            sqlstate: sqlstate.to_owned(),
-            message: message.into(),
-        }
-    }
-
-    /// What errors are counted by: the errno, or the SQLSTATE where there is no errno.
-    pub fn key(&self) -> String {
-        match self.code {
-            0 if self.sqlstate.is_empty() => format!("{:?}", self.class).to_lowercase(),
-            0 => self.sqlstate.clone(),
-            code => code.to_string(),
-        }
-    }
-}
-
-impl fmt::Display for DbError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.code, self.sqlstate.as_str()) {
-            (0, "") => write!(f, "{}", self.message),
-            (0, state) => write!(f, "{} (SQLSTATE {state})", self.message),
-            (code, state) => write!(f, "{} (error {code}, SQLSTATE {state})", self.message),
-        }
-    }
-}
-
-impl std::error::Error for DbError {}
 
 /// One row, as text. Reused from row to row.
 #[derive(Debug, Default)]
@@ -350,8 +264,12 @@ pub trait Connection: Send {
     /// any longer. `why` becomes part of the error that [`Connection::outcome`] tells.
     fn abort(&mut self, why: &str);
 
-    /// Sends a text statement, which may hold several statements where the server allows it.
+    /// Sends a request in the database's own language: a text statement, which may hold several
+    /// statements where the server allows it.
     fn query(&mut self, scratch: &mut Scratch, sql: &[u8]) -> Submitted;
+
+    /// Takes a step of a transaction.
+    fn transaction(&mut self, scratch: &mut Scratch, step: TransactionStep) -> Submitted;
 
     /// Prepares a statement with `?` placeholders on the server. The kinds of its parameters may
     /// be empty when they are not known.
@@ -463,30 +381,6 @@ mod tests {
         assert_eq!(row.field(2), Some(&b""[..]));
         assert_eq!(row.field(3), Some(&b"c"[..]));
         assert_eq!(row.field(4), None);
-    }
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        let max = ERROR_TEXT_BYTES_MAX;
-        for text in ["x".repeat(max), "ä".repeat(max / 2)] {
-            assert_eq!(error_text(text.as_bytes()), text);
-        }
-        for (character, before) in [("x", 0), ("ä", 1), ("€", 2), ("😀", 3), ("😀", 1)] {
-            let text = "x".repeat(before) + &character.repeat(max + 1);
-            let cut = error_text(text.as_bytes());
-            let (kept, mark) = cut.rsplit_once(" [").unwrap();
-            assert!(text.starts_with(kept) && kept.len() > max - 4, "{kept:?}");
-            assert_eq!(mark, format!("{} more bytes cut]", text.len() - kept.len()));
-        }
-        // A secret across the cut goes as a whole: its beginning would not be found any more.
-        let secret = "l0ng-Secret-4711";
-        redact::learn(&crate::Secret::new(secret.to_owned()), &[]);
-        let cut =
-            error_text(format!("{}{secret}{}", "x".repeat(max - 3), "y".repeat(99)).as_bytes());
-        assert!(!cut.contains("l0n") && cut.starts_with("xxx"), "{cut}");
-        // Bytes that are no text are no reason to cut more.
-        let cut = error_text(&vec![0x80; max + 5]);
-        assert!(cut.ends_with("[5 more bytes cut]"), "{cut}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
+use crate::db::ErrorKind;
 use crate::session::Counter;
 use crate::states::SessionStates;
 use crate::sums::sums;
@@ -116,6 +117,10 @@ impl Counters {
 pub struct ErrorCount {
     /// How many.
     pub count: u64,
+    /// Of what kind they are, as the driver says; [`ErrorKind::Other`] in files from before there
+    /// were kinds.
+    #[serde(default)]
+    pub kind: ErrorKind,
     /// The first one's message.
     pub sample: String,
 }
@@ -134,11 +139,13 @@ pub const OTHER_CODES: &str = "other";
 pub fn count_error(
     errors: &mut ErrorsByCode,
     code: &str,
+    kind: ErrorKind,
     count: u64,
     sample: impl FnOnce() -> String,
 ) {
     if let Some(sum) = errors.get_mut(code) {
         sum.count += count;
+        sum.kind = sum.kind.min(kind);
         return;
     }
     let mut code = code;
@@ -147,18 +154,30 @@ pub fn count_error(
         match last.filter(|last| code < last.as_str()).cloned() {
             Some(last) => {
                 if let Some(evicted) = errors.remove(&last) {
-                    add_error(errors, OTHER_CODES, evicted.count, || evicted.sample);
+                    let (count, sample) = (evicted.count, evicted.sample);
+                    add_error(errors, OTHER_CODES, ErrorKind::Other, count, || sample);
                 }
             }
             None => code = OTHER_CODES,
         }
     }
-    add_error(errors, code, count, sample);
+    let kind = match code {
+        OTHER_CODES => ErrorKind::Other,
+        _ => kind,
+    };
+    add_error(errors, code, kind, count, sample);
 }
 
-fn add_error(errors: &mut ErrorsByCode, code: &str, count: u64, sample: impl FnOnce() -> String) {
+fn add_error(
+    errors: &mut ErrorsByCode,
+    code: &str,
+    kind: ErrorKind,
+    count: u64,
+    sample: impl FnOnce() -> String,
+) {
     let sum = errors.entry(code.to_owned()).or_insert_with(|| ErrorCount {
         count: 0,
+        kind,
         sample: sample(),
     });
     sum.count += count;
@@ -172,7 +191,9 @@ fn separate(errors: &ErrorsByCode) -> usize {
 /// Adds `other`'s errors to `errors`, keeping the first sample of each code.
 pub fn merge_errors(errors: &mut ErrorsByCode, other: &ErrorsByCode) {
     for (code, error) in other {
-        count_error(errors, code, error.count, || error.sample.clone());
+        count_error(errors, code, error.kind, error.count, || {
+            error.sample.clone()
+        });
     }
 }
 

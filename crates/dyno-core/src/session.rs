@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 
 use crate::bulk::BulkLoad;
 use crate::clock::Nanos;
-use crate::db::{Connection, DbError, Param, ParamKind, StatementId, Submitted};
+use crate::db::{Connection, DbError, Param, ParamKind, StatementId, Submitted, TransactionStep};
 
 /// A session's number on its worker, from 0.
 pub type SessionId = usize;
@@ -112,8 +112,11 @@ impl OperationEnd {
 pub enum Operation<'a> {
     /// A text statement.
     Query(&'a [u8]),
-    /// A text statement of the host's own, which is not counted among the script's.
-    Service(&'a [u8]),
+    /// A step of a transaction.
+    Transaction(TransactionStep),
+    /// Takes back the transaction that an error may have left: a request of the host's own, which
+    /// is not counted among the script's.
+    Recover,
     /// Prepare a statement.
     Prepare(&'a [u8], &'a [ParamKind]),
     /// Execute a prepared statement.

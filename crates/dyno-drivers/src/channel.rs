@@ -4,13 +4,13 @@
 //! read into its shared input buffer and parsed in place. Only what the kernel did not take, or a
 //! message that has not arrived whole, is kept in buffers of the connection's own.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::RawFd;
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    Connection, DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, Row, Scratch,
-    ServerInfo, StatementId, Submitted,
+    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, Row, Scratch,
+    ServerInfo, StatementId, Submitted, TransactionStep,
 };
 
 use crate::tls::{TlsSession, TlsSetup};
@@ -166,14 +166,14 @@ impl<P: Protocol> Channel<P> {
             }
             State::Closed => {
                 self.begin();
-                let error = DbError::new(ErrorClass::Lost, "the connection is closed");
+                let error = DbError::new(ErrorKind::Lost, "the connection is closed");
                 self.protocol.fail(error);
             }
             State::Connecting | State::Handshaking | State::Busy | State::Refused => {
                 let message = "another operation is under way on this connection";
                 let outcome = self.protocol.outcome_mut();
                 outcome.kind = OutcomeKind::Failed;
-                outcome.error = Some(Box::new(DbError::new(ErrorClass::Misuse, message)));
+                outcome.error = Some(Box::new(DbError::new(ErrorKind::Misuse, message)));
             }
         }
         false
@@ -224,7 +224,7 @@ impl<P: Protocol> Channel<P> {
         // Whoever put it on the wire, it must not be taken for something said under TLS.
         if !self.partial.is_empty() {
             let message = "the server sent data in the clear behind its agreement to TLS";
-            return Err(io::Error::new(ErrorKind::InvalidData, message));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let mut tls = TlsSession::new(*setup)?;
         tls.begin(&mut self.unsent)?;
@@ -293,6 +293,12 @@ impl<P: Protocol> Connection for Channel<P> {
     #[inline]
     fn query(&mut self, scratch: &mut Scratch, sql: &[u8]) -> Submitted {
         self.start(scratch, |protocol, output| protocol.query(sql, output))
+    }
+
+    fn transaction(&mut self, scratch: &mut Scratch, step: TransactionStep) -> Submitted {
+        self.start(scratch, |protocol, output| {
+            protocol.transaction(step, output)
+        })
     }
 
     fn prepare(&mut self, scratch: &mut Scratch, sql: &[u8], kinds: &[ParamKind]) -> Submitted {

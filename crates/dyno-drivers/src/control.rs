@@ -7,7 +7,7 @@ use std::time::Duration;
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::db::{
-    Connection, Connector, DbError, ErrorClass, OutcomeKind, Row, Scratch, ServerInfo, Submitted,
+    Connection, Connector, DbError, ErrorKind, OutcomeKind, Row, Scratch, ServerInfo, Submitted,
 };
 
 /// The longest single wait in the kernel, so that a deadline is never missed by more.
@@ -17,7 +17,7 @@ const SLICE_MS_MAX: u64 = 1_000;
 pub type TextRow = Vec<Option<String>>;
 
 /// A connection that blocks its thread until the server has answered or a time is over. After an
-/// error of the classes [`ErrorClass::Lost`] and [`ErrorClass::Protocol`] it is closed: see
+/// error that ends the connection it is closed: see
 /// [`Control::is_open`] and [`Control::reconnect`].
 pub struct Control {
     connection: Box<dyn Connection>,
@@ -98,7 +98,7 @@ impl Control {
     pub fn ask(&mut self, sql: &str, timeout: Duration) -> Result<(), DbError> {
         if !self.open {
             let message = format!("the connection to {} is closed", self.name);
-            return Err(DbError::new(ErrorClass::Lost, message));
+            return Err(DbError::new(ErrorKind::Lost, message));
         }
         let submitted = self.connection.query(&mut self.scratch, sql.as_bytes());
         self.finish(submitted, timeout)
@@ -173,7 +173,7 @@ impl Control {
                 0 => Err(self.silent(timeout)),
                 _ => self.wait(left_ms).map_err(|error| {
                     DbError::new(
-                        ErrorClass::Lost,
+                        ErrorKind::Lost,
                         format!("cannot wait for {}: {error}", self.name),
                     )
                 }),
@@ -190,8 +190,8 @@ impl Control {
             return Ok(());
         }
         let error = outcome.error.as_deref().cloned();
-        let error = error.unwrap_or_else(|| DbError::new(ErrorClass::Lost, "no connection"));
-        if matches!(error.class, ErrorClass::Lost | ErrorClass::Protocol) {
+        let error = error.unwrap_or_else(|| DbError::new(ErrorKind::Lost, "no connection"));
+        if error.ends_connection {
             self.close();
         }
         Err(error)
@@ -203,7 +203,7 @@ impl Control {
             self.name,
             timeout.as_secs_f64()
         );
-        DbError::new(ErrorClass::Lost, message)
+        DbError::new(ErrorKind::Lost, message)
     }
 
     fn wait(&self, timeout_ms: u64) -> io::Result<()> {

@@ -14,7 +14,7 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use dyno_core::db::{DbError, ErrorClass, Family};
+use dyno_core::db::{DbError, ErrorKind, Family};
 use dyno_core::target::{Endpoint, MYSQL_PORT};
 use dyno_core::{Secret, Target};
 use zeroize::Zeroizing;
@@ -245,5 +245,5 @@ fn try_read(path: &Path) -> std::io::Result<(Zeroizing<String>, u32)> {
 }
 
 fn misuse(message: String) -> DbError {
-    DbError::new(ErrorClass::Misuse, message)
+    DbError::new(ErrorKind::Misuse, message)
 }

@@ -7,6 +7,7 @@ mod connector;
 pub mod control;
 pub mod credentials;
 mod disclosure;
+mod full;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod mysql;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_core::Target;
-use dyno_core::db::{Connection, Connector, DbError, ErrorClass, Family};
+use dyno_core::db::{Connection, Connector, DbError, ErrorKind, Family};
 use dyno_core::target::{Endpoint, TlsMode};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -287,9 +287,9 @@ fn cannot_connect(name: &str, error: &std::io::Error) -> DbError {
 }
 
 fn lost(message: String) -> DbError {
-    DbError::new(ErrorClass::Lost, message)
+    DbError::new(ErrorKind::Lost, message)
 }
 
 fn misuse(message: String) -> DbError {
-    DbError::new(ErrorClass::Misuse, message)
+    DbError::new(ErrorKind::Misuse, message)
 }

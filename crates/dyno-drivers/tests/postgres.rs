@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 
 use common::{Blocking, Numbered, bytes, double, int, needed};
 use dyno_core::bulk::BulkLoad;
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Param, ParamKind};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Param, ParamKind};
 use dyno_core::target::TlsMode;
 use dyno_drivers::channel::{Channel, Socket};
 use dyno_drivers::postgres::{Postgres, PostgresOptions};
@@ -120,7 +120,7 @@ fn texts_give_rows_counts_and_errors() {
     let error = connection
         .query("INSERT INTO t VALUES (1, 'b')")
         .unwrap_err();
-    assert_eq!((error.class, error.code), (ErrorClass::Server, 0));
+    assert_eq!((error.kind, error.code), (ErrorKind::Duplicate, 0));
     assert_eq!(error.sqlstate, "23505");
     assert!(error.message.contains("Key (id)=(1)"), "{error}");
     let outcome = connection
@@ -186,11 +186,11 @@ fn prepared_statements_take_and_give_values() {
 
     connection.close_statement(select).unwrap();
     let error = connection.execute(select, &[]).unwrap_err();
-    assert_eq!(error.class, ErrorClass::Misuse);
+    assert_eq!(error.kind, ErrorKind::Misuse);
     let names = "SELECT string_agg(name, ',') FROM pg_prepared_statements";
     assert_eq!(connection.single(names), "d1");
     let error = connection.execute(insert, &[&int(1)]).unwrap_err();
-    assert_eq!(error.class, ErrorClass::Misuse);
+    assert_eq!(error.kind, ErrorKind::Misuse);
     let begin = connection.prepare("BEGIN", &[]).unwrap();
     assert_eq!(
         begin, select,
@@ -243,8 +243,8 @@ fn several_results_come_in_turn_unless_one_fails() {
         .query("SELECT 1; SELECT 1/0; SELECT 2")
         .unwrap_err();
     assert_eq!(
-        (error.class, error.sqlstate.as_str()),
-        (ErrorClass::Server, "22012")
+        (error.kind, error.sqlstate.as_str()),
+        (ErrorKind::Statement, "22012")
     );
     assert!(!connection.outcome().more);
     assert_eq!(connection.single("SELECT count(*) FROM t"), "2");
@@ -255,8 +255,8 @@ fn errors_leave_the_connection_usable_and_tell_of_failed_transactions() {
     let mut connection = by_socket("errors");
     let error = connection.query("SELEC 1").unwrap_err();
     assert_eq!(
-        (error.class, error.sqlstate.as_str()),
-        (ErrorClass::Server, "42601")
+        (error.kind, error.sqlstate.as_str()),
+        (ErrorKind::Statement, "42601")
     );
     let error = connection
         .prepare("SELECT * FROM nowhere WHERE id = ?", &[])
@@ -293,10 +293,10 @@ fn copies_that_statements_begin_are_ended() {
     connection.query("CREATE TABLE t (id int)").unwrap();
     let mut refused = |sql: &str| {
         let error = connection.query(sql).unwrap_err();
-        assert_eq!(error.class, ErrorClass::Unsupported, "{error}");
+        assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
         let prepared = connection.prepare(sql, &[]).unwrap();
         let error = connection.execute(prepared, &[]).unwrap_err();
-        assert_eq!(error.class, ErrorClass::Unsupported, "{error}");
+        assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
         assert_eq!(connection.single("SELECT 'alive'"), "alive");
     };
     refused("COPY t FROM STDIN");
@@ -322,16 +322,13 @@ fn a_refused_load_leaves_the_connection_usable() {
         columns: vec!["id".to_owned(), column.to_owned()],
         rows: Box::new(Numbered::new(1, 100_001)),
     };
-    for (table, column, state) in [
-        ("nowhere", "c", "42P01"),
-        ("t", "nothing", "42703"),
-        ("t", "c", "23505"),
+    for (table, column, kind, state) in [
+        ("nowhere", "c", ErrorKind::NoTable, "42P01"),
+        ("t", "nothing", ErrorKind::Statement, "42703"),
+        ("t", "c", ErrorKind::Duplicate, "23505"),
     ] {
         let error = connection.bulk_load(load(table, column)).unwrap_err();
-        assert_eq!(
-            (error.class, error.sqlstate.as_str()),
-            (ErrorClass::Server, state)
-        );
+        assert_eq!((error.kind, error.sqlstate.as_str()), (kind, state));
         assert_eq!(connection.single("SELECT count(*) FROM t"), "1");
     }
 }
@@ -394,20 +391,20 @@ fn a_terminated_connection_is_lost_with_the_servers_words() {
         let id = victim.single("SELECT pg_backend_pid()");
         killer.single(&format!("SELECT pg_terminate_backend({id}, 5000)"));
         let error = victim.query("SELECT 1").unwrap_err();
-        assert_eq!(error.class, ErrorClass::Lost);
+        assert_eq!(error.kind, ErrorKind::Lost);
         assert_eq!(error.sqlstate, "57P01", "{error}");
         assert!(error.message.contains("terminating connection"), "{error}");
         assert_eq!(victim.connection.fd(), None);
         let error = victim.query("SELECT 1").unwrap_err();
-        assert_eq!(error.class, ErrorClass::Lost);
+        assert_eq!(error.kind, ErrorKind::Lost);
     }
     let mut victim = tcp();
     let error = victim
         .query("SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(60)")
         .unwrap_err();
     assert_eq!(
-        (error.class, error.sqlstate.as_str()),
-        (ErrorClass::Lost, "57P01")
+        (error.kind, error.sqlstate.as_str()),
+        (ErrorKind::Lost, "57P01")
     );
 }
 
@@ -422,8 +419,8 @@ fn a_refused_login_says_why() {
     };
     let error = on(Box::new(socket), &options).err().unwrap();
     assert_eq!(
-        (error.class, error.sqlstate.as_str()),
-        (ErrorClass::Lost, "3D000")
+        (error.kind, error.sqlstate.as_str()),
+        (ErrorKind::Refused, "3D000")
     );
     assert!(
         error

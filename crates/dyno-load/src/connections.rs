@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Submitted};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Submitted};
 use dyno_core::session::{ConnId, Counter, SessionId};
 use dyno_core::units::format_duration;
 
@@ -30,10 +30,10 @@ impl State {
         let record = &mut self.sessions[session];
         let Some(connector) = &self.connector else {
             let message = "this command has no database to connect to";
-            return Err(DbError::new(ErrorClass::Misuse, message));
+            return Err(DbError::new(ErrorKind::Misuse, message));
         };
         if self.over {
-            return Err(DbError::new(ErrorClass::Lost, "the run is over"));
+            return Err(DbError::new(ErrorKind::Lost, "the run is over"));
         }
         record.conns.drop_failed();
         let id = record.conns.next_id();
@@ -69,7 +69,7 @@ impl State {
         if let Err(error) = register(&self.poller, session, conn) {
             record.conns.remove(id);
             let message = format!("cannot wait for the connection's socket: {error}");
-            return Err(DbError::new(ErrorClass::Lost, message));
+            return Err(DbError::new(ErrorKind::Lost, message));
         }
         match submitted {
             Submitted::Pending => {
@@ -286,7 +286,7 @@ pub(crate) fn settle(
 /// Whether an error answers a question of Dyno's own: a statement that the server cannot prepare is
 /// sent as text.
 fn is_answer(kind: OperationKind, error: &DbError) -> bool {
-    kind == OperationKind::Service && error.class == ErrorClass::Unsupported
+    kind == OperationKind::Service && error.kind == ErrorKind::Unsupported
 }
 
 /// Reports readiness to be written exactly while bytes wait. False if that is impossible: the

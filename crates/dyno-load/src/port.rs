@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::RawFd;
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::{Connection, DbError, Submitted};
+use dyno_core::db::{Connection, DbError, Submitted, TransactionStep};
 use dyno_core::session::{
     ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
 };
@@ -48,7 +48,14 @@ impl Port for State {
         let connection = conn.connection.as_mut();
         let (kind, submitted) = match operation {
             Operation::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),
-            Operation::Service(sql) => (OperationKind::Service, connection.query(scratch, sql)),
+            Operation::Transaction(step) => (
+                OperationKind::Statement,
+                connection.transaction(scratch, step),
+            ),
+            Operation::Recover => (
+                OperationKind::Service,
+                connection.transaction(scratch, TransactionStep::Rollback),
+            ),
             Operation::Execute(statement, params) => (
                 OperationKind::Statement,
                 connection.execute(scratch, statement, params),

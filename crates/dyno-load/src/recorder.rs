@@ -270,7 +270,7 @@ impl Recorder {
     pub(crate) fn error(&mut self, class: Class, error: &DbError) {
         if class == Class::Measured {
             let errors = &mut self.current.interval.errors;
-            count_error(errors, &error.key(), 1, || error.to_string());
+            count_error(errors, &error.key(), error.kind, 1, || error.to_string());
         }
     }
 
@@ -280,7 +280,7 @@ impl Recorder {
         self.counters(class).connects_failed += 1;
         if let (Class::Measured, Some(error)) = (class, error) {
             let errors = &mut self.current.interval.connect_errors;
-            count_error(errors, &error.key(), 1, || error.to_string());
+            count_error(errors, &error.key(), error.kind, 1, || error.to_string());
         }
     }
 
@@ -480,7 +480,7 @@ mod tests {
         let (sender, messages) = channel();
         let (_returned, spares) = channel();
         let mut recorder = Recorder::new(0, SHAPE, sender, spares);
-        let error = DbError::new(dyno_core::db::ErrorClass::Server, "no");
+        let error = DbError::new(dyno_core::db::ErrorKind::Other, "no");
         for class in [Class::Outside, Class::Warmup] {
             recorder.counters(class).reads += 1;
             recorder.statement(class, 0);

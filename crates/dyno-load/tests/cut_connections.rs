@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dyno_core::Target;
-use dyno_core::db::{ErrorClass, OutcomeKind, Row, Submitted};
+use dyno_core::db::{ErrorKind, OutcomeKind, Row, Submitted};
 use dyno_core::plan::Drive;
 use dyno_core::rand::Stream;
 use dyno_core::session::*;
@@ -209,7 +209,7 @@ impl Asker {
         let outcome = connection.outcome();
         if outcome.kind == OutcomeKind::Failed {
             let error = outcome.error.as_ref().unwrap();
-            assert_eq!(error.class, ErrorClass::Lost, "{error}");
+            assert_eq!(error.kind, ErrorKind::Lost, "{error}");
             assert!(connection.fd().is_none());
             return false;
         }

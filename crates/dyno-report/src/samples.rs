@@ -6,8 +6,11 @@ pub(crate) use worked::worked;
 
 use std::time::Duration;
 
+use dyno_core::db::ErrorKind;
 use dyno_core::finding::{Finding, Number, Outcome, Verdict};
-use dyno_core::interval::{Counters, ErrorCount, Interval, Latencies, OperationCounters};
+use dyno_core::interval::{
+    Counters, ErrorCount, ErrorsByCode, Interval, Latencies, OperationCounters, count_error,
+};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, Pace, RandKind, RandPlan, Role};
 use dyno_core::rand::Stream;
 use dyno_core::record::{Cost, Fact, NotObserved};
@@ -228,6 +231,7 @@ pub(crate) fn errors() -> RunSummary {
     run.totals.connects_failed = 31;
     let refused = ErrorCount {
         count: 31,
+        kind: ErrorKind::Lost,
         sample: "cannot connect to db1:3306: connection refused".into(),
     };
     run.connect_errors.insert("2003".into(), refused);
@@ -238,27 +242,7 @@ pub(crate) fn errors() -> RunSummary {
         ..SessionStates::default()
     });
     run.rates = summarize::rates(&run.totals, 10.0);
-    for (code, count, sample) in [
-        (
-            "1213",
-            1240,
-            "Deadlock found when trying to get lock; try restarting transaction",
-        ),
-        ("2013", 4, "Lost connection to MySQL server\nduring query"),
-        (
-            "1205",
-            4,
-            "锁等待超时；请重新启动事务。锁等待超时；请重新启动事务。锁等待超时；请重新启动事务。",
-        ),
-    ] {
-        let sample = sample.into();
-        run.errors.insert(code.into(), ErrorCount { count, sample });
-    }
-    for i in 0..9 {
-        let sample = "rare".into();
-        run.errors
-            .insert(format!("HY{i:03}"), ErrorCount { count: 1, sample });
-    }
+    run.errors = errors_by_code();
     let sessions = [0, 1400, 1500, 1600].map(|events| SessionTotal {
         events,
         busy_ns: 9 * NS_PER_S,
@@ -278,6 +262,27 @@ pub(crate) fn errors() -> RunSummary {
         client.worker_busy = vec![0.92, 0.31];
     }
     run
+}
+
+fn errors_by_code() -> ErrorsByCode {
+    let (conflict, lost) = (ErrorKind::Conflict, ErrorKind::Lost);
+    let deadlock = "Deadlock found when trying to get lock; try restarting transaction";
+    let waited =
+        "锁等待超时；请重新启动事务。锁等待超时；请重新启动事务。锁等待超时；请重新启动事务。";
+    let gone = "Lost connection to MySQL server\nduring query";
+    let mut errors = ErrorsByCode::new();
+    for (code, kind, count, sample) in [
+        ("1213", conflict, 1240, deadlock),
+        ("2013", lost, 4, gone),
+        ("1205", conflict, 4, waited),
+    ] {
+        count_error(&mut errors, code, kind, count, || sample.into());
+    }
+    for i in 0..9 {
+        let code = format!("HY{i:03}");
+        count_error(&mut errors, &code, ErrorKind::Other, 1, || "rare".into());
+    }
+    errors
 }
 
 /// A handful of slow events, which carry no high percentile; a run that failed.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dyno_core::db::DbError;
+use dyno_core::db::{DbError, ErrorKind};
 use dyno_core::target::TargetError;
 use dyno_load::{DescriptorError, LoadError};
 use dyno_observe::ObserveError;
@@ -82,6 +82,15 @@ impl RunError {
             Self::Results(_) => true,
             Self::While { error, .. } => error.is_of_results(),
             _ => false,
+        }
+    }
+
+    /// The kind of the database's error, where it is one.
+    pub fn database_kind(&self) -> Option<ErrorKind> {
+        match self {
+            Self::Database(error) => Some(error.kind),
+            Self::While { error, .. } => error.database_kind(),
+            _ => None,
         }
     }
 

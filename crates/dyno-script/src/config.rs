@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::plan::{OptionValue, RandPlan};
 
+use crate::failure::DatabaseErrors;
 use crate::ledger::Ledger;
 use crate::source::{Builtins, Source};
 use crate::told::Told;
@@ -32,7 +33,7 @@ pub struct HostConfig {
     pub driver_name: Option<&'static str>,
     /// For report functions, in percent.
     pub percentile: f64,
-    /// Errors after which the event is run again: errnos and SQLSTATEs; `all` for any.
+    /// Errors after which the event is run again: kinds, errnos and SQLSTATEs; `all` for any.
     pub ignored_errors: Vec<String>,
     /// Whether a session whose connection is lost connects again and goes on.
     pub reconnect_lost: bool,
@@ -69,6 +70,8 @@ pub struct HostConfig {
     pub driver_used: Arc<AtomicBool>,
     /// Set once a function has failed whose error ends nothing else.
     pub script_failed: Arc<AtomicBool>,
+    /// Errors of the database that ended sessions.
+    pub database_errors: Arc<DatabaseErrors>,
     /// Takes messages of the script layer: level (`FATAL`, `ALERT`) and text.
     pub log: fn(level: &str, text: &str),
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dyno_core::bulk::BulkLoad;
-use dyno_core::db::{DbError, ErrorClass, Outcome, OutcomeKind, Row, StatementId, Submitted};
+use dyno_core::db::{DbError, ErrorKind, Outcome, OutcomeKind, Row, StatementId, Submitted};
 use dyno_core::rand::Stream;
 use dyno_core::session::{ConnId, Operation, Port, SessionId};
 use mlua::ffi::lua_State;
@@ -55,7 +55,9 @@ pub(crate) struct SessionState {
 /// The last error, kept where C strings can be read from.
 pub(crate) struct Failure {
     pub(crate) code: i32,
-    pub(crate) class: ErrorClass,
+    pub(crate) kind: ErrorKind,
+    /// The connection is lost; see [`DbError::lost_connection`].
+    pub(crate) lost: bool,
     pub(crate) state: CString,
     pub(crate) message: String,
 }
@@ -87,7 +89,8 @@ impl SessionState {
         let message = error.message.clone();
         self.failure = Some(Box::new(Failure {
             code: error.code,
-            class: error.class,
+            kind: error.kind,
+            lost: error.lost_connection(),
             state,
             message,
         }));
@@ -220,8 +223,7 @@ impl Context<'_> {
 
     /// An error of the script itself.
     pub(crate) fn misuse(&mut self, message: &str) -> i32 {
-        self.session
-            .fail(&DbError::new(ErrorClass::Misuse, message));
+        self.session.fail(&DbError::new(ErrorKind::Misuse, message));
         code::FAILED
     }
 }
@@ -258,7 +260,7 @@ pub(crate) fn outcome_at_once(
 fn failed(session: &mut SessionState, outcome: &Outcome) -> i32 {
     match &outcome.error {
         Some(error) => session.fail(error),
-        None => session.fail(&DbError::new(ErrorClass::Lost, "the connection failed")),
+        None => session.fail(&DbError::new(ErrorKind::Lost, "the connection failed")),
     }
     code::FAILED
 }

@@ -1,7 +1,9 @@
 //! What the log says of a statement that failed for good.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
+use dyno_core::db::ErrorKind;
 use dyno_core::redact;
 
 /// How much of a statement is shown, in characters.
@@ -73,9 +75,49 @@ impl Failure {
     }
 }
 
+/// How many different errors are kept: sessions may fail one after the other.
+const KEPT: usize = 64;
+
+/// Errors of the database that ended sessions: a failure is told in words, which name no kind.
+#[derive(Debug, Default)]
+pub struct DatabaseErrors {
+    seen: Mutex<Vec<(String, ErrorKind)>>,
+}
+
+impl DatabaseErrors {
+    pub(crate) fn note(&self, message: &str, kind: ErrorKind) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = seen.iter().any(|(text, _)| text == message);
+        if !message.is_empty() && !known && seen.len() < KEPT {
+            seen.push((message.to_owned(), kind));
+        }
+    }
+
+    /// The kind of the error that these words repeat.
+    pub fn kind_behind(&self, words: &str) -> Option<ErrorKind> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = seen.iter().find(|(text, _)| words.contains(text));
+        found.map(|(_, kind)| *kind)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kind_is_found_by_the_words() {
+        let errors = DatabaseErrors::default();
+        errors.note("", ErrorKind::Lost);
+        errors.note("no such table: t", ErrorKind::NoTable);
+        let why = "session 3: SQL error, errno = 1, state = 'HY000': no such table: t";
+        assert_eq!(errors.kind_behind(why), Some(ErrorKind::NoTable));
+        assert_eq!(errors.kind_behind("session 3: t.lua:1: oh"), None);
+        for i in 0..2 * KEPT {
+            errors.note(&i.to_string(), ErrorKind::Other);
+        }
+        assert_eq!(errors.seen.lock().unwrap().len(), KEPT);
+    }
 
     fn failure(query: Option<&str>, statement: Option<&str>) -> Failure {
         Failure {

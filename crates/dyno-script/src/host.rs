@@ -124,6 +124,16 @@ impl Host {
         Step::Finished
     }
 
+    /// Notes the kind of the session's last error where it is what the session fails with.
+    fn note_database_error(&self, session: SessionId, message: &str) {
+        let state = self.sessions.get(session).and_then(Option::as_ref);
+        let failure = state.and_then(|state| state.failure.as_ref());
+        if let Some(failure) = failure.filter(|failure| message.contains(&failure.message)) {
+            let errors = &self.config.database_errors;
+            errors.note(&failure.message, failure.kind);
+        }
+    }
+
     /// The coroutine has raised an error.
     #[cold]
     fn failed(&mut self, port: &mut dyn Port, session: SessionId) -> Step {
@@ -157,7 +167,9 @@ impl Host {
                 }
                 // Others of a parallel command would wait for this one for ever.
                 self.config.barrier.break_down();
-                Step::Failed(error_text(message.unwrap_or_default().as_bytes()))
+                let message = message.unwrap_or_default();
+                self.note_database_error(session, &message);
+                Step::Failed(error_text(message.as_bytes()))
             }
             Err(error) => Step::Failed(error_text(error.to_string().as_bytes())),
         }

@@ -25,6 +25,7 @@ pub use dyno_core::distributions;
 
 pub use config::{Barrier, Declared, HostConfig, LoadProgress, SharedNumbers};
 pub use describe::Description;
+pub use failure::DatabaseErrors;
 pub use host::Host;
 pub use ledger::{Ledger, Sum};
 pub use options::{InvalidValue, OptionKind, ScriptOption, help};

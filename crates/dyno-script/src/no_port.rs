@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::RawFd;
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::{Connection, DbError, ErrorClass, Submitted};
+use dyno_core::db::{Connection, DbError, ErrorKind, Submitted};
 use dyno_core::session::{
     ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
 };
@@ -15,7 +15,7 @@ pub(crate) struct NoPort;
 impl Port for NoPort {
     fn connect(&mut self, _: SessionId) -> Result<(ConnId, Submitted), DbError> {
         Err(DbError::new(
-            ErrorClass::Misuse,
+            ErrorKind::Misuse,
             "there is no database here: connect in a function",
         ))
     }

@@ -6,6 +6,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+use dyno_analysis::errors::{self, KindCount};
 use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
@@ -18,7 +19,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 11,
         name: "errors",
-        title: "Errors and retries by class, and sessions that failed",
+        title: "Errors and retries by kind, and sessions that failed",
         rule: "Doubt if {0} % or more of all attempts ended in an error, refusal from {1} % on, or \
                if the run failed; doubt if {2} % or more of all events ended without their work \
                being done, refusal from {1} % on.",
@@ -81,10 +82,10 @@ fn errors(view: &View) -> Made {
         &NOT_DONE,
         &ERRORS_REFUSE,
     ));
-    let classes = codes.map_or_else(Vec::new, classes);
-    let named = match classes.is_empty() {
+    let kinds = codes.map_or_else(Vec::new, kinds);
+    let named = match kinds.is_empty() {
         true => String::new(),
-        false => format!(": {}", text::few(&classes, 4)),
+        false => format!(": {}", text::few(&kinds, 4)),
     };
     let refused = refused(totals.connects_failed);
     let left = left(not_done, missing);
@@ -154,39 +155,10 @@ fn failure<'a>(view: &View<'a>) -> Option<&'a str> {
 }
 
 /// What kinds of errors there were, the most frequent first.
-fn classes(codes: &ErrorsByCode) -> Vec<String> {
-    let mut sums: Vec<(&str, u64, Vec<&str>)> = Vec::new();
-    for (code, error) in codes {
-        let class = class(code);
-        match sums.iter_mut().find(|(name, ..)| *name == class) {
-            Some((_, sum, codes)) => {
-                *sum = sum.saturating_add(error.count);
-                codes.push(code);
-            }
-            None => sums.push((class, error.count, vec![code])),
-        }
-    }
-    sums.sort_by_key(|(_, sum, _)| std::cmp::Reverse(*sum));
-    sums.iter()
-        .map(|(class, sum, codes)| format!("{} {class} ({})", text::count(*sum), codes.join(", ")))
-        .collect()
-}
-
-/// The class of an error code: MySQL's numbers, SQLSTATE's classes, SQLite's primary codes.
-fn class(code: &str) -> &'static str {
-    match code {
-        "1213" | "1205" | "1020" | "3572" | "40001" | "40P01" | "55P03" | "5" | "6" => "conflicts",
-        "1062" | "1586" | "23505" | "19" => "duplicate keys",
-        "2002" | "2003" | "2006" | "2013" | "1053" | "1152" | "1154" | "1155" | "1156" | "1157"
-        | "1158" | "1159" | "1160" | "1161" | "1184" | "1927" | "3169" | "4031" => {
-            "lost connections"
-        }
-        "1040" | "1203" | "1226" | "53300" => "refused connections",
-        "3024" | "1969" | "1317" | "57014" => "cancelled statements",
-        "1114" | "1021" | "28" | "53100" | "13" => "full disks or tables",
-        _ if code.starts_with("08") || code.starts_with("57P0") => "lost connections",
-        _ if code.starts_with("23") => "broken constraints",
-        _ if code.starts_with("42") => "bad statements",
-        _ => "other errors",
-    }
+fn kinds(codes: &ErrorsByCode) -> Vec<String> {
+    let told = |sum: &KindCount<'_>| {
+        let (count, noun) = (text::count(sum.count), sum.kind.noun(sum.count));
+        format!("{count} {noun} ({})", sum.codes.join(", "))
+    };
+    errors::by_kind(codes).iter().map(told).collect()
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dyno_core::clock::wall_time;
+use dyno_core::db::ErrorKind;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::units;
 use dyno_script::ScriptOption;
@@ -117,6 +118,32 @@ pub fn percentiles(text: &str) -> Result<Vec<f64>> {
     Ok(percentiles)
 }
 
+/// The errors after which an event is run again, as `--ignore-errors` lists them.
+///
+/// # Errors
+/// An entry that no error can have.
+pub fn ignored_errors(list: &str) -> Result<Vec<String>> {
+    let mut entries = Vec::new();
+    for entry in list.split(',').map(str::trim) {
+        let is_errno = entry.bytes().all(|byte| byte.is_ascii_digit());
+        let is_state = entry.len() == 5
+            && (entry.bytes()).all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+        match entry {
+            "" | "none" => {}
+            _ if entry == "all" || is_errno || is_state => entries.push(entry.to_owned()),
+            _ if ErrorKind::of_name(entry).is_some() => entries.push(entry.to_owned()),
+            _ => {
+                let kinds = ErrorKind::ALL.map(ErrorKind::name).join(", ");
+                bail!(usage(format!(
+                    "--ignore-errors: '{entry}' is no kind of error, no number, no SQLSTATE, and \
+                     neither 'all' nor 'none'; kinds are {kinds}"
+                )));
+            }
+        }
+    }
+    Ok(entries)
+}
+
 /// The worker threads asked for; as many as can be for `sessions`.
 ///
 /// # Errors
@@ -182,5 +209,25 @@ pub fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
         Some(other) => bail!(UsageError(format!(
             "--{name}: '{other}' is neither on nor off"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_errors_are_kinds_codes_and_words() {
+        let listed = ignored_errors("conflict, 1213,40P01,all").unwrap();
+        assert_eq!(listed, ["conflict", "1213", "40P01", "all"]);
+        assert_eq!(ignored_errors("none").unwrap(), Vec::<String>::new());
+        assert_eq!(ignored_errors("").unwrap(), Vec::<String>::new());
+        for wrong in ["deadlocks", "12x", "40p01", "1213;1205"] {
+            let error = ignored_errors(wrong).unwrap_err().to_string();
+            assert!(
+                error.contains(wrong) && error.contains("conflict"),
+                "{error}"
+            );
+        }
     }
 }

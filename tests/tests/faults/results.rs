@@ -1,5 +1,6 @@
 //! Results of real runs: the published form, exact limits, rates, endpoints, errors by code.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use dyno_tests::{Database, Kind};
@@ -194,4 +195,73 @@ fn deadlocks_are_ignored_and_counted_by_code() {
             "{kind}: {ended}"
         );
     }
+}
+
+/// The same mistakes and conflicts on every database: scripts, the result and the summary tell of
+/// them by the same words.
+#[test]
+fn errors_are_of_the_same_kinds_on_all_databases() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/kinds.lua");
+    let folder = tempfile::tempdir().unwrap();
+    let databases = Kind::ALL.map(Database::new);
+    let mut targets: Vec<_> = databases.iter().map(url_of).collect();
+    targets.push(format!("sqlite:{}/kinds.db", folder.path().display()));
+    for target in &targets {
+        let line = format!(
+            "run {script} --target {target} -c 1 --events 1 --warmup 0 --ignore-errors all"
+        );
+        let ran = result(&line);
+        assert_eq!(ran["end"]["how"], "completed", "{target}: {ran}");
+        let mut kinds = BTreeMap::new();
+        for error in ran["errors"].as_object().unwrap().values() {
+            let kind = error["kind"].as_str().unwrap().to_owned();
+            *kinds.entry(kind).or_insert(0) += count(&error["count"]);
+        }
+        let expected = [
+            ("conflict", 1),
+            ("duplicate", 2),
+            ("no_table", 1),
+            ("statement", 2),
+            ("table_exists", 1),
+        ];
+        assert_eq!(
+            kinds,
+            expected
+                .map(|(kind, count)| (kind.to_owned(), count))
+                .into(),
+            "{target}: {ran}"
+        );
+        let told = dyno(&line).success();
+        let told = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            told.contains(
+                "(2 duplicate keys, 2 bad statements, 1 conflict, 1 missing table, 1 table that is \
+                 there already)"
+            ),
+            "{target}: {told}"
+        );
+    }
+    let sqlite = result(&format!(
+        "run {script} --target {} -c 1 --events 1 --warmup 0 --ignore-errors all",
+        targets[Kind::ALL.len()]
+    ));
+    for (code, kind) in [
+        ("517", "conflict"),
+        ("1555", "duplicate"),
+        ("2067", "duplicate"),
+        ("1", "statement"),
+        ("1 no_table", "no_table"),
+    ] {
+        assert_eq!(sqlite["errors"][code]["kind"], kind, "{sqlite}");
+    }
+}
+
+#[test]
+fn errors_that_cannot_be_are_not_taken_for_ones_to_ignore() {
+    let output = dyno("run oltp_read_only --ignore-errors deadlocks").failure(2);
+    assert!(
+        output.stderr.contains("'deadlocks'") && output.stderr.contains("conflict"),
+        "{}",
+        output.stderr
+    );
 }

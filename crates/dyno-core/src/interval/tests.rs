@@ -7,11 +7,12 @@ use crate::states::{SessionState, SessionStates};
 fn codes_beyond_the_bound_are_counted_together() {
     let mut errors = ErrorsByCode::new();
     for code in 0..10 * ERROR_CODES_MAX {
-        count_error(&mut errors, &code.to_string(), 2, || {
-            format!("error {code}")
-        });
+        let message = || format!("error {code}");
+        count_error(&mut errors, &code.to_string(), ErrorKind::Full, 2, message);
     }
     assert_eq!(errors.len(), ERROR_CODES_MAX + 1);
+    assert_eq!(errors["0"].kind, ErrorKind::Full);
+    assert_eq!(errors[OTHER_CODES].kind, ErrorKind::Other);
     let all: u64 = errors.values().map(|error| error.count).sum();
     assert_eq!(all, 20 * ERROR_CODES_MAX as u64);
     let mut sum = ErrorsByCode::new();
@@ -55,7 +56,8 @@ fn record(part: &mut Interval, ns: u64, kind: u8, code: u8) {
     }
     if kind.is_multiple_of(3) {
         let message = || format!("error {code}");
-        count_error(&mut part.errors, &code.to_string(), 1, message);
+        let kind = ErrorKind::Conflict;
+        count_error(&mut part.errors, &code.to_string(), kind, 1, message);
     }
     let operation = usize::from(kind % 4);
     if operation > 0 {
@@ -119,7 +121,8 @@ proptest! {
         let counted = |codes: &[u16]| {
             let mut errors = ErrorsByCode::new();
             for code in codes {
-                count_error(&mut errors, &format!("{code:03}"), 1, String::new);
+                let code = format!("{code:03}");
+                count_error(&mut errors, &code, ErrorKind::Other, 1, String::new);
             }
             errors
         };
@@ -143,6 +146,10 @@ fn the_serialised_form_stays() {
     let made = part(&[(1_000, 6, 4), (2_000_000, 7, 5), (3_500, 15, 10)], 2);
     let read: Interval = serde_json::from_str(text).unwrap();
     assert_eq!(read, made);
+    // Before there were kinds.
+    let older = text.replace("\"kind\": \"conflict\",", "");
+    let read: Interval = serde_json::from_str(&older).unwrap();
+    assert_eq!(read.errors["4"].kind, ErrorKind::Other);
 }
 
 #[test]

@@ -119,7 +119,7 @@ pub struct PhasePlan {
 pub struct DriverPlan {
     /// Prepared statements are prepared on the server; else values are put into the text.
     pub prepare_on_server: bool,
-    /// Errors after which an event is run again: errnos, SQLSTATEs or `all`.
+    /// Errors after which an event is run again: kinds, errnos, SQLSTATEs or `all`.
     pub ignored_errors: Vec<String>,
     /// Lost connections are made again; else the run fails.
     pub reconnect_lost_connections: bool,

@@ -1,8 +1,8 @@
 //! How connections end.
 
-use std::io::{self, ErrorKind};
+use std::io;
 
-use dyno_core::db::{DbError, ErrorClass, Scratch, Submitted};
+use dyno_core::db::{DbError, ErrorKind, Scratch, Submitted};
 
 use super::protocol::Protocol;
 use super::{Channel, State};
@@ -62,15 +62,15 @@ impl<P: Protocol> Channel<P> {
         match (self.state, error.kind()) {
             (State::Connecting, _) => {
                 let message = format!("cannot connect to {what}: {error}{}", advice(error));
-                DbError::new(ErrorClass::Lost, message)
+                DbError::new(ErrorKind::Lost, message)
             }
-            (State::Handshaking, ErrorKind::InvalidData) => {
+            (State::Handshaking, io::ErrorKind::InvalidData) => {
                 let message = format!("TLS with {what} failed: {error}");
-                DbError::new(ErrorClass::Protocol, message)
+                DbError::new(ErrorKind::Protocol, message)
             }
             _ => {
                 let message = format!("lost the connection to {what}: {error}");
-                DbError::new(ErrorClass::Lost, message)
+                DbError::new(ErrorKind::Lost, message)
             }
         }
     }
@@ -94,7 +94,7 @@ impl<P: Protocol> Channel<P> {
             }
             Some(Err(error)) => {
                 let message = format!("cannot connect to {} again: {error}", self.what);
-                self.protocol.fail(DbError::new(ErrorClass::Lost, message));
+                self.protocol.fail(DbError::new(ErrorKind::Lost, message));
             }
             None => {}
         }
@@ -114,7 +114,7 @@ impl<P: Protocol> Channel<P> {
     #[inline]
     fn is_broken(&self) -> bool {
         let error = self.protocol.outcome().error.as_ref();
-        error.is_some_and(|error| error.class.ends_connection() || self.state == State::Refused)
+        error.is_some_and(|error| error.ends_connection || self.state == State::Refused)
     }
 
     /// The pending operation fails, and the connection with it, because its caller cannot or will
@@ -128,14 +128,14 @@ impl<P: Protocol> Channel<P> {
             _ => format!("lost the connection to {what}: {why}"),
         };
         self.reopen = None;
-        self.protocol.fail(DbError::new(ErrorClass::Lost, message));
+        self.protocol.fail(DbError::new(ErrorKind::Lost, message));
         self.shut();
     }
 
     pub(super) fn shut(&mut self) {
         if let Some(tell) = self.lost.take() {
             let error = self.protocol.outcome().error.as_ref();
-            match error.is_some_and(|error| error.class == ErrorClass::Lost) {
+            match error.is_some_and(|error| error.lost_connection()) {
                 _ if self.state == State::Connecting => tell(Loss::Unreachable),
                 true => tell(Loss::Broken),
                 false => {}
@@ -153,6 +153,6 @@ impl<P: Protocol> Channel<P> {
 fn is_hang_up(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
     )
 }

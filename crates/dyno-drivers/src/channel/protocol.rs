@@ -1,7 +1,9 @@
 //! What a protocol is to a channel.
 
 use dyno_core::bulk::BulkLoad;
-use dyno_core::db::{DbError, Outcome, Param, ParamKind, Row, ServerInfo, StatementId, Submitted};
+use dyno_core::db::{
+    DbError, Outcome, Param, ParamKind, Row, ServerInfo, StatementId, Submitted, TransactionStep,
+};
 
 /// What a protocol made of the bytes it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +65,10 @@ pub trait Protocol: Send {
         false
     }
 
-    /// Starts a text statement.
+    /// Starts a request in the database's own language.
     fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted;
+    /// Starts a step of a transaction.
+    fn transaction(&mut self, step: TransactionStep, output: &mut Vec<u8>) -> Submitted;
     /// Starts preparing a statement with `?` placeholders.
     fn prepare(&mut self, sql: &[u8], kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted;
     /// Starts executing a prepared statement.

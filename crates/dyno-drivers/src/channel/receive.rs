@@ -5,9 +5,9 @@
 //! socket, so that the next bytes make another edge, except behind the peer's end of the
 //! connection: after that no edge comes any more, and the socket is read until it has nothing.
 
-use std::io::{self, ErrorKind};
+use std::io;
 
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Scratch, Submitted};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Scratch, Submitted};
 use zeroize::Zeroize as _;
 
 use super::protocol::{Next, Protocol};
@@ -124,14 +124,14 @@ impl<P: Protocol> Channel<P> {
                 "{what} sent more than {UNASKED_BYTES_MAX} bytes before the log-in was over: is it \
                  a database server?"
             );
-            DbError::new(ErrorClass::Protocol, message)
+            DbError::new(ErrorKind::Protocol, message)
         } else {
             let message = format!(
                 "the answer of {what} is larger than {} bytes, which is the most that one \
                  operation may receive; the target's parameter max_answer sets that bound",
                 self.answer_max
             );
-            DbError::new(ErrorClass::TooLarge, message)
+            DbError::new(ErrorKind::TooLarge, message)
         };
         self.protocol.fail(error);
     }
@@ -237,7 +237,7 @@ impl<P: Protocol> Channel<P> {
             total += read as u64;
             if total > UNASKED_BYTES_MAX {
                 let message = "the server sent too much that nothing had asked for";
-                return Err(io::Error::new(ErrorKind::InvalidData, message));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
             let input = &scratch.input[..read];
             match &mut self.tls {
@@ -255,5 +255,8 @@ impl<P: Protocol> Channel<P> {
 }
 
 fn closed() -> io::Error {
-    io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "the server closed the connection",
+    )
 }

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use dyno_core::Target;
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Scratch, Submitted};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Scratch, Submitted};
 
 use crate::connector;
 use crate::control::Control;
@@ -98,7 +98,7 @@ fn rows_without_end_are_an_error_and_no_question_of_memory() {
             }
         });
         let error = ask(&format!("{url}&max_answer=1M")).err().unwrap();
-        assert_eq!(error.class, ErrorClass::TooLarge, "{scheme}: {error}");
+        assert_eq!(error.kind, ErrorKind::TooLarge, "{scheme}: {error}");
         assert!(error.message.contains("max_answer"), "{error}");
         // What else was sent is in the kernel's buffers.
         assert!(server.join().unwrap() < 64 << 20);
@@ -118,7 +118,7 @@ fn one_endless_message_is_an_error_too() {
             flood(stream, |_| vec![b'x'; 0x10000])
         });
         let error = ask(&format!("{url}&max_answer=2M")).err().unwrap();
-        assert_eq!(error.class, ErrorClass::TooLarge, "{scheme}: {error}");
+        assert_eq!(error.kind, ErrorKind::TooLarge, "{scheme}: {error}");
         assert!(server.join().unwrap() < 64 << 20);
     }
 }
@@ -155,7 +155,7 @@ fn a_server_that_talks_without_end_before_the_log_in_is_left() {
         });
         let error = ask(&format!("{scheme}://u@{address}?sslmode=disable"));
         let error = error.err().unwrap();
-        assert_eq!(error.class, ErrorClass::Protocol, "{scheme}: {error}");
+        assert_eq!(error.kind, ErrorKind::Protocol, "{scheme}: {error}");
         assert!(error.message.contains("before the log-in"), "{error}");
         assert!(server.join().unwrap() < 64 << 20);
     }
@@ -178,7 +178,7 @@ fn an_attempt_that_is_given_up_says_where_it_stood() {
         assert!(connection.fd().is_none());
         assert_eq!(connection.outcome().kind, OutcomeKind::Failed);
         let error = connection.outcome().error.as_ref().unwrap();
-        assert_eq!(error.class, ErrorClass::Lost);
+        assert_eq!(error.kind, ErrorKind::Lost);
         let text = format!("cannot log in to {address}: no answer within 1s");
         assert!(error.message.contains(&text), "{error}");
     }

@@ -48,7 +48,7 @@ fn judge<P: Protocol>(
         assert!(whole.is_ok(), "{whole:?}");
     }
     if let Err(error) = whole {
-        assert!(error.class.ends_connection(), "{error:?}");
+        assert!(error.ends_connection, "{error:?}");
         talk.protocol.fail(error);
         let submitted = talk.protocol.query(b"SELECT 1", &mut talk.output);
         assert_eq!(submitted, Submitted::Ready);

@@ -1,7 +1,7 @@
 //! Answers of the server, packet by packet. Rows and definitions, which are many, are passed over
 //! by their lengths; rows are copied once, as they are.
 
-use dyno_core::db::{ErrorClass, OutcomeKind};
+use dyno_core::db::{ErrorKind, OutcomeKind};
 
 use super::connect::Progress;
 use super::errors::{self, client_error};
@@ -316,19 +316,14 @@ impl Mysql {
             "the server asked for the local file {file:?}, which was refused: only the rows of \
              bulk loads are sent by LOAD DATA LOCAL"
         );
-        let error = client_error(ErrorClass::Unsupported, errors::LOCAL_FILE_REFUSED, message);
+        let error = client_error(ErrorKind::Unsupported, errors::LOCAL_FILE_REFUSED, message);
         self.set_failed(error);
     }
 
     /// The answer to a preparation.
     fn prepared(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
         if errors::is_error(payload) {
-            let step = self.failed(payload, output)?;
-            let error = self.outcome.error.as_mut();
-            if let Some(error) = error.filter(|error| error.code == errors::NOT_PREPARABLE) {
-                error.class = ErrorClass::Unsupported;
-            }
-            return Ok(step);
+            return self.failed(payload, output);
         }
         let mut reader = Reader::new(payload);
         if reader.u8()? != wire::OK {

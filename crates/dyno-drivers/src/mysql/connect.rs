@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dyno_core::Secret;
-use dyno_core::db::{DbError, ErrorClass, ServerInfo};
+use dyno_core::db::{DbError, ErrorKind, ServerInfo};
 use dyno_core::redact;
 use dyno_core::target::TlsMode;
 use zeroize::Zeroizing;
@@ -197,7 +197,7 @@ impl Handshake {
         let needed = capability::PROTOCOL_41 | capability::SECURE_CONNECTION;
         if greeting.capabilities & needed != needed {
             let message = "the server is older than MySQL 4.1: its protocol is not supported";
-            let error = client_error(ErrorClass::Unsupported, errors::MALFORMED_PACKET, message);
+            let error = client_error(ErrorKind::Unsupported, errors::MALFORMED_PACKET, message);
             return Err(Stop::Refused(error));
         }
         self.describe(&greeting);
@@ -272,7 +272,7 @@ impl Handshake {
                      certificate on the server, or connect with sslmode=prefer or sslmode=disable",
                     mode.name()
                 );
-                let error = client_error(ErrorClass::Unsupported, errors::TLS, message);
+                let error = client_error(ErrorKind::Unsupported, errors::TLS, message);
                 Err(Stop::Refused(error))
             }
         }
@@ -346,7 +346,7 @@ impl Handshake {
             _ => ", name the server's RSA key (server_public_key=FILE, with sslmode=disable)",
         };
         let message = disclosure::refusal(&how, self.tls, also);
-        let error = client_error(ErrorClass::Unsupported, errors::PLUGIN_REFUSED, message);
+        let error = client_error(ErrorKind::Unsupported, errors::PLUGIN_REFUSED, message);
         Err(Stop::Refused(error))
     }
 
@@ -456,7 +456,7 @@ impl Handshake {
     fn encrypted(&self, key: &[u8]) -> Result<Vec<u8>, Stop> {
         auth::encrypted(self.password(), &self.nonce, key).map_err(|why| {
             let message = format!("cannot encrypt the password: {why}");
-            let class = ErrorClass::Unsupported;
+            let class = ErrorKind::Unsupported;
             Stop::Refused(client_error(class, errors::PLUGIN_REFUSED, message))
         })
     }
@@ -482,7 +482,7 @@ fn refuse_plugin(name: &str) -> Stop {
         "the server wants the user authenticated by `{name}`, which this driver does not have: use \
          an account with caching_sha2_password, sha256_password, mysql_native_password or ed25519"
     );
-    let error = client_error(ErrorClass::Unsupported, errors::PLUGIN_UNKNOWN, message);
+    let error = client_error(ErrorKind::Unsupported, errors::PLUGIN_UNKNOWN, message);
     Stop::Refused(error)
 }
 

@@ -1,6 +1,6 @@
 //! Servers that want what they must not have, and servers that break off.
 
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Submitted};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Submitted};
 use dyno_core::target::TlsMode;
 
 use super::MysqlOptions;
@@ -113,7 +113,7 @@ fn the_password_goes_to_those_who_may_learn_it_and_no_others() {
                 if !permitted {
                     assert_eq!((next, client.output.len()), (Next::Finished, 0), "{plugin}");
                     let error = error(&client);
-                    assert_eq!((error.code, error.class), (2061, ErrorClass::Unsupported));
+                    assert_eq!((error.code, error.kind), (2061, ErrorKind::Unsupported));
                     for part in ["sslrootcert", "allow_cleartext_password=1", "was not sent"] {
                         assert!(error.message.contains(part), "{error}");
                     }
@@ -126,7 +126,7 @@ fn the_password_goes_to_those_who_may_learn_it_and_no_others() {
                     // It asks for the key, and refuses one that is none.
                     assert_eq!(client.output.len(), 5);
                     assert_eq!(client.feed(&packets(4, &[b"\x01no key"])), Next::Finished);
-                    assert_eq!(error(&client).class, ErrorClass::Unsupported);
+                    assert_eq!(error(&client).kind, ErrorKind::Unsupported);
                     assert!(!contains(&client.output, b"secret"));
                 }
             }
@@ -149,7 +149,7 @@ fn a_key_that_was_not_asked_for_is_refused() {
         let key = [b"\x01", KEY].concat();
         let (client, next) = asked(&options, plugin, false, &key);
         assert_eq!((next, client.output.len()), (Next::Finished, 0), "{plugin}");
-        assert_eq!(error(&client).class, ErrorClass::Protocol);
+        assert_eq!(error(&client).kind, ErrorKind::Protocol);
     }
 }
 
@@ -211,8 +211,8 @@ fn tls_that_is_not_to_be_had_is_refused() {
         let (client, next) = connect(tls);
         assert_eq!((next, client.output.len()), (Next::Finished, 0));
         assert_eq!(
-            (error(&client).code, error(&client).class),
-            (2026, ErrorClass::Unsupported)
+            (error(&client).code, error(&client).kind),
+            (2026, ErrorKind::Unsupported)
         );
         assert!(error(&client).message.contains("does not offer"));
     }
@@ -232,7 +232,7 @@ fn bytes_before_tls_are_not_taken_for_bytes_under_it() {
     let mut input = packets(0, &[&greeting(tls, NATIVE)]);
     input.extend(packets(3, &[OK]));
     assert_eq!(client.feed(&input), Next::Finished);
-    assert_eq!(error(&client).class, ErrorClass::Protocol);
+    assert_eq!(error(&client).kind, ErrorKind::Protocol);
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn authentication_that_does_not_end_is_ended() {
         rounds += 1;
         assert!(rounds < 100);
     }
-    assert_eq!(error(&client).class, ErrorClass::Protocol);
+    assert_eq!(error(&client).kind, ErrorKind::Protocol);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_load_goes_through_its_statements() {
 /// An answer in the middle of the rows leaves it open what the server makes of those under way.
 #[test]
 fn an_answer_in_the_middle_of_a_load_ends_the_connection() {
-    for (answer, class) in [(ERROR, ErrorClass::Lost), (OK, ErrorClass::Protocol)] {
+    for (answer, kind) in [(ERROR, ErrorKind::Statement), (OK, ErrorKind::Protocol)] {
         let mut client = Client::ready(CAPABILITIES);
         let Client {
             protocol, output, ..
@@ -310,7 +310,8 @@ fn an_answer_in_the_middle_of_a_load_ends_the_connection() {
         client.feed(&settings());
         client.feed(&packets(1, &[b"\xFBdyno-rows"]));
         assert_eq!(client.feed(&packets(2, &[answer])), Next::Finished);
-        assert_eq!(error(&client).class, class);
+        assert_eq!(error(&client).kind, kind);
+        assert!(error(&client).ends_connection);
     }
 }
 
@@ -320,27 +321,27 @@ fn answers_out_of_order_are_refused() {
     let _ = client.protocol.query(b"SELECT", &mut client.output);
     assert_eq!(client.feed(&packets(2, &[OK])), Next::Finished);
     assert_eq!(
-        (error(&client).code, error(&client).class),
-        (2027, ErrorClass::Protocol)
+        (error(&client).code, error(&client).kind),
+        (2027, ErrorKind::Protocol)
     );
     // But a server that shuts down says so out of turn.
     let mut client = Client::ready(CAPABILITIES);
     let _ = client.protocol.query(b"SELECT", &mut client.output);
     assert_eq!(client.feed(&packets(0, &[ERROR])), Next::Finished);
     assert_eq!(
-        (error(&client).code, error(&client).class),
-        (1064, ErrorClass::Server)
+        (error(&client).code, error(&client).kind),
+        (1064, ErrorKind::Statement)
     );
 }
 
 #[test]
 fn failures_have_the_numbers_that_clients_give_them() {
     let fail = |client: &mut Client| {
-        let error = DbError::new(ErrorClass::Lost, "gone");
+        let error = DbError::new(ErrorKind::Lost, "gone");
         client.protocol.fail(error);
         let error = client.protocol.outcome().error.as_ref().unwrap();
         assert_eq!(error.sqlstate, "HY000");
-        (error.code, error.class)
+        (error.code, error.kind)
     };
     for (unix_socket, code) in [(false, 2003), (true, 2002)] {
         let mut client = Client::new(options());
@@ -349,14 +350,14 @@ fn failures_have_the_numbers_that_clients_give_them() {
             ..options()
         });
         client.protocol = super::Mysql::new(&options);
-        assert_eq!(fail(&mut client), (code, ErrorClass::Lost));
+        assert_eq!(fail(&mut client), (code, ErrorKind::Lost));
     }
-    assert_eq!(fail(&mut Client::new(options())), (2013, ErrorClass::Lost));
+    assert_eq!(fail(&mut Client::new(options())), (2013, ErrorKind::Lost));
     let mut client = Client::ready(CAPABILITIES);
     let _ = client.protocol.query(b"SELECT", &mut client.output);
-    assert_eq!(fail(&mut client), (2013, ErrorClass::Lost));
+    assert_eq!(fail(&mut client), (2013, ErrorKind::Lost));
     assert_eq!(
         fail(&mut Client::ready(CAPABILITIES)),
-        (2006, ErrorClass::Lost)
+        (2006, ErrorKind::Lost)
     );
 }

@@ -4,7 +4,7 @@
 //! with the table.
 
 use dyno_core::bulk::{BulkFormat, BulkLoad};
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Row, error_text};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Row, error_text};
 
 use super::answers::Step;
 use super::errors;
@@ -191,7 +191,7 @@ impl Mysql {
             "loading into {}: {why} ({skipped} rows were skipped, {} are loaded)",
             bulk.load.table, bulk.loaded
         );
-        let mut error = DbError::new(ErrorClass::Server, message);
+        let mut error = DbError::new(errors::kind(code, ""), message);
         error.code = code;
         self.set_failed(error);
         Ok(Step::Finished)
@@ -206,7 +206,7 @@ impl Mysql {
                  most likely because their keys are there already",
                 bulk.load.table, bulk.rows
             );
-            self.set_failed(DbError::new(ErrorClass::Server, message));
+            self.set_failed(DbError::new(ErrorKind::Other, message));
             return Step::Finished;
         }
         if bulk.phase == (Phase::Sent { last: true }) {
@@ -296,8 +296,7 @@ impl Mysql {
         if !errors::is_error(payload) {
             return Err(Malformed("a load ended before its rows did"));
         }
-        let mut error = errors::server_error(payload)?;
-        error.class = ErrorClass::Lost;
+        let error = errors::server_error(payload)?.at_the_end();
         self.break_off(error);
         Ok(Step::Finished)
     }

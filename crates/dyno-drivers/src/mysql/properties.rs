@@ -1,6 +1,6 @@
 //! What must hold whatever the server sends, and however the network cuts it.
 
-use dyno_core::db::{ErrorClass, OutcomeKind, Row};
+use dyno_core::db::{ErrorKind, OutcomeKind, Row};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -117,7 +117,7 @@ proptest! {
             let error = outcome.error.as_ref();
             // A connection that is broken stays so.
             prop_assert!(!broken || error.is_some_and(|error| error.code == 2006));
-            broken |= error.is_some_and(|error| error.class == ErrorClass::Protocol);
+            broken |= error.is_some_and(|error| error.kind == ErrorKind::Protocol);
         }
     }
 

@@ -259,7 +259,7 @@ pub const FEWER: Malformed = Malformed("a row has fewer fields than columns");
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::db::{ErrorClass, OutcomeKind, Row};
+    use dyno_core::db::{ErrorKind, OutcomeKind, Row};
 
     use super::super::canned::{CAPABILITIES, Client, END, EOF, Operation, column, packets};
     use super::super::wire::{PACKET_MAX, capability};
@@ -333,8 +333,8 @@ mod tests {
                 assert_eq!(client.protocol.outcome().rows, 2);
                 let mut client = answer(*binary, eof, &[good, row], piece);
                 let error = client.protocol.outcome().error.as_ref();
-                let error = error.map(|error| (error.class, error.code));
-                assert_eq!(error, Some((ErrorClass::Protocol, 2027)), "{row:?}");
+                let error = error.map(|error| (error.kind, error.code));
+                assert_eq!(error, Some((ErrorKind::Protocol, 2027)), "{row:?}");
                 assert!(!client.protocol.next_row(&mut Row::default()));
             }
         }
@@ -353,7 +353,7 @@ mod tests {
             let outcome = client.protocol.outcome();
             if !good {
                 let error = outcome.error.as_ref().unwrap();
-                assert_eq!(error.class, ErrorClass::Protocol);
+                assert_eq!(error.kind, ErrorKind::Protocol);
                 continue;
             }
             assert_eq!((outcome.kind, outcome.rows), (OutcomeKind::Rows, 3));

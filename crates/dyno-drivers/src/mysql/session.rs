@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, Row, ServerInfo, StatementId,
-    Submitted,
+    DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, Row, ServerInfo, StatementId,
+    Submitted, TransactionStep,
 };
 
 use super::connect::{Handshake, MysqlOptions};
@@ -155,7 +155,7 @@ impl Mysql {
 
     #[cold]
     fn refuse(&mut self) {
-        let misuse = |message| client_error(ErrorClass::Misuse, errors::OUT_OF_SYNC, message);
+        let misuse = |message| client_error(ErrorKind::Misuse, errors::OUT_OF_SYNC, message);
         let error = match self.state {
             State::Idle => misuse(
                 "commands out of sync: the previous request has further results, which must be \
@@ -163,7 +163,7 @@ impl Mysql {
             ),
             State::Closed => {
                 let message = "the connection is closed";
-                client_error(ErrorClass::Lost, errors::GONE_AWAY, message)
+                client_error(ErrorKind::Lost, errors::GONE_AWAY, message)
             }
             _ => misuse("commands out of sync: another request is under way"),
         };
@@ -255,15 +255,14 @@ impl Protocol for Mysql {
         // The only thing that a server says unasked is why it ends the connection.
         Err(match wire::packet(input) {
             Some(packet) if errors::is_error(packet.payload) => {
-                let mut error = errors::server_error(packet.payload).map_err(errors::malformed)?;
-                error.class = ErrorClass::Lost;
-                error
+                let error = errors::server_error(packet.payload).map_err(errors::malformed)?;
+                error.at_the_end()
             }
             // The rest of it comes instead of the next answer.
             None if input.get(wire::HEADER) == Some(&wire::ERR) => return Ok(0),
             None if input.len() <= wire::HEADER => {
                 let message = "the server began to send what nothing had asked for";
-                client_error(ErrorClass::Lost, errors::GONE_AWAY, message)
+                client_error(ErrorKind::Lost, errors::GONE_AWAY, message)
             }
             _ => errors::malformed(Malformed("a packet came that answers nothing")),
         })
@@ -282,9 +281,9 @@ impl Protocol for Mysql {
     fn fail(&mut self, mut error: DbError) {
         if error.code == 0 {
             error.sqlstate = "HY000".to_owned();
-            error.code = match (error.class, self.state) {
-                (ErrorClass::TooLarge, _) => errors::TOO_LARGE,
-                (ErrorClass::Protocol, _) => errors::TLS,
+            error.code = match (error.kind, self.state) {
+                (ErrorKind::TooLarge, _) => errors::TOO_LARGE,
+                (ErrorKind::Protocol, _) => errors::TLS,
                 (_, State::Connecting) if self.unix_socket => errors::CANNOT_CONNECT_SOCKET,
                 (_, State::Connecting) => errors::CANNOT_CONNECT_HOST,
                 (_, State::Idle | State::Closed) => errors::GONE_AWAY,
@@ -292,6 +291,16 @@ impl Protocol for Mysql {
             };
         }
         self.break_off(error);
+    }
+
+    fn transaction(&mut self, step: TransactionStep, output: &mut Vec<u8>) -> Submitted {
+        let sql: &[u8] = match step {
+            TransactionStep::Begin { read_only: false } => b"BEGIN",
+            TransactionStep::Begin { read_only: true } => b"START TRANSACTION READ ONLY",
+            TransactionStep::Commit => b"COMMIT",
+            TransactionStep::Rollback => b"ROLLBACK",
+        };
+        self.query(sql, output)
     }
 
     #[inline]
@@ -376,7 +385,7 @@ impl Protocol for Mysql {
         }
         if !self.more {
             let message = "there is no further result";
-            let error = client_error(ErrorClass::Misuse, errors::OUT_OF_SYNC, message);
+            let error = client_error(ErrorKind::Misuse, errors::OUT_OF_SYNC, message);
             self.set_failed(error);
             return Submitted::Ready;
         }

@@ -1,6 +1,6 @@
 //! Prepared statements: their numbers, and the encoding of an execution.
 
-use dyno_core::db::{DbError, ErrorClass, Param, ParamKind, ParamValue, StatementId};
+use dyno_core::db::{DbError, ErrorKind, Param, ParamKind, ParamValue, StatementId};
 
 use super::errors::{self, client_error};
 use super::wire;
@@ -175,13 +175,13 @@ fn put_values(params: &[&Param], nulls: usize, output: &mut Vec<u8>) {
 #[cold]
 pub fn no_statement(statement: StatementId) -> DbError {
     let message = format!("there is no prepared statement {statement} on this connection");
-    client_error(ErrorClass::Misuse, errors::NO_STATEMENT, message)
+    client_error(ErrorKind::Misuse, errors::NO_STATEMENT, message)
 }
 
 #[cold]
 fn wrong_count(given: usize, placeholders: u16) -> DbError {
     let message = format!("{given} parameters were given for {placeholders} placeholders");
-    client_error(ErrorClass::Misuse, errors::PARAMETERS, message)
+    client_error(ErrorKind::Misuse, errors::PARAMETERS, message)
 }
 
 #[cfg(test)]

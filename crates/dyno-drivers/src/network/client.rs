@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dyno_core::Secret;
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
 use dyno_core::db::{
-    Connection, ErrorClass, OutcomeKind, Param, ParamKind, Row, Scratch, StatementId, Submitted,
+    Connection, OutcomeKind, Param, ParamKind, Row, Scratch, StatementId, Submitted,
 };
 use dyno_core::rand::Stream;
 use dyno_core::target::TlsMode;
@@ -51,7 +51,7 @@ pub enum Operation {
 /// The error that ended a connection.
 #[derive(Debug)]
 pub struct Ended {
-    pub class: Option<ErrorClass>,
+    pub ends_connection: bool,
     pub code: i32,
     pub state: String,
     pub message: String,
@@ -275,7 +275,7 @@ impl<'a> Client<'a> {
             return Ok(());
         };
         Err(Ended {
-            class: Some(error.class),
+            ends_connection: error.ends_connection,
             code: error.code,
             state: error.sqlstate.clone(),
             message: error.message.clone(),

@@ -1,6 +1,6 @@
 //! What answers say: the usual one in one go, and the parts of the others.
 
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorKind};
 
 use super::session::Activity;
 use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Reader};
@@ -61,7 +61,7 @@ pub(super) fn check_text(sql: &[u8]) -> Result<(), DbError> {
     }
     if sql.contains(&0) {
         let message = "a statement holds a NUL byte, which PostgreSQL cannot take";
-        return Err(DbError::new(ErrorClass::Misuse, message));
+        return Err(DbError::new(ErrorKind::Misuse, message));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Authentication: what the server asks, and what we answer.
 
 use dyno_core::Secret;
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorKind};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
@@ -208,7 +208,7 @@ fn no_password(credentials: &Credentials<'_>, what: &str) -> Reply {
 }
 
 fn refused(message: String) -> Reply {
-    let mut error = DbError::new(ErrorClass::Lost, message);
+    let mut error = DbError::new(ErrorKind::Refused, message).at_the_end();
     // invalid_authorization_specification
     "28000".clone_into(&mut error.sqlstate);
     Reply::Refused(error)

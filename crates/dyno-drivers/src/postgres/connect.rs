@@ -1,7 +1,7 @@
 //! From a connected socket to a session that is ready for statements.
 
 use dyno_core::Secret;
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, error_text};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, error_text};
 use dyno_core::redact;
 use dyno_core::target::TlsMode;
 
@@ -56,7 +56,7 @@ impl Handshake {
         ] {
             if text.contains('\0') {
                 let message = format!("the {what} holds a NUL byte, which PostgreSQL cannot take");
-                return Err(DbError::new(ErrorClass::Misuse, message));
+                return Err(DbError::new(ErrorKind::Misuse, message));
             }
         }
         Ok(Self {
@@ -204,7 +204,7 @@ impl Postgres {
         }
         if let Some(text) = ancient_error(&input[*consumed..]) {
             return Ok(text.map_or(Step::More, |text| {
-                self.refuse(DbError::new(ErrorClass::Lost, text))
+                self.refuse(DbError::new(ErrorKind::Lost, text))
             }));
         }
         while let Some(message) = wire::next_message(&input[*consumed..], GREETING_LEN_MAX)? {
@@ -287,8 +287,7 @@ impl Postgres {
                 handshake.user, error.message
             );
         }
-        error.class = ErrorClass::Lost;
-        self.end(error);
+        self.end(error.at_the_end());
         Step::Finished
     }
 }
@@ -298,7 +297,7 @@ fn tls_refused(why: &str) -> DbError {
         "cannot protect the connection: {why}, and the target insists on TLS; \
          sslmode=prefer or sslmode=disable would do without"
     );
-    DbError::new(ErrorClass::Lost, message)
+    DbError::new(ErrorKind::Lost, message)
 }
 
 /// A server that could not even start a process for us reports it by protocol 2: `E` and a text up

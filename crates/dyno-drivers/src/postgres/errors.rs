@@ -1,8 +1,9 @@
 //! What ErrorResponse says.
 
-use dyno_core::db::{DbError, ErrorClass, error_text};
+use dyno_core::db::{DbError, ErrorKind, error_text};
 
 use super::wire::{Malformed, Reader};
+use crate::full::says_full;
 
 /// An error as the server reported it.
 pub(super) struct Report {
@@ -35,29 +36,59 @@ pub(super) fn parse(body: &[u8]) -> Result<Report, Malformed> {
     }
     let severity = severity.or(local_severity).unwrap_or_default();
     let fatal = matches!(severity, b"FATAL" | b"PANIC");
-    let fatal = fatal || state.is_some_and(ends_connection);
-    let class = if fatal {
-        ErrorClass::Lost
-    } else {
-        ErrorClass::Server
-    };
     let mut words = error_text(message.unwrap_or(b"(no message)"));
+    let kind = kind(state.unwrap_or_default());
+    // One state stands for whatever the file system said.
+    let kind_by_words = kind == ErrorKind::Other && says_full(&words);
+    let kind = match kind {
+        _ if kind_by_words => ErrorKind::Full,
+        ErrorKind::Other if fatal => ErrorKind::Lost,
+        kind => kind,
+    };
     for (label, text) in [("detail", detail), ("hint", hint)] {
         if let Some(text) = text {
             words.push_str(&format!("; {label}: {}", error_text(text)));
         }
     }
-    let mut error = DbError::new(class, error_text(words.as_bytes()));
+    let mut error = DbError::new(kind, error_text(words.as_bytes()));
+    error.kind_by_words = kind_by_words;
+    error.ends_connection |= fatal;
+    let fatal = error.ends_connection;
     if let Some(state) = state {
         error.sqlstate = String::from_utf8_lossy(&state[..state.len().min(5)]).into_owned();
     }
     Ok(Report { error, fatal })
 }
 
-/// The SQLSTATEs of a connection's end: class 08, and the server's shutdown, crash, start,
-/// dropped database and idle timeout.
-fn ends_connection(state: &[u8]) -> bool {
-    state.starts_with(b"08") || state.starts_with(b"57P0")
+/// The kind of a SQLSTATE (appendix A of PostgreSQL's manual): its own, or that of its class.
+fn kind(state: &[u8]) -> ErrorKind {
+    match state {
+        b"23505" => ErrorKind::Duplicate,
+        b"55P03" => ErrorKind::Conflict,
+        b"40002" => ErrorKind::Constraint,
+        // Nobody knows whether the statement was done.
+        b"40003" => ErrorKind::Other,
+        b"57014" => ErrorKind::Timeout,
+        // Timeouts that end the session: idle in a transaction, of the transaction.
+        b"25P03" | b"25P04" => ErrorKind::Lost,
+        b"53100" => ErrorKind::Full,
+        b"53300" => ErrorKind::Connections,
+        // Read-only, no such database, no such role, no privilege.
+        b"25006" | b"3D000" | b"0P000" | b"42501" => ErrorKind::Refused,
+        b"42P01" => ErrorKind::NoTable,
+        b"42P07" => ErrorKind::TableExists,
+        // Shutdown, crash, start, dropped database, idle timeout.
+        [b'5', b'7', b'P', b'0', ..] | [b'0', b'8', ..] => ErrorKind::Lost,
+        [b'4', b'0', ..] => ErrorKind::Conflict,
+        [b'2', b'3', ..] => ErrorKind::Constraint,
+        [b'2', b'8', ..] => ErrorKind::Refused,
+        [b'0', b'A', ..] => ErrorKind::Unsupported,
+        // Cardinality, data, names of statements, cursors and schemas, syntax and access rules.
+        [b'2', b'1' | b'2' | b'6', ..] | [b'3', b'4' | b'F', ..] | [b'4', b'2', ..] => {
+            ErrorKind::Statement
+        }
+        _ => ErrorKind::Other,
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +100,7 @@ mod tests {
         let body = b"SFEHLER\0VERROR\0C23505\0Mduplicate key\0DKey (id)=(1) exists.\0Hlook\0\0";
         let report = parse(body).unwrap();
         assert!(!report.fatal);
-        assert_eq!(report.error.class, ErrorClass::Server);
+        assert_eq!(report.error.kind, ErrorKind::Duplicate);
         assert_eq!(report.error.sqlstate, "23505");
         assert_eq!(
             report.error.message,
@@ -81,7 +112,7 @@ mod tests {
     fn fatal_is_told_by_the_untranslated_severity_first() {
         let terminated = parse(b"SFATAL\0VFATAL\0C57P01\0Mterminating\0\0").unwrap();
         assert!(terminated.fatal);
-        assert_eq!(terminated.error.class, ErrorClass::Lost);
+        assert_eq!(terminated.error.kind, ErrorKind::Lost);
         assert_eq!(terminated.error.sqlstate, "57P01");
         assert!(parse(b"SPANIC\0Mold server\0\0").unwrap().fatal);
         assert!(!parse(b"SFATAL\0VERROR\0Mx\0\0").unwrap().fatal);
@@ -99,6 +130,52 @@ mod tests {
             let body = format!("SERROR\0VERROR\0C{state}\0Mx\0\0");
             assert_eq!(parse(body.as_bytes()).unwrap().fatal, fatal, "{state}");
         }
+    }
+
+    #[test]
+    fn each_state_has_its_kind() {
+        use ErrorKind::*;
+        for (kind, states) in [
+            (Conflict, &["40001", "40P01", "55P03", "40000"][..]),
+            (Duplicate, &["23505"]),
+            (Constraint, &["23502", "23503", "23514", "23P01", "40002"]),
+            (
+                Lost,
+                &["08006", "57P01", "57P02", "57P03", "57P05", "25P03"],
+            ),
+            (Timeout, &["57014"]),
+            (Full, &["53100"]),
+            (Connections, &["53300"]),
+            (Refused, &["28P01", "28000", "3D000", "42501", "25006"]),
+            (NoTable, &["42P01"]),
+            (TableExists, &["42P07"]),
+            (
+                Statement,
+                &["42601", "42703", "22012", "21000", "26000", "3F000"],
+            ),
+            (Unsupported, &["0A000"]),
+            (
+                Other,
+                &["25P02", "53200", "XX000", "P0001", "40003", "0", ""],
+            ),
+        ] {
+            for state in states {
+                let of = |severity: &str, text: &str| {
+                    let body = format!("S{severity}\0V{severity}\0C{state}\0M{text}\0\0");
+                    parse(body.as_bytes()).unwrap().error
+                };
+                let error = of("ERROR", "x");
+                assert_eq!(error.kind, kind, "{state}");
+                assert_eq!(error.ends_connection, kind == Lost, "{state}");
+                // Where the server closes the connection behind it, what it says is still why.
+                let fatal = of("FATAL", "x");
+                assert!(fatal.ends_connection, "{state}");
+                let why = if kind == Other { Lost } else { kind };
+                assert_eq!(fatal.kind, why, "{state}");
+            }
+        }
+        let said = b"SERROR\0VERROR\0CXX000\0Mcould not extend file: File too large\0\0";
+        assert_eq!(parse(said).unwrap().error.kind, Full);
     }
 
     #[test]

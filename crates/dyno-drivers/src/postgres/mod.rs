@@ -25,8 +25,8 @@ mod tests;
 use dyno_core::Secret;
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, Row, ServerInfo, StatementId,
-    Submitted,
+    DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, Row, ServerInfo, StatementId,
+    Submitted, TransactionStep,
 };
 use dyno_core::target::TlsMode;
 
@@ -122,7 +122,7 @@ impl Postgres {
             "the server broke the PostgreSQL protocol {doing}: {}; is it a PostgreSQL server?",
             malformed.0
         );
-        DbError::new(ErrorClass::Protocol, message)
+        DbError::new(ErrorKind::Protocol, message)
     }
 
     fn receive_messages(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {
@@ -208,6 +208,16 @@ impl Protocol for Postgres {
         self.outcome.kind = OutcomeKind::None;
         self.outcome.error = None;
         true
+    }
+
+    fn transaction(&mut self, step: TransactionStep, output: &mut Vec<u8>) -> Submitted {
+        let sql: &[u8] = match step {
+            TransactionStep::Begin { read_only: false } => b"BEGIN",
+            TransactionStep::Begin { read_only: true } => b"BEGIN READ ONLY",
+            TransactionStep::Commit => b"COMMIT",
+            TransactionStep::Rollback => b"ROLLBACK",
+        };
+        self.query(sql, output)
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use std::mem;
 
 use dyno_core::bulk::BulkLoad;
-use dyno_core::db::{DbError, ErrorClass, OutcomeKind, Param, ParamKind, StatementId, Submitted};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Param, ParamKind, StatementId, Submitted};
 
 use super::answers::{affected, check_text, column_count, param_count};
 use super::load::Load;
@@ -113,10 +113,10 @@ impl Postgres {
     #[cold]
     fn busy(&self) -> DbError {
         let (class, why) = match self.activity {
-            Activity::Ended => (ErrorClass::Lost, "the connection has ended"),
-            Activity::Connecting => (ErrorClass::Misuse, "the connection is not ready yet"),
+            Activity::Ended => (ErrorKind::Lost, "the connection has ended"),
+            Activity::Connecting => (ErrorKind::Misuse, "the connection is not ready yet"),
             _ => (
-                ErrorClass::Misuse,
+                ErrorKind::Misuse,
                 "another operation is under way on this connection",
             ),
         };
@@ -150,7 +150,7 @@ impl Postgres {
                 kinds.len(),
                 statement.params
             );
-            return Err(DbError::new(ErrorClass::Misuse, message));
+            return Err(DbError::new(ErrorKind::Misuse, message));
         }
         let name = self.statements.new_name();
         wire::message(output, b'P', |body| {
@@ -225,7 +225,7 @@ impl Postgres {
             return Ok(());
         }
         let message = "there is no further result of this query";
-        Err(DbError::new(ErrorClass::Misuse, message))
+        Err(DbError::new(ErrorKind::Misuse, message))
     }
 
     /// Takes in the messages of an answer.
@@ -401,9 +401,8 @@ impl Postgres {
             };
             if message.tag == b'E' {
                 let report = errors::parse(message.body);
-                let mut error = report.map_err(|malformed| self.broken(malformed))?.error;
-                error.class = ErrorClass::Lost;
-                return Err(error);
+                let error = report.map_err(|malformed| self.broken(malformed))?.error;
+                return Err(error.at_the_end());
             }
             consumed += message.wire_len();
         }
@@ -432,7 +431,7 @@ impl Postgres {
             _ => "a statement began a replication stream, which is not supported",
         };
         self.results.cut();
-        let failure = DbError::new(ErrorClass::Unsupported, message);
+        let failure = DbError::new(ErrorKind::Unsupported, message);
         self.failure.get_or_insert_with(|| Box::new(failure));
         match tag {
             b'G' => {

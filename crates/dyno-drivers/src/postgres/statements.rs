@@ -1,6 +1,6 @@
 //! The prepared statements of a connection, and how their executions are encoded.
 
-use dyno_core::db::{DbError, ErrorClass, Param, ParamKind, ParamValue, StatementId};
+use dyno_core::db::{DbError, ErrorKind, Param, ParamKind, ParamValue, StatementId};
 
 use super::wire;
 
@@ -177,7 +177,7 @@ impl Statement {
             "the prepared statement has {} parameters, but {given} were given",
             self.params
         );
-        DbError::new(ErrorClass::Misuse, message)
+        DbError::new(ErrorKind::Misuse, message)
     }
 }
 
@@ -187,7 +187,7 @@ pub(super) fn too_long(length: usize) -> DbError {
         "a statement of {length} bytes is longer than PostgreSQL accepts ({} bytes)",
         wire::MESSAGE_LEN_MAX
     );
-    DbError::new(ErrorClass::Misuse, message)
+    DbError::new(ErrorKind::Misuse, message)
 }
 
 fn format_of(kind: ParamKind) -> [u8; 2] {
@@ -287,5 +287,5 @@ impl Statements {
 #[cold]
 fn unknown(id: StatementId) -> DbError {
     let message = format!("statement {id} is not prepared on this connection");
-    DbError::new(ErrorClass::Misuse, message)
+    DbError::new(ErrorKind::Misuse, message)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    Connection, DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, Row, Scratch,
-    ServerInfo, StatementId, Submitted,
+    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, Row, Scratch,
+    ServerInfo, StatementId, Submitted, TransactionStep,
 };
 
 use super::host::Timer;
@@ -55,7 +55,7 @@ impl Resolving {
             Stage::Waits(_) => {
                 let message = "the connection is not ready yet";
                 self.outcome.kind = OutcomeKind::Failed;
-                let error = DbError::new(ErrorClass::Misuse, message);
+                let error = DbError::new(ErrorKind::Misuse, message);
                 self.outcome.error = Some(Box::new(error));
                 Submitted::Ready
             }
@@ -114,6 +114,10 @@ impl Connection for Resolving {
     #[inline]
     fn query(&mut self, scratch: &mut Scratch, sql: &[u8]) -> Submitted {
         self.start(|connection| connection.query(scratch, sql))
+    }
+
+    fn transaction(&mut self, scratch: &mut Scratch, step: TransactionStep) -> Submitted {
+        self.start(|connection| connection.transaction(scratch, step))
     }
 
     fn prepare(&mut self, scratch: &mut Scratch, sql: &[u8], kinds: &[ParamKind]) -> Submitted {

@@ -41,7 +41,7 @@ fn a_refused_connection_names_the_endpoint_and_what_to_try() {
         let url = format!("{scheme}://u:hunter2@127.0.0.1:{port}");
         let remote = connector(&Target::parse(&url).unwrap()).unwrap();
         let error = failure(remote.connect(0));
-        assert_eq!(error.class, ErrorClass::Lost);
+        assert_eq!(error.kind, ErrorKind::Lost);
         let text = error.to_string();
         assert!(
             text.contains(&format!("cannot connect to 127.0.0.1:{port}: ")),
@@ -155,7 +155,7 @@ fn answered(scheme: &str, expected: usize, bytes: &[u8]) -> (DbError, usize) {
 #[test]
 fn data_in_the_clear_is_not_smuggled_into_tls() {
     let (error, sent) = answered("postgres", 8, b"SR\0\0\0\x08\0\0\0\0");
-    assert_eq!(error.class, ErrorClass::Protocol);
+    assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(error.message.contains("unencrypted"), "{error}");
     assert_eq!(sent, 0);
 
@@ -168,7 +168,7 @@ fn data_in_the_clear_is_not_smuggled_into_tls() {
     bytes.extend(greeting);
     bytes.extend(b"\x07\0\0\x02\0\0\0\x02\0\0\0");
     let (error, sent) = answered("mysql", 0, &bytes);
-    assert_eq!(error.class, ErrorClass::Protocol);
+    assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(error.message.contains("in the clear"), "{error}");
     // The request for TLS and nothing else: a header and 32 bytes.
     assert!(sent <= 36, "{sent}");

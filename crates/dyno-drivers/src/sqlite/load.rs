@@ -1,7 +1,7 @@
 //! Loading rows: one prepared INSERT inside one transaction.
 
 use dyno_core::bulk::{BulkFormat, BulkLoad};
-use dyno_core::db::{DbError, ErrorClass, ParamValue};
+use dyno_core::db::{DbError, ErrorKind, ParamValue};
 
 use super::errors;
 use super::raw::{Database, Statement, Stepped};
@@ -46,7 +46,7 @@ fn insert_all(database: &Database, load: &mut BulkLoad) -> Result<u64, DbError> 
         chunk.clear();
         if load.rows.stopped() {
             let message = format!("the load was stopped by the user before row {}", loaded + 1);
-            return Err(DbError::new(ErrorClass::Misuse, message));
+            return Err(DbError::new(ErrorKind::Misuse, message));
         }
         if load.rows.fill(&mut chunk, BulkFormat::TabText, CHUNK_BYTES) == 0 {
             return Ok(loaded);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dyno_core::Target;
-use dyno_core::db::{Connection, Connector, DbError, ErrorClass, Family};
+use dyno_core::db::{Connection, Connector, DbError, ErrorKind, Family};
 use dyno_core::target::SqliteOptions;
 
 use self::raw::Database;
@@ -42,7 +42,7 @@ impl SqliteConnector {
     pub(crate) fn new(target: &Target) -> Result<Self, DbError> {
         if target.file == Path::new(":memory:") || target.file.as_os_str().is_empty() {
             return Err(DbError::new(
-                ErrorClass::Unsupported,
+                ErrorKind::Unsupported,
                 "an SQLite database in memory belongs to one session alone; name a file, for \
                  example sqlite:/dev/shm/test.db",
             ));

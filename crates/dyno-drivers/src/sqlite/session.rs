@@ -5,8 +5,8 @@ use std::os::fd::RawFd;
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    Connection, DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, ParamValue, Row,
-    Scratch, ServerInfo, StatementId, Submitted,
+    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, ParamValue, Row,
+    Scratch, ServerInfo, StatementId, Submitted, TransactionStep,
 };
 
 use super::cache::Cache;
@@ -68,7 +68,7 @@ impl Session {
     #[cold]
     fn fail(&mut self, error: DbError) {
         self.rows.clear();
-        if error.class.ends_connection() {
+        if error.ends_connection {
             self.close();
         }
         self.outcome = failed(error);
@@ -238,7 +238,7 @@ fn failed(error: DbError) -> Outcome {
 }
 
 fn closed() -> DbError {
-    DbError::new(ErrorClass::Lost, "the connection is closed")
+    DbError::new(ErrorKind::Lost, "the connection is closed")
 }
 
 fn no_statement(id: StatementId) -> DbError {
@@ -253,6 +253,26 @@ impl Connection for Session {
             self.outcome.kind = OutcomeKind::Connected;
         }
         Submitted::Ready
+    }
+
+    fn transaction(&mut self, scratch: &mut Scratch, step: TransactionStep) -> Submitted {
+        let sql: &[u8] = match step {
+            // A transaction that begins to read and then writes can find another writer in its way
+            // when waiting does not help any more.
+            TransactionStep::Begin { read_only: false } => b"BEGIN IMMEDIATE",
+            TransactionStep::Begin { read_only: true } => b"BEGIN",
+            TransactionStep::Commit => b"COMMIT",
+            // SQLite calls it an error where none has begun.
+            TransactionStep::Rollback
+                if !self.database.as_ref().is_some_and(Database::in_transaction) =>
+            {
+                self.begin();
+                self.outcome = done(0);
+                return Submitted::Ready;
+            }
+            TransactionStep::Rollback => b"ROLLBACK",
+        };
+        self.query(scratch, sql)
     }
 
     #[inline]

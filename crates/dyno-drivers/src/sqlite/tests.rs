@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
 use dyno_core::db::{
-    ErrorClass, OutcomeKind, Param, ParamKind, Row, Scratch, Submitted, bound_waits,
+    ErrorKind, OutcomeKind, Param, ParamKind, Row, Scratch, Submitted, bound_waits,
 };
 use tempfile::TempDir;
 
 use super::*;
 use crate::connector;
+
+mod transactions;
 
 struct Bench {
     connection: Box<dyn Connection>,
@@ -92,8 +94,13 @@ impl Bench {
     }
 
     fn code(&mut self, sql: &str) -> i32 {
+        self.failure(sql).1
+    }
+
+    fn failure(&mut self, sql: &str) -> (ErrorKind, i32) {
         assert_eq!(self.query(sql), OutcomeKind::Failed, "{sql}");
-        self.connection.outcome().error.as_ref().unwrap().code
+        let error = self.connection.outcome().error.as_ref().unwrap();
+        (error.kind, error.code)
     }
 
     fn prepare(&mut self, sql: &str) -> u32 {
@@ -259,41 +266,18 @@ fn errors_carry_the_extended_code_and_sqlites_words() {
     let mut bench = open();
     bench.query("CREATE TABLE t(id INTEGER PRIMARY KEY, u UNIQUE)");
     bench.query("INSERT INTO t VALUES(1,1)");
-    assert_eq!(bench.code("INSERT INTO t VALUES(1,2)"), 1555);
+    let twice = bench.failure("INSERT INTO t VALUES(1,2)");
+    assert_eq!(twice, (ErrorKind::Duplicate, 1555));
     assert!(
         bench.error().contains("UNIQUE constraint failed: t.id"),
         "{}",
         bench.error()
     );
-    assert_eq!(bench.code("INSERT INTO t VALUES(2,1)"), 2067);
-    assert_eq!(bench.code("SELECT * FROM nowhere"), 1);
-    assert_eq!(
-        bench.connection.outcome().error.as_ref().unwrap().class,
-        ErrorClass::Server
-    );
+    let twice = bench.failure("INSERT INTO t VALUES(2,1)");
+    assert_eq!(twice, (ErrorKind::Duplicate, 2067));
+    let missing = bench.failure("SELECT * FROM nowhere");
+    assert_eq!(missing, (ErrorKind::NoTable, 1));
     assert_eq!(bench.rows("SELECT count(*) FROM t"), ["1"]);
-}
-
-#[test]
-fn a_lock_is_waited_for_and_then_an_error() {
-    let mut first = open_with("?busy_timeout=1ms");
-    first.query("CREATE TABLE t(a)");
-    let mut second = first.another();
-    assert_eq!(first.affected("BEGIN IMMEDIATE"), 0);
-    assert_eq!(second.code("BEGIN IMMEDIATE"), 5);
-    assert_eq!(
-        second.rows("SELECT count(*) FROM t"),
-        ["0"],
-        "readers do not wait"
-    );
-    first.query("INSERT INTO t VALUES(1)");
-    // A transaction that has read cannot write once another has written.
-    second.query("BEGIN");
-    second.rows("SELECT count(*) FROM t");
-    first.query("COMMIT");
-    assert_eq!(second.code("INSERT INTO t VALUES(2)"), 517);
-    second.query("ROLLBACK");
-    assert_eq!(second.affected("INSERT INTO t VALUES(2)"), 1);
 }
 
 #[test]
@@ -368,7 +352,7 @@ fn files_that_cannot_be_opened_are_explained() {
     };
     let error = refuse(&file);
     assert!(error.message.contains("there is no directory"), "{error}");
-    assert_eq!((error.class, error.code), (ErrorClass::Lost, 14));
+    assert_eq!((error.kind, error.code), (ErrorKind::Lost, 14));
     assert!(refuse(directory.path()).message.contains("is a directory"));
     let text = directory.path().join("text");
     std::fs::write(&text, "this is no database, however one looks at it").unwrap();
@@ -491,7 +475,7 @@ fn an_answer_larger_than_the_bound_is_an_error() {
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
     assert_eq!(bench.query(endless), OutcomeKind::Failed);
     let error = bench.connection.outcome().error.as_ref().unwrap();
-    assert_eq!(error.class, ErrorClass::TooLarge);
+    assert_eq!(error.kind, ErrorKind::TooLarge);
     assert!(error.message.contains("max_answer"), "{error}");
     // As on other servers the connection ends with it.
     assert_eq!(bench.query("SELECT 1"), OutcomeKind::Failed);

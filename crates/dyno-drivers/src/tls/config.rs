@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dyno_core::clock;
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorKind};
 use dyno_core::target::{TlsMode, TlsOptions};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
@@ -135,7 +135,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, DbError> {
 }
 
 fn refused(message: String) -> DbError {
-    DbError::new(ErrorClass::Misuse, message)
+    DbError::new(ErrorKind::Misuse, message)
 }
 
 /// The civil time of the one place that reads clocks.

@@ -1,7 +1,7 @@
 //! Authentication by each plugin, in the clear and over a UNIX socket.
 
 use dyno_core::Secret;
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorKind};
 use dyno_drivers::Disclosure;
 
 use super::{Blocking, MysqlOptions, Server, by_socket, by_tcp, options, root};
@@ -39,8 +39,8 @@ fn denied(connection: Result<Blocking, DbError>) {
         panic!("a wrong password was accepted");
     };
     assert_eq!(
-        (error.code, error.class),
-        (1045, ErrorClass::Server),
+        (error.code, error.kind),
+        (1045, ErrorKind::Refused),
         "{error}"
     );
     assert!(!error.to_string().contains("wrong password"));

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
-use dyno_core::db::{ErrorClass, OutcomeKind};
+use dyno_core::db::{ErrorKind, OutcomeKind};
 
 use super::common::Numbered;
 use super::{Blocking, MysqlOptions, SERVERS, Server, by_socket, options, root, with_packet_limit};
@@ -123,7 +123,7 @@ fn rows_that_the_server_skips_are_an_error() {
             .query("INSERT INTO t VALUES ('there', 17)")
             .unwrap();
         let error = connection.bulk_load(load(10, 20)).unwrap_err();
-        assert_eq!((error.code, error.class), (1062, ErrorClass::Server));
+        assert_eq!((error.code, error.kind), (1062, ErrorKind::Duplicate));
         assert!(error.message.contains("'17'"), "{error}");
         assert!(
             error.message.contains("1 rows were skipped, 9 are loaded"),
@@ -223,8 +223,8 @@ fn no_file_is_ever_read() {
         let sql = "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t; SELECT 5";
         let error = connection.query(sql).unwrap_err();
         assert_eq!(
-            (error.code, error.class),
-            (2068, ErrorClass::Unsupported),
+            (error.code, error.kind),
+            (2068, ErrorKind::Unsupported),
             "{error}"
         );
         assert!(error.message.contains("/etc/passwd"));

@@ -1,6 +1,6 @@
 //! Several results, long packets, options that change results, lost connections.
 
-use dyno_core::db::{ErrorClass, OutcomeKind, ParamKind};
+use dyno_core::db::{ErrorKind, OutcomeKind, ParamKind};
 
 use super::common::{bytes, int};
 use super::{MysqlOptions, SERVERS, by_socket, options, root, row, with_packet_limit};
@@ -24,7 +24,7 @@ fn several_statements_in_one_request() {
         );
         // Nothing else may be sent before the rest is read.
         let error = connection.query("SELECT 1").unwrap_err();
-        assert_eq!((error.code, error.class), (2014, ErrorClass::Misuse));
+        assert_eq!((error.code, error.kind), (2014, ErrorKind::Misuse));
         assert!(connection.outcome().more);
         let outcome = connection.next_result().unwrap();
         assert_eq!(
@@ -182,7 +182,7 @@ fn a_killed_connection_is_lost() {
         let lost = loop {
             let error = connection.query("SELECT 1").unwrap_err();
             codes.push(error.code);
-            if error.class == ErrorClass::Lost {
+            if error.kind == ErrorKind::Lost {
                 break error;
             }
             assert!(codes.len() < 3, "{codes:?}");
@@ -191,6 +191,6 @@ fn a_killed_connection_is_lost() {
         assert_eq!(lost.sqlstate, "HY000");
         assert_eq!(connection.connection.fd(), None);
         let error = connection.query("SELECT 1").unwrap_err();
-        assert_eq!((error.code, error.class), (2006, ErrorClass::Lost));
+        assert_eq!((error.code, error.kind), (2006, ErrorKind::Lost));
     }
 }

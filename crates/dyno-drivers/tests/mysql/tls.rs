@@ -1,7 +1,7 @@
 //! TLS. The servers' certificate is for 127.0.0.1, by the authority in `DYNO_TEST_TLS_CA`.
 
 use dyno_core::Target;
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorKind};
 use dyno_drivers::connector;
 
 use super::auth::user;
@@ -56,7 +56,7 @@ fn connections_are_encrypted_as_asked() {
             connection.query("FLUSH PRIVILEGES").unwrap();
         }
         let error = refused(by_url(&url(server, "tls:wrong@SERVER/?sslmode=require")));
-        assert_eq!((error.code, error.class), (1045, ErrorClass::Server));
+        assert_eq!((error.code, error.kind), (1045, ErrorKind::Refused));
     }
 }
 
@@ -68,8 +68,8 @@ fn certificates_that_cannot_be_trusted_are_refused() {
             let url = url(server, &format!("trust:tls@SERVER/?sslmode={mode}"));
             let error = refused(by_url(&url));
             assert_eq!(
-                (error.code, error.class),
-                (2026, ErrorClass::Protocol),
+                (error.code, error.kind),
+                (2026, ErrorKind::Protocol),
                 "{error}"
             );
             assert!(error.message.contains("certificate"), "{error}");

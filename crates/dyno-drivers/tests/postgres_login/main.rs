@@ -10,7 +10,7 @@ mod private;
 
 use common::Blocking;
 use dyno_core::Target;
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::{DbError, ErrorKind};
 use dyno_drivers::connector;
 use private::PrivateServer;
 
@@ -72,7 +72,7 @@ fn every_method_lets_the_right_password_in_and_no_other() {
             let right = url(&server, user, mode);
             assert_eq!(protection(&right).unwrap(), tls, "{user} {mode}");
             let error = log_in(&right.replace(PASSWORD, "hunter2")).err().unwrap();
-            assert_eq!(error.class, ErrorClass::Lost, "{error}");
+            assert_eq!(error.kind, ErrorKind::Refused, "{error}");
             assert_eq!(error.sqlstate, "28P01", "{error}");
             assert!(
                 error.message.contains("password authentication failed"),
@@ -118,10 +118,10 @@ fn certificates_are_checked_as_asked() {
     assert!(protection(&verified("verify-full")).unwrap());
     // The certificate is for 127.0.0.1 only.
     let by_name = verified("verify-full").replace("@127.0.0.1", "@localhost");
-    assert_eq!(log_in(&by_name).err().unwrap().class, ErrorClass::Protocol);
+    assert_eq!(log_in(&by_name).err().unwrap().kind, ErrorKind::Protocol);
     assert!(protection(&by_name.replace("verify-full", "verify-ca")).unwrap());
     let unknown = url(&server, "scram", "verify-ca");
-    assert_eq!(log_in(&unknown).err().unwrap().class, ErrorClass::Protocol);
+    assert_eq!(log_in(&unknown).err().unwrap().kind, ErrorKind::Protocol);
     // The client's certificate is its proof.
     let certain = url(&server, "certain", "require");
     let error = log_in(&certain).err().unwrap();

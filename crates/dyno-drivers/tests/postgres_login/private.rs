@@ -87,7 +87,7 @@ impl PrivateServer {
     fn try_admin(&self) -> Result<Blocking, DbError> {
         let path = self.file(&format!(".s.PGSQL.{}", self.port));
         let socket = UnixStream::connect(&path)
-            .map_err(|error| DbError::new(dyno_core::db::ErrorClass::Lost, error.to_string()))?;
+            .map_err(|error| DbError::new(dyno_core::db::ErrorKind::Lost, error.to_string()))?;
         socket.set_nonblocking(true).unwrap();
         let options = PostgresOptions {
             user: "postgres".to_owned(),

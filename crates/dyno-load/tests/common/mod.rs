@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
 use std::collections::HashMap;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl Fake {
             b'r' => self.outcome.rows = 3,
             b'w' => self.outcome.affected = 2,
             b'e' => {
-                let mut error = DbError::new(ErrorClass::Server, "deadlock");
+                let mut error = DbError::new(ErrorKind::Conflict, "deadlock");
                 error.code = 1213;
                 self.outcome.error = Some(Box::new(error));
             }
@@ -144,7 +144,7 @@ impl Connection for Fake {
         let read = self.stream.as_mut().unwrap().read(&mut byte);
         match read {
             Ok(1) => self.end(byte[0]),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Submitted::Pending,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Submitted::Pending,
             _ => self.end(b'x'),
         }
     }
@@ -156,6 +156,9 @@ impl Connection for Fake {
         }
     }
 
+    fn transaction(&mut self, scratch: &mut Scratch, _: TransactionStep) -> Submitted {
+        self.query(scratch, b"o")
+    }
     fn prepare(&mut self, _: &mut Scratch, _: &[u8], _: &[ParamKind]) -> Submitted {
         self.end(b'p')
     }

@@ -12,7 +12,7 @@ mod watch;
 
 use std::time::Duration;
 
-use dyno_core::db::{DbError, ErrorClass};
+use dyno_core::db::DbError;
 use dyno_core::record::Fact;
 use dyno_drivers::Control;
 
@@ -103,7 +103,7 @@ impl Asking<'_> {
 
 /// Whether the connection is gone.
 fn is_lost(error: &DbError) -> bool {
-    matches!(error.class, ErrorClass::Lost | ErrorClass::Protocol)
+    error.ends_connection
 }
 
 fn refusal(error: &DbError, needed: &str) -> String {

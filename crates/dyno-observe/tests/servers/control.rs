@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dyno_core::Target;
-use dyno_core::db::ErrorClass;
+use dyno_core::db::ErrorKind;
 use dyno_drivers::Control;
 use xtask::servers::Kind;
 
@@ -26,12 +26,16 @@ fn rows_come_as_text_and_errors_leave_the_connection() {
         let error = control
             .query("SELECT nonsense FROM nowhere", PATIENCE)
             .unwrap_err();
-        assert_eq!(error.class, ErrorClass::Server, "{kind}: {error}");
+        assert!(!error.ends_connection, "{kind}: {error}");
+        assert!(
+            matches!(error.kind, ErrorKind::NoTable | ErrorKind::Statement),
+            "{kind}: {error:?}"
+        );
         assert!(control.is_open(), "{kind}");
         assert!(control.query("SELECT 1", PATIENCE).is_ok(), "{kind}");
         control.close();
         let error = control.query("SELECT 1", PATIENCE).unwrap_err();
-        assert_eq!(error.class, ErrorClass::Lost, "{kind}");
+        assert_eq!(error.kind, ErrorKind::Lost, "{kind}");
         control.reconnect(connector.as_ref(), PATIENCE).unwrap();
         assert!(control.query("SELECT 1", PATIENCE).is_ok(), "{kind}");
     }

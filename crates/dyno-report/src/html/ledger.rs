@@ -151,12 +151,14 @@ fn errors(page: &mut Page, view: &View<'_>) {
     let mut errors: Vec<_> = summary.errors.iter().collect();
     errors.sort_by_key(|(_, error)| std::cmp::Reverse(error.count));
     put!(page, "<div class=\"panel\">");
-    page.table(&["code", "#count", "first message"]);
+    page.table(&["code", "kind", "#count", "first message"]);
     for (code, error) in errors {
         put!(
             page,
-            "<tr><th scope=\"row\" class=\"mono\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\" class=\"mono\">{}</th><td>{}</td><td class=\"n\">{}</td>\
+             <td>{}</td></tr>",
             Text(code),
+            error.kind.short(),
             number::thousands(error.count),
             Text(&error.sample)
         );

@@ -1,5 +1,7 @@
 //! The parts of the summary but for latencies.
 
+use dyno_analysis::errors;
+use dyno_core::db::ErrorKind;
 use dyno_core::interval::Counters;
 use dyno_core::plan::{Arrivals, OptionValue, RandKind, RandPlan};
 use dyno_core::states::{SessionState, SessionStates};
@@ -281,7 +283,7 @@ fn errors(run: &RunSummary, page: &mut Page) {
     if seen == 0 && run.totals.errors == 0 {
         return;
     }
-    let mut text = thousands(seen.max(run.totals.errors));
+    let mut text = thousands(seen.max(run.totals.errors)) + &error_kinds(run);
     text += &format!(
         ", of which the script ignored {} ({} /s)",
         thousands(run.totals.errors),
@@ -306,6 +308,19 @@ fn errors(run: &RunSummary, page: &mut Page) {
         let text = format!("{:>9}  of {} other codes", thousands(sum), rest.len());
         page.line("", Ink::Plain, &[(Ink::Plain, &text)]);
     }
+}
+
+/// How many errors of which kind, where that is known: not of runs from before there were kinds.
+fn error_kinds(run: &RunSummary) -> String {
+    let kinds = errors::by_kind(&run.errors);
+    if kinds.iter().all(|sum| sum.kind == ErrorKind::Other) {
+        return String::new();
+    }
+    let each: Vec<String> = kinds
+        .iter()
+        .map(|sum| format!("{} {}", thousands(sum.count), sum.kind.noun(sum.count)))
+        .collect();
+    format!(" ({})", each.join(", "))
 }
 
 /// Transactions per second over the run, as a sparkline over zero.

@@ -151,8 +151,14 @@ pub(super) fn write_summary(
     connection.execute("DELETE FROM error WHERE run_id = ?1", [run_id])?;
     for (code, error) in &summary.errors {
         connection.execute(
-            "INSERT INTO error (run_id, code, count, sample) VALUES (?1, ?2, ?3, ?4)",
-            params![run_id, code, whole(error.count), error.sample],
+            "INSERT INTO error (run_id, code, kind, count, sample) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                run_id,
+                code,
+                error.kind.name(),
+                whole(error.count),
+                error.sample
+            ],
         )?;
     }
     for gap in &summary.not_observed {

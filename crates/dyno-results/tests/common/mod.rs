@@ -5,6 +5,7 @@
 
 pub mod day;
 
+use dyno_core::db::ErrorKind;
 use dyno_core::finding::{Finding, Number, Outcome, Verdict};
 use dyno_core::interval::{Counters, ErrorCount, Latencies};
 use dyno_core::plan::{Drive, OptionValue, RandPlan};
@@ -175,6 +176,7 @@ pub fn summary() -> RunSummary {
             "1213".to_owned(),
             ErrorCount {
                 count: 4,
+                kind: ErrorKind::Conflict,
                 sample: "Deadlock found".to_owned(),
             },
         )]

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use dyno_core::Target;
-use dyno_core::db::{Connector, Family};
+use dyno_core::db::{Connector, ErrorKind, Family};
 use dyno_core::plan::{Drive, OptionValue, RandPlan, Role, Shard};
 use dyno_load::{Single, StopSignal};
 use dyno_script::{
-    Barrier, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase, SharedNumbers,
-    Source, Told,
+    Barrier, DatabaseErrors, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase,
+    SharedNumbers, Source, Told,
 };
 
 use self::lazy::LazyConnector;
@@ -97,6 +97,7 @@ struct Shared {
     unique: Arc<AtomicU64>,
     driver_used: Arc<AtomicBool>,
     script_failed: Arc<AtomicBool>,
+    database_errors: Arc<DatabaseErrors>,
     ledger: Arc<Ledger>,
     told: Arc<Told>,
     numbers: Arc<SharedNumbers>,
@@ -111,6 +112,7 @@ impl Shared {
             unique: Arc::new(AtomicU64::new(first)),
             driver_used: Arc::default(),
             script_failed: Arc::default(),
+            database_errors: Arc::default(),
             ledger: Arc::default(),
             told: Arc::default(),
             numbers: Arc::default(),
@@ -321,6 +323,7 @@ fn host_config(
         quiet_scripts: job.quiet_scripts,
         sysbench: job.sysbench,
         script_failed: Arc::clone(&shared.script_failed),
+        database_errors: Arc::clone(&shared.database_errors),
         barrier: Arc::clone(&shared.barrier),
         progress: Arc::clone(&shared.progress),
         unique: Arc::clone(&shared.unique),
@@ -345,14 +348,13 @@ pub fn driver_name(family: Family) -> &'static str {
     }
 }
 
-/// The errors after which an event is run again unless the user says otherwise: deadlocks, lock
-/// wait timeouts and serialisation failures, as sysbench has them, and SQLite's busy states.
+/// The kinds of errors after which an event is run again unless the user says otherwise: conflicts,
+/// and as sysbench has it PostgreSQL's duplicate keys.
 pub fn default_ignored_errors(family: Option<Family>) -> Vec<String> {
-    let codes: &[&str] = match family {
-        Some(Family::Mysql) => &["1213", "1020", "1205"],
-        Some(Family::Postgres) => &["40P01", "40001", "23505"],
-        Some(Family::Sqlite) => &["5", "261", "517"],
+    let kinds: &[ErrorKind] = match family {
+        Some(Family::Postgres) => &[ErrorKind::Conflict, ErrorKind::Duplicate],
+        Some(_) => &[ErrorKind::Conflict],
         None => &[],
     };
-    codes.iter().map(|code| (*code).to_owned()).collect()
+    kinds.iter().map(ErrorKind::to_string).collect()
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dyno_core::db::Connector;
+use dyno_core::db::{Connector, ErrorKind};
 use dyno_core::interval::Counters;
 use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
@@ -251,6 +251,11 @@ impl Ready {
     /// Whether a function failed whose error does not end the run: only of sysbench's scripts.
     pub fn script_failed(&self) -> bool {
         self.shared.script_failed.load(Ordering::Relaxed)
+    }
+
+    /// The kind of the database's error that these words repeat, if a session failed with it.
+    pub fn kind_behind(&self, words: &str) -> Option<ErrorKind> {
+        self.shared.database_errors.kind_behind(words)
     }
 
     /// The sums that the sessions entered, in the order that the script declares them.

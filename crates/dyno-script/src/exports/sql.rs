@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use dyno_core::db::{ErrorClass, Param, ParamKind};
+use dyno_core::db::{Param, ParamKind, TransactionStep};
 use dyno_core::session::{ConnId, Operation};
 
 use super::{Address, TEXT_BYTES_MAX, export};
@@ -12,6 +12,9 @@ export![
     dyno_connect,
     dyno_connection_id,
     dyno_query,
+    dyno_recover,
+    dyno_begin,
+    dyno_commit,
     dyno_rollback,
     dyno_prepare,
     dyno_next_result,
@@ -27,7 +30,8 @@ export![
     dyno_error_number,
     dyno_error_state,
     dyno_error_message,
-    dyno_error_class,
+    dyno_error_lost,
+    dyno_error_kind,
     dyno_param_new,
     dyno_param_free,
     dyno_param_set_bytes,
@@ -91,12 +95,31 @@ unsafe extern "C" fn dyno_query(conn: ConnId, sql: *const c_char, len: usize) ->
     })
 }
 
-/// Ends a transaction that an ignored error has interrupted.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_begin(conn: ConnId, read_only: bool) -> c_int {
+    take(conn, TransactionStep::Begin { read_only })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_commit(conn: ConnId) -> c_int {
+    take(conn, TransactionStep::Commit)
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn dyno_rollback(conn: ConnId) -> c_int {
+    take(conn, TransactionStep::Rollback)
+}
+
+fn take(conn: ConnId, step: TransactionStep) -> c_int {
     with(code::CLOSED, |mut cx| {
-        cx.submit(conn, Operation::Service(b"ROLLBACK"))
+        cx.submit(conn, Operation::Transaction(step))
     })
+}
+
+/// Ends a transaction that an ignored error has interrupted.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_recover(conn: ConnId) -> c_int {
+    with(code::CLOSED, |mut cx| cx.submit(conn, Operation::Recover))
 }
 
 #[unsafe(no_mangle)]
@@ -274,11 +297,23 @@ unsafe extern "C" fn dyno_error_message(len: *mut usize) -> *const c_char {
 
 /// 1 for a lost connection, else 0.
 #[unsafe(no_mangle)]
-extern "C" fn dyno_error_class() -> c_int {
+extern "C" fn dyno_error_lost() -> c_int {
     with(0, |cx| {
-        let class = cx.session.failure.as_ref().map(|failure| failure.class);
-        c_int::from(class == Some(ErrorClass::Lost))
+        let lost = cx.session.failure.as_ref().map(|failure| failure.lost);
+        c_int::from(lost == Some(true))
     })
+}
+
+/// The name of its kind.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_error_kind(len: *mut usize) -> *const c_char {
+    let name = with("", |cx| {
+        let failure = cx.session.failure.as_ref();
+        failure.map_or("", |failure| failure.kind.name())
+    });
+    // SAFETY: the prelude passes the address of a size_t.
+    unsafe { *len = name.len() };
+    name.as_ptr().cast()
 }
 
 #[unsafe(no_mangle)]

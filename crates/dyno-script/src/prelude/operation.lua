@@ -9,6 +9,7 @@ local yield, WAIT = coroutine.yield, P.WAIT
 -- Raised where the run is over for a session in the middle of its script.
 P.STOP = {}
 
+local PENDING, FAILED, CLOSED = 0, 3, 5
 local DONE, ROLLED_BACK, GIVEN_UP, UNKNOWN, DUPLICATE = 0, 1, 2, 3, 4
 local TRIES = 10
 
@@ -20,33 +21,11 @@ dyno.ROLLBACK = setmetatable({}, {
 })
 local ROLLBACK = dyno.ROLLBACK
 
--- Errors after which the same transaction may succeed: deadlocks, lock wait timeouts, conflicts of
--- serialisation and of replication, SQLite's busy states.
-local RETRY = {
-  mysql = { [1213] = true, [1205] = true, [1020] = true, [3101] = true },
-  pgsql = { ["40001"] = true, ["40P01"] = true },
-  sqlite = { [5] = true, [261] = true, [517] = true },
-}
-
-function P.may_retry(family, errno, state)
-  local codes = RETRY[family]
-  return codes ~= nil and (codes[errno] or codes[state]) or false
-end
-
--- A key that is there already.
-local DUPLICATE_KEY = {
-  mysql = { [1062] = true, [1586] = true },
-  pgsql = { ["23505"] = true },
-  sqlite = { [1555] = true, [2067] = true, [2579] = true },
-}
 local DUPLICATE_POLICIES = { fail = true, retry = true, ignore = true }
 
--- Whether the error is a duplicate key, and whether work of this policy goes on after it.
-function P.is_duplicate(work, family, errno, state)
-  local codes = DUPLICATE_KEY[family]
-  local is = codes ~= nil and (codes[errno] or codes[state]) or false
-  local policy = work.duplicate_key
-  return is, is and (policy == "retry" or policy == "ignore")
+-- Whether the same work may succeed after an error of this kind, or goes on without.
+function P.may_retry(work, kind)
+  return kind == "conflict" or kind == "duplicate" and work.duplicate_key ~= "fail"
 end
 
 -- Names in the order of their declaration. A worker's states know them from the main state, where
@@ -85,14 +64,6 @@ local operations = registry(P.known_operations)
 local sums = registry(P.known_sums)
 P.operation_names, P.sum_names = operations.names, sums.names
 
-local BEGIN = {
-  mysql = { write = "BEGIN", read = "START TRANSACTION READ ONLY" },
-  pgsql = { write = "BEGIN", read = "BEGIN READ ONLY" },
-  -- A transaction that begins to read and then writes can fail with a busy state that waiting does
-  -- not mend.
-  sqlite = { write = "BEGIN IMMEDIATE", read = "BEGIN" },
-}
-
 local Work = {}
 local work_meta = {
   __index = Work,
@@ -124,17 +95,27 @@ function dyno.operation(name, options)
   }, work_meta)
 end
 
+-- A step of a transaction, which the driver words.
+local function step(connection, code, name)
+  if code == PENDING then
+    code = yield(WAIT)
+  end
+  if code == FAILED or code == CLOSED then
+    P.raise(connection, code, name)
+  end
+end
+
 -- One try of a transaction.
 local function try_transaction(work, connection, body, ...)
-  local begin = BEGIN[connection.family]
-  connection:query(work.read_only and begin.read or begin.write)
+  step(connection, C.dyno_begin(connection.id, work.read_only), "<begin>")
   local answer = body(...)
+  P.must_be_open(connection)
   if answer == ROLLBACK then
-    connection:query("ROLLBACK")
+    step(connection, C.dyno_rollback(connection.id), "<rollback>")
     return ROLLED_BACK
   end
   connection.committing = not work.read_only
-  connection:query("COMMIT")
+  step(connection, C.dyno_commit(connection.id), "<commit>")
   connection.committing = false
   return DONE
 end
@@ -171,7 +152,7 @@ local function attempt(try, work, connection, body, ...)
       return answer == DONE
     end
     local again = type(answer) == "table" and answer.errcode == P.RESTART_EVENT
-    local passed = again and answer.duplicate and work.duplicate_key == "ignore"
+    local passed = again and answer.kind == "duplicate" and work.duplicate_key == "ignore"
     local unknown = connection.committing and (not again or answer.lost)
     connection.committing = false
     if not again or passed or unknown or tries >= work.tries then

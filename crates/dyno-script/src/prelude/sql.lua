@@ -17,8 +17,6 @@ local TYPE = {
 }
 local ERROR = { NONE = 0, IGNORABLE = 1, FATAL = 2 }
 
-local CLASS_LOST = 1
-
 -- A statement without a result set answers this: equal to nil as in sysbench, but using it is an
 -- error of the script and not of the process.
 local NO_RESULT = ffi.cast("sql_result *", nil)
@@ -42,6 +40,12 @@ local length = ffi.new("size_t[1]")
 
 local function error_message()
   local text = C.dyno_error_message(length)
+  return ffi.string(text, length[0])
+end
+
+-- What kind of error it was, as the driver says.
+local function error_kind()
+  local text = C.dyno_error_kind(length)
   return ffi.string(text, length[0])
 end
 
@@ -136,12 +140,11 @@ end
 
 -- Errors -----------------------------------------------------------------------------------------
 
-local function is_ignorable(family, errno, state)
+-- The user lists kinds and codes.
+local function is_ignorable(err)
   local ignored = P.ignored_errors
-  if ignored.all then
-    return true
-  end
-  return ignored[tostring(errno)] or ignored[state] or false
+  return ignored.all or ignored[err.kind] or ignored[tostring(err.sql_errno)]
+    or ignored[err.sql_state] or false
 end
 
 local function describe(connection, query)
@@ -155,6 +158,8 @@ local function describe(connection, query)
     sql_errno = errno,
     sql_state = state,
     sql_errmsg = connection.sql_errmsg,
+    kind = error_kind(),
+    lost = C.dyno_error_lost() ~= 0,
   }
 end
 
@@ -211,21 +216,18 @@ end
 -- Raises what the last operation failed with; `statement` is the text behind a prepared `query`.
 local function raise(connection, code, query, statement)
   local err = describe(connection, query)
-  local lost = C.dyno_error_class() == CLASS_LOST
+  local lost = err.lost
   if err.sql_state == "" then
     connection.error = ERROR.FATAL
     error("SQL API error: " .. err.sql_errmsg, script_level())
   end
-  err.lost = lost
   local ignorable
   local work = connection.working
   if work then
     -- Within an operation the same work is tried again: only errors that this may mend.
-    local family, errno, state = connection.family, err.sql_errno, err.sql_state
-    err.duplicate, ignorable = P.is_duplicate(work, family, errno, state)
-    ignorable = ignorable or P.ignored_errors.all or P.may_retry(family, errno, state)
+    ignorable = P.may_retry(work, err.kind) or P.ignored_errors.all
   else
-    ignorable = is_ignorable(connection.family, err.sql_errno, err.sql_state)
+    ignorable = is_ignorable(err)
   end
   ignorable = ignorable or (lost and P.reconnect_lost and P.repeats_events())
   if not ignorable then
@@ -249,11 +251,8 @@ local function raise(connection, code, query, statement)
     end
   else
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
-    -- Leave no half-done transaction for the repeated event to commit by accident. SQLite calls it
-    -- another error where none has begun.
-    if connection.family ~= "sqlite" or type(query) ~= "string" or not query:find("^BEGIN") then
-      wait(C.dyno_rollback(connection.id))
-    end
+    -- Leave no half-done transaction for the repeated event to commit by accident.
+    wait(C.dyno_recover(connection.id))
   end
   err.errcode = P.RESTART_EVENT
   error(err)
@@ -462,4 +461,5 @@ P.NO_RESULT = NO_RESULT
 P.must_be_open = must_be_open
 P.wait = wait
 P.raise = raise
+P.error_kind = error_kind
 P.first_row = first_row

@@ -122,8 +122,8 @@ local function prepare_on_server(statement)
   end
   local code = wait(C.dyno_prepare(connection.id, statement.sql, #statement.sql, kinds, count))
   if code == FAILED then
-    -- MySQL's 1295: this kind of statement cannot be prepared.
-    if C.dyno_error_number() == 1295 then
+    -- This kind of statement cannot be prepared.
+    if P.error_kind() == "unsupported" then
       statement.emulated = true
       return
     end

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::RawFd;
 
 use dyno_core::db::{
-    Connection, DbError, ErrorClass, Outcome, OutcomeKind, Param, ParamKind, ParamValue, Row,
-    Scratch, ServerInfo, StatementId, Submitted,
+    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, ParamValue, Row,
+    Scratch, ServerInfo, StatementId, Submitted, TransactionStep,
 };
 
 use dyno_core::session::{
@@ -21,20 +21,31 @@ pub struct FakeConnection {
     info: ServerInfo,
 }
 
+fn words(step: TransactionStep) -> &'static str {
+    match step {
+        TransactionStep::Begin { read_only: false } => "BEGIN",
+        TransactionStep::Begin { read_only: true } => "BEGIN READ ONLY",
+        TransactionStep::Commit => "COMMIT",
+        TransactionStep::Rollback => "ROLLBACK",
+    }
+}
+
 impl FakeConnection {
     fn answer(&mut self, sql: &str) {
         self.outcome = Outcome::default();
         self.row = None;
         if let Some(code) = sql.strip_prefix("FAIL ") {
             self.outcome.kind = OutcomeKind::Failed;
+            let kind = match code {
+                "2013" => ErrorKind::Lost,
+                "1205" | "1213" => ErrorKind::Conflict,
+                "1062" => ErrorKind::Duplicate,
+                _ => ErrorKind::Other,
+            };
             self.outcome.error = Some(Box::new(DbError {
-                class: match code {
-                    "2013" => ErrorClass::Lost,
-                    _ => ErrorClass::Server,
-                },
                 code: code.parse().unwrap(),
                 sqlstate: "40001".to_owned(),
-                message: "as you wished".to_owned(),
+                ..DbError::new(kind, "as you wished")
             }));
         } else if sql.starts_with("SELECT") {
             self.outcome.kind = OutcomeKind::Rows;
@@ -57,6 +68,10 @@ impl Connection for FakeConnection {
     }
     fn query(&mut self, _: &mut Scratch, sql: &[u8]) -> Submitted {
         self.answer(&String::from_utf8_lossy(sql));
+        Submitted::Pending
+    }
+    fn transaction(&mut self, _: &mut Scratch, step: TransactionStep) -> Submitted {
+        self.answer(words(step));
         Submitted::Pending
     }
     fn prepare(&mut self, _: &mut Scratch, _: &[u8], _: &[ParamKind]) -> Submitted {
@@ -179,6 +194,7 @@ impl Port for FakePort {
                 let text = String::from_utf8_lossy(sql).into_owned();
                 self.log.push((session, text));
             }
+            Operation::Transaction(step) => self.log.push((session, words(*step).to_owned())),
             Operation::Execute(_, params) => {
                 let values: Vec<String> =
                     params.iter().map(|p| format!("{:?}", p.value())).collect();
@@ -203,7 +219,8 @@ impl Port for FakePort {
             Operation::Execute(id, params) => connection.execute(scratch, id, params),
             Operation::CloseStatement(id) => connection.close_statement(scratch, id),
             Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
-            Operation::Service(sql) => connection.query(scratch, sql),
+            Operation::Transaction(step) => connection.transaction(scratch, step),
+            Operation::Recover => connection.transaction(scratch, TransactionStep::Rollback),
             Operation::NextResult => connection.next_result(scratch),
         })
     }

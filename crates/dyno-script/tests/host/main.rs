@@ -48,6 +48,7 @@ fn config(text: &str) -> HostConfig {
         unique_step: 1,
         driver_used: Arc::default(),
         script_failed: Arc::default(),
+        database_errors: Arc::default(),
         declared: None,
         plays_roles: false,
         canned: false,

@@ -191,7 +191,7 @@ fn nobody_knows_what_came_of_work_whose_connection_was_lost_while_it_was_made_la
 fn transactions_that_only_read_say_so() {
     let (result, port, _) = worked("look:transaction(con, function() end)", 1);
     assert_eq!(result, Ok(()));
-    assert_eq!(statements(&port), ["START TRANSACTION READ ONLY", "COMMIT"]);
+    assert_eq!(statements(&port), ["BEGIN READ ONLY", "COMMIT"]);
 }
 
 #[test]

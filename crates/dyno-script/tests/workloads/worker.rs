@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dyno_core::Target;
 use dyno_core::db::{
     Connection, Connector, DbError, OutcomeKind, ParamValue, Scratch, StatementId, Submitted,
+    TransactionStep,
 };
 use dyno_core::plan::{OptionValue, RandPlan};
 use dyno_core::session::{
@@ -141,14 +142,18 @@ impl Port for SqlitePort {
             }
             _ => None,
         };
-        let counts = matches!(operation, Operation::Query(_) | Operation::Execute(..));
+        let counts = matches!(
+            operation,
+            Operation::Query(_) | Operation::Transaction(_) | Operation::Execute(..)
+        );
         let submitted = match operation {
             Operation::Query(sql) => connection.query(scratch, sql),
             Operation::Prepare(sql, kinds) => connection.prepare(scratch, sql, kinds),
             Operation::Execute(id, params) => connection.execute(scratch, id, params),
             Operation::CloseStatement(id) => connection.close_statement(scratch, id),
             Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
-            Operation::Service(sql) => connection.query(scratch, sql),
+            Operation::Transaction(step) => connection.transaction(scratch, step),
+            Operation::Recover => connection.transaction(scratch, TransactionStep::Rollback),
             Operation::NextResult => connection.next_result(scratch),
         };
         let outcome = connection.outcome();
@@ -296,6 +301,7 @@ impl Workload<'_> {
             unique_step: 1,
             driver_used: Arc::default(),
             script_failed: Arc::default(),
+            database_errors: Arc::default(),
             declared: None,
             plays_roles: false,
             canned: false,

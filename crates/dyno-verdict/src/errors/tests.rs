@@ -1,5 +1,6 @@
 //! Each check of errors and answers: a run that passes, one that does not, one that cannot tell.
 
+use dyno_core::db::ErrorKind;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::Shard;
@@ -10,26 +11,30 @@ use crate::context::Context;
 use crate::samples::{self, Product, closed, drop_series, fact, series};
 use crate::tests::{expect, made, summary};
 
-fn failing(run: &mut RunRecord, code: &str, count: u64) {
+fn failing(run: &mut RunRecord, code: &str, kind: ErrorKind, count: u64) {
     let summary = summary(run);
     summary.totals.errors += count;
     let error = ErrorCount {
         count,
+        kind,
         sample: "the server's words".to_owned(),
     };
     summary.errors.insert(code.to_owned(), error);
 }
 
 #[test]
-fn errors_are_few_and_named_by_class() {
+fn errors_are_few_and_named_by_kind() {
     expect("errors", Pass, |_| {});
     let doubt = expect("errors", Doubt, |run| {
-        failing(run, "1213", 500);
-        failing(run, "23505", 100);
+        failing(run, "1213", ErrorKind::Conflict, 500);
+        failing(run, "517", ErrorKind::Conflict, 30);
+        failing(run, "23505", ErrorKind::Duplicate, 100);
     });
-    let classes = "500 conflicts (1213) and 100 duplicate keys (23505)";
+    let classes = "530 conflicts (1213, 517) and 100 duplicate keys (23505)";
     assert!(doubt.evidence.contains(classes), "{}", doubt.evidence);
-    expect("errors", Refuse, |run| failing(run, "2013", 20_000));
+    expect("errors", Refuse, |run| {
+        failing(run, "2013", ErrorKind::Lost, 20_000);
+    });
     expect("errors", Refuse, |run| {
         summary(run).end = RunEnd::Failed("session 3: gone away".to_owned());
     });

@@ -1,18 +1,9 @@
 //! What to try when a run fails.
 
 use dyno_core::Target;
+use dyno_core::db::ErrorKind;
 
 use dyno_run::{Ready, RunError};
-
-/// What servers say when a disk is full, or a file may not grow.
-const NO_ROOM: [&str; 6] = [
-    "database or disk is full",
-    "errno = 1114",
-    "errno = 1021",
-    "53100",
-    "No space left on device",
-    "could not extend file",
-];
 
 /// The error with what to try on top of it, where that is known.
 pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
@@ -21,50 +12,55 @@ pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow:
     if run.is_some_and(RunError::is_of_results) {
         return error;
     }
-    match hint(&format!("{error:#}"), ready, workload) {
-        Some(hint) => error.context(hint),
+    let words = format!("{error:#}");
+    let kind = run.and_then(RunError::database_kind);
+    match kind.or_else(|| ready.kind_behind(&words)) {
+        Some(kind) => match advice(kind, ready, workload) {
+            Some(advice) => error.context(advice),
+            None => error,
+        },
         None => error,
     }
 }
 
+/// What to try after a failure that is told in these words.
+pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
+    advice(ready.kind_behind(why)?, ready, workload)
+}
+
 /// What to try. A missing table most often means that the workload was not prepared, one that is
 /// there that it was.
-pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
-    let tells = |codes: &[&str]| codes.iter().any(|code| why.contains(code));
+fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
     let label = ready.job.target.as_ref().map(Target::label);
     let target = label.unwrap_or_default();
-    let full = [
-        "Too many connections",
-        "too many clients",
-        "connection slots are reserved",
-    ];
-    if tells(&full) {
-        let sessions = ready.job.drive.sessions;
-        return Some(format!(
-            "the server does not take {sessions} sessions beside Dyno's own connection, which \
-             observes it: raise its max_connections, use fewer --sessions, or --observe off"
-        ));
-    }
-    if tells(&NO_ROOM) {
-        return Some(format!(
+    match kind {
+        ErrorKind::Connections => {
+            let sessions = ready.job.drive.sessions;
+            Some(format!(
+                "the server does not take {sessions} sessions beside Dyno's own connection, which \
+                 observes it: raise its max_connections, use fewer --sessions, or --observe off"
+            ))
+        }
+        ErrorKind::Full => Some(format!(
             "there is no room left for the tables: make some, then `dyno cleanup {workload} \
              --target '{target}'` drops what was loaded; a smaller load takes less"
-        ));
-    }
-    let prepares = |name: &str| name == "prepare";
-    let description = &ready.description;
-    let prepared = description.commands.iter().any(|(name, _)| prepares(name))
-        || description.functions.iter().any(|name| prepares(name));
-    if prepared && tells(&["1146", "42P01", "42S02", "no such table"]) {
-        return Some(format!(
+        )),
+        ErrorKind::NoTable if is_prepared(ready) => Some(format!(
             "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
              with the same options first"
-        ));
-    }
-    tells(&["1050", "42P07", "42S01", "already exists"]).then(|| {
-        format!(
+        )),
+        ErrorKind::TableExists => Some(format!(
             "the workload's tables are there already: `dyno cleanup {workload} --target \
              '{target}'` with the same options drops them"
-        )
-    })
+        )),
+        _ => None,
+    }
+}
+
+/// Whether the workload has tables that its `prepare` makes.
+fn is_prepared(ready: &Ready) -> bool {
+    let prepares = |name: &str| name == "prepare";
+    let description = &ready.description;
+    description.commands.iter().any(|(name, _)| prepares(name))
+        || description.functions.iter().any(|name| prepares(name))
 }

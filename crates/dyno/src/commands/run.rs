@@ -199,13 +199,7 @@ impl<'a> Request<'a> {
         let family = self.target.as_ref().map(|target| target.family);
         let ignored = match first.value("ignore-errors") {
             None => default_ignored_errors(family),
-            Some(list) => {
-                let codes = list
-                    .split(',')
-                    .map(str::trim)
-                    .filter(|code| !code.is_empty());
-                codes.map(str::to_owned).collect()
-            }
+            Some(list) => settings::ignored_errors(list)?,
         };
         let choice = |name: &str, a: &str, b: &str| match first.value(name) {
             None => Ok(true),

@@ -192,8 +192,8 @@ pub const RUN: &[Opt] = &[
         ERRORS,
         "ignore-errors",
         Some("LIST"),
-        "errors after which an event is run again: errnos, SQLSTATEs or 'all' \
-         [deadlocks, serialisation failures, PostgreSQL's unique violations]",
+        "errors after which an event is run again: kinds, errnos, SQLSTATEs, 'all' or 'none' \
+         [conflict; on PostgreSQL conflict,duplicate]",
     ),
     opt(
         ERRORS,

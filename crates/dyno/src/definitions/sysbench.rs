@@ -339,7 +339,7 @@ pub const SYSBENCH: &[Opt] = &[
         DYNO,
         "db-ignore-errors",
         Some("LIST"),
-        "errors to ignore whatever the driver: errnos, SQLSTATEs or \"all\"",
+        "errors to ignore whatever the driver: errnos, SQLSTATEs, kinds or \"all\"",
     ),
     bare(opt(
         DYNO,

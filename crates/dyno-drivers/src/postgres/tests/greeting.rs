@@ -63,7 +63,7 @@ fn tls_is_asked_for_as_the_mode_says() {
     for mode in strict {
         let mut talk = Talk::new(&options(mode));
         assert_eq!(talk.hear(b"N"), Next::Finished);
-        assert_eq!(talk.error().class, ErrorClass::Lost);
+        assert_eq!(talk.error().kind, ErrorKind::Lost);
         assert!(talk.error().message.contains("TLS"));
     }
     let socket = PostgresOptions {
@@ -92,7 +92,7 @@ fn bytes_stuffed_before_tls_are_refused() {
     talk.assert_malformed(b"X");
     let mut talk = Talk::new(&options(TlsMode::Prefer));
     assert_eq!(talk.hear(b"E"), Next::Finished);
-    assert_eq!(talk.error().class, ErrorClass::Lost);
+    assert_eq!(talk.error().kind, ErrorKind::Lost);
 }
 
 #[test]
@@ -181,7 +181,8 @@ fn a_password_that_was_not_given_is_asked_for_by_name() {
             ..options(TlsMode::Disable)
         });
         assert_eq!(talk.hear(&request), Next::Finished);
-        assert_eq!(talk.error().class, ErrorClass::Lost);
+        assert_eq!(talk.error().kind, ErrorKind::Refused);
+        assert!(talk.error().ends_connection);
         assert!(talk.error().message.contains("user \"anna\""));
     }
 }
@@ -194,8 +195,8 @@ fn what_the_server_refuses_is_told_in_its_words() {
     assert_eq!(talk.hear(&refusal), Next::Finished);
     let error = talk.error();
     assert_eq!(
-        (error.class, error.sqlstate.as_str()),
-        (ErrorClass::Lost, "28P01")
+        (error.kind, error.sqlstate.as_str()),
+        (ErrorKind::Refused, "28P01")
     );
     assert!(error.message.ends_with("password authentication failed"));
     assert!(error.message.contains("\"shop\"") && !error.message.contains("secret"));
@@ -251,7 +252,8 @@ fn a_server_that_does_not_prove_itself_is_refused() {
         let mut talk = started();
         talk.hear(&mechanisms);
         assert_eq!(talk.hear(&auth(11, challenge.as_bytes())), Next::Finished);
-        assert_eq!(talk.error().class, ErrorClass::Lost);
+        assert_eq!(talk.error().kind, ErrorKind::Refused);
+        assert!(talk.error().ends_connection);
     }
     for (iterations, accepted) in [(4096, true), (2_000_000_000, false)] {
         let mut talk = started();
@@ -297,7 +299,7 @@ fn names_that_cannot_be_sent_are_refused() {
         ..options(TlsMode::Disable)
     };
     let error = Postgres::new(&options).err().unwrap();
-    assert_eq!(error.class, ErrorClass::Misuse);
+    assert_eq!(error.kind, ErrorKind::Misuse);
 }
 
 /// What a protocol sends at first.
@@ -312,7 +314,8 @@ fn greet(talk: &mut Talk) -> Vec<u8> {
 fn allow_tries_tls_when_the_server_refuses_it_in_the_clear() {
     let mut talk = Talk::new(&options(TlsMode::Allow));
     talk.hear(&error("FATAL", "28000", "no entry, no encryption"));
-    assert_eq!(talk.error().class, ErrorClass::Lost);
+    assert_eq!(talk.error().kind, ErrorKind::Refused);
+    assert!(talk.error().ends_connection);
     assert!(talk.protocol.retry());
     assert_eq!(greet(&mut talk), TLS_REQUEST);
     assert_eq!(talk.hear(b"N"), Next::Finished);
@@ -330,7 +333,7 @@ fn prefer_goes_without_tls_when_the_server_refuses_it_or_tls_fails() {
         talk.hear(&error("FATAL", "28000", "no entry, encryption"));
     };
     let failed = |talk: &mut Talk| {
-        let failure = DbError::new(ErrorClass::Protocol, "TLS failed");
+        let failure = DbError::new(ErrorKind::Protocol, "TLS failed");
         talk.protocol.fail(failure);
     };
     for fail in [refused as fn(&mut Talk), failed] {
@@ -370,7 +373,8 @@ fn nothing_else_is_tried_twice() {
         ours,
         later,
     ] {
-        assert_eq!(talk.error().class, ErrorClass::Lost);
+        assert_eq!(talk.error().kind, ErrorKind::Refused);
+        assert!(talk.error().ends_connection);
         assert!(!talk.protocol.retry());
     }
 }

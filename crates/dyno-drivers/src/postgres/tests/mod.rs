@@ -5,7 +5,7 @@ mod properties;
 mod statements;
 
 use dyno_core::Secret;
-use dyno_core::db::{DbError, ErrorClass, Outcome, OutcomeKind, Row};
+use dyno_core::db::{DbError, ErrorKind, Outcome, OutcomeKind, Row};
 use dyno_core::target::TlsMode;
 
 use super::{Postgres, PostgresOptions};
@@ -84,7 +84,7 @@ impl Talk {
 
     fn assert_malformed(&mut self, answer: &[u8]) {
         assert_eq!(self.hear(answer), Next::Finished, "{answer:?}");
-        assert_eq!(self.error().class, ErrorClass::Protocol, "{answer:?}");
+        assert_eq!(self.error().kind, ErrorKind::Protocol, "{answer:?}");
     }
 }
 

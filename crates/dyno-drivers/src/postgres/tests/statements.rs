@@ -40,7 +40,7 @@ fn each_result_of_a_text_is_given_in_turn() {
     assert_eq!(talk.outcome().kind, OutcomeKind::Done);
     assert!(!talk.outcome().more);
     let _ = talk.protocol.next_result(&mut Vec::new());
-    assert_eq!(talk.error().class, ErrorClass::Misuse);
+    assert_eq!(talk.error().kind, ErrorKind::Misuse);
 }
 
 #[test]
@@ -134,21 +134,21 @@ fn misuse_is_told_and_sends_nothing() {
     for (statement, params) in [(0, &[&param][..]), (1, &[]), (2, &[]), (u32::MAX, &[])] {
         let submitted = talk.protocol.execute(statement, params, &mut talk.sent);
         assert_eq!(submitted, Submitted::Ready);
-        assert_eq!(talk.error().class, ErrorClass::Misuse);
+        assert_eq!(talk.error().kind, ErrorKind::Misuse);
     }
     let _ = talk.protocol.query(b"SELECT '\0'", &mut talk.sent);
-    assert_eq!(talk.error().class, ErrorClass::Misuse);
+    assert_eq!(talk.error().kind, ErrorKind::Misuse);
     let _ = talk
         .protocol
         .prepare(b"?", &[ParamKind::Int; 2], &mut talk.sent);
-    assert_eq!(talk.error().class, ErrorClass::Misuse);
+    assert_eq!(talk.error().kind, ErrorKind::Misuse);
     let _ = talk.protocol.close_statement(7, &mut talk.sent);
-    assert_eq!(talk.error().class, ErrorClass::Misuse);
+    assert_eq!(talk.error().kind, ErrorKind::Misuse);
     assert!(talk.sent.is_empty());
     let _ = talk.protocol.query(b"SELECT 1", &mut talk.sent);
     let sent = talk.sent.len();
     let _ = talk.protocol.query(b"SELECT 1", &mut talk.sent);
-    assert_eq!(talk.error().class, ErrorClass::Misuse);
+    assert_eq!(talk.error().kind, ErrorKind::Misuse);
     assert_eq!(talk.sent.len(), sent);
 }
 
@@ -177,12 +177,12 @@ fn a_server_that_takes_leave_is_lost_with_its_words() {
     assert_eq!(talk.query("SELECT 1", &farewell), Next::Finished);
     let lost = talk.error();
     assert_eq!(
-        (lost.class, lost.sqlstate.as_str()),
-        (ErrorClass::Lost, "57P01")
+        (lost.kind, lost.sqlstate.as_str()),
+        (ErrorKind::Lost, "57P01")
     );
     assert_eq!(lost.message, "terminating connection");
     let _ = talk.protocol.query(b"SELECT 1", &mut talk.sent);
-    assert_eq!(talk.error().class, ErrorClass::Lost);
+    assert_eq!(talk.error().kind, ErrorKind::Lost);
 
     // An error and then silence: both are told.
     let mut talk = Talk::ready();
@@ -191,7 +191,7 @@ fn a_server_that_takes_leave_is_lost_with_its_words() {
         Next::Input
     );
     talk.protocol
-        .fail(DbError::new(ErrorClass::Lost, "lost the connection"));
+        .fail(DbError::new(ErrorKind::Lost, "lost the connection"));
     assert!(talk.error().message.contains("lost the connection"));
     assert!(talk.error().message.contains("oops"));
 }
@@ -228,7 +228,7 @@ fn a_copy_begun_by_a_statement_is_ended() {
     assert!(talk.sent.ends_with(&message(b'f', b"no data\0")));
     let refused = [error("ERROR", "57014", "COPY failed"), ready(b'I')].concat();
     assert_eq!(talk.hear(&refused), Next::Finished);
-    assert_eq!(talk.error().class, ErrorClass::Unsupported);
+    assert_eq!(talk.error().kind, ErrorKind::Unsupported);
 
     let param = Param::new(ParamKind::Int, 0);
     let _ = talk.protocol.execute(1, &[&param], &mut talk.sent);
@@ -238,7 +238,7 @@ fn a_copy_begun_by_a_statement_is_ended() {
     let expected = [message(b'f', b"no data\0"), message(b'S', b"")].concat();
     assert_eq!(talk.sent, expected);
     assert_eq!(talk.hear(&refused), Next::Finished);
-    assert_eq!(talk.error().class, ErrorClass::Unsupported);
+    assert_eq!(talk.error().kind, ErrorKind::Unsupported);
 
     let out = [
         message(b'H', b"\0\0\0"),

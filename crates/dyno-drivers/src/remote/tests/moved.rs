@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_core::Target;
-use dyno_core::db::{Connection, Connector, ErrorClass, OutcomeKind, Scratch, Submitted};
+use dyno_core::db::{Connection, Connector, ErrorKind, OutcomeKind, Scratch, Submitted};
 
 use super::super::Remote;
 use super::super::host::Resolver;
@@ -120,7 +120,7 @@ fn lose(world: &World, remote: &Remote, server: usize) {
     drop(world.accept(server));
     drive(connection.as_mut(), |_| false);
     let error = connection.outcome().error.as_ref().unwrap();
-    assert_eq!(error.class, ErrorClass::Lost);
+    assert_eq!(error.kind, ErrorKind::Lost);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn an_attempt_that_waits_for_a_look_up_can_be_given_up() {
     connection.abort("no answer within 1s");
     assert!(connection.fd().is_none());
     let error = connection.outcome().error.as_ref().unwrap();
-    assert_eq!(error.class, ErrorClass::Lost);
+    assert_eq!(error.kind, ErrorKind::Lost);
     assert!(error.message.contains("db.test") && error.message.contains("within 1s"));
     let again = connection.query(&mut Scratch::default(), b"SELECT 1");
     assert_eq!(again, Submitted::Ready);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dyno_core::db::ErrorKind;
 use dyno_core::interval::{Counters, ErrorCount, OperationCounters};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
 use dyno_core::record::*;
@@ -175,6 +176,7 @@ pub(super) fn summary(
     let total = operations.first().and_then(|first| first.total.as_ref());
     let error = |count, sample: &str| ErrorCount {
         count,
+        kind: ErrorKind::Conflict,
         sample: sample.into(),
     };
     RunSummary {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use dyno_core::Target;
+use dyno_core::db::{ErrorKind, Family};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
 use dyno_core::secret::Secret;
 use dyno_core::target::TlsMode;
@@ -18,7 +19,7 @@ use crate::console;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 use dyno_run::Work;
-use dyno_run::{CALL_TIMEOUT, Job, default_ignored_errors};
+use dyno_run::{CALL_TIMEOUT, Job};
 
 /// What says who this is, where sysbench gives its name and version.
 const VERSION: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"));
@@ -202,9 +203,20 @@ fn ignored_errors(parsed: &Parsed, target: &Target, driver: &str) -> Vec<String>
         .value("mysql-ignore-errors")
         .filter(|_| driver == "mysql");
     match parsed.value("db-ignore-errors").or(own) {
-        None => default_ignored_errors(Some(target.family)),
+        None => default_ignored_errors(target.family),
         Some(codes) => list(codes),
     }
+}
+
+/// sysbench's own lists: the default of `--mysql-ignore-errors`, and what its driver for PostgreSQL
+/// ignores. It has none for SQLite.
+fn default_ignored_errors(family: Family) -> Vec<String> {
+    let listed: &[&str] = match family {
+        Family::Mysql => &["1213", "1020", "1205"],
+        Family::Postgres => &["40P01", "40001", "23505"],
+        Family::Sqlite => &[ErrorKind::Conflict.name()],
+    };
+    listed.iter().map(|&entry| entry.to_owned()).collect()
 }
 
 /// A whole number, refused in sysbench's words.

@@ -1,0 +1,339 @@
+//! Errors of databases, and the kinds that all drivers have in common.
+
+use std::fmt;
+
+use crate::redact;
+
+/// What kind of error it is. The driver says so, which alone knows its database's codes; whatever
+/// is decided on an error, here or in a script, is decided on its kind.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// Other sessions were in the way: a deadlock, a serialisation failure, a lock that was not to
+    /// be had. The same transaction may succeed when it is tried again.
+    Conflict,
+    /// A key is there already.
+    Duplicate,
+    /// Another constraint is violated: a foreign key, NOT NULL, CHECK.
+    Constraint,
+    /// The connection could not be made, or is gone.
+    Lost,
+    /// The statement took longer than it may, or somebody cancelled it.
+    Timeout,
+    /// There is no room left: a disk or a table is full, a file may not grow.
+    Full,
+    /// The server has as many connections as it takes.
+    Connections,
+    /// The server does not let this session do it: no access, no privilege, read-only, a node of a
+    /// cluster that takes no statements.
+    Refused,
+    /// There is no such table.
+    NoTable,
+    /// A table, or an index, of this name is there already.
+    TableExists,
+    /// The statement is wrong: its syntax, a name in it, a value.
+    Statement,
+    /// The server or the driver lacks what was asked.
+    Unsupported,
+    /// The caller asked for what cannot be (a closed connection, an unknown statement).
+    Misuse,
+    /// The peer sent what the protocol does not allow.
+    Protocol,
+    /// The answer was larger than the target allows.
+    TooLarge,
+    /// None of these.
+    #[default]
+    Other,
+}
+
+impl ErrorKind {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::Conflict,
+        Self::Duplicate,
+        Self::Constraint,
+        Self::Lost,
+        Self::Timeout,
+        Self::Full,
+        Self::Connections,
+        Self::Refused,
+        Self::NoTable,
+        Self::TableExists,
+        Self::Statement,
+        Self::Unsupported,
+        Self::Misuse,
+        Self::Protocol,
+        Self::TooLarge,
+        Self::Other,
+    ];
+
+    /// The name by which scripts, options and files know it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::Duplicate => "duplicate",
+            Self::Constraint => "constraint",
+            Self::Lost => "lost",
+            Self::Timeout => "timeout",
+            Self::Full => "full",
+            Self::Connections => "connections",
+            Self::Refused => "refused",
+            Self::NoTable => "no_table",
+            Self::TableExists => "table_exists",
+            Self::Statement => "statement",
+            Self::Unsupported => "unsupported",
+            Self::Misuse => "misuse",
+            Self::Protocol => "protocol",
+            Self::TooLarge => "too_large",
+            Self::Other => "other",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What an error of this kind is, in short.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::Duplicate => "duplicate key",
+            Self::Constraint => "violated constraint",
+            Self::Lost => "lost connection",
+            Self::Timeout => "timeout",
+            Self::Full => "no room left",
+            Self::Connections => "too many connections",
+            Self::Refused => "refused",
+            Self::NoTable => "missing table",
+            Self::TableExists => "table is there already",
+            Self::Statement => "bad statement",
+            Self::Unsupported => "not supported",
+            Self::Misuse => "misuse",
+            Self::Protocol => "protocol violated",
+            Self::TooLarge => "answer too large",
+            Self::Other => "other",
+        }
+    }
+
+    /// What so many errors of this kind are called, after their number.
+    pub const fn noun(self, count: u64) -> &'static str {
+        let (one, many) = match self {
+            Self::Conflict => ("conflict", "conflicts"),
+            Self::Duplicate => ("duplicate key", "duplicate keys"),
+            Self::Constraint => ("violated constraint", "violated constraints"),
+            Self::Lost => ("lost connection", "lost connections"),
+            Self::Timeout => (
+                "timeout or cancelled statement",
+                "timeouts or cancelled statements",
+            ),
+            Self::Full => ("full disk or table", "full disks or tables"),
+            Self::Connections => ("connection too many", "connections too many"),
+            Self::Refused => ("refusal", "refusals"),
+            Self::NoTable => ("missing table", "missing tables"),
+            Self::TableExists => (
+                "table that is there already",
+                "tables that are there already",
+            ),
+            Self::Statement => ("bad statement", "bad statements"),
+            Self::Unsupported => ("unsupported request", "unsupported requests"),
+            Self::Misuse => ("misuse of a connection", "misuses of a connection"),
+            Self::Protocol => ("violation of the protocol", "violations of the protocol"),
+            Self::TooLarge => ("answer that is too large", "answers that are too large"),
+            Self::Other => ("other error", "other errors"),
+        };
+        if count == 1 { one } else { many }
+    }
+
+    /// Whether no connection survives an error of this kind, whatever else it may end.
+    const fn ends_connection(self) -> bool {
+        matches!(self, Self::Lost | Self::Protocol | Self::TooLarge)
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How many bytes of a server's text an error keeps.
+pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
+
+/// A server's text for an error: what is not UTF-8 is replaced, and what is too long is cut at the
+/// end of a character and not within a secret, which a mark tells.
+pub fn error_text(text: &[u8]) -> String {
+    let Some(head) = text.get(..ERROR_TEXT_BYTES_MAX) else {
+        return String::from_utf8_lossy(text).into_owned();
+    };
+    if text.len() == ERROR_TEXT_BYTES_MAX {
+        return String::from_utf8_lossy(text).into_owned();
+    }
+    let head = &head[..redact::cut_at(text, ERROR_TEXT_BYTES_MAX)];
+    // A character has four bytes at most: where one is cut, its beginning goes too.
+    let cut = (1..4)
+        .filter_map(|back| head.len().checked_sub(back))
+        .find(|at| head[*at] & 0xC0 != 0x80)
+        .filter(|at| std::str::from_utf8(&head[*at..]).is_err_and(|e| e.error_len().is_none()));
+    let head = &head[..cut.unwrap_or(head.len())];
+    let more = text.len() - head.len();
+    format!("{} [{more} more bytes cut]", String::from_utf8_lossy(head))
+}
+
+/// An error of a database operation. Never holds a secret.
+#[derive(Clone, Debug)]
+pub struct DbError {
+    /// Of what kind it is.
+    pub kind: ErrorKind,
+    /// The server's words told the kind, because its code stands for errors of several kinds.
+    pub kind_by_words: bool,
+    /// The connection is closed: it ended with this error.
+    pub ends_connection: bool,
+    /// MySQL's errno, SQLite's extended result code; 0 where there is none (PostgreSQL).
+    pub code: i32,
+    /// The five-character SQLSTATE; `HY000` where the server gave none, empty for misuse.
+    pub sqlstate: String,
+    /// In the server's own words where it has any.
+    pub message: String,
+}
+
+impl DbError {
+    /// An error without a server's code.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let sqlstate = match kind {
+            ErrorKind::Lost => "08006",
+            ErrorKind::Protocol => "08P01",
+            ErrorKind::Unsupported => "0A000",
+            ErrorKind::Misuse => "",
+            ErrorKind::TooLarge => "54000",
+            _ => "HY000",
+        };
+        Self {
+            kind,
+            kind_by_words: false,
+            ends_connection: kind.ends_connection(),
+            code: 0,
+            sqlstate: sqlstate.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// The same, and the connection has ended with it: what has no better kind is its loss.
+    #[must_use]
+    pub fn at_the_end(mut self) -> Self {
+        self.ends_connection = true;
+        if self.kind == ErrorKind::Other {
+            self.kind = ErrorKind::Lost;
+        }
+        self
+    }
+
+    /// Whether the connection has ended, and a new one may do better: the server does not speak
+    /// another protocol, and its answer is not too large.
+    pub fn lost_connection(&self) -> bool {
+        self.ends_connection && !matches!(self.kind, ErrorKind::Protocol | ErrorKind::TooLarge)
+    }
+
+    /// What errors are counted by: the errno, or the SQLSTATE where there is no errno, and the kind
+    /// where that does not tell it.
+    pub fn key(&self) -> String {
+        let key = match self.code {
+            0 if self.sqlstate.is_empty() => return self.kind.name().to_owned(),
+            0 => self.sqlstate.clone(),
+            code => code.to_string(),
+        };
+        match self.kind_by_words {
+            true => format!("{key} {}", self.kind),
+            false => key,
+        }
+    }
+}
+
+impl fmt::Display for DbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.sqlstate.as_str()) {
+            (0, "") => write!(f, "{}", self.message),
+            (0, state) => write!(f, "{} (SQLSTATE {state})", self.message),
+            (code, state) => write!(f, "{} (error {code}, SQLSTATE {state})", self.message),
+        }
+    }
+}
+
+impl std::error::Error for DbError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_kinds_are_the_same_everywhere() {
+        for kind in ErrorKind::ALL {
+            let json = format!("\"{}\"", kind.name());
+            assert_eq!(serde_json::to_string(&kind).unwrap(), json);
+            assert_eq!(ErrorKind::of_name(kind.name()), Some(kind));
+        }
+        assert_eq!(ErrorKind::of_name("deadlock"), None);
+    }
+
+    #[test]
+    fn errors_of_one_code_and_several_kinds_are_counted_apart() {
+        let mut error = DbError::new(ErrorKind::Statement, "near SELEC: syntax error");
+        assert_eq!(error.key(), "HY000");
+        error.code = 1;
+        assert_eq!(error.key(), "1");
+        (error.kind, error.kind_by_words) = (ErrorKind::NoTable, true);
+        assert_eq!(error.key(), "1 no_table");
+        assert_eq!(DbError::new(ErrorKind::Misuse, "no").key(), "misuse");
+    }
+
+    #[test]
+    fn an_error_that_ends_a_connection_keeps_its_kind() {
+        let end = |kind| DbError::new(kind, "no").at_the_end();
+        assert_eq!(end(ErrorKind::Other).kind, ErrorKind::Lost);
+        for kind in [ErrorKind::Full, ErrorKind::Lost, ErrorKind::Refused] {
+            assert_eq!(end(kind).kind, kind);
+            assert!(end(kind).lost_connection());
+        }
+        for kind in [ErrorKind::Protocol, ErrorKind::TooLarge] {
+            let error = DbError::new(kind, "no");
+            assert!(error.ends_connection && !error.lost_connection());
+        }
+        assert!(!DbError::new(ErrorKind::Conflict, "no").ends_connection);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let max = ERROR_TEXT_BYTES_MAX;
+        for text in ["x".repeat(max), "ä".repeat(max / 2)] {
+            assert_eq!(error_text(text.as_bytes()), text);
+        }
+        for (character, before) in [("x", 0), ("ä", 1), ("€", 2), ("😀", 3), ("😀", 1)] {
+            let text = "x".repeat(before) + &character.repeat(max + 1);
+            let cut = error_text(text.as_bytes());
+            let (kept, mark) = cut.rsplit_once(" [").unwrap();
+            assert!(text.starts_with(kept) && kept.len() > max - 4, "{kept:?}");
+            assert_eq!(mark, format!("{} more bytes cut]", text.len() - kept.len()));
+        }
+        // A secret across the cut goes as a whole: its beginning would not be found any more.
+        let secret = "l0ng-Secret-4711";
+        redact::learn(&crate::Secret::new(secret.to_owned()), &[]);
+        let cut =
+            error_text(format!("{}{secret}{}", "x".repeat(max - 3), "y".repeat(99)).as_bytes());
+        assert!(!cut.contains("l0n") && cut.starts_with("xxx"), "{cut}");
+        // Bytes that are no text are no reason to cut more.
+        let cut = error_text(&vec![0x80; max + 5]);
+        assert!(cut.ends_with("[5 more bytes cut]"), "{cut}");
+    }
+}
