@@ -40,7 +40,8 @@ pub fn learn(secret: &Secret, shown: &[&str]) {
         return;
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    for form in in_urls(text).into_iter().chain([secret.clone()]) {
+    // Itself first: it is in memory once, and most have no other form.
+    for form in [secret.clone()].into_iter().chain(in_urls(text)) {
         if !known.contains(&form) {
             known.push(form);
         }
