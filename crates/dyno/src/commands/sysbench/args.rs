@@ -114,7 +114,7 @@ impl Settings {
             argv: dyno_core::redact::argv(args),
             command: command.map(str::to_owned),
             seed: (seed != 0).then_some(seed),
-            rand: settings::rand_plan(parsed)?,
+            rand: rand_plan(parsed)?,
             percentile: percentile as u32,
             histogram,
             report_interval_s: count(parsed, "report-interval", 0)?,
@@ -217,6 +217,15 @@ fn default_ignored_errors(family: Family) -> Vec<String> {
         Family::Sqlite => &[ErrorKind::Conflict.name()],
     };
     listed.iter().map(|&entry| entry.to_owned()).collect()
+}
+
+/// The distributions; an unknown one is refused in sysbench's words.
+fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
+    let kind = parsed.value("rand-type").unwrap_or("uniform");
+    match ["uniform", "gaussian", "special", "pareto", "zipfian"].contains(&kind) {
+        true => settings::rand_plan(parsed),
+        false => Err(anyhow!("Invalid random numbers distribution: {kind}.")),
+    }
 }
 
 /// A whole number, refused in sysbench's words.
