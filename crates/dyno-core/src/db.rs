@@ -13,8 +13,10 @@ use std::time::Duration;
 use crate::bulk::BulkLoad;
 
 mod error;
+mod family;
 
 pub use error::{DbError, ERROR_TEXT_BYTES_MAX, ErrorKind, error_text};
+pub use family::Family;
 
 /// Whether an operation ended inside the call that started or advanced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,19 +26,6 @@ pub enum Submitted {
     Ready,
     /// It goes on; wait for the descriptor.
     Pending,
-}
-
-/// The family of databases that a connection speaks to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    /// MySQL and MariaDB.
-    Mysql,
-    /// PostgreSQL.
-    Postgres,
-    /// SQLite, embedded.
-    Sqlite,
 }
 
 /// Buffers that all connections of one worker share, so that 10,000 connections do not need

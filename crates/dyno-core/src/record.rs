@@ -214,6 +214,9 @@ pub struct Operation {
     pub total: Option<Span>,
 }
 
+/// How the source of a cost begins that was observed and tells nothing of the run.
+pub const LEFT_OUT: &str = "left out: ";
+
 /// What one event cost, e.g. server CPU µs, KB written to disk, network bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {

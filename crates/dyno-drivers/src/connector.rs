@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dyno_core::Target;
-use dyno_core::db::{Connector, DbError, Family};
+use dyno_core::db::{Connector, DbError};
 
 use crate::remote::Remote;
 use crate::sqlite::SqliteConnector;
@@ -14,8 +14,8 @@ use crate::sqlite::SqliteConnector;
 /// Settings that cannot work: an unreadable certificate, an unknown host, a file that cannot be
 /// opened.
 pub fn connector(target: &Target) -> Result<Arc<dyn Connector>, DbError> {
-    match target.family {
-        Family::Sqlite => Ok(Arc::new(SqliteConnector::new(target)?)),
-        Family::Mysql | Family::Postgres => Ok(Arc::new(Remote::new(target)?)),
+    match target.family.is_embedded() {
+        true => Ok(Arc::new(SqliteConnector::new(target)?)),
+        false => Ok(Arc::new(Remote::new(target)?)),
     }
 }

@@ -65,7 +65,8 @@ pub fn complete_in(
     match target.family {
         Family::Mysql => from_my_cnf(target, home.as_deref(), &mut warnings)?,
         Family::Postgres => from_pgpass(target, home.as_deref(), variable, &mut warnings)?,
-        Family::Sqlite => {}
+        // Nobody else keeps passwords in a file that is known here.
+        _ => {}
     }
     Ok(warnings)
 }

@@ -192,10 +192,7 @@ impl Connector for Remote {
     }
 
     fn family(&self) -> Family {
-        match self.parts.speech {
-            Speech::Mysql(_) => Family::Mysql,
-            Speech::Postgres(_) => Family::Postgres,
-        }
+        self.parts.speech.family()
     }
 
     fn blocks(&self) -> bool {

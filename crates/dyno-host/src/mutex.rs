@@ -65,6 +65,9 @@ pub struct Locks {
     total: AtomicU64,
 }
 
+/// The most locks, which take four gigabytes.
+const LOCKS_MAX: u64 = 1 << 24;
+
 /// A lock on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(256))]
@@ -73,8 +76,10 @@ struct Apart(std::sync::Mutex<()>);
 impl Mutex {
     pub(crate) fn new(values: &Values<'_>, setting: &Setting) -> Result<Self, String> {
         let locks = values.count("mutex-num", 1)?;
-        if locks > 1 << 24 {
-            return Err(format!("--mutex-num: {locks} is too much"));
+        if locks > LOCKS_MAX {
+            return Err(format!(
+                "--mutex-num: {locks} is too much; at most {LOCKS_MAX}"
+            ));
         }
         Ok(Self {
             locks,

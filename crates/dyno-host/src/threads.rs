@@ -49,6 +49,9 @@ pub struct Locks {
     locks: Vec<Apart>,
 }
 
+/// The most locks, which take two gigabytes.
+const LOCKS_MAX: u64 = 1 << 24;
+
 /// A lock on cache lines of its own: they are to be contended for, not their neighbours.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -57,8 +60,10 @@ struct Apart(Mutex<()>);
 impl Threads {
     pub(crate) fn new(values: &Values<'_>) -> Result<Self, String> {
         let locks = values.count("thread-locks", 1)?;
-        if locks > 1 << 24 {
-            return Err(format!("--thread-locks: {locks} is too much"));
+        if locks > LOCKS_MAX {
+            return Err(format!(
+                "--thread-locks: {locks} is too much; at most {LOCKS_MAX}"
+            ));
         }
         Ok(Self {
             yields: values.count("thread-yields", 1)?,

@@ -83,20 +83,16 @@ pub(crate) fn target(argv: &[String]) -> TargetSummary {
 fn family(argv: &[String]) -> Option<Family> {
     let said = |prefix: &str| argv.iter().any(|word| word.starts_with(prefix));
     match option(argv, &["db-driver"]) {
-        Some("pgsql") => Some(Family::Postgres),
+        Some(name) => Family::of_driver_name(name).filter(|family| !family.is_embedded()),
         None if said("--pgsql") => Some(Family::Postgres),
-        Some("mysql") => Some(Family::Mysql),
         None if said("--mysql") => Some(Family::Mysql),
-        _ => None,
+        None => None,
     }
 }
 
 fn url(argv: &[String], family: Family) -> String {
-    let (scheme, family) = match family {
-        Family::Postgres => ("postgres", "pgsql"),
-        Family::Mysql | Family::Sqlite => ("mysql", "mysql"),
-    };
-    let part = |name: &str| option(argv, &[&format!("{family}-{name}")]).unwrap_or("");
+    let (scheme, driver) = (family.name(), family.driver_name());
+    let part = |name: &str| option(argv, &[&format!("{driver}-{name}")]).unwrap_or("");
     let (user, db) = (part("user"), part("db"));
     let at = if user.is_empty() { "" } else { "@" };
     let (mut host, port) = (part("host").to_owned(), part("port"));

@@ -3,33 +3,52 @@
 use dyno_core::record::Fact;
 
 use crate::sysbench::head;
-use crate::sysbench::model::{Draft, Report};
+use crate::sysbench::model::{Counted, Draft, Report};
 
 /// Times that differ by more than this share are not the same time. Counts and rates of some
 /// hundred events already imply it more closely.
 const TIME_TOLERANCE: f64 = 0.02;
 
 /// What contradicts what, as (line, sentence); and the facts behind the question how long it took.
+/// Figures of one report that cannot all be true are a fact, too.
 pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) {
     let mut warnings = Vec::new();
     let mut facts = Vec::new();
     if let Some(report) = &draft.report {
         let line = Some(report.line);
+        let mut contradictions = Vec::new();
+        let mut contradict = |text: String| contradictions.push(text);
         let mut warn = |text: String| warnings.push((line, text));
         // After a checkpoint the counts cover a part of the time that is printed.
         if draft.checkpoints.is_empty() {
-            length(draft, report, &mut warn, &mut facts);
+            length(draft, report, &mut warn, &mut contradict, &mut facts);
             course(draft, report, &mut warn);
-            busy(draft, report, &mut warn);
+            busy(draft, report, &mut contradict);
+            in_events(draft, report, &mut contradict);
         }
-        sums(report, &mut warn);
-        histogram(draft, report, &mut warn);
+        rates(report, &mut contradict);
+        sums(report, &mut warn, &mut contradict);
+        histogram(draft, report, &mut contradict);
+        if !contradictions.is_empty() {
+            facts.push(Fact {
+                name: "import.contradictions".to_owned(),
+                value: contradictions.join("; "),
+                source: "figures of the same report".to_owned(),
+            });
+        }
+        warnings.extend(contradictions.into_iter().map(|text| (line, text)));
     }
     (warnings, facts)
 }
 
 /// How long the run was: as stated, and as a count and its rate imply.
-fn length(draft: &Draft, report: &Report, warn: &mut impl FnMut(String), facts: &mut Vec<Fact>) {
+fn length(
+    draft: &Draft,
+    report: &Report,
+    warn: &mut impl FnMut(String),
+    contradict: &mut impl FnMut(String),
+    facts: &mut Vec<Fact>,
+) {
     let mut fact = |name: &str, seconds: f64, source: &str| {
         facts.push(Fact {
             name: name.to_owned(),
@@ -64,10 +83,15 @@ fn length(draft: &Draft, report: &Report, warn: &mut impl FnMut(String), facts: 
                 Some(_) => "its counts and rates imply",
                 None => "the report prints",
             };
-            warn(format!(
+            let text = format!(
                 "{source} says {stated:.1} s, but {from} {reference:.1} s: the figures are of \
                  another run, or it ended at another time"
-            ));
+            );
+            // A command line that says otherwise may be that of another run.
+            match report.total_time_s == Some(stated) {
+                true => contradict(text),
+                false => warn(text),
+            }
         }
     }
 }
@@ -80,13 +104,66 @@ fn commanded_s(draft: &Draft) -> Option<f64> {
     (!limited && seconds > 0.0 && seconds.is_finite()).then_some(seconds)
 }
 
-fn sums(report: &Report, warn: &mut impl FnMut(String)) {
+/// Every count with the rate beside it makes the same time.
+fn rates(report: &Report, contradict: &mut impl FnMut(String)) {
+    let Some(reference) = report.implied_time_s() else {
+        return;
+    };
+    let events = report.events.map(|count| Counted {
+        count,
+        per_s: report.events_per_s,
+    });
+    for (name, counted) in [
+        ("transactions", report.transactions),
+        ("queries", report.queries),
+        ("events", events),
+    ] {
+        let Some(counted) = counted.filter(|counted| counted.count > 0) else {
+            continue;
+        };
+        let Some(per_s) = counted.per_s.filter(|per_s| *per_s > 0.0) else {
+            continue;
+        };
+        let implied = counted.count as f64 / per_s;
+        // Rates are printed with two decimals.
+        let tolerance = TIME_TOLERANCE + 0.005 / per_s;
+        if (implied - reference).abs() > tolerance * implied.max(reference) {
+            contradict(format!(
+                "{} {name} at {per_s:.2} per second take {implied:.1} s, but the other figures \
+                 imply {reference:.1} s",
+                counted.count
+            ));
+        }
+    }
+}
+
+/// The threads' mean time in events is that of all latencies together.
+fn in_events(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
+    let (Some(events), Some(avg), Some(threads), Some((time_s, _))) = (
+        report.events().filter(|events| *events > 0),
+        report.avg_ms.filter(|avg| *avg > 0.0),
+        draft.threads.filter(|threads| *threads > 0),
+        report.time_spread.filter(|(time_s, _)| *time_s > 0.0),
+    ) else {
+        return;
+    };
+    let mean_ms = time_s * 1000.0 * f64::from(threads) / events as f64;
+    // Averages are printed with two decimals.
+    if (mean_ms - avg).abs() > 0.02 + TIME_TOLERANCE * mean_ms.max(avg) {
+        contradict(format!(
+            "{threads} threads that spent {time_s:.1} s each in {events} events make a mean of \
+             {mean_ms:.2} ms, but the report says {avg:.2} ms"
+        ));
+    }
+}
+
+fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl FnMut(String)) {
     if let (Some(reads), Some(writes), Some(other), Some(total)) =
         (report.reads, report.writes, report.other, report.total)
     {
         let sum = u128::from(reads) + u128::from(writes) + u128::from(other);
         if sum != u128::from(total) {
-            warn(format!(
+            contradict(format!(
                 "reads, writes and other statements make {sum}, but the total says {total}"
             ));
         }
@@ -103,14 +180,14 @@ fn sums(report: &Report, warn: &mut impl FnMut(String)) {
         && (sum / events as f64 - avg).abs() > 0.02 + 0.01 * avg
     {
         let mean = sum / events as f64;
-        warn(format!(
+        contradict(format!(
             "the sum of latencies makes a mean of {mean:.2} ms, but the report says {avg:.2} ms"
         ));
     }
 }
 
 /// Threads cannot be longer in events than there was time.
-fn busy(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
+fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
     let (Some(sum_ms), Some(threads), Some(time_s)) =
         (report.sum_ms, draft.threads, report.total_time_s)
     else {
@@ -118,7 +195,7 @@ fn busy(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
     };
     let available_ms = f64::from(threads) * time_s * 1000.0;
     if threads > 0 && sum_ms > available_ms * 1.05 && draft.rate_per_s.is_none() {
-        warn(format!(
+        contradict(format!(
             "the latencies add up to {:.1} s, but {threads} threads had {:.1} s in all",
             sum_ms / 1000.0,
             available_ms / 1000.0
@@ -148,7 +225,7 @@ fn course(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
     }
 }
 
-fn histogram(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
+fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
     let rows = draft.histogram.iter();
     let count = rows.fold(0_u64, |sum, row| sum.saturating_add(row.1));
     if let Some(events) = report.events()
@@ -156,7 +233,7 @@ fn histogram(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
         && draft.checkpoints.is_empty()
         && count != events
     {
-        warn(format!(
+        contradict(format!(
             "the histogram holds {count} events, but the report {events}"
         ));
     }

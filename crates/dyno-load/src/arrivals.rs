@@ -96,6 +96,16 @@ impl Generator {
         Some(arrival)
     }
 
+    /// Whether the next arrival is due by then.
+    pub(crate) fn comes_by(&self, at: Nanos) -> bool {
+        self.upcoming.is_some_and(|upcoming| upcoming <= at)
+    }
+
+    /// How many arrivals were taken since it stood as `mark`.
+    pub(crate) fn drawn_since(&self, mark: &Self) -> u64 {
+        self.index - mark.index
+    }
+
     /// Whether it was the events limit that ended the arrivals, and not the deadline.
     pub(crate) fn used_up(&self) -> bool {
         self.span.limit.is_some_and(|limit| self.measured >= limit)

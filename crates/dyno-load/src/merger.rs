@@ -10,6 +10,7 @@ use crate::arrivals::Generator;
 use crate::calendar::Schedule;
 use crate::outcome::SessionTotals;
 use crate::recorder::Handover;
+use crate::silences::TimeRange;
 
 /// The merging side of interval recording. Totals take everything as it comes; an interval is let
 /// out when all workers have handed it over, or when half an interval has passed since its end.
@@ -29,10 +30,15 @@ pub(crate) struct Merger {
     in_grace: InGrace,
     /// Counts arrivals that are due.
     due: Option<Generator>,
+    /// As it stood before: arrivals are counted again from there.
+    marks: Vec<Generator>,
     backlog_max: u64,
     /// The civil time at which measuring begins, in nanoseconds since 1970.
     measured_unix_ns: u64,
 }
+
+/// So many arrivals are drawn again at most.
+const REDRAWN_MAX: u64 = 10_000_000;
 
 /// A worker that has said nothing for so long has lost its sessions, as far as anybody can tell.
 /// Until then it is in a statement that blocks it, or in the script.
@@ -100,6 +106,7 @@ impl Merger {
             stopped: None,
             totals: Interval::default(),
             in_grace: InGrace::default(),
+            marks: due.iter().cloned().collect(),
             due,
             backlog_max: 0,
             measured_unix_ns: unix_ns(schedule.measured),
@@ -203,7 +210,24 @@ impl Merger {
     pub(crate) fn backlog(&mut self, at: Nanos) -> u64 {
         let begun: u64 = self.workers.iter().map(|worker| worker.begun).sum();
         let due = self.due.as_mut().map_or(0, |due| due.due_by(at));
+        if let (Some(now), Some(mark)) = (&self.due, self.marks.last())
+            && now.drawn_since(mark) > REDRAWN_MAX
+        {
+            self.marks.push(now.clone());
+        }
         due.saturating_sub(begun)
+    }
+
+    /// How many arrivals waited when the one was taken up that was due at the beginning of this
+    /// wait: it and those due since, as arrivals are taken up in order.
+    pub(crate) fn queue_behind(&self, wait: TimeRange) -> u64 {
+        let mut marks = self.marks.iter().rev();
+        let before = marks.find(|mark| mark.comes_by(wait.from));
+        before.map_or(0, |mark| {
+            let mut arrivals = mark.clone();
+            let due = arrivals.due_by(wait.from);
+            arrivals.due_by(wait.to).saturating_sub(due) + 1
+        })
     }
 
     /// What a worker last said of its sessions, and until when it had handed everything over.
@@ -276,7 +300,9 @@ impl Merger {
 
     /// Whether the run was ended before its measurement, of which there are no intervals then.
     fn never_began(&self) -> bool {
-        self.stopped.is_some_and(|at| at <= self.schedule.measured)
+        let early = self.stopped.is_some_and(|at| at <= self.schedule.measured);
+        // Workers hear of the end later, and may have begun to measure by then.
+        early && self.totals.counters == self.in_grace.counters
     }
 
     /// Whether the run has ended when this interval begins.

@@ -84,6 +84,8 @@ pub(crate) struct WorkerEnd {
     /// What its sessions did before the run, and after theirs.
     pub(crate) outside: (Counters, Counters),
     pub(crate) unfinished: u64,
+    /// Of a measured arrival, from when it was due to when a session took it up.
+    pub(crate) longest_wait: TimeRange,
     pub(crate) last_event_end: Nanos,
     /// When new events stopped; `None` when all sessions ended by themselves before.
     pub(crate) stopped: Option<Nanos>,

@@ -48,7 +48,8 @@ pub struct RunOutcome {
     pub pacing_lag: Option<Box<Latencies>>,
     /// Open loop: arrivals due and not begun when new events stopped.
     pub backlog: u64,
-    /// Open loop: the longest backlog at the end of an interval.
+    /// Open loop: the longest backlog, as the event that waited longest left it and at the ends of
+    /// intervals.
     pub backlog_max: u64,
     /// The workers, in order.
     pub workers: Vec<WorkerReport>,

@@ -11,6 +11,7 @@ use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
 use crate::recorder::Class;
 use crate::session::Wait;
+use crate::silences::TimeRange;
 use crate::state::State;
 
 /// How many sessions of a role may have arrivals of their own.
@@ -235,6 +236,12 @@ impl State {
         };
         record.claimed = false;
         self.begun += u64::from(pacer.own);
+        if measured && pacer.own && at - scheduled > self.longest_wait.length_ns() {
+            self.longest_wait = TimeRange {
+                from: scheduled,
+                to: at,
+            };
+        }
         if pacer.skip_after.is_some_and(|limit| at - scheduled > limit) {
             self.recorder.role(record.role).skipped += u64::from(measured);
             return false;

@@ -316,6 +316,9 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let end = self.end();
         let ends: Vec<Box<WorkerEnd>> = self.ends.into_iter().flatten().collect();
         let last_event = ends.iter().map(|end| end.last_event_end).max();
+        let waits = ends.iter().map(|end| end.longest_wait);
+        let longest_wait = waits.max_by_key(TimeRange::length_ns).unwrap_or_default();
+        let queue_max = self.merger.queue_behind(longest_wait);
         let (mut totals, in_grace, backlog_max) = self.merger.into_totals();
         totals.start = measured_start;
         totals.end = measured_end;
@@ -337,7 +340,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             after: Default::default(),
             pacing_lag: self.config.drive.open_loop.map(|_| Box::default()),
             backlog,
-            backlog_max: backlog_max.max(backlog),
+            backlog_max: backlog_max.max(backlog).max(queue_max),
             workers,
             failures: self.failures,
             end,

@@ -29,7 +29,7 @@ const KEPT: usize = 512;
 const BEAT: Duration = Duration::from_millis(20);
 
 /// A range of time, on [`dyno_core::Clock`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeRange {
     /// Its beginning.
     pub from: Nanos,

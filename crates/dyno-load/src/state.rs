@@ -20,7 +20,7 @@ use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
 use crate::session::{Conn, Session, Stage, Wait};
-use crate::silences::{OWN_NS, SILENCE_NS, Silences};
+use crate::silences::{OWN_NS, SILENCE_NS, Silences, TimeRange};
 use crate::stop::{StopLevel, StopSignal};
 use crate::tally::Tally;
 use crate::timers::Timers;
@@ -94,6 +94,8 @@ pub(crate) struct State {
     pub(crate) in_events: u32,
     pub(crate) connecting: u32,
     pub(crate) begun: u64,
+    /// From when the arrival was due that waited longest for a session, to when it was taken up.
+    pub(crate) longest_wait: TimeRange,
     /// Events begun that did not end within the grace.
     pub(crate) unfinished: u64,
     /// Mail for the loop.
@@ -152,6 +154,7 @@ impl State {
             in_events: 0,
             connecting: 0,
             begun: 0,
+            longest_wait: TimeRange::default(),
             unfinished: 0,
             start: None,
             reports: 0,

@@ -475,6 +475,7 @@ impl<P: Program> Worker<P> {
             warmup: self.state.recorder.warmup(),
             outside: self.state.recorder.outside(),
             unfinished: self.state.unfinished,
+            longest_wait: self.state.longest_wait,
             last_event_end: self.state.recorder.last_event_end(),
             stopped: if self.drained { None } else { stopped },
             lag: self.state.recorder.take_lag(),

@@ -74,7 +74,9 @@ fn a_rate_above_capacity_builds_a_backlog_and_is_not_fatal() {
     // A worker burns 5 ms per event, so at most 80 of 800 arrivals begin in 400 ms.
     assert_eq!(accounted(&outcome), 800);
     assert!(outcome.backlog >= 700, "backlog {}", outcome.backlog);
-    assert_eq!(outcome.backlog_max, outcome.backlog);
+    // As the last event left it, or at the end.
+    let more = outcome.backlog_max - outcome.backlog;
+    assert!(more <= 1, "{more}");
     assert!(backlogs.is_sorted() && backlogs.len() == 4, "{backlogs:?}");
     let latencies = &outcome.totals.latencies;
     assert!(latencies.response_ns_sum > 2 * latencies.service_ns_sum);

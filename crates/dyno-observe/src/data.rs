@@ -115,7 +115,7 @@ fn walk(folder: &Path, family: Family) -> Option<HashMap<Class, u64>> {
 fn class_of(family: Family, path: &str) -> Class {
     match family {
         Family::Postgres => of_postgres(path),
-        Family::Mysql | Family::Sqlite => of_mysql(path),
+        _ => of_mysql(path),
     }
 }
 

@@ -59,10 +59,10 @@ pub struct Calibration {
 pub fn obstacle(target: Option<&Target>) -> Option<&'static str> {
     match target.map(|target| target.family) {
         None => Some("the script uses no database"),
-        Some(Family::Sqlite) => {
+        Some(family) if family.is_embedded() => {
             Some("SQLite works inside of the client: there is no server to take away")
         }
-        Some(Family::Mysql | Family::Postgres) => None,
+        Some(_) => None,
     }
 }
 
@@ -147,7 +147,7 @@ fn calibration(outcome: &RunOutcome, drive: &Drive, transport: &str) -> Result<C
 /// A null server on a thread of its own, until it is dropped.
 struct NullServer {
     folder: Scratch,
-    family: Family,
+    scheme: &'static str,
     port: Option<u16>,
     transport: &'static str,
     /// Closing it ends the thread.
@@ -156,7 +156,10 @@ struct NullServer {
 
 impl NullServer {
     fn start(target: Option<&Target>) -> Result<Self> {
-        let family = target.map_or(Family::Mysql, |target| target.family);
+        let speaks = match target.map(|target| target.family) {
+            Some(Family::Postgres) => Speaks::Postgres,
+            Some(Family::Mysql | Family::Sqlite) | None => Speaks::Mysql,
+        };
         let by_tcp = target.is_some_and(|target| {
             matches!(target.endpoints.first(), Some(Endpoint::Tcp(..)) | None)
         });
@@ -168,17 +171,16 @@ impl NullServer {
             .map_err(|why| failed(format!("cannot start the null server: {why}")))?;
         let port = listeners.port();
         let (stop, stopped) = UnixStream::pair().context("cannot start the null server")?;
-        let speaks = match family {
-            Family::Postgres => Speaks::Postgres,
-            Family::Mysql | Family::Sqlite => Speaks::Mysql,
-        };
         std::thread::Builder::new()
             .name("null-server".to_owned())
             .spawn(move || dyno_null::serve(listeners, speaks, Some(OwnedFd::from(stopped))))
             .context("cannot start the null server's thread")?;
         Ok(Self {
             folder,
-            family,
+            scheme: match speaks {
+                Speaks::Postgres => Family::Postgres.name(),
+                Speaks::Mysql => Family::Mysql.name(),
+            },
             port,
             transport: if by_tcp { "tcp" } else { "unix socket" },
             _stop: stop,
@@ -186,10 +188,7 @@ impl NullServer {
     }
 
     fn target(&self) -> Result<Target> {
-        let scheme = match self.family {
-            Family::Postgres => "postgres",
-            Family::Mysql | Family::Sqlite => "mysql",
-        };
+        let scheme = self.scheme;
         let url = match self.port {
             Some(port) => format!("{scheme}://root@127.0.0.1:{port}/null?sslmode=disable"),
             None => {

@@ -383,7 +383,7 @@ fn frozen_ns(outcome: &RunOutcome) -> Nanos {
 /// What limits the figure, as far as it can be seen from here.
 fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
     let mut limits = Vec::new();
-    let embedded = summary.target.family == Some(Family::Sqlite);
+    let embedded = summary.target.family.is_some_and(Family::is_embedded);
     let client = summary.client.as_ref();
     let busiest = (client.iter().flat_map(|client| &client.worker_busy))
         .copied()

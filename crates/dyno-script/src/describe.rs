@@ -97,15 +97,14 @@ impl Host {
             }
         }
         let operations: Vec<String> = self.api.get("operation_names")?;
-        // They are kept and shown everywhere, and workers know them by what they are called.
-        if let Some(hidden) = operations.iter().find_map(|name| redact::known(name)) {
-            let message = format!("the operation '{hidden}' has a password in its name");
-            return Err(mlua::Error::runtime(message));
+        let sums: Vec<String> = self.api.get("sum_names")?;
+        for operation in &operations {
+            refuse_secret("the operation", "its name", operation)?;
         }
-        description.declared = Declared {
-            operations,
-            sums: self.api.get("sum_names")?,
-        };
+        for sum in &sums {
+            refuse_secret("the sum", "its name", sum)?;
+        }
+        description.declared = Declared { operations, sums };
         let Ok(sysbench) = env.raw_get::<Table>("sysbench") else {
             return Ok(description);
         };
@@ -225,4 +224,13 @@ fn read_option(name: String, entry: &Table) -> mlua::Result<ScriptOption> {
 fn enum_number(text: &str) -> Option<OptionKind> {
     let digits = text.rsplit(|c: char| !c.is_ascii_digit()).next()?;
     OptionKind::from_number(digits.parse().ok()?)
+}
+
+/// Refuses a word that a script declares with a password in it. Such words are kept and shown
+/// everywhere, and sessions are told by them: to hide it would make two of them the same.
+pub(crate) fn refuse_secret(of: &str, part: &str, word: &str) -> mlua::Result<()> {
+    redact::known(word).map_or(Ok(()), |hidden| {
+        let message = format!("{of} '{hidden}' has a password in {part}: choose another word");
+        Err(mlua::Error::runtime(message))
+    })
 }

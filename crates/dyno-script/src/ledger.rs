@@ -152,6 +152,11 @@ impl Entries {
         }
     }
 
+    /// Whether there are some of the piece of work under way.
+    pub(crate) fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// The piece of work has ended.
     pub(crate) fn settle(&mut self, settled: Settled) {
         self.working = false;

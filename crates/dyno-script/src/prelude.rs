@@ -4,6 +4,7 @@ mod callbacks;
 
 use std::sync::Arc;
 
+use dyno_core::db::Family;
 use dyno_core::plan::OptionValue;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
@@ -124,12 +125,8 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
         api.set("known_sums", names(&known.sums)?)?;
     }
     let families = lua.create_table()?;
-    for (driver, family) in [
-        ("mysql", "mysql"),
-        ("pgsql", "postgres"),
-        ("sqlite", "sqlite"),
-    ] {
-        families.set(driver, family)?;
+    for family in Family::ALL {
+        families.set(family.driver_name(), family.name())?;
     }
     api.set("families", families)?;
     callbacks::register(lua, api, config)

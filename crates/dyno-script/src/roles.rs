@@ -4,6 +4,7 @@ use dyno_core::plan::{Arrivals, OpenLoop, OptionValue, Pace, Role};
 use dyno_core::session::Entry;
 use mlua::{Function, Table, Value};
 
+use crate::describe::refuse_secret;
 use crate::host::Host;
 
 impl Host {
@@ -100,8 +101,9 @@ fn phase(table: &Table) -> mlua::Result<Phase> {
     let above = |name: &str| -> mlua::Result<Option<f64>> {
         Ok(table.get::<Option<f64>>(name)?.filter(|value| *value > 0.0))
     };
+    let (name, unit) = named(table, "the phase")?;
     Ok(Phase {
-        name: table.get("name")?,
+        name,
         options,
         time_s: above("time")?,
         events: above("events")?.map(|events| events as u64),
@@ -109,9 +111,19 @@ fn phase(table: &Table) -> mlua::Result<Phase> {
         rate_per_s: table.get("rate")?,
         before: (table.get::<Option<Vec<String>>>("before")?).unwrap_or_default(),
         undo: table.get("undo")?,
-        unit: (table.get::<Option<String>>("unit")?).unwrap_or_else(|| "events".to_owned()),
+        unit,
         per_event: above("per_event")?.unwrap_or(1.0),
     })
+}
+
+/// The name of a role or a phase, and what its events are made of.
+fn named(table: &Table, of: &str) -> mlua::Result<(String, String)> {
+    let name: String = table.get("name")?;
+    refuse_secret(of, "its name", &name)?;
+    let unit: Option<String> = table.get("unit")?;
+    let unit = unit.unwrap_or_else(|| "events".to_owned());
+    refuse_secret("the unit", "it", &unit)?;
+    Ok((name, unit))
 }
 
 /// What Lua says, without where in the host it was said.
@@ -144,11 +156,12 @@ fn role(table: &Table) -> mlua::Result<Role> {
         each: each.is_some(),
         skip_after_s,
     });
+    let (name, unit) = named(table, "the role")?;
     Ok(Role {
-        name: table.get("name")?,
+        name,
         sessions: table.get::<f64>("sessions")? as u32,
         background: table.get::<Option<bool>>("background")?.unwrap_or(false),
-        unit: (table.get::<Option<String>>("unit")?).unwrap_or_else(|| "events".to_owned()),
+        unit,
         per_event: (table.get::<Option<f64>>("per_event")?).unwrap_or(1.0),
         pace,
     })

@@ -127,6 +127,12 @@ impl Made {
     }
 }
 
+/// What to try against those causes that the evidence holds.
+pub(crate) fn advice(causes: &[(bool, &str)]) -> String {
+    let there = causes.iter().filter(|(holds, _)| *holds);
+    there.map(|(_, what)| *what).collect::<Vec<_>>().join(" ")
+}
+
 /// Doubt from one bound on, refusal from a higher one.
 pub(crate) fn graded(value: f64, doubt: &Threshold, refuse: &Threshold) -> Outcome {
     if value >= refuse.value {

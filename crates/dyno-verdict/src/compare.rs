@@ -10,7 +10,7 @@ mod refusal;
 mod tests;
 
 use dyno_analysis::stalls::Stalls;
-use dyno_core::finding::{Finding, Verdict};
+use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::record::{RunRecord, RunState};
 
 use crate::context::Context;
@@ -108,6 +108,8 @@ pub struct RunLabel {
     pub state: RunState,
     /// Its verdict, where it was judged.
     pub verdict: Option<Verdict>,
+    /// The checks whose doubts and refusals were waived.
+    pub waived: Vec<String>,
     /// When it began, seconds since the Unix epoch; `None` where an imported log does not tell.
     pub started_unix_s: Option<f64>,
 }
@@ -218,11 +220,16 @@ fn label(view: &View) -> RunLabel {
         Some(summary) => summary.started_unix_s,
         None => (!view.imported()).then_some(run.head.created_unix_s),
     };
+    let counts = |finding: &&Finding| {
+        matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) && finding.waived.is_some()
+    };
+    let waived = run.findings.iter().filter(counts);
     RunLabel {
         id: run.id,
         name: run.head.name.clone(),
         state: run.state,
         verdict: run.verdict,
+        waived: waived.map(|finding| finding.check.clone()).collect(),
         started_unix_s,
     }
 }

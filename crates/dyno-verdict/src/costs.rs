@@ -1,6 +1,6 @@
 //! What one event cost, over the measurement alone.
 
-use dyno_core::record::{Cost, RunRecord};
+use dyno_core::record::{Cost, LEFT_OUT, RunRecord};
 
 use crate::context::Context;
 use crate::view::View;
@@ -12,12 +12,14 @@ const US_PER_S: f64 = 1e6;
 /// What one event cost: CPU, context switches, storage and network traffic, and what the server
 /// counts itself. A cost that was not observed is there, without a value and with the reason.
 ///
-/// A KB is 1,024 bytes. The figures of the host and of its disks hold whatever else ran there.
+/// A KB is 1,024 bytes. The figures of the host and of its disks hold whatever else ran there: they
+/// are left out where other processes took a part of it that matters.
 pub fn costs(run: &RunRecord) -> Vec<Cost> {
     let context = Context::default();
     let view = View::new(run, &context);
     let meter = Meter {
         events_per_s: view.events_per_s(),
+        shared_host: charged_with_others(&view),
         view: &view,
     };
     let mut costs = meter.processes();
@@ -78,9 +80,28 @@ const POSTGRES: &[Row] = &[
     ("temporary files", "db.database.temp_bytes", KB, "kb"),
 ];
 
+/// From this share of the CPU time that was used on, in percent, others' part in a cost of the host
+/// is no rounding.
+const OTHERS_MATTER: f64 = 10.0;
+
+/// Why figures of the whole host are not those of the run.
+fn charged_with_others(view: &View) -> Option<String> {
+    let (others, cpus) = view.mean("host.others.cpu").zip(view.cpus())?;
+    let busy = view.host_busy()? / 100.0 * cpus;
+    let share = others / busy.max(others) * 100.0;
+    (share >= OTHERS_MATTER).then(|| {
+        format!(
+            "{LEFT_OUT}other processes used {} % of the CPU time that was used on this host",
+            crate::text::plain(share)
+        )
+    })
+}
+
 struct Meter<'a> {
     view: &'a View<'a>,
     events_per_s: Option<f64>,
+    /// Why costs of the host and of its disks are left out.
+    shared_host: Option<String>,
 }
 
 impl Meter<'_> {
@@ -213,7 +234,9 @@ impl Meter<'_> {
         source: &str,
     ) -> Cost {
         let others = self.view.is_shared() && !source.starts_with("client.");
-        let per_s = per_s.filter(|per_s| per_s.is_finite() && !others);
+        let with_others = self.shared_host.as_ref();
+        let with_others = with_others.filter(|_| source.starts_with("host."));
+        let per_s = per_s.filter(|per_s| per_s.is_finite() && !others && with_others.is_none());
         // An observer that missed a part of the run missed it of the cost.
         let first = source.split(" + ").next().unwrap_or(source);
         let events_per_s = match self.view.rates_while(first) {
@@ -225,6 +248,8 @@ impl Meter<'_> {
             .map(|(cost, events)| cost / unit_size / events);
         let source = if value.is_some() {
             source.to_owned()
+        } else if let Some(why) = with_others {
+            why.clone()
         } else if others {
             "what other load generators of this run cost is in it".to_owned()
         } else if per_s.is_some() {

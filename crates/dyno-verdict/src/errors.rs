@@ -1,5 +1,6 @@
 //! Checks 11 to 15: errors and answers.
 
+mod counters;
 mod ledger;
 mod work;
 
@@ -7,6 +8,7 @@ mod work;
 mod tests;
 
 use dyno_analysis::errors::{self, KindCount};
+use dyno_core::db::ErrorKind;
 use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
@@ -29,7 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
     work::WORK,
     ledger::CONSISTENCY,
     work::SERVER_WARNINGS,
-    work::SERVER_COUNTERS,
+    counters::SERVER_COUNTERS,
 ];
 
 const ERRORS_DOUBT: Threshold = Threshold {
@@ -100,7 +102,7 @@ fn errors(view: &View) -> Made {
             text::count(totals.retries),
             text::count(totals.reconnects)
         ),
-        "Look at the errors' own words in the summary, and remove their cause or offer less.",
+        codes.map_or(LOOK, errors_advice),
     )
     .with("errors", errors as f64, "count")
     .with("errors, share", share, "percent of all attempts")
@@ -151,6 +153,34 @@ fn failure<'a>(view: &View<'a>) -> Option<&'a str> {
         Some(RunEnd::Failed(why)) => Some(why),
         _ if view.run.state == RunState::Failed => Some("its record does not tell why"),
         _ => None,
+    }
+}
+
+const LOOK: &str = "Look at the errors' own words in the summary, and remove their cause.";
+
+/// By the most frequent kind.
+fn errors_advice(codes: &ErrorsByCode) -> &'static str {
+    match errors::by_kind(codes).first().map(|most| most.kind) {
+        Some(ErrorKind::Conflict) => {
+            "Sessions are in each other's way: fewer of them, more rows, or an order in which all \
+             take their locks; if that is what is measured, waive this."
+        }
+        Some(ErrorKind::Lost) => {
+            "Look for what ended the connections: the server's log, limits of time, a proxy."
+        }
+        Some(ErrorKind::Connections) => {
+            "Use fewer sessions, or raise the server's limit (max_connections)."
+        }
+        Some(ErrorKind::Timeout) => {
+            "Look for what the statements waited for, and at the server's limits of time; offer \
+             less."
+        }
+        Some(ErrorKind::Full) => "Make room on the server's disk, and load the tables again.",
+        Some(ErrorKind::Refused) => {
+            "Grant the user what the statements need; the errors' own words are in the summary."
+        }
+        Some(ErrorKind::NoTable) => "Prepare the tables, with the options that the run has.",
+        _ => LOOK,
     }
 }
 

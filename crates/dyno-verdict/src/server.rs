@@ -11,6 +11,7 @@ pub(crate) use settings::is_servers_own;
 pub use settings::same as same_setting;
 
 use dyno_core::finding::Outcome;
+use dyno_core::plan::OptionValue;
 use dyno_core::record::EventKind;
 
 use crate::check::{Check, Made, Threshold};
@@ -211,7 +212,11 @@ fn restarts(view: &View) -> Made {
     let observed = view.run.series("db.up").is_some()
         || view.run.series("db.uptime").is_some()
         || view.run.fact("server.uptime_s.end").is_some();
-    let reconnects = reconnects(totals.reconnects);
+    let asked = asked_to_reconnect(view);
+    let reconnects = match asked {
+        true => reconnects(totals.reconnects) + ", as --reconnect asks",
+        false => reconnects(totals.reconnects),
+    };
     let see_log = "See the server's log for why it ended or hung, and run again.";
     let made = if let Some(how) = &restart {
         let declared = !view.events(EventKind::Disturbance).is_empty();
@@ -226,13 +231,18 @@ fn restarts(view: &View) -> Made {
             ""
         };
         Made::of(outcome, format!("{how}{disturbed}; {reconnects}."), see_log)
-    } else if share >= RECONNECTS.value || silent >= SILENT.value {
+    } else if share >= RECONNECTS.value && !asked || silent >= SILENT.value {
         let silence = silence(silent);
         match stayed_up(view) {
             Some(how) => Made::doubt(
                 format!("The server was not restarted: {how}; {reconnects}{silence}."),
-                "Look for what ended the connections: sessions that an administrator or a time \
-                 limit ended (the server's log), a proxy, the network.",
+                match silent >= SILENT.value {
+                    true => "See the server's log for why it did not answer, and run again.",
+                    false => {
+                        "Look for what ended the connections: sessions that an administrator or a \
+                         time limit ended (the server's log), a proxy, the network."
+                    }
+                },
             ),
             None => Made::doubt(format!("{}{silence}.", capital(&reconnects)), see_log),
         }
@@ -246,6 +256,21 @@ fn restarts(view: &View) -> Made {
     made.with("reconnects", totals.reconnects as f64, "count")
         .with("reconnects, share", share, "percent of the events")
         .with("seconds without an answer", silent, "count")
+}
+
+/// Whether the workload makes connections anew by its own option.
+fn asked_to_reconnect(view: &View) -> bool {
+    let options = view
+        .summary()
+        .map_or(&[][..], |summary| &summary.workload.options);
+    options.iter().any(|(name, value)| {
+        name == "reconnect"
+            && match value {
+                OptionValue::Number(every) => *every > 0.0,
+                OptionValue::Bool(asked) => *asked,
+                _ => false,
+            }
+    })
 }
 
 fn reconnects(count: u64) -> String {

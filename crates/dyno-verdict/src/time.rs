@@ -234,7 +234,7 @@ fn other_load(view: &View) -> Made {
             shares.len(),
             text::plain(OTHER_LOAD.value)
         ),
-        "See host.others.top for who it was, end it, and run again.",
+        "End what else runs on this host (other-processes names it), and run again.",
     )
     .with("largest share", largest, "percent of the host")
     .with("samples with other load", loaded as f64, "count")

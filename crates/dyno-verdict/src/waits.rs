@@ -1,6 +1,6 @@
 //! What sessions waited for in the server, where that limits the figures.
 
-use dyno_core::record::RunRecord;
+use dyno_core::record::{RunRecord, Series};
 
 /// A share of the sessions that is worth a sentence.
 const SHARE_MIN: f64 = 0.05;
@@ -20,14 +20,30 @@ fn opening_tables(run: &RunRecord) -> Option<String> {
     let sessions = f64::from(run.head.drive.as_ref()?.sessions);
     let measured_s = run.summary.as_ref()?.measured_s;
     let series = run.series(OPENING)?;
-    let share = series.mean(0.0, measured_s)? / sessions.max(1.0);
+    let mean = series.mean(0.0, measured_s)?;
+    // The server's list has all sessions, those of others too: the share is one of all.
+    let largest = |series: &Series| {
+        series
+            .points
+            .iter()
+            .map(|(_, count)| *count)
+            .fold(0.0, f64::max)
+    };
+    let others = run.series("db.other_sessions").map_or(0.0, largest);
+    let at_once = largest(series);
+    let all = (sessions + others).max(at_once).max(1.0);
+    let share = mean / all;
     let seen = |(at, count): &&(f64, f64)| *at > 0.0 && *at <= measured_s && *count > 0.0;
     let often = series.points.iter().filter(seen).count() >= SAMPLES_MIN;
     (often && share >= SHARE_MIN).then(|| {
         let limit = run.setting("table_open_cache");
         let limit = limit.map_or_else(String::new, |n| format!("; table_open_cache is {n}"));
+        let whose = match others > 0.0 || at_once > sessions {
+            true => ", those of others among them,",
+            false => "",
+        };
         format!(
-            "The server's cache of tables: {:.0} % of the sessions were opening tables on \
+            "The server's cache of tables: {:.0} % of the sessions{whose} were opening tables on \
              average{limit}.",
             share * 100.0
         )
@@ -72,6 +88,16 @@ mod tests {
         let mut once = run(1.0);
         once.series.last_mut().unwrap().points.truncate(3);
         assert!(waits(&once).is_empty());
+        let mut crowded = run(0.4);
+        let sessions = f64::from(crowded.head.drive.as_ref().unwrap().sessions);
+        samples::series(&mut crowded, "db.other_sessions", &[sessions; 4]);
+        let told = "The server's cache of tables: 15 % of the sessions, those of others among \
+                    them, were opening tables on average.";
+        assert_eq!(waits(&crowded), [told]);
+        // More than there are is told of nobody.
+        let crowded = waits(&run(8.65));
+        let told = "75 % of the sessions, those of others among them,";
+        assert!(crowded[0].contains(told), "{crowded:?}");
         let mut run = run(0.4);
         let told = "The server's cache of tables: 30 % of the sessions were opening tables on \
                     average";

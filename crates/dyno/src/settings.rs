@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::db::ErrorKind;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
@@ -76,7 +76,9 @@ pub fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
     plan.zipfian_exp = number(parsed, "rand-zipfian-exp", plan.zipfian_exp)?;
     let small = |name: &str, otherwise: u32| -> Result<u32> {
         let value = count(parsed, name, u64::from(otherwise))?;
-        u32::try_from(value).with_context(|| format!("--{name}: {value} is too much"))
+        let most = u32::MAX;
+        u32::try_from(value)
+            .map_err(|_| usage(format!("--{name}: {value} is too much; at most {most}")))
     };
     plan.spec_iter = small("rand-spec-iter", plan.spec_iter)?;
     plan.spec_pct = small("rand-spec-pct", plan.spec_pct)?;
@@ -152,8 +154,9 @@ pub fn workers(parsed: &Parsed) -> Result<Option<u32>> {
     match parsed.value("workers") {
         None => Ok(None),
         Some("sessions") => Ok(Some(u32::MAX)),
-        Some(text) => match text.parse::<u32>() {
-            Ok(workers) if workers > 0 => Ok(Some(workers)),
+        Some(text) => match text.parse::<u64>() {
+            // No session is driven by two.
+            Ok(workers) if workers > 0 => Ok(Some(u32::try_from(workers).unwrap_or(u32::MAX))),
             _ => Err(usage(format!(
                 "--workers: '{text}' is neither a number above 0 nor 'sessions'"
             ))),

@@ -221,7 +221,9 @@ fn a_proxy_without_its_server_is_not_stormed_by_log_ins() {
          --observe off",
         script.display()
     );
-    dyno(&line);
+    // The session is without a connection of use at the end.
+    let output = dyno(&line).failure(1);
+    assert!(output.stdout.contains("1 lost at the end"), "{output:?}");
     // 10, 20, 40 ms and so on, up to a second, by half at most less.
     let log_ins = count.load(Ordering::SeqCst);
     assert!((5..30).contains(&log_ins), "{log_ins}");

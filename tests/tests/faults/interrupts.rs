@@ -83,6 +83,25 @@ fn a_scripts_own_command_that_waits_for_the_server_ends_at_the_first_one() {
 }
 
 #[test]
+fn a_command_that_computes_in_all_sessions_was_stopped_and_did_not_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, mark) = (folder.path().join("loop.lua"), folder.path().join("mark"));
+    let text = format!(
+        "function compute() io.open('{}', 'w'):close() while true do end end\n\
+         sysbench.cmdline.commands = {{compute = {{compute, \
+         sysbench.cmdline.PARALLEL_COMMAND}}}}\n",
+        mark.display()
+    );
+    fs::write(&script, text).unwrap();
+    let line = format!("{} --threads=2 compute", script.display());
+    let running = Running::start(&mut sysbench(&Database::new(Kind::Mariadb), &line));
+    await_file(&mark);
+    let output = interrupted(running).failure(1);
+    has(&output, &["stopped by the user"]);
+    assert!(!output.stdout.contains("responded"), "{output:?}");
+}
+
+#[test]
 fn the_first_one_is_answered_while_a_script_computes() {
     let folder = tempfile::tempdir().unwrap();
     let (script, mark) = (folder.path().join("loop.lua"), folder.path().join("mark"));

@@ -234,3 +234,35 @@ fn tls_that_is_demanded_in_vain() {
         );
     }
 }
+
+#[test]
+fn numbers_that_are_too_large_are_told_with_their_bound() {
+    for (options, most) in [
+        ("run oltp_point_select -c 99999999999", 1 << 20),
+        ("run oltp_point_select -c 4294967298", 1 << 20),
+        (
+            "run oltp_point_select --rand-spec-iter 4294967297",
+            u32::MAX,
+        ),
+        (
+            "sysbench oltp_point_select --threads=4294967298 run",
+            1 << 20,
+        ),
+        ("sysbench threads --thread-locks=4294967298 run", 1 << 24),
+        ("sysbench mutex --mutex-num=4294967298 run", 1 << 24),
+        (
+            "sysbench fileio --file-test-mode=rndrd --file-num=4294967297 run",
+            u32::MAX,
+        ),
+    ] {
+        let output = dyno(options);
+        assert!(!output.status.success(), "{output:?}");
+        let said = output.stdout + &output.stderr;
+        let given = options
+            .split([' ', '='])
+            .find(|word| word.len() > 9 && word.parse::<u64>().is_ok());
+        for part in [given.unwrap(), &most.to_string()] {
+            assert!(said.contains(part), "{options}: {said}");
+        }
+    }
+}

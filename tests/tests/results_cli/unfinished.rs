@@ -95,3 +95,23 @@ fn a_run_that_is_interrupted_or_fails_says_so_in_the_record() {
     assert_eq!(lab.json("list runs --json")[2]["state"], "failed");
     has(&lab.dyno("show").success(), &["failed", "no way in"]);
 }
+
+#[test]
+fn a_run_that_ends_before_its_measurement_has_no_interval() {
+    let lab = Lab::new();
+    let (_database, target) = prepared(&lab, Kind::Mariadb);
+    for (number, before) in ["--warmup 600s", "--warmup 0 --ramp-up 600s"]
+        .iter()
+        .enumerate()
+    {
+        let line =
+            format!("run oltp_point_select {target} -c 4 -t 600s {before} --calibrate never");
+        let running = lab.start(&line);
+        thread::sleep(Duration::from_secs(3));
+        running.signal(libc::SIGINT);
+        running.finish(LIMIT);
+        let runs = lab.number("SELECT count(*) FROM run WHERE state = 'interrupted'");
+        assert_eq!(runs, number as f64 + 1.0, "{before}");
+        assert_eq!(lab.number("SELECT count(*) FROM interval"), 0.0, "{before}");
+    }
+}

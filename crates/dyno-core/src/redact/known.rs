@@ -40,37 +40,11 @@ pub fn learn(secret: &Secret, shown: &[&str]) {
         return;
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    // Itself first: it is in memory once, and most have no other form.
-    for form in [secret.clone()].into_iter().chain(in_urls(text)) {
-        if !known.contains(&form) {
-            known.push(form);
-        }
+    if !known.contains(secret) {
+        known.push(secret.clone());
+        // The longest first: one may be a part of another.
+        known.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
     }
-    // The longest first: one may be a part of another.
-    known.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
-}
-
-/// The forms that a text has in URLs: all that must be percent-encoded, and all but letters and
-/// digits, in capitals or not.
-fn in_urls(text: &str) -> [Secret; 4] {
-    let encoded = |kept: &str, capital: bool| {
-        let mut out = String::with_capacity(3 * text.len());
-        for byte in text.bytes() {
-            let keeps = byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte);
-            match (keeps, capital) {
-                (true, _) => out.push(byte.into()),
-                (false, true) => out.push_str(&format!("%{byte:02X}")),
-                (false, false) => out.push_str(&format!("%{byte:02x}")),
-            }
-        }
-        Secret::new(out)
-    };
-    [
-        encoded("-._~!$&'()*+,;=", true),
-        encoded("-._~!$&'()*+,;=", false),
-        encoded("-._~", true),
-        encoded("-._~", false),
-    ]
 }
 
 /// The text without the secrets that are known; `None` if none is in it.
@@ -90,27 +64,67 @@ pub fn cut_at(text: &[u8], at: usize) -> usize {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     let cuts = known.iter().filter_map(|secret| {
         let secret = secret.expose().as_bytes();
-        let first = at.saturating_sub(secret.len().saturating_sub(1));
-        (first..at).find(|start| text[*start..].starts_with(secret))
+        let first = at.saturating_sub(ENCODED_BYTES * secret.len());
+        let across = |start: &usize| {
+            matched(&text[*start..], secret).is_some_and(|length| start + length > at)
+        };
+        (first..at).find(across)
     });
     cuts.min().unwrap_or(at)
 }
 
+/// How many bytes a byte takes when it is percent-encoded.
+const ENCODED_BYTES: usize = 3;
+
+/// How much of the beginning of a text is the secret, as it is or as in URLs, where each of its
+/// bytes may be percent-encoded.
+fn matched(text: &[u8], secret: &[u8]) -> Option<usize> {
+    if text.starts_with(secret) {
+        return Some(secret.len());
+    }
+    let mut at = 0;
+    for byte in secret {
+        let rest = text.get(at..)?;
+        at += match decoded(rest) {
+            Some(decoded) if decoded == *byte => ENCODED_BYTES,
+            _ if rest.first() == Some(byte) => 1,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+/// The byte that a text's beginning stands for if it is percent-encoded.
+fn decoded(text: &[u8]) -> Option<u8> {
+    let [b'%', high, low, ..] = text else {
+        return None;
+    };
+    let digit = |of: &u8| char::from(*of).to_digit(16);
+    u8::try_from(16 * digit(high)? + digit(low)?).ok()
+}
+
 /// The text without this word.
 fn without(text: &str, secret: &str) -> Option<String> {
-    let within = secret.chars().count() >= CHARS_LONG;
+    let long = secret.chars().count() >= CHARS_LONG;
+    let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let mut out = String::new();
-    let mut done = 0;
-    for (at, _) in text.match_indices(secret) {
-        let end = at + secret.len();
-        let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let (mut done, mut at) = (0, 0);
+    while at < text.len() {
+        let Some(length) = matched(&text.as_bytes()[at..], secret.as_bytes()) else {
+            at += 1;
+            continue;
+        };
+        // Both lie between characters: a secret is whole ones, and what is encoded is ASCII.
+        let end = at + length;
         let apart =
             !is_part(text[..at].chars().next_back()) && !is_part(text[end..].chars().next());
-        if within || apart {
+        // No other word is encoded like that.
+        if long || apart || length > secret.len() {
             out.push_str(&text[done..at]);
             out.push_str(HIDDEN);
             done = end;
         }
+        at = end;
     }
     (done > 0).then(|| out + &text[done..])
 }
@@ -129,6 +143,11 @@ mod tests {
             let within = (8..7 + secret.len()).contains(&at);
             assert_eq!(cut, if within { 7 } else { at }, "{at}");
         }
+        let encoded = "before %53tr4ddles%2dit after";
+        for at in 0..encoded.len() {
+            let cut = cut_at(encoded.as_bytes(), at);
+            assert_eq!(cut, if (8..23).contains(&at) { 7 } else { at }, "{at}");
+        }
     }
 
     #[test]
@@ -142,6 +161,7 @@ mod tests {
             "shop-db",
             "Kn0wn-l0ng",
             "p@ss/w:rd!",
+            "50%41-öl",
         ] {
             learn(text);
         }
@@ -152,6 +172,9 @@ mod tests {
             ("root of shop-db abc", None),
             ("p%40ss%2Fw%3Ard!", Some("***")),
             ("(p%40ss%2fw%3ard%21)", Some("(***)")),
+            ("xp@%73s/w%3Ard!y", Some("x***y")),
+            ("p%40ss%2", None),
+            ("a 50%2541-%C3%b6l, 50%41-öl", Some("a ***, ***")),
         ] {
             assert_eq!(known(said).as_deref(), shown, "{said}");
         }

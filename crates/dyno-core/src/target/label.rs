@@ -44,16 +44,14 @@ pub(super) fn of_plan(plan: &TargetPlan) -> String {
 
 /// What is not at its default, by the names of the URL's parameters, decoded.
 pub(super) fn parameters(target: &Target) -> Vec<(&'static str, String)> {
-    match target.family {
-        Family::Sqlite => {
-            let mut parameters = sqlite_parameters(&target.sqlite);
-            if target.max_answer_bytes != MAX_ANSWER_BYTES {
-                parameters.push(("max_answer", size(target.max_answer_bytes)));
-            }
-            parameters
-        }
-        Family::Mysql | Family::Postgres => common_parameters(target),
+    if !target.family.is_embedded() {
+        return common_parameters(target);
     }
+    let mut parameters = sqlite_parameters(&target.sqlite);
+    if target.max_answer_bytes != MAX_ANSWER_BYTES {
+        parameters.push(("max_answer", size(target.max_answer_bytes)));
+    }
+    parameters
 }
 
 impl TlsMode {
@@ -82,19 +80,16 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn url<'a>(&self, parameters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
         let encoded = parameters.map(|(name, value)| format!("{name}={}", encode(value, "/")));
-        let scheme = match self.family {
-            Family::Sqlite => {
-                let path = encode_path(self.file);
-                // Two slashes at the start would be taken for those of `sqlite://`.
-                let slashes = if path.starts_with("//") { "//" } else { "" };
-                return with_query(
-                    format!("sqlite:{slashes}{path}"),
-                    &encoded.collect::<Vec<_>>(),
-                );
-            }
-            Family::Mysql => "mysql",
-            Family::Postgres => "postgres",
-        };
+        let scheme = self.family.name();
+        if self.family.is_embedded() {
+            let path = encode_path(self.file);
+            // Two slashes at the start would be taken for those of `sqlite://`.
+            let slashes = if path.starts_with("//") { "//" } else { "" };
+            return with_query(
+                format!("{scheme}:{slashes}{path}"),
+                &encoded.collect::<Vec<_>>(),
+            );
+        }
         // Sockets behind the last host go into a parameter, where they are readable, and where
         // paths that are not absolute are still taken for paths.
         let is_tcp = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(..));

@@ -41,12 +41,12 @@ pub(super) fn parse(url: &str, environment: &Environment) -> Result<Target, Targ
     let Some((scheme, rest)) = url.split_once(':') else {
         return Err(TargetError(no_scheme()));
     };
-    let family = match scheme.to_ascii_lowercase().as_str() {
-        "mysql" | "mariadb" => Family::Mysql,
-        "postgres" | "postgresql" => Family::Postgres,
-        "sqlite" => return sqlite(rest),
-        _ => return Err(TargetError(no_scheme())),
+    let Some(family) = Family::of_scheme(&scheme.to_ascii_lowercase()) else {
+        return Err(TargetError(no_scheme()));
     };
+    if family.is_embedded() {
+        return sqlite(rest);
+    }
     let Some(rest) = rest.strip_prefix("//") else {
         return Err(TargetError(format!(
             "'{scheme}:' must be followed by '//'; {EXAMPLES}"
@@ -227,7 +227,7 @@ fn endpoint(
     }
     let default_port = match family {
         Family::Postgres => POSTGRES_PORT,
-        _ => MYSQL_PORT,
+        Family::Mysql | Family::Sqlite => MYSQL_PORT,
     };
     let usual: Option<PathBuf> = match family {
         Family::Mysql if is_local(&host) && port.is_none() => MYSQL_SOCKETS

@@ -67,45 +67,64 @@ impl<T> By<T> {
 }
 
 impl Speech {
+    pub(super) fn family(&self) -> Family {
+        match self {
+            Self::Mysql(_) => Family::Mysql,
+            Self::Postgres(_) => Family::Postgres,
+        }
+    }
+
     /// # Errors
     /// What the protocol cannot transmit; a key that is none.
     pub(super) fn new(target: &Target) -> Result<Self, DbError> {
-        let disclosure = |way| Disclosure {
-            local: !matches!(way, Way::Network),
-            verified: target.tls.identifies(),
-            allowed: target.allow_cleartext_password,
-        };
-        if target.family == Family::Mysql {
-            let key = target.server_public_key.as_deref();
-            let key = key.map(public_key).transpose()?;
-            let options = |way| {
-                Arc::new(MysqlOptions {
-                    user: target.user.clone(),
-                    password: target.password.clone(),
-                    database: target.database.clone(),
-                    found_rows: target.found_rows,
-                    tls: target.tls.mode,
-                    unix_socket: matches!(way, Way::Unix),
-                    disclosure: disclosure(way),
-                    server_public_key: key.clone(),
-                    ..MysqlOptions::default()
-                })
-            };
-            return Ok(Self::Mysql(By::new(options)));
+        match target.family {
+            Family::Mysql => Self::mysql(target),
+            Family::Postgres => Self::postgres(target),
+            Family::Sqlite => Err(misuse("SQLite has no server to connect to".to_owned())),
         }
+    }
+
+    fn mysql(target: &Target) -> Result<Self, DbError> {
+        let key = target.server_public_key.as_deref();
+        let key = key.map(public_key).transpose()?;
+        let options = |way| {
+            Arc::new(MysqlOptions {
+                user: target.user.clone(),
+                password: target.password.clone(),
+                database: target.database.clone(),
+                found_rows: target.found_rows,
+                tls: target.tls.mode,
+                unix_socket: matches!(way, Way::Unix),
+                disclosure: disclosure(target, way),
+                server_public_key: key.clone(),
+                ..MysqlOptions::default()
+            })
+        };
+        Ok(Self::Mysql(By::new(options)))
+    }
+
+    fn postgres(target: &Target) -> Result<Self, DbError> {
         let options = |way| PostgresOptions {
             user: target.user.clone(),
             password: target.password.clone(),
             database: target.database.clone(),
             tls: target.tls.mode,
             unix_socket: matches!(way, Way::Unix),
-            disclosure: disclosure(way),
+            disclosure: disclosure(target, way),
             application_name: APPLICATION.to_owned(),
         };
         let by = By::new(options);
         // Names that the protocol cannot transmit are refused here and not at each connection.
         Postgres::new(&by.network)?;
         Ok(Self::Postgres(Box::new(by)))
+    }
+}
+
+fn disclosure(target: &Target, way: Way) -> Disclosure {
+    Disclosure {
+        local: !matches!(way, Way::Network),
+        verified: target.tls.identifies(),
+        allowed: target.allow_cleartext_password,
     }
 }
 

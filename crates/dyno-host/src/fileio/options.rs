@@ -235,7 +235,8 @@ impl FileIo {
         let fsync_all = values.switch("file-fsync-all")?;
         let files = values.count("file-num", 1)?;
         let mut test = Self {
-            files: u32::try_from(files).map_err(|_| format!("--file-num: {files} is too much"))?,
+            files: u32::try_from(files)
+                .map_err(|_| format!("--file-num: {files} is too much; at most {}", u32::MAX))?,
             block: values.count("file-block-size", 1)?,
             total: values.count("file-total-size", 1)?,
             mode: mode(&values.text("file-test-mode")?)?,

@@ -13,6 +13,7 @@ use dyno_core::rand::Stream;
 use super::*;
 use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
+use crate::merger::Merger;
 use crate::message::{Mailbox, Start};
 use crate::recorder::{Recorder, Shape};
 use crate::roles::Cast;
@@ -104,6 +105,17 @@ fn sessions_serve_arrivals_first_come_first_served() {
     assert_eq!(begun.len(), 5_000);
     assert_eq!(begun, expected);
     assert_eq!(state.begun, 5_000);
+    let waits = expected.iter().map(|(due, begin)| begin - due);
+    let wait = state.longest_wait;
+    assert_eq!(Some(wait.length_ns()), waits.max());
+    // It and those that were due before a session took it up.
+    let due = |(due, _): &&(Nanos, Nanos)| (wait.from..=wait.to).contains(due);
+    let queue = expected.iter().filter(due).count() as u64;
+    let schedule = Schedule::unbounded(&Drive::default(), BEGIN);
+    let merger = Merger::new(schedule, &[SESSIONS as u32], Some(generator()));
+    assert!(queue > 1);
+    assert_eq!(merger.queue_behind(wait), queue);
+    assert_eq!(merger.queue_behind(Default::default()), 0);
     let waited = expected.iter().filter(|(due, begin)| begin > due).count();
     assert!((500..4_500).contains(&waited), "{waited} arrivals waited");
 }

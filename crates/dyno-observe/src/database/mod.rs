@@ -2,6 +2,7 @@
 //! stop the samples of the host.
 
 mod mysql;
+mod others;
 mod postgres;
 mod secrets;
 mod sqlite;
@@ -18,6 +19,7 @@ use dyno_drivers::Control;
 
 use crate::process::Claim;
 use crate::sink::{Recorder, Sink, fact};
+pub use watch::setting_query;
 pub(crate) use watch::{Watch, watch};
 
 /// What is asked of one kind of server.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use dyno_core::Clock;
 use dyno_core::db::{DbError, Family, Row, ServerInfo};
 
+use super::others::{Others, PROCESSLIST};
 use super::states::States;
 use super::status::{Class, class_of, metric_class, rocksdb_class};
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
@@ -31,6 +32,7 @@ pub(super) struct Mysql {
     age_s: Option<f64>,
     uptime: Gauge,
     states: States,
+    others: Others,
     samples: u64,
 }
 
@@ -73,6 +75,7 @@ impl Mysql {
             age_s: None,
             uptime: Gauge::new("db.uptime", "s", STATUS),
             states: States::new(),
+            others: Others::new(&PROCESSLIST),
             samples: 0,
         }
     }
@@ -253,7 +256,13 @@ impl Collector for Mysql {
         self.counts(asking, at_end)?;
         self.settings(asking, at_end)?;
         if !at_end {
-            Self::plugins(asking)?;
+            return Self::plugins(asking);
+        }
+        self.others.tell(asking);
+        // Who may not read these sees no sessions of others either.
+        if self.metrics.is_none() {
+            let why = format!("sessions of other users are hidden: {NEEDS_PROCESS}");
+            asking.sink.gap("server.other_sessions", why);
         }
         Ok(())
     }
@@ -268,6 +277,7 @@ impl Collector for Mysql {
             sample_status(row, recorder, status, uptime, history);
         })?;
         self.states.sample(asking, recorder)?;
+        self.others.sample(asking, recorder)?;
         self.sample_metrics(asking, recorder)?;
         self.sample_binlog(asking, recorder)?;
         self.samples += 1;

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use dyno_core::Clock;
 use dyno_core::db::{DbError, Family};
 
+use super::others::{ACTIVITY, Others};
 use super::statistics::{Part, parts};
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
 use crate::process::Claim;
@@ -29,6 +30,7 @@ pub(super) struct Postgres {
     uptime: Gauge,
     started_unix_s: Option<f64>,
     data_directory: Option<String>,
+    others: Others,
     samples: u64,
     /// The sample in which the slow statement is next.
     slow_at: u64,
@@ -46,6 +48,7 @@ impl Postgres {
             uptime: Gauge::new("db.uptime", "s", "pg_postmaster_start_time()"),
             started_unix_s: None,
             data_directory: None,
+            others: Others::new(&ACTIVITY),
             samples: 0,
             slow_at: 0,
             counts_statements: false,
@@ -178,6 +181,9 @@ impl Collector for Postgres {
             self.introduce(asking)?;
         }
         self.counts(asking, at_end)?;
+        if at_end {
+            self.others.tell(asking);
+        }
         Self::settings(asking, at_end)?;
         if !at_end {
             (self.fast, self.slow) = (Vec::new(), Vec::new());
@@ -199,6 +205,7 @@ impl Collector for Postgres {
             let now_s = dyno_core::clock::wall_time().as_secs_f64();
             self.uptime.put(recorder, now_s - started);
         }
+        self.others.sample(asking, recorder)?;
         if self.samples >= self.slow_at && !self.slow.is_empty() {
             let asked_at = Clock.now();
             let slow = &mut self.slow;

@@ -69,7 +69,14 @@ impl Part {
 
 /// The parts that a server has whose views have these columns (`pg_stat_wal.wal_bytes`).
 pub(super) fn parts(has: &dyn Fn(&str) -> bool) -> Vec<Part> {
-    let mut parts = vec![database(), backends(), locks(), oldest(), size(), tables()];
+    let mut parts = vec![
+        database(has),
+        backends(),
+        locks(),
+        oldest(),
+        size(),
+        tables(),
+    ];
     parts.extend(checkpointer(has));
     parts.extend(background_writer(has));
     parts.extend(wal(has));
@@ -91,7 +98,7 @@ fn rate(name: &str, unit: &str, source: &str, expression: &str) -> Column {
     }
 }
 
-fn database() -> Part {
+fn database(has: &dyn Fn(&str) -> bool) -> Part {
     let source = "pg_stat_database";
     let counts = [
         "xact_commit",
@@ -109,6 +116,10 @@ fn database() -> Part {
     ];
     let count = |name: &&str| rate(&format!("db.database.{name}"), "count/s", source, name);
     let mut columns: Vec<Column> = counts.iter().map(count).collect();
+    // Connections made, since PostgreSQL 14.
+    if has("pg_stat_database.sessions") {
+        columns.push(count(&"sessions"));
+    }
     columns.push(rate(
         "db.database.temp_bytes",
         "bytes/s",

@@ -144,6 +144,23 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
     }))
 }
 
+/// The statement that asks for a setting; `None` for a name that cannot be one.
+pub fn setting_query(family: Family, name: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    if name.is_empty() || !name.chars().all(plain) {
+        return None;
+    }
+    Some(match family {
+        Family::Mysql => format!("SHOW GLOBAL VARIABLES WHERE Variable_name = '{name}'"),
+        Family::Postgres => format!(
+            "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings \
+             WHERE lower(name) = lower('{name}')"
+        ),
+        // What SQLite has no pragma for it answers with nothing.
+        Family::Sqlite => format!("PRAGMA {name}"),
+    })
+}
+
 /// The collector that speaks to this server.
 pub(super) fn collector(target: &Target, control: &Control) -> Box<dyn Collector> {
     match target.family {

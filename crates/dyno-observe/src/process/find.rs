@@ -233,11 +233,7 @@ fn fits(claim: &Claim, pid: i32) -> bool {
 }
 
 fn has_name(family: Family, pid: i32) -> bool {
-    let names: &[&str] = match family {
-        Family::Mysql => &["mysqld", "mariadbd"],
-        Family::Postgres => &["postgres", "postmaster"],
-        Family::Sqlite => &[],
-    };
+    let names = family.server_programs();
     let executable = std::fs::read_link(of_process(pid, "exe")).ok();
     let executable = executable.as_deref().and_then(Path::file_name);
     let executable = executable

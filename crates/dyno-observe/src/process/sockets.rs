@@ -1,8 +1,10 @@
 //! Sockets and who owns them.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::path::Path;
 
 use super::find::processes;
 use crate::text::{lines, names_in, of_process, whole, words};
@@ -125,6 +127,50 @@ fn address(word: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
+/// The ports of both ends of a connected TCP socket, its own first.
+pub(crate) fn ports_of(socket: RawFd) -> Option<(u16, u16)> {
+    match peer_of(socket).ok()? {
+        Peer::Address { local, peer } => Some((local.port(), peer.port())),
+        Peer::Process(_) => None,
+    }
+}
+
+/// The ports from which this process has connections to such a port, those of all its threads'
+/// tables of descriptors.
+pub(crate) fn own_ports(peer: u16) -> HashSet<u16> {
+    let mut inodes = HashSet::new();
+    for tid in names_in("/proc/self/task") {
+        let folder = Path::new("/proc/self/task").join(tid).join("fd");
+        for name in names_in(&folder) {
+            let link = std::fs::read_link(folder.join(name)).unwrap_or_default();
+            let link = link.to_string_lossy();
+            let inode = link
+                .strip_prefix("socket:[")
+                .and_then(|rest| rest.strip_suffix(']'));
+            inodes.extend(inode.and_then(|inode| whole(inode.as_bytes())));
+        }
+    }
+    let mut ports = HashSet::new();
+    for path in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let text = std::fs::read(path).unwrap_or_default();
+        for line in lines(&text).skip(1) {
+            let all: Vec<&[u8]> = words(line).collect();
+            let port = |index: usize| all.get(index).and_then(|word| port(word));
+            let inode = all.get(9).and_then(|word| whole(word));
+            if port(2) == Some(peer) && inode.is_some_and(|inode| inodes.contains(&inode)) {
+                ports.extend(port(1));
+            }
+        }
+    }
+    ports
+}
+
+/// That of an address as the kernel lists it.
+fn port(word: &[u8]) -> Option<u16> {
+    let (_, port) = std::str::from_utf8(word).ok()?.rsplit_once(':')?;
+    u16::from_str_radix(port, 16).ok()
+}
+
 /// The process that has this socket open; `None` too where its descriptors may not be read.
 pub(super) fn owner_of(inode: u64) -> Option<i32> {
     let wanted = format!("socket:[{inode}]");
@@ -160,6 +206,9 @@ mod tests {
             };
             let row = row_of(peer, local).unwrap();
             assert_eq!(owner_of(row.inode), Some(std::process::id() as i32));
+            let ports = ports_of(stream.as_raw_fd()).unwrap();
+            assert_eq!(ports, (local.port(), peer.port()));
+            assert_eq!(own_ports(peer.port()), [local.port()].into());
         }
     }
 

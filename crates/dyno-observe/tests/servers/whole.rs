@@ -5,7 +5,7 @@ use std::time::Duration;
 use xtask::servers::Kind;
 
 use crate::seen::Seen;
-use crate::server::{PrivateServer, Server};
+use crate::server::{PATIENCE, PrivateServer, Server};
 
 /// Of every server on this host, whatever it is.
 const EVERYWHERE: [&str; 10] = [
@@ -220,16 +220,21 @@ fn a_user_with_few_rights_sees_less_and_is_told_what_is_missing() {
         seen.stop();
         server.execute(&drop);
         assert_eq!(seen.last("db.up"), Some(1.0), "{kind}: {}", seen.told());
-        let (gap, needed) = match kind {
-            Kind::Postgres => ("db.backends", "GRANT pg_monitor"),
-            _ => ("db.innodb", "GRANT PROCESS"),
+        let missing: &[_] = match kind {
+            Kind::Postgres => &[("db.backends", "GRANT pg_monitor")],
+            _ => &[
+                ("db.innodb", "GRANT PROCESS"),
+                ("server.other_sessions", "GRANT PROCESS"),
+            ],
         };
-        let why = seen.gaps.get(gap);
-        assert!(
-            why.is_some_and(|why| why.contains(needed)),
-            "{kind}: {}",
-            seen.told()
-        );
+        for (gap, needed) in missing {
+            let why = seen.gaps.get(*gap);
+            assert!(
+                why.is_some_and(|why| why.contains(needed)),
+                "{kind}: {}",
+                seen.told()
+            );
+        }
         let still = match kind {
             Kind::Postgres => "db.backends",
             _ => "db.status.threads_connected",
@@ -283,4 +288,36 @@ fn an_sqlite_file_is_seen_from_outside() {
         !seen.values.contains_key("db.up"),
         "an embedded database is not up or down"
     );
+}
+
+#[test]
+fn sessions_of_others_are_counted_and_named() {
+    for kind in Kind::ALL {
+        let private = PrivateServer::start(kind, &[]);
+        let server = private.server();
+        let made = match kind {
+            Kind::Postgres => "CREATE ROLE shop LOGIN",
+            _ => "CREATE USER shop@'127.0.0.1'",
+        };
+        server.execute(made);
+        // Those of this process with the observer's own user are the run's.
+        let _own = [server.control(), server.control()];
+        let mut seen = Seen::start(&server.url());
+        const COUNT: &str = "db.other_sessions";
+        seen.until("nobody", |seen| seen.last(COUNT) == Some(0.0));
+        let target = dyno_core::Target::parse(&server.url_of("shop", "")).unwrap();
+        let connector = dyno_drivers::connector(&target).unwrap();
+        let connect = || dyno_drivers::Control::connect(connector.as_ref(), PATIENCE).unwrap();
+        let _shop = [connect(), connect()];
+        seen.until("two others", |seen| seen.last(COUNT) == Some(2.0));
+        seen.stop();
+        let told = &seen.facts["server.other_sessions"];
+        // As the server names the address, which it may have looked up.
+        let from = ["127.0.0.1", "localhost"].map(|name| format!("2 of shop from {name}"));
+        assert!(
+            from.iter().any(|from| told.starts_with(from)),
+            "{kind}: {told}"
+        );
+        assert!(!seen.gaps.contains_key("server.other_sessions"), "{kind}");
+    }
 }

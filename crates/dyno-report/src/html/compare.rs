@@ -1,6 +1,6 @@
 //! Several runs beside each other.
 
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{Tally, Verdict};
 use dyno_stats::describe;
 
 use super::chart::{Axis, Boxes, Chart, Compact, Jitter};
@@ -67,6 +67,11 @@ fn table(page: &mut Page, views: &[View<'_>]) {
             Some(Verdict::Valid) => ("pass", "✓ valid"),
             Some(Verdict::Doubtful) => ("doubt", "▲ doubtful"),
             Some(Verdict::Refused) => ("refuse", "✕ refused"),
+        };
+        let waived = Tally::of(&view.run.findings).waived;
+        let word = match waived {
+            0 => word.to_owned(),
+            waived => format!("{word}, {waived} waived"),
         };
         let p99 = view
             .latency()

@@ -123,7 +123,10 @@ fn described(side: &Side) -> String {
         .iter()
         .map(|run| {
             let verdict = run.verdict.map_or("not judged", |verdict| verdict.word());
-            format!("{} ({verdict})", run.name)
+            match run.waived.as_slice() {
+                [] => format!("{} ({verdict})", run.name),
+                waived => format!("{} ({verdict}, waived: {})", run.name, waived.join(", ")),
+            }
         })
         .collect();
     if let (Some(mean), Some(median)) = (side.mean_per_s, side.median_per_s) {

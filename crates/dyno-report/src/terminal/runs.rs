@@ -27,6 +27,8 @@ pub struct RunRow {
     pub verdict: Option<Verdict>,
     /// Whether it rests on few checks.
     pub thin: bool,
+    /// Doubts and refusals that were waived, and are not in it.
+    pub waived: usize,
     /// How far it came, where it did not end by its limits: `unfinished`, `interrupted` …
     pub state: String,
     /// The user's note.
@@ -57,6 +59,10 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
             None if row.state.is_empty() => (Ink::Faint, "–"),
             None => (Ink::Faint, row.state.as_str()),
         };
+        let word = match row.waived {
+            0 => word.to_owned(),
+            waived => format!("{word}, {waived} waived"),
+        };
         let note = match (row.state.as_str(), row.note.as_str()) {
             ("", note) => note.to_owned(),
             (_, note) if row.verdict.is_none() => note.to_owned(),
@@ -71,7 +77,7 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
             number(row.sessions.map(|sessions| sessions.to_string())),
             number(row.events_per_s.map(rate)),
             number(row.p95_ms.map(latency)),
-            (ink, word.to_owned()),
+            (ink, word),
             (Ink::Faint, note),
         ]);
     }
@@ -94,6 +100,7 @@ mod tests {
             p95_ms: Some(2.18),
             verdict: Some(Verdict::Valid),
             thin: false,
+            waived: 0,
             state: String::new(),
             note: "base".into(),
         };
@@ -112,10 +119,15 @@ mod tests {
             state: "imported".into(),
             ..row.clone()
         };
+        let waived = RunRow {
+            id: 16,
+            waived: 1,
+            ..row.clone()
+        };
         let look = Look {
             columns: 120,
             ..Look::default()
         };
-        insta::assert_snapshot!(runs(&[row, unfinished, imported], &look));
+        insta::assert_snapshot!(runs(&[row, unfinished, imported, waived], &look));
     }
 }

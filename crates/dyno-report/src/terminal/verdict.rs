@@ -1,7 +1,7 @@
 //! The verdict with what speaks against the run, and what one event cost.
 
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
-use dyno_core::record::Cost;
+use dyno_core::record::{Cost, LEFT_OUT};
 use dyno_core::summary::RunSummary;
 
 use super::look::Ink;
@@ -77,6 +77,15 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     let event = EventWord::of(run).one();
     page.row("cost", Ink::Strong, &format!("per {event}"));
     page.pairs(&pairs);
+    let reasons = run.costs.iter().filter(|cost| cost.value.is_none());
+    let mut reasons: Vec<_> = reasons
+        .filter_map(|cost| cost.source.strip_prefix(LEFT_OUT))
+        .collect();
+    reasons.dedup();
+    if let Some(why) = reasons.first() {
+        let text = format!("those of the host and its disks: {why}");
+        page.row("  left out", Ink::Faint, &text);
+    }
 }
 
 /// A cost with its unit, in the units of all figures; `None` for nothing.

@@ -91,6 +91,8 @@ pub struct RunLine {
     pub checks: usize,
     /// See `checks`.
     pub checks_made: usize,
+    /// Doubts and refusals that were waived.
+    pub checks_waived: usize,
     /// What made it.
     pub source: Source,
     /// When the measurement began, or else when the run was begun, seconds since the Unix epoch;
@@ -269,7 +271,9 @@ const COLUMNS: &str = "id, name, state, verdict, source,
         FROM interval i WHERE run_id = run.id) END,
     p95_ms, p99_ms, errors, note, pid, boot_id, process_start_ticks, pid_namespace,
     (SELECT count(*) FROM finding f WHERE f.run_id = run.id),
-    (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.outcome <> 'not_checked')";
+    (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.outcome <> 'not_checked'),
+    (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.waived IS NOT NULL
+        AND f.outcome IN ('doubt', 'refuse'))";
 
 fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
     let process = || -> rusqlite::Result<Process> {
@@ -296,6 +300,7 @@ fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
         verdict: verdict.map(|word| of_word(word, 3)).transpose()?,
         checks: row.get::<_, u32>(23)? as usize,
         checks_made: row.get::<_, u32>(24)? as usize,
+        checks_waived: row.get::<_, u32>(25)? as usize,
         source: of_word(row.get(4)?, 4)?,
         started_unix_s: row.get(5)?,
         workload: row.get(6)?,

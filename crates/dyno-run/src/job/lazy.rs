@@ -44,7 +44,7 @@ impl Connector for LazyConnector {
     }
 
     fn blocks(&self) -> bool {
-        self.target.family == Family::Sqlite
+        self.target.family.is_embedded()
     }
 
     fn connect_timeout(&self) -> Option<Duration> {

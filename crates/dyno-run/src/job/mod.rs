@@ -314,7 +314,10 @@ fn host_config(
         seed: job.drive.seed,
         stream_base,
         rand: job.rand.clone(),
-        driver_name: job.target.as_ref().map(|target| driver_name(target.family)),
+        driver_name: job
+            .target
+            .as_ref()
+            .map(|target| target.family.driver_name()),
         percentile: job.percentile,
         ignored_errors: job.ignored_errors.clone(),
         reconnect_lost: job.reconnect_lost,
@@ -336,15 +339,6 @@ fn host_config(
         ledger: Arc::clone(&shared.ledger),
         told: Arc::clone(&shared.told),
         log: job.log,
-    }
-}
-
-/// The family's name as scripts know it.
-pub fn driver_name(family: Family) -> &'static str {
-    match family {
-        Family::Mysql => "mysql",
-        Family::Postgres => "pgsql",
-        Family::Sqlite => "sqlite",
     }
 }
 

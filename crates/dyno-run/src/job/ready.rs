@@ -10,7 +10,8 @@ use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
 use dyno_load::{
-    Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopSignal, ensure_descriptors,
+    Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel, StopSignal,
+    ensure_descriptors,
 };
 use dyno_script::{Description, Host, LoadProgress, Phase, Stat, Telling};
 
@@ -147,6 +148,10 @@ impl Ready {
         {
             None => Ok(()),
             Some((Some(tid), why)) => Err(failed(why)).context(format!("session {tid}")),
+            // A worker that hangs when the user has stopped it is no failure of its own.
+            Some((None, _)) if self.stop.level() != StopLevel::None => {
+                Err(failed("stopped by the user"))
+            }
             Some((None, why)) => Err(failed(why)),
         }
     }

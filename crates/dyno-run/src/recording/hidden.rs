@@ -57,6 +57,7 @@ impl Hidden {
         }
         for entry in &mut summary.ledger {
             self.name("ledger", &mut entry.sum);
+            self.name("ledger", &mut entry.database);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use dyno_core::db::Family;
 use dyno_core::plan::RecordPlan;
 use dyno_core::redact;
 use dyno_drivers::control::Control;
@@ -48,7 +47,7 @@ fn unexpected(ready: &Ready, expected: &[RequestedSetting]) -> Vec<String> {
         return Vec::new();
     };
     let different = |wanted: &RequestedSetting| {
-        let sql = question(family, &wanted.name)?;
+        let sql = dyno_observe::setting_query(family, &wanted.name)?;
         let rows = control.query(&sql, TIMEOUT).ok()?;
         let found = rows.first().and_then(|row| row.last()?.clone());
         match found {
@@ -63,21 +62,4 @@ fn unexpected(ready: &Ready, expected: &[RequestedSetting]) -> Vec<String> {
     let against = expected.iter().filter_map(different).collect();
     control.close();
     against
-}
-
-/// The statement that asks for a setting; `None` for a name that cannot be one.
-fn question(family: Family, name: &str) -> Option<String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    if name.is_empty() || !name.chars().all(plain) {
-        return None;
-    }
-    Some(match family {
-        Family::Mysql => format!("SHOW GLOBAL VARIABLES WHERE Variable_name = '{name}'"),
-        Family::Postgres => format!(
-            "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings \
-             WHERE lower(name) = lower('{name}')"
-        ),
-        // What SQLite has no pragma for it answers with nothing.
-        Family::Sqlite => format!("PRAGMA {name}"),
-    })
 }

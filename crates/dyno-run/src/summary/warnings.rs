@@ -29,7 +29,7 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
         ));
     }
     warnings.extend(silence(summary, drive));
-    let embedded = summary.target.family == Some(Family::Sqlite);
+    let embedded = summary.target.family.is_some_and(Family::is_embedded);
     let shared = drive.sessions > drive.workers;
     let frozen_ms = frozen_ns(outcome) as f64 / 1e6;
     let stall_ms = worker_stall_ns(outcome) as f64 / 1e6;
@@ -39,9 +39,18 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
              or the machine was. The target is not to blame for that time."
         ));
     } else if stall_ms >= WORKER_STALL_MS && shared && !embedded {
+        // Built-in workloads, whose names are plain, do not block.
+        let own = summary.workload.name.contains(['/', '.']);
+        let advice = match own {
+            true => {
+                "if the script blocks (os.execute, FFI calls), give each session a worker \
+                 (--workers)"
+            }
+            false => "the finding client-cpu tells what is known of the cause",
+        };
         warnings.push(format!(
             "A worker was kept from its sockets for {stall_ms:.0} ms, and with it all of its \
-             sessions: if the script blocks (os.execute, FFI calls), try --workers sessions."
+             sessions: {advice}."
         ));
     }
     if let Some(open) = &summary.open_loop {

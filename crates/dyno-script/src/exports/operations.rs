@@ -17,6 +17,7 @@ export![
     dyno_think,
     dyno_thought,
     dyno_ledger_add,
+    dyno_ledger_is_open,
 ];
 
 pub(super) fn exported() -> usize {
@@ -94,4 +95,10 @@ extern "C" fn dyno_ledger_add(sum: c_int, amount: f64) {
         return;
     };
     with((), |cx| cx.session.entries.add(sum, amount as i64));
+}
+
+/// Whether the piece of work under way has entered something.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_ledger_is_open() -> bool {
+    with(false, |cx| cx.session.entries.are_open())
 }

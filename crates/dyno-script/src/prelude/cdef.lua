@@ -72,6 +72,7 @@ void dyno_event_again(void);
 int dyno_think(double seconds);
 bool dyno_thought(void);
 void dyno_ledger_add(int sum, double amount);
+bool dyno_ledger_is_open(void);
 
 typedef struct dyno_stream dyno_stream;
 typedef struct dyno_zipf dyno_zipf;

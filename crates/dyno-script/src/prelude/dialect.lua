@@ -14,17 +14,21 @@ local WORDS = {
     first_row = " LIMIT 1", key = "BIGINT", int = "INT", small = "SMALLINT", time = "DATETIME(6)",
     money = "DECIMAL(14,2)", text = "VARCHAR", chars = "CHAR", options = "",
     snapshot = "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    tables_named = "SELECT COUNT(*) FROM information_schema.tables WHERE " ..
+      "table_schema = DATABASE() AND table_name = '{table}'",
   },
   pgsql = {
     for_update = " FOR UPDATE", now = "CURRENT_TIMESTAMP", cents = "(? / 100.0)",
     first_row = " LIMIT 1", key = "BIGINT", int = "INT", small = "SMALLINT", time = "TIMESTAMP",
     money = "DECIMAL(14,2)", text = "VARCHAR", chars = "CHAR", options = "",
     snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    tables_named = "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('{table}')",
   },
   sqlite = {
     for_update = "", now = "strftime('%Y-%m-%d %H:%M:%f', 'now')", cents = "?",
     first_row = " LIMIT 1", key = "INTEGER", int = "INTEGER", small = "INTEGER", time = "TEXT",
     money = "INTEGER", text = "VARCHAR", chars = "CHAR", options = "", snapshot = "BEGIN",
+    tables_named = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '{table}'",
   },
 }
 -- `{cents column}` reads money as whole cents.
@@ -34,7 +38,10 @@ local READ_CENTS = {
   sqlite = "%s",
 }
 
-local FAMILIES = { mysql = "mysql", postgres = "pgsql", sqlite = "sqlite" }
+local DRIVERS = {}
+for driver, family in pairs(P.families) do
+  DRIVERS[family] = driver
+end
 
 local function render(template, driver, own)
   local words = WORDS[driver]
@@ -67,7 +74,7 @@ end
 -- The text of a template for a connection's server, or for a family (`mysql`, `postgres`,
 -- `sqlite`). A template may be a table of texts by family. `own` holds words of the script's.
 function dyno.render(where, template, own)
-  local driver = type(where) == "string" and FAMILIES[where] or where.family
+  local driver = type(where) == "string" and DRIVERS[where] or where.family
   if not WORDS[driver] then
     error("dyno.render(): a connection, or 'mysql', 'postgres' or 'sqlite' is needed", 2)
   end

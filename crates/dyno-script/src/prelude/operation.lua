@@ -138,10 +138,19 @@ local function before_retry(err)
   end
 end
 
+-- Whether work that failed while it was to be made last may have been: the answer did not come, or
+-- statements before the one that was refused may have committed by themselves.
+local function is_unknown(connection, again, answer)
+  if again then
+    return answer.lost
+  end
+  return not connection.refused or C.dyno_ledger_is_open()
+end
+
 local function attempt(try, work, connection, body, ...)
   P.must_be_open(connection)
   connection.working = work
-  connection.committing = false
+  connection.committing, connection.refused = false, false
   C.dyno_operation_start(work.id)
   local tries = 1
   while true do
@@ -153,7 +162,7 @@ local function attempt(try, work, connection, body, ...)
     end
     local again = type(answer) == "table" and answer.errcode == P.RESTART_EVENT
     local passed = again and answer.kind == "duplicate" and work.duplicate_key == "ignore"
-    local unknown = connection.committing and (not again or answer.lost)
+    local unknown = connection.committing and is_unknown(connection, again, answer)
     connection.committing = false
     if not again or passed or unknown or tries >= work.tries then
       connection.working = false

@@ -238,6 +238,7 @@ local function raise(connection, code, query, statement)
     -- A script may catch it, which ignores it too.
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
     connection.error = ERROR.FATAL
+    connection.refused = not lost
     P.log_fatal(connection.family, err, statement)
     local message = ("SQL error, errno = %d, state = '%s': %s"):format(
       err.sql_errno, err.sql_state, err.sql_errmsg)
@@ -428,6 +429,8 @@ function Driver:connect()
     sql_errmsg = "",
     working = false,
     committing = false,
+    -- The server has answered the last statement with an error.
+    refused = false,
   }, connection_meta)
   connection.result = setmetatable({ connection = connection, counter = 0 }, result_meta)
   return connection

@@ -104,12 +104,6 @@ dyno.dataset = dataset
 
 local CREATE = "CREATE TABLE {table} (name VARCHAR(60) NOT NULL PRIMARY KEY, " ..
   "value VARCHAR(200) NOT NULL, place INT NOT NULL)"
-local THERE = {
-  mysql = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND " ..
-    "table_name = '{table}'",
-  postgres = "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('{table}')",
-  sqlite = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '{table}'",
-}
 
 local function table_of(call, name)
   if type(name) ~= "string" or not name:find("^[%a_][%w_]*$") then
@@ -158,7 +152,7 @@ function dataset.read(connection, name)
   if dyno.canned then
     return nil
   end
-  local there = connection:query_row(dyno.render(connection, THERE, words))
+  local there = connection:query_row(dyno.render(connection, "{tables_named}", words))
   if tonumber(there) ~= 1 then
     return nil
   end

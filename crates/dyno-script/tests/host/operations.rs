@@ -120,6 +120,12 @@ fn an_error_that_another_try_does_not_mend_ends_the_session() {
     let (result, port, _) = worked(caught, 2);
     assert_eq!(result, Ok(()));
     assert_eq!(port.work, ["start 0", "GivenUp", "start 0", "GivenUp"]);
+    // A statement of its own that the server refuses has not been committed.
+    let refused = "pay:run(con, function() con:query('FAIL 1142') paid:add(3) end)";
+    let (result, port, host) = worked(refused, 1);
+    result.unwrap_err();
+    assert_eq!(port.work, ["start 0", "GivenUp"]);
+    assert_eq!(host_ledger(host), []);
     // What statements of their own had committed before nobody knows.
     let (result, port, host) = worked(
         "pay:run(con, function() paid:add(3) con:query('FAIL 1146') end)",

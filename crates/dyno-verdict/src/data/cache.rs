@@ -157,8 +157,10 @@ fn cold_or_warm(view: &View) -> Made {
             text::plain(first),
             text::plain(last)
         ),
-        "For warm caches, read the data before the run or warm up for longer; for cold ones, \
-         restart the server and drop the kernel's page cache.",
+        match claim {
+            Claim::Warm => "Read the data before the run, or warm up for longer (--warmup).",
+            _ => "Restart the server and drop the kernel's page cache before the run.",
+        },
     )
     .with("misses, first quarter", first, "percent")
     .with("misses, last quarter", last, "percent")

@@ -4,11 +4,11 @@ use dyno_core::db::ErrorKind;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::Shard;
-use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::record::{Event, EventKind, NotObserved, RunRecord};
 use dyno_core::summary::{EndpointSummary, LedgerEntry, MachineSummary, RunEnd};
 
 use crate::context::Context;
-use crate::samples::{self, Product, closed, drop_series, fact, series};
+use crate::samples::{self, Product, closed, drop_fact, drop_series, fact, series};
 use crate::tests::{expect, made, summary};
 
 fn failing(run: &mut RunRecord, code: &str, kind: ErrorKind, count: u64) {
@@ -114,6 +114,12 @@ fn a_log_agrees_with_itself() {
         "{}",
         finding.evidence
     );
+    let what = "6000 transactions at 200.00 per second take 30.0 s, but the other figures imply \
+                60.0 s";
+    fact(&mut run, "import.contradictions", what);
+    let finding = made(&run, &Context::default(), "work-done");
+    assert_eq!(finding.outcome, Refuse);
+    assert!(finding.evidence.contains(what), "{}", finding.evidence);
 }
 
 #[test]
@@ -136,6 +142,21 @@ fn the_servers_warnings_are_heard() {
     assert_eq!(made(&postgres, &context, "server-warnings").outcome, Pass);
     series(&mut postgres, "db.database.deadlocks", &[40.0; 20]);
     assert_eq!(made(&postgres, &context, "server-warnings").outcome, Doubt);
+}
+
+#[test]
+fn a_few_warnings_of_the_server_are_no_doubt_however_few_the_events() {
+    let context = Context::default();
+    let outcome = |on_disk: f64| {
+        let mut run = closed(&[16.0; 2], Product::Mysql);
+        series(
+            &mut run,
+            "db.status.created_tmp_disk_tables",
+            &[2.0, on_disk],
+        );
+        made(&run, &context, "server-warnings").outcome
+    };
+    assert_eq!((outcome(2.0), outcome(3.0)), (Pass, Doubt));
 }
 
 #[test]
@@ -185,6 +206,34 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
 }
 
 #[test]
+fn costs_of_the_host_are_left_out_where_others_took_part_of_it() {
+    let mut run = closed(&[1000.0; 20], Product::Mysql);
+    let of = |run: &RunRecord, name: &str| {
+        let mut costs = crate::costs(run).into_iter();
+        costs.find(|cost| cost.name == name).unwrap()
+    };
+    let shared = [
+        "host CPU",
+        "host context switches",
+        "written to disks",
+        "disk writes",
+    ];
+    for name in shared {
+        assert!(of(&run, name).value.is_some(), "{name}");
+    }
+    // Half a core of two that are busy.
+    series(&mut run, "host.others.cpu", &[0.5; 20]);
+    for name in shared {
+        let cost = of(&run, name);
+        assert_eq!(cost.value, None, "{name}");
+        let why = "left out: other processes used 26";
+        assert!(cost.source.starts_with(why), "{name}: {}", cost.source);
+    }
+    assert!(of(&run, "server CPU").value.is_some());
+    assert!(of(&run, "written by the server").value.is_some());
+}
+
+#[test]
 fn the_server_counts_what_the_client_counts() {
     expect("server-counters", Pass, |_| {});
     let missing = expect("server-counters", Doubt, |run| {
@@ -193,7 +242,11 @@ fn the_server_counts_what_the_client_counts() {
     assert!(missing.advice.contains("did not reach this server"));
     let others = expect("server-counters", Doubt, |run| {
         series(run, "db.status.questions", &[30_000.0; 30]);
+        series(run, "db.other_sessions", &[25.0; 30]);
+        fact(run, "server.other_sessions", "25 of app from 10.0.0.7");
     });
+    let whose = "It listed other sessions: at most 25 of app from 10.0.0.7.";
+    assert!(others.evidence.contains(whose), "{}", others.evidence);
     assert!(others.advice.contains("Other clients"));
     expect("server-counters", NotChecked, |run| drop_series(run, "db."));
     expect("server-counters", NotChecked, |run| {
@@ -227,6 +280,55 @@ fn the_server_counts_what_the_client_counts() {
         made(&short, &context, "server-counters").outcome,
         NotChecked
     );
+}
+
+#[test]
+fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
+    const QUESTIONS: &str = "db.status.questions";
+    // A thousand events of 20 statements a second.
+    expect("server-counters", Pass, |run| {
+        series(run, QUESTIONS, &[30_000.0; 30]);
+        for interval in &mut run.intervals {
+            interval.counters.errors = 10_000;
+        }
+    });
+    expect("server-counters", Pass, |run| {
+        series(run, QUESTIONS, &[30_000.0; 30]);
+        series(run, "db.status.connections", &[10_000.0; 30]);
+    });
+    let nobody = expect("server-counters", Doubt, |run| {
+        series(run, QUESTIONS, &[30_000.0; 30]);
+    });
+    let seen = "No other session was listed in 30 looks.";
+    assert!(nobody.evidence.contains(seen), "{}", nobody.evidence);
+    assert!(!nobody.advice.contains("ther clients"), "{}", nobody.advice);
+    let hidden = expect("server-counters", Doubt, |run| {
+        series(run, QUESTIONS, &[30_000.0; 30]);
+        run.not_observed.push(NotObserved {
+            what: "server.other_sessions".to_owned(),
+            why: "sessions of other users are hidden: GRANT PROCESS".to_owned(),
+        });
+    });
+    let known = "Who else was there is not known: sessions of other users are hidden";
+    assert!(hidden.evidence.contains(known), "{}", hidden.evidence);
+    let old = expect("server-counters", Doubt, |run| {
+        series(run, QUESTIONS, &[30_000.0; 30]);
+        drop_series(run, "db.other_sessions");
+        drop_fact(run, "server.other_sessions");
+    });
+    assert!(
+        old.evidence.contains("was not observed"),
+        "{}",
+        old.evidence
+    );
+    // What PostgreSQL's connections prepare are transactions.
+    let mut run = closed(&[1000.0; 20], Product::Postgres);
+    series(&mut run, "db.database.xact_commit", &[60_000.0; 20]);
+    series(&mut run, "db.database.sessions", &[20_000.0; 20]);
+    let context = Context::default();
+    assert_eq!(made(&run, &context, "server-counters").outcome, NotChecked);
+    fact(&mut run, "server.other_sessions", "2 of app from 10.0.0.7");
+    assert_eq!(made(&run, &context, "server-counters").outcome, Doubt);
 }
 
 #[test]

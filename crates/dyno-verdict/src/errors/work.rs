@@ -1,10 +1,8 @@
-//! Checks 12, 14 and 15: whether work was done, what the server warns of, and whether it counted
-//! the same work as the client.
+//! Checks 12 and 14: whether work was done, and what the server warns of.
 
 use dyno_core::finding::Outcome;
-use dyno_core::record::EventKind;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, Made, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -15,7 +13,8 @@ pub(super) const WORK: Check = Check {
     rule: "Refusal if no event ended, or if a database was to be used and got no statement; doubt \
            if fewer than {0} rows per statement were found or changed, if a statement took less \
            than {1} us over a connection, if rate times latency exceeds the sessions by {2} %, or \
-           if a log's stated time differs by {3} % from its count over its rate.",
+           if a log's stated time differs by {3} % from its count over its rate. Refusal if a \
+           log's report contradicts itself.",
     thresholds: &[ROWS, STATEMENT_US, LITTLE, STATED_TIME],
     make: work_done,
 };
@@ -25,19 +24,9 @@ pub(super) const SERVER_WARNINGS: Check = Check {
     name: "server-warnings",
     title: "Deadlocks, lock waits and temporary files as the server counts them",
     rule: "Doubt if the server counts {0} deadlocks or more per 100 events, or {1} temporary \
-           tables or files on disk or more per 100 events.",
-    thresholds: &[DEADLOCKS, ON_DISK],
+           tables or files on disk or more per 100 events, and at least {2} of them.",
+    thresholds: &[DEADLOCKS, ON_DISK, FEWEST],
     make: server_warnings,
-};
-
-pub(super) const SERVER_COUNTERS: Check = Check {
-    number: 15,
-    name: "server-counters",
-    title: "The server's own counters of statements or transactions against the client's",
-    rule: "Doubt if they differ by more than {0} % and by more than {1} per second, and the server \
-           has not counted as many by the end of the run either; needs {2} s.",
-    thresholds: &[COUNTERS_DIFFER, COUNTERS_ROOM, COUNTERS_LENGTH],
-    make: server_counters,
 };
 
 const ROWS: Threshold = Threshold {
@@ -77,30 +66,27 @@ const ON_DISK: Threshold = Threshold {
     unit: "per 100 events",
     why: "memory settings too small for the statements decide then over what is measured",
 };
-const COUNTERS_DIFFER: Threshold = Threshold {
-    name: "difference of the counters",
-    value: 10.0,
-    unit: "percent",
-    why: "the server's counters are read once a second, so that either end of a ten-second \
-          measurement is vague",
-};
-const COUNTERS_ROOM: Threshold = Threshold {
-    name: "difference always allowed",
-    value: 50.0,
-    unit: "per second",
-    why: "observers and monitoring ask statements of their own",
-};
-const COUNTERS_LENGTH: Threshold = Threshold {
-    name: "length",
+const FEWEST: Threshold = Threshold {
+    name: "of either, in the whole measurement",
     value: 5.0,
-    unit: "s",
-    why: "in less, the vague seconds at either end are most of it",
+    unit: "counted",
+    why: "of few events, one or two are a large share, whoever else at the server they are of",
 };
-
 fn work_done(view: &View) -> Made {
     let totals = view.totals();
     if totals.events == 0 {
         return nothing_done(view);
+    }
+    let contradictions = view.run.fact("import.contradictions");
+    if let Some(what) = contradictions.filter(|_| view.imported()) {
+        return Made::refuse(
+            format!(
+                "The log's figures cannot all be true: {}.",
+                what.trim_end_matches('.')
+            ),
+            "Take none of them for true, and import the log as it was printed.",
+        )
+        .with("events", totals.events as f64, "count");
     }
     let queries = totals.queries();
     if queries == 0 && view.family().is_some() && !view.imported() {
@@ -113,12 +99,15 @@ fn work_done(view: &View) -> Made {
         );
     }
     let signs = [
-        empty_results(view),
-        too_fast(view),
-        against_little(view),
-        stated_time(view),
+        (empty_results(view), EMPTY),
+        (too_fast(view), TOO_FAST),
+        (against_little(view), AGAINST_ITSELF),
+        (stated_time(view), AGAINST_ITSELF),
     ];
-    let faults: Vec<String> = signs.into_iter().flatten().collect();
+    let signs = signs.into_iter();
+    let signs = signs.filter_map(|(sign, what)| Some((sign?, what)));
+    let (faults, mut try_this): (Vec<String>, Vec<&str>) = signs.unzip();
+    try_this.dedup();
     let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
     let mut done = format!("{} events ended", text::count(totals.events));
     if !tests_host {
@@ -135,14 +124,20 @@ fn work_done(view: &View) -> Made {
         true => Made::pass(done + "."),
         false => Made::doubt(
             format!("{} {done}.", text::sentence(&text::list(&faults))),
-            "Look at what the statements return: whether the tables hold what the workload \
-             expects, and whether something answers in the database's place.",
+            &try_this.join(" "),
         ),
     };
     made.with("events", totals.events as f64, "count")
         .with("statements", queries as f64, "count")
         .with("rows", totals.rows as f64, "count")
 }
+
+const EMPTY: &str = "Look at what the statements return, and whether the tables hold what the \
+                     workload expects.";
+const TOO_FAST: &str =
+    "Look at what answers: a cache, a proxy, or something in the database's place.";
+const AGAINST_ITSELF: &str =
+    "The figures contradict each other: one of them is not this run's. Take none of them for true.";
 
 /// Not one event ended with its work done.
 fn nothing_done(view: &View) -> Made {
@@ -274,7 +269,8 @@ fn server_warnings(view: &View) -> Made {
     for (what, value, bound) in counted {
         let Some(value) = value else { continue };
         seen.push(format!("{} {what}", text::plain(value)));
-        if value >= bound.value {
+        let count = (value / 100.0 * events_per_s * view.length_s).round();
+        if value >= bound.value && count >= FEWEST.value {
             outcome = Outcome::Doubt;
         }
     }
@@ -284,8 +280,18 @@ fn server_warnings(view: &View) -> Made {
     Made::of(
         outcome,
         format!("The server counted {} per 100 events.", text::list(&seen)),
-        "Look at the server's report of its latest deadlock, at the order in which transactions \
-         lock, and at its memory for sorting and temporary tables.",
+        &advice(&[
+            (
+                deadlocks.is_some_and(|value| value >= DEADLOCKS.value),
+                "Look at the server's report of its latest deadlock, and at the order in which \
+                 transactions lock.",
+            ),
+            (
+                on_disk.is_some_and(|value| value >= ON_DISK.value),
+                "Look at the statements that sort or group, and at the server's memory for that \
+                 (tmp_table_size, work_mem).",
+            ),
+        ]),
     )
     .with_some("deadlocks", deadlocks, "per 100 events")
     .with_some(
@@ -294,108 +300,4 @@ fn server_warnings(view: &View) -> Made {
         "per 100 events",
     )
     .with_some("row lock waits", waits, "per 100 events")
-}
-
-fn server_counters(view: &View) -> Made {
-    if view.embedded() {
-        return Made::not_checked("An embedded database counts no statements of its own.");
-    }
-    let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
-    if endpoints > 1 {
-        return Made::not_checked(format!(
-            "The statements went to {endpoints} endpoints, and the counters are those of one.",
-        ));
-    }
-    if view.is_shared() {
-        return Made::not_checked("The counters are of what all load generators of this run did.");
-    }
-    if !view.events(EventKind::Restart).is_empty() {
-        return Made::not_checked("The server was restarted, and its counters with it.");
-    }
-    if !view.events(EventKind::Observer).is_empty() {
-        return Made::not_checked(
-            "An observer missed part of the run: the server's rate is of another time than the \
-             client's.",
-        );
-    }
-    let (client, covered_s) = view.covered();
-    if covered_s < COUNTERS_LENGTH.value {
-        return Made::not_checked(format!(
-            "{} are too short to compare counters that are read once a second.",
-            text::seconds(covered_s)
-        ));
-    }
-    let whole = (
-        client.events as f64 / covered_s,
-        client.queries() as f64 / covered_s,
-    );
-    let of = |series: &str| view.rates_while(series).unwrap_or(whole);
-    let (_, statements) = of("db.status.questions");
-    if let Some(server) = view.mean("db.status.questions") {
-        return compared("statements", server, statements, statements);
-    }
-    let transactions = view.mean_sum(&["db.database.xact_commit", "db.database.xact_rollback"]);
-    if let Some(server) = transactions {
-        // A transaction is one statement where nothing else is said, and at most an event where
-        // the script has one transaction or more in each.
-        let (events, statements) = of("db.database.xact_commit");
-        let fewest = events.min(statements);
-        if server < fewest * (1.0 - COUNTERS_DIFFER.value / 100.0)
-            && let Some(made) = counted_late(view)
-        {
-            return made;
-        }
-        return compared("transactions", server, fewest, statements);
-    }
-    Made::not_checked(format!("{}.", view.why_not("db.status.questions")))
-}
-
-/// The server's rate against the range in which the client says it must be.
-/// PostgreSQL tells of a session's transactions when it tells of the tables that they read: with
-/// statements that read none, not before the session ends. By the end of the run it has counted
-/// the measurement's and the warm-up's.
-fn counted_late(view: &View) -> Option<Made> {
-    let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
-    let counted = number("server.commits.end")? - number("server.commits.start")?;
-    let events = view.totals().events as f64;
-    (counted >= events * (1.0 - COUNTERS_DIFFER.value / 100.0)).then(|| {
-        Made::pass(format!(
-            "The server counted {} transactions by the end of the run, the client {} events within \
-             the measurement.",
-            text::count(counted as u64),
-            text::count(events as u64)
-        ))
-        .with("server, whole run", counted, "transactions")
-        .with("client, measurement", events, "events")
-    })
-}
-
-fn compared(what: &str, server: f64, from: f64, to: f64) -> Made {
-    let room = |rate: f64| (rate * COUNTERS_DIFFER.value / 100.0).max(COUNTERS_ROOM.value);
-    let range = match from == to {
-        true => text::rate(from),
-        false => format!("{} to {}", text::rate(from), text::rate(to)),
-    };
-    let evidence = format!(
-        "The server counted {} {what} per second; the client's count gives {range}.",
-        text::rate(server)
-    );
-    let made = if server < from - room(from) {
-        Made::doubt(
-            evidence,
-            "Work that the client counted did not reach this server: look for a proxy, a cache, \
-             or another server behind the same name.",
-        )
-    } else if server > to + room(to) {
-        Made::doubt(
-            evidence,
-            "Other clients use this server: look at its connections, and keep it to the \
-             benchmark.",
-        )
-    } else {
-        Made::pass(evidence)
-    };
-    made.with("server", server, &format!("{what} per second"))
-        .with("client, fewest", from, &format!("{what} per second"))
-        .with("client, most", to, &format!("{what} per second"))
 }

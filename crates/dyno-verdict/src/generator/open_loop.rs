@@ -194,6 +194,16 @@ fn worst_percentile(lag: &LatencySummary, response: &LatencySummary) -> Option<(
     shares.max_by(|one, other| one.2.total_cmp(&other.2))
 }
 
+/// Whether a session was free for events that the generator began late: its lag is taken only
+/// then.
+fn generator_is_late(open: &OpenLoopSummary, view: &View) -> bool {
+    let response = view.summary().and_then(|summary| summary.response.as_ref());
+    let lag = open.pacing_lag.as_ref().filter(|lag| lag.count > 0);
+    response.zip(lag).is_some_and(|(response, lag)| {
+        lag.mean_ms >= LAG_MS.value && lag.sum_ms >= response.sum_ms * LAG_REFUSE.value / 100.0
+    })
+}
+
 fn offered_rate(view: &View) -> Made {
     let open = match figures(view) {
         Ok(open) => open,
@@ -236,8 +246,17 @@ fn offered_rate(view: &View) -> Made {
             text::count(open.backlog),
             text::count(open.backlog_max)
         ),
-        "The target, or so many sessions, cannot take this rate: the achieved rate is its \
-         capacity, and response times measure the queue. Offer less, or give it more sessions.",
+        match generator_is_late(open, view) {
+            true => {
+                "The generator itself began events late (schedule-lag): what is missing is its \
+                 own. Give it CPUs of its own, or more --workers."
+            }
+            false => {
+                "The target, or so many sessions, cannot take this rate: the achieved rate is its \
+                 capacity, and response times measure the queue. Offer less, or give it more \
+                 sessions."
+            }
+        },
     )
     .with("offered", open.offered_per_s, "per second")
     .with("achieved", open.achieved_per_s, "per second")

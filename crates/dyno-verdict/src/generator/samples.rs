@@ -5,7 +5,7 @@ use dyno_core::record::{RunState, SessionShare};
 use dyno_core::summary::LatencySummary;
 
 use super::sessions::LAST_LOOK_S;
-use crate::check::{Check, Made, Threshold, graded};
+use crate::check::{Check, Made, Threshold, advice, graded};
 use crate::text;
 use crate::view::View;
 
@@ -69,6 +69,25 @@ const BEYOND: Threshold = Threshold {
     why: "the normal approximation of a binomial needs five on either side",
 };
 
+/// What to try against events without an end, by what became of them.
+fn unserved_advice(hung: bool, unfinished: u64, not_begun: u64) -> String {
+    advice(&[
+        (
+            hung,
+            "Look at whether the server still answered when the time was over: its log, its \
+             list of sessions, the network between.",
+        ),
+        (
+            !hung && unfinished > 0,
+            "Let events in flight end with a longer --grace.",
+        ),
+        (
+            !hung && not_begun > 0,
+            "Offer less, or give it more sessions: those events were never begun.",
+        ),
+    ])
+}
+
 fn unserved(view: &View) -> Made {
     let Some(summary) = view.summary() else {
         return Made::doubt(
@@ -116,7 +135,11 @@ fn unserved(view: &View) -> Made {
             text::count(summary.events_unfinished),
             text::count(backlog)
         ),
-        unserved_advice(hung),
+        &unserved_advice(
+            hung,
+            summary.events_unfinished,
+            backlog.saturating_add(skipped),
+        ),
     )
     .with(
         "ended in the grace",
@@ -131,16 +154,6 @@ fn unserved(view: &View) -> Made {
     .with("due and not begun", backlog as f64, "count")
     .with("skipped", skipped as f64, "count")
     .with("without an end", share, "percent")
-}
-
-fn unserved_advice(hung: bool) -> &'static str {
-    match hung {
-        true => {
-            "Look at whether the server still answered when the time was over: its log, its list \
-             of sessions, the network between."
-        }
-        false => "Let events in flight end with a longer --grace, or offer less.",
-    }
 }
 
 /// Whether so many sessions had an event without an end that the server can hardly have answered.
@@ -193,8 +206,18 @@ fn samples(view: &View) -> Made {
     Made::of(
         outcome,
         evidence(latency, clipped, &thin),
-        "Measure longer, or show lower percentiles; latencies of an hour and more are not for \
-         this histogram.",
+        &advice(&[
+            (few, "Measure longer."),
+            (
+                !few && !thin.is_empty(),
+                "Measure longer, or show lower percentiles.",
+            ),
+            (
+                clipped > 0,
+                "Latencies of an hour and more are not for this histogram: mean and maximum are \
+                 higher than shown.",
+            ),
+        ]),
     )
     .with("samples", latency.count as f64, "count")
     .with("beyond the bound", clipped as f64, "count")

@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::record::SessionShare;
 use dyno_core::record::{Event, EventKind};
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, Made, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -94,28 +94,20 @@ fn client_cpu(view: &View) -> Made {
         });
     }
     let faults = own.faults(view);
-    let outcome = if faults.is_empty() {
-        Outcome::Pass
-    } else {
-        Outcome::Doubt
+    let (said, try_this): (Vec<String>, Vec<&str>) = faults.into_iter().unzip();
+    let made = match said.is_empty() {
+        true => Made::pass(own.summary()),
+        false => Made::doubt(
+            format!("{} {}", text::sentence(&text::list(&said)), own.summary()),
+            &try_this.join(" "),
+        ),
     };
-    let evidence = if faults.is_empty() {
-        own.summary()
-    } else {
-        format!("{} {}", text::sentence(&text::list(&faults)), own.summary())
-    };
-    Made::of(
-        outcome,
-        evidence,
-        "Give the generator CPUs of its own (another host, taskset, fewer or more --workers), and \
-         look for what else runs there.",
-    )
-    .with_some("busiest worker", own.busiest, "percent of a core")
-    .with_some("longest wait for a CPU", own.waiting, "percent of the time")
-    .with_some("involuntary switches", own.switches, "per second")
-    .with_some("longest time away from the sockets", own.stall_ms, "ms")
-    .with_some("pages read from disk", own.major_faults, "per second")
-    .with_some("open descriptors", own.descriptors, "percent of the limit")
+    made.with_some("busiest worker", own.busiest, "percent of a core")
+        .with_some("longest wait for a CPU", own.waiting, "percent of the time")
+        .with_some("involuntary switches", own.switches, "per second")
+        .with_some("longest time away from the sockets", own.stall_ms, "ms")
+        .with_some("pages read from disk", own.major_faults, "per second")
+        .with_some("open descriptors", own.descriptors, "percent of the limit")
 }
 
 /// What the workers' figures are, where they are known. Shares in percent.
@@ -159,7 +151,8 @@ impl Workers {
         }
     }
 
-    fn faults(&self, view: &View) -> Vec<String> {
+    /// Each with what to try against it.
+    fn faults(&self, view: &View) -> Vec<(String, &'static str)> {
         // An embedded database works in the worker, and a script without a database is all that
         // is measured: both may use what there is.
         let alone = !view.embedded() && view.family().is_some();
@@ -170,23 +163,29 @@ impl Workers {
             |value: Option<f64>, bound: &Threshold| value.is_some_and(|v| v >= bound.value);
         let mut faults = Vec::new();
         if alone && reaches(self.busiest, &BUSY) {
-            faults.push("the busiest worker had no CPU time to spare".to_owned());
+            faults.push((
+                "the busiest worker had no CPU time to spare".to_owned(),
+                "Give the generator more --workers, or a host with faster or more CPUs.",
+            ));
         }
         if alone && reaches(self.waiting, &WAITING) && starved(view) {
-            faults.push("a worker was starved of CPU".to_owned());
+            faults.push(("a worker was starved of CPU".to_owned(), NO_CPU));
         }
         match frozen(view) {
-            Some(fault) => faults.push(fault),
+            Some(fault) => faults.push((fault, STOOD_STILL)),
             None if alone && shared && reaches(self.stall_ms, &STALL_MS) => {
-                faults.push("a worker was kept from its sockets, and its sessions with it".into());
+                let said = "a worker was kept from its sockets, and its sessions with it";
+                faults.push((said.to_owned(), kept_from_sockets(view, self.waiting)));
             }
             None => {}
         }
         if reaches(self.major_faults, &MAJOR_FAULTS) {
-            faults.push("the generator was being swapped".to_owned());
+            let why = "Give the generator's host memory enough for all that runs there.";
+            faults.push(("the generator was being swapped".to_owned(), why));
         }
         if reaches(self.descriptors, &DESCRIPTORS) {
-            faults.push("the generator was running out of descriptors".to_owned());
+            let said = "the generator was running out of descriptors".to_owned();
+            faults.push((said, "Raise its limit of open files (ulimit -n)."));
         }
         faults
     }
@@ -227,6 +226,41 @@ impl Workers {
     }
 }
 
+const NO_CPU: &str = "Give the generator CPUs of its own (another host, taskset), and look at \
+                      other-processes for what else runs there.";
+const STOOD_STILL: &str = "Look for what stopped the process or the machine: a debugger, a \
+                           snapshot, the host under a virtual machine.";
+/// Waits for a CPU of so much of a worker's time, in percent, explain one long wait.
+const WAITED: f64 = 5.0;
+
+/// What kept a worker: waits for a CPU, where there were any, or what a script of the user's does.
+fn kept_from_sockets(view: &View, waiting: Option<f64>) -> &'static str {
+    let others = view.mean("host.others.cpu").zip(view.cpus());
+    let busy =
+        others.is_some_and(|(cores, cpus)| cores / cpus * 100.0 >= crate::machine::OTHERS.value);
+    let plan = view.run.head.plan.as_ref();
+    let own = plan.is_none_or(|plan| is_script(&plan.workload));
+    match (
+        busy || waiting.is_some_and(|percent| percent >= WAITED),
+        own,
+    ) {
+        (true, _) => NO_CPU,
+        (false, true) => {
+            "If the script blocks (os.execute, FFI calls), give each session a worker: as many \
+             --workers as sessions."
+        }
+        (false, false) => {
+            "Nothing else took the host's CPUs as far as it was observed: look at host-resources \
+             for what the hypervisor or a quota withheld."
+        }
+    }
+}
+
+/// Whether a workload is a file of the user's; built-in ones have plain names.
+fn is_script(workload: &str) -> bool {
+    workload.contains(['/', '.'])
+}
+
 /// How often, how long and since when the process stood still, if it did for long.
 fn frozen(view: &View) -> Option<String> {
     let times = view.events(EventKind::Frozen);
@@ -255,6 +289,25 @@ fn starved(view: &View) -> bool {
         || throttled >= crate::machine::THROTTLED.value
 }
 
+/// What to try against unfairness, by where it lies.
+fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
+    advice(&[
+        (
+            !uneven_workers && !weak_endpoint,
+            "Look at the sessions' own events: a lock that one session holds, or a script that \
+             treats sessions differently.",
+        ),
+        (
+            uneven_workers,
+            "Look at client-cpu: a worker that gets less CPU, or that a session's script blocks.",
+        ),
+        (
+            weak_endpoint,
+            "Look at that endpoint: a node that is slower, or takes no connections.",
+        ),
+    ])
+}
+
 fn fairness(view: &View) -> Made {
     let Some(spread) = Spread::of(view) else {
         return Made::not_checked("How the work was spread over sessions is not known.");
@@ -271,6 +324,10 @@ fn fairness(view: &View) -> Made {
     }
     let workers = worker_index(view);
     let endpoint = weakest_endpoint(view);
+    let uneven_workers = workers.is_some_and(|index| index < JAIN_MIN.value);
+    let weak = endpoint
+        .as_ref()
+        .is_some_and(|(_, share)| *share < ENDPOINT_SHARE.value);
     let mut faults = Vec::new();
     if spread.index < JAIN_MIN.value {
         faults.push("sessions were served unevenly".to_owned());
@@ -278,7 +335,7 @@ fn fairness(view: &View) -> Made {
     if spread.fewest == 0 {
         faults.push("at least one session did nothing".to_owned());
     }
-    if workers.is_some_and(|index| index < JAIN_MIN.value) {
+    if uneven_workers {
         faults.push("one worker's sessions got more than another's".to_owned());
     }
     if let Some((name, share)) = &endpoint
@@ -306,21 +363,16 @@ fn fairness(view: &View) -> Made {
         true => facts,
         false => format!("{} {facts}", text::sentence(&text::list(&faults))),
     };
-    Made::of(
-        outcome,
-        evidence,
-        "Look at the sessions' own events: a lock that one session keeps, a node that is slower, \
-         or a script that treats sessions differently.",
-    )
-    .with("Jain's index over sessions", spread.index, "ratio")
-    .with_some("Jain's index over workers", workers, "ratio")
-    .with("fewest events of a session", spread.fewest as f64, "count")
-    .with("most events of a session", spread.most as f64, "count")
-    .with_some(
-        "weakest endpoint",
-        endpoint.map(|(_, share)| share),
-        "percent of its fair share",
-    )
+    Made::of(outcome, evidence, &fairness_advice(uneven_workers, weak))
+        .with("Jain's index over sessions", spread.index, "ratio")
+        .with_some("Jain's index over workers", workers, "ratio")
+        .with("fewest events of a session", spread.fewest as f64, "count")
+        .with("most events of a session", spread.most as f64, "count")
+        .with_some(
+            "weakest endpoint",
+            endpoint.map(|(_, share)| share),
+            "percent of its fair share",
+        )
 }
 
 /// How the events were spread over sessions.

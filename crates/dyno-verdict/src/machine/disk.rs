@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome;
 use dyno_core::record::Series;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, Made, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -52,8 +52,9 @@ const SAMPLES: Threshold = Threshold {
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
-const ON_DISK: &str = "Free some space, and measure longer than the disk's burst lasts or on a \
-                       volume without one.";
+const NO_SPACE: &str = "Free some space: nearly full file systems and disks write slower, and a \
+                        run that fills them fails.";
+const NO_BURST: &str = "Measure longer than the disk's burst lasts, or on a volume without one.";
 const IN_MEMORY: &str = "Make room: a larger size (mount -o remount,size=), as far as the host has \
                          memory for it, or files on a disk. What is measured on it tells nothing \
                          of a disk.";
@@ -81,9 +82,11 @@ fn disk(view: &View) -> Made {
     }
     let mut outcome = Outcome::Pass;
     let mut seen = Vec::new();
+    let mut is_full = false;
     if let Some((free, size)) = free {
         let share = free / size * 100.0;
-        if share < FREE_SHARE.value || free < FREE_GIB.value * GIB {
+        is_full = share < FREE_SHARE.value || free < FREE_GIB.value * GIB;
+        if is_full {
             outcome = Outcome::Doubt;
         }
         let (free, share) = (text::bytes(free), text::plain(share));
@@ -106,10 +109,11 @@ fn disk(view: &View) -> Made {
     Made::of(
         outcome,
         text::sentence(&text::list(&seen)) + &what_memory_means(in_memory),
-        match in_memory {
-            Some(_) if steps.is_empty() => IN_MEMORY,
-            _ => ON_DISK,
-        },
+        &advice(&[
+            (is_full && in_memory.is_some(), IN_MEMORY),
+            (is_full && in_memory.is_none(), NO_SPACE),
+            (!steps.is_empty(), NO_BURST),
+        ]),
     )
     .with_some("free", free.map(|(free, _)| free / GIB), "GiB")
     .with_some(

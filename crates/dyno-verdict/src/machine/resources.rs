@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, Made, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -85,13 +85,29 @@ fn resources(view: &View) -> Made {
     Made::of(
         outcome,
         text::sentence(&text::list(&seen)),
-        "Take a machine or limits that give what the run needs: a host of its own, a larger CPU \
-         quota, more memory, or a smaller cache of the server.",
+        &advice(&[
+            (
+                reaches(steal, &STEAL),
+                "Take a virtual machine with CPUs of its own: its host gave them to others.",
+            ),
+            (
+                reaches(throttled, &THROTTLED),
+                "Give the cgroup a larger CPU quota, or none.",
+            ),
+            (
+                reaches(pressure, &MEMORY_PRESSURE) || reaches(swap, &SWAP),
+                "Take more memory, or a smaller cache of the server.",
+            ),
+        ]),
     )
     .with_some("steal", steal, "percent")
     .with_some("throttled by the cgroup", throttled, "percent of the time")
     .with_some("pressure on memory", pressure, "percent of the time")
     .with_some("swap", swap, "MiB per second")
+}
+
+fn reaches(value: Option<f64>, bound: &Threshold) -> bool {
+    value.is_some_and(|value| value >= bound.value)
 }
 
 /// What a reader wants to know and no rule judges.

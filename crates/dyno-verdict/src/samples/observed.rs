@@ -17,6 +17,7 @@ pub fn series(run: &mut RunRecord, name: &str, values: &[f64]) {
         "memory.",
         "_kills",
         ".late",
+        "other_sessions",
     ]
     .iter()
     .any(|mark| name.contains(mark));
@@ -88,6 +89,8 @@ pub(super) fn healthy(run: &mut RunRecord, rates: &[f64], product: Product) {
         .collect();
     series(run, "db.uptime", &uptime);
     series(run, "data.data", &flat(9e7));
+    series(run, "db.other_sessions", &flat(0.0));
+    fact(run, "server.other_sessions", "none");
     match product {
         Product::Postgres => postgres(run, rates),
         _ => mysql(run, rates),

@@ -152,7 +152,16 @@ fn warm_up(view: &View) -> Made {
             text::signed(difference),
             text::plain(found.p)
         ),
-        "Warm up for longer (--warmup), until caches, plans and the CPU's frequency have settled.",
+        match difference < 0.0 {
+            true => {
+                "Warm up for longer (--warmup), until caches, plans and the CPU's frequency have \
+                 settled."
+            }
+            false => {
+                "It was faster at first: warm up for longer (--warmup), until logs and caches of \
+                 writes are full, dirty pages are flushed and bursts are used up."
+            }
+        },
     )
     .with("beginning", length_s, "s")
     .with("its rate", found.first, "per second")
@@ -197,6 +206,7 @@ fn steady_state(view: &View) -> Made {
     let latency = latency(view);
     let dips = recurring(view, &rates);
     let mut faults = unsteady(view, &rate, latency.as_ref());
+    let trends = faults.len();
     let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
     let dip = dips.as_ref().filter(|dips| !much(dips));
@@ -220,8 +230,16 @@ fn steady_state(view: &View) -> Made {
     Made::of(
         outcome,
         evidence,
-        "Measure longer and warm up longer; look at what changed in the server's series then \
-         (dirty pages, log, growth of the data).",
+        match dips.as_ref().is_some_and(|dips| much(&dips)) && trends == 0 {
+            true => {
+                "Measure over many of their periods, and look at what the server does at that pace \
+                 (checkpoints, purge, syncs)."
+            }
+            false => {
+                "Measure longer and warm up longer; look at what changed in the server's series \
+                 then (dirty pages, log, growth of the data)."
+            }
+        },
     )
     .with("drift", rate.drift, "percent of the mean")
     .with("drift, low", rate.sure.low, "percent of the mean")

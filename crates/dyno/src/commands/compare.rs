@@ -92,7 +92,14 @@ fn as_json(compared: &Comparison) -> Value {
         let runs: Vec<Value> = side
             .runs
             .iter()
-            .map(|run| json!({"id": run.id, "name": run.name, "verdict": run.verdict}))
+            .map(|run| {
+                json!({
+                    "id": run.id,
+                    "name": run.name,
+                    "verdict": run.verdict,
+                    "waived": run.waived,
+                })
+            })
             .collect();
         json!({
             "runs": runs,

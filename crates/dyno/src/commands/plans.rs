@@ -11,6 +11,7 @@ use dyno_core::plan::{
 use dyno_core::redact;
 use dyno_core::target::TargetPlan;
 use dyno_core::units::format_duration;
+use dyno_load::SESSIONS_MAX;
 use dyno_run::{Job, Loaded};
 use dyno_script::{Phase, ScriptOption};
 use serde::Serialize;
@@ -172,8 +173,11 @@ fn parse(text: &str) -> Result<Plan, String> {
     if plan.target.is_none() && dyno_host::find(&plan.workload).is_none() {
         return Err("it names no target".to_owned());
     }
-    if plan.drive.sessions == 0 {
-        return Err("drive.sessions must be at least 1".to_owned());
+    if !(1..=SESSIONS_MAX).contains(&plan.drive.sessions) {
+        return Err(format!(
+            "drive.sessions: {} is not between 1 and {SESSIONS_MAX}",
+            plan.drive.sessions
+        ));
     }
     Ok(plan)
 }

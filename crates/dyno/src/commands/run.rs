@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
-use dyno_core::db::{Family, ServerInfo};
+use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
@@ -243,7 +243,7 @@ impl<'a> Request<'a> {
     }
 
     fn parallel(&self, description: &Description) -> bool {
-        let embedded = |target: &Target| target.family == Family::Sqlite;
+        let embedded = |target: &Target| target.family.is_embedded();
         !self.target.as_ref().is_some_and(embedded)
             && description
                 .commands

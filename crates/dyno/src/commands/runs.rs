@@ -105,6 +105,7 @@ fn row(line: &RunLine) -> RunRow {
         p95_ms: line.p95_ms,
         verdict: line.verdict,
         thin: is_thin(line.checks_made, line.checks),
+        waived: line.checks_waived,
         state: state.to_owned(),
         note: line.note.clone(),
     }
@@ -125,6 +126,7 @@ fn as_json(line: &RunLine) -> Value {
         "verdict": line.verdict,
         "checks": line.checks,
         "checks_made": line.checks_made,
+        "checks_waived": line.checks_waived,
         "source": line.source,
         "started_unix_s": line.started_unix_s,
         "workload": line.workload,

@@ -11,7 +11,7 @@ use crate::servers::Kind;
 
 use super::super::bed::{Bed, Ledger, PASSWORD, Way, dyno_command};
 use super::super::child::{Ended, Running, find};
-use super::case::{Blow, Case, Harm, SCRATCH, Work};
+use super::case::{Blow, Case, Harm, Hurt, SCRATCH, Work};
 use super::record;
 use super::run::{SLACK, Seen};
 
@@ -217,14 +217,20 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     let told = || brief(&ended.stderr());
     // A server that comes back too late for the run's end is no success.
     let disconnected = (ended.stderr()).contains("had lost a connection when the run ended");
-    if case.owes_success() && seen.measured && code != 0 && !disconnected {
+    // A server that falls silent while the ledger's statement is under way fails the run, as a
+    // statement of the ledger has a bound.
+    let silent = case.harm == Harm::Server(Hurt::SilentEnd)
+        && ended
+            .stderr()
+            .contains("ledger() failed: it did not end within");
+    if case.owes_success() && seen.measured && code != 0 && !disconnected && !silent {
         failures.push(format!(
             "status {code} where the run could go on: {}",
             told()
         ));
     }
     let consistent = match how {
-        "completed" if disconnected => code == 1,
+        "completed" if disconnected || silent => code == 1,
         // An interruption may reach what comes after the load.
         "completed" => {
             let blow = matches!(case.harm, Harm::Dyno { .. }) && matches!(code, 1 | 130);

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use dyno_core::Target;
 use dyno_core::db::{ErrorKind, Family};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
 use dyno_core::secret::Secret;
 use dyno_core::target::TlsMode;
 use dyno_core::units;
+use dyno_load::SESSIONS_MAX;
 use dyno_report::sysbench::Edition;
 
 use super::CommandLineError;
@@ -209,12 +210,12 @@ fn ignored_errors(parsed: &Parsed, target: &Target, driver: &str) -> Vec<String>
 }
 
 /// sysbench's own lists: the default of `--mysql-ignore-errors`, and what its driver for PostgreSQL
-/// ignores. It has none for SQLite.
+/// ignores. It has no other driver.
 fn default_ignored_errors(family: Family) -> Vec<String> {
     let listed: &[&str] = match family {
         Family::Mysql => &["1213", "1020", "1205"],
         Family::Postgres => &["40P01", "40001", "23505"],
-        Family::Sqlite => &[ErrorKind::Conflict.name()],
+        _ => &[ErrorKind::Conflict.name()],
     };
     listed.iter().map(|&entry| entry.to_owned()).collect()
 }
@@ -278,8 +279,11 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
     if let Some(threads) = signed.filter(|threads| *threads <= 0) {
         return Err(anyhow!("Invalid value for --threads: {threads}."));
     }
-    let sessions = u32::try_from(count(parsed, "threads", 1)?)
-        .context("--threads: there cannot be so many")?;
+    let threads = count(parsed, "threads", 1)?;
+    let possible = u32::try_from(threads).ok();
+    let sessions = possible
+        .filter(|threads| *threads <= SESSIONS_MAX)
+        .ok_or_else(|| anyhow!("--threads: {threads} is too much; at most {SESSIONS_MAX}"))?;
     let seconds = |name: &str, otherwise: u64| {
         settings::duration(parsed, name, Duration::from_secs(otherwise))
     };

@@ -1,0 +1,358 @@
+//! Sessions that are none of the run's own, by what the server says of whose they are.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::os::fd::RawFd;
+
+use dyno_core::Clock;
+use dyno_core::db::DbError;
+
+use super::{Asking, is_lost, refusal};
+use crate::process::{own_ports, ports_of};
+use crate::sink::{Gauge, Recorder};
+use crate::text::whole;
+
+/// The list is read once in so many samples at the most.
+const SEVERAL: u64 = 3;
+/// What takes so long is done in one sample less.
+const LOOK_NS: u64 = 5_000_000;
+/// And in so many at the least.
+const SELDOM: u64 = 20;
+/// So many are named.
+const NAMED_MAX: usize = 4;
+/// And so many told apart; the names are the server's.
+const WHO_MAX: usize = 100;
+/// A name is cut off after so many characters.
+const NAME_MAX: usize = 40;
+
+/// How a server lists its sessions.
+pub(super) struct List {
+    pub sql: &'static str,
+    /// Nothing of what serves no client.
+    pub row: fn(&[Option<String>]) -> Option<Session>,
+    /// Asks for the number of the session that asks.
+    pub own: &'static str,
+    pub source: &'static str,
+    /// What a user needs to see all of it.
+    pub needed: &'static str,
+}
+
+/// A session as the server lists it.
+pub(super) struct Session {
+    pub number: u64,
+    pub who: Who,
+    /// Of the client's end; `None` for a local socket.
+    pub port: Option<u16>,
+}
+
+/// Whose it is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Who {
+    pub user: String,
+    /// `None` where the server does not say.
+    pub address: Option<String>,
+    pub program: String,
+}
+
+pub(super) struct Others {
+    list: Option<&'static List>,
+    count: Gauge,
+    /// How many of each there were at once.
+    most: BTreeMap<Who, usize>,
+    /// Sessions that have the run's own user, address and program, and none of its sockets, when
+    /// the list was read last. One that the run closed just then is such a one, too.
+    doubtful: HashSet<u64>,
+    /// Those of the run cannot be told from others of the same user, address and program.
+    alike: bool,
+    samples: u64,
+    next: u64,
+    looks: u64,
+}
+
+impl Others {
+    pub(super) fn new(list: &'static List) -> Self {
+        Self {
+            list: Some(list),
+            count: Gauge::new("db.other_sessions", "count", list.source).seldom(),
+            most: BTreeMap::new(),
+            doubtful: HashSet::new(),
+            alike: false,
+            samples: 0,
+            next: 0,
+            looks: 0,
+        }
+    }
+
+    /// Looks at the list, if it is time for that.
+    ///
+    /// # Errors
+    /// The connection is lost. A refusal becomes a gap.
+    pub(super) fn sample(
+        &mut self,
+        asking: &mut Asking<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<(), DbError> {
+        let Some(list) = self.list.filter(|_| self.samples >= self.next) else {
+            self.samples += 1;
+            return Ok(());
+        };
+        let begun = Clock.now();
+        let number = asking.one(list.own)?;
+        let number = number.and_then(|text| whole(text.as_bytes()));
+        match asking.control.query(list.sql, asking.timeout) {
+            Ok(rows) => {
+                let rows = rows.iter().filter_map(|row| (list.row)(row));
+                let (own, others): (Vec<_>, Vec<_>) =
+                    rows.partition(|session| Some(session.number) == number);
+                if let Some(own) = own.first() {
+                    let count = self.look(own, &others, asking.control.fd());
+                    self.count.put(recorder, count as f64);
+                }
+            }
+            Err(error) if is_lost(&error) => return Err(error),
+            Err(error) => {
+                asking
+                    .sink
+                    .gap("server.other_sessions", refusal(&error, list.needed));
+                self.list = None;
+            }
+        }
+        let rests = (Clock.now() - begun) / LOOK_NS;
+        self.next = self.samples + (SEVERAL + rests).min(SELDOM);
+        self.samples += 1;
+        Ok(())
+    }
+
+    /// How many of the sessions are others', beside the observer's own.
+    fn look(&mut self, own: &Session, sessions: &[Session], socket: Option<RawFd>) -> usize {
+        self.looks += 1;
+        // Behind a proxy the server sees other ports than those of this host.
+        let ports = socket
+            .and_then(ports_of)
+            .filter(|(local, _)| own.port == Some(*local))
+            .map(|(_, peer)| own_ports(peer));
+        self.alike |= ports.is_none();
+        let mut doubtful = HashSet::new();
+        let mut found: BTreeMap<&Who, usize> = BTreeMap::new();
+        for session in sessions {
+            let is_other = match (&ports, session.port) {
+                _ if session.who.differs(&own.who) => true,
+                (Some(ports), Some(port)) if !ports.contains(&port) => {
+                    doubtful.insert(session.number);
+                    self.doubtful.contains(&session.number)
+                }
+                _ => false,
+            };
+            if is_other {
+                *found.entry(&session.who).or_default() += 1;
+            }
+        }
+        self.doubtful = doubtful;
+        let count = found.values().sum();
+        for (who, count) in found {
+            if let Some(most) = self.most.get_mut(who) {
+                *most = count.max(*most);
+            } else if self.most.len() < WHO_MAX {
+                self.most.insert(who.clone(), count);
+            }
+        }
+        count
+    }
+
+    /// Tells whose sessions were there, at the end.
+    pub(super) fn tell(&self, asking: &Asking<'_>) {
+        let Some(list) = self.list.filter(|_| self.looks > 0) else {
+            return;
+        };
+        let source = format!("{}, looked at {} times", list.source, self.looks);
+        asking.fact("server.other_sessions", Some(named(&self.most)), &source);
+        if self.alike {
+            let why = "those with the run's own user, address and program cannot be told from \
+                       its own: the server does not see the ports of this host";
+            asking.sink.gap("server.other_sessions.alike", why);
+        }
+    }
+}
+
+impl Who {
+    /// Whether this is surely somebody else. A session that is being made has no program yet.
+    fn differs(&self, own: &Self) -> bool {
+        let begins = self.program.is_empty();
+        self.user != own.user
+            || self.address != own.address
+            || self.program != own.program && !begins
+    }
+}
+
+/// The largest groups first.
+fn named(most: &BTreeMap<Who, usize>) -> String {
+    let mut all: Vec<(&Who, usize)> = most.iter().map(|(who, count)| (who, *count)).collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let more = all.len().saturating_sub(NAMED_MAX);
+    let told = all.iter().take(NAMED_MAX);
+    let mut names: Vec<String> = told
+        .map(|(who, count)| format!("{count} of {who}"))
+        .collect();
+    match more {
+        0 => {}
+        more => names.push(format!("those of {more} others")),
+    }
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |text: &str| -> String {
+            let plain = text.chars().filter(|c| !c.is_control());
+            plain.take(NAME_MAX).collect()
+        };
+        write!(f, "{}", name(&self.user))?;
+        if let Some(address) = &self.address {
+            write!(f, " from {}", name(address))?;
+        }
+        match self.program.is_empty() {
+            true => Ok(()),
+            false => write!(f, " ({})", name(&self.program)),
+        }
+    }
+}
+
+/// MySQL's and MariaDB's list: `HOST` is `address:port`, or `localhost` for a local socket.
+pub(super) const PROCESSLIST: List = List {
+    sql: "SHOW PROCESSLIST",
+    row: |row| {
+        let field = |index: usize| {
+            row.get(index)
+                .and_then(Option::as_deref)
+                .unwrap_or_default()
+        };
+        // The server's own threads, and who has not logged in yet.
+        let own = ["system user", "event_scheduler", "unauthenticated user"];
+        if own.contains(&field(1)) || field(4) == "Daemon" {
+            return None;
+        }
+        let (address, port) = match field(2).rsplit_once(':') {
+            Some((address, port)) => (address, port.parse().ok()),
+            None => (field(2), None),
+        };
+        Some(Session {
+            number: whole(field(0).as_bytes())?,
+            who: Who {
+                user: field(1).to_owned(),
+                address: Some(address.to_owned()).filter(|address| !address.is_empty()),
+                program: String::new(),
+            },
+            port,
+        })
+    },
+    own: "SELECT CONNECTION_ID()",
+    source: "the list of processes",
+    needed: "GRANT PROCESS ON *.* TO the user of the target",
+};
+
+pub(super) const ACTIVITY: List = List {
+    sql: "SELECT pid, usename, coalesce(host(client_addr), CASE WHEN client_port = -1 THEN \
+          'localhost' END), nullif(client_port, -1), application_name \
+          FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+          AND datname = current_database()",
+    row: |row| {
+        let field = |index: usize| row.get(index).and_then(Option::as_deref);
+        let number = |index: usize| field(index).map(str::as_bytes).and_then(whole);
+        // Who has not logged in yet is nobody.
+        field(1)?;
+        Some(Session {
+            number: number(0)?,
+            who: Who {
+                user: field(1).unwrap_or_default().to_owned(),
+                address: field(2).map(str::to_owned),
+                program: field(4).unwrap_or_default().to_owned(),
+            },
+            port: number(3).and_then(|port| port.try_into().ok()),
+        })
+    },
+    own: "SELECT pg_backend_pid()",
+    source: "pg_stat_activity, this database",
+    needed: "GRANT pg_monitor TO the user of the target",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(number: u64, user: &str, port: Option<u16>, program: &str) -> Session {
+        Session {
+            number,
+            who: Who {
+                user: user.to_owned(),
+                address: Some("127.0.0.1".to_owned()),
+                program: program.to_owned(),
+            },
+            port,
+        }
+    }
+
+    #[test]
+    fn others_are_told_from_sessions_of_the_run() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = listener.local_addr().unwrap();
+        let [asks, of_run] = [(); 2].map(|()| std::net::TcpStream::connect(place).unwrap());
+        let port = |stream: &std::net::TcpStream| Some(stream.local_addr().unwrap().port());
+        let own = session(1, "bench", port(&asks), "dyno");
+        let socket = Some(std::os::fd::AsRawFd::as_raw_fd(&asks));
+        let all = [
+            session(2, "bench", port(&of_run), "dyno"),
+            // Port 1 is not this process's.
+            session(3, "bench", Some(1), "dyno"),
+            session(4, "bench", Some(1), "sysbench"),
+            session(5, "app", port(&of_run), "dyno"),
+            // One that is being made.
+            session(6, "bench", port(&of_run), ""),
+        ];
+        let mut others = Others::new(&ACTIVITY);
+        assert_eq!(others.look(&own, &all, socket), 2);
+        assert_eq!(others.look(&own, &all, socket), 3);
+        assert!(!others.alike);
+        let told = "1 of app from 127.0.0.1 (dyno), 1 of bench from 127.0.0.1 (dyno), 1 of bench \
+                    from 127.0.0.1 (sysbench)";
+        assert_eq!(named(&others.most), told);
+        // Through a proxy only names tell.
+        let seen = session(1, "bench", Some(1), "dyno");
+        assert_eq!(others.look(&seen, &all, socket), 2);
+        assert!(others.alike);
+        assert_eq!(named(&BTreeMap::new()), "none");
+    }
+
+    #[test]
+    fn rows_of_both_lists_are_read() {
+        let row = |fields: &[&str]| -> Vec<Option<String>> {
+            let fields = fields.iter();
+            fields.map(|field| Some((*field).to_owned())).collect()
+        };
+        let read = |fields: &[&str]| {
+            let session = (PROCESSLIST.row)(&row(fields))?;
+            Some((session.number, session.who.to_string(), session.port))
+        };
+        let tcp = ["7", "app", "10.0.0.7:53211", "shop", "Sleep", "3", "", ""];
+        assert_eq!(
+            read(&tcp),
+            Some((7, "app from 10.0.0.7".to_owned(), Some(53_211)))
+        );
+        let local = ["8", "root", "localhost", "", "Query", "0", "", "SELECT 1"];
+        assert_eq!(
+            read(&local),
+            Some((8, "root from localhost".to_owned(), None))
+        );
+        assert_eq!(
+            read(&["5", "event_scheduler", "localhost", "", "Daemon"]),
+            None
+        );
+        assert_eq!(read(&["9", "unauthenticated user", "10.0.0.7:1"]), None);
+        let activity = ["7", "app", "10.0.0.7", "53211", "my\napp"];
+        let session = (ACTIVITY.row)(&row(&activity)).unwrap();
+        assert_eq!(session.who.to_string(), "app from 10.0.0.7 (myapp)");
+        assert_eq!(session.port, Some(53_211));
+    }
+}

@@ -1,0 +1,268 @@
+//! Check 15: whether the server counted the same work as the client.
+
+use dyno_core::record::EventKind;
+use dyno_core::summary::RunSummary;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const SERVER_COUNTERS: Check = Check {
+    number: 15,
+    name: "server-counters",
+    title: "The server's own counters of statements or transactions against the client's",
+    rule: "Doubt if the server counts {0} % and {1} per second less than the client, and has not \
+           counted as many by the end of the run either; or so much more than the client's \
+           statements, those that failed and the server's count of connections explain. Then it \
+           says whose other sessions the server listed. Needs {2} s.",
+    thresholds: &[COUNTERS_DIFFER, COUNTERS_ROOM, COUNTERS_LENGTH],
+    make: server_counters,
+};
+
+const COUNTERS_DIFFER: Threshold = Threshold {
+    name: "difference of the counters",
+    value: 10.0,
+    unit: "percent",
+    why: "the server's counters are read once a second, so that either end of a ten-second \
+          measurement is vague",
+};
+const COUNTERS_ROOM: Threshold = Threshold {
+    name: "difference always allowed",
+    value: 50.0,
+    unit: "per second",
+    why: "observers and monitoring ask statements of their own",
+};
+const COUNTERS_LENGTH: Threshold = Threshold {
+    name: "length",
+    value: 5.0,
+    unit: "s",
+    why: "in less, the vague seconds at either end are most of it",
+};
+
+const OTHER_SESSIONS: &str = "db.other_sessions";
+
+/// What is counted, and the series of it.
+struct Counted {
+    what: &'static str,
+    per_s: f64,
+    /// Each connection is one more there.
+    connections: &'static str,
+    series: &'static str,
+}
+
+fn server_counters(view: &View) -> Made {
+    if let Some(reason) = not_comparable(view) {
+        return Made::not_checked(reason);
+    }
+    if let Some(per_s) = view.mean("db.status.questions") {
+        let counted = Counted {
+            what: "statements",
+            per_s,
+            connections: "db.status.connections",
+            series: "db.status.questions",
+        };
+        let client = Client::of(view, counted.series);
+        return compared(view, &counted, client.statements, &client);
+    }
+    let transactions = view.mean_sum(&["db.database.xact_commit", "db.database.xact_rollback"]);
+    if let Some(per_s) = transactions {
+        let counted = Counted {
+            what: "transactions",
+            per_s,
+            connections: "db.database.sessions",
+            series: "db.database.xact_commit",
+        };
+        // A transaction is one statement where nothing else is said, and at most an event where
+        // the script has one transaction or more in each.
+        let client = Client::of(view, counted.series);
+        let fewest = client.events.min(client.statements);
+        if per_s < fewest * (1.0 - COUNTERS_DIFFER.value / 100.0)
+            && let Some(made) = counted_late(view)
+        {
+            return made;
+        }
+        return compared(view, &counted, fewest, &client);
+    }
+    Made::not_checked(format!("{}.", view.why_not("db.status.questions")))
+}
+
+/// Why the two cannot be held against each other.
+fn not_comparable(view: &View) -> Option<String> {
+    if view.embedded() {
+        return Some("An embedded database counts no statements of its own.".to_owned());
+    }
+    let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
+    if endpoints > 1 {
+        return Some(format!(
+            "The statements went to {endpoints} endpoints, and the counters are those of one.",
+        ));
+    }
+    if view.is_shared() {
+        let why = "The counters are of what all load generators of this run did.";
+        return Some(why.to_owned());
+    }
+    if !view.events(EventKind::Restart).is_empty() {
+        return Some("The server was restarted, and its counters with it.".to_owned());
+    }
+    if !view.events(EventKind::Observer).is_empty() {
+        let why = "An observer missed part of the run: the server's rate is of another time than \
+                   the client's.";
+        return Some(why.to_owned());
+    }
+    let (_, covered_s) = view.covered();
+    (covered_s < COUNTERS_LENGTH.value).then(|| {
+        format!(
+            "{} are too short to compare counters that are read once a second.",
+            text::seconds(covered_s)
+        )
+    })
+}
+
+/// PostgreSQL tells of a session's transactions when it tells of the tables that they read: with
+/// statements that read none, not before the session ends. By the end of the run it has counted
+/// the measurement's and the warm-up's.
+fn counted_late(view: &View) -> Option<Made> {
+    let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
+    let counted = number("server.commits.end")? - number("server.commits.start")?;
+    let events = view.totals().events as f64;
+    (counted >= events * (1.0 - COUNTERS_DIFFER.value / 100.0)).then(|| {
+        Made::pass(format!(
+            "The server counted {} transactions by the end of the run, the client {} events within \
+             the measurement.",
+            text::count(counted as u64),
+            text::count(events as u64)
+        ))
+        .with("server, whole run", counted, "transactions")
+        .with("client, measurement", events, "events")
+    })
+}
+
+/// What the client did per second, while the server was looked at.
+struct Client {
+    events: f64,
+    statements: f64,
+    failed: f64,
+}
+
+impl Client {
+    fn of(view: &View, series: &str) -> Self {
+        let (sums, covered_s) = view.covered();
+        let whole = || {
+            let per_s = |count: u64| count as f64 / covered_s;
+            (per_s(sums.events), per_s(sums.queries()))
+        };
+        let (events, statements) = view.rates_while(series).unwrap_or_else(whole);
+        // Those that ended their session are in the summary alone.
+        let seen = |summary: &RunSummary| summary.errors.values().map(|error| error.count).sum();
+        let failed = view.summary().map_or(0, seen).max(sums.errors);
+        Self {
+            events,
+            statements,
+            failed: failed as f64 / covered_s,
+        }
+    }
+}
+
+/// The server's rate against the range in which the client says it must be, from `fewest` on.
+fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Made {
+    let room = |rate: f64| (rate * COUNTERS_DIFFER.value / 100.0).max(COUNTERS_ROOM.value);
+    let what = counted.what;
+    let connections = view.mean(counted.connections).unwrap_or(0.0);
+    let most = client.statements + client.failed + connections;
+    let mut gives = match text::rate(fewest) == text::rate(client.statements) {
+        true => text::rate(fewest),
+        false => format!(
+            "{} to {}",
+            text::rate(fewest),
+            text::rate(client.statements)
+        ),
+    };
+    for (rate, name) in [(client.failed, "failed ones"), (connections, "connections")] {
+        if rate >= 1.0 {
+            gives += &format!(" and {} {name}", text::rate(rate));
+        }
+    }
+    let evidence = format!(
+        "The server counted {} {what} per second; the client's count gives {gives}.",
+        text::rate(counted.per_s)
+    );
+    let made = if counted.per_s < fewest - room(fewest) {
+        Made::doubt(
+            evidence,
+            "Work that the client counted did not reach this server: look for a proxy, a cache, \
+             or another server behind the same name.",
+        )
+    } else if counted.per_s > most + room(most) {
+        unexplained(
+            view,
+            counted,
+            evidence,
+            connections >= room(client.statements),
+        )
+    } else {
+        Made::pass(evidence)
+    };
+    let unit = format!("{what} per second");
+    made.with("server", counted.per_s, &unit)
+        .with("client, fewest", fewest, &unit)
+        .with("client, most", most, &unit)
+        .with("failed statements", client.failed, "per second")
+        .with("connections made", connections, "per second")
+        .with_some(
+            "other sessions, most",
+            view.largest(OTHER_SESSIONS),
+            "count",
+        )
+}
+
+/// The server did more than the client knows of: whose sessions there were decides what that says.
+fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool) -> Made {
+    let whose = view.run.fact("server.other_sessions");
+    if let Some(whose) = whose.filter(|whose| *whose != "none") {
+        return Made::doubt(
+            format!("{evidence} It listed other sessions: at most {whose}."),
+            "Other clients use this server: end those sessions, or take a server of the \
+             benchmark's own.",
+        );
+    }
+    let hidden = view.run.not_observed("server.other_sessions");
+    let looks = view.points(OTHER_SESSIONS).len();
+    if let Some(why) = hidden.filter(|_| whose.is_some() || looks == 0) {
+        let why = why.trim_end_matches('.');
+        return Made::doubt(
+            format!("{evidence} Who else was there is not known: {why}."),
+            "Grant that right, or look at the server's list of sessions, and keep the server to \
+             the benchmark.",
+        );
+    }
+    if whose.is_none() || looks == 0 {
+        return Made::doubt(
+            format!("{evidence} Who else was there was not observed."),
+            "Look at the server's list of sessions during a run: other clients may use it.",
+        );
+    }
+    if view.postgres() && connects {
+        // What a connection prepares anew is a transaction each, and not counted by the client.
+        return Made::not_checked(format!(
+            "{evidence} No other session was there; what each new connection prepares counts as \
+             transactions too, and is not known.",
+        ));
+    }
+    let alike = match view.run.not_observed("server.other_sessions.alike") {
+        Some(_) => " of another user or place",
+        None => "",
+    };
+    Made::doubt(
+        format!("{evidence} No other session{alike} was listed in {looks} looks."),
+        match counted.what {
+            "statements" => {
+                "Look for sessions too short to be seen, and for what the script has the server \
+                 do beside its statements (the general log tells)."
+            }
+            _ => {
+                "Look for sessions too short to be seen, and for procedures that commit (the \
+                 server's log tells, with log_statement and log_connections)."
+            }
+        },
+    )
+}
