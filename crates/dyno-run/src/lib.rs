@@ -18,7 +18,7 @@ pub mod workloads;
 
 pub use error::{Result, RunError};
 pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored_errors};
-pub use measure::{Measured, measure};
+pub use measure::{Measured, Watch, measure};
 pub use recording::{Hidden, Recording, civil, new_name, sorted, try_file};
 pub use sink::{Course, Notice, Sink, Sinks};
 pub use summary::{Asked, Start, disconnected, summarise};

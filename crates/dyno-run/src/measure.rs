@@ -51,15 +51,14 @@ pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measur
         warmup: ready.job.drive.warmup,
         connects: ready.plan().is_none(),
     });
-    let mut progress = Watch {
-        asked,
-        recording: &recording,
-        start: Start::at(0),
-        origin: 0,
-        intervals: Vec::new(),
-    };
-    let outcome = ready.run(|now| progress.take(&now));
-    let (start, intervals) = (progress.start, progress.intervals);
+    let mut watch = Watch::new(recording, &asked.plan.record.percentiles);
+    let outcome = ready.run(|progress| watch.take(&progress));
+    let Watch {
+        recording,
+        start,
+        intervals,
+        ..
+    } = watch;
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -86,17 +85,32 @@ pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measur
     })
 }
 
-/// Takes the load's progress into the record and the summary.
-struct Watch<'a> {
-    asked: &'a Asked,
-    recording: &'a Recording,
-    start: Start,
+/// Takes a load's progress into the record, and what its summary needs of it.
+pub struct Watch {
+    /// The record under way.
+    pub recording: Recording,
+    /// When the measurement began.
+    pub start: Start,
+    /// What was measured so far.
+    pub intervals: Vec<IntervalSummary>,
+    percentiles: Vec<f64>,
     origin: u64,
-    intervals: Vec<IntervalSummary>,
 }
 
-impl Watch<'_> {
-    fn take(&mut self, progress: &Progress<'_>) {
+impl Watch {
+    /// Nothing was measured so far.
+    pub fn new(recording: Recording, percentiles: &[f64]) -> Self {
+        Self {
+            recording,
+            start: Start::at(0),
+            intervals: Vec::new(),
+            percentiles: percentiles.to_vec(),
+            origin: 0,
+        }
+    }
+
+    /// Takes what the load says of itself.
+    pub fn take(&mut self, progress: &Progress<'_>) {
         match progress {
             Progress::Started { measured } => {
                 self.start = Start::at(*measured);
@@ -104,8 +118,7 @@ impl Watch<'_> {
                 self.recording.begins(*measured);
             }
             Progress::Interval(interval) => {
-                let percentiles = &self.asked.plan.record.percentiles;
-                let summary = summarize::interval(interval, self.origin, percentiles);
+                let summary = summarize::interval(interval, self.origin, &self.percentiles);
                 self.recording.interval(interval, &summary);
                 self.intervals.push(summary);
             }

@@ -25,9 +25,11 @@ pub mod hostile;
 pub mod network;
 pub mod relay;
 pub mod soak;
+pub mod verdict;
 
 const USAGE: &str = "\
 cargo xtask campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]
+cargo xtask campaign verdict [--for 3h] [--case N[-M]] [--keep FOLDER]
 cargo xtask campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]";
 
 /// How long a campaign is if nobody says.
@@ -46,6 +48,8 @@ pub enum Part {
     Soak,
     /// The drivers on a simulated network.
     Network,
+    /// Runs that are bad on purpose, good runs, and pairs that do not differ.
+    Verdict,
 }
 
 impl Part {
@@ -55,6 +59,7 @@ impl Part {
             Self::Hostile => "hostile",
             Self::Soak => "soak",
             Self::Network => "network",
+            Self::Verdict => "verdict",
         }
     }
 }
@@ -89,7 +94,8 @@ impl Options {
             ["hostile", rest @ ..] => (Part::Hostile, rest),
             ["soak", rest @ ..] => (Part::Soak, rest),
             ["network", rest @ ..] => (Part::Network, rest),
-            _ => bail!("which campaign: faults, hostile, soak or network?\n\n{USAGE}"),
+            ["verdict", rest @ ..] => (Part::Verdict, rest),
+            _ => bail!("which campaign: faults, hostile, soak, network or verdict?\n\n{USAGE}"),
         };
         let seed = Clock.now() ^ u64::from(std::process::id());
         let mut options = Self {
@@ -109,6 +115,7 @@ impl Options {
             };
             match *name {
                 "--seed" => options.seed = number()?,
+                "--case" if part == Part::Verdict => options.cases = Some(numbers(value)?),
                 "--case" if part != Part::Network => options.cases = Some(vec![number()?]),
                 "--seeds" if part == Part::Network => options.seeds = Some(number()?),
                 "--for" => length = Some(duration(value)?),
@@ -120,10 +127,21 @@ impl Options {
         if let [stray] = rest {
             bail!("`{stray}` needs a value, or is none\n\n{USAGE}");
         }
-        let until_tried = options.seeds.map(|_| FOR_EVER);
+        let all = part == Part::Verdict || options.seeds.is_some();
+        let until_tried = all.then_some(FOR_EVER);
         options.length = length.or(until_tried).unwrap_or(LENGTH);
         Ok(options)
     }
+}
+
+/// `7` or `7-19`.
+fn numbers(text: &str) -> Result<Vec<u64>> {
+    let number = |part: &str| {
+        let parsed = part.parse::<u64>();
+        parsed.with_context(|| format!("`{part}` is no number"))
+    };
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Ok((number(first)?..=number(last)?).collect())
 }
 
 /// `30s`, `5m` or `1h`.
@@ -165,6 +183,7 @@ pub fn run(mut options: Options) -> Result<()> {
         Part::Hostile => hostile::run(&campaign),
         Part::Soak => soak::run(&campaign),
         Part::Network => return network::run(&campaign),
+        Part::Verdict => verdict::run(&campaign),
     };
     let failures = campaign.tell_totals();
     done?;

@@ -2,29 +2,23 @@
 //! report: one line on standard error says where it is kept and what the verdict is.
 
 use anyhow::Result;
-use dyno_analysis::summarize;
 use dyno_core::finding::{Outcome, Verdict};
 use dyno_core::plan::{Calibrate, Compared, RecordPlan};
-use dyno_core::summary::{IntervalSummary, RunSummary};
+use dyno_core::summary::RunSummary;
 use dyno_load::{Progress, RunOutcome};
 
 use super::args::Settings;
 use crate::{console, kept, notices, settings};
 use dyno_core::redact;
-use dyno_run::Ready;
-use dyno_run::Recording;
-use dyno_run::{Asked, Start, summarise};
+use dyno_run::{Asked, Ready, Recording, Watch, summarise};
 
 /// Percentiles in the record, beside the one that sysbench's option asks for.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
 /// A run's record under way.
 pub struct Record {
-    recording: Recording,
+    watch: Watch,
     asked: Asked,
-    start: Start,
-    origin: u64,
-    intervals: Vec<IntervalSummary>,
 }
 
 impl Record {
@@ -46,13 +40,8 @@ impl Record {
         };
         let begun = asked(wanted, ready).and_then(|asked| {
             let recording = Recording::start(ready, &asked, notices::quiet())?;
-            Ok(Self {
-                recording,
-                asked,
-                start: Start::at(0),
-                origin: 0,
-                intervals: Vec::new(),
-            })
+            let watch = Watch::new(recording, &asked.plan.record.percentiles);
+            Ok(Self { watch, asked })
         });
         begun
             .inspect_err(|error| {
@@ -67,31 +56,25 @@ impl Record {
 
     /// Takes the run's course.
     pub fn progress(&mut self, progress: &Progress<'_>) {
-        match progress {
-            Progress::Started { measured } => {
-                self.start = Start::at(*measured);
-                self.origin = *measured;
-                self.recording.begins(*measured);
-            }
-            Progress::Interval(interval) => {
-                let percentiles = &self.asked.plan.record.percentiles;
-                let told = summarize::interval(interval, self.origin, percentiles);
-                self.recording.interval(interval, &told);
-                self.intervals.push(told);
-            }
-        }
+        self.watch.take(progress);
     }
 
     /// The run did not begin.
     pub fn abandon(self, why: &str) {
-        self.recording.abandon(why);
+        self.watch.recording.abandon(why);
     }
 
     /// The run has ended: judges it and says so on standard error.
     pub fn finish(self, ready: &mut Ready, outcome: &RunOutcome) {
-        let mut summary = summarise(ready, outcome, &self.start, &self.asked, self.intervals);
+        let Watch {
+            recording,
+            start,
+            intervals,
+            ..
+        } = self.watch;
+        let mut summary = summarise(ready, outcome, &start, &self.asked, intervals);
         dyno_run::complete_told(ready, &mut summary, &notices::quiet());
-        match self.recording.finish(&mut summary, outcome) {
+        match recording.finish(&mut summary, outcome) {
             Ok(()) => console::note(&line(&summary)),
             Err(error) => {
                 let why = redact::text(&format!("{error:#}"));

@@ -1,0 +1,168 @@
+//! Runs without a fault, in which nothing may be found.
+
+use crate::servers::Kind::{self, Mariadb, Mysql, Postgres};
+
+use super::case::{Case, On};
+
+const fn good(kind: Kind, run: &'static str) -> Case {
+    let case = Case::new(On::Server(kind), run, run);
+    case.prepared("oltp_read_write --table-size 10000")
+}
+
+const fn sqlite(run: &'static str) -> Case {
+    let case = Case::new(On::Sqlite, run, run);
+    case.prepared("oltp_read_write --table-size 10000")
+}
+
+/// All of them. What is added comes last, so that numbers stay.
+pub fn all() -> impl Iterator<Item = &'static Case> {
+    CASES.iter()
+}
+
+const CASES: &[Case] = &[
+    good(
+        Mariadb,
+        "oltp_read_only --table-size 10000 -c 1 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "oltp_read_write --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "oltp_update_non_index --table-size 10000 -c 8 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "oltp_point_select --table-size 10000 -c 8 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "oltp_point_select --table-size 10000 -c 8 -t 30s --warmup 3s --rate {0.3}/s",
+    ),
+    good(
+        Mariadb,
+        "oltp_read_write --table-size 10000 -c 16 -t 30s --warmup 3s --rate {0.4}/s",
+    ),
+    good(
+        Mariadb,
+        "oltp_write_only --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "oltp_update_index --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "select_random_points --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "select_random_ranges --table-size 10000 -c 2 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "oltp_point_select --table-size 10000 -c 64 -t 30s --warmup 3s",
+    ),
+    good(
+        Mariadb,
+        "oltp_read_only --table-size 10000 -c 4 -t 60s --warmup 3s --rate {0.5}/s",
+    ),
+    good(
+        Mysql,
+        "oltp_point_select --table-size 10000 -c 1 -t 30s --warmup 3s",
+    ),
+    good(
+        Mysql,
+        "oltp_read_only --table-size 10000 -c 8 -t 30s --warmup 3s",
+    ),
+    good(
+        Mysql,
+        "oltp_update_non_index --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Mysql,
+        "oltp_read_write --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Mysql,
+        "oltp_read_write --table-size 10000 -c 4 -t 30s --warmup 3s --rate {0.3}/s",
+    ),
+    good(
+        Mysql,
+        "oltp_point_select --table-size 10000 -c 16 -t 30s --warmup 3s --rate {0.4}/s",
+    ),
+    good(
+        Mysql,
+        "oltp_write_only --table-size 10000 -c 8 -t 30s --warmup 3s",
+    ),
+    good(
+        Mysql,
+        "oltp_delete --table-size 10000 -c 2 -t 30s --warmup 3s --rate 20/s",
+    ),
+    good(
+        Mysql,
+        "select_random_points --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Mysql,
+        "oltp_point_select --table-size 10000 -c 64 -t 30s --warmup 3s",
+    ),
+    good(
+        Mysql,
+        "oltp_read_only --table-size 10000 -c 2 -t 60s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "oltp_update_non_index --table-size 10000 -c 1 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "oltp_read_write --table-size 10000 -c 8 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "oltp_point_select --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "oltp_read_only --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "oltp_read_only --table-size 10000 -c 4 -t 30s --warmup 3s --rate {0.3}/s",
+    ),
+    good(
+        Postgres,
+        "oltp_read_write --table-size 10000 -c 8 -t 30s --warmup 3s --rate {0.4}/s",
+    ),
+    good(
+        Postgres,
+        "oltp_write_only --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "oltp_update_index --table-size 10000 -c 8 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "select_random_points --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "select_random_ranges --table-size 10000 -c 4 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "oltp_point_select --table-size 10000 -c 64 -t 30s --warmup 3s",
+    ),
+    good(
+        Postgres,
+        "oltp_point_select --table-size 10000 -c 4 -t 60s --warmup 3s --rate {0.5}/s",
+    ),
+    sqlite("oltp_read_only --table-size 10000 -c 4 -t 30s --warmup 3s"),
+    sqlite("oltp_read_write --table-size 10000 -c 1 -t 30s --warmup 3s"),
+    sqlite("oltp_update_non_index --table-size 10000 -c 1 -t 30s --warmup 3s"),
+    sqlite("oltp_point_select --table-size 10000 -c 8 -t 30s --warmup 3s"),
+    sqlite("oltp_point_select --table-size 10000 -c 8 -t 30s --warmup 3s --rate {0.3}/s"),
+];

@@ -1,0 +1,120 @@
+//! Runs that are bad on purpose and runs that are good, on real servers, one after the other: each
+//! fault must be found by the check that is there for it and by no other, and good runs must be
+//! valid. Then pairs of runs that do not differ, which `compare` must not tell apart.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use crate::say;
+use crate::servers::set::down;
+
+use super::{Campaign, Closed};
+
+mod bad;
+mod bed;
+pub mod case;
+mod good;
+mod pairs;
+mod run;
+
+use bed::Bed;
+use case::{Case, Expect};
+
+/// The number of the first good run.
+const GOOD: u64 = 1000;
+/// The number of the first pair.
+const PAIRS: u64 = 2000;
+
+/// Makes all runs, or those that are asked for, and then the pairs; tells how each ended.
+///
+/// # Errors
+/// A server cannot be had.
+pub fn run(campaign: &Campaign) -> Result<()> {
+    down(false)?;
+    let mut table = String::new();
+    let mut numbered: Vec<(u64, &Case)> = (1..).zip(bad::all()).collect();
+    numbered.extend((GOOD..).zip(good::all()));
+    numbered.retain(|(number, _)| wanted(campaign, *number));
+    let mut tally = Tally::default();
+    while let Some((_, first)) = numbered.first() {
+        let own = first.bed();
+        let (here, rest) = numbered
+            .into_iter()
+            .partition(|(_, case)| case.bed() == own);
+        numbered = rest;
+        let mut bed = Bed::make(own.0, own.1, &campaign.options.dyno)?;
+        for (number, case) in here {
+            if campaign.over() {
+                break;
+            }
+            one(campaign, &mut bed, number, case, &mut tally, &mut table)?;
+        }
+    }
+    say(&format!(
+        "{} of {} bad runs caught by the right finding alone, {} of {} good ones without a false \
+         one",
+        tally.caught, tally.bad, tally.clean, tally.good
+    ));
+    if !campaign.over() {
+        pairs::run(campaign, PAIRS)?;
+    }
+    let path = campaign.folder.join("table.md");
+    fs::write(&path, table).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
+}
+
+/// Whether a case of this number is asked for.
+fn wanted(campaign: &Campaign, number: u64) -> bool {
+    let cases = campaign.options.cases.as_ref();
+    cases.is_none_or(|cases| cases.contains(&number))
+}
+
+#[derive(Default)]
+struct Tally {
+    bad: u64,
+    caught: u64,
+    good: u64,
+    clean: u64,
+}
+
+fn one(
+    campaign: &Campaign,
+    bed: &mut Bed,
+    number: u64,
+    case: &Case,
+    tally: &mut Tally,
+    table: &mut String,
+) -> Result<()> {
+    let folder = campaign.case_folder(number)?;
+    let done = run::run(bed, case, &folder)?;
+    let right = u64::from(done.failures.is_empty());
+    match case.is_bad() {
+        true => (tally.bad, tally.caught) = (tally.bad + 1, tally.caught + right),
+        false => (tally.good, tally.clean) = (tally.good + 1, tally.clean + right),
+    }
+    let what = format!("{}: {}", bed.name(), case.what);
+    let outcome = match right {
+        1 => "ok",
+        _ => "FAILED",
+    };
+    say(&format!("{number} {outcome} {what} → {}", done.found));
+    let check = match case.finds {
+        Expect::Nothing => "none",
+        Expect::Check(check, ..) => check,
+        Expect::Before(_) => "before the load",
+        Expect::Failure(_) => "the run fails",
+    };
+    // Writing to a string does not fail.
+    let _ = writeln!(table, "| {number} | {what} | `{check}` | {} |", done.found);
+    campaign.close(&Closed {
+        number,
+        what: &what,
+        folder: &folder,
+        faults: u64::from(case.is_bad()),
+        inputs: 0,
+        failures: &done.failures,
+    });
+    Ok(())
+}

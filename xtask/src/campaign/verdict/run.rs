@@ -1,0 +1,319 @@
+//! One run of the verdict's campaign: made, disturbed and held against what must be found.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::super::bed::dyno_command;
+use super::super::child::{Ended, Running};
+use super::bed::Bed;
+use super::case::{Act, Case, Expect, Stops};
+
+/// How long a run may take beyond its own time.
+const SLACK: Duration = Duration::from_secs(240);
+/// What the first statement of an act waits for after the first second was told.
+const FIRST: Duration = Duration::from_millis(200);
+
+/// How a run was judged, and what is wrong with that.
+pub struct Done {
+    /// The findings against it, in a line.
+    pub found: String,
+    /// What should have been otherwise.
+    pub failures: Vec<String>,
+}
+
+/// Makes a run and looks at its verdict.
+///
+/// # Errors
+/// It cannot be made.
+pub fn run(bed: &mut Bed, case: &Case, folder: &Path) -> Result<Done> {
+    bed.renew()?;
+    let script = crate::repository().join("tests/scripts/shapes.lua");
+    let script = script.display().to_string();
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split_whitespace();
+        words.map(|word| word.replace("SHAPES", &script)).collect()
+    };
+    let url = bed.url();
+    let target = ["--target", &url];
+    if !case.prepare.is_empty() {
+        let own = words(case.prepare);
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        bed.dyno(&[&["prepare"][..], &own, &target].concat())?;
+    }
+    statements(bed, case.before)?;
+    let mut line = case.run.to_owned();
+    if let Some(share) = placeholder(case.run) {
+        let capacity = capacity(
+            bed,
+            &words(case.run.split(" --rate").next().unwrap_or_default()),
+        )?;
+        line = line.replace(&format!("{{{share}}}"), &format!("{:.0}", share * capacity));
+    }
+    let mut command = match case.act {
+        Act::Pinned(_) => {
+            let mut command = Command::new("taskset");
+            command.args(["-c", "0"]).arg(&bed.dyno);
+            let own = dyno_command(&bed.dyno);
+            for (name, value) in own.get_envs() {
+                match value {
+                    Some(value) => command.env(name, value),
+                    None => command.env_remove(name),
+                };
+            }
+            command
+        }
+        _ => dyno_command(&bed.dyno),
+    };
+    command.arg("run").args(words(&line)).args(target);
+    if !line.contains("--calibrate") {
+        command.args(["--calibrate", "never"]);
+    }
+    command.args(["--results", "dyno.db", "--json=run.json"]);
+    command
+        .current_dir(folder)
+        .env("TMPDIR", folder.join("tmp"));
+    command.env("XDG_CACHE_HOME", folder);
+    let ended = disturbed(bed, case, &mut command)?;
+    fs::write(folder.join("command"), format!("{command:?}\n"))?;
+    fs::write(folder.join("stdout"), &ended.stdout)?;
+    fs::write(folder.join("stderr"), &ended.stderr)?;
+    Ok(judge(case, &ended, folder))
+}
+
+fn statements(bed: &Bed, all: &[&str]) -> Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let mut administrator = bed.administrator(true)?;
+    all.iter().try_for_each(|sql| administrator.execute(sql))
+}
+
+/// The number in braces.
+fn placeholder(text: &str) -> Option<f64> {
+    let (_, rest) = text.split_once('{')?;
+    rest.split_once('}')?.0.parse().ok()
+}
+
+/// Events per second that a run of two seconds reaches.
+fn capacity(bed: &Bed, words: &[String]) -> Result<f64> {
+    let url = bed.url();
+    let mut arguments = vec!["run"];
+    arguments.extend(words.iter().map(String::as_str));
+    arguments.extend(["-t", "2s", "--warmup", "1s", "--calibrate", "never"]);
+    arguments.extend(["--target", &url, "--json", "-q"]);
+    let ended = bed.dyno(&arguments)?;
+    let result: Value = serde_json::from_slice(&ended.stdout).context("no result")?;
+    let rate = &result["rates"]["events_per_s"];
+    rate.as_f64().context("no rate")
+}
+
+/// Runs it, and does to the world what the case says.
+fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended> {
+    let mut load = match case.act {
+        Act::Pinned(count) => burners(count, Some("0"))?,
+        Act::OtherLoad(line) => vec![other_load(bed, line)?],
+        _ => Vec::new(),
+    };
+    let mut running = Running::start(command)?;
+    // The first second of the measurement, or of the warm-up.
+    let began = running.wait_said(&["  1s "], SLACK);
+    if began {
+        running.run_for(FIRST);
+        act(bed, case.act, &mut running, &mut load)?;
+    }
+    let ended = running.finish(SLACK);
+    for mut child in load {
+        // It may have ended by itself.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    ended
+}
+
+fn act(bed: &mut Bed, act: Act, running: &mut Running, load: &mut Vec<Child>) -> Result<()> {
+    match act {
+        Act::None | Act::Pinned(_) | Act::OtherLoad(_) => {}
+        Act::ServerStops(stops) => {
+            let server = bed.server.as_ref().context("no server")?;
+            each(stops, running, |stop| match stop {
+                true => server.suspend(),
+                false => server.resume(),
+            });
+        }
+        Act::DynoStops(stops) => {
+            let pid = running.pid().cast_signed();
+            each(stops, running, |stop| {
+                let signal = if stop { libc::SIGSTOP } else { libc::SIGCONT };
+                // SAFETY: kill has no memory effects; the child has not been reaped.
+                unsafe { libc::kill(pid, signal) };
+            });
+        }
+        Act::Crash(at) => {
+            running.run_for(Duration::from_secs_f64(at));
+            let server = bed.server.as_mut().context("no server")?;
+            server.kill()?;
+            server.start_again()?;
+        }
+        Act::Restart(at) => {
+            running.run_for(Duration::from_secs_f64(at));
+            let server = bed.server.as_mut().context("no server")?;
+            server.stop()?;
+            server.start_again()?;
+        }
+        Act::Holds(at, held_s, all) => {
+            running.run_for(Duration::from_secs_f64(at));
+            let mut administrator = bed.administrator(true)?;
+            all.iter().try_for_each(|sql| administrator.execute(sql))?;
+            running.run_for(Duration::from_secs_f64(held_s));
+        }
+        Act::Between(at, for_s, [there, back]) => {
+            running.run_for(Duration::from_secs_f64(at));
+            bed.administrator(true)?.execute(there)?;
+            running.run_for(Duration::from_secs_f64(for_s));
+            bed.administrator(true)?.execute(back)?;
+        }
+        Act::KillsSessions(every_s, times) => {
+            for _ in 0..times {
+                running.run_for(Duration::from_secs_f64(every_s));
+                bed.administrator(false)?.kill_sessions(false)?;
+            }
+        }
+        Act::KillsObserver(at) => {
+            running.run_for(Duration::from_secs_f64(at));
+            bed.administrator(false)?.kill_sessions(true)?;
+        }
+        Act::Burners(at, per_cpu) => {
+            running.run_for(Duration::from_secs_f64(at));
+            let cpus = thread::available_parallelism()?.get();
+            load.extend(burners(per_cpu * cpus, None)?);
+        }
+    }
+    Ok(())
+}
+
+fn each(stops: Stops, running: &mut Running, stop: impl Fn(bool)) {
+    for _ in 0..stops.times {
+        stop(true);
+        thread::sleep(stops.length());
+        stop(false);
+        running.run_for(stops.between());
+    }
+}
+
+/// Processes that do nothing but use CPU.
+fn burners(count: usize, cpu: Option<&str>) -> Result<Vec<Child>> {
+    let burner = |_| {
+        let mut command = match cpu {
+            Some(cpu) => {
+                let mut command = Command::new("taskset");
+                command.args(["-c", cpu, "sh"]);
+                command
+            }
+            None => Command::new("sh"),
+        };
+        let child = command.args(["-c", "while :; do :; done"]).spawn();
+        child.context("cannot start a process that uses CPU")
+    };
+    (0..count).map(burner).collect()
+}
+
+fn other_load(bed: &Bed, line: &str) -> Result<Child> {
+    let script = crate::repository().join("tests/scripts/shapes.lua");
+    let script = script.display().to_string();
+    let mut command = dyno_command(&bed.dyno);
+    command.arg("run");
+    command.args(
+        line.split_whitespace()
+            .map(|word| word.replace("SHAPES", &script)),
+    );
+    command.args(["--target", &bed.url(), "--observe", "off", "-q"]);
+    command
+        .args(["--calibrate", "never"])
+        .env("DYNO_RESULTS", "none");
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().context("cannot start the other load")
+}
+
+fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
+    let text = fs::read_to_string(folder.join("run.json")).unwrap_or_default();
+    let result: Value = serde_json::from_str(&text).unwrap_or_default();
+    let against: Vec<&Value> = result["findings"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice)
+        .iter()
+        .filter(|finding| finding["outcome"] == "doubt" || finding["outcome"] == "refuse")
+        .collect();
+    let name = |finding: &Value| finding["check"].as_str().unwrap_or_default().to_owned();
+    let found: Vec<String> = against.iter().map(|finding| name(finding)).collect();
+    let stderr = ended.stderr();
+    let last = stderr.lines().last().unwrap_or_default();
+    let mut failures = Vec::new();
+    let mut expected = case.also.to_vec();
+    match case.finds {
+        Expect::Nothing => {}
+        Expect::Check(check, outcome, words) => {
+            expected.push(check);
+            let finding = against.iter().find(|finding| finding["check"] == check);
+            let evidence = finding.and_then(|finding| finding["evidence"].as_str());
+            let evidence = evidence.unwrap_or_default();
+            if finding.is_none_or(|finding| finding["outcome"] != outcome) {
+                failures.push(format!(
+                    "{check} is not a {outcome}: {}",
+                    all(&result, check)
+                ));
+            } else if !evidence.to_lowercase().contains(&words.to_lowercase()) {
+                failures.push(format!("{check} says nothing of '{words}': {evidence}"));
+            }
+        }
+        Expect::Before(words) => {
+            if ended.code() != 3 || !stderr.contains(words) {
+                let code = ended.code();
+                failures.push(format!(
+                    "not refused before the load: status {code}, {stderr}"
+                ));
+            }
+        }
+        Expect::Failure(words) => {
+            if ended.code() != 1 || !stderr.contains(words) {
+                let code = ended.code();
+                failures.push(format!(
+                    "did not fail with '{words}': status {code}, {stderr}"
+                ));
+            }
+        }
+    }
+    if text.is_empty() && matches!(case.finds, Expect::Nothing | Expect::Check(..)) {
+        failures.push(format!("no result: {last}"));
+    }
+    // A short run is one, whatever else is wrong with it.
+    let short = result["measured_s"].as_f64().is_some_and(|s| s < 29.9);
+    for finding in &against {
+        let check = name(finding);
+        let excused = expected.contains(&check.as_str()) || short && check == "length";
+        if !excused {
+            let evidence = finding["evidence"].as_str().unwrap_or_default();
+            failures.push(format!("{check} speaks against it, too: {evidence}"));
+        }
+    }
+    let found = match (found.is_empty(), text.is_empty()) {
+        (false, _) => found.join(", "),
+        (true, false) => "nothing".to_owned(),
+        (true, true) => last.to_owned(),
+    };
+    Done { found, failures }
+}
+
+/// What a check said, whatever that was.
+fn all(result: &Value, check: &str) -> String {
+    let findings = result["findings"].as_array().map_or(&[][..], Vec::as_slice);
+    let finding = findings.iter().find(|finding| finding["check"] == check);
+    finding.map_or("there is no such check".to_owned(), |finding| {
+        format!("{}: {}", finding["outcome"], finding["evidence"])
+    })
+}
