@@ -1,4 +1,4 @@
-//! Repository chores: the written law as a test, servers to test against, the test command.
+//! Repository chores: the lint rules as a test, servers to test against, the test command.
 //!
 //! A library as well as a program, so that end-to-end tests can start throw-away servers the same
 //! way.

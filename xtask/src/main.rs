@@ -16,7 +16,7 @@ cargo xtask COMMAND
   campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]
                           the drivers on a simulated network, seed by seed
   servers up|env|down     servers to test against by hand: `eval \"$(cargo xtask servers env)\"`
-  tidy                    hold the repository to its written law (sizes, words, lints)
+  tidy                    hold the repository to its lint rules (sizes, words, lints)
 ";
 
 fn main() -> ExitCode {

@@ -11,7 +11,7 @@ mod accounts;
 mod arrivals;
 mod calendar;
 mod connections;
-mod crew;
+mod pool;
 mod descriptors;
 mod merger;
 mod message;

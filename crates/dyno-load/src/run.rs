@@ -15,7 +15,7 @@ use dyno_core::summary::RunEnd;
 
 use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
-use crate::crew::Crew;
+use crate::pool::WorkerPool;
 use crate::merger::Merger;
 use crate::message::{Control, Message, Start, WorkerEnd};
 use crate::outages;
@@ -91,19 +91,19 @@ impl Run {
         O: FnMut(Progress<'_>),
     {
         validate(&config)?;
-        let crew = Crew::hire(&config, factory)?;
-        crew.initialise(config.drive.init_timeout, &config.stop)?;
+        let pool = WorkerPool::spawn(&config, factory)?;
+        pool.initialise(config.drive.init_timeout, &config.stop)?;
         let begin = match begin(config.drive.begin_unix_s) {
             Ok(begin) => begin,
-            Err(error) => return Err(crew.dismiss(error, 0)),
+            Err(error) => return Err(pool.shut_down(error, 0)),
         };
-        Coordinator::new(config, crew, begin, observer).run()
+        Coordinator::new(config, pool, begin, observer).run()
     }
 }
 
 struct Coordinator<O> {
     config: RunConfig,
-    crew: Crew,
+    pool: WorkerPool,
     observer: O,
     merger: Merger,
     schedule: Schedule,
@@ -128,7 +128,7 @@ struct Coordinator<O> {
 }
 
 impl<O: FnMut(Progress<'_>)> Coordinator<O> {
-    fn new(config: RunConfig, crew: Crew, begin: Nanos, observer: O) -> Self {
+    fn new(config: RunConfig, pool: WorkerPool, begin: Nanos, observer: O) -> Self {
         let drive = &config.drive;
         let schedule = match config.entry {
             Entry::Run => Schedule::new(drive, begin),
@@ -140,35 +140,35 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         };
         // In an open loop the arrivals themselves are limited.
         let quota = quota.filter(|_| arrivals.is_none());
-        let quota = quota.map(|events| Arc::new(Quota::new(events, crew.size())));
-        let sessions: Vec<u32> = (0..crew.size())
-            .map(|worker| crew.tids(worker).len() as u32)
+        let quota = quota.map(|events| Arc::new(Quota::new(events, pool.size())));
+        let sessions: Vec<u32> = (0..pool.size())
+            .map(|worker| pool.tids(worker).len() as u32)
             .collect();
         let merger = Merger::new(schedule, &sessions, arrivals.clone());
         let cast = Arc::new(match config.entry {
             Entry::Run => Cast::new(drive, &schedule, arrivals),
             _ => Cast::default(),
         });
-        for worker in 0..crew.size() {
+        for worker in 0..pool.size() {
             let start = Start {
                 schedule,
                 cast: Arc::clone(&cast),
                 quota: quota.clone(),
             };
-            crew.post(worker, Control::Start(Box::new(start)));
+            pool.post(worker, Control::Start(Box::new(start)));
         }
         let patience = schedule.deadline.map_or(Nanos::MAX, |deadline| {
             deadline
                 .saturating_add(schedule.grace_ns)
                 .saturating_add(STUCK_NS)
         });
-        let done_heard = vec![None; crew.size()];
+        let done_heard = vec![None; pool.size()];
         Self {
-            ends: (0..crew.size()).map(|_| None).collect(),
-            panicked: vec![false; crew.size()],
-            at_work: crew.size(),
+            ends: (0..pool.size()).map(|_| None).collect(),
+            panicked: vec![false; pool.size()],
+            at_work: pool.size(),
             background_only: 0,
-            crew,
+            pool,
             observer,
             merger,
             schedule,
@@ -194,7 +194,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                 break;
             }
             let until = self.merger.late_at().max(at + 1_000_000).min(patience);
-            match self.crew.receive(Duration::from_nanos(until - at)) {
+            match self.pool.receive(Duration::from_nanos(until - at)) {
                 Ok(message) => self.handle(message),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -208,7 +208,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
     fn let_out(&mut self) {
         loop {
             // An observer takes its time; what came meanwhile is not late.
-            while let Ok(message) = self.crew.receive(Duration::ZERO) {
+            while let Ok(message) = self.pool.receive(Duration::ZERO) {
                 self.handle(message);
             }
             let Some(interval) = self.merger.release(now()) else {
@@ -225,12 +225,12 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                     *heard = now();
                 }
                 self.merger.add(&mut handover);
-                self.crew.give_back(handover);
+                self.pool.give_back(handover);
             }
             Message::Failed(tid, why) => {
                 self.failures.push((tid, why));
                 if self.config.entry == Entry::Run {
-                    self.crew.post_all(|| Control::End);
+                    self.pool.post_all(|| Control::End);
                     self.end_early(self.schedule.grace_ns);
                 }
             }
@@ -247,8 +247,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             }
             Message::BackgroundOnly => {
                 self.background_only += 1;
-                if self.background_only == self.crew.size() {
-                    self.crew.post_all(|| Control::End);
+                if self.background_only == self.pool.size() {
+                    self.pool.post_all(|| Control::End);
                     self.end_early(self.schedule.grace_ns);
                 }
             }
@@ -300,7 +300,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
                 .saturating_add(done_ns)
                 .saturating_add(STUCK_NS),
         };
-        let at_work = (0..self.crew.size()).filter(|worker| self.ends[*worker].is_none());
+        let at_work = (0..self.pool.size()).filter(|worker| self.ends[*worker].is_none());
         at_work.map(of).max().unwrap_or(self.patience)
     }
 
@@ -346,7 +346,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             end,
         };
         // A worker that did not end was not seen to be silent.
-        let mut silences = vec![Vec::new(); self.crew.size() - ends.len()];
+        let mut silences = vec![Vec::new(); self.pool.size() - ends.len()];
         for mut end in ends {
             silences.push(end.silences);
             outcome.outages.append(&mut end.outages);
@@ -372,7 +372,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
 
     /// Events under way in workers that did not end, as far as can be seen from outside.
     fn under_way(&self) -> u64 {
-        let silent = (0..self.crew.size()).filter(|worker| self.ends[*worker].is_none());
+        let silent = (0..self.pool.size()).filter(|worker| self.ends[*worker].is_none());
         silent
             .map(|worker| {
                 let states = self.merger.last_states(worker);
@@ -386,7 +386,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
     fn reports(&mut self, measured_end: Nanos) -> (Vec<WorkerReport>, Vec<SessionTotals>) {
         let mut lost = Vec::new();
         let mut reports = Vec::new();
-        for worker in 0..self.crew.size() {
+        for worker in 0..self.pool.size() {
             let report = match &self.ends[worker] {
                 Some(end) => report(end),
                 None => self.silent(worker, measured_end, &mut lost),
@@ -404,11 +404,11 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         lost: &mut Vec<SessionTotals>,
     ) -> WorkerReport {
         let (known, since) = self.merger.last_report(worker);
-        let sessions = self.crew.tids(worker);
+        let sessions = self.pool.tids(worker);
         let count = sessions.len() as u32;
         lost.extend(sessions.map(|tid| SessionTotals::lost(tid, &known, since, measured_end)));
         let at = now();
-        let (cpu_ns, from) = self.crew.cpu_used(worker).unwrap_or_default();
+        let (cpu_ns, from) = self.pool.cpu_used(worker).unwrap_or_default();
         let span_ns = at
             .saturating_sub(from.unwrap_or(self.schedule.begin))
             .max(1);

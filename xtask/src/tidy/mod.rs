@@ -1,4 +1,4 @@
-//! The written law of the repository as a test: `cargo xtask tidy`.
+//! The lint rules of the repository as a test: `cargo xtask tidy`.
 //!
 //! What rustfmt and clippy cannot say is said here, and every rule reports where it is broken.
 
@@ -64,34 +64,34 @@ const EXCEPTIONS: &[Exception] = &[];
 
 /// One broken rule.
 #[derive(Debug)]
-pub struct Breach {
+pub struct Violation {
     path: PathBuf,
     line: usize,
     rule: Rule,
     what: String,
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.path.display(), self.line, self.what)
     }
 }
 
-/// Every breach in the repository at `root`, in the order of paths and lines.
+/// Every violation in the repository at `root`, in the order of paths and lines.
 ///
 /// # Errors
 /// A file that cannot be read, or an exception that names a file that is not there.
-pub fn check(root: &Path) -> Result<Vec<Breach>> {
-    let mut breaches = Vec::new();
+pub fn check(root: &Path) -> Result<Vec<Violation>> {
+    let mut violations = Vec::new();
     for path in files(root)? {
         let bytes = fs::read(root.join(&path))
             .with_context(|| format!("cannot read {}", path.display()))?;
         let Ok(text) = String::from_utf8(bytes) else {
-            continue; // not text: nothing here to hold to the law
+            continue; // not text: nothing here to check
         };
-        check_text(&path, &text, &mut breaches);
+        check_text(&path, &text, &mut violations);
     }
-    check_crates(root, &mut breaches)?;
+    check_crates(root, &mut violations)?;
     for exception in EXCEPTIONS {
         if !root.join(exception.path).exists() {
             bail!(
@@ -101,30 +101,30 @@ pub fn check(root: &Path) -> Result<Vec<Breach>> {
             );
         }
     }
-    breaches.retain(|breach| !excepted(breach));
-    breaches.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
-    Ok(breaches)
+    violations.retain(|violation| !excepted(violation));
+    violations.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    Ok(violations)
 }
 
-/// Tells every breach in the repository at `root`.
+/// Tells every violation in the repository at `root`.
 ///
 /// # Errors
 /// There is one, or a file cannot be read.
 pub fn enforce(root: &Path) -> Result<()> {
-    let breaches = check(root)?;
-    for breach in &breaches {
-        say(&breach.to_string());
+    let violations = check(root)?;
+    for violation in &violations {
+        say(&violation.to_string());
     }
-    match breaches.len() {
+    match violations.len() {
         0 => Ok(()),
-        count => bail!("{count} breaches of the written law (CONTRIBUTING.md says what it is)"),
+        count => bail!("{count} violations of the lint rules (CONTRIBUTING.md says what it is)"),
     }
 }
 
-fn excepted(breach: &Breach) -> bool {
+fn excepted(violation: &Violation) -> bool {
     EXCEPTIONS
         .iter()
-        .any(|exception| breach.rule == exception.rule && breach.path == Path::new(exception.path))
+        .any(|exception| violation.rule == exception.rule && violation.path == Path::new(exception.path))
 }
 
 /// The files of the repository, relative to `root`: whatever is not built or hidden.
@@ -157,7 +157,7 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn check_text(path: &Path, text: &str, breaches: &mut Vec<Breach>) {
+fn check_text(path: &Path, text: &str, violations: &mut Vec<Violation>) {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let language = match extension {
         Some("rs") => Some(Language::Rust),
@@ -166,7 +166,7 @@ fn check_text(path: &Path, text: &str, breaches: &mut Vec<Breach>) {
     };
     let mut report = |line, rule, what| {
         let path = path.to_owned();
-        breaches.push(Breach {
+        violations.push(Violation {
             path,
             line,
             rule,
@@ -237,7 +237,7 @@ fn contains_word(line: &str, word: &str) -> bool {
 }
 
 /// Every crate inherits the workspace's lints and has its place in ARCHITECTURE.md.
-fn check_crates(root: &Path, breaches: &mut Vec<Breach>) -> Result<()> {
+fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
     let path = root.join("ARCHITECTURE.md");
     let architecture =
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -252,7 +252,7 @@ fn check_crates(root: &Path, breaches: &mut Vec<Breach>) -> Result<()> {
         };
         let mut report = |rule, what| {
             let path = path.clone();
-            breaches.push(Breach {
+            violations.push(Violation {
                 path,
                 line: 1,
                 rule,
@@ -293,9 +293,9 @@ mod tests {
     use super::*;
 
     fn rules(path: &str, text: &str) -> Vec<Rule> {
-        let mut breaches = Vec::new();
-        check_text(Path::new(path), text, &mut breaches);
-        breaches.iter().map(|breach| breach.rule).collect()
+        let mut violations = Vec::new();
+        check_text(Path::new(path), text, &mut violations);
+        violations.iter().map(|violation| violation.rule).collect()
     }
 
     #[test]

@@ -30,8 +30,8 @@ mod observed;
 mod operations;
 mod overview;
 mod page;
-mod plates;
-mod readouts;
+mod small_multiples;
+mod headlines;
 mod run;
 #[cfg(test)]
 mod samples;
@@ -46,7 +46,7 @@ pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
 use markup::Text;
 use page::{Page, put};
-pub(crate) use plates::{Bar, Course, Drawing, Lines, Plate};
+pub(crate) use small_multiples::{Bar, Course, Drawing, Lines, SmallMultiple};
 use run::View;
 
 /// What a report shows.

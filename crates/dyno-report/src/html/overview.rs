@@ -7,7 +7,7 @@ use dyno_core::summary::RunEnd;
 use super::figures;
 use super::markup::Text;
 use super::page::{Page, put};
-use super::readouts::{self, count};
+use super::headlines::{self, count};
 use super::run::View;
 use super::throughput;
 use super::time::{self, utc};
@@ -30,7 +30,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     headline(page, view, &id);
     state(page, view);
     verdict(page, view);
-    readouts::write(page, view);
+    headlines::write(page, view);
     throughput::course(page, view);
     happened(page, view);
     remarks(page, view);

@@ -5,13 +5,13 @@ use dyno_core::summary::RoleSummary;
 
 use super::metrics::{PURGE_LAGS, Phase};
 use super::{Sequence, significant};
-use crate::html::{Bar, Course, Drawing, Lines, Plate};
+use crate::html::{Bar, Course, Drawing, Lines, SmallMultiple};
 
 /// Small pictures of one kind.
 pub(super) struct Pictures {
     pub(super) title: String,
     pub(super) about: String,
-    pub(super) plates: Vec<Plate>,
+    pub(super) small_multiples: Vec<SmallMultiple>,
     /// Whether colours stand for sequences.
     pub(super) by_sequence: bool,
 }
@@ -39,7 +39,7 @@ pub(super) fn pictures(sequences: &[Sequence]) -> Vec<Pictures> {
     ];
     let drawn = all.into_iter();
     drawn
-        .filter(|pictures| !pictures.plates.is_empty())
+        .filter(|pictures| !pictures.small_multiples.is_empty())
         .collect()
 }
 
@@ -60,7 +60,7 @@ impl<'a> Album<'a> {
     }
 
     fn throughput(&self) -> Pictures {
-        let plate = |name: &&str| {
+        let multiple = |name: &&str| {
             let phases = self.phases(name);
             let unit = phases
                 .first()
@@ -76,7 +76,7 @@ impl<'a> Album<'a> {
                     faint: missed,
                 }
             });
-            Plate {
+            SmallMultiple {
                 title: format!("{name}, {unit}/s"),
                 drawing: Drawing::Bars(bars.collect()),
             }
@@ -86,14 +86,14 @@ impl<'a> Album<'a> {
             about: "Each phase has a scale of its own. Faint and in brackets: the background \
                     missed its rate."
                 .to_owned(),
-            plates: self.names.iter().map(plate).collect(),
+            small_multiples: self.names.iter().map(multiple).collect(),
             by_sequence: true,
         }
     }
 
     /// A picture for each phase, role and sequence; those of a phase and role share their axes.
     fn clients(&self) -> Pictures {
-        let mut plates = Vec::new();
+        let mut small_multiples = Vec::new();
         for name in &self.names {
             let phases = self.phases(name);
             let mut roles: Vec<&RoleSummary> = Vec::new();
@@ -106,7 +106,7 @@ impl<'a> Album<'a> {
                 }
             }
             for role in roles {
-                plates.extend(clients_of(name, role, &phases));
+                small_multiples.extend(clients_of(name, role, &phases));
             }
         }
         Pictures {
@@ -115,14 +115,14 @@ impl<'a> Album<'a> {
                     in the background that has a rate to keep. Pictures of the same phase and \
                     role have the same axes."
                 .to_owned(),
-            plates,
+            small_multiples,
             by_sequence: false,
         }
     }
 
     /// A picture for each phase and operation.
     fn longest(&self) -> Pictures {
-        let mut plates = Vec::new();
+        let mut small_multiples = Vec::new();
         for name in &self.names {
             let phases = self.phases(name);
             let mut operations: Vec<&str> = Vec::new();
@@ -148,20 +148,20 @@ impl<'a> Album<'a> {
                     (course.points.len() > 1).then_some(course)
                 });
                 let title = format!("{name}: {operation}");
-                plates.extend(lines(title, "ms".to_owned(), courses.collect()));
+                small_multiples.extend(lines(title, "ms".to_owned(), courses.collect()));
             }
         }
         Pictures {
             title: "The longest answers in time".to_owned(),
             about: "Of each operation, the longest of all clients in each interval.".to_owned(),
-            plates,
+            small_multiples,
             by_sequence: true,
         }
     }
 
     /// A picture for each phase and each way to tell what was not purged.
     fn purge_lags(&self) -> Pictures {
-        let mut plates = Vec::new();
+        let mut small_multiples = Vec::new();
         for (series, what, unit) in PURGE_LAGS {
             for name in &self.names {
                 let phases = self.phases(name);
@@ -176,7 +176,7 @@ impl<'a> Album<'a> {
                     (course.points.len() > 1).then_some(course)
                 });
                 let title = format!("{name}: {what}");
-                plates.extend(lines(title, unit.to_owned(), courses.collect()));
+                small_multiples.extend(lines(title, unit.to_owned(), courses.collect()));
             }
         }
         Pictures {
@@ -184,7 +184,7 @@ impl<'a> Album<'a> {
             about: "What was deleted or replaced and is still kept, because it was not collected \
                     yet or because a transaction may want to see it."
                 .to_owned(),
-            plates,
+            small_multiples,
             by_sequence: true,
         }
     }
@@ -199,8 +199,8 @@ fn longest_ms(span: &Span) -> f64 {
     ns as f64 / 1e6
 }
 
-fn clients_of(name: &str, role: &RoleSummary, phases: &[(usize, &str, &Phase<'_>)]) -> Vec<Plate> {
-    let mut plates = Vec::new();
+fn clients_of(name: &str, role: &RoleSummary, phases: &[(usize, &str, &Phase<'_>)]) -> Vec<SmallMultiple> {
+    let mut small_multiples = Vec::new();
     for (_, label, phase) in phases {
         let Some(own) = phase.roles().iter().find(|own| own.name == role.name) else {
             continue;
@@ -222,21 +222,21 @@ fn clients_of(name: &str, role: &RoleSummary, phases: &[(usize, &str, &Phase<'_>
             true => &own.unit,
             false => phase.unit(),
         };
-        plates.extend(lines(title, format!("{unit}/s"), courses));
+        small_multiples.extend(lines(title, format!("{unit}/s"), courses));
     }
-    share_axes(&mut plates);
-    plates
+    share_axes(&mut small_multiples);
+    small_multiples
 }
 
 /// A picture of lines; none without any.
-fn lines(title: String, unit: String, courses: Vec<Course>) -> Option<Plate> {
+fn lines(title: String, unit: String, courses: Vec<Course>) -> Option<SmallMultiple> {
     if courses.is_empty() {
         return None;
     }
     let points = || courses.iter().flat_map(|course| &course.points);
     let x_max = points().map(|(x, _)| *x).fold(0.0, f64::max);
     let y_max = points().map(|(_, y)| *y).fold(0.0, f64::max);
-    Some(Plate {
+    Some(SmallMultiple {
         title,
         drawing: Drawing::Lines(Lines {
             unit,
@@ -247,17 +247,17 @@ fn lines(title: String, unit: String, courses: Vec<Course>) -> Option<Plate> {
     })
 }
 
-fn share_axes(plates: &mut [Plate]) {
-    let all = |plates: &[Plate], end: fn(&Lines) -> f64| {
-        let ends = plates.iter().map(|plate| match &plate.drawing {
+fn share_axes(small_multiples: &mut [SmallMultiple]) {
+    let all = |small_multiples: &[SmallMultiple], end: fn(&Lines) -> f64| {
+        let ends = small_multiples.iter().map(|multiple| match &multiple.drawing {
             Drawing::Lines(lines) => end(lines),
             Drawing::Bars(_) => 0.0,
         });
         ends.fold(0.0, f64::max)
     };
-    let (x_max, y_max) = (all(plates, |l| l.x_max), all(plates, |l| l.y_max));
-    for plate in plates {
-        if let Drawing::Lines(lines) = &mut plate.drawing {
+    let (x_max, y_max) = (all(small_multiples, |l| l.x_max), all(small_multiples, |l| l.y_max));
+    for multiple in small_multiples {
+        if let Drawing::Lines(lines) = &mut multiple.drawing {
             (lines.x_max, lines.y_max) = (x_max, y_max);
         }
     }

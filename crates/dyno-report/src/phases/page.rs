@@ -18,7 +18,7 @@ pub fn html(
                 false => Vec::new(),
             };
             let head = (&*format!("p{number}"), &*drawn.title, &*drawn.about);
-            page.plates(head, &labels, &drawn.plates);
+            page.small_multiples(head, &labels, &drawn.small_multiples);
         }
         for (number, table) in tables.iter().enumerate() {
             page.begin(

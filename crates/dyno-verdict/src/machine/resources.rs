@@ -1,4 +1,4 @@
-//! Check 30: CPU time, memory and what the host or its keeper withheld of them.
+//! Check 30: CPU time, memory and what the host or its hypervisor withheld of them.
 
 use dyno_core::finding::Outcome;
 

@@ -11,7 +11,7 @@ const POINTS_MAX: usize = 600;
 const COLOURS: usize = 8;
 
 /// A small picture.
-pub(crate) struct Plate {
+pub(crate) struct SmallMultiple {
     /// Above it.
     pub(crate) title: String,
     /// What it shows.
@@ -64,11 +64,11 @@ pub(crate) struct Course {
 
 impl Grids {
     /// A section of small pictures; `legend` names colours by their numbers.
-    pub(crate) fn plates(
+    pub(crate) fn small_multiples(
         &mut self,
         (id, title, about): (&str, &str, &str),
         legend: &[String],
-        plates: &[Plate],
+        small_multiples: &[SmallMultiple],
     ) {
         let page = self.page();
         put!(
@@ -93,24 +93,24 @@ impl Grids {
             }
             put!(page, "</p>");
         }
-        put!(page, "<div class=\"plates\">");
-        for plate in plates {
-            draw(page, plate);
+        put!(page, "<div class=\"multiples\">");
+        for multiple in small_multiples {
+            draw(page, multiple);
         }
         put!(page, "</div></div>");
         page.end_section();
     }
 }
 
-fn draw(page: &mut Page, plate: &Plate) {
+fn draw(page: &mut Page, multiple: &SmallMultiple) {
     put!(
         page,
         "<figure><figcaption>{}</figcaption>",
-        Text(&plate.title)
+        Text(&multiple.title)
     );
-    match &plate.drawing {
-        Drawing::Bars(bars) => draw_bars(page, &plate.title, bars),
-        Drawing::Lines(lines) => draw_lines(page, &plate.title, lines),
+    match &multiple.drawing {
+        Drawing::Bars(bars) => draw_bars(page, &multiple.title, bars),
+        Drawing::Lines(lines) => draw_lines(page, &multiple.title, lines),
     }
     put!(page, "</figure>");
 }
@@ -123,7 +123,7 @@ fn draw_bars(page: &mut Page, title: &str, all: &[Bar]) {
     let height = all.len() * ROW;
     put!(
         page,
-        "<svg class=\"plate\" viewBox=\"0 0 440 {height}\" role=\"img\" aria-label=\"{}\">",
+        "<svg class=\"multiple\" viewBox=\"0 0 440 {height}\" role=\"img\" aria-label=\"{}\">",
         Text(title)
     );
     for (row, bar) in all.iter().enumerate() {
@@ -159,7 +159,7 @@ fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
     let y_end = ((lines.y_max / y_step).ceil() * y_step).max(1e-9);
     put!(
         page,
-        "<svg class=\"plate\" viewBox=\"0 0 440 146\" role=\"img\" aria-label=\"{}\"><text \
+        "<svg class=\"multiple\" viewBox=\"0 0 440 146\" role=\"img\" aria-label=\"{}\"><text \
             x=\"{LEFT}\" y=\"9\">{}</text>",
         Text(title),
         Text(&lines.unit)

@@ -10,7 +10,7 @@ use crate::number;
 
 /// Writes the five figures.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
-    put!(page, "<div class=\"readouts\">");
+    put!(page, "<div class=\"headlines\">");
     rate(page, view);
     latency(page, view);
     errors(page, view);
@@ -26,7 +26,7 @@ pub(super) fn count(number: u64, noun: &str) -> String {
 }
 
 /// One of the figures that matter.
-struct Readout<'a> {
+struct Headline<'a> {
     name: &'a str,
     value: String,
     unit: &'a str,
@@ -35,17 +35,17 @@ struct Readout<'a> {
     alarm: bool,
 }
 
-fn readout(page: &mut Page, readout: &Readout<'_>) {
-    let alarm = if readout.alarm { " alarm" } else { "" };
+fn headline(page: &mut Page, headline: &Headline<'_>) {
+    let alarm = if headline.alarm { " alarm" } else { "" };
     put!(
         page,
-        "<div class=\"readout{alarm}\"><h3>{}</h3><p class=\"value\">{}<small>{}</small></p><p \
+        "<div class=\"headline{alarm}\"><h3>{}</h3><p class=\"value\">{}<small>{}</small></p><p \
             class=\"detail\">{}</p><p class=\"source\">{}</p></div>",
-        Text(readout.name),
-        Text(&readout.value),
-        Text(readout.unit),
-        Text(&readout.detail),
-        Text(readout.source)
+        Text(headline.name),
+        Text(&headline.value),
+        Text(headline.unit),
+        Text(&headline.detail),
+        Text(headline.source)
     );
 }
 
@@ -77,9 +77,9 @@ fn rate(page: &mut Page, view: &View<'_>) {
         }
     }
     let detail = detail.join(" · ");
-    readout(
+    headline(
         page,
-        &Readout {
+        &Headline {
             name,
             value,
             unit: "events/s",
@@ -103,9 +103,9 @@ fn latency(page: &mut Page, view: &View<'_>) {
     };
     let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
         let detail = "no event ended".to_owned();
-        readout(
+        headline(
             page,
-            &Readout {
+            &Headline {
                 name,
                 value: "–".into(),
                 unit: "",
@@ -134,9 +134,9 @@ fn latency(page: &mut Page, view: &View<'_>) {
     };
     let value = number::latency(ms);
     let detail = spread(latency, best.map(|p| p.percent));
-    readout(
+    headline(
         page,
-        &Readout {
+        &Headline {
             name,
             value,
             unit: &unit,
@@ -168,9 +168,9 @@ fn errors(page: &mut Page, view: &View<'_>) {
         let detail = "of all codes, so far".to_owned();
         let value = number::thousands(seen);
         let source = "intervals";
-        readout(
+        headline(
             page,
-            &Readout {
+            &Headline {
                 name,
                 value,
                 unit: "",
@@ -201,9 +201,9 @@ fn errors(page: &mut Page, view: &View<'_>) {
         detail.push(count(summary.totals.reconnects, "reconnect"));
     }
     let (value, detail) = (number::thousands(seen), detail.join(" · "));
-    readout(
+    headline(
         page,
-        &Readout {
+        &Headline {
             name,
             value,
             unit: "",
@@ -230,9 +230,9 @@ fn cpu(page: &mut Page, view: &View<'_>) {
         Some((cost, Some(value))) => {
             let value = figures::value(value, &cost.unit);
             let source = cost.source.as_str();
-            readout(
+            headline(
                 page,
-                &Readout {
+                &Headline {
                     name,
                     value,
                     unit: "",
@@ -246,9 +246,9 @@ fn cpu(page: &mut Page, view: &View<'_>) {
             let why = other.map_or("the server's CPU was not observed", |(cost, _)| {
                 &cost.source
             });
-            readout(
+            headline(
                 page,
-                &Readout {
+                &Headline {
                     name,
                     value: "–".into(),
                     unit: "",
@@ -278,9 +278,9 @@ fn stalls(page: &mut Page, view: &View<'_>) {
         }
     };
     let alarm = !view.stall_spans().is_empty();
-    readout(
+    headline(
         page,
-        &Readout {
+        &Headline {
             name,
             value,
             unit,

@@ -1,4 +1,4 @@
-//! The workers as the coordinator sees them: hired, initialised, written to, dismissed.
+//! The workers as the coordinator sees them: spawned, initialised, sent to, shut down.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ const DISMISS_NS: Nanos = 900_000_000;
 const REPORT_NS: Nanos = 200_000_000;
 
 /// The workers. Their threads are never joined, because a script may hang.
-pub(crate) struct Crew {
+pub(crate) struct WorkerPool {
     mailboxes: Vec<Arc<Mailbox>>,
     spares: Vec<Sender<Box<Handover>>>,
     messages: Receiver<Message>,
@@ -45,9 +45,9 @@ fn listen(config: &RunConfig, mailboxes: Vec<Arc<Mailbox>>, sender: Sender<Messa
     }))
 }
 
-impl Crew {
+impl WorkerPool {
     /// Starts the threads.
-    pub(crate) fn hire<P, F>(config: &RunConfig, factory: F) -> Result<Self, LoadError>
+    pub(crate) fn spawn<P, F>(config: &RunConfig, factory: F) -> Result<Self, LoadError>
     where
         P: Program + 'static,
         F: Fn(usize) -> Result<P, String> + Send + Sync + 'static,
@@ -56,7 +56,7 @@ impl Crew {
         let size = config.drive.workers.min(sessions) as usize;
         let (sender, messages) = channel();
         let mailboxes = mailboxes(size)?;
-        let mut crew = Self {
+        let mut pool = Self {
             spares: Vec::with_capacity(size),
             messages,
             sessions,
@@ -78,14 +78,14 @@ impl Crew {
         };
         for index in 0..size {
             let (spares, returned) = channel();
-            crew.spares.push(spares);
+            pool.spares.push(spares);
             let recorder = Recorder::new(index, shape, sender.clone(), returned);
             let parts = Parts {
-                tids: crew.tids(index).collect(),
+                tids: pool.tids(index).collect(),
                 connector: config.connector.clone(),
                 sequence: Arc::clone(&sequence),
                 stop: Arc::clone(&config.stop),
-                mailbox: Arc::clone(&crew.mailboxes[index]),
+                mailbox: Arc::clone(&pool.mailboxes[index]),
                 recorder,
             };
             let spawned = spawn(
@@ -97,7 +97,7 @@ impl Crew {
                 gate.clone(),
             );
             if let Err(error) = spawned {
-                crew.post_all(|| Control::Abandon);
+                pool.post_all(|| Control::Abandon);
                 let message = format!("thread {index} of {size} could not be made: {error}");
                 return Err(LoadError::Start(message));
             }
@@ -106,7 +106,7 @@ impl Crew {
         // Nobody sends: this ends when all workers have dropped theirs.
         let _ = owned.recv();
         drop(closed);
-        Ok(crew)
+        Ok(pool)
     }
 
     /// Waits until all sessions are initialised.
@@ -114,7 +114,7 @@ impl Crew {
         let limit = now().saturating_add(nanos(timeout));
         let mut ready = 0;
         if stop.level() != StopLevel::None {
-            return Err(self.dismiss(LoadError::Interrupted, 0));
+            return Err(self.shut_down(LoadError::Interrupted, 0));
         }
         while ready < self.size() {
             let left = limit.saturating_sub(now());
@@ -125,11 +125,11 @@ impl Crew {
                         Some(tid) => LoadError::Init { tid, why },
                         None => LoadError::Start(why),
                     };
-                    return Err(self.dismiss(error, 0));
+                    return Err(self.shut_down(error, 0));
                 }
-                Ok(Message::Stopped) => return Err(self.dismiss(LoadError::Interrupted, 0)),
+                Ok(Message::Stopped) => return Err(self.shut_down(LoadError::Interrupted, 0)),
                 Ok(_) => {}
-                Err(_) => return Err(self.dismiss(self.timed_out(timeout), 0)),
+                Err(_) => return Err(self.shut_down(self.timed_out(timeout), 0)),
             }
         }
         Ok(())
@@ -179,7 +179,7 @@ impl Crew {
     }
 
     /// Has everybody drop everything, and waits for that as long as it is decent.
-    pub(crate) fn dismiss(&self, error: LoadError, gone: usize) -> LoadError {
+    pub(crate) fn shut_down(&self, error: LoadError, gone: usize) -> LoadError {
         self.post_all(|| Control::Abandon);
         let limit = now() + DISMISS_NS;
         let mut gone = gone;
@@ -240,7 +240,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         // A worker that was stuck in its script is not to go on when it comes back.
         self.post_all(|| Control::Abandon);
