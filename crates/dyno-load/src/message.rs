@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_core::Clock;
-use dyno_core::clock::{Nanos, ThreadClock};
+use dyno_core::clock::{Nanos, ThreadClock, simulated};
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::states::SessionStates;
 
@@ -160,6 +161,12 @@ impl CpuTime {
         let before = self.at_start.load(Ordering::Relaxed);
         Some((used.saturating_sub(before), (since > 0).then_some(since)))
     }
+}
+
+/// Tells the coordinator. One that left has its result already.
+pub(crate) fn tell(coordinator: &Sender<Message>, message: Message) {
+    let _ = coordinator.send(message);
+    simulated::stir();
 }
 
 impl Mailbox {

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dyno_core::Clock;
-use dyno_core::clock::Nanos;
+use dyno_core::clock::{Nanos, simulated};
 
 /// The token that a [`Waker`] reports.
 pub(crate) const WAKE: u64 = u64::MAX;
@@ -55,6 +55,9 @@ impl Poller {
     /// Waits until something is ready, at most until `until`. Returns how many events there are.
     #[inline]
     pub(crate) fn wait(&mut self, now: Nanos, until: Nanos) -> io::Result<usize> {
+        if simulated::is_on() {
+            return self.wait_simulated(until);
+        }
         let timeout = until.saturating_sub(now);
         let count = if until == Nanos::MAX {
             self.wait_ms(-1)
@@ -144,6 +147,19 @@ impl Poller {
         count as libc::c_int
     }
 
+    #[cold]
+    fn wait_simulated(&mut self, until: Nanos) -> io::Result<usize> {
+        let mut count = 0;
+        simulated::wait(until, || {
+            count = self.wait_ms(0);
+            count != 0
+        });
+        match count {
+            count if count >= 0 => Ok(count as usize),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Whole milliseconds asleep, the rest awake.
     fn wait_coarse(&mut self, until: Nanos) -> libc::c_int {
         loop {
@@ -189,6 +205,7 @@ impl Waker {
         // A full counter wakes as well, so the result does not matter.
         // SAFETY: the pointer and length describe `one`.
         let _ = unsafe { libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), 8) };
+        simulated::stir();
     }
 
     /// Whether there was a wake-up: one load of a cache line that is hardly ever written.
@@ -227,6 +244,10 @@ pub(crate) fn wait_for(
     now: Nanos,
     until: Nanos,
 ) -> bool {
+    if simulated::is_on() && fd.is_none() {
+        simulated::wait(until, || waker.is_pending());
+        return false;
+    }
     let events = libc::POLLIN | libc::POLLRDHUP | if write { libc::POLLOUT } else { 0 };
     // A negative descriptor is ignored by the kernel.
     let mut polled = [

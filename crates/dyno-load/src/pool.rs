@@ -3,16 +3,17 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use dyno_core::clock::Nanos;
+use dyno_core::clock::simulated::{self, Member};
 use dyno_core::plan::Shard;
 use dyno_core::session::{Entry, Program};
 
 use crate::calendar::nanos;
-use crate::message::{Control, Mailbox, Message, Waits};
+use crate::message::{Control, Mailbox, Message, Waits, tell};
 use crate::outcome::LoadError;
 use crate::recorder::{Handover, Recorder, Shape};
 use crate::run::RunConfig;
@@ -40,7 +41,7 @@ pub(crate) struct WorkerPool {
 fn listen(config: &RunConfig, mailboxes: Vec<Arc<Mailbox>>, sender: Sender<Message>) -> Listening {
     config.stop.listen(Box::new(move || {
         // First, so that the coordinator knows why workers end. One that left has nothing to stop.
-        let _ = sender.send(Message::Stopped);
+        tell(&sender, Message::Stopped);
         mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
     }))
 }
@@ -118,7 +119,7 @@ impl WorkerPool {
         }
         while ready < self.size() {
             let left = limit.saturating_sub(now());
-            match self.messages.recv_timeout(Duration::from_nanos(left)) {
+            match self.receive(Duration::from_nanos(left)) {
                 Ok(Message::Ready) => ready += 1,
                 Ok(Message::Failed(tid, why)) => {
                     let error = match tid {
@@ -157,7 +158,23 @@ impl WorkerPool {
 
     /// The next message.
     pub(crate) fn receive(&self, timeout: Duration) -> Result<Message, RecvTimeoutError> {
+        if simulated::is_on() {
+            return self.receive_simulated(timeout);
+        }
         self.messages.recv_timeout(timeout)
+    }
+
+    #[cold]
+    fn receive_simulated(&self, timeout: Duration) -> Result<Message, RecvTimeoutError> {
+        let mut received = Err(RecvTimeoutError::Timeout);
+        simulated::wait(now().saturating_add(nanos(timeout)), || {
+            received = self.messages.try_recv().map_err(|error| match error {
+                TryRecvError::Empty => RecvTimeoutError::Timeout,
+                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+            });
+            !matches!(received, Err(RecvTimeoutError::Timeout))
+        });
+        received
     }
 
     /// Writes to one worker.
@@ -185,7 +202,7 @@ impl WorkerPool {
         let mut gone = gone;
         while gone < self.size() {
             let left = limit.saturating_sub(now());
-            match self.messages.recv_timeout(Duration::from_nanos(left)) {
+            match self.receive(Duration::from_nanos(left)) {
                 Ok(Message::Ended(_) | Message::Lost(_)) => gone += 1,
                 Ok(_) => {}
                 Err(_) => break,
@@ -202,7 +219,7 @@ impl WorkerPool {
         let mut answers = 0;
         while answers < self.size() {
             let left = limit.saturating_sub(now());
-            match self.messages.recv_timeout(Duration::from_nanos(left)) {
+            match self.receive(Duration::from_nanos(left)) {
                 Ok(Message::Waits(waits)) => {
                     answers += 1;
                     sum.ready += waits.ready;
@@ -294,7 +311,9 @@ where
     F: Fn(usize) -> Result<P, String> + Send + Sync + 'static,
 {
     let thread = std::thread::Builder::new().name(format!("dyno-{index}"));
+    let member = Member::enter();
     let body = move || {
+        let _member = member;
         let ended = messages.clone();
         let work = || {
             own_descriptors(&parts);
@@ -312,8 +331,8 @@ where
             Err(panic) => format!("worker {index} broke down: {}", panic_text(&*panic)),
         };
         // A coordinator that left has its result already; there is nobody to tell.
-        let _ = messages.send(Message::Failed(None, why));
-        let _ = messages.send(Message::Lost(index));
+        tell(&messages, Message::Failed(None, why));
+        tell(&messages, Message::Lost(index));
     };
     thread.spawn(body).map(drop)
 }

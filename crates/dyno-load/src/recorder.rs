@@ -15,7 +15,7 @@ use dyno_core::session::{OperationEnd, OperationId};
 use dyno_core::states::SessionStates;
 
 use crate::calendar::Closed;
-use crate::message::Message;
+use crate::message::{Message, tell};
 use crate::outcome::SessionTotals;
 
 /// How many intervals a worker may have handed over that were not merged yet. At that point it
@@ -364,7 +364,7 @@ impl Recorder {
         handover.begun = standing.begun;
         self.away += 1;
         // A coordinator that left has its result already; there is nobody to tell.
-        let _ = self.messages.send(Message::Handover(handover));
+        tell(&self.messages, Message::Handover(handover));
     }
 }
 

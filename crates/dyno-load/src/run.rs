@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
+use dyno_core::clock::simulated::{self, Member};
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::Connector;
 use dyno_core::interval::{Interval, Latencies};
@@ -15,11 +16,11 @@ use dyno_core::summary::RunEnd;
 
 use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
-use crate::pool::WorkerPool;
 use crate::merger::Merger;
 use crate::message::{Control, Message, Start, WorkerEnd};
 use crate::outages;
 use crate::outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};
+use crate::pool::WorkerPool;
 use crate::quota::Quota;
 use crate::roles::Cast;
 use crate::silences::{Heartbeat, Pauses, TimeRange, pauses};
@@ -91,6 +92,7 @@ impl Run {
         O: FnMut(Progress<'_>),
     {
         validate(&config)?;
+        let _member = Member::enter();
         let pool = WorkerPool::spawn(&config, factory)?;
         pool.initialise(config.drive.init_timeout, &config.stop)?;
         let begin = match begin(config.drive.begin_unix_s) {
@@ -178,7 +180,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             patience,
             dropped: false,
             done_heard,
-            heart: Heartbeat::start().ok(),
+            // It would be the real clock's.
+            heart: (!simulated::is_on())
+                .then(Heartbeat::start)
+                .and_then(Result::ok),
             config,
         }
     }

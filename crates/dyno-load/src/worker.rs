@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use dyno_core::clock::{Nanos, thread_cpu};
+use dyno_core::clock::{Nanos, simulated, thread_cpu};
 use dyno_core::db::bound_waits;
 use dyno_core::session::{Entry, Program, SessionId, Step};
 use dyno_core::states::SessionStates;
@@ -12,7 +12,7 @@ use dyno_core::units::format_duration;
 
 use crate::accounts::state_of;
 use crate::calendar::{Calendar, Schedule};
-use crate::message::{Message, Waits, WorkerEnd};
+use crate::message::{Message, Waits, WorkerEnd, tell};
 use crate::poller::WAKE;
 use crate::recorder::Class;
 use crate::session::{Stage, Wait};
@@ -272,7 +272,9 @@ impl<P: Program> Worker<P> {
         if !state.ready.is_empty() || state.mailbox.waker.is_pending() {
             count = state.poller.wait(0, 0)?;
         } else if state.open && timer < mark {
-            let asleep = timer.saturating_sub(SPIN_NS);
+            // Simulated time does not pass while anybody spins.
+            let spin_ns = if simulated::is_on() { 0 } else { SPIN_NS };
+            let asleep = timer.saturating_sub(spin_ns);
             if asleep > at {
                 count = state.poller.wait(at, asleep)?;
             }
@@ -486,12 +488,10 @@ impl<P: Program> Worker<P> {
         };
         // Scripts go before the coordinator may believe that everything is over.
         drop(self.program);
-        // A coordinator that left has its result already; there is nobody to tell.
-        let _ = self.messages.send(Message::Ended(Box::new(end)));
+        tell(&self.messages, Message::Ended(Box::new(end)));
     }
 
     fn tell(&self, message: Message) {
-        // As above.
-        let _ = self.messages.send(message);
+        tell(&self.messages, message);
     }
 }

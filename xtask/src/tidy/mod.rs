@@ -122,9 +122,9 @@ pub fn enforce(root: &Path) -> Result<()> {
 }
 
 fn excepted(violation: &Violation) -> bool {
-    EXCEPTIONS
-        .iter()
-        .any(|exception| violation.rule == exception.rule && violation.path == Path::new(exception.path))
+    EXCEPTIONS.iter().any(|exception| {
+        violation.rule == exception.rule && violation.path == Path::new(exception.path)
+    })
 }
 
 /// The files of the repository, relative to `root`: whatever is not built or hidden.

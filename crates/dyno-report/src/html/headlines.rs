@@ -35,7 +35,7 @@ struct Headline<'a> {
     alarm: bool,
 }
 
-fn headline(page: &mut Page, headline: &Headline<'_>) {
+fn draw(page: &mut Page, headline: &Headline<'_>) {
     let alarm = if headline.alarm { " alarm" } else { "" };
     put!(
         page,
@@ -77,7 +77,7 @@ fn rate(page: &mut Page, view: &View<'_>) {
         }
     }
     let detail = detail.join(" · ");
-    headline(
+    draw(
         page,
         &Headline {
             name,
@@ -103,7 +103,7 @@ fn latency(page: &mut Page, view: &View<'_>) {
     };
     let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
         let detail = "no event ended".to_owned();
-        headline(
+        draw(
             page,
             &Headline {
                 name,
@@ -134,7 +134,7 @@ fn latency(page: &mut Page, view: &View<'_>) {
     };
     let value = number::latency(ms);
     let detail = spread(latency, best.map(|p| p.percent));
-    headline(
+    draw(
         page,
         &Headline {
             name,
@@ -168,7 +168,7 @@ fn errors(page: &mut Page, view: &View<'_>) {
         let detail = "of all codes, so far".to_owned();
         let value = number::thousands(seen);
         let source = "intervals";
-        headline(
+        draw(
             page,
             &Headline {
                 name,
@@ -201,7 +201,7 @@ fn errors(page: &mut Page, view: &View<'_>) {
         detail.push(count(summary.totals.reconnects, "reconnect"));
     }
     let (value, detail) = (number::thousands(seen), detail.join(" · "));
-    headline(
+    draw(
         page,
         &Headline {
             name,
@@ -230,7 +230,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
         Some((cost, Some(value))) => {
             let value = figures::value(value, &cost.unit);
             let source = cost.source.as_str();
-            headline(
+            draw(
                 page,
                 &Headline {
                     name,
@@ -246,7 +246,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
             let why = other.map_or("the server's CPU was not observed", |(cost, _)| {
                 &cost.source
             });
-            headline(
+            draw(
                 page,
                 &Headline {
                     name,
@@ -278,7 +278,7 @@ fn stalls(page: &mut Page, view: &View<'_>) {
         }
     };
     let alarm = !view.stall_spans().is_empty();
-    headline(
+    draw(
         page,
         &Headline {
             name,

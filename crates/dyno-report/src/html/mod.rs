@@ -17,6 +17,7 @@ mod distribution;
 mod figures;
 mod findings;
 mod grids;
+mod headlines;
 mod host;
 #[cfg(test)]
 mod hostile;
@@ -30,12 +31,11 @@ mod observed;
 mod operations;
 mod overview;
 mod page;
-mod small_multiples;
-mod headlines;
 mod run;
 #[cfg(test)]
 mod samples;
 mod setup;
+mod small_multiples;
 #[cfg(test)]
 mod tests;
 mod thin;
@@ -46,8 +46,8 @@ pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
 use markup::Text;
 use page::{Page, put};
-pub(crate) use small_multiples::{Bar, Course, Drawing, Lines, SmallMultiple};
 use run::View;
+pub(crate) use small_multiples::{Bar, Course, Drawing, Lines, SmallMultiple};
 
 /// What a report shows.
 pub struct ReportInput<'a> {

@@ -5,9 +5,9 @@ use dyno_core::record::{RunState, Source};
 use dyno_core::summary::RunEnd;
 
 use super::figures;
+use super::headlines::{self, count};
 use super::markup::Text;
 use super::page::{Page, put};
-use super::headlines::{self, count};
 use super::run::View;
 use super::throughput;
 use super::time::{self, utc};

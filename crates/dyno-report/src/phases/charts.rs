@@ -199,7 +199,11 @@ fn longest_ms(span: &Span) -> f64 {
     ns as f64 / 1e6
 }
 
-fn clients_of(name: &str, role: &RoleSummary, phases: &[(usize, &str, &Phase<'_>)]) -> Vec<SmallMultiple> {
+fn clients_of(
+    name: &str,
+    role: &RoleSummary,
+    phases: &[(usize, &str, &Phase<'_>)],
+) -> Vec<SmallMultiple> {
     let mut small_multiples = Vec::new();
     for (_, label, phase) in phases {
         let Some(own) = phase.roles().iter().find(|own| own.name == role.name) else {
@@ -249,13 +253,18 @@ fn lines(title: String, unit: String, courses: Vec<Course>) -> Option<SmallMulti
 
 fn share_axes(small_multiples: &mut [SmallMultiple]) {
     let all = |small_multiples: &[SmallMultiple], end: fn(&Lines) -> f64| {
-        let ends = small_multiples.iter().map(|multiple| match &multiple.drawing {
-            Drawing::Lines(lines) => end(lines),
-            Drawing::Bars(_) => 0.0,
-        });
+        let ends = small_multiples
+            .iter()
+            .map(|multiple| match &multiple.drawing {
+                Drawing::Lines(lines) => end(lines),
+                Drawing::Bars(_) => 0.0,
+            });
         ends.fold(0.0, f64::max)
     };
-    let (x_max, y_max) = (all(small_multiples, |l| l.x_max), all(small_multiples, |l| l.y_max));
+    let (x_max, y_max) = (
+        all(small_multiples, |l| l.x_max),
+        all(small_multiples, |l| l.y_max),
+    );
     for multiple in small_multiples {
         if let Drawing::Lines(lines) = &mut multiple.drawing {
             (lines.x_max, lines.y_max) = (x_max, y_max);

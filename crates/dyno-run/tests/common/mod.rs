@@ -1,0 +1,157 @@
+//! A run as a library runs it: no process, no terminal, a sink that remembers.
+
+#![allow(clippy::unwrap_used)] // a broken test may well panic
+#![allow(dead_code)] // each test file uses its own part
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dyno_core::interval::Counters;
+use dyno_core::plan::{Calibrate, Compared, Drive, RandPlan, RecordPlan};
+use dyno_core::record::{Event, Fact, RunHead, SeriesKey, SeriesKind};
+use dyno_core::summary::RunSummary;
+use dyno_host::Edition;
+use dyno_load::StopSignal;
+use dyno_run::{
+    Asked, CALL_TIMEOUT, Course, Job, Loaded, Notice, RunError, Sink, Sinks, Work, measure,
+};
+
+/// What a sink was given, in order.
+#[derive(Default)]
+pub struct Given {
+    pub calls: Vec<&'static str>,
+    pub counters: Counters,
+    pub latencies: u64,
+    pub series: Vec<(u32, String)>,
+    pub samples: Vec<u32>,
+    pub warnings: Vec<String>,
+    pub summary: Option<RunSummary>,
+}
+
+struct Remembers(Arc<Mutex<Given>>);
+
+impl Remembers {
+    fn call(&self, name: &'static str) -> std::sync::MutexGuard<'_, Given> {
+        let mut given = self.0.lock().unwrap();
+        given.calls.push(name);
+        given
+    }
+}
+
+impl Sink for Remembers {
+    fn head(&mut self, _: &RunHead) {
+        drop(self.call("head"));
+    }
+
+    fn started(&mut self, _: f64) {
+        drop(self.call("started"));
+    }
+
+    fn interval(&mut self, course: Course<'_>) {
+        let mut given = self.call("interval");
+        given.counters.merge(&course.interval.counters);
+        given.latencies += course.interval.latencies.service.len();
+        assert_eq!(course.summary.counters, course.interval.counters);
+    }
+
+    fn series(&mut self, number: u32, key: &SeriesKey, _: SeriesKind) {
+        let mut given = self.0.lock().unwrap();
+        given.series.push((number, key.name.clone()));
+    }
+
+    fn samples(&mut self, _: f64, values: &[(u32, f64)]) {
+        let mut given = self.0.lock().unwrap();
+        given
+            .samples
+            .extend(values.iter().map(|(number, _)| *number));
+    }
+
+    fn facts(&mut self, _: &[Fact]) {
+        drop(self.call("facts"));
+    }
+
+    fn event(&mut self, _: &Event) {
+        drop(self.call("event"));
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        if let Notice::Warning(warning) = notice {
+            self.0.lock().unwrap().warnings.push(warning.clone());
+        }
+    }
+
+    fn end(&mut self, summary: &RunSummary) {
+        self.call("end").summary = Some(summary.clone());
+    }
+}
+
+/// Two thousand events of four sessions on two workers.
+pub fn drive() -> Drive {
+    Drive {
+        sessions: 4,
+        workers: 2,
+        time: None,
+        events: Some(2_000),
+        interval: Duration::from_millis(20),
+        seed: 1,
+        ..Drive::default()
+    }
+}
+
+fn job(script: &std::path::Path, drive: Drive) -> Job {
+    Job {
+        work: Work::find(&script.display().to_string(), Edition::Dyno).unwrap(),
+        argv: vec!["test".to_owned()],
+        command: Some("run".to_owned()),
+        options: Vec::new(),
+        target: None,
+        drive,
+        workers: None,
+        rand: RandPlan::default(),
+        percentile: 95.0,
+        ignored_errors: Vec::new(),
+        reconnect_lost: true,
+        call_timeout: CALL_TIMEOUT,
+        emulate_prepared: false,
+        luajit_cmd: None,
+        canned: false,
+        quiet_scripts: true,
+        sysbench: false,
+        log: |_, _| {},
+    }
+}
+
+/// Runs a script, and answers what came of it and what the sink was given.
+pub fn run(
+    script: &str,
+    drive: Drive,
+    observe: bool,
+) -> (Result<dyno_run::Measured, RunError>, Given) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("script.lua");
+    std::fs::write(&path, script).unwrap();
+    let mut ready = Loaded::new(job(&path, drive))
+        .unwrap()
+        .ready(Vec::new(), StopSignal::new())
+        .unwrap();
+    let record = RecordPlan {
+        observe,
+        ledger: Compared::Nothing,
+        calibrate: Calibrate::Never,
+        percentiles: vec![50.0, 99.0],
+        ..RecordPlan::default()
+    };
+    let asked = Asked {
+        plan: ready.job.plan("script", &[], record),
+        options: Vec::new(),
+        changed: Vec::new(),
+        server: Default::default(),
+        phase: None,
+    };
+    let given = Arc::new(Mutex::new(Given::default()));
+    let sinks = Sinks::new(vec![Box::new(Remembers(Arc::clone(&given)))]);
+    let measured = measure(&mut ready, &asked, &sinks);
+    drop((ready, sinks));
+    let given = Arc::into_inner(given).unwrap().into_inner().unwrap();
+    (measured, given)
+}

@@ -1,0 +1,113 @@
+//! Whole runs in simulated time, from the script to the verdict: what a run of minutes comes to is
+//! known beforehand, to the event.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use common::run;
+use dyno_core::clock::simulated::Simulation;
+use dyno_core::finding::{Finding, Outcome};
+use dyno_core::plan::{Arrivals, Drive, OpenLoop};
+use dyno_core::summary::RunSummary;
+
+/// Runs a script of eight sessions in simulated time.
+fn simulated(script: &str, drive: Drive) -> RunSummary {
+    // There is one simulated time in a process.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let simulation = Simulation::begin(1_000_000_000).unwrap();
+    let (measured, given) = run(script, drive, false);
+    drop(simulation);
+    let summary = measured.unwrap().summary;
+    let counted = given.counters.events + summary.events_in_grace;
+    assert_eq!(counted, summary.totals.events);
+    summary
+}
+
+fn of_seconds(seconds: u64) -> Drive {
+    Drive {
+        sessions: 8,
+        workers: 2,
+        time: Some(Duration::from_secs(seconds)),
+        seed: 1,
+        ..Drive::default()
+    }
+}
+
+fn finding<'a>(summary: &'a RunSummary, check: &str) -> &'a Finding {
+    let mut findings = summary.findings.iter();
+    findings.find(|finding| finding.check == check).unwrap()
+}
+
+fn outcome(summary: &RunSummary, check: &str) -> Outcome {
+    finding(summary, check).outcome
+}
+
+/// An event sleeps for so long, as a Lua expression of the run's age in seconds.
+fn sleeps(seconds: &str) -> String {
+    format!(
+        "local begun\n\
+         function event()\n\
+           begun = begun or dyno.now()\n\
+           local age = dyno.now() - begun\n\
+           dyno.sleep({seconds})\n\
+         end"
+    )
+}
+
+#[test]
+fn two_minutes_without_a_fault_come_to_what_arithmetic_says() {
+    let summary = simulated(&sleeps("0.1"), of_seconds(120));
+    assert_eq!(summary.measured_s, 120.0);
+    assert!(summary.totals.events.abs_diff(8 * 10 * 120) <= 8);
+    assert_eq!(summary.intervals.len(), 120);
+    for check in ["stalls", "steady-state", "warm-up", "unserved"] {
+        let found = finding(&summary, check);
+        assert_eq!(found.outcome, Outcome::Pass, "{found:?}");
+    }
+}
+
+#[test]
+fn a_stall_of_four_seconds_is_found_to_the_second() {
+    // All sessions wait for one another from 20 to 24 s, as behind a lock.
+    let summary = simulated(
+        &sleeps("(age >= 20 and age < 24) and 24 - age or 0.05"),
+        of_seconds(60),
+    );
+    let found = finding(&summary, "stalls");
+    assert_eq!(found.outcome, Outcome::Doubt, "{found:?}");
+    assert!(found.evidence.contains("1 stall"), "{found:?}");
+    assert!(summary.totals.events.abs_diff(8 * 20 * 56) <= 16);
+}
+
+#[test]
+fn a_cold_start_and_a_drift_are_told_apart() {
+    let cold = simulated(&sleeps("age < 6 and 0.2 or 0.05"), of_seconds(60));
+    assert_eq!(outcome(&cold, "warm-up"), Outcome::Doubt);
+    let drifting = simulated(&sleeps("0.05 * (1 + age / 60)"), of_seconds(60));
+    assert_eq!(outcome(&drifting, "steady-state"), Outcome::Doubt);
+    assert_eq!(outcome(&drifting, "stalls"), Outcome::Pass);
+}
+
+#[test]
+fn an_open_loop_beyond_its_capacity_says_so_and_one_below_does_not() {
+    let offered = |per_second| Drive {
+        open_loop: Some(OpenLoop {
+            per_second,
+            arrivals: Arrivals::Constant,
+        }),
+        ..of_seconds(60)
+    };
+    // Eight sessions serve 80 a second.
+    let served = simulated(&sleeps("0.1"), offered(50.0));
+    assert_eq!(outcome(&served, "offered-rate"), Outcome::Pass);
+    assert_eq!(served.totals.events + served.events_unfinished, 50 * 60);
+    let overloaded = simulated(&sleeps("0.1"), offered(100.0));
+    assert_eq!(outcome(&overloaded, "offered-rate"), Outcome::Doubt);
+    let open = overloaded.open_loop.as_ref().unwrap();
+    assert!(open.backlog.abs_diff(20 * 60) <= 16, "{open:?}");
+}
