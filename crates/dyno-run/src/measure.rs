@@ -10,7 +10,7 @@ use crate::job::Ready;
 use crate::ledger::Before;
 use crate::recording::{Recording, not_begun};
 use crate::sink::{Notice, Sinks};
-use crate::summary::{Asked, Start, disconnected, summarise};
+use crate::summary::{RunRequest, Start, disconnected, summarise};
 use crate::told;
 
 /// A run that has ended.
@@ -27,14 +27,14 @@ pub struct Measured {
 ///
 /// # Errors
 /// What keeps it from a result.
-pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measured> {
+pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
     let drive = &ready.job.drive;
     // What other load generators do to the same rows is not known here.
     let ledger = match drive.shard {
         Some(shard) if shard.of > 1 => Compared::Nothing,
-        _ => asked.plan.record.ledger,
+        _ => request.plan.record.ledger,
     };
-    let mut recording = Recording::start(ready, asked, sinks.clone()).map_err(not_begun)?;
+    let mut recording = Recording::start(ready, request, sinks.clone()).map_err(not_begun)?;
     if let Err(error) = ready.call("init").context("init() failed") {
         recording.abandon(&error.chain());
         return Err(error);
@@ -51,7 +51,7 @@ pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measur
         warmup: ready.job.drive.warmup,
         connects: ready.plan().is_none(),
     });
-    let mut watch = Watch::new(recording, &asked.plan.record.percentiles);
+    let mut watch = Watch::new(recording, &request.plan.record.percentiles);
     let outcome = ready.run(|progress| watch.take(&progress));
     let Watch {
         recording,
@@ -66,7 +66,7 @@ pub fn measure(ready: &mut Ready, asked: &Asked, sinks: &Sinks) -> Result<Measur
             return Err(error);
         }
     };
-    let mut summary = summarise(ready, &outcome, &start, asked, intervals);
+    let mut summary = summarise(ready, &outcome, &start, request, intervals);
     let known = !outcome.workers.iter().any(|worker| worker.stuck);
     let compare = |before: Before| before.compare(ready, known, sinks);
     summary.ledger = before.map_or_else(Vec::new, compare);

@@ -12,7 +12,7 @@ use crate::scratch::Swept;
 
 /// An interval of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Course<'a> {
+pub struct IntervalReport<'a> {
     /// As recorded: counters and histograms, which merge exactly.
     pub interval: &'a Interval,
     /// Its rates and percentiles.
@@ -55,7 +55,7 @@ pub trait Sink: Send {
     /// The measurement begins at this instant, seconds since the Unix epoch, which may lie ahead.
     fn started(&mut self, _unix_s: f64) {}
     /// An interval is over.
-    fn interval(&mut self, _course: Course<'_>) {}
+    fn interval(&mut self, _report: IntervalReport<'_>) {}
     /// A series will come under this number, which no other series of the run has.
     fn series(&mut self, _number: u32, _key: &SeriesKey, _kind: SeriesKind) {}
     /// Values of several series at one instant, by their numbers.

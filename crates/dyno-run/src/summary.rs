@@ -108,7 +108,7 @@ fn host_cpu() -> Option<(u64, u64)> {
 }
 
 /// What the user asked for that shapes the summary.
-pub struct Asked {
+pub struct RunRequest {
     /// The plan.
     pub plan: Plan,
     /// The script's own options, as they are in this phase.
@@ -126,12 +126,12 @@ pub fn summarise(
     ready: &Ready,
     outcome: &RunOutcome,
     start: &Start,
-    asked: &Asked,
+    request: &RunRequest,
     intervals: Vec<IntervalSummary>,
 ) -> RunSummary {
     let measured_s = (outcome.measured_end.saturating_sub(outcome.measured_start)) as f64 / 1e9;
     let latencies = &outcome.totals.latencies;
-    let percentiles = &asked.plan.record.percentiles;
+    let percentiles = &request.plan.record.percentiles;
     let drive = ready.job.drive.own();
     let open = drive.open_loop;
     let rates = summarize::rates(&outcome.in_window(), measured_s);
@@ -142,12 +142,12 @@ pub fn summarise(
         started_unix_s: Some(start.unix_s),
         end: outcome.end.clone(),
         workload: WorkloadSummary {
-            name: asked.plan.workload.clone(),
+            name: request.plan.workload.clone(),
             command: "run".to_owned(),
-            options: asked.options.clone(),
-            changed: asked.changed.clone(),
+            options: request.options.clone(),
+            changed: request.changed.clone(),
         },
-        target: target(ready, &asked.server),
+        target: target(ready, &request.server),
         drive: Some(drive.clone()),
         rand: Some(ready.job.rand.clone()),
         measured_s,
@@ -173,7 +173,7 @@ pub fn summarise(
         endpoints: endpoints(ready, outcome),
         client: Some(client),
         operations: operations(ready, outcome, measured_s, percentiles),
-        phase: asked.phase.clone(),
+        phase: request.phase.clone(),
         roles: roles(&drive, outcome, measured_s),
         latency_limit: latency_limit(&ready.job.drive, outcome),
         machine: crate::work::machine(ready, outcome, measured_s),

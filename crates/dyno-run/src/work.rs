@@ -124,8 +124,8 @@ pub fn plan(job: &mut Job) -> Result<Plan> {
     let drive = &mut job.drive;
     drive.workers = drive.sessions;
     drive.events = match (drive.events, plan.events()) {
-        (Some(asked), Some(own)) => Some(asked.min(own)),
-        (asked, own) => asked.or(own),
+        (Some(request), Some(own)) => Some(request.min(own)),
+        (request, own) => request.or(own),
     };
     if plan.ends_itself() && !drive.warmup.is_zero() {
         return Err(RunError::Usage(format!(

@@ -10,47 +10,47 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::job::Job;
-use crate::summary::Asked;
+use crate::summary::RunRequest;
 
 /// The head of a run that is about to begin.
-pub fn head(job: &Job, asked: &Asked) -> RunHead {
-    let plan = asked.plan.clone().without_secrets();
+pub fn head(job: &Job, request: &RunRequest) -> RunHead {
+    let plan = request.plan.clone().without_secrets();
     let created_unix_s = wall_time().as_secs_f64();
     let label = job.target.as_ref().map(dyno_core::Target::label);
     RunHead {
         name: name(&plan.workload, created_unix_s),
         source: Source::Dyno,
-        profile: profile(asked),
+        profile: profile(request),
         tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
         created_unix_s,
         argv: job.argv.clone(),
         workload: WorkloadSummary {
             name: plan.workload.clone(),
             command: "run".to_owned(),
-            options: asked.options.clone(),
-            changed: asked.changed.clone(),
+            options: request.options.clone(),
+            changed: request.changed.clone(),
         },
         script_sha256: plan.script_sha256.clone(),
         target: TargetSummary {
             url: label.unwrap_or_default(),
             family: job.target.as_ref().map(|target| target.family),
-            product: asked.server.product.clone(),
-            version: asked.server.version.clone(),
-            tls: asked.server.tls.clone(),
+            product: request.server.product.clone(),
+            version: request.server.version.clone(),
+            tls: request.server.tls.clone(),
         },
         drive: Some(job.drive.own()),
         percentiles: plan.record.percentiles.clone(),
         note: plan.record.note.clone(),
-        phase: asked.phase.clone(),
+        phase: request.phase.clone(),
         plan: Some(Box::new(plan)),
     }
 }
 
 /// What a workload's option `profile` says; those without one do as they should.
-fn profile(asked: &Asked) -> Profile {
+fn profile(request: &RunRequest) -> Profile {
     let reference = OptionValue::Text("reference".to_owned());
     let faulty = ("profile".to_owned(), reference);
-    match asked.options.contains(&faulty) {
+    match request.options.contains(&faulty) {
         true => Profile::Reference,
         false => Profile::Standard,
     }

@@ -36,8 +36,8 @@ pub use store::{not_begun, try_file};
 use crate::calibration::{self, Calibration};
 use crate::error::{Context as _, OrFailed as _, Result};
 use crate::job::Ready;
-use crate::sink::{Course, Notice, Sink, Sinks};
-use crate::summary::Asked;
+use crate::sink::{IntervalReport, Notice, Sink, Sinks};
+use crate::summary::RunRequest;
 use store::{Store, with_event};
 
 /// How often observers look.
@@ -78,14 +78,14 @@ impl Recording {
     /// # Errors
     /// Tables that are missing; a run that would be refused; a results file that cannot be written
     /// to.
-    pub fn start(ready: &Ready, asked: &Asked, sinks: Sinks) -> Result<Self> {
-        let wanted = asked.plan.record.clone();
-        let row_counts = match rows::count(ready, asked, wanted.claim) {
+    pub fn start(ready: &Ready, request: &RunRequest, sinks: Sinks) -> Result<Self> {
+        let wanted = request.plan.record.clone();
+        let row_counts = match rows::count(ready, request, wanted.claim) {
             Err(error) if !wanted.force => return Err(error),
             counted => counted.unwrap_or_default(),
         };
         preflight::check(ready, &wanted, &row_counts)?;
-        let head = head::head(&ready.job, asked);
+        let head = head::head(&ready.job, request);
         let store = Store::new(wanted.file.as_deref(), &head, &sinks)?;
         sinks.each(|sink| sink.head(&head));
         let outputs = Arc::new(Outputs {
@@ -141,12 +141,12 @@ impl Recording {
 
     /// An interval is over.
     pub fn interval(&self, interval: &Interval, summary: &IntervalSummary) {
-        let course = Course {
+        let report = IntervalReport {
             interval,
             summary,
             operations: &self.operations,
         };
-        self.outputs.each(|sink| sink.interval(course));
+        self.outputs.each(|sink| sink.interval(report));
         let sessions = &self.sessions;
         sessions.interval(&self.outputs, summary.at_s, interval);
     }

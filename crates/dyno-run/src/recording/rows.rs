@@ -12,7 +12,7 @@ use dyno_verdict::{Claim, RowCount};
 
 use crate::error::Result;
 use crate::job::Ready;
-use crate::summary::Asked;
+use crate::summary::RunRequest;
 
 /// Counting reads every row: of more than these in all tables some are looked for instead, which
 /// neither takes seconds nor warms the caches.
@@ -44,12 +44,12 @@ const CHANGING: &[&str] = &["oltp_insert", "oltp_delete"];
 ///
 /// # Errors
 /// A table is missing, without which no session could begin.
-pub fn count(ready: &Ready, asked: &Asked, claim: Option<Claim>) -> Result<Vec<RowCount>> {
+pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Result<Vec<RowCount>> {
     let option = |name: &str| match ready.job.options.iter().find(|(own, _)| own == name) {
         Some((_, OptionValue::Number(value))) if *value >= 1.0 => Some(*value),
         _ => None,
     };
-    let workload = asked.plan.workload.as_str();
+    let workload = request.plan.workload.as_str();
     let bare = workload.strip_suffix(".lua").unwrap_or(workload);
     let constant = CONSTANT.contains(&bare);
     let known = ready.job.work.is_builtin() && (constant || CHANGING.contains(&bare));

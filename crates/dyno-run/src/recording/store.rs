@@ -12,7 +12,7 @@ use dyno_core::summary::RunSummary;
 use dyno_results::{Feed, Recorder, Results, ResultsError, Scope, SeriesId};
 
 use crate::error::{Context as _, Result, RunError};
-use crate::sink::{Course, Notice, Sink, Sinks};
+use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 
 /// The operation that every script has.
 pub const EVENT: &str = "event";
@@ -169,15 +169,15 @@ impl Sink for Store {
         }
     }
 
-    fn interval(&mut self, course: Course<'_>) {
+    fn interval(&mut self, report: IntervalReport<'_>) {
         match self {
             Self::File { feed, .. } => {
-                let interval = course.interval;
+                let interval = report.interval;
                 let operations =
-                    with_event(course.operations, &interval.latencies, &interval.operations);
-                feed.interval(course.summary, &operations);
+                    with_event(report.operations, &interval.latencies, &interval.operations);
+                feed.interval(report.summary, &operations);
             }
-            Self::Memory { record, .. } => record.intervals.push(course.summary.clone()),
+            Self::Memory { record, .. } => record.intervals.push(report.summary.clone()),
         }
     }
 

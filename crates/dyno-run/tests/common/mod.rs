@@ -13,7 +13,8 @@ use dyno_core::summary::RunSummary;
 use dyno_host::Edition;
 use dyno_load::StopSignal;
 use dyno_run::{
-    Asked, CALL_TIMEOUT, Course, Job, Loaded, Notice, RunError, Sink, Sinks, Work, measure,
+    CALL_TIMEOUT, IntervalReport, Job, Loaded, Notice, RunError, RunRequest, Sink, Sinks, Work,
+    measure,
 };
 
 /// What a sink was given, in order.
@@ -47,11 +48,11 @@ impl Sink for Remembers {
         drop(self.call("started"));
     }
 
-    fn interval(&mut self, course: Course<'_>) {
+    fn interval(&mut self, report: IntervalReport<'_>) {
         let mut given = self.call("interval");
-        given.counters.merge(&course.interval.counters);
-        given.latencies += course.interval.latencies.service.len();
-        assert_eq!(course.summary.counters, course.interval.counters);
+        given.counters.merge(&report.interval.counters);
+        given.latencies += report.interval.latencies.service.len();
+        assert_eq!(report.summary.counters, report.interval.counters);
     }
 
     fn series(&mut self, number: u32, key: &SeriesKey, _: SeriesKind) {
@@ -141,7 +142,7 @@ pub fn run(
         percentiles: vec![50.0, 99.0],
         ..RecordPlan::default()
     };
-    let asked = Asked {
+    let request = RunRequest {
         plan: ready.job.plan("script", &[], record),
         options: Vec::new(),
         changed: Vec::new(),
@@ -150,7 +151,7 @@ pub fn run(
     };
     let given = Arc::new(Mutex::new(Given::default()));
     let sinks = Sinks::new(vec![Box::new(Remembers(Arc::clone(&given)))]);
-    let measured = measure(&mut ready, &asked, &sinks);
+    let measured = measure(&mut ready, &request, &sinks);
     drop((ready, sinks));
     let given = Arc::into_inner(given).unwrap().into_inner().unwrap();
     (measured, given)

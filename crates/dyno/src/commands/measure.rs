@@ -7,7 +7,7 @@ use anyhow::{Error, Result};
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
 use dyno_report::terminal::{EventWord, Look, live_line};
-use dyno_run::{Asked, Course, Ready, Sink, Sinks};
+use dyno_run::{IntervalReport, Ready, RunRequest, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
 use crate::background::Background;
@@ -52,13 +52,13 @@ impl Measured {
     ///
     /// # Errors
     /// What went wrong after the measurement.
-    pub fn end(self, ready: &Ready, asked: &Asked) -> Result<u8> {
+    pub fn end(self, ready: &Ready, request: &RunRequest) -> Result<u8> {
         if let Some(trouble) = self.trouble {
             return Err(trouble);
         }
         let summary = &self.summary;
         if let RunEnd::Failed(why) = &summary.end
-            && let Some(hint) = hint(why, ready, &asked.plan.workload)
+            && let Some(hint) = hint(why, ready, &request.plan.workload)
         {
             console::note(&hint);
         }
@@ -80,12 +80,12 @@ impl Measured {
 ///
 /// # Errors
 /// What keeps it from a result.
-pub fn measure(ready: &mut Ready, asked: &Asked, screen: &Screen) -> Result<Measured> {
-    let gate = asked.plan.record.gate;
+pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Result<Measured> {
+    let gate = request.plan.record.gate;
     let live = Arc::new(Mutex::new(Live::start(screen, ready)));
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices::Terminal::new(screen.quiet))];
     sinks.push(Box::new(LiveLine(Arc::clone(&live))));
-    let measured = dyno_run::measure(ready, asked, &Sinks::new(sinks));
+    let measured = dyno_run::measure(ready, request, &Sinks::new(sinks));
     let live = live.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(live) = live {
         live.finish();
@@ -97,7 +97,7 @@ pub fn measure(ready: &mut Ready, asked: &Asked, screen: &Screen) -> Result<Meas
             disconnected: measured.disconnected,
             gate,
         }),
-        Err(error) => Err(with_hint(error.into(), ready, &asked.plan.workload)),
+        Err(error) => Err(with_hint(error.into(), ready, &request.plan.workload)),
     }
 }
 
@@ -145,10 +145,10 @@ impl Live {
 struct LiveLine(Arc<Mutex<Option<Live>>>);
 
 impl Sink for LiveLine {
-    fn interval(&mut self, course: Course<'_>) {
+    fn interval(&mut self, report: IntervalReport<'_>) {
         let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(live) = live.as_mut() {
-            live.give(course.summary.clone());
+            live.give(report.summary.clone());
         }
     }
 }

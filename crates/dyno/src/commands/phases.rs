@@ -19,14 +19,14 @@ use super::measure::{Screen, measure};
 use super::run::options_of;
 use crate::output::Output;
 use crate::{STATUS_DONE, console, loading, settings};
-use dyno_run::Asked;
+use dyno_run::RunRequest;
 use dyno_run::new_name;
 use dyno_run::{Job, Loaded, Ready};
 
 /// What all phases have in common.
 pub struct Base {
     /// The plan, and what else shapes the summary.
-    pub asked: Asked,
+    pub request: RunRequest,
     /// The job, without the script's own options.
     pub job: Job,
     /// The script's own options.
@@ -40,8 +40,8 @@ pub struct Base {
 /// # Errors
 /// What keeps a phase from a result; those before it are kept.
 pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
-    let phases = &base.asked.plan.phases;
-    let sequence = new_name(&base.asked.plan.workload, wall_time().as_secs_f64());
+    let phases = &base.request.plan.phases;
+    let sequence = new_name(&base.request.plan.workload, wall_time().as_secs_f64());
     let mut done: Vec<RunSummary> = Vec::new();
     let mut status = STATUS_DONE;
     for (index, phase) in phases.iter().enumerate() {
@@ -89,7 +89,7 @@ pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
 fn show(base: &Base, done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
     let steps = match output {
         Output::Json => Ok(None),
-        Output::Terminal | Output::Both(..) => steps(&base.asked.plan.phases, done),
+        Output::Terminal | Output::Both(..) => steps(&base.request.plan.phases, done),
     };
     let written = output.write_all(done, &screen.look);
     if let Some(table) = steps? {
@@ -133,20 +133,20 @@ fn one(
     if !phase.before.is_empty() {
         place.before = Some(prepare(&mut ready, base, phase, screen.quiet)?);
     }
-    let asked = Asked {
+    let request = RunRequest {
         plan: Plan {
             phases: vec![phase.clone()],
-            ..base.asked.plan.clone()
+            ..base.request.plan.clone()
         },
         changed: settings::changed(&declared, &own),
         options: redact::options(&own),
-        server: base.asked.server.clone(),
+        server: base.request.server.clone(),
         phase: Some(place),
     };
-    let measured = measure(&mut ready, &asked, screen)?;
+    let measured = measure(&mut ready, &request, screen)?;
     output.show(&measured.summary, &screen.look);
     let summary = measured.summary.clone();
-    let status = measured.end(&ready, &asked)?;
+    let status = measured.end(&ready, &request)?;
     Ok((summary, status))
 }
 
@@ -212,7 +212,7 @@ fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Re
             {
                 console::note(&format!("warning: '{undo}' failed too: {trouble:#}"));
             }
-            return Err(with_hint(error, ready, &base.asked.plan.workload));
+            return Err(with_hint(error, ready, &base.request.plan.workload));
         }
         let seconds = Clock.now().saturating_sub(since) as f64 / 1e9;
         let told = match ready.in_all_sessions(before) {

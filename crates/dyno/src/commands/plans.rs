@@ -382,14 +382,14 @@ pub fn set_phases(
         }
     }
     let known = |phase: &Phase| given.iter().find(|known| known.name == phase.name);
-    let asked = |phase: &&Phase| given.is_empty() || known(phase).is_some();
+    let request = |phase: &&Phase| given.is_empty() || known(phase).is_some();
     let planned = |phase| {
         let warmup = known(phase).map(|known| known.warmup);
         planned(job, phase, own, (shaping.warmup, warmup))
     };
     plan.phases = phases
         .iter()
-        .filter(asked)
+        .filter(request)
         .map(planned)
         .collect::<Result<_>>()?;
     Ok(())
@@ -410,10 +410,10 @@ fn planned(
     job: &Job,
     phase: &Phase,
     own: &[(String, OptionValue)],
-    (asked, read): (bool, Option<Duration>),
+    (request, read): (bool, Option<Duration>),
 ) -> Result<PhasePlan> {
-    let mut planned = phases::plan(&job.drive, phase, asked)?;
-    if let Some(read) = read.filter(|_| !asked) {
+    let mut planned = phases::plan(&job.drive, phase, request)?;
+    if let Some(read) = read.filter(|_| !request) {
         planned.warmup = read;
     }
     let mut job = job.clone();

@@ -24,7 +24,7 @@ use crate::output::Output;
 use crate::settings::{self, usage};
 use crate::wanted::wanted;
 use crate::{STATUS_DONE, console, loading, signals};
-use dyno_run::Asked;
+use dyno_run::RunRequest;
 use dyno_run::Work;
 use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, default_ignored_errors};
 
@@ -339,18 +339,18 @@ impl<'a> Request<'a> {
         {
             plans::set_phases(&mut plan, &job, &own, shaping, &there)?;
         }
-        let asked = Asked {
+        let request = RunRequest {
             plan,
             changed: settings::changed(&declared, &own),
             options: redact::options(&own),
             server,
             phase: None,
         };
-        if !asked.plan.phases.is_empty() || self.ladder.is_some() {
-            alone(&asked.plan.drive)?;
+        if !request.plan.phases.is_empty() || self.ladder.is_some() {
+            alone(&request.plan.drive)?;
             drop(ready);
             let base = Base {
-                asked,
+                request,
                 job,
                 own,
                 stop,
@@ -360,9 +360,9 @@ impl<'a> Request<'a> {
                 Some(ladder) => saturate::run(&base, ladder, &screen, output),
             };
         }
-        let measured = measure(&mut ready, &asked, &screen)?;
+        let measured = measure(&mut ready, &request, &screen)?;
         output.write(&measured.summary, &screen.look)?;
-        measured.end(&ready, &asked)
+        measured.end(&ready, &request)
     }
 }
 

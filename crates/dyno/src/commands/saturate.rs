@@ -14,8 +14,8 @@ use crate::options::Parsed;
 use crate::output::Output;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
-use dyno_run::Asked;
 use dyno_run::Loaded;
+use dyno_run::RunRequest;
 use dyno_run::new_name;
 
 /// The numbers of sessions unless told otherwise.
@@ -61,7 +61,7 @@ pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
 /// # Errors
 /// What keeps a step from a result; those before it are kept.
 pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Result<u8> {
-    let sequence = new_name(&base.asked.plan.workload, wall_time().as_secs_f64());
+    let sequence = new_name(&base.request.plan.workload, wall_time().as_secs_f64());
     let mut done: Vec<RunSummary> = Vec::new();
     let mut status = STATUS_DONE;
     for (index, sessions) in ladder.iter().enumerate() {
@@ -96,7 +96,7 @@ fn step(base: &Base, sessions: u32, place: PhaseOf, screen: &Screen) -> Result<(
     let mut job = base.job.clone();
     job.drive.sessions = sessions;
     job.drive.workers = job.workers_for(sessions);
-    let mut plan = base.asked.plan.clone();
+    let mut plan = base.request.plan.clone();
     // Each step is a run like any other.
     plan.command = "run".to_owned();
     plan.ladder.clear();
@@ -105,15 +105,15 @@ fn step(base: &Base, sessions: u32, place: PhaseOf, screen: &Screen) -> Result<(
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
     plan.roles.clone_from(&ready.job.drive.roles);
     plan.drive.workers = ready.job.drive.workers;
-    let asked = Asked {
+    let request = RunRequest {
         plan,
-        options: base.asked.options.clone(),
-        changed: base.asked.changed.clone(),
-        server: base.asked.server.clone(),
+        options: base.request.options.clone(),
+        changed: base.request.changed.clone(),
+        server: base.request.server.clone(),
         phase: Some(place),
     };
-    let measured = measure(&mut ready, &asked, screen)?;
+    let measured = measure(&mut ready, &request, screen)?;
     let summary = measured.summary.clone();
-    let status = measured.end(&ready, &asked)?;
+    let status = measured.end(&ready, &request)?;
     Ok((summary, status))
 }

@@ -103,8 +103,8 @@ fn flags(io: &FileIo) -> Vec<&'static str> {
         (Flag::Dsync, "dsync"),
         (Flag::Direct, "directio"),
     ];
-    let asked = names.iter().filter(|(flag, _)| io.flags.contains(flag));
-    asked.map(|(_, name)| *name).collect()
+    let requested = names.iter().filter(|(flag, _)| io.flags.contains(flag));
+    requested.map(|(_, name)| *name).collect()
 }
 
 fn file_mode(io: &FileIo, events: Option<u64>) -> FileMode {

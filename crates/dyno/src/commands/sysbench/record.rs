@@ -10,7 +10,7 @@ use dyno_load::{Progress, RunOutcome};
 use super::args::Settings;
 use crate::{console, kept, notices, settings};
 use dyno_core::redact;
-use dyno_run::{Asked, Ready, Recording, Watch, summarise};
+use dyno_run::{Ready, Recording, RunRequest, Watch, summarise};
 
 /// Percentiles in the record, beside the one that sysbench's option asks for.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
@@ -18,7 +18,7 @@ const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 /// A run's record under way.
 pub struct Record {
     watch: Watch,
-    asked: Asked,
+    request: RunRequest,
 }
 
 impl Record {
@@ -38,10 +38,10 @@ impl Record {
             force: true,
             ..RecordPlan::default()
         };
-        let begun = asked(wanted, ready).and_then(|asked| {
-            let recording = Recording::start(ready, &asked, notices::quiet())?;
-            let watch = Watch::new(recording, &asked.plan.record.percentiles);
-            Ok(Self { watch, asked })
+        let begun = request(wanted, ready).and_then(|request| {
+            let recording = Recording::start(ready, &request, notices::quiet())?;
+            let watch = Watch::new(recording, &request.plan.record.percentiles);
+            Ok(Self { watch, request })
         });
         begun
             .inspect_err(|error| {
@@ -72,7 +72,7 @@ impl Record {
             intervals,
             ..
         } = self.watch;
-        let mut summary = summarise(ready, outcome, &start, &self.asked, intervals);
+        let mut summary = summarise(ready, outcome, &start, &self.request, intervals);
         dyno_run::complete_told(ready, &mut summary, &notices::quiet());
         match recording.finish(&mut summary, outcome) {
             Ok(()) => console::note(&line(&summary)),
@@ -129,7 +129,7 @@ fn percentiles(sysbench: &Settings) -> Vec<f64> {
     percentiles
 }
 
-fn asked(wanted: RecordPlan, ready: &Ready) -> Result<Asked> {
+fn request(wanted: RecordPlan, ready: &Ready) -> Result<RunRequest> {
     let server = match (&ready.connector, &ready.job.target) {
         (Some(connector), Some(target)) => {
             // Scripts that use no database run with the default driver's target all the same.
@@ -146,7 +146,7 @@ fn asked(wanted: RecordPlan, ready: &Ready) -> Result<Asked> {
         .cloned()
         .collect();
     let work = &ready.job.work;
-    Ok(Asked {
+    Ok(RunRequest {
         plan: (ready.job).plan(work.name().unwrap_or_else(|| work.path()), &own, wanted),
         changed: settings::changed(&declared, &own),
         options: redact::options(&own),
