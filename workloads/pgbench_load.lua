@@ -156,10 +156,12 @@ local function constrain(con)
       end
    end
    if sysbench.opt.foreign_keys and family ~= "sqlite" then
-      for _, reference in ipairs(references) do
-         con:query(("ALTER TABLE %s ADD FOREIGN KEY (%s) REFERENCES %s (%s)"):format(reference[1],
-            reference[2], reference[3], reference[2]))
+      local added = {}
+      for number, reference in ipairs(references) do
+         local child, column, parent = unpack(reference)
+         added[number] = {child, column, parent, column}
       end
+      require("foreign_keys").add(con, added)
    end
 end
 

@@ -1,5 +1,7 @@
 -- TPC-C-like order entry: the options, the constants, the nine tables. See tpcc.lua.
 
+local foreign_keys = require("foreign_keys")
+
 local tpcc = {}
 
 sysbench.cmdline.options = {
@@ -197,11 +199,12 @@ function tpcc.constrain(con, set)
       end
    end
    if fk and dyno.family(con) ~= "sqlite" then
+      local references = {}
       for number, reference in ipairs(tpcc.references) do
-         con:query(("ALTER TABLE %s%d ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s%d " ..
-            "(%s)"):format(reference[1], set, reference_name(set, number), reference[2],
-            reference[3], set, reference[4]))
+         references[number] = {reference[1] .. set, reference[2], reference[3] .. set, reference[4],
+                               reference_name(set, number)}
       end
+      foreign_keys.add(con, references)
    end
 end
 

@@ -34,6 +34,7 @@ workloads! {
     "oltp_fair": "one OLTP transaction for comparing servers: equal statements, draws, isolation",
     "oltp_common": "",
     "oltp_load": "",
+    "foreign_keys": "",
     "pgbench_common": "",
     "pgbench_load": "",
     "tpcc_common": "",

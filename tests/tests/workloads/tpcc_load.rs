@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dyno_tests::Kind;
 
-use crate::common::{Place, QUIET, everywhere};
+use crate::common::{Place, QUIET, everywhere, on};
 
 /// 1,666 items, 50 customers and orders in each district, 35 of them delivered.
 const SMALL: &str = "tpcc --shrink 60 --scale 2 --tables 2";
@@ -175,4 +175,33 @@ fn a_disk_that_fills_during_the_load_is_told_and_the_rest_can_be_cleaned_up() {
     dyno("cleanup tpcc", 8_192).success();
     dyno("prepare tpcc --shrink 100", 65_536).success();
     dyno("check tpcc --shrink 100", 65_536).success();
+}
+
+#[test]
+fn foreign_keys_that_no_server_checked_are_proved_by_query() {
+    for kind in [Kind::Mariadb, Kind::Mysql] {
+        let place = on(kind);
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("orphans.lua");
+        let text = "local keys = require('foreign_keys')\n\
+            function prepare()\n\
+              local con = sysbench.sql.driver():connect()\n\
+              con:query('CREATE TABLE parent (a INT, b INT, PRIMARY KEY (a, b))')\n\
+              con:query('CREATE TABLE child (id INT PRIMARY KEY, x INT, y INT, KEY (x, y))')\n\
+              con:query('INSERT INTO parent VALUES (1, 1), (1, 2)')\n\
+              con:query('INSERT INTO child VALUES (1, 1, 2), (2, 1, NULL), (3, 1, 1)')\n\
+              keys.add(con, {{'child', 'x, y', 'parent', 'a, b', 'proved'}})\n\
+              con:query('ALTER TABLE child DROP FOREIGN KEY proved')\n\
+              con:query('INSERT INTO child VALUES (4, 7, 8), (5, 7, 9)')\n\
+              keys.add(con, {{'child', 'x, y', 'parent', 'a, b'}})\n\
+            end\n\
+            function event() end\n";
+        std::fs::write(&script, text).unwrap();
+        let output = place
+            .dyno(&format!("prepare {}", script.display()))
+            .failure(1);
+        let told = "2 rows of child have no row of parent that they refer to, for instance (x, y) \
+                    = (7, ";
+        assert!(output.stderr.contains(told), "{output:?}");
+    }
 }

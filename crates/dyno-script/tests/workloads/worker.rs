@@ -26,6 +26,7 @@ macro_rules! workloads {
 
 const WORKLOADS: Builtins = workloads![
     "bulk_insert",
+    "foreign_keys",
     "insert_benchmark",
     "insert_benchmark_common",
     "insert_benchmark_plans",
