@@ -266,3 +266,40 @@ fn numbers_that_are_too_large_are_told_with_their_bound() {
         }
     }
 }
+
+#[test]
+fn a_statement_that_is_denied_ends_its_session_and_is_neither_ignored_nor_of_unknown_end() {
+    let database = Database::new(Kind::Mariadb);
+    let name = &database.name;
+    database.execute("CREATE TABLE a (id INT PRIMARY KEY, v INT)");
+    database.execute("INSERT INTO a VALUES (1, 0)");
+    let user = format!("few_{name}");
+    database.execute(&format!("CREATE USER {user}@'127.0.0.1'"));
+    database.execute(&format!(
+        "GRANT SELECT, UPDATE ON {name}.* TO {user}@'127.0.0.1'"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("denied.lua");
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+        function event(tid)\n\
+          con:query('UPDATE a SET v = v + 1 WHERE id = 1')\n\
+          con:query('CREATE TABLE x' .. tid .. ' (id INT)')\n\
+        end\n";
+    fs::write(&script, text).unwrap();
+    let target = format!("mysql://{user}@127.0.0.1:{}/{name}", database.server.port);
+    let line = format!(
+        "run {} --target {target} -c 2 -t 3s --warmup 0 --calibrate never",
+        script.display()
+    );
+    let output = dyno(&line).failure(1);
+    has(
+        &output,
+        &[
+            "CREATE command denied",
+            "2 refusals",
+            "the script ignored 0",
+        ],
+    );
+    assert!(!output.stdout.contains("committed"), "{output:?}");
+    database.execute(&format!("DROP USER {user}@'127.0.0.1'"));
+}
