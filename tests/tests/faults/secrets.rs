@@ -238,7 +238,7 @@ fn what_a_script_names_holds_no_password() {
     let canary = Canary::new(Kind::Mariadb);
     let target = canary.url(&format!(":{SECRET}"), "");
     let declared = [
-        ("operation", "dyno.operation('to ' .. word)"),
+        ("operation", "dyno.operation('to_' .. word)"),
         ("sum", "dyno.sum('of_' .. word)"),
         (
             "role",
