@@ -282,12 +282,14 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Neither side has anything to do: over TCP, bytes may be on their way.
+    /// Neither side has anything to do. Over TCP, bytes may be on their way; and the end of a pair
+    /// comes late where another process looks at this one's descriptors, which keeps one open that
+    /// was just closed.
     fn wait(&mut self) -> Option<Submitted> {
         let turns = match self.kind.link {
-            Link::Pairs => 0,
+            Link::Pairs if self.server.corrupted() => 0,
             Link::Tcp if self.server.corrupted() => CORRUPTED_PATIENCE_MS,
-            Link::Tcp => PATIENCE_MS,
+            Link::Pairs | Link::Tcp => PATIENCE_MS,
         };
         for _ in 0..turns {
             let ended = self.poll(1);
