@@ -11,6 +11,24 @@ use serde_json::Value;
 
 use crate::host::{Host, LOAD_SENSITIVE};
 
+/// From this share of the file system, in percent, and this many GiB on, free space is enough.
+const FREE: (f64, f64) = (5.0, 1.0);
+
+/// Whether so little of the file system is free that each run must say so.
+fn is_nearly_full() -> bool {
+    let folder = std::env::temp_dir();
+    let path = std::ffi::CString::new(folder.into_os_string().into_encoded_bytes()).unwrap();
+    let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: a path that ends with NUL, and room for the answer.
+    let failed = unsafe { libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) };
+    assert_eq!(failed, 0);
+    // SAFETY: the call filled it.
+    let stat = unsafe { stat.assume_init() };
+    let free = stat.f_bavail as f64 * stat.f_frsize as f64;
+    let share = free / (stat.f_blocks as f64 * stat.f_frsize as f64) * 100.0;
+    share < FREE.0 || free < FREE.1 * (1_u64 << 30) as f64
+}
+
 /// How long a run that ends by itself may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -167,6 +185,7 @@ impl Judged {
             .filter(|finding| speaks_against(finding))
             .filter_map(|finding| finding["check"].as_str())
             .filter(|check| !short || *check != "length")
+            .filter(|check| *check != "disk" || !is_nearly_full())
             .collect()
     }
 
