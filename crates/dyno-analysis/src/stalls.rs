@@ -14,7 +14,7 @@ use std::fmt;
 use dyno_core::record::{Event, EventKind, RunRecord};
 pub use dyno_stats::stalls::STALL_SHARE;
 
-use crate::course::{self, Bin};
+use crate::bins::{self, Bin};
 
 /// Fewer whole seconds have no level to speak of.
 pub const SECONDS_MIN: usize = 5;
@@ -44,6 +44,9 @@ const GAPS_MIN: usize = 4;
 /// So long before the generator stood still, in seconds, its clock's second may have begun.
 const FROZEN_ROOM_S: f64 = 1.0;
 
+/// A second that a silence cut into by more than this has another rate, in seconds.
+const CUT_S: f64 = 0.05;
+
 /// Whether a silence is a stall, at so many events a second on average, silences included.
 pub fn is_stall(length_s: f64, mean_per_s: f64) -> bool {
     length_s >= SILENCE_MIN_S && length_s * mean_per_s >= SILENCE_EVENTS_MIN
@@ -69,6 +72,9 @@ pub struct Stalls {
     pub period_s: Option<f64>,
     /// Which of the run's whole seconds are stalled.
     pub stalled: Vec<bool>,
+    /// Which say nothing of the rate: those that are stalled, and those that a silence or a freeze
+    /// of the generator cut into, unless these are half of all.
+    pub set_aside: Vec<bool>,
 }
 
 /// A time in which nothing ended.
@@ -125,10 +131,10 @@ impl Stalls {
         (self.stalled_s() / self.measured_s).min(1.0)
     }
 
-    /// Of a value for each whole second, those of the seconds that were not stalled.
+    /// Of a value for each whole second, those of the seconds that say something of the rate.
     pub fn moving(&self, values: &[f64]) -> Vec<f64> {
-        let with = values.iter().zip(&self.stalled);
-        with.filter(|(_, stalled)| !**stalled)
+        let with = values.iter().zip(&self.set_aside);
+        with.filter(|(_, aside)| !**aside)
             .map(|(value, _)| *value)
             .collect()
     }
@@ -157,20 +163,20 @@ impl fmt::Display for TooLittle {
 /// # Errors
 /// [`TooLittle`] where they cannot be told.
 pub fn of(run: &RunRecord) -> Result<Stalls, TooLittle> {
-    of_course(&course::of(run), &run.events)
+    of_bins(&bins::of(run), &run.events)
 }
 
 /// The stalls of whole seconds and of what happened meanwhile.
 ///
 /// # Errors
 /// [`TooLittle`] where they cannot be told.
-pub fn of_course(course: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> {
-    let silences = spans(events, EventKind::Stall, course);
-    let mut found = match of_seconds(course) {
-        Err(_) if !silences.is_empty() && !course.is_empty() => of_silences(course, &silences),
+pub fn of_bins(bins: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> {
+    let silences = spans(events, EventKind::Stall, bins);
+    let mut found = match of_seconds(bins) {
+        Err(_) if !silences.is_empty() && !bins.is_empty() => of_silences(bins, &silences),
         found => found?,
     };
-    let frozen: Vec<Span> = (spans(events, EventKind::Frozen, course).into_iter())
+    let frozen: Vec<Span> = (spans(events, EventKind::Frozen, bins).into_iter())
         // The second that it began in ended late, and short.
         .map(|span| Span {
             from_s: span.from_s - FROZEN_ROOM_S,
@@ -190,13 +196,29 @@ pub fn of_course(course: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> 
         .sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
     let period_s = found.period_s.filter(|_| own.is_empty());
     found.period_s = period_s.or_else(|| period_of(&silences));
+    found.set_aside = set_aside(bins, &found, &[&silences, &own, &frozen]);
     (found.silences, found.own) = (silences, own);
     Ok(found)
 }
 
+fn set_aside(bins: &[Bin], found: &Stalls, still: &[&[Span]]) -> Vec<bool> {
+    let cut = |bin: &Bin| {
+        let second = Span {
+            from_s: bin.from_s(),
+            to_s: bin.at_s,
+        };
+        (still.iter().copied().chain([found.spans.as_slice()]))
+            .any(|spans| second.covered_s(spans) > CUT_S)
+    };
+    let with = bins.iter().zip(&found.stalled);
+    let aside: Vec<bool> = with.map(|(bin, stalled)| *stalled || cut(bin)).collect();
+    let many = aside.iter().filter(|aside| **aside).count() * 2 >= aside.len();
+    if many { found.stalled.clone() } else { aside }
+}
+
 /// The events of a kind that lie in the measurement.
-fn spans(events: &[Event], kind: EventKind, course: &[Bin]) -> Vec<Span> {
-    let end_s = course.last().map_or(f64::INFINITY, |bin| bin.at_s);
+fn spans(events: &[Event], kind: EventKind, bins: &[Bin]) -> Vec<Span> {
+    let end_s = bins.last().map_or(f64::INFINITY, |bin| bin.at_s);
     let own = events.iter().filter(|event| event.kind == kind);
     let span = own.map(|event| Span {
         from_s: event.at_s.max(0.0),
@@ -218,9 +240,9 @@ fn period_of(silences: &[Span]) -> Option<f64> {
 }
 
 /// A run too short for whole seconds to tell, of which silences are known.
-fn of_silences(course: &[Bin], silences: &[Span]) -> Stalls {
-    let measured_s: f64 = course.iter().map(|bin| bin.length_s).sum();
-    let events: u64 = course.iter().map(|bin| bin.counters.events).sum();
+fn of_silences(bins: &[Bin], silences: &[Span]) -> Stalls {
+    let measured_s: f64 = bins.iter().map(|bin| bin.length_s).sum();
+    let events: u64 = bins.iter().map(|bin| bin.counters.events).sum();
     let silent_s: f64 = silences.iter().map(Span::length_s).sum();
     Stalls {
         level_per_s: events as f64 / (measured_s - silent_s).max(SILENCE_MIN_S),
@@ -230,16 +252,17 @@ fn of_silences(course: &[Bin], silences: &[Span]) -> Stalls {
         whole_s: 0.0,
         measured_s: measured_s.max(silent_s),
         period_s: None,
-        stalled: vec![false; course.len()],
+        stalled: vec![false; bins.len()],
+        set_aside: Vec::new(),
     }
 }
 
-fn of_seconds(course: &[Bin]) -> Result<Stalls, TooLittle> {
-    if course.len() < SECONDS_MIN {
-        return Err(TooLittle::Seconds(course.len()));
+fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
+    if bins.len() < SECONDS_MIN {
+        return Err(TooLittle::Seconds(bins.len()));
     }
-    let rates: Vec<f64> = course.iter().map(Bin::events_per_s).collect();
-    let events: Vec<f64> = (course.iter())
+    let rates: Vec<f64> = bins.iter().map(Bin::events_per_s).collect();
+    let events: Vec<f64> = (bins.iter())
         .map(|bin| bin.counters.events as f64)
         .collect();
     let found = dyno_stats::stalls::stalls(&rates, &events, STALL_SHARE);
@@ -247,14 +270,14 @@ fn of_seconds(course: &[Bin]) -> Result<Stalls, TooLittle> {
     if found.level < LEVEL_MIN_PER_S {
         return Err(TooLittle::Level(found.level));
     }
-    let measured_s: f64 = course.iter().map(|bin| bin.length_s).sum();
-    let usual_s = measured_s / course.len() as f64;
-    let mut stalled = vec![false; course.len()];
+    let measured_s: f64 = bins.iter().map(|bin| bin.length_s).sum();
+    let usual_s = measured_s / bins.len() as f64;
+    let mut stalled = vec![false; bins.len()];
     let mut spans = Vec::new();
     for run in &found.runs {
         let within = run.start..run.start + run.length;
         stalled[within.clone()].fill(true);
-        if let [first, .., last] | [first @ last] = &course[within] {
+        if let [first, .., last] | [first @ last] = &bins[within] {
             spans.push(Span {
                 from_s: first.from_s(),
                 to_s: last.at_s,
@@ -270,6 +293,7 @@ fn of_seconds(course: &[Bin]) -> Result<Stalls, TooLittle> {
         measured_s,
         period_s: found.period.map(|steps| steps * usual_s),
         stalled,
+        set_aside: Vec::new(),
     })
 }
 

@@ -310,6 +310,12 @@ pub trait Connection: Send {
     fn transaction_failed(&self) -> bool {
         false
     }
+
+    /// Whether a transaction is open, as the server said with the last statement that returned no
+    /// rows.
+    fn in_transaction(&self) -> bool {
+        false
+    }
 }
 
 /// Makes connections to one target.

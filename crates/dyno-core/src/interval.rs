@@ -69,6 +69,8 @@ sums! {
         not_done,
         /// Statements with a result set.
         reads,
+        /// Of these: those that found no row.
+        reads_empty,
         /// Statements that changed rows.
         writes,
         /// Other statements.

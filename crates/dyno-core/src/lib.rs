@@ -14,13 +14,15 @@ pub mod plan;
 pub mod rand;
 pub mod record;
 pub mod redact;
+pub mod reported;
 pub mod secret;
 pub mod session;
+pub mod settings;
 pub mod states;
 pub mod summary;
 mod sums;
+pub mod tables;
 pub mod target;
-pub mod told;
 pub mod units;
 pub mod visible;
 

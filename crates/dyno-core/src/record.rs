@@ -155,6 +155,8 @@ pub enum EventKind {
     Stall,
     /// The load generator itself was frozen: stopped, or on a machine that stood still.
     Frozen,
+    /// A setting of the server moved.
+    Setting,
     /// A note, of the user or of the tool.
     Note,
 }
@@ -280,7 +282,7 @@ pub struct RunRecord {
     /// What the terminal summary shows; `None` for a run that never finished. Its `intervals` are
     /// empty: see [`RunRecord::intervals`].
     pub summary: Option<RunSummary>,
-    /// The course of the run.
+    /// What was measured, interval by interval.
     pub intervals: Vec<IntervalSummary>,
     /// Latencies in time, by operation; `event` first.
     pub operations: Vec<Operation>,

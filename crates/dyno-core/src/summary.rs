@@ -10,8 +10,9 @@ use crate::finding::{Finding, Verdict};
 use crate::interval::{Counters, ErrorsByCode, OperationCounters};
 use crate::plan::{Drive, OptionValue, RandPlan};
 use crate::record::{Cost, Fact, NotObserved};
+use crate::reported::Figure;
 use crate::states::SessionStates;
-use crate::told::Figure;
+use crate::tables::TableGroup;
 
 pub use ledger::LedgerEntry;
 
@@ -101,6 +102,10 @@ pub struct RunSummary {
     /// What the script makes of the measurement.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// The tables of the target's database as they were before the run; empty where they were not
+    /// read.
+    #[serde(default)]
+    pub tables: Vec<TableGroup>,
     /// What the verdict rests on, all checks, worst first.
     #[serde(default)]
     pub findings: Vec<Finding>,
@@ -116,7 +121,7 @@ pub struct RunSummary {
     /// Where the run is kept; `None` where it is not.
     #[serde(default)]
     pub recorded: Option<Recorded>,
-    /// The course of the run.
+    /// What was measured, interval by interval.
     pub intervals: Vec<IntervalSummary>,
 }
 

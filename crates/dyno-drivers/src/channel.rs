@@ -421,4 +421,8 @@ impl<P: Protocol> Connection for Channel<P> {
     fn transaction_failed(&self) -> bool {
         self.protocol.transaction_failed()
     }
+
+    fn in_transaction(&self) -> bool {
+        self.protocol.in_transaction()
+    }
 }

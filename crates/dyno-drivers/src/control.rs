@@ -11,7 +11,7 @@ use dyno_core::db::{
 };
 
 /// The longest single wait in the kernel, so that a deadline is never missed by more.
-const SLICE_MS_MAX: u64 = 1_000;
+const SLICE_MS_MAX: u64 = 100;
 
 /// A row as text, `None` for NULL.
 pub type TextRow = Vec<Option<String>>;
@@ -34,6 +34,18 @@ impl Control {
     /// # Errors
     /// Why there is no connection.
     pub fn connect(connector: &dyn Connector, timeout: Duration) -> Result<Self, DbError> {
+        Self::connect_unless(connector, timeout, &|| false)
+    }
+
+    /// The same, and gives up as soon as it is `stopped`.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub fn connect_unless(
+        connector: &dyn Connector,
+        timeout: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, DbError> {
         let mut control = Self {
             connection: connector.connect(0)?,
             scratch: Scratch::default(),
@@ -41,7 +53,7 @@ impl Control {
             name: connector.endpoints().into_iter().next().unwrap_or_default(),
             open: true,
         };
-        control.greet(connector, timeout)?;
+        control.greet(connector, timeout, stopped)?;
         Ok(control)
     }
 
@@ -57,7 +69,7 @@ impl Control {
         self.close();
         self.connection = connector.connect(0)?;
         self.open = true;
-        self.greet(connector, timeout)
+        self.greet(connector, timeout, &|| false)
     }
 
     /// Runs one statement and returns its rows; none for a statement without a result set. Values
@@ -101,7 +113,7 @@ impl Control {
             return Err(DbError::new(ErrorKind::Lost, message));
         }
         let submitted = self.connection.query(&mut self.scratch, sql.as_bytes());
-        self.finish(submitted, timeout)
+        self.finish(submitted, timeout, &|| false)
     }
 
     /// The second half of [`Control::read`]: shows the rows.
@@ -115,7 +127,7 @@ impl Control {
         self.connection.free_result();
         while self.connection.outcome().more {
             let submitted = self.connection.next_result(&mut self.scratch);
-            self.finish(submitted, timeout)?;
+            self.finish(submitted, timeout, &|| false)?;
             self.connection.free_result();
         }
         Ok(())
@@ -143,10 +155,15 @@ impl Control {
         }
     }
 
-    fn greet(&mut self, connector: &dyn Connector, timeout: Duration) -> Result<(), DbError> {
+    fn greet(
+        &mut self,
+        connector: &dyn Connector,
+        timeout: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), DbError> {
         let submitted = self.connection.advance(&mut self.scratch);
         let deadline = Clock.now().saturating_add(timeout.as_nanos() as Nanos);
-        let mut greeted = self.finish(submitted, timeout);
+        let mut greeted = self.finish(submitted, timeout, stopped);
         if let Err(error) = &mut greeted
             && Clock.now() >= deadline
             && connector.connect_timeout() == Some(timeout)
@@ -164,13 +181,22 @@ impl Control {
     }
 
     /// Waits for the operation's end.
-    fn finish(&mut self, mut submitted: Submitted, timeout: Duration) -> Result<(), DbError> {
+    fn finish(
+        &mut self,
+        mut submitted: Submitted,
+        timeout: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), DbError> {
         let deadline = Clock.now().saturating_add(timeout.as_nanos() as Nanos);
         while submitted == Submitted::Pending {
             // Not less than was asked for: a wait of 0 ms would not let the processor go.
             let left_ms = deadline.saturating_sub(Clock.now()).div_ceil(1_000_000);
             let waited = match left_ms {
                 0 => Err(self.silent(timeout)),
+                _ if stopped() => {
+                    let why = format!("interrupted before {} had answered", self.name);
+                    Err(DbError::new(ErrorKind::Lost, why))
+                }
                 _ => self.wait(left_ms).map_err(|error| {
                     DbError::new(
                         ErrorKind::Lost,

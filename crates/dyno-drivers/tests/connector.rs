@@ -91,7 +91,7 @@ fn a_server_that_never_answers_is_told_with_the_parameter_that_bounds_the_wait()
     for family in ["mysql", "postgres"] {
         let url = format!("{family}://u@127.0.0.1:{port}/d?connect_timeout=300ms");
         let connector = open(&url);
-        let error = dyno_drivers::probe(connector.as_ref(), 300).unwrap_err();
+        let error = dyno_drivers::probe(connector.as_ref(), 300, &|| false).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("within 0.3 s"), "{error}");
         assert!(error.contains("parameter connect_timeout"), "{error}");

@@ -102,7 +102,7 @@ impl Plan {
     pub fn command(
         &self,
         name: &str,
-        tell: &mut dyn FnMut(fileio::Told),
+        tell: &mut dyn FnMut(fileio::Progress),
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), String> {
         match (self, name) {

@@ -175,15 +175,15 @@ fn files_are_made_extended_reused_and_removed() {
     let mut told = Vec::new();
     plan.command("prepare", &mut |one| told.push(one), &|| false)
         .unwrap();
-    use dyno_host::fileio::Told;
+    use dyno_host::fileio::Progress;
     assert_eq!(
         told,
         [
-            Told::Begin,
-            Told::File("Reusing existing file", 0),
-            Told::File("Extending existing file", 1),
-            Told::File("Reusing existing file", 2),
-            Told::Written(163_840 - 4096),
+            Progress::Begin,
+            Progress::File("Reusing existing file", 0),
+            Progress::File("Extending existing file", 1),
+            Progress::File("Reusing existing file", 2),
+            Progress::Written(163_840 - 4096),
         ]
     );
     assert_eq!(std::fs::read(&first).unwrap(), before);

@@ -22,7 +22,7 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
         // After a checkpoint the counts cover a part of the time that is printed.
         if draft.checkpoints.is_empty() {
             length(draft, report, &mut warn, &mut contradict, &mut facts);
-            course(draft, report, &mut warn);
+            intervals(draft, report, &mut warn);
             busy(draft, report, &mut contradict);
             in_events(draft, report, &mut contradict);
         }
@@ -204,7 +204,7 @@ fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
 }
 
 /// Whether the report's rate is what its intervals say, where they cover the run.
-fn course(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
+fn intervals(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
     const TOLERANCE: f64 = 0.1;
     let Some(rate) = report.events_per_s() else {
         return;

@@ -107,6 +107,7 @@ impl Accounts {
                 false => account.state,
             },
             disconnected: session.disconnected,
+            in_transaction: session.in_transaction,
             active: account.active,
             idle: account.idle,
         };
@@ -155,6 +156,7 @@ impl State {
         let idle_ns = self.accounts.idle_ns(session, now);
         let record = &mut self.sessions[session];
         record.disconnected = is_disconnected(record, idle_ns);
+        record.in_transaction = record.events > 0 && record.conns.any_in_transaction();
     }
 }
 

@@ -276,6 +276,7 @@ pub(crate) fn settle(
                 _ => (Counter::Other, 0),
             };
             counters.add(counter, 1);
+            counters.reads_empty += u64::from(counter == Counter::Read && rows == 0);
             counters.rows += rows;
             own[counter as usize] += 1;
             recorder.statement(class, conn.endpoint as usize);

@@ -24,6 +24,8 @@ pub(crate) struct Merger {
     next: u64,
     /// What came after its interval had been let out.
     late: Option<Box<Interval>>,
+    /// Until when workers that stood still are waited for.
+    patience: Nanos,
     /// When the run was ended before its deadline.
     stopped: Option<Nanos>,
     totals: Interval,
@@ -66,6 +68,9 @@ impl InGrace {
     }
 }
 
+/// Who asks later than it wanted to by more than this part of an interval stood still.
+const OVERSLEPT_PART: u64 = 20;
+
 /// An interval that is not complete.
 #[derive(Debug, Default)]
 struct Pending {
@@ -103,6 +108,7 @@ impl Merger {
             pending: VecDeque::new(),
             next: 0,
             late: None,
+            patience: 0,
             stopped: None,
             totals: Interval::default(),
             in_grace: InGrace::default(),
@@ -175,8 +181,22 @@ impl Merger {
 
     /// When the next interval is let out at the latest.
     pub(crate) fn late_at(&self) -> Nanos {
+        self.due_at().max(self.patience)
+    }
+
+    fn due_at(&self) -> Nanos {
         let end = self.start_of(self.next + 1);
         end.saturating_add(self.schedule.interval_ns / 2)
+    }
+
+    /// Who asks after the time at which it wanted to ask stood still itself, and workers may have
+    /// done so, too: they get the time to hand over what they have.
+    fn be_patient(&mut self, now: Nanos) {
+        let interval_ns = self.schedule.interval_ns;
+        let overslept = now > self.due_at().saturating_add(interval_ns / OVERSLEPT_PART);
+        if overslept && now > self.patience.saturating_add(interval_ns) {
+            self.patience = now.saturating_add(interval_ns / 2);
+        }
     }
 
     /// The next interval in order, if it is time for it.
@@ -184,6 +204,7 @@ impl Merger {
         if self.never_began() {
             return None;
         }
+        self.be_patient(now);
         let workers = || self.workers.iter();
         let complete = workers().all(|worker| worker.complete_to > self.next);
         let finished = workers().all(|worker| worker.complete_to == u64::MAX);
@@ -196,7 +217,7 @@ impl Merger {
             return None;
         }
         // Who asks too late has not read what workers say.
-        let asked_late = now >= self.late_at().saturating_add(self.schedule.interval_ns);
+        let asked_late = now >= self.due_at().saturating_add(self.schedule.interval_ns);
         Some(self.let_out(asked_late))
     }
 

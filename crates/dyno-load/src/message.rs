@@ -20,6 +20,7 @@ use crate::recorder::Handover;
 use crate::roles::Cast;
 use crate::session::{Session, Stage, Wait};
 use crate::silences::TimeRange;
+use crate::statements::Statements;
 use crate::stop::{StopLevel, StopSignal};
 
 /// From a worker (or the stop signal) to the coordinator.
@@ -81,6 +82,7 @@ pub(crate) struct WorkerEnd {
     pub(crate) states: SessionStates,
     pub(crate) outages: Vec<Outage>,
     pub(crate) silences: Vec<TimeRange>,
+    pub(crate) statements: Statements,
     pub(crate) warmup: Counters,
     /// What its sessions did before the run, and after theirs.
     pub(crate) outside: (Counters, Counters),

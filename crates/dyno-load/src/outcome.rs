@@ -1,13 +1,17 @@
 //! What a run came to.
 
+use std::collections::BTreeSet;
+
 use dyno_core::clock::Nanos;
 use dyno_core::interval::{Counters, Interval, Latencies, OperationCounters, RoleCounters};
 use dyno_core::states::{IdleIn, IdleTime, SessionState};
 use dyno_core::summary::RunEnd;
 use thiserror::Error;
 
+use crate::message::WorkerEnd;
 use crate::outages::Outage;
 use crate::silences::Pauses;
+use crate::statements::Repetition;
 
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Debug)]
@@ -38,6 +42,10 @@ pub struct RunOutcome {
     pub outages: Vec<Outage>,
     /// When the target answered nothing, and when the generator was frozen.
     pub pauses: Pauses,
+    /// Names that statements mention, tables' among them; `None` where they are not all known.
+    pub mentions: Option<BTreeSet<Box<str>>>,
+    /// Whether statements differed.
+    pub repetition: Repetition,
     /// What the ramp-up and the warm-up did.
     pub warmup: Counters,
     /// What sessions did before the run: a script's `thread_init()`.
@@ -60,6 +68,19 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
+    /// Takes what a worker came to.
+    pub(crate) fn take(&mut self, end: &mut WorkerEnd) {
+        self.outages.append(&mut end.outages);
+        self.sessions.append(&mut end.sessions);
+        self.unfinished += end.unfinished;
+        self.warmup.merge(&end.warmup);
+        self.before.merge(&end.outside.0);
+        self.after.merge(&end.outside.1);
+        if let (Some(sum), Some(lag)) = (&mut self.pacing_lag, end.lag.take()) {
+            sum.merge(&lag);
+        }
+    }
+
     /// What ended within the measurement: the numerator of rates.
     pub fn in_window(&self) -> Counters {
         self.totals.counters.without(&self.in_grace)
@@ -111,6 +132,8 @@ pub struct SessionTotals {
     /// It had lost its connection when its run ended, the grace included, and could not make
     /// another.
     pub disconnected: bool,
+    /// Its run ended between two events while a transaction of its own was open.
+    pub in_transaction: bool,
     /// When it was last seen to have completed a statement or an event, or to wait for the time of
     /// its next event; 0 before the measurement.
     pub active: Nanos,

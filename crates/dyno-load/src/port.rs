@@ -47,7 +47,10 @@ impl Port for State {
         let scratch = &mut self.scratch;
         let connection = conn.connection.as_mut();
         let (kind, submitted) = match operation {
-            Operation::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),
+            Operation::Query(sql) => {
+                self.statements.query(sql);
+                (OperationKind::Statement, connection.query(scratch, sql))
+            }
             Operation::Transaction(step) => (
                 OperationKind::Statement,
                 connection.transaction(scratch, step),
@@ -56,10 +59,11 @@ impl Port for State {
                 OperationKind::Service,
                 connection.transaction(scratch, TransactionStep::Rollback),
             ),
-            Operation::Execute(statement, params) => (
-                OperationKind::Statement,
-                connection.execute(scratch, statement, params),
-            ),
+            Operation::Execute(statement, params) => {
+                self.statements.execute(params);
+                let executed = connection.execute(scratch, statement, params);
+                (OperationKind::Statement, executed)
+            }
             Operation::BulkLoad(load) => {
                 let load = stoppable(load, &self.stop, self.after_end);
                 (
@@ -67,10 +71,11 @@ impl Port for State {
                     connection.bulk_load(scratch, load),
                 )
             }
-            Operation::Prepare(sql, kinds) => (
-                OperationKind::Service,
-                connection.prepare(scratch, sql, kinds),
-            ),
+            Operation::Prepare(sql, kinds) => {
+                self.statements.prepare(sql);
+                let prepared = connection.prepare(scratch, sql, kinds);
+                (OperationKind::Service, prepared)
+            }
             Operation::CloseStatement(statement) => (
                 OperationKind::Service,
                 connection.close_statement(scratch, statement),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use dyno_core::clock::simulated::{self, Member};
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::Connector;
-use dyno_core::interval::{Interval, Latencies};
+use dyno_core::interval::Interval;
 use dyno_core::plan::Drive;
 use dyno_core::session::{Entry, Program};
 use dyno_core::summary::RunEnd;
@@ -25,6 +25,7 @@ use crate::quota::Quota;
 use crate::roles::Cast;
 use crate::silences::{Heartbeat, Pauses, TimeRange, pauses};
 use crate::state::now;
+use crate::statements::Statements;
 use crate::stop::{StopLevel, StopSignal};
 
 use self::validate::validate;
@@ -340,6 +341,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             unfinished,
             outages: Vec::new(),
             pauses: Pauses::default(),
+            mentions: None,
+            repetition: Default::default(),
             warmup: Default::default(),
             before: Default::default(),
             after: Default::default(),
@@ -352,17 +355,12 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         };
         // A worker that did not end was not seen to be silent.
         let mut silences = vec![Vec::new(); self.pool.size() - ends.len()];
+        let mut statements = Statements::default();
+        let all_ended = ends.len() == self.pool.size();
         for mut end in ends {
+            outcome.take(&mut end);
             silences.push(end.silences);
-            outcome.outages.append(&mut end.outages);
-            outcome.sessions.extend(end.sessions);
-            outcome.unfinished += end.unfinished;
-            outcome.warmup.merge(&end.warmup);
-            outcome.before.merge(&end.outside.0);
-            outcome.after.merge(&end.outside.1);
-            if let (Some(sum), Some(lag)) = (&mut outcome.pacing_lag, end.lag) {
-                Latencies::merge(sum, &lag);
-            }
+            statements.merge(end.statements);
         }
         outcome.outages = outages::merged(outcome.outages);
         let frozen = self.heart.map(Heartbeat::finish).unwrap_or_default();
@@ -371,6 +369,9 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             to: measured_end,
         };
         outcome.pauses = pauses(silences, frozen, measured);
+        outcome.repetition = statements.repetition();
+        // One that did not end may have named others.
+        outcome.mentions = statements.names().filter(|_| all_ended);
         outcome.sessions.sort_by_key(|session| session.tid);
         outcome
     }

@@ -42,6 +42,8 @@ pub(crate) struct Session {
     pub(crate) connected: bool,
     /// Its run ended while it had lost its connection and could not make another.
     pub(crate) disconnected: bool,
+    /// Its run ended between two events while a transaction of its own was open.
+    pub(crate) in_transaction: bool,
     /// Attempts to connect since it had a connection last; 0 once it has one. No more than fit are
     /// counted.
     pub(crate) attempts: u16,
@@ -138,6 +140,7 @@ impl Session {
             lost: false,
             connected: false,
             disconnected: false,
+            in_transaction: false,
             attempts: 0,
             pacer: None,
             finished: 0,
@@ -248,6 +251,12 @@ impl Conns {
     pub(crate) fn any_lost(&self) -> bool {
         let mut all = self.first.iter().chain(&self.rest);
         all.any(|conn| conn.closed && conn.connection.outcome().kind != OutcomeKind::Failed)
+    }
+
+    /// Whether a connection has an open transaction.
+    pub(crate) fn any_in_transaction(&self) -> bool {
+        let mut all = self.first.iter().chain(&self.rest);
+        all.any(|conn| !conn.closed && conn.connection.in_transaction())
     }
 
     /// Forgets attempts that failed: whoever makes another one has read why.

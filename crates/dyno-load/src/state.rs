@@ -21,6 +21,7 @@ use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
 use crate::session::{Conn, Session, Stage, Wait};
 use crate::silences::{OWN_NS, SILENCE_NS, Silences, TimeRange};
+use crate::statements::Statements;
 use crate::stop::{StopLevel, StopSignal};
 use crate::tally::Tally;
 use crate::timers::Timers;
@@ -61,6 +62,7 @@ pub(crate) struct State {
     pub(crate) accounts: Accounts,
     pub(crate) outages: Outages,
     pub(crate) silences: Silences,
+    pub(crate) statements: Statements,
     /// Since when no statement has ended, and whether one has since the loop went to wait.
     pub(crate) quiet_since: Nanos,
     pub(crate) answered: bool,
@@ -135,6 +137,7 @@ impl State {
             accounts: Accounts::new(live as usize),
             outages: Outages::default(),
             silences: Silences::default(),
+            statements: Statements::default(),
             quiet_since: now(),
             answered: false,
             quota: None,

@@ -474,6 +474,7 @@ impl<P: Program> Worker<P> {
             states,
             outages: self.state.outages.take(),
             silences: self.state.silences.take(at),
+            statements: std::mem::take(&mut self.state.statements),
             warmup: self.state.recorder.warmup(),
             outside: self.state.recorder.outside(),
             unfinished: self.state.unfinished,

@@ -43,7 +43,7 @@ fn open(per_second: f64) -> Option<OpenLoop> {
 }
 
 /// Runs, and answers the events of each interval beside what came of it.
-fn course(drive: Drive, behaviour: Behaviour) -> (Vec<u64>, RunOutcome) {
+fn events_per_interval(drive: Drive, behaviour: Behaviour) -> (Vec<u64>, RunOutcome) {
     let mut events = Vec::new();
     let outcome = run_observed(without_server(drive), behaviour, |progress| {
         if let Progress::Interval(interval) = progress {
@@ -65,7 +65,7 @@ fn every_second_of_a_closed_loop_is_the_same() {
         warmup: Duration::from_secs(60),
         ..Drive::default()
     };
-    let (events, outcome) = course(drive, sleeps(125));
+    let (events, outcome) = events_per_interval(drive, sleeps(125));
     assert_eq!(outcome.end, RunEnd::Completed);
     assert_eq!(events.len(), 900);
     // An event that ends with the interval may count in either.
@@ -90,7 +90,7 @@ fn what_an_open_loop_can_serve_begins_when_it_is_due() {
         ..Drive::default()
     };
     // Six sessions serve 60 a second.
-    let (events, outcome) = course(drive, sleeps(100));
+    let (events, outcome) = events_per_interval(drive, sleeps(100));
     assert_eq!(events.len(), 400);
     let totals = &outcome.totals;
     assert_eq!(totals.counters.events + outcome.unfinished, 40 * 400);
@@ -117,7 +117,7 @@ fn what_it_cannot_serve_waits_as_long_as_arithmetic_says() {
         ..Drive::default()
     };
     // Six sessions serve 60 of 80 a second: 20 more wait with each.
-    let (events, outcome) = course(drive, sleeps(100));
+    let (events, outcome) = events_per_interval(drive, sleeps(100));
     let served = outcome.totals.counters.events;
     assert!(served.abs_diff(60 * 300) <= 6, "{served}");
     assert_eq!(served + outcome.backlog + outcome.unfinished, 80 * 300);
@@ -145,7 +145,7 @@ fn events_that_outlive_the_grace_are_unfinished() {
         grace: Duration::from_secs(3),
         ..Drive::default()
     };
-    let (events, outcome) = course(drive, sleeps(10_000));
+    let (events, outcome) = events_per_interval(drive, sleeps(10_000));
     // They end at 10 and 20 s; the third would at 30, two seconds after the grace.
     assert_eq!(events.iter().sum::<u64>(), 12);
     assert_eq!((events[9] + events[10], events[19] + events[20]), (6, 6));

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
 use dyno_core::db::Family;
 
 use crate::sink::{Gauge, Recorder, Sink};
 
-/// How often the directory is walked, in samples.
-const WALK: u64 = 10;
+/// A walk that took so long is followed by another no sooner than after this many times as long,
+/// so that walking costs a hundredth of the time: most take a millisecond or two.
+const PAUSES: u64 = 100;
 /// Files and directories looked at in one walk; a server with more is not walked again.
 const ENTRIES_MAX: usize = 20_000;
 /// The deepest that data lies: `pg_tblspc/LINK/VERSION/DATABASE/FILE` of PostgreSQL.
@@ -40,7 +43,8 @@ pub(crate) struct Data {
     family: Family,
     sizes: [Gauge; CLASSES.len()],
     total: Gauge,
-    samples: u64,
+    /// When the next walk is due.
+    due: Nanos,
     is_given_up: bool,
 }
 
@@ -53,18 +57,20 @@ impl Data {
             family,
             sizes: CLASSES.map(|(_, name)| gauge(name)),
             total: gauge("data.total"),
-            samples: 0,
+            due: 0,
             is_given_up: false,
         }
     }
 
     pub(crate) fn sample(&mut self, recorder: &mut Recorder, sink: &Sink) {
-        let is_due = self.samples.is_multiple_of(WALK);
-        self.samples += 1;
-        if self.is_given_up || !is_due {
+        let began = Clock.now();
+        if self.is_given_up || began < self.due {
             return;
         }
-        let Some(sizes) = walk(&self.folder, self.family) else {
+        let sizes = walk(&self.folder, self.family);
+        let ended = Clock.now();
+        self.due = ended + (ended - began) * PAUSES;
+        let Some(sizes) = sizes else {
             self.is_given_up = true;
             let why = format!("the data directory has more than {ENTRIES_MAX} files");
             sink.gap("data", why);
@@ -168,6 +174,7 @@ fn is_numbered(name: &str, beginning: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::testing::{recorder, values};
 
     #[test]
     fn files_have_their_classes() {
@@ -200,6 +207,24 @@ mod tests {
         ] {
             assert_eq!(class_of(Family::Postgres, path), class, "{path}");
         }
+    }
+
+    #[test]
+    fn the_directory_is_walked_as_often_as_a_hundredth_of_the_time_allows() {
+        let (mut recorder, seen) = recorder();
+        let mut data = Data::new(std::env::temp_dir().join("no-such"), Family::Mysql);
+        let sink = recorder.sink().clone();
+        for (at, due) in [(1, 0), (2, Nanos::MAX), (3, 0)] {
+            data.due = due;
+            recorder.begin(at);
+            let before = Clock.now();
+            data.sample(&mut recorder, &sink);
+            let took = Clock.now() - before;
+            recorder.finish();
+            let room = before + took * (PAUSES + 1);
+            assert!(data.due <= room || due == Nanos::MAX, "{} {room}", data.due);
+        }
+        assert_eq!(values(&seen)["data.total"].len(), 2);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod database;
 mod host;
 mod observation;
 mod observers;
+mod place;
 mod process;
 mod sink;
 mod text;

@@ -14,6 +14,7 @@ use crate::affinity;
 use crate::data::Data;
 use crate::database::{Watch, watch};
 use crate::host::{CpuShares, Host, host_facts, host_gaps};
+use crate::place::{self, Place};
 use crate::process::{Located, Others, Own, Server, Workers};
 use crate::sink::{Gauge, Mean, Rate, Recorder, Sink, fact};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
@@ -177,6 +178,13 @@ impl Observer {
             true => PathBuf::from("."),
             false => path,
         });
+        if let Some(path) = &folder {
+            let place = Place {
+                what: "data",
+                path: path.clone(),
+            };
+            place::tell(&sink, &[place], None);
+        }
         let place = folder.or(config.results_directory);
         let own = |name: &str, unit: &str| Gauge::new(name, unit, "CLOCK_MONOTONIC");
         Self {
@@ -310,6 +318,9 @@ impl Observer {
             return;
         }
         let sink = self.recorder.sink().clone();
+        if self.data.is_none() {
+            place::tell(&sink, &located.places, Some(located.pid));
+        }
         match &located.data {
             Some(path) if self.data.is_none() => {
                 self.host.watch_data(path);

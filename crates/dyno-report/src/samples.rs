@@ -14,9 +14,9 @@ use dyno_core::interval::{
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, Pace, RandKind, RandPlan, Role};
 use dyno_core::rand::Stream;
 use dyno_core::record::{Cost, Fact, NotObserved};
+use dyno_core::reported::{Better, Figure};
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::*;
-use dyno_core::told::{Better, Figure};
 
 use dyno_analysis::summarize::{self, SessionTotal};
 

@@ -17,7 +17,7 @@ mod write;
 pub use codec::{Measured, SPAN_DIGITS};
 pub use error::{Problem, ResultsError};
 pub use open::{DEFAULT_NAME, PATIENCE, Results};
-pub use read::{Course, Filter, RunLine, SPANS_HELD_MAX, Scope, Stage};
+pub use read::{Filter, IntervalDetail, RunLine, SPANS_HELD_MAX, Scope, Stage};
 pub use recorder::{Feed, QUEUE_MAX, Receipt, Recorder, THREAD_NAME};
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use write::{COARSE_S, Ending, FINE_S, PENDING_MAX, Record, RunWriter, SeriesId};

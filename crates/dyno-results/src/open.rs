@@ -96,7 +96,11 @@ impl Results {
             }
         }
         if look == Look::Absent {
-            make(at)?;
+            make(at).map_err(|error| match error.problem {
+                // Its folder is there and makes no files: /proc, say.
+                Problem::Missing => at.error(Problem::Denied("no file can be made there".into())),
+                _ => error,
+            })?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE

@@ -164,13 +164,13 @@ fn a_terminal_has_the_events_of_each_interval() {
     let (_folder, results, id) = recorded(20);
     let summary = results.load(id, &Scope::summary()).unwrap();
     let terminal = results.load(id, &Scope::terminal()).unwrap();
-    let course = |run: &RunRecord| -> Vec<(f64, f64, u64)> {
+    let intervals = |run: &RunRecord| -> Vec<(f64, f64, u64)> {
         let intervals = run.intervals.iter();
         intervals
             .map(|i| (i.at_s, i.length_s, i.counters.events))
             .collect()
     };
-    assert_eq!(course(&terminal), course(&summary));
+    assert_eq!(intervals(&terminal), intervals(&summary));
     assert_eq!(terminal.intervals.len(), INTERVALS as usize);
     assert!(
         terminal

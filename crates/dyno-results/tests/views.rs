@@ -55,7 +55,7 @@ fn two_runs(folder: &Path) -> PathBuf {
         };
         writer.event(&event).unwrap();
         let event = latencies(2000, 4);
-        for interval in &course() {
+        for interval in &intervals() {
             writer.interval(interval, &[("event", &event)]).unwrap();
         }
         let share = SessionShare {
@@ -88,7 +88,7 @@ fn two_runs(folder: &Path) -> PathBuf {
 }
 
 /// Seconds of which the second and the last are stalled.
-fn course() -> Vec<IntervalSummary> {
+fn intervals() -> Vec<IntervalSummary> {
     let second = |(at_s, number): (f64, u32)| IntervalSummary {
         at_s,
         ..interval(number)

@@ -219,7 +219,7 @@ fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
     let parts = [
         machine,
         env!("CARGO_PKG_VERSION").to_owned(),
-        job.work.text(),
+        String::from_utf8_lossy(&job.work.text()).into_owned(),
         format!("{:?} {:?}", lasting(options), job.rand),
         format!("{family:?} {by_socket} {}", job.emulate_prepared),
         format!("{} {}", drive.sessions, drive.workers),

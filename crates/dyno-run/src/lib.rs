@@ -9,10 +9,10 @@ mod ledger;
 mod measure;
 mod plan;
 mod recording;
+mod reported;
 pub mod scratch;
 mod sink;
 mod summary;
-mod told;
 mod work;
 pub mod workloads;
 
@@ -21,6 +21,5 @@ pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored
 pub use measure::{Measured, Watch, measure};
 pub use recording::{Hidden, Recording, civil, new_name, sorted, try_file};
 pub use sink::{IntervalReport, Notice, Sink, Sinks};
-pub use summary::{RunRequest, Start, disconnected, summarise};
-pub use told::complete as complete_told;
+pub use summary::{RunRequest, disconnected};
 pub use work::Work;

@@ -3,15 +3,15 @@
 use dyno_analysis::summarize;
 use dyno_core::plan::Compared;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
-use dyno_load::Progress;
+use dyno_load::{Progress, RunOutcome};
 
 use crate::error::{Context as _, Result, RunError};
 use crate::job::Ready;
 use crate::ledger::Before;
 use crate::recording::{Recording, not_begun};
+use crate::reported;
 use crate::sink::{Notice, Sinks};
 use crate::summary::{RunRequest, Start, disconnected, summarise};
-use crate::told;
 
 /// A run that has ended.
 pub struct Measured {
@@ -53,25 +53,14 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
     });
     let mut watch = Watch::new(recording, &request.plan.record.percentiles);
     let outcome = ready.run(|progress| watch.take(&progress));
-    let Watch {
-        recording,
-        start,
-        intervals,
-        ..
-    } = watch;
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
-            recording.abandon(&error.chain());
+            watch.abandon(&error.chain());
             return Err(error);
         }
     };
-    let mut summary = summarise(ready, &outcome, &start, request, intervals);
-    let known = !outcome.workers.iter().any(|worker| worker.stuck);
-    let compare = |before: Before| before.compare(ready, known, sinks);
-    summary.ledger = before.map_or_else(Vec::new, compare);
-    told::complete(ready, &mut summary, sinks);
-    let recorded = recording.finish(&mut summary, &outcome);
+    let (summary, recorded) = watch.finish(ready, request, &outcome, before, sinks);
     let done = ready.alive().and_then(|()| match outcome.end {
         RunEnd::Completed => ready.call("done").context("done() failed"),
         _ => Ok(()),
@@ -87,12 +76,9 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
 
 /// Takes a load's progress into the record, and what its summary needs of it.
 pub struct Watch {
-    /// The record under way.
-    pub recording: Recording,
-    /// When the measurement began.
-    pub start: Start,
-    /// What was measured so far.
-    pub intervals: Vec<IntervalSummary>,
+    recording: Recording,
+    start: Start,
+    intervals: Vec<IntervalSummary>,
     percentiles: Vec<f64>,
     origin: u64,
 }
@@ -123,5 +109,28 @@ impl Watch {
                 self.intervals.push(summary);
             }
         }
+    }
+
+    /// The load has ended: what came of it, judged, and whether the record is complete.
+    pub fn finish(
+        self,
+        ready: &mut Ready,
+        request: &RunRequest,
+        outcome: &RunOutcome,
+        before: Option<Before>,
+        sinks: &Sinks,
+    ) -> (RunSummary, Result<()>) {
+        let mut summary = summarise(ready, outcome, &self.start, request, self.intervals);
+        let known = !outcome.workers.iter().any(|worker| worker.stuck);
+        let compare = |before: Before| before.compare(ready, known, sinks);
+        summary.ledger = before.map_or_else(Vec::new, compare);
+        reported::complete(ready, &mut summary, sinks);
+        let recorded = self.recording.finish(&mut summary, outcome);
+        (summary, recorded)
+    }
+
+    /// The run ended before there was anything to sum up.
+    pub fn abandon(self, why: &str) {
+        self.recording.abandon(why);
     }
 }

@@ -71,7 +71,7 @@ pub struct Swept {
 
 impl Swept {
     /// In words.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let plural = if self.folders == 1 { "" } else { "s" };
         format!(
             "Removed {} temporary folder{plural} of runs that were killed ({:.1} MB).",

@@ -64,10 +64,12 @@ impl Work {
     }
 
     /// What two runs of the same work have in common: a script's text, a test's revision.
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Vec<u8> {
         match self {
             Self::Script(source) => source.text.clone(),
-            Self::Host(test, _) => format!("dyno {} revision {}", test.name, test.revision),
+            Self::Host(test, _) => {
+                format!("dyno {} revision {}", test.name, test.revision).into_bytes()
+            }
         }
     }
 

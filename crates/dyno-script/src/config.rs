@@ -8,8 +8,8 @@ use dyno_core::plan::{OptionValue, RandPlan};
 
 use crate::failure::DatabaseErrors;
 use crate::ledger::Ledger;
+use crate::reported::Reported;
 use crate::source::{Builtins, Source};
-use crate::told::Told;
 
 /// What the Lua states of a run have in common.
 pub struct HostConfig {
@@ -61,7 +61,7 @@ pub struct HostConfig {
     /// Where the sessions' sums come together.
     pub ledger: Arc<Ledger>,
     /// What scripts tell of the run.
-    pub told: Arc<Told>,
+    pub reported: Arc<Reported>,
     /// The counter behind `sysbench.rand.unique`, shared by the whole run.
     pub unique: Arc<AtomicU64>,
     /// What that counts by: the number of load generators, which take turns.

@@ -178,8 +178,9 @@ pub(crate) fn read_options(declared: &Value) -> Result<Option<Vec<ScriptOption>>
 }
 
 fn read_option(name: String, entry: &Table) -> mlua::Result<ScriptOption> {
-    let description: Option<String> = entry.raw_get(1)?;
-    let Some(description) = description else {
+    let description: Option<mlua::LuaString> = entry.raw_get(1)?;
+    // They are for people to read; what is not UTF-8 is replaced.
+    let Some(description) = description.map(|text| text.to_string_lossy()) else {
         return Err(mlua::Error::runtime(format!(
             "option '{name}' has no description"
         )));
@@ -194,7 +195,8 @@ fn read_option(name: String, entry: &Table) -> mlua::Result<ScriptOption> {
         Value::String(text) => (Some(text.to_string_lossy()), OptionKind::String),
         Value::Table(list) => {
             let items = list
-                .sequence_values::<String>()
+                .sequence_values::<mlua::LuaString>()
+                .map(|item| Ok(item?.to_string_lossy()))
                 .collect::<mlua::Result<Vec<String>>>()?;
             (Some(items.join(",")), OptionKind::List)
         }

@@ -16,10 +16,10 @@ mod no_port;
 mod options;
 mod prelude;
 mod report;
+mod reported;
 mod roles;
 mod rows;
 mod source;
-mod told;
 
 pub use dyno_core::distributions;
 
@@ -30,6 +30,6 @@ pub use host::Host;
 pub use ledger::{Ledger, Sum};
 pub use options::{InvalidValue, OptionKind, ScriptOption, help};
 pub use report::Stat;
+pub use reported::{Reported, ScriptReport};
 pub use roles::Phase;
 pub use source::{Builtins, Source, SourceError, find};
-pub use told::{Telling, Told};

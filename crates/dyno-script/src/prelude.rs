@@ -28,7 +28,7 @@ const PARTS: [(&str, &str); 15] = [
     ("=role.lua", include_str!("prelude/role.lua")),
     ("=phase.lua", include_str!("prelude/phase.lua")),
     ("=option.lua", include_str!("prelude/option.lua")),
-    ("=told.lua", include_str!("prelude/told.lua")),
+    ("=reported.lua", include_str!("prelude/reported.lua")),
 ];
 
 /// LuaJIT's own limits are for small programs: many statements and sessions make many traces.
@@ -95,7 +95,7 @@ pub(crate) fn set_options(
 }
 
 fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
-    api.set("source", config.source.text.as_str())?;
+    api.set("source", lua.create_string(&config.source.text)?)?;
     api.set("chunk_name", format!("@{}", config.source.path))?;
     api.set("script_path", config.source.name.as_deref())?;
     api.set("command", config.command.as_deref())?;

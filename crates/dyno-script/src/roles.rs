@@ -25,19 +25,19 @@ impl Host {
     /// What it raised, or an answer that is no list of phases, in words for the script's author.
     pub fn phases(&mut self) -> Result<Vec<Phase>, String> {
         self.run_alone(0, 0, &Entry::Call("phases".to_owned()))?;
-        self.told_phases()
+        self.reported_phases()
     }
 
     /// The phases that a function answered which ran last; empty where it answered nothing.
     ///
     /// # Errors
     /// An answer that is no list of phases, in words for the script's author.
-    pub fn told_phases(&self) -> Result<Vec<Phase>, String> {
+    pub fn reported_phases(&self) -> Result<Vec<Phase>, String> {
         self.read_phases().map_err(told)
     }
 
     /// The text that the command that ran last answered; `None` where it answered none.
-    pub fn told(&self) -> Option<String> {
+    pub fn answer(&self) -> Option<String> {
         let answer = self.api.get::<Function>("answer");
         match answer.and_then(|answer| answer.call::<Value>(0)) {
             Ok(Value::String(text)) => Some(text.to_string_lossy()),

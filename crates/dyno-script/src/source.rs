@@ -11,9 +11,12 @@ pub struct Source {
     pub name: Option<String>,
     /// Where it was found, for messages.
     pub path: String,
-    /// Its text, without a `#!` line's effect.
-    pub text: String,
+    /// Its text, without a `#!` line's effect: bytes, as Lua takes them.
+    pub text: Vec<u8>,
 }
+
+/// What compiled Lua begins with.
+const COMPILED: &[u8] = b"\x1bL";
 
 /// The scripts that come with the binary: name (without `.lua`) and text.
 pub type Builtins = &'static [(&'static str, &'static str)];
@@ -59,7 +62,7 @@ pub fn find(name: &str, builtins: Builtins) -> Result<Source, SourceError> {
         }
     }
     if let Some((_, text)) = builtin(name, builtins) {
-        let (path, text) = (format!("{name}.lua"), strip_shebang((*text).to_owned()));
+        let (path, text) = (format!("{name}.lua"), strip_shebang((*text).into()));
         return Ok(Source {
             name: Some(name.to_owned()),
             path,
@@ -73,9 +76,10 @@ pub fn find(name: &str, builtins: Builtins) -> Result<Source, SourceError> {
 }
 
 /// A file of SQL is run by the built-in script that reads such files.
-fn sql_file(path: &Path, text: &str) -> String {
+fn sql_file(path: &Path, text: &[u8]) -> Vec<u8> {
     let mut level = String::new();
-    while text.contains(&format!("]{level}]")) {
+    let holds = |end: String| text.windows(end.len()).any(|part| part == end.as_bytes());
+    while holds(format!("]{level}]")) {
         level.push('=');
     }
     // A first line break within long brackets is dropped.
@@ -83,7 +87,9 @@ fn sql_file(path: &Path, text: &str) -> String {
         .display()
         .to_string()
         .replace(['"', '\\', '\n', '\r'], "?");
-    format!("require(\"sql_file\")([{level}[\n{text}]{level}], \"{name}\")\n")
+    let before = format!("require(\"sql_file\")([{level}[\n");
+    let after = format!("]{level}], \"{name}\")\n");
+    [before.as_bytes(), text, after.as_bytes()].concat()
 }
 
 /// A module for `require`: its text and path, or the list of places that were tried.
@@ -91,17 +97,17 @@ pub(crate) fn find_module(
     name: &str,
     path: &str,
     builtins: Builtins,
-) -> Result<(String, String), String> {
+) -> Result<(Vec<u8>, String), String> {
     let file_name = name.replace('.', "/");
     let mut tried = String::new();
     for candidate in candidates(&file_name, path) {
-        if let Ok(text) = fs::read_to_string(&candidate) {
+        if let Ok(text) = fs::read(&candidate) {
             return Ok((strip_shebang(text), candidate));
         }
         tried.push_str(&format!("\n\tno file '{candidate}'"));
     }
     if let Some((_, text)) = builtin(name, builtins) {
-        return Ok((strip_shebang((*text).to_owned()), format!("{name}.lua")));
+        return Ok((strip_shebang((*text).into()), format!("{name}.lua")));
     }
     tried.push_str(&format!("\n\tno built-in script '{name}'"));
     Err(tried)
@@ -182,13 +188,14 @@ fn read(name: &str, path: &Path) -> Result<Source, SourceError> {
         path: path.display().to_string(),
         cause,
     };
-    let bytes = fs::read(path).map_err(unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        unreadable(std::io::Error::new(
+    let text = fs::read(path).map_err(unreadable)?;
+    if text.starts_with(COMPILED) {
+        let why = "it is compiled Lua, which is not accepted: give its source";
+        return Err(unreadable(std::io::Error::new(
             std::io::ErrorKind::InvalidData,
-            "it is not text in UTF-8 (compiled Lua is not accepted)",
-        ))
-    })?;
+            why,
+        )));
+    }
     let is_sql = path
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("sql"));
@@ -203,9 +210,9 @@ fn read(name: &str, path: &Path) -> Result<Source, SourceError> {
 }
 
 fn from_stdin() -> Result<Source, SourceError> {
-    let mut text = String::new();
+    let mut text = Vec::new();
     std::io::stdin()
-        .read_to_string(&mut text)
+        .read_to_end(&mut text)
         .map_err(|cause| SourceError::Unreadable {
             path: "standard input".to_owned(),
             cause,
@@ -218,11 +225,10 @@ fn from_stdin() -> Result<Source, SourceError> {
 }
 
 /// Makes a first line `#!…` a comment, so that line numbers stay.
-fn strip_shebang(text: String) -> String {
-    if text.starts_with('#') {
-        format!("--{text}")
-    } else {
-        text
+fn strip_shebang(text: Vec<u8>) -> Vec<u8> {
+    match text.first() {
+        Some(b'#') => [b"--", text.as_slice()].concat(),
+        _ => text,
     }
 }
 
@@ -235,7 +241,7 @@ mod tests {
     #[test]
     fn built_in_names_with_and_without_suffix() {
         for name in ["oltp_read_write", "oltp_read_write.lua"] {
-            assert_eq!(find(name, BUILTINS).unwrap().text, "-- rw");
+            assert_eq!(find(name, BUILTINS).unwrap().text, b"-- rw");
         }
     }
 
@@ -253,15 +259,15 @@ mod tests {
     #[test]
     fn shebang_keeps_line_numbers() {
         assert_eq!(
-            strip_shebang("#!/usr/bin/sysbench\nx".to_owned()),
-            "--#!/usr/bin/sysbench\nx"
+            strip_shebang("#!/usr/bin/sysbench\nx".into()),
+            b"--#!/usr/bin/sysbench\nx"
         );
     }
 
     #[test]
     fn modules_come_from_the_path_or_the_binary() {
         let found = find_module("oltp_common", "./nowhere/?.lua", BUILTINS).unwrap();
-        assert_eq!(found.0, "return 1");
+        assert_eq!(found.0, b"return 1");
         assert!(
             find_module("x.y", "./?.lua", BUILTINS)
                 .unwrap_err()

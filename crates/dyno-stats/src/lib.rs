@@ -10,6 +10,7 @@ pub mod autocorrelation;
 mod beginning;
 pub mod bootstrap;
 mod change_points;
+mod contrast;
 pub mod dips;
 mod distributions;
 mod gls;
@@ -22,12 +23,15 @@ pub mod quantiles;
 mod random;
 pub mod stalls;
 pub mod steady;
+mod step;
 pub mod tests;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning};
 pub use change_points::{ChangePoint, ChangePoints, Exchange, change_points};
+pub use contrast::{CONTRAST_MIN, Contrast, contrast};
 pub use intervals::Bounds;
 pub use quantiles::{Description, describe, mean, median};
+pub use step::{STEP_MIN, Step, step};
 pub use tests::Test;
 
 /// Whether every value is a number that can be reckoned with.

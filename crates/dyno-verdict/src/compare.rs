@@ -5,6 +5,7 @@ mod estimate;
 mod judged;
 mod metrics;
 mod refusal;
+mod tables;
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ use crate::context::Context;
 use crate::text;
 use crate::view::View;
 
-pub use dyno_core::told::Better;
+pub use dyno_core::reported::Better;
 pub use refusal::CompareError;
 
 /// How to compare.
@@ -69,6 +70,8 @@ pub struct Comparison {
     pub basis: Basis,
     /// In what the sides differ beside the figures.
     pub differences: Vec<Difference>,
+    /// Whether the definitions of the tables are among what was compared.
+    pub tables_read: bool,
     /// Checks 42 to 50.
     pub findings: Vec<Finding>,
 }
@@ -195,6 +198,7 @@ fn compared(
         metrics: metrics::metrics(base, new, basis, options),
         basis,
         differences: differences::differences(base, new, options),
+        tables_read: tables::are_read(base) && tables::are_read(new),
         findings: Vec::new(),
     };
     comparison.findings = judged::findings(&comparison, options);

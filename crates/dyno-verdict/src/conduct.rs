@@ -245,7 +245,7 @@ fn sums_differ(view: &View) -> Option<Made> {
             text::count(sum),
             text::count(summary.totals.events)
         ),
-        "The total was counted apart and is whole; the course of the run and what rests on it has \
+        "The total was counted apart and is whole; its intervals and what rests on them have \
          gaps.",
     );
     let made = made.with("events of the intervals", sum as f64, "count");

@@ -2,9 +2,13 @@
 
 mod cache;
 mod keys;
+mod misses;
+mod query_cache;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use misses::missed;
 
 use dyno_core::finding::Outcome;
 
@@ -15,21 +19,10 @@ use crate::view::View;
 
 pub(crate) const CHECKS: &[Check] = &[
     cache::CACHE,
+    query_cache::QUERY_CACHE,
     cache::COLD_OR_WARM,
     keys::KEYS,
-    Check {
-        number: 19,
-        name: "misses",
-        title: "Statements that found nothing, and duplicate keys",
-        rule: "Doubt if keys that should be there are missed.",
-        thresholds: &[],
-        make: |_| {
-            Made::not_checked(
-                "The record does not tell which statements should have found a row; work-done \
-                 and errors hold what is known of rows and duplicate keys.",
-            )
-        },
-    },
+    misses::MISSES,
     Check {
         number: 20,
         name: "growth",

@@ -2,10 +2,14 @@
 
 mod counters;
 mod ledger;
+mod tables;
 mod work;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use tables::OBSERVERS_ROWS;
+pub(crate) use work::untouched;
 
 use dyno_analysis::errors::{self, KindCount};
 use dyno_core::db::ErrorKind;

@@ -19,7 +19,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 29,
         name: "cpu-frequency",
-        title: "Governor, turbo and the course of the CPU's frequency",
+        title: "Governor, turbo and the CPU's frequency over time",
         rule: "Doubt if the fastest CPU's frequency fell by {0} % or more from the first to the \
                last third of the measurement; needs {1} samples. Governor and turbo are said.",
         thresholds: &[SLOWED, SAMPLES],
@@ -124,7 +124,7 @@ fn frequency(view: &View) -> Made {
         return match said.is_empty() {
             true => Made::not_checked(format!("{}.", view.why_not("host.cpu_frequency"))),
             false => Made::not_checked(format!(
-                "The frequency's course is not known, only the {}.",
+                "The frequency over time is not known, only the {}.",
                 text::list(&said)
             )),
         };

@@ -1,14 +1,17 @@
 //! Checks 36 to 41: the server and its configuration.
 
 mod durability;
+mod logging;
+mod replication;
 mod settings;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use durability::{Class, Promise, decides};
-pub(crate) use settings::is_servers_own;
+pub(crate) use durability::{Promise, decides};
 pub use settings::same as same_setting;
+
+pub(crate) use dyno_core::settings::is_servers_own;
 
 use dyno_core::finding::Outcome;
 use dyno_core::plan::OptionValue;
@@ -28,6 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
         make: build,
     },
     settings::REQUESTED,
+    logging::LOGS,
     durability::DURABILITY,
     Check {
         number: 39,
@@ -49,6 +53,7 @@ pub(crate) const CHECKS: &[Check] = &[
         thresholds: &[RECONNECTS, SILENT],
         make: restarts,
     },
+    replication::REPLICATION,
     settings::MOVED,
 ];
 

@@ -83,6 +83,14 @@ pub(crate) fn parse_bytes(text: &str, unit_size: f64) -> Option<f64> {
     Some(number * factor)
 }
 
+/// A probability behind `p`.
+pub(crate) fn chance(p: f64) -> String {
+    match p < 0.001 {
+        true => "< 0.001".to_owned(),
+        false => format!("= {}", plain(p)),
+    }
+}
+
 /// Milliseconds.
 pub(crate) fn ms(ms: f64) -> String {
     format!("{} ms", plain(ms))

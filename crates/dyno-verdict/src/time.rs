@@ -1,7 +1,10 @@
 //! Checks 23 to 28: whether the measurement shows a steady state, and nothing else.
 
-mod course;
+mod causes;
+mod cycles;
+mod modes;
 mod stalls;
+mod steady_state;
 
 #[cfg(test)]
 mod tests;
@@ -14,22 +17,11 @@ use crate::text;
 use crate::view::View;
 
 pub(crate) const CHECKS: &[Check] = &[
-    course::WARM_UP,
-    course::STEADY_STATE,
-    Check {
-        number: 25,
-        name: "whole-cycles",
-        title: "Whole cycles of checkpoint, vacuum, purge and compaction within the measurement",
-        rule: "Doubt if a cycle that costs throughput was cut.",
-        thresholds: &[],
-        make: |_| {
-            Made::not_checked(
-                "How long this server's checkpoints, vacuum, purge or compaction take from one \
-                 to the next is not known.",
-            )
-        },
-    },
+    steady_state::WARM_UP,
+    steady_state::STEADY_STATE,
+    cycles::CYCLES,
     stalls::STALLS,
+    modes::MODES,
     Check {
         number: 27,
         name: "length",
@@ -115,7 +107,7 @@ fn length(view: &View) -> Made {
     if view.length_s < SHORTEST_S.value - 0.1 {
         return Made::doubt(
             format!(
-                "In {} neither the warm-up nor the rate's course nor how well its mean is known \
+                "In {} neither the warm-up nor the rate's trend nor how well its mean is known \
                  can be judged.",
                 text::seconds(view.length_s)
             ),
@@ -137,9 +129,15 @@ fn length(view: &View) -> Made {
         return Made::not_checked("The rate has no mean and interval to speak of.");
     };
     let half = (bounds.high - bounds.low) / 2.0 / mean * 100.0;
-    let needed_s = course::undecided(view).filter(|_| half < PRECISION.value);
+    let needed_s = steady_state::undecided(view).filter(|_| half < PRECISION.value);
     if let Some(needed_s) = needed_s {
         return too_short(view, half, needed_s);
+    }
+    if half >= PRECISION.value && steady_state::is_told(view) {
+        return Made::not_checked(
+            "The level of the rate moves, as `steady-state` or `warm-up` tells: how well its mean \
+             is known says nothing more.",
+        );
     }
     let memory = dyno_stats::autocorrelation::autocorrelation_time(&rates);
     // Of a short series the interval allows for an autocorrelation that cannot be estimated: what

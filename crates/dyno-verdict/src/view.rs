@@ -1,7 +1,7 @@
 //! A record as the checks see it: the measurement alone, in whole seconds, without what is not a
 //! number.
 
-use dyno_analysis::course::{self, ROOM_S};
+use dyno_analysis::bins::{self, ROOM_S};
 use dyno_analysis::stalls::{Stalls, TooLittle};
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
@@ -11,7 +11,7 @@ use dyno_core::summary::{LatencySummary, RunSummary};
 
 use crate::context::Context;
 
-pub(crate) use dyno_analysis::course::Bin;
+pub(crate) use dyno_analysis::bins::Bin;
 
 /// More points than of twelve days are not made up.
 const SECONDS_MAX: f64 = 1e6;
@@ -23,17 +23,17 @@ pub(crate) struct View<'a> {
     /// The length of the measurement.
     pub(crate) length_s: f64,
     /// The measurement in whole bins of at least a second.
-    pub(crate) course: Vec<Bin>,
+    pub(crate) bins: Vec<Bin>,
 }
 
 impl<'a> View<'a> {
     pub(crate) fn new(run: &'a RunRecord, context: &'a Context) -> Self {
-        let length_s = course::length_s(run);
+        let length_s = bins::length_s(run);
         Self {
             run,
             context,
             length_s,
-            course: course::of(run),
+            bins: bins::of(run),
         }
     }
 
@@ -114,11 +114,11 @@ impl<'a> View<'a> {
         sums
     }
 
-    /// Sums over the whole bins of the course and the time that they cover.
+    /// Sums over the whole bins and the time that they cover.
     pub(crate) fn covered(&self) -> (Counters, f64) {
         let mut sums = Counters::default();
         let mut length_s = 0.0;
-        for bin in &self.course {
+        for bin in &self.bins {
             sums.merge(&bin.counters);
             length_s += bin.length_s;
         }
@@ -140,13 +140,13 @@ impl<'a> View<'a> {
 
     /// Events per second, bin by bin.
     pub(crate) fn rates(&self) -> Vec<f64> {
-        self.course.iter().map(Bin::events_per_s).collect()
+        self.bins.iter().map(Bin::events_per_s).collect()
     }
 
     /// The usual length of a whole bin, 1 without any.
     pub(crate) fn usual_s(&self) -> f64 {
         let (_, covered_s) = self.covered();
-        let bins = self.course.len();
+        let bins = self.bins.len();
         if bins > 0 {
             covered_s / bins as f64
         } else {
@@ -156,7 +156,7 @@ impl<'a> View<'a> {
 
     /// Seconds in which the run stood still.
     pub(crate) fn stalls(&self) -> Result<Stalls, TooLittle> {
-        dyno_analysis::stalls::of_course(&self.course, &self.run.events)
+        dyno_analysis::stalls::of_bins(&self.bins, &self.run.events)
     }
 
     /// The latencies that count: response times in an open loop, else service times.
@@ -255,7 +255,7 @@ impl<'a> View<'a> {
         for &(at, _) in &series.points {
             let from = before.unwrap_or(at - period_s(series)).max(0.0);
             before = Some(at);
-            for bin in &self.course {
+            for bin in &self.bins {
                 let overlap = at.min(bin.at_s) - from.max(bin.at_s - bin.length_s);
                 if overlap > 0.0 {
                     let share = overlap / bin.length_s;

@@ -6,6 +6,7 @@ mod commands;
 mod console;
 mod definitions;
 mod fold;
+mod input;
 mod kept;
 mod loading;
 mod memory;

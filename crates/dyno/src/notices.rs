@@ -50,7 +50,7 @@ pub fn line(notice: &Notice) -> String {
             };
             format!("{doing} {sessions} session(s){about}.")
         }
-        Notice::Swept(swept) => swept.told(),
+        Notice::Swept(swept) => swept.text(),
         Notice::ResultsBusy(path) => format!(
             "Waiting for {} to take the end of the run: another process may have locked it.",
             path.display()

@@ -161,3 +161,24 @@ fn an_interrupted_run_of_sysbenchs_command_line_says_so_beside_its_report() {
     let whole = sound(Running::start(&mut sysbench(&database, &line)).finish(LIMIT)).success();
     assert!(!whole.stderr.contains("interrupted"), "{whole:?}");
 }
+
+/// Nothing has begun that a grace would be for.
+#[test]
+fn a_server_that_does_not_greet_is_not_waited_for_after_the_first_one() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let target = format!("mysql://x@127.0.0.1:{port}/b?connect_timeout=60");
+    for line in ["run", "prepare", "saturate", "cleanup"] {
+        let arguments = [line, "oltp_point_select", "--target", &target];
+        let mut dyno = Command::new(dyno_path());
+        dyno.args(arguments).args(["--results", "none"]);
+        if matches!(line, "prepare" | "cleanup") {
+            dyno = Command::new(dyno_path());
+            dyno.args(arguments);
+        }
+        let running = Running::start(&mut dyno);
+        thread::sleep(Duration::from_secs(1));
+        let output = interrupted(running).failure(1);
+        has(&output, &["interrupted before"]);
+    }
+}

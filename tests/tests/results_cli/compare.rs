@@ -125,3 +125,81 @@ fn other_workloads_are_refused() {
         &["there is no run `7`"],
     );
 }
+
+/// The differences of the last two runs, as (what, base, new).
+fn differences(lab: &Lab) -> Vec<[String; 3]> {
+    let runs = lab.number("SELECT max(id) FROM run");
+    let compared = lab.json(&format!("compare {} {runs} --json", runs - 1.0));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let all = compared[0]["differences"].as_array().unwrap().iter();
+    all.map(|d| ["what", "base", "new"].map(|key| text(&d[key])))
+        .collect()
+}
+
+#[test]
+fn tables_that_are_others_are_told() {
+    let lab = Lab::new();
+    let (database, target) = prepared(&lab, Kind::Mariadb);
+    let run = |workload: &str| {
+        lab.dyno(&format!("run {workload} {target} {LONGER} -c 2"))
+            .success();
+    };
+    let told = |what: &str, base: &str, new: &str| {
+        let found = differences(&lab);
+        let wanted = [what, base, new].map(str::to_owned);
+        assert!(found.contains(&wanted), "{wanted:?} in {found:#?}");
+    };
+    run("oltp_point_select");
+    database.execute("CREATE TABLE nobody_asks_for (id INT)");
+    run("oltp_point_select");
+    let found = differences(&lab);
+    let of_tables = |found: &[[String; 3]]| {
+        let others = |d: &&[String; 3]| d[0].starts_with("table") && !d[0].ends_with("statistics");
+        found.iter().filter(others).count()
+    };
+    assert_eq!(of_tables(&found), 0, "{found:#?}");
+    database.execute("ALTER TABLE sbtest1 ENGINE=Aria");
+    run("oltp_point_select");
+    told("table sbtest1 ENGINE", "InnoDB", "Aria");
+    let found = differences(&lab);
+    assert_eq!(of_tables(&found), 1, "{found:#?}");
+    has(
+        &lab.dyno("compare 2 3").success(),
+        &["table sbtest1 ENGINE: InnoDB → Aria"],
+    );
+    database.execute("ALTER TABLE sbtest1 DROP KEY k_1, COLLATE utf8mb4_bin");
+    run("oltp_point_select");
+    told("table sbtest1 index k_1", "KEY (`k`)", "(not there)");
+    let shown = lab.dyno("show 1 --facts").success();
+    has(
+        &shown,
+        &["CREATE TABLE `sbtest1`", "ENGINE=InnoDB", "filesystem.type"],
+    );
+    let shown = lab.json("show 1 --json");
+    let table = &shown["tables"][0];
+    assert_eq!(table["label"], "sbtest1", "{shown:#}");
+    assert_eq!(table["engine"], "InnoDB");
+    assert_eq!(table["used"], true);
+    let kept = "SELECT value FROM fact WHERE run_id = 4 AND name = 'db.table[sbtest1].definition'";
+    assert!(lab.sql(kept)[0][0].contains("utf8mb4_bin"));
+}
+
+#[test]
+fn an_unlogged_table_and_a_lost_index_are_told_on_postgresql() {
+    let lab = Lab::new();
+    let (database, target) = prepared(&lab, Kind::Postgres);
+    let line = format!("run oltp_point_select {target} {LONGER} -c 2");
+    lab.dyno(&line).success();
+    database.execute("ALTER TABLE sbtest1 SET UNLOGGED");
+    database.execute("DROP INDEX k_1");
+    lab.dyno(&line).success();
+    let found = differences(&lab);
+    let wanted = ["table sbtest1 persistence", "permanent", "unlogged"].map(str::to_owned);
+    assert!(found.contains(&wanted), "{found:#?}");
+    let index = found.iter().find(|d| d[0] == "table sbtest1 index k_1");
+    assert_eq!(
+        index.map(|d| d[2].as_str()),
+        Some("(not there)"),
+        "{found:#?}"
+    );
+}

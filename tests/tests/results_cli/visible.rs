@@ -194,3 +194,33 @@ fn kept(lab: &Lab) {
     let finding = crate::common::finding(&result, "secrets");
     assert!(finding.to_string().contains("was hidden"), "{finding}");
 }
+
+/// Of what a script says at once a part may be a server's.
+#[test]
+fn a_warning_steers_nothing_and_what_is_written_is_not_in_the_result() {
+    let lab = Lab::new();
+    let text = "function init() dyno.warning('say \\27[31m\\27]0;owned\\7\\226\\128\\174') end\n\
+        function event() io.write('one ') io.stdout:write('two ') print('three') end\n";
+    let script = lab.file("says.lua", text);
+    let line = format!("run {script} --events 5 -c 1 --warmup 0 --calibrate never --json");
+    let output = lab.dyno(&line).success();
+    harmless(&output.stderr, "standard error");
+    assert!(
+        output.stderr.contains("warning: say \\x1b[31m"),
+        "{output:?}"
+    );
+    assert!(output.stderr.contains("one two three"), "{output:?}");
+    serde_json::from_str::<serde_json::Value>(&output.stdout).unwrap();
+}
+
+#[test]
+fn files_without_an_end_are_refused() {
+    let lab = Lab::new();
+    for (line, status) in [
+        ("import sysbench /dev/zero", 1),
+        ("run --plan=/dev/zero", 2),
+    ] {
+        let output = lab.dyno(line).failure(status);
+        assert!(output.stderr.contains("it has more than"), "{output:?}");
+    }
+}

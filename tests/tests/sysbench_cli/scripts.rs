@@ -132,3 +132,36 @@ fn blocking_scripts_run_side_by_side_with_a_worker_each() {
 fn overlap(text: &str) -> f64 {
     super::figure(text, "sum:") / 1000.0 / super::figure(text, "total time:")
 }
+
+#[test]
+fn a_script_need_not_be_utf_8() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a script");
+        path.display().to_string()
+    };
+    write("part.lua", b"-- Gr\xf6\xdfe\nreturn '\xf6'\n");
+    let text = b"-- Gr\xf6\xdfe\nsysbench.cmdline.options = {word = {'W\xf6rt', '\xfe'}}\n\
+        function event()\n  assert(require('part') == '\xf6')\nend\n";
+    let path = write("latin1.lua", text);
+    let part = folder.path().join("?.lua");
+    let line = format!(
+        "LUA_PATH='{};;' $DYNO sysbench {path} --events=3 --time=0 run",
+        part.display()
+    );
+    let output = shell(&line).success();
+    let said = "total number of events:              3";
+    assert!(output.stdout.contains(said), "{output:?}");
+    let compiled = write("compiled.lua", b"\x1bLJ\x02");
+    let output = shell(&format!("$DYNO sysbench {compiled} run")).failure(1);
+    let everything = format!("{}{}", output.stdout, output.stderr);
+    assert!(everything.contains("it is compiled Lua"), "{output:?}");
+}
+
+#[test]
+fn a_file_of_options_without_an_end_is_refused() {
+    let output = shell("$DYNO sysbench --config-file=/dev/zero oltp_point_select run").failure(1);
+    let everything = format!("{}{}", output.stdout, output.stderr);
+    assert!(everything.contains("it has more than 1 MiB"), "{output:?}");
+}

@@ -69,6 +69,12 @@ pub fn with_database(private: &PrivateServer) -> String {
     url(&server, "verdict")
 }
 
+/// The script of shapes on a database with its table: each statement reads a row.
+pub fn shapes(url: &str) -> String {
+    dyno(&format!("prepare {SHAPES} --target {url}"));
+    format!("{SHAPES} --target {url} --reads=1")
+}
+
 /// `dyno` with arguments that are separated by blanks.
 pub fn command(line: &str) -> Command {
     let mut command = Command::new(dyno_path());

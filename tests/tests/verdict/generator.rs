@@ -7,7 +7,7 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use dyno_tests::command::{dyno_path, run};
 
-use crate::common::{Judged, SHAPES, alone, judge, judged_while, private};
+use crate::common::{Judged, SHAPES, alone, judge, judged_while, private, shapes};
 use crate::host::{a_cpu, burners, cpus};
 
 /// Two fifths of a core, whatever the machine: 2 ms of CPU time and a pause of 3 ms.
@@ -17,7 +17,7 @@ const MODEST: &str = "-c 1 -t 4s --warmup 1s --cpu=0.002 --pause=0.003";
 fn a_client_without_cpu_is_found_starved() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
-    let line = format!("{SHAPES} --target {url} {MODEST}");
+    let line = format!("{} {MODEST}", shapes(&url));
     let pid = Some(server.pid());
     let healthy = judged_while(&line, pid, |_| {});
     healthy.passed("client-cpu");
@@ -48,7 +48,7 @@ fn pin(command: &mut Command, cpu: &str) {
 fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
-    let shape = format!("{SHAPES} --target {url} --calibrate always");
+    let shape = format!("{} --calibrate always", shapes(&url));
     let run = |more: &str| judged_while(&format!("{shape} {more}"), Some(server.pid()), |_| {});
     let healthy = run("-c 1 -t 2s --warmup 0 --cpu=0.0005 --pause=0.005");
     healthy.passed("generator-ceiling");

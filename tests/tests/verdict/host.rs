@@ -15,6 +15,7 @@ pub const LOAD_SENSITIVE: &[&str] = &[
     "fairness",
     "generator-ceiling",
     "host-resources",
+    "latency-modes",
     "length",
     "observers",
     "offered-rate",
@@ -25,6 +26,7 @@ pub const LOAD_SENSITIVE: &[&str] = &[
     "steady-state",
     "unserved",
     "warm-up",
+    "whole-cycles",
 ];
 
 /// From this share of the host's CPUs on, other processes may be what moved a figure. Well below

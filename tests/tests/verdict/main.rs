@@ -5,11 +5,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod caches;
+mod causes;
 mod common;
+mod durability;
 mod generator;
 mod good;
 mod host;
 mod open_loop;
 mod records;
+mod relay;
+mod replicas;
 mod server;
 mod shapes;

@@ -3,13 +3,14 @@
 
 use dyno_tests::Kind;
 
-use crate::common::{SHAPES, alone, judged_while, private};
+use crate::common::{alone, judged_while, private, shapes};
 
 #[test]
 fn a_rate_above_the_capacity_is_told_and_one_below_is_not() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
-    let line = format!("{SHAPES} --target {url} --pause=0.01 -c 4 -t 5s --warmup 0");
+    let shape = shapes(&url);
+    let line = format!("{shape} --pause=0.01 -c 4 -t 5s --warmup 0");
     let run =
         |rate: &str| judged_while(&format!("{line} --rate {rate}"), Some(server.pid()), |_| {});
     let kept = run("100/s");
@@ -23,7 +24,7 @@ fn a_rate_above_the_capacity_is_told_and_one_below_is_not() {
     missed.nothing_but(&["offered-rate", "unserved"]);
     // Overloaded from the warm-up on: what waits from then is served within the measurement, and
     // the server's counters hold no more than the client's.
-    let line = format!("{SHAPES} --target {url} --pause=0.01 -c 4 -t 6s --warmup 2s");
+    let line = format!("{shape} --pause=0.01 -c 4 -t 6s --warmup 2s");
     let line = format!("{line} --rate 10000/s");
     let queued = judged_while(&line, Some(server.pid()), |_| {});
     queued.caught("offered-rate", "doubt", "growing from second to second");

@@ -7,7 +7,9 @@ use dyno_tests::command::Running;
 use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Kind, Server};
 
-use crate::common::{SHAPES, alone, dyno, judged, judged_while, private, url, with_database};
+use crate::common::{
+    SHAPES, alone, dyno, judged, judged_while, private, shapes, url, with_database,
+};
 
 const LOAD: &str = "-c 4 -t 8s --warmup 0";
 
@@ -22,7 +24,7 @@ fn a_server_that_stops_or_restarts_is_caught() {
     let _turn = alone();
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let (mut server, url) = private(kind);
-        let line = format!("{SHAPES} --target {url} {LOAD}");
+        let line = format!("{} {LOAD}", shapes(&url));
         let pid = Some(server.pid());
         let healthy = judged_while(&line, pid, |_| {});
         for check in [
@@ -63,7 +65,7 @@ fn a_server_that_stops_or_restarts_is_caught() {
 fn who_stood_still_is_told_to_the_millisecond() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
-    let line = format!("{SHAPES} --target {url} -c 4 -t 9s --warmup 0");
+    let line = format!("{} -c 4 -t 9s --warmup 0", shapes(&url));
     let pause = Duration::from_millis(700);
     let silent = judged_while(&line, Some(server.pid()), |running| {
         into(running);
@@ -95,12 +97,12 @@ fn who_stood_still_is_told_to_the_millisecond() {
 fn an_observer_that_loses_its_connection_is_missed() {
     let _turn = alone();
     let (server, url) = private(Kind::Postgres);
-    let line = format!("{SHAPES} --target {url} -c 2 -t 6s --warmup 0");
+    let line = format!("{} -c 2 -t 6s --warmup 0", shapes(&url));
     let lost = judged_while(&line, Some(server.pid()), |running| {
         into(running);
         // The sessions' last statement is the script's, the observer's never is.
         let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-                   WHERE datname = 'verdict' AND query <> 'SELECT 1'";
+                   WHERE datname = 'verdict' AND query NOT LIKE 'SELECT v FROM shape%'";
         assert_eq!(server.server().query_one(None, sql), "1");
     });
     lost.caught("observers", "doubt", "no connection");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dyno_tests::Kind;
 
-use crate::common::{SHAPES, alone, dyno, judged, judged_while, private};
+use crate::common::{alone, dyno, judged, judged_while, private, shapes};
 use crate::host::{burners, cpus};
 
 /// Long enough for the checks that look at the course: they need ten whole seconds.
@@ -16,7 +16,7 @@ const COURSE: &str = "-c 4 -t 11s --warmup 0";
 fn what_a_script_does_wrong_is_found_by_its_check() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
-    let shape = format!("{SHAPES} --target {url}");
+    let shape = shapes(&url);
     let pid = Some(server.pid());
     let run = |more: &str| judged_while(&format!("{shape} {more}"), pid, |_| {});
 
@@ -94,7 +94,8 @@ fn statements_that_find_nothing_are_no_work() {
         .server()
         .execute(Some("verdict"), "DELETE FROM sbtest1");
     let empty = judged(&format!("{line} -t 1s --warmup 0 --force"));
-    empty.caught("work-done", "doubt", "found or changed 0 rows");
+    empty.caught("misses", "doubt", "(100 %) found no row");
+    empty.passed("work-done");
     empty.caught(
         "row-counts",
         "refuse",

@@ -1,10 +1,10 @@
-//! Stalls of courses as they occur.
+//! Stalls of rates as they occur.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
 use super::*;
 
-fn course(rates: &[u64]) -> Vec<Bin> {
+fn bins(rates: &[u64]) -> Vec<Bin> {
     let bin = |(second, &events): (usize, &u64)| {
         let mut bin = Bin {
             at_s: second as f64 + 1.0,
@@ -18,7 +18,7 @@ fn course(rates: &[u64]) -> Vec<Bin> {
 }
 
 fn spans(rates: &[u64]) -> Vec<(f64, f64)> {
-    let found = of_course(&course(rates), &[]).unwrap();
+    let found = of_bins(&bins(rates), &[]).unwrap();
     let pair = |span: &Span| (span.from_s, span.to_s);
     found.spans.iter().map(pair).collect()
 }
@@ -33,7 +33,7 @@ fn noisy(seconds: usize, level: u64) -> Vec<u64> {
 fn a_run_that_stands_still_for_most_of_its_time_has_a_level() {
     let mut rates = noisy(14, 3000);
     rates[2..13].fill(0);
-    let found = of_course(&course(&rates), &[]).unwrap();
+    let found = of_bins(&bins(&rates), &[]).unwrap();
     assert_eq!(found.spans.len(), 1);
     assert_eq!((found.spans[0].from_s, found.spans[0].to_s), (2.0, 13.0));
     assert_eq!((found.stalled_s(), found.longest_s()), (11.0, 11.0));
@@ -61,7 +61,7 @@ fn dips_are_stalls_only_where_next_to_nothing_ended() {
     (9..300).step_by(10).for_each(|second| rates[second] = 1400);
     assert!(spans(&rates).is_empty());
     (9..300).step_by(10).for_each(|second| rates[second] = 0);
-    let found = of_course(&course(&rates), &[]).unwrap();
+    let found = of_bins(&bins(&rates), &[]).unwrap();
     assert_eq!((found.spans.len(), found.period_s), (30, Some(10.0)));
 }
 
@@ -77,15 +77,12 @@ fn a_cold_start_is_no_stall() {
 
 #[test]
 fn what_is_missing_is_told() {
-    assert_eq!(
-        of_course(&course(&[1000; 4]), &[]),
-        Err(TooLittle::Seconds(4))
-    );
-    assert_eq!(of_course(&course(&[0; 30]), &[]), Err(TooLittle::Nothing));
-    let rare = of_course(&course(&[3, 0, 2, 4, 0, 3]), &[]).unwrap_err();
+    assert_eq!(of_bins(&bins(&[1000; 4]), &[]), Err(TooLittle::Seconds(4)));
+    assert_eq!(of_bins(&bins(&[0; 30]), &[]), Err(TooLittle::Nothing));
+    let rare = of_bins(&bins(&[3, 0, 2, 4, 0, 3]), &[]).unwrap_err();
     assert_eq!(rare, TooLittle::Level(3.0));
     assert!(rare.to_string().contains("needs 20"), "{rare}");
-    assert!(of_course(&course(&[20, 20, 0, 20, 20]), &[]).is_ok());
+    assert!(of_bins(&bins(&[20, 20, 0, 20, 20]), &[]).is_ok());
 }
 
 #[test]
@@ -103,7 +100,7 @@ fn silences_are_known_to_the_millisecond() {
         event(EventKind::Stall, 8.2, 0.7),
         event(EventKind::Frozen, 12.05, 1.0),
     ];
-    let found = of_course(&course(&rates), &events).unwrap();
+    let found = of_bins(&bins(&rates), &events).unwrap();
     let spans: Vec<(f64, f64)> = (found.spans.iter())
         .map(|span| (span.from_s, span.length_s()))
         .collect();
@@ -115,10 +112,10 @@ fn silences_are_known_to_the_millisecond() {
     assert_eq!((found.silences.len(), found.own.len()), (2, 1));
     assert!(near(found.whole_s, 1.0));
     // A run of three seconds has no level but that of its moving time.
-    let short = of_course(&course(&[1000; 3]), &events[..0]);
+    let short = of_bins(&bins(&[1000; 3]), &events[..0]);
     assert!(short.is_err());
     let silent = [event(EventKind::Stall, 1.0, 1.0)];
-    let found = of_course(&course(&[1000, 0, 1000]), &silent).unwrap();
+    let found = of_bins(&bins(&[1000, 0, 1000]), &silent).unwrap();
     assert!(near(found.level_per_s, 1000.0), "{found:?}");
     assert!(near(found.share(), 1.0 / 3.0));
 }

@@ -102,4 +102,8 @@ pub trait Protocol: Send {
     fn transaction_failed(&self) -> bool {
         false
     }
+
+    /// Whether a transaction is open, as the server said with the last statement that returned no
+    /// rows.
+    fn in_transaction(&self) -> bool;
 }

@@ -7,7 +7,9 @@ use super::connect::Progress;
 use super::errors::{self, client_error};
 use super::session::{Mysql, State};
 use super::values;
-use super::wire::{self, HEADER, MORE_RESULTS, Malformed, PACKET_MAX, Packet, Reader, capability};
+use super::wire::{
+    self, HEADER, IN_TRANSACTION, MORE_RESULTS, Malformed, PACKET_MAX, Packet, Reader, capability,
+};
 use crate::channel::Next;
 
 /// The most columns a result can have; MySQL allows 4,096.
@@ -216,6 +218,7 @@ impl Mysql {
                 let status = reader.u16()?;
                 self.warnings = reader.u16()?;
                 self.more = status & MORE_RESULTS != 0;
+                self.in_transaction = status & IN_TRANSACTION != 0;
                 self.outcome.kind = OutcomeKind::Done;
                 self.outcome.affected = affected;
                 self.outcome.rows = 0;

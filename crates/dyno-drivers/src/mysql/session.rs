@@ -30,6 +30,8 @@ pub struct Mysql {
     pub(super) deprecate_eof: bool,
     /// Another result of the last request follows.
     pub(super) more: bool,
+    /// A transaction is open, as the last OK packet said.
+    pub(super) in_transaction: bool,
     /// Whether LOAD DATA LOCAL is worth trying.
     pub(super) local_infile: bool,
     unix_socket: bool,
@@ -101,6 +103,7 @@ impl Mysql {
             sequence: 0,
             deprecate_eof: false,
             more: false,
+            in_transaction: false,
             local_infile: false,
             unix_socket: options.unix_socket,
             binary: false,
@@ -421,5 +424,9 @@ impl Protocol for Mysql {
 
     fn server(&self) -> &ServerInfo {
         &self.server
+    }
+
+    fn in_transaction(&self) -> bool {
+        self.in_transaction
     }
 }

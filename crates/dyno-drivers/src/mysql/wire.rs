@@ -19,6 +19,8 @@ pub const EOF: u8 = 0xFE;
 /// The first byte of an ERR packet.
 pub const ERR: u8 = 0xFF;
 
+/// Status flag: a transaction is open.
+pub const IN_TRANSACTION: u16 = 0x0001;
 /// Status flag: another result follows.
 pub const MORE_RESULTS: u16 = 0x0008;
 

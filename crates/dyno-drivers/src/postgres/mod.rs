@@ -289,4 +289,8 @@ impl Protocol for Postgres {
     fn transaction_failed(&self) -> bool {
         self.status == b'E'
     }
+
+    fn in_transaction(&self) -> bool {
+        self.status != b'I'
+    }
 }

@@ -201,4 +201,8 @@ impl Connection for Resolving {
         self.connection()
             .is_some_and(Connection::transaction_failed)
     }
+
+    fn in_transaction(&self) -> bool {
+        self.connection().is_some_and(Connection::in_transaction)
+    }
 }

@@ -376,6 +376,10 @@ impl Connection for Session {
         &self.server
     }
 
+    fn in_transaction(&self) -> bool {
+        self.database.as_ref().is_some_and(Database::in_transaction)
+    }
+
     fn endpoint(&self) -> usize {
         0
     }

@@ -16,7 +16,7 @@ const CHUNK: u64 = 1 << 20;
 
 /// What is told while a command goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Progress {
     /// Files of this many bytes are about to be made.
     Begin,
     /// How a file comes to be: `Creating file`, `Extending existing file`, `Reusing existing file`.
@@ -31,16 +31,16 @@ impl FileIo {
     /// Makes the files, or makes them as long as they must be.
     pub(crate) fn prepare(
         &self,
-        tell: &mut dyn FnMut(Told),
+        tell: &mut dyn FnMut(Progress),
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), String> {
-        tell(Told::Begin);
+        tell(Progress::Begin);
         let mut writer = Writer::new(self)?;
         for number in 0..self.files {
             let path = self.path(number);
             let before = fs::metadata(&path).map(|known| known.len()).ok();
             let from = before.unwrap_or(0) / self.block * self.block;
-            tell(Told::File(
+            tell(Progress::File(
                 match before {
                     None => "Creating file",
                     Some(_) if from < self.file_size() => "Extending existing file",
@@ -53,13 +53,13 @@ impl FileIo {
                 writer.write(&file, number, from, stopped)?;
             }
         }
-        tell(Told::Written(writer.written));
+        tell(Progress::Written(writer.written));
         Ok(())
     }
 
     /// Removes the files.
-    pub(crate) fn cleanup(&self, tell: &mut dyn FnMut(Told)) -> Result<(), String> {
-        tell(Told::Removing);
+    pub(crate) fn cleanup(&self, tell: &mut dyn FnMut(Progress)) -> Result<(), String> {
+        tell(Progress::Removing);
         for number in 0..self.files {
             let path = self.path(number);
             match fs::remove_file(&path) {

@@ -22,7 +22,7 @@ use files::Files;
 use queued::Queued;
 use requests::Requests;
 
-pub use layout::{Told, size};
+pub use layout::{Progress, size};
 pub(crate) use options::TEST;
 pub use options::{Content, Engine, FileIo, Flag, Mode};
 

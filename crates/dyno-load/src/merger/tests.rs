@@ -178,12 +178,44 @@ fn a_worker_that_is_silent_for_long_has_lost_its_sessions() {
 fn who_asks_late_does_not_take_workers_for_lost() {
     let mut merger = by_seconds(&[2]);
     merger.add(&mut handover(0, 0, 1, 1));
-    let states: Vec<SessionStates> = std::iter::from_fn(|| merger.release(10 * SECOND))
+    let known = merger.release(9 * SECOND + SECOND / 2);
+    // Workers get a moment to say what they have to.
+    assert!(merger.release(9 * SECOND + SECOND / 2).is_none());
+    let rest = std::iter::from_fn(|| merger.release(10 * SECOND));
+    let states: Vec<SessionStates> = (known.into_iter().chain(rest))
         .map(|interval| interval.states)
         .collect();
     let working = SessionStates::all(SessionState::Working, 2);
     assert_eq!(states[..8], [working; 8]);
     assert_eq!(states[8].lost, 2);
+}
+
+/// The process stood still from the second second to the fifth: what a worker did before that is in
+/// the second in which it did it, although nobody could take it then.
+#[test]
+fn what_was_done_before_a_freeze_is_in_its_own_second() {
+    let mut merger = by_seconds(&[2]);
+    merger.add(&mut handover(0, 0, 1, 30));
+    let begin = merger.start_of(0);
+    let release = |merger: &mut Merger, at_ns: Nanos| {
+        let next = || merger.release(begin + at_ns);
+        let released = std::iter::from_fn(next);
+        released
+            .map(|interval| (interval.index, interval.counters.events))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(release(&mut merger, SECOND), [(0, 30)]);
+    let awake = 4 * SECOND + 700_000_000;
+    assert_eq!(release(&mut merger, awake), []);
+    assert!(merger.late_at() > begin + awake);
+    merger.add(&mut handover(0, 1, 4, 20));
+    assert_eq!(
+        release(&mut merger, awake + 1_000_000),
+        [(1, 20), (2, 0), (3, 0)]
+    );
+    // One that stays silent is not waited for any longer than half a second.
+    assert_eq!(release(&mut merger, 8 * SECOND), []);
+    assert_eq!(release(&mut merger, 8 * SECOND + SECOND / 2).len(), 4);
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! The database's own counters, asked for on a thread of their own: a server that hangs must not
 //! stop the samples of the host.
 
+mod build;
+mod moves;
 mod mysql;
 mod others;
 mod postgres;
+mod replication;
 mod secrets;
 mod sqlite;
 mod states;
 mod statistics;
 mod status;
+mod tables;
+mod variables;
 mod watch;
 
 use std::time::Duration;
@@ -29,6 +34,12 @@ trait Collector: Send {
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
     fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError>;
+
+    /// The tables of the target's database, once and before the load.
+    ///
+    /// # Errors
+    /// The connection is lost. A refusal becomes a gap.
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError>;
 
     /// One sample; it begins the recorder's.
     ///

@@ -1,24 +1,30 @@
 //! MySQL and MariaDB.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use dyno_core::Clock;
+use dyno_core::clock::Nanos;
 use dyno_core::db::{DbError, Family, Row, ServerInfo};
 
+use super::build::build;
+use super::moves::{Moves, VARIABLES};
 use super::others::{Others, PROCESSLIST};
+use super::replication::Replication;
 use super::states::States;
-use super::status::{Class, class_of, metric_class, rocksdb_class};
+use super::status::{class_of, metric_class, rocksdb_class};
+use super::variables::Table;
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
+use crate::place::Place;
 use crate::process::Claim;
-use crate::sink::{Gauge, Rate, Recorder};
+use crate::sink::{Gauge, Recorder};
 use crate::text::fraction;
 
 const STATUS: &str = "SHOW GLOBAL STATUS";
 const METRICS: &str = "information_schema.INNODB_METRICS";
-/// Files of the binary log are listed once in so many samples: the server opens each.
-const SLOW: u64 = 10;
-/// Beyond this a value is -1 without its sign, which says that there is none.
-const UNKNOWN_MIN: f64 = 9e18;
+/// The server opens each file of the binary log to list it: a list that took so long is not asked
+/// for again before this many times as long has passed, and so costs a hundredth of the time.
+const LIST_PAUSES: u64 = 100;
 const NEEDS_PROCESS: &str = "GRANT PROCESS ON *.* TO the user of the target";
 
 pub(super) struct Mysql {
@@ -29,37 +35,15 @@ pub(super) struct Mysql {
     has_binlog: bool,
     binlog: Gauge,
     data_directory: Option<String>,
+    logs: Vec<Place>,
     age_s: Option<f64>,
     uptime: Gauge,
     states: States,
     others: Others,
-    samples: u64,
-}
-
-/// So many names of a table are recorded: a server has some hundreds.
-const NAMES_MAX: usize = 4_000;
-/// And none that is longer.
-const NAME_BYTES_MAX: usize = 256;
-
-/// Series by the names that the server gives them, in the order of its rows.
-#[derive(Default)]
-struct Table {
-    entries: Vec<Entry>,
-    /// Where the row after the last one is expected.
-    next: usize,
-    by_name: HashMap<Vec<u8>, usize>,
-    /// There were more names than are recorded.
-    is_full: bool,
-}
-
-struct Entry {
-    name: Vec<u8>,
-    series: Option<Series>,
-}
-
-enum Series {
-    Gauge(Gauge),
-    Rate(Rate),
+    /// When the binary log's files are to be listed again.
+    binlog_at: Nanos,
+    moves: Moves,
+    replication: Replication,
 }
 
 impl Mysql {
@@ -72,17 +56,19 @@ impl Mysql {
             has_binlog: false,
             binlog: Gauge::new("db.binlog.size", "bytes", "SHOW BINARY LOGS").seldom(),
             data_directory: None,
+            logs: Vec::new(),
             age_s: None,
             uptime: Gauge::new("db.uptime", "s", STATUS),
             states: States::new(),
             others: Others::new(&PROCESSLIST),
-            samples: 0,
+            binlog_at: 0,
+            moves: Moves::new(VARIABLES),
+            replication: Replication::new(server.product == "MariaDB"),
         }
     }
 
     fn settings(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
-        let sql = "SHOW GLOBAL VARIABLES";
-        let rows = asking.rows_or_gap("settings", sql, "")?;
+        let rows = asking.rows_or_gap("settings", VARIABLES, "")?;
         let mut found = HashMap::new();
         for row in rows {
             let mut fields = row.into_iter().flatten();
@@ -94,6 +80,7 @@ impl Mysql {
                 at_end,
                 name: name.clone(),
             });
+            self.moves.know(&name, &value);
             found.insert(name, value);
         }
         if at_end {
@@ -101,6 +88,12 @@ impl Mysql {
         }
         let variable = |name: &str| found.get(name).cloned();
         self.data_directory = variable("datadir");
+        let binlog = variable("log_bin_basename").unwrap_or_default();
+        let binlog = Path::new(&binlog).parent().map(Path::to_owned);
+        let redo = variable("innodb_log_group_home_dir").map(Into::into);
+        let logs = [("data.redo", redo), ("data.binlog", binlog)].into_iter();
+        let logs = logs.filter_map(|(what, path)| Some(Place { what, path: path? }));
+        self.logs = logs.collect();
         let is_on = |name: &str| variable(name).as_deref() == Some("ON");
         self.has_binlog = is_on("log_bin");
         // Where it is off its tables are there and empty.
@@ -227,7 +220,8 @@ impl Mysql {
         asking: &mut Asking<'_>,
         recorder: &mut Recorder,
     ) -> Result<(), DbError> {
-        if !self.has_binlog || !self.samples.is_multiple_of(SLOW) {
+        let asked_at = Clock.now();
+        if !self.has_binlog || asked_at < self.binlog_at {
             return Ok(());
         }
         let mut size = 0.0;
@@ -236,6 +230,8 @@ impl Mysql {
             .read("SHOW BINARY LOGS", asking.timeout, |row| {
                 size += row.field(1).and_then(fraction).unwrap_or(0.0);
             });
+        let answered_at = Clock.now();
+        self.binlog_at = answered_at + (answered_at - asked_at) * LIST_PAUSES;
         match read {
             Ok(()) => self.binlog.put(recorder, size),
             Err(error) if is_lost(&error) => return Err(error),
@@ -256,6 +252,7 @@ impl Collector for Mysql {
         self.counts(asking, at_end)?;
         self.settings(asking, at_end)?;
         if !at_end {
+            self.replication.tell(asking)?;
             return Self::plugins(asking);
         }
         self.others.tell(asking);
@@ -267,21 +264,27 @@ impl Collector for Mysql {
         Ok(())
     }
 
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+        super::tables::of_mysql(asking, self.is_mariadb)
+    }
+
     fn sample(&mut self, asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError> {
         let asked_at = Clock.now();
         asking.control.ask(STATUS, asking.timeout)?;
         let answered_at = Clock.now();
         recorder.begin(asked_at + (answered_at - asked_at) / 2);
         let (status, uptime, history) = (&mut self.status, &mut self.uptime, &mut self.history);
+        let moves = &mut self.moves;
         asking.control.take(asking.timeout, |row| {
+            moves.see(row);
             sample_status(row, recorder, status, uptime, history);
         })?;
+        self.moves.sample(asking)?;
+        self.replication.sample(asking, recorder)?;
         self.states.sample(asking, recorder)?;
         self.others.sample(asking, recorder)?;
         self.sample_metrics(asking, recorder)?;
-        self.sample_binlog(asking, recorder)?;
-        self.samples += 1;
-        Ok(())
+        self.sample_binlog(asking, recorder)
     }
 
     fn claim(&mut self, asking: &mut Asking<'_>) -> Result<Claim, DbError> {
@@ -298,11 +301,13 @@ impl Collector for Mysql {
             age_s: self.age_s,
             sound_s: None,
             data_directory: self.data_directory.clone(),
+            logs: self.logs.clone(),
         })
     }
 
     fn restart(&mut self) {
         self.status.restart();
+        self.moves.restart();
         if let Some(metrics) = &mut self.metrics {
             metrics.restart();
         }
@@ -312,7 +317,11 @@ impl Collector for Mysql {
         let metrics = self.metrics.iter().flat_map(Table::always_zero);
         let mut names: Vec<String> = self.status.always_zero().chain(metrics).collect();
         names.extend(self.history.always_zero().map(str::to_owned));
-        names.extend(self.states.always_zero());
+        names.extend(
+            self.states
+                .always_zero()
+                .chain(self.replication.always_zero()),
+        );
         names.sort();
         names
     }
@@ -338,150 +347,5 @@ fn sample_status(
                 None => (format!("db.status.{lower}"), class_of(&lower), STATUS),
             }
         }),
-    }
-}
-
-impl Table {
-    /// `describe` tells a name's series when it is seen for the first time.
-    fn put(
-        &mut self,
-        recorder: &mut Recorder,
-        name: &[u8],
-        value: f64,
-        describe: impl FnOnce(&str) -> (String, Class, &'static str),
-    ) {
-        let expected = self.next % self.entries.len().max(1);
-        let index = match self.entries.get(expected) {
-            Some(entry) if entry.name == name => expected,
-            _ => match self.by_name.get(name).copied() {
-                Some(index) => index,
-                None if self.refuses(recorder, name) => return,
-                None => self.add(name, describe),
-            },
-        };
-        self.next = index + 1;
-        if value >= UNKNOWN_MIN {
-            return;
-        }
-        match self.entries[index].series.as_mut() {
-            Some(Series::Gauge(gauge)) => gauge.put(recorder, value),
-            Some(Series::Rate(rate)) => drop(rate.put(recorder, value)),
-            None => {}
-        }
-    }
-
-    /// Whether a new name is not taken; the first one is told.
-    fn refuses(&mut self, recorder: &Recorder, name: &[u8]) -> bool {
-        let refuses = self.entries.len() >= NAMES_MAX || name.len() > NAME_BYTES_MAX;
-        if refuses && !std::mem::replace(&mut self.is_full, true) {
-            let why = format!(
-                "the server names more than {NAMES_MAX} variables, or some with more than \
-                 {NAME_BYTES_MAX} bytes: those are left out"
-            );
-            recorder.sink().gap("db.status", why);
-        }
-        refuses
-    }
-
-    fn add(
-        &mut self,
-        name: &[u8],
-        describe: impl FnOnce(&str) -> (String, Class, &'static str),
-    ) -> usize {
-        let (full, class, source) = describe(&String::from_utf8_lossy(name));
-        let series = match class {
-            Class::Ignored => None,
-            Class::Gauge(unit) => Some(Series::Gauge(Gauge::new(&full, unit, source))),
-            Class::Rate(unit, scale) => {
-                Some(Series::Rate(Rate::scaled(&full, unit, source, scale)))
-            }
-        };
-        self.entries.push(Entry {
-            name: name.to_vec(),
-            series,
-        });
-        self.by_name.insert(name.to_vec(), self.entries.len() - 1);
-        self.entries.len() - 1
-    }
-
-    fn restart(&mut self) {
-        for entry in &mut self.entries {
-            if let Some(Series::Rate(rate)) = &mut entry.series {
-                rate.restart();
-            }
-        }
-    }
-
-    fn always_zero(&self) -> impl Iterator<Item = String> {
-        self.entries.iter().filter_map(|entry| {
-            let name = match entry.series.as_ref()? {
-                Series::Gauge(gauge) => gauge.always_zero(),
-                Series::Rate(rate) => rate.always_zero(),
-            };
-            name.map(str::to_owned)
-        })
-    }
-}
-
-/// How the server was built, by what its version says and by what only such builds have.
-fn build(version: &str, comment: &str, has_debug: bool) -> &'static str {
-    let text = format!("{version} {comment}").to_ascii_lowercase();
-    let sanitizers = [
-        "-asan",
-        "-ubsan",
-        "-msan",
-        "-tsan",
-        "sanitizer",
-        "-valgrind",
-    ];
-    if sanitizers.iter().any(|name| text.contains(name)) {
-        return "sanitizer";
-    }
-    if has_debug || text.contains("-debug") {
-        return "debug";
-    }
-    if version.is_empty() {
-        "unknown"
-    } else {
-        "release"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Observation;
-    use crate::sink::Sink;
-
-    #[test]
-    fn names_beyond_the_bound_are_left_out_and_told_once() {
-        let (sender, observations) = std::sync::mpsc::sync_channel(4 * NAMES_MAX);
-        let mut recorder = Recorder::new(Sink::new(sender), false);
-        let mut table = Table::default();
-        let mut put = |name: &str| {
-            let describe = |name: &str| (name.to_owned(), Class::Gauge("count"), STATUS);
-            table.put(&mut recorder, name.as_bytes(), 1.0, describe);
-        };
-        put(&"x".repeat(NAME_BYTES_MAX + 1));
-        for _ in 0..2 {
-            (0..NAMES_MAX + 100).for_each(|number| put(&format!("made_up_{number}")));
-        }
-        assert_eq!(table.entries.len(), NAMES_MAX);
-        assert_eq!(table.by_name.len(), NAMES_MAX);
-        let seen: Vec<Observation> = observations.try_iter().collect();
-        let gaps = (seen.iter()).filter(|seen| matches!(seen, Observation::NotObserved(_)));
-        assert_eq!((gaps.count(), seen.len()), (1, NAMES_MAX + 1));
-    }
-
-    #[test]
-    fn builds_are_told_apart() {
-        assert_eq!(
-            build("10.11.19-MariaDB-0+deb12u1", "Debian 12", false),
-            "release"
-        );
-        assert_eq!(build("8.4.0-debug", "Source distribution", false), "debug");
-        assert_eq!(build("9.7.4", "MySQL Community Server", true), "debug");
-        assert_eq!(build("9.7.4-asan", "MySQL", true), "sanitizer");
-        assert_eq!(build("", "", false), "unknown");
     }
 }

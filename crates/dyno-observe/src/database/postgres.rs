@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use dyno_core::Clock;
 use dyno_core::db::{DbError, Family};
 
+use super::moves::Moves;
 use super::others::{ACTIVITY, Others};
 use super::statistics::{Part, parts};
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
+use crate::place::Place;
 use crate::process::Claim;
 use crate::sink::{Gauge, Recorder};
 use crate::text::{fraction, whole};
@@ -19,6 +21,7 @@ const SLOW_MIN: u64 = 2;
 const SLOW_MAX: u64 = 10;
 /// An answer that takes so long is asked for in one sample more.
 const SLOW_NS: u64 = 3_000_000;
+const SETTINGS: &str = "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings";
 const NEEDS_MONITOR: &str = "GRANT pg_monitor TO the user of the target";
 
 pub(super) struct Postgres {
@@ -31,6 +34,7 @@ pub(super) struct Postgres {
     started_unix_s: Option<f64>,
     data_directory: Option<String>,
     others: Others,
+    moves: Moves,
     samples: u64,
     /// The sample in which the slow statement is next.
     slow_at: u64,
@@ -49,6 +53,7 @@ impl Postgres {
             started_unix_s: None,
             data_directory: None,
             others: Others::new(&ACTIVITY),
+            moves: Moves::new(SETTINGS),
             samples: 0,
             slow_at: 0,
             counts_statements: false,
@@ -83,12 +88,12 @@ impl Postgres {
         Ok(())
     }
 
-    fn settings(asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
-        let sql = "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings";
-        let rows = asking.rows_or_gap("settings", sql, NEEDS_MONITOR)?;
+    fn settings(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
+        let rows = asking.rows_or_gap("settings", SETTINGS, NEEDS_MONITOR)?;
         for row in rows {
             let mut fields = row.into_iter().flatten();
             if let (Some(name), Some(value)) = (fields.next(), fields.next()) {
+                self.moves.know(&name, &value);
                 asking.sink.send(crate::Observation::Setting {
                     value: secrets::shown(&name, &value),
                     name,
@@ -155,6 +160,13 @@ impl Postgres {
                    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
         let others = asking.one_or_gap("server.threads_connected.start", sql, NEEDS_MONITOR)?;
         asking.fact("server.threads_connected.start", others, "pg_stat_activity");
+        let sql = "SELECT coalesce(nullif(concat_ws(', ', CASE WHEN pg_is_in_recovery() THEN \
+                   'replica' END, CASE count(*) WHEN 0 THEN NULL WHEN 1 THEN 'source of 1 replica' \
+                   ELSE format('source of %s replicas', count(*)) END), ''), 'none') \
+                   FROM pg_catalog.pg_stat_replication WHERE state IN ('catchup', 'streaming')";
+        let replication = asking.one_or_gap("server.replication", sql, NEEDS_MONITOR)?;
+        let source = "pg_is_in_recovery(), pg_stat_replication";
+        asking.fact("server.replication", replication, source);
         let sql = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
         self.counts_statements = asking.one(sql)?.as_deref() == Some("1");
         if !self.counts_statements {
@@ -184,12 +196,16 @@ impl Collector for Postgres {
         if at_end {
             self.others.tell(asking);
         }
-        Self::settings(asking, at_end)?;
+        self.settings(asking, at_end)?;
         if !at_end {
             (self.fast, self.slow) = (Vec::new(), Vec::new());
             self.prepare(asking)?;
         }
         Ok(())
+    }
+
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+        super::tables::of_postgres(asking)
     }
 
     fn sample(&mut self, asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError> {
@@ -206,6 +222,12 @@ impl Collector for Postgres {
             self.uptime.put(recorder, now_s - started);
         }
         self.others.sample(asking, recorder)?;
+        // What is set for all is read from files.
+        let sql = "SELECT extract(epoch FROM pg_conf_load_time())";
+        if let Some(loaded) = asking.one(sql)?.and_then(|text| fraction(text.as_bytes())) {
+            self.moves.mark(loaded);
+        }
+        self.moves.sample(asking)?;
         if self.samples >= self.slow_at && !self.slow.is_empty() {
             let asked_at = Clock.now();
             let slow = &mut self.slow;
@@ -238,10 +260,15 @@ impl Collector for Postgres {
             age_s,
             sound_s: field(2).and_then(fraction),
             data_directory: self.data_directory.clone(),
+            logs: vec![Place {
+                what: "data.redo",
+                path: "pg_wal".into(),
+            }],
         })
     }
 
     fn restart(&mut self) {
+        self.moves.restart();
         for part in self.fast.iter_mut().chain(&mut self.slow) {
             part.restart();
         }

@@ -1,7 +1,8 @@
 //! SQLite: settings at both ends, and the files from outside. Its own counters belong to each
 //! connection alone, and a question would take locks of the database under test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use dyno_core::Clock;
 use dyno_core::db::{DbError, Family};
@@ -40,6 +41,16 @@ pub(super) struct Sqlite {
     log: PathBuf,
     file_size: Gauge,
     log_size: Gauge,
+    /// As the files were at the start.
+    before: Option<[Stamp; 2]>,
+}
+
+/// When a file was written to last, and how long it is; `None` for one that is not there or empty.
+type Stamp = Option<(SystemTime, u64)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let found = std::fs::metadata(path).ok()?;
+    (found.len() > 0).then_some((found.modified().ok()?, found.len()))
 }
 
 impl Sqlite {
@@ -50,7 +61,12 @@ impl Sqlite {
             file,
             file_size: size("db.file.size"),
             log_size: size("db.wal.size"),
+            before: None,
         }
+    }
+
+    fn stamps(&self) -> [Stamp; 2] {
+        [&self.file, &self.log].map(|path| stamp(path))
     }
 }
 
@@ -67,8 +83,15 @@ impl Collector for Sqlite {
             }
         }
         if at_end {
+            let before = self.before.as_ref();
+            let changed = before.map(|before| match *before == self.stamps() {
+                true => "no".to_owned(),
+                false => "yes".to_owned(),
+            });
+            asking.fact("db.file.changed", changed, "stat of the file and its log");
             return Ok(());
         }
+        self.before = Some(self.stamps());
         let version = asking.one("SELECT sqlite_version()")?;
         asking.fact("server.version", version, "sqlite_version()");
         let rows = asking.rows_or_gap("server.build", "PRAGMA compile_options", "")?;
@@ -93,6 +116,10 @@ impl Collector for Sqlite {
         Ok(())
     }
 
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+        super::tables::of_sqlite(asking)
+    }
+
     fn sample(&mut self, _asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError> {
         recorder.begin(Clock.now());
         let size = |path: &PathBuf| std::fs::metadata(path).ok().map(|data| data.len() as f64);
@@ -109,6 +136,7 @@ impl Collector for Sqlite {
             age_s: None,
             sound_s: None,
             data_directory: None,
+            logs: Vec::new(),
         })
     }
 

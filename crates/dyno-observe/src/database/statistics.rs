@@ -81,6 +81,7 @@ pub(super) fn parts(has: &dyn Fn(&str) -> bool) -> Vec<Part> {
     parts.extend(background_writer(has));
     parts.extend(wal(has));
     parts.extend(io(has));
+    parts.extend(replication(has));
     parts
 }
 
@@ -230,12 +231,21 @@ fn tables() -> Part {
     let sum = |column: &str| format!("coalesce(sum({column}), 0)");
     let count = |name: &str, column: &str| gauge(name, "count", source, &sum(column)).seldom();
     let runs = sum("autovacuum_count");
+    let scans = sum("coalesce(seq_scan, 0) + coalesce(idx_scan, 0)");
     Part {
         what: "db.tables",
         columns: vec![
             count("db.tables.live_tuples", "n_live_tup"),
             count("db.tables.dead_tuples", "n_dead_tup"),
             rate("db.tables.autovacuums", "count/s", source, &runs).seldom(),
+            rate("db.tables.scans", "count/s", source, &scans).seldom(),
+            rate(
+                "db.tables.seq_tuples",
+                "count/s",
+                source,
+                &sum("seq_tup_read"),
+            )
+            .seldom(),
         ],
         from: "FROM pg_catalog.pg_stat_user_tables",
         is_slow: true,
@@ -390,6 +400,36 @@ fn io(has: &dyn Fn(&str) -> bool) -> Option<Part> {
         what: "db.io",
         columns,
         from: "FROM pg_catalog.pg_stat_io",
+        is_slow: false,
+    })
+}
+
+/// A replica tells how far it is behind its source, a source how far the last of its replicas is
+/// behind it. Backups read the log, too, and lag behind nothing.
+fn replication(has: &dyn Fn(&str) -> bool) -> Option<Part> {
+    if !has("pg_stat_replication.replay_lag") {
+        return None;
+    }
+    let source = "pg_stat_replication, pg_last_wal_replay_lsn()";
+    // Of a log that comes in files nobody knows how much there is to come. One that has received
+    // nothing since it started has replayed more than that.
+    let lag = "CASE WHEN NOT pg_is_in_recovery() \
+               THEN coalesce(extract(epoch FROM max(replay_lag)), 0) \
+               WHEN pg_last_wal_receive_lsn() IS NULL THEN NULL \
+               WHEN pg_last_wal_receive_lsn() <= pg_last_wal_replay_lsn() THEN 0 \
+               ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END";
+    let behind = "CASE WHEN NOT pg_is_in_recovery() THEN coalesce(max(pg_wal_lsn_diff(\
+                  CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() END, replay_lsn)), 0\
+                  ) ELSE greatest(0, pg_wal_lsn_diff(pg_last_wal_receive_lsn(), \
+                  pg_last_wal_replay_lsn())) END";
+    Some(Part {
+        what: "db.replication",
+        columns: vec![
+            gauge("db.replication.lag", "s", source, lag),
+            gauge("db.replication.behind", "bytes", source, behind),
+            gauge("db.replication.replicas", "count", source, "count(*)"),
+        ],
+        from: "FROM pg_catalog.pg_stat_replication WHERE state IN ('catchup', 'streaming')",
         is_slow: false,
     })
 }

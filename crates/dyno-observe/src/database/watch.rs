@@ -1,6 +1,7 @@
 //! The thread that asks the database: its connection, its schedule, and what it does when the
 //! server is gone.
 
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::db::{Connector, DbError, Family};
 use dyno_core::record::EventKind;
+use dyno_core::tables::TABLES;
 use dyno_core::{Clock, Target};
 use dyno_drivers::Control;
 
@@ -19,7 +21,7 @@ use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 use super::{Asking, Collector};
 use crate::observers::own_descriptors;
-use crate::process::{Located, locate};
+use crate::process::{Located, locate, nodelay_of};
 use crate::sink::{Gauge, Recorder, Sink, fact};
 
 /// A server whose start moves by more than this between two connections is another one.
@@ -279,7 +281,15 @@ impl Watcher {
             false => Ok(()),
         };
         let claim = told.and_then(|()| collector.claim(&mut asking));
+        // Of the many short questions about tables none is waited for in vain.
         self.shared.asked_at.store(0, Ordering::Relaxed);
+        if first
+            && claim.is_ok()
+            && let Err(error) = collector.tables(&mut asking)
+        {
+            // They are asked for once; the next sample finds out that the connection is gone.
+            self.sink.gap(TABLES, error.to_string());
+        }
         let claim = match claim {
             Ok(claim) => claim,
             Err(error) => {
@@ -289,13 +299,8 @@ impl Watcher {
             }
         };
         if first {
-            let tls = tls.unwrap_or_else(|| "none".to_owned());
-            self.sink
-                .fact(fact("client.tls", tls, "the observer's connection"));
-            if self.connector.endpoints().len() > 1 {
-                let why = "the target has several endpoints: only the first one is observed";
-                self.sink.gap("db.endpoints", why);
-            }
+            let several = self.connector.endpoints().len() > 1;
+            introduce(&self.sink, tls, socket, several);
         }
         let now_s = Clock.now() as f64 / 1e9;
         let started_s = claim.sound_s.or(claim.age_s).map(|age_s| now_s - age_s);
@@ -429,6 +434,22 @@ pub(super) fn beside(file: &std::path::Path, suffix: &str) -> PathBuf {
     path.push(suffix);
     PathBuf::from(path)
 }
+
+/// What is known of the observers' own connection.
+fn introduce(sink: &Sink, tls: Option<String>, socket: Option<RawFd>, several: bool) {
+    let source = "the observer's connection";
+    let tls = tls.unwrap_or_else(|| "none".to_owned());
+    sink.fact(fact("client.tls", tls, source));
+    if let Some(on) = socket.and_then(nodelay_of) {
+        let on = if on { "on" } else { "off" };
+        sink.fact(fact("client.tcp_nodelay", on, source));
+    }
+    if several {
+        let why = "the target has several endpoints: only the first one is observed";
+        sink.gap("db.endpoints", why);
+    }
+}
+
 /// What a server that began anew says of it.
 fn restarted(claim: &crate::process::Claim) -> String {
     let age_s = claim.age_s.unwrap_or_default();

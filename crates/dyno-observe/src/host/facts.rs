@@ -150,10 +150,8 @@ fn processor(facts: &mut Facts) {
         some_count(nodes.count()),
         "/sys/devices/system/node",
     );
-    facts.file(
-        "host.cpu.governor",
-        &format!("{CPU}/cpu0/cpufreq/scaling_governor"),
-    );
+    let source = format!("{CPU}/cpu*/cpufreq/scaling_governor");
+    facts.add("host.cpu.governor", governors(), &source);
     let (turbo, source) = turbo();
     facts.add("host.cpu.turbo", turbo, source);
     facts.add(
@@ -175,6 +173,10 @@ fn memory(facts: &mut Facts) {
     facts.add("host.memory.total", size(b"MemTotal"), "/proc/meminfo");
     facts.add("host.swap.total", size(b"SwapTotal"), "/proc/meminfo");
     facts.choice("host.thp", "/sys/kernel/mm/transparent_hugepage/enabled");
+    facts.choice(
+        "host.thp.defrag",
+        "/sys/kernel/mm/transparent_hugepage/defrag",
+    );
     facts.file("host.swappiness", "/proc/sys/vm/swappiness");
 }
 
@@ -192,6 +194,7 @@ fn disks(facts: &mut Facts) {
         facts.add(&full("scheduler"), scheduler, &path);
         facts.file(&full("write_cache"), &format!("{queue}/write_cache"));
         facts.file(&full("rotational"), &format!("{queue}/rotational"));
+        facts.file(&full("model"), &format!("/sys/block/{name}/device/model"));
     }
 }
 
@@ -230,6 +233,15 @@ pub(super) fn cpus_configured() -> usize {
     // SAFETY: a call without pointers.
     let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
     usize::try_from(count).unwrap_or(1).max(1)
+}
+
+/// What steers the CPUs' frequencies: one name where all have the same.
+fn governors() -> Option<String> {
+    let cpus = names_in(CPU);
+    let cpus = cpus.iter().filter(|name| numbered(name, "cpu").is_some());
+    let found = cpus.filter_map(|name| small(format!("{CPU}/{name}/cpufreq/scaling_governor")));
+    let found: std::collections::BTreeSet<String> = found.collect();
+    (!found.is_empty()).then(|| found.into_iter().collect::<Vec<_>>().join(" "))
 }
 
 /// Cores, of which each may run several threads.

@@ -36,7 +36,7 @@ use steps::Steps;
 
 pub(crate) use cpu::{CpuShares, ticks_per_s};
 pub use facts::{host_facts, host_gaps};
-use filesystem::device_of;
+pub(crate) use filesystem::device_of;
 
 /// Frequencies and room are asked for once in so many samples.
 const SLOW: u64 = 5;

@@ -28,6 +28,7 @@ pub(crate) struct Network {
     retransmits: Rate,
     out_segments: Rate,
     listen_overflows: Rate,
+    delayed_acks: Rate,
 }
 
 impl Network {
@@ -38,6 +39,7 @@ impl Network {
             retransmits: Rate::new("host.tcp.retransmits", "count/s", snmp),
             out_segments: Rate::new("host.tcp.out_segments", "count/s", snmp),
             listen_overflows: Rate::new("host.tcp.listen_overflows", "count/s", netstat),
+            delayed_acks: Rate::new("host.tcp.delayed_acks", "count/s", netstat),
         }
     }
 
@@ -70,8 +72,10 @@ impl Network {
     }
 
     pub(crate) fn netstat(&mut self, recorder: &mut Recorder, text: &[u8]) {
-        let overflows = headed(text, b"TcpExt:", b"ListenOverflows");
+        let field = |name: &[u8]| headed(text, b"TcpExt:", name);
+        let overflows = field(b"ListenOverflows");
         self.listen_overflows.put_some(recorder, overflows);
+        self.delayed_acks.put_some(recorder, field(b"DelayedACKs"));
     }
 }
 
@@ -134,7 +138,12 @@ mod tests {
             recorder.finish();
         }
         let values = values(&seen);
-        for name in ["retransmits", "out_segments", "listen_overflows"] {
+        for name in [
+            "retransmits",
+            "out_segments",
+            "listen_overflows",
+            "delayed_acks",
+        ] {
             assert_eq!(values[&format!("host.tcp.{name}")], [0.0], "{name}");
         }
         assert_eq!(values["host.network[lo].rx_bytes"], [0.0]);

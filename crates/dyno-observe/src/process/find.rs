@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use dyno_core::db::Family;
 
 use super::PidStat;
-use super::descriptors_limit;
 use super::sockets::{Peer, owner_of, peer_of, row_of};
+use super::{descriptors_limit, identity};
 use crate::host::ticks_per_s;
+use crate::place::Place;
 use crate::sink::{Sink, fact};
 use crate::text::{fraction, names_in, of_process, small, whole, words};
 
@@ -30,6 +31,8 @@ pub(crate) struct Claim {
     pub sound_s: Option<f64>,
     /// Where its data lies, as it sees that.
     pub data_directory: Option<String>,
+    /// Where its logs lie, which may be elsewhere.
+    pub logs: Vec<Place>,
 }
 
 /// The server's process on this host.
@@ -44,6 +47,8 @@ pub(crate) struct Located {
     pub data: Option<PathBuf>,
     /// What the server calls that.
     pub data_directory: Option<String>,
+    /// Its data directory and those of its logs.
+    pub places: Vec<Place>,
 }
 
 /// Why no process was found.
@@ -93,6 +98,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Optio
             format!("cannot read /proc/{pid}/exe: {error}; run as root or as the server's user"),
         ),
     }
+    identity::tell(sink, pid);
     let limits = small(of_process(pid, "limits")).unwrap_or_default();
     if let Some(soft) = descriptors_limit(&limits) {
         sink.fact(fact("server.limits.descriptors", soft, "/proc/PID/limits"));
@@ -107,7 +113,27 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Optio
         backend: claim.backend,
         data,
         data_directory: claim.data_directory.clone(),
+        places: places(claim),
     })
+}
+
+/// The data directory, and the logs' below or beside it.
+fn places(claim: &Claim) -> Vec<Place> {
+    let Some(data) = claim.data_directory.as_deref().map(PathBuf::from) else {
+        return Vec::new();
+    };
+    if !data.is_absolute() {
+        return Vec::new();
+    }
+    let logs = claim.logs.iter().map(|log| Place {
+        path: data.join(&log.path),
+        ..log.clone()
+    });
+    let own = Place {
+        what: "data",
+        path: data.clone(),
+    };
+    std::iter::once(own).chain(logs).collect()
 }
 
 fn find(claim: &Claim, socket: RawFd) -> Result<(i32, &'static str), Unknown> {
@@ -301,6 +327,7 @@ mod tests {
             age_s: None,
             sound_s: None,
             data_directory: None,
+            logs: Vec::new(),
         }
     }
 

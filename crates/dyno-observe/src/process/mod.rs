@@ -2,6 +2,7 @@
 
 mod backends;
 mod find;
+mod identity;
 mod others;
 mod own;
 mod server;
@@ -12,7 +13,7 @@ pub(crate) use find::{Claim, Located, locate};
 pub(crate) use others::Others;
 pub(crate) use own::Own;
 pub(crate) use server::Server;
-pub(crate) use sockets::{own_ports, ports_of};
+pub(crate) use sockets::{nodelay_of, own_ports, ports_of};
 pub(crate) use workers::Workers;
 
 use crate::text::{number, whole, words};

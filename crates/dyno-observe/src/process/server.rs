@@ -405,6 +405,7 @@ mod tests {
             backend: None,
             data: None,
             data_directory: None,
+            places: Vec::new(),
         };
         (Server::new(located, recorder.sink()).unwrap(), child)
     }
@@ -473,6 +474,7 @@ mod tests {
             backend: None,
             data: None,
             data_directory: None,
+            places: Vec::new(),
         };
         let mut server = Server::new(located, recorder.sink()).unwrap();
         recorder.begin(1);

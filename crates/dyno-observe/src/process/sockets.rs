@@ -34,6 +34,17 @@ pub(super) fn peer_of(socket: RawFd) -> io::Result<Peer> {
     })
 }
 
+/// Whether a TCP connection sends small segments at once; `None` for other sockets.
+pub(crate) fn nodelay_of(socket: RawFd) -> Option<bool> {
+    // SAFETY: the descriptor is the caller's open connection, for as long as this call.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(socket) };
+    if domain(borrowed.as_raw_fd()).ok()? == libc::AF_UNIX {
+        return None;
+    }
+    let stream = TcpStream::from(borrowed.try_clone_to_owned().ok()?);
+    stream.nodelay().ok()
+}
+
 fn domain(socket: RawFd) -> io::Result<libc::c_int> {
     let mut domain: libc::c_int = 0;
     option(socket, libc::SO_DOMAIN, &mut domain)?;

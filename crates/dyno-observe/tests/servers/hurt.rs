@@ -99,7 +99,7 @@ fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
         assert!(
             seen.gaps.contains_key("settings.end"),
             "{kind}: {}",
-            seen.told()
+            seen.text()
         );
         private.resume();
     }

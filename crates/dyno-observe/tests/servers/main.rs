@@ -6,4 +6,5 @@ mod control;
 mod hurt;
 mod seen;
 mod server;
+mod tables;
 mod whole;

@@ -63,7 +63,7 @@ impl Seen {
             let left = deadline.saturating_sub(Clock.now());
             let next = self.observations.recv_timeout(Duration::from_nanos(left));
             let Ok(observation) = next else {
-                panic!("{what}: not so after {LIMIT:?}\n{}", self.told());
+                panic!("{what}: not so after {LIMIT:?}\n{}", self.text());
             };
             self.take(observation);
         }
@@ -95,7 +95,7 @@ impl Seen {
     }
 
     /// Everything but values, for messages.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let mut names: Vec<&String> = self.values.keys().collect();
         names.sort();
         let mut text = format!("facts {:#?}\ngaps {:#?}\n", self.facts, self.gaps);

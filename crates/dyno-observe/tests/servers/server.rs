@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use dyno_core::Target;
@@ -77,11 +78,16 @@ pub struct PrivateServer {
 impl PrivateServer {
     /// Starts one with these arguments.
     pub fn start(kind: Kind, arguments: &[&str]) -> Self {
+        Self::start_below(kind, std::env::temp_dir(), arguments)
+    }
+
+    /// The same with its files in a folder below this one.
+    pub fn start_below(kind: Kind, place: impl AsRef<Path>, arguments: &[&str]) -> Self {
         let mut builder = tempfile::Builder::new();
         // The server's user must be able to enter; the name must leave room for a socket's path.
         let open_to_all = std::fs::Permissions::from_mode(0o755);
         builder.prefix("dyno-").permissions(open_to_all);
-        let files = builder.tempdir().expect("a temporary folder");
+        let files = builder.tempdir_in(place).expect("a temporary folder");
         let options = Options {
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
             dies_with_thread: true,

@@ -68,7 +68,7 @@ fn each_server_is_seen_whole_and_no_secret_is_told() {
             seen.facts["server.same_host"],
             "yes",
             "{kind}: {}",
-            seen.told()
+            seen.text()
         );
         assert_eq!(
             seen.facts["server.pid"],
@@ -90,7 +90,7 @@ fn each_server_is_seen_whole_and_no_secret_is_told() {
             assert!(
                 seen.facts.contains_key(name),
                 "{kind} {name}: {}",
-                seen.told()
+                seen.text()
             );
         }
         let setting = ("max_connections".to_owned(), true);
@@ -109,7 +109,7 @@ fn each_server_is_seen_whole_and_no_secret_is_told() {
             "(hidden)",
             "{kind}"
         );
-        let everything = format!("{}{:?}", seen.told(), seen.settings);
+        let everything = format!("{}{:?}", seen.text(), seen.settings);
         assert!(!everything.contains("sesame"), "{kind}");
     }
 }
@@ -138,7 +138,7 @@ fn what_sessions_are_doing_is_told() {
             assert!(
                 (1e5..1e8).contains(&seen.last(mean).unwrap()),
                 "{}",
-                seen.told()
+                seen.text()
             );
             // There is one, for the observer's own does not count.
             assert_eq!(seen.last(mean), seen.last(max));
@@ -219,7 +219,7 @@ fn a_user_with_few_rights_sees_less_and_is_told_what_is_missing() {
         });
         seen.stop();
         server.execute(&drop);
-        assert_eq!(seen.last("db.up"), Some(1.0), "{kind}: {}", seen.told());
+        assert_eq!(seen.last("db.up"), Some(1.0), "{kind}: {}", seen.text());
         let missing: &[_] = match kind {
             Kind::Postgres => &[("db.backends", "GRANT pg_monitor")],
             _ => &[
@@ -232,14 +232,14 @@ fn a_user_with_few_rights_sees_less_and_is_told_what_is_missing() {
             assert!(
                 why.is_some_and(|why| why.contains(needed)),
                 "{kind}: {}",
-                seen.told()
+                seen.text()
             );
         }
         let still = match kind {
             Kind::Postgres => "db.backends",
             _ => "db.status.threads_connected",
         };
-        assert!(seen.count(still) > 2, "{kind}: {}", seen.told());
+        assert!(seen.count(still) > 2, "{kind}: {}", seen.text());
     }
 }
 
@@ -277,11 +277,11 @@ fn an_sqlite_file_is_seen_from_outside() {
     assert!(
         seen.last("db.file.size").unwrap() >= 4_096.0,
         "{}",
-        seen.told()
+        seen.text()
     );
     for at_end in [false, true] {
         let setting = ("journal_mode".to_owned(), at_end);
-        assert!(seen.settings.contains_key(&setting), "{}", seen.told());
+        assert!(seen.settings.contains_key(&setting), "{}", seen.text());
     }
     assert!(seen.gaps.contains_key("db.page_cache"));
     assert!(

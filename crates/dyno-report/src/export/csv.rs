@@ -13,7 +13,7 @@ use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
 use dyno_core::visible;
 
-/// The course of the run: one line per interval. A percentile's column is named after it, e.g.
+/// One line per interval. A percentile's column is named after it, e.g.
 /// `p99.9_ms`. Empty but for the heading where there are no intervals.
 pub fn intervals(run: &RunRecord) -> String {
     let percents = percents(run);

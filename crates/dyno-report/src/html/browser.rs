@@ -194,7 +194,7 @@ fn controls_do_what_they_say() {
     assert_eq!(tab.evaluate(axis), json!("value"));
 
     // All charts of a run follow the part of the time that one shows.
-    let zoom = "dynoReport.charts.get('r1-course').drawn.dispatchAction(\
+    let zoom = "dynoReport.charts.get('r1-over-time').drawn.dispatchAction(\
                 { type: 'dataZoom', start: 25, end: 50 })";
     tab.evaluate(zoom);
     let start = "dynoReport.charts.get('r1-cpu-states').drawn.getOption().dataZoom[0].start";
@@ -231,7 +231,7 @@ fn paper_shows_every_chart_in_the_light() {
     let all = tab.evaluate("dynoReport.charts.size");
     assert_eq!(tab.evaluate("window.printed"), all);
     // On the screen it is dark again.
-    let axis = "dynoReport.charts.get('r1-course').drawn.getOption().legend[0].textStyle.color";
+    let axis = "dynoReport.charts.get('r1-over-time').drawn.getOption().legend[0].textStyle.color";
     assert_eq!(tab.evaluate(axis), Value::from("#e4e7ea"));
     assert_quiet(&mut tab);
 }

@@ -128,7 +128,13 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
         );
         put!(page, "");
         page.table(&[
-            "counter", "course", "#mean", "#median", "#min", "#max", "source",
+            "counter",
+            "over time",
+            "#mean",
+            "#median",
+            "#min",
+            "#max",
+            "source",
         ]);
         for number in members {
             row(page, number, moved[number], picked.contains(&number));

@@ -2,8 +2,8 @@
 
 use dyno_core::interval::ErrorCount;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
+use dyno_core::reported::Figure;
 use dyno_core::summary::{MachineFigure, MachineSummary};
-use dyno_core::told::Figure;
 
 use super::Comparison;
 use super::samples;

@@ -33,17 +33,17 @@ fn percentiles(page: &mut Page, view: &View<'_>) {
     let mut note = String::new();
     let asked = &view.run.head.percentiles;
     for (n, percent) in asked.iter().enumerate() {
-        let course = thin(
-            &view.percentile_course(*percent),
+        let line = thin(
+            &view.percentile_over_time(*percent),
             POINTS_MAX,
             Keep::Extremes,
         );
-        if course.y.iter().all(|ms| !ms.is_finite()) {
+        if line.y.iter().all(|ms| !ms.is_finite()) {
             continue;
         }
-        note = source_note("percentiles of each interval", &course, Keep::Extremes);
+        note = source_note("percentiles of each interval", &line, Keep::Extremes);
         let name = format!("p{}", number::plain(*percent));
-        lines.push(page.line(&name, 0, &course, Look::Line, [4, 0, 1, 5, 7, 2][n % 6]));
+        lines.push(page.line(&name, 0, &line, Look::Line, [4, 0, 1, 5, 7, 2][n % 6]));
     }
     if lines.is_empty() {
         page.nothing(

@@ -133,7 +133,7 @@ fn errors(page: &mut Page, view: &View<'_>) {
     let Some(summary) = &view.run.summary else {
         page.nothing(
             "Errors by code are told at the end of a run, which this one has not; see \
-            Throughput for their course.",
+            Throughput for when they were.",
         );
         page.end_section();
         return;

@@ -124,7 +124,7 @@ fn backlog(page: &mut Page, view: &View<'_>) {
     }
     if view.run.intervals.is_empty() {
         page.nothing(
-            "The run has no intervals on record, so the course of its queue is not known.",
+            "The run has no intervals on record, so that its queue is not known over time.",
         );
         return;
     }

@@ -36,6 +36,7 @@ mod run;
 mod samples;
 mod setup;
 mod small_multiples;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod thin;
@@ -47,7 +48,7 @@ pub use latency::COLUMNS_MAX;
 use markup::Text;
 use page::{Page, put};
 use run::View;
-pub(crate) use small_multiples::{Bar, Course, Drawing, Lines, SmallMultiple};
+pub(crate) use small_multiples::{Bar, Drawing, Lines, Series, SmallMultiple};
 
 /// What a report shows.
 pub struct ReportInput<'a> {

@@ -1,7 +1,7 @@
 //! The script's named pieces of work, and the ledger of what the server acknowledged.
 
+use dyno_core::reported::Figure;
 use dyno_core::summary::{LedgerEntry, OperationSummary, RoleSummary};
-use dyno_core::told::Figure;
 
 use super::figures;
 use super::markup::Text;

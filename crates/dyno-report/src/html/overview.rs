@@ -1,4 +1,5 @@
-//! The first screen: what ran on what, whether to believe it, the figures that matter, the course.
+//! The first screen: what ran on what, whether to believe it, the figures that matter, throughput
+//! and latency over time.
 
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunState, Source};
@@ -31,7 +32,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     state(page, view);
     verdict(page, view);
     headlines::write(page, view);
-    throughput::course(page, view);
+    throughput::over_time(page, view);
     happened(page, view);
     remarks(page, view);
     page.end_section();

@@ -1,6 +1,6 @@
 //! A run with what several sections derive from it.
 
-use dyno_analysis::course::{self, Bin};
+use dyno_analysis::bins::{self, Bin};
 use dyno_analysis::stalls::{self, Span, Stalls, TooLittle};
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::summary::{IntervalSummary, LatencySummary};
@@ -28,8 +28,8 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     pub(super) fn new(index: usize, several: bool, run: &'a RunRecord, costs: &'a [Cost]) -> Self {
         let rates: Vec<(f64, f64)> = run.intervals.iter().map(rate_of).collect();
-        let course = course::of(run);
-        let seconds: Vec<f64> = course.iter().map(Bin::events_per_s).collect();
+        let bins = bins::of(run);
+        let seconds: Vec<f64> = bins.iter().map(Bin::events_per_s).collect();
         Self {
             index,
             label: if several {
@@ -41,7 +41,7 @@ impl<'a> View<'a> {
             costs,
             extent_s: extent(run),
             median_per_s: dyno_stats::median(&seconds),
-            stalls: stalls::of_course(&course, &run.events),
+            stalls: stalls::of_bins(&bins, &run.events),
             rates,
         }
     }
@@ -125,9 +125,9 @@ impl<'a> View<'a> {
     pub(super) fn headline_percent(&self) -> Option<f64> {
         let distance = |percent: &f64| (percent - 99.0).abs();
         let carried = |percent: &f64| {
-            let course = self.percentile_course(*percent);
-            let known = course.iter().filter(|(_, value)| !value.is_nan()).count();
-            known > 0 && known * 2 >= course.len()
+            let line = self.percentile_over_time(*percent);
+            let known = line.iter().filter(|(_, value)| !value.is_nan()).count();
+            known > 0 && known * 2 >= line.len()
         };
         let asked = self.run.head.percentiles.iter().copied();
         asked
@@ -136,7 +136,7 @@ impl<'a> View<'a> {
     }
 
     /// A percentile of each interval in milliseconds, NaN where it has none.
-    pub(super) fn percentile_course(&self, percent: f64) -> Vec<(f64, f64)> {
+    pub(super) fn percentile_over_time(&self, percent: f64) -> Vec<(f64, f64)> {
         let value = |interval: &IntervalSummary| {
             let of = interval.percentiles.iter().find(|p| p.percent == percent);
             of.and_then(|p| p.value_ms).unwrap_or(f64::NAN)
@@ -187,6 +187,7 @@ pub(super) fn event_kind(kind: EventKind) -> &'static str {
         EventKind::Observer => "observer",
         EventKind::Stall => "stall",
         EventKind::Frozen => "generator frozen",
+        EventKind::Setting => "setting",
         EventKind::Note => "note",
     }
 }

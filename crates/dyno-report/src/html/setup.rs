@@ -2,11 +2,13 @@
 
 use dyno_core::plan::{Arrivals, Drive, OptionValue};
 use dyno_core::record::{Profile, Setting, Source};
+use dyno_core::tables::label_of;
 
 use super::figures;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
+use super::tables;
 use super::time::utc;
 use crate::number;
 
@@ -191,7 +193,8 @@ fn environment(page: &mut Page, view: &View<'_>) {
     let id = view.id("facts");
     put!(page, "<div class=\"panel\" id=\"{id}\">");
     page.table(&["fact", "value", "source"]);
-    for known in facts {
+    // Tables have a panel of their own.
+    for known in facts.iter().filter(|fact| label_of(&fact.name).is_none()) {
         let as_size = known
             .name
             .ends_with("memory.total")
@@ -207,6 +210,7 @@ fn environment(page: &mut Page, view: &View<'_>) {
         );
     }
     put!(page, "</tbody></table></div></div>\n");
+    tables::write(page, view);
     page.end_section();
 }
 

@@ -49,11 +49,11 @@ pub(crate) struct Lines {
     /// The same of the values.
     pub(crate) y_max: f64,
     /// The lines.
-    pub(crate) courses: Vec<Course>,
+    pub(crate) series: Vec<Series>,
 }
 
 /// A line.
-pub(crate) struct Course {
+pub(crate) struct Series {
     /// What it is of.
     pub(crate) name: String,
     /// The number of its colour.
@@ -189,8 +189,8 @@ fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
         );
         x += x_step;
     }
-    for course in &lines.courses {
-        let thinned = thin(&course.points, POINTS_MAX, Keep::Extremes);
+    for one in &lines.series {
+        let thinned = thin(&one.points, POINTS_MAX, Keep::Extremes);
         let known = thinned
             .x
             .iter()
@@ -205,8 +205,8 @@ fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
             page,
             "<polyline points=\"{}\" class=\"l{}\"><title>{}</title></polyline>",
             places.join(" "),
-            course.colour % COLOURS,
-            Text(&course.name)
+            one.colour % COLOURS,
+            Text(&one.name)
         );
     }
     put!(page, "</svg>");

@@ -2,9 +2,9 @@
 
 use dyno_core::finding::Verdict;
 use dyno_core::record::{RunRecord, RunState, Source};
+use dyno_core::reported::{Better, Figure};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
-use dyno_core::told::{Better, Figure};
 use dyno_core::visible;
 use serde_json::Value;
 
@@ -295,7 +295,7 @@ fn what_is_missing_is_explained() {
     assert!(!text.contains("data-chart="));
     // Each section but the first, the ones without a chart included, says why it is empty.
     assert!(text.matches("class=\"nothing\"").count() >= 19);
-    assert!(text.contains("There is no picture of the course"));
+    assert!(text.contains("There is no chart over time"));
 }
 
 #[test]
@@ -437,6 +437,6 @@ fn an_hour_fits_into_three_megabytes() {
     assert!(megabytes < 3.0, "{megabytes}");
     let data = data_of(&page);
     // An hour is drawn whole but for its warm-up.
-    let course = &data["charts"]["r1-course"]["lines"][0]["y"];
-    assert!(course.as_array().unwrap().len() <= 3_600);
+    let line = &data["charts"]["r1-over-time"]["lines"][0]["y"];
+    assert!(line.as_array().unwrap().len() <= 3_600);
 }

@@ -13,9 +13,9 @@ use crate::number;
 pub(super) const POINTS_MAX: usize = 3_600;
 
 /// The picture that shows the run: throughput with a high percentile over it.
-pub(super) fn course(page: &mut Page, view: &View<'_>) {
+pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
     if view.rates.is_empty() {
-        page.nothing("There is no picture of the course: the run has no intervals on record.");
+        page.nothing("There is no chart over time: the run has no intervals on record.");
         return;
     }
     let rates = thin(&view.rates, POINTS_MAX, Keep::Extremes);
@@ -23,10 +23,14 @@ pub(super) fn course(page: &mut Page, view: &View<'_>) {
     let mut axes = vec![Axis::new("throughput", "count/s")];
     let mut title = "Throughput".to_owned();
     if let Some(percent) = view.headline_percent() {
-        let course = thin(&view.percentile_course(percent), POINTS_MAX, Keep::Extremes);
-        if course.y.iter().any(|ms| ms.is_finite()) {
+        let line = thin(
+            &view.percentile_over_time(percent),
+            POINTS_MAX,
+            Keep::Extremes,
+        );
+        if line.y.iter().any(|ms| ms.is_finite()) {
             let name = format!("p{} {}", number::plain(percent), view.latency_word());
-            lines.push(page.line(&name, 1, &course, Look::Line, 1));
+            lines.push(page.line(&name, 1, &line, Look::Line, 1));
             let mut axis = Axis::new(view.latency_word(), "ms");
             // Linear, one stall would flatten all the rest.
             axis.log = true;
@@ -35,7 +39,7 @@ pub(super) fn course(page: &mut Page, view: &View<'_>) {
         }
     }
     let caption = Caption {
-        id: "course",
+        id: "over-time",
         title: &title,
         about: "Each point is an interval. Shaded: warm-up (grey), stalls (red). Dashed lines: \
             the events numbered below. The latency axis is logarithmic.",
@@ -59,7 +63,7 @@ pub(super) fn course(page: &mut Page, view: &View<'_>) {
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.section(view, "throughput", "Throughput");
     if view.rates.is_empty() {
-        page.nothing("The run has no intervals on record, so its course is not known.");
+        page.nothing("The run has no intervals on record, so that nothing is known over time.");
         page.end_section();
         return;
     }
@@ -99,7 +103,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         figure(
             page,
             view,
-            ("errors-course", "Errors in time"),
+            ("errors-over-time", "Errors in time"),
             about,
             vec![line],
         );

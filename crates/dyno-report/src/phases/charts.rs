@@ -5,7 +5,7 @@ use dyno_core::summary::RoleSummary;
 
 use super::metrics::{PURGE_LAGS, Phase};
 use super::{Sequence, significant};
-use crate::html::{Bar, Course, Drawing, Lines, SmallMultiple};
+use crate::html::{Bar, Drawing, Lines, Series, SmallMultiple};
 
 /// Small pictures of one kind.
 pub(super) struct Pictures {
@@ -135,20 +135,20 @@ impl<'a> Album<'a> {
                 }
             }
             for operation in operations {
-                let courses = phases.iter().filter_map(|(number, label, phase)| {
+                let series = phases.iter().filter_map(|(number, label, phase)| {
                     let mut all = phase.run.operations.iter();
                     let own = all.find(|own| own.name == operation)?;
                     let spans = own.spans.iter().filter(|span| span.count > 0);
                     let points = spans.map(|span| (span.to_s, longest_ms(span)));
-                    let course = Course {
+                    let one = Series {
                         name: (*label).to_owned(),
                         colour: *number,
                         points: points.filter(|(at, _)| *at >= 0.0).collect(),
                     };
-                    (course.points.len() > 1).then_some(course)
+                    (one.points.len() > 1).then_some(one)
                 });
                 let title = format!("{name}: {operation}");
-                small_multiples.extend(lines(title, "ms".to_owned(), courses.collect()));
+                small_multiples.extend(lines(title, "ms".to_owned(), series.collect()));
             }
         }
         Pictures {
@@ -165,18 +165,18 @@ impl<'a> Album<'a> {
         for (series, what, unit) in PURGE_LAGS {
             for name in &self.names {
                 let phases = self.phases(name);
-                let courses = phases.iter().filter_map(|(number, label, phase)| {
+                let series = phases.iter().filter_map(|(number, label, phase)| {
                     let points = &phase.run.series(series)?.points;
                     let within = points.iter().copied().filter(|(at, _)| *at >= 0.0);
-                    let course = Course {
+                    let one = Series {
                         name: (*label).to_owned(),
                         colour: *number,
                         points: within.collect(),
                     };
-                    (course.points.len() > 1).then_some(course)
+                    (one.points.len() > 1).then_some(one)
                 });
                 let title = format!("{name}: {what}");
-                small_multiples.extend(lines(title, unit.to_owned(), courses.collect()));
+                small_multiples.extend(lines(title, unit.to_owned(), series.collect()));
             }
         }
         Pictures {
@@ -210,14 +210,14 @@ fn clients_of(
             continue;
         };
         let sessions = phase.sessions_of(&own.name).into_iter().enumerate();
-        let courses = sessions.map(|(number, points)| Course {
+        let series = sessions.map(|(number, points)| Series {
             name: format!("{} {}", own.name, number + 1),
             colour: number,
             points: (points.iter())
                 .map(|(at, rate)| (*at, rate * own.per_event))
                 .collect(),
         });
-        let courses = courses.filter(|course| course.points.len() > 1).collect();
+        let series = series.filter(|one| one.points.len() > 1).collect();
         let title = match phases.len() {
             1 => format!("{name}: {}", role.name),
             _ => format!("{name}: {}, {label}", role.name),
@@ -226,18 +226,18 @@ fn clients_of(
             true => &own.unit,
             false => phase.unit(),
         };
-        small_multiples.extend(lines(title, format!("{unit}/s"), courses));
+        small_multiples.extend(lines(title, format!("{unit}/s"), series));
     }
     share_axes(&mut small_multiples);
     small_multiples
 }
 
 /// A picture of lines; none without any.
-fn lines(title: String, unit: String, courses: Vec<Course>) -> Option<SmallMultiple> {
-    if courses.is_empty() {
+fn lines(title: String, unit: String, series: Vec<Series>) -> Option<SmallMultiple> {
+    if series.is_empty() {
         return None;
     }
-    let points = || courses.iter().flat_map(|course| &course.points);
+    let points = || series.iter().flat_map(|one| &one.points);
     let x_max = points().map(|(x, _)| *x).fold(0.0, f64::max);
     let y_max = points().map(|(_, y)| *y).fold(0.0, f64::max);
     Some(SmallMultiple {
@@ -246,7 +246,7 @@ fn lines(title: String, unit: String, courses: Vec<Course>) -> Option<SmallMulti
             unit,
             x_max,
             y_max,
-            courses,
+            series,
         }),
     })
 }

@@ -1,4 +1,4 @@
-//! The tables of single phases, and of what happens in their course.
+//! The tables of single phases, and of what happens in them.
 
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{LatencySummary, OperationSummary};
@@ -106,7 +106,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// How long it took to find the lowest key: at first, and in the course of each phase.
+    /// How long it took to find the lowest key: at first, and during each phase.
     pub(super) fn looks(&self) -> Option<Table> {
         let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
         for (row, (label, phases)) in self.rows.iter().enumerate() {
@@ -139,7 +139,7 @@ impl<'a> Grid<'a> {
         }
         (!rows.is_empty()).then(|| Table {
             title: "Looks for the lowest key".to_owned(),
-            about: "At the beginning of each phase, a look for each client, and in its course."
+            about: "At the beginning of each phase, a look for each client, and during it."
                 .to_owned(),
             columns,
             breaks: self.breaks(of_rows.into_iter()),

@@ -207,7 +207,7 @@ impl<'a> Phase<'a> {
             .map(|(_, rate)| rate * per_event)
             .collect();
         if !recorded {
-            rates = self.course();
+            rates = self.rates();
         }
         rates.sort_by(|a, b| b.total_cmp(a));
         rates
@@ -226,7 +226,7 @@ impl<'a> Phase<'a> {
 
     /// Rates per second and client, in the phase's unit, of each whole interval: of all clients
     /// together, divided by their number.
-    pub(super) fn course(&self) -> Vec<f64> {
+    pub(super) fn rates(&self) -> Vec<f64> {
         let foreground = self.roles().iter().filter(|role| !role.background);
         let clients = foreground.map(|role| f64::from(role.sessions)).sum::<f64>();
         let clients = clients.max(1.0);
@@ -239,15 +239,15 @@ impl<'a> Phase<'a> {
             .collect()
     }
 
-    /// The mean of [`Self::course`] in each tenth of the phase; empty where it is too short.
+    /// The mean of [`Self::rates`] in each tenth of the phase; empty where it is too short.
     pub(super) fn tenths(&self) -> Vec<f64> {
-        let course = self.course();
-        if course.len() < 10 {
+        let rates = self.rates();
+        if rates.len() < 10 {
             return Vec::new();
         }
         let tenth = |number: usize| {
-            let from = course.len() * number / 10;
-            let part = &course[from..course.len() * (number + 1) / 10];
+            let from = rates.len() * number / 10;
+            let part = &rates[from..rates.len() * (number + 1) / 10];
             part.iter().sum::<f64>() / part.len() as f64
         };
         (0..10).map(tenth).collect()

@@ -1,5 +1,7 @@
 //! A run with named work, roles and a ledger.
 
+use dyno_core::tables::TableGroup;
+
 use super::*;
 
 /// Operations in all their states, and a ledger that agrees.
@@ -77,6 +79,21 @@ fn told(run: &mut RunSummary) {
         ),
         fact("run.workload.age", "24406 transactions"),
     ];
+    run.tables = vec![TableGroup {
+        label: "sbtest1..sbtest4".to_owned(),
+        names: "sbtest1..sbtest4".to_owned(),
+        tables: 4,
+        definition: "CREATE TABLE `sbtest1` (\n  `id` int NOT NULL,\n  PRIMARY KEY (`id`)\n) \
+                     ENGINE=InnoDB"
+            .to_owned(),
+        sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned(),
+        engine: Some("InnoDB".to_owned()),
+        persistence: None,
+        primary_key: Some(true),
+        indexes: Some(1),
+        analysed: Some(4),
+        used: Some(true),
+    }];
     let figure = |name: &str, value, unit: &str, better| Figure {
         name: name.into(),
         value,

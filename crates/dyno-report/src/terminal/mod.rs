@@ -1,6 +1,7 @@
 //! What a person reads in a terminal.
 
 mod compare;
+mod facts;
 mod findings;
 mod latency;
 mod live;
@@ -9,17 +10,18 @@ mod operations;
 mod page;
 mod phases;
 mod progress;
+mod reported;
 mod roles;
 mod runs;
 mod saturation;
 mod sections;
 mod spark;
 mod table;
-mod told;
 mod verdict;
 mod words;
 
 pub use compare::comparison;
+pub use facts::facts;
 pub use findings::findings;
 pub use live::live_line;
 pub use look::Look;
@@ -50,7 +52,7 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     sections::machine(run, &mut page);
     page.blank();
     operations::section(run, &mut page);
-    told::figures(run, &mut page);
+    reported::figures(run, &mut page);
     page.blank();
     sections::trouble(run, &mut page);
     page.blank();
@@ -115,7 +117,7 @@ fn head(run: &RunSummary, page: &mut Page) {
         }
     }
     sections::options(run, page);
-    told::facts(run, page);
+    reported::facts(run, page);
     sections::drive(run, page);
     verdict::kept(run, page);
 }

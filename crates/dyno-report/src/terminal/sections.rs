@@ -89,7 +89,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     page.row("measured", Ink::Plain, &measured);
 }
 
-/// What was done per second, and its course.
+/// What was done per second, and how that moved.
 pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     let (totals, rates) = (&run.totals, &run.rates);
     let mut rows = vec![(
@@ -118,7 +118,7 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
             label = "";
         }
     }
-    course(run, page);
+    over_time(run, page);
     if let Some(open) = &run.open_loop {
         open_loop(open, page);
     }
@@ -324,7 +324,7 @@ fn error_kinds(run: &RunSummary) -> String {
 }
 
 /// Transactions per second over the run, as a sparkline over zero.
-fn course(run: &RunSummary, page: &mut Page) {
+fn over_time(run: &RunSummary, page: &mut Page) {
     // The last interval may be a stump, whose rate is noise, and the grace is no part of it.
     let nominal = (run.drive.as_ref()).map_or(0.0, |drive| drive.interval.as_secs_f64());
     let counts = |i: &&IntervalSummary| {
@@ -369,14 +369,21 @@ fn open_loop(open: &OpenLoopSummary, page: &mut Page) {
 
 fn kinds(totals: &Counters) -> String {
     let all = totals.queries() as f64;
+    let empty = match totals.reads_empty {
+        0 => String::new(),
+        empty => {
+            let share = percent(empty as f64 / totals.reads as f64);
+            format!(" ({share} of them found no row)")
+        }
+    };
     let kinds: Vec<String> = [
-        (totals.reads, "reads"),
-        (totals.writes, "writes"),
-        (totals.other, "others"),
+        (totals.reads, "reads", empty.as_str()),
+        (totals.writes, "writes", ""),
+        (totals.other, "others", ""),
     ]
     .iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, name)| format!("{} {name}", percent(*count as f64 / all)))
+    .filter(|(count, ..)| *count > 0)
+    .map(|(count, name, more)| format!("{} {name}{more}", percent(*count as f64 / all)))
     .collect();
     format!(": {}", kinds.join(", "))
 }

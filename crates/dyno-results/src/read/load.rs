@@ -27,7 +27,7 @@ const PERCENTILES_USUAL: usize = 4;
 
 /// How much of each interval to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum IntervalDetail {
     /// No intervals.
     None,
     /// When each interval was and how many events ended in it. All its other figures are empty
@@ -41,8 +41,8 @@ pub enum Course {
 /// findings are always loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// The course of the run.
-    pub intervals: Course,
+    /// Its intervals.
+    pub intervals: IntervalDetail,
     /// At most about so many histograms of spans, over all operations: spans next to each other
     /// are merged until there are few enough. 0 loads none.
     pub spans_held_max: usize,
@@ -56,7 +56,7 @@ impl Scope {
     /// What a summary shows: neither spans nor samples.
     pub fn summary() -> Self {
         Self {
-            intervals: Course::Whole,
+            intervals: IntervalDetail::Whole,
             spans_held_max: 0,
             merged_per_operation_max: usize::MAX,
             series: false,
@@ -66,7 +66,7 @@ impl Scope {
     /// What a terminal shows of a summary: of each interval no more than its events.
     pub fn terminal() -> Self {
         Self {
-            intervals: Course::Events,
+            intervals: IntervalDetail::Events,
             ..Self::summary()
         }
     }
@@ -74,7 +74,7 @@ impl Scope {
     /// Everything, with the spans of long runs merged to at most [`SPANS_HELD_MAX`].
     pub fn whole() -> Self {
         Self {
-            intervals: Course::Whole,
+            intervals: IntervalDetail::Whole,
             spans_held_max: SPANS_HELD_MAX,
             merged_per_operation_max: usize::MAX,
             series: true,
@@ -177,15 +177,15 @@ impl Results {
         word.map(|word| of_word(word, 0)).transpose()
     }
 
-    fn intervals(&self, id: i64, wanted: Course) -> rusqlite::Result<Vec<IntervalSummary>> {
+    fn intervals(&self, id: i64, wanted: IntervalDetail) -> rusqlite::Result<Vec<IntervalSummary>> {
         match wanted {
-            Course::None => Ok(Vec::new()),
-            Course::Events => {
+            IntervalDetail::None => Ok(Vec::new()),
+            IntervalDetail::Events => {
                 let sql = "SELECT at_s, length_s, events
                            FROM interval WHERE run_id = ?1 ORDER BY number";
                 self.rows(sql, id, interval_events)
             }
-            Course::Whole => {
+            IntervalDetail::Whole => {
                 let sql = format!(
                     "SELECT at_s, length_s, sessions, errors_seen, max_ms, backlog, concurrency,
                          percentiles, working, waiting, connecting, lost, finished, {}

@@ -5,4 +5,4 @@ mod load;
 mod spans;
 
 pub use list::{Filter, RunLine, Stage};
-pub use load::{Course, SPANS_HELD_MAX, Scope};
+pub use load::{IntervalDetail, SPANS_HELD_MAX, Scope};

@@ -20,6 +20,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     include_str!("v4.sql"),
     include_str!("v5.sql"),
     include_str!("v6.sql"),
+    include_str!("v7.sql"),
 ];
 
 /// The statements of one step.

@@ -109,6 +109,7 @@ fn stripped(summary: &RunSummary) -> RunSummary {
     RunSummary {
         verdict: None,
         findings: Vec::new(),
+        tables: Vec::new(),
         not_observed: Vec::new(),
         note: String::new(),
         recorded: None,

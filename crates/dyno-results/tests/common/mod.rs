@@ -103,6 +103,7 @@ pub fn interval(number: u32) -> IntervalSummary {
             events: u64::from(number) * 10,
             not_done: 6,
             reads: 20,
+            reads_empty: 7,
             writes: 10,
             other: 5,
             errors: 1,

@@ -17,7 +17,7 @@ use dyno_core::plan::{Drive, OptionValue, RandPlan, Role, Shard};
 use dyno_load::{Single, StopSignal};
 use dyno_script::{
     Barrier, DatabaseErrors, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase,
-    SharedNumbers, Source, Told,
+    Reported, SharedNumbers, Source,
 };
 
 use self::lazy::LazyConnector;
@@ -99,7 +99,7 @@ struct Shared {
     script_failed: Arc<AtomicBool>,
     database_errors: Arc<DatabaseErrors>,
     ledger: Arc<Ledger>,
-    told: Arc<Told>,
+    reported: Arc<Reported>,
     numbers: Arc<SharedNumbers>,
 }
 
@@ -114,7 +114,7 @@ impl Shared {
             script_failed: Arc::default(),
             database_errors: Arc::default(),
             ledger: Arc::default(),
-            told: Arc::default(),
+            reported: Arc::default(),
             numbers: Arc::default(),
         }
     }
@@ -175,7 +175,7 @@ impl Loaded {
     /// # Errors
     /// What it raised, or an answer that is no list of phases.
     pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
-        let phases = self.telling("phases", options, Host::phases)?;
+        let phases = self.report("phases", options, Host::phases)?;
         Ok(phases.unwrap_or_default())
     }
 
@@ -188,12 +188,12 @@ impl Loaded {
         if self.job.command.as_deref() != Some("run") {
             return Ok(Vec::new());
         }
-        let roles = self.telling("roles", options, Host::roles)?;
+        let roles = self.report("roles", options, Host::roles)?;
         Ok(roles.unwrap_or_default())
     }
 
     /// What a function of the script answers with these options; `None` where it has none.
-    fn telling<R: Send + 'static>(
+    fn report<R: Send + 'static>(
         &mut self,
         function: &str,
         options: &[(String, OptionValue)],
@@ -337,7 +337,7 @@ fn host_config(
         canned: job.canned,
         shared: Arc::clone(&shared.numbers),
         ledger: Arc::clone(&shared.ledger),
-        told: Arc::clone(&shared.told),
+        reported: Arc::clone(&shared.reported),
         log: job.log,
     }
 }

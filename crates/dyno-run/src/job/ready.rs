@@ -13,7 +13,7 @@ use dyno_load::{
     Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel, StopSignal,
     ensure_descriptors,
 };
-use dyno_script::{Description, Host, LoadProgress, Phase, Stat, Telling};
+use dyno_script::{Description, Host, LoadProgress, Phase, ScriptReport, Stat};
 
 use super::main_state::MainState;
 use super::{Job, Shared, alone, host_config};
@@ -219,7 +219,7 @@ impl Ready {
     /// none.
     pub fn last_answer(&mut self) -> Option<String> {
         let main = self.main()?;
-        let answer = main.act("its answer", |main| main.program().told());
+        let answer = main.act("its answer", |main| main.program().answer());
         answer.ok().flatten()
     }
 
@@ -300,7 +300,7 @@ impl Ready {
         }
         self.call(name)?;
         let main = self.main().or_failed("there is no script")?;
-        let told = main.act("its answer", |main| main.program().told_phases());
+        let told = main.act("its answer", |main| main.program().reported_phases());
         let told = told.and_then(|told| told).map_err(failed)?;
         Ok(Some(told))
     }
@@ -310,7 +310,7 @@ impl Ready {
     ///
     /// # Errors
     /// What it raised; what was told stands all the same.
-    pub fn told(&mut self, summary: &RunSummary) -> (Telling, Result<()>) {
+    pub fn reported(&mut self, summary: &RunSummary) -> (ScriptReport, Result<()>) {
         let has = self.description.functions.iter().any(|f| f == "figures");
         let measured = RunSummary {
             measured_s: summary.measured_s,
@@ -331,7 +331,7 @@ impl Ready {
             // Nobody misses them.
             false => Ok(()),
         };
-        (self.shared.told.complete(), made)
+        (self.shared.reported.complete(), made)
     }
 
     /// Whether a script has asked for a database driver.

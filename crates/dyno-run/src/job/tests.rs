@@ -11,7 +11,7 @@ fn job(text: &str, sysbench: bool) -> Job {
         work: Work::Script(Source {
             name: Some("edge.lua".to_owned()),
             path: "edge.lua".to_owned(),
-            text: text.to_owned(),
+            text: text.into(),
         }),
         argv: Vec::new(),
         command: Some("run".to_owned()),

@@ -3,6 +3,7 @@
 
 use dyno_core::Secret;
 use dyno_core::record::{Fact, RunRecord};
+use dyno_load::Repetition;
 use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
 use crate::calibration::Calibration as Made;
@@ -23,6 +24,22 @@ pub fn of(made: &Made) -> Calibration {
         p999_ms: made.p999_ms,
         stall_ms_max: made.stall_ms_max,
     }
+}
+
+/// Whether statements differed, as facts; none where none was looked at.
+pub fn repetition(found: Repetition) -> Vec<Fact> {
+    let counts = [
+        ("client.statements.looked_at", found.looked_at),
+        ("client.statements.different", found.different),
+    ];
+    let facts = counts.into_iter().filter(|_| found.looked_at > 0);
+    facts
+        .map(|(name, count)| Fact {
+            name: name.to_owned(),
+            value: count.to_string(),
+            source: "a sample of the texts and parameters".to_owned(),
+        })
+        .collect()
 }
 
 /// The context as facts.

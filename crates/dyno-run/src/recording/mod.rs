@@ -9,6 +9,7 @@ mod preflight;
 mod rows;
 mod sessions;
 mod store;
+mod tables;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +40,7 @@ use crate::job::Ready;
 use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 use crate::summary::RunRequest;
 use store::{Store, with_event};
+use tables::Seen;
 
 /// How often observers look.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -62,7 +64,7 @@ pub struct Recording {
     wanted: RecordPlan,
     outputs: Arc<Outputs>,
     origin: observing::Origin,
-    observers: Option<(Observers, JoinHandle<()>)>,
+    observers: Option<(Observers, JoinHandle<Seen>)>,
     context: Context,
     /// The names of the script's operations.
     operations: Vec<String>,
@@ -167,13 +169,19 @@ impl Recording {
     /// The record could not be completed, or the verdict not be kept. The summary is judged all
     /// the same.
     pub fn finish(mut self, summary: &mut RunSummary, outcome: &RunOutcome) -> Result<()> {
-        if let Some(cost) = self.still() {
+        let (cost, tables) = self.still();
+        if let Some(cost) = cost {
             self.tell(&cost, summary.measured_s);
         }
+        let mut known = tables.used(outcome.mentions.as_ref());
+        known.push(tables::left_open(&outcome.sessions));
+        self.outputs.each(|sink| sink.facts(&known));
         self.hidden.clean_summary(summary);
         self.tell_context();
         let outputs = &self.outputs;
         outputs.each(|sink| sink.facts(&summary.facts));
+        let repetition = context::repetition(outcome.repetition);
+        outputs.each(|sink| sink.facts(&repetition));
         for event in events::of(outcome) {
             outputs.each(|sink| sink.event(&event));
         }
@@ -217,13 +225,14 @@ impl Recording {
         Ok(())
     }
 
-    /// Ends the observers.
-    fn still(&mut self) -> Option<Cost> {
-        let (observers, forwarder) = self.observers.take()?;
+    /// Ends the observers: what they cost, and which tables they saw.
+    fn still(&mut self) -> (Option<Cost>, Seen) {
+        let Some((observers, forwarder)) = self.observers.take() else {
+            return (None, Seen::default());
+        };
         let cost = observers.stop();
         // A forwarder that broke down has handed over what it could.
-        let _ = forwarder.join();
-        cost
+        (cost, forwarder.join().unwrap_or_default())
     }
 
     /// What observing cost, as facts beside the series.
@@ -258,7 +267,7 @@ fn observe(
     outputs: &Arc<Outputs>,
     origin: &observing::Origin,
     hidden: Arc<Hidden>,
-) -> Result<(Observers, JoinHandle<()>)> {
+) -> Result<(Observers, JoinHandle<Seen>)> {
     let folder = wanted.file.as_deref().and_then(std::path::Path::parent);
     let folder = folder.map(|folder| match folder.as_os_str().is_empty() {
         true => PathBuf::from("."),
@@ -322,6 +331,7 @@ fn judge(
     summary.findings = findings;
     summary.costs = dyno_verdict::costs(record);
     summary.limits.extend(dyno_verdict::waits(record));
+    summary.tables = dyno_core::tables::groups(&record.facts);
     summary.not_observed = record.not_observed.clone();
     summary.note.clone_from(&record.head.note);
     Ok(())

@@ -11,11 +11,13 @@ use dyno_observe::Observation;
 
 use super::Outputs;
 use super::hidden::Hidden;
+use super::tables::Seen;
 
 /// When the measurement begins, on the monotonic clock; 0 while that is not known.
 pub type Origin = Arc<AtomicU64>;
 
-/// Hands observations over on a thread of its own until their source ends.
+/// Hands observations over on a thread of its own until their source ends. What it heard of tables
+/// is its answer.
 ///
 /// # Errors
 /// There is no room for a thread.
@@ -24,7 +26,7 @@ pub fn forward(
     outputs: Arc<Outputs>,
     origin: Origin,
     hidden: Arc<Hidden>,
-) -> std::io::Result<JoinHandle<()>> {
+) -> std::io::Result<JoinHandle<Seen>> {
     std::thread::Builder::new()
         .name("dyno-observed".to_owned())
         .spawn(move || {
@@ -32,6 +34,7 @@ pub fn forward(
                 outputs,
                 origin,
                 early: Vec::new(),
+                tables: Seen::default(),
             };
             while let Ok(first) = observations.recv() {
                 // What comes together goes on together: a server has hundreds of settings.
@@ -42,6 +45,7 @@ pub fn forward(
                 forwarder.take(batch);
             }
             forwarder.let_out();
+            forwarder.tables
         })
 }
 
@@ -51,6 +55,7 @@ struct Forwarder {
     /// What has a time, while nobody knows when the measurement begins. Sessions have a limited
     /// time to connect in, and a sample comes once a second, so that these are few.
     early: Vec<Observation>,
+    tables: Seen,
 }
 
 impl Forwarder {
@@ -62,7 +67,10 @@ impl Forwarder {
                 Observation::Series { id, key, kind } => {
                     self.outputs.each(|sink| sink.series(id, &key, kind));
                 }
-                Observation::Fact(fact) => facts.push(fact),
+                Observation::Fact(fact) => {
+                    self.tables.fact(&fact);
+                    facts.push(fact);
+                }
                 Observation::Setting {
                     name,
                     value,

@@ -7,7 +7,7 @@ use mlua::{Lua, Table, Value};
 
 use crate::config::{HostConfig, SHARED_NUMBERS_MAX};
 use crate::failure::Failure;
-use crate::{bulk, options, source, told};
+use crate::{bulk, options, reported, source};
 
 /// Puts the functions into the table that host and prelude share.
 pub(super) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
@@ -15,7 +15,7 @@ pub(super) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
     messages(lua, api, config)?;
     parallel(lua, api, config)?;
     shared(lua, api, config)?;
-    told::register(lua, api, config)?;
+    reported::register(lua, api, config)?;
     loading(lua, api, config)
 }
 
@@ -23,9 +23,9 @@ fn modules(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()>
     let builtins = config.builtins;
     api.set(
         "find_module",
-        lua.create_function(move |_, (name, path): (String, String)| {
+        lua.create_function(move |lua, (name, path): (String, String)| {
             Ok(match source::find_module(&name, &path, builtins) {
-                Ok((text, path)) => (Some(text), path),
+                Ok((text, path)) => (Some(lua.create_string(text)?), path),
                 Err(tried) => (None, tried),
             })
         })?,

@@ -44,6 +44,9 @@ if P.quiet_scripts then
     end
     io.stderr:write(table.concat(texts, "\t"), "\n")
   end
+  -- io.write() and io.stdout:write(), too.
+  io.output(io.stderr)
+  io.stdout = io.stderr
 end
 
 -- Passes the worker's waits through a coroutine that the script made itself.

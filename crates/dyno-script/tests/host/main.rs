@@ -6,8 +6,8 @@ mod bounds;
 mod fake;
 mod operations;
 mod options;
+mod reported;
 mod roles;
-mod told;
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn config(text: &str) -> HostConfig {
         source: Source {
             name: Some("test.lua".to_owned()),
             path: "test.lua".to_owned(),
-            text: text.to_owned(),
+            text: text.into(),
         },
         builtins: &[(
             "helper",
@@ -54,7 +54,7 @@ fn config(text: &str) -> HostConfig {
         canned: false,
         shared: Arc::default(),
         ledger: Arc::default(),
-        told: Arc::default(),
+        reported: Arc::default(),
         log: |_, _| {},
     }
 }

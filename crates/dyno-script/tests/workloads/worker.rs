@@ -308,7 +308,7 @@ impl Workload<'_> {
             canned: false,
             shared: Arc::default(),
             ledger: Arc::default(),
-            told: Arc::default(),
+            reported: Arc::default(),
             // What is logged is in the error as well.
             log: |_, _| {},
         }

@@ -12,6 +12,8 @@ const SWING: &str = "a slow swing of 20 %";
 const DIPS: &str = "dips that recur";
 const DRIFT: &str = "a drift at 1 % of 10 % or more";
 const STEADY: &str = "no drift of 20 %, at 5 %";
+const STEP: &str = "a step at 5 %";
+const STEP_SURE: &str = "a step at 1 %";
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -47,6 +49,7 @@ pub fn cases() -> Vec<Case> {
     cases.extend(cold_starts());
     cases.extend(recurring());
     cases.extend(steady_ones());
+    cases.extend(steps());
     for (period, noise, least) in [
         (200.0, 0.04, 0.95),
         (450.0, 0.04, 0.95),
@@ -183,6 +186,64 @@ fn recurring() -> Vec<Case> {
         }));
     }
     cases
+}
+
+/// Steps that are none, and those that are.
+fn steps() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (seconds, phi) in [
+        (12, 0.0),
+        (12, 0.5),
+        (20, 0.0),
+        (20, 0.5),
+        (20, 0.8),
+        (30, 0.0),
+        (30, 0.5),
+        (30, 0.8),
+        (60, 0.0),
+        (60, 0.5),
+        (60, 0.9),
+        (300, 0.0),
+        (300, 0.5),
+        (300, 0.8),
+        (3600, 0.5),
+    ] {
+        let of = format!("{seconds} s level, coefficient {phi}, deviation 10 %");
+        let level = move |source: &mut _| Rates::level(source, seconds, phi, 0.1).0;
+        cases.push(Case::new(STEP, &of, AtMost(0.08), move |source| {
+            steps_by(&level(source), 0.05).is_some()
+        }));
+        cases.push(Case::new(STEP_SURE, &of, AtMost(0.02), move |source| {
+            steps_by(&level(source), 0.01).is_some()
+        }));
+    }
+    for (seconds, at, factor, phi, noise, least) in [
+        (20, 12, 0.6, 0.3, 0.05, 0.95),
+        (30, 12, 0.8, 0.3, 0.05, 0.85),
+        (30, 12, 0.6, 0.3, 0.05, 0.95),
+        (30, 12, 0.6, 0.3, 0.1, 0.9),
+        (60, 20, 0.8, 0.3, 0.05, 0.95),
+        (60, 20, 0.8, 0.5, 0.1, 0.4),
+        (300, 100, 0.9, 0.3, 0.1, 0.5),
+        (3600, 1200, 0.9, 0.5, 0.1, 0.5),
+    ] {
+        let of = format!(
+            "{seconds} s at {} % from {at} s on, coefficient {phi}, noise {} %",
+            factor * 100.0,
+            noise * 100.0
+        );
+        cases.push(Case::new(STEP_SURE, of, AtLeast(least), move |source| {
+            let rates = Rates::level(source, seconds, phi, noise).step(at, factor);
+            let found = steps_by(&rates.0, 0.01);
+            found.is_some_and(|index| index.abs_diff(at) <= (seconds / 20).max(2))
+        }));
+    }
+    cases
+}
+
+fn steps_by(rates: &[f64], chance: f64) -> Option<usize> {
+    let found = dyno_stats::step(rates).filter(|step| step.p <= chance)?;
+    Some(found.index)
 }
 
 fn begins_off(rates: &[f64]) -> bool {

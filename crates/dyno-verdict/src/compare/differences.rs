@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::plan::OptionValue;
 
-use crate::compare::{CompareOptions, Difference};
+use crate::compare::{CompareOptions, Difference, tables};
 use crate::server::{Promise, decides, is_servers_own};
 use crate::text;
 use crate::view::View;
@@ -15,6 +15,19 @@ pub(super) type Description = BTreeMap<String, String>;
 /// What a crash may cost.
 const CLASS: &str = "durability class";
 
+/// Where the data lies, which decides what a crash of the host costs.
+const FILE_SYSTEM: &str = "data.filesystem.type";
+
+/// What is another wherever something else is, which says more.
+const FOLLOWING: [(&str, &str); 6] = [
+    ("server.build_id", "server.version"),
+    ("host.filesystem.type", FILE_SYSTEM),
+    ("data.filesystem.options", FILE_SYSTEM),
+    ("data.filesystem.device", FILE_SYSTEM),
+    ("data.disk", FILE_SYSTEM),
+    ("data.disk", "data.filesystem.device"),
+];
+
 /// What only the plan tells, which runs of old versions lack.
 pub(super) const OF_PLAN: [&str; 3] = ["statements", "ignored errors", "lost connections"];
 
@@ -24,11 +37,11 @@ const DATASET: &str = "workload.dataset.";
 const FINGERPRINT: &str = "workload.dataset.fingerprint";
 
 pub(super) fn differences(
-    base: &[View],
-    new: &[View],
+    base_views: &[View],
+    new_views: &[View],
     options: &CompareOptions,
 ) -> Vec<Difference> {
-    let (base, new) = (side(base), side(new));
+    let (base, new) = (side(base_views), side(new_views));
     let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
     let absent = BTreeSet::new();
     let mut found = Vec::new();
@@ -49,11 +62,24 @@ pub(super) fn differences(
         }
     }
     one_dataset(&mut found, options);
+    let of_tables = tables::differences(base_views, new_views);
+    found.extend(of_tables.into_iter().map(|difference| Difference {
+        intended: intended(&difference.what, options),
+        ..difference
+    }));
     // A setting that both sides have says more than the class that follows from it. Servers of two
     // families have none in common.
-    let decided = |what: &str| what.strip_prefix("setting ").is_some_and(decides);
+    let decided = |what: &str| {
+        let setting = what.strip_prefix("setting ");
+        setting.is_some_and(decides) || tables::decides(what) || what == FILE_SYSTEM
+    };
     if found.iter().any(|difference| decided(&difference.what)) {
         found.retain(|difference| difference.what != CLASS);
+    }
+    for (what, leader) in FOLLOWING {
+        if found.iter().any(|difference| difference.what == leader) {
+            found.retain(|difference| difference.what != what);
+        }
     }
     found
 }
@@ -118,9 +144,11 @@ fn told_by_absence(what: &str) -> bool {
 fn intended(what: &str, options: &CompareOptions) -> bool {
     let last = what.rsplit(' ').next().unwrap_or(what);
     let names = options.intended.iter().map(|name| name.trim());
-    names
-        .filter(|name| !name.is_empty())
-        .any(|name| name.eq_ignore_ascii_case(what) || name.eq_ignore_ascii_case(last))
+    let all_tables =
+        |name: &str| what.starts_with(tables::TABLE) && name.eq_ignore_ascii_case("tables");
+    names.filter(|name| !name.is_empty()).any(|name| {
+        name.eq_ignore_ascii_case(what) || name.eq_ignore_ascii_case(last) || all_tables(name)
+    })
 }
 
 fn describe(view: &View) -> Description {
@@ -152,7 +180,7 @@ fn describe(view: &View) -> Description {
         say(&format!("option {name}"), option(value));
     }
     drive(view, &mut say);
-    if let Some(promise) = Promise::read(|name| run.setting(name)) {
+    if let Some(promise) = Promise::of(view) {
         say(CLASS, promise.class.name().to_owned());
     }
     for fact in &run.facts {
@@ -243,11 +271,12 @@ fn option(value: &OptionValue) -> String {
 }
 
 /// Facts that are another with every run.
-const MOVING_FACTS: [&str; 16] = [
+const MOVING_FACTS: [&str; 20] = [
     "host.others.top",
     "host.boot_id",
     "client.pid",
     "client.observer.cpus",
+    "client.statements.",
     "client.version",
     "server.pid",
     "server.uptime_s",
@@ -259,6 +288,10 @@ const MOVING_FACTS: [&str; 16] = [
     "observer.",
     "calibration.",
     "run.",
+    // Those of tables are compared by their parts.
+    "db.table",
+    "db.file.changed",
+    "client.sessions",
     "client.tls",
 ];
 

@@ -47,7 +47,14 @@ fn environments(comparison: &Comparison) -> Made {
         false => Outcome::Doubt,
     };
     let evidence = if all.is_empty() {
-        "The sides differ in nothing that was recorded.".to_owned()
+        match comparison.tables_read {
+            true => "The sides differ in nothing that was recorded, and their tables are the same.",
+            false => {
+                "The sides differ in nothing that was recorded; the definitions of their tables \
+                 were not, so that another storage engine or a missing index would not show."
+            }
+        }
+        .to_owned()
     } else if other.is_empty() {
         format!(
             "The sides differ only on purpose, in {}.",
@@ -155,7 +162,7 @@ fn autocorrelation(comparison: &Comparison) -> Made {
         );
     }
     if comparison.metrics.iter().all(|metric| metric.p.is_none()) {
-        return Made::not_checked("No metric has a course in time.");
+        return Made::not_checked("No metric is known over time.");
     }
     Made::pass("Intervals and tests use the long-run variance of the seconds, not their own.")
 }

@@ -74,11 +74,7 @@ fn rate_row(
                 .iter()
                 .filter_map(|view| pooled_rate(std::slice::from_ref(view), count))
                 .collect(),
-            within: series(
-                views
-                    .iter()
-                    .flat_map(|view| view.course.iter().map(seconds)),
-            ),
+            within: series(views.iter().flat_map(|view| view.bins.iter().map(seconds))),
         })
     };
     Row {
@@ -134,7 +130,7 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
             within: series(
                 views
                     .iter()
-                    .flat_map(|view| view.course.iter())
+                    .flat_map(|view| view.bins.iter())
                     // A second without attempts has no share of errors.
                     .filter_map(|bin| share(bin.counters)),
             ),
@@ -231,10 +227,10 @@ fn stated_cost(run: &RunRecord, name: &str) -> Option<f64> {
 fn cost_series(views: &[View], names: &[&str], worth: f64) -> Within {
     let mut pairs: Vec<(f64, f64)> = Vec::new();
     for view in views {
-        let mut sums = vec![0.0; view.course.len()];
+        let mut sums = vec![0.0; view.bins.len()];
         for name in names {
             let points = view.points(name);
-            for (sum, bin) in sums.iter_mut().zip(&view.course) {
+            for (sum, bin) in sums.iter_mut().zip(&view.bins) {
                 // The sample nearest to the second's end covers most of it.
                 let nearest = points
                     .iter()
@@ -247,7 +243,7 @@ fn cost_series(views: &[View], names: &[&str], worth: f64) -> Within {
                 *sum += nearest.map_or(f64::NAN, |(_, value)| *value);
             }
         }
-        let rates = view.course.iter().map(Bin::events_per_s);
+        let rates = view.bins.iter().map(Bin::events_per_s);
         pairs.extend(
             sums.into_iter()
                 .zip(rates)

@@ -1,11 +1,12 @@
 //! Comparisons of runs whose difference is known.
 
 mod ratios;
+mod tables;
 
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::finding::Verdict;
 use dyno_core::record::{Profile, RunRecord, RunState};
-use dyno_core::told::Figure;
+use dyno_core::reported::Figure;
 
 use crate::compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Metric, RunToRun, compare,

@@ -22,10 +22,10 @@ pub(super) const CACHE: Check = Check {
 pub(super) const COLD_OR_WARM: Check = Check {
     number: 17,
     name: "cold-or-warm",
-    title: "Whether the caches were cold or warm, as claimed",
-    rule: "Doubt if the caches are claimed to be warm and at the beginning {0} times as many page \
-           requests missed as at the end, and {1} % or more; or to be cold and not so. Needs {2} \
-           samples.",
+    title: "Whether the caches were warm, or as claimed",
+    rule: "Doubt if in the first quarter {0} times as many page requests missed as in the last, \
+           and {1} % or more, unless the caches are claimed to be cold; without a claim beyond \
+           chance, too. Doubt if they are claimed to be cold and it is not so. Needs {2} samples.",
     thresholds: &[WARMING, WARMING_MISSES, SAMPLES],
     make: cold_or_warm,
 };
@@ -61,6 +61,13 @@ const SAMPLES: Threshold = Threshold {
     unit: "count",
     why: "two in each quarter",
 };
+
+/// Without a claim no more than one run in a hundred is doubted wrongly.
+const WARMING_CHANCE: f64 = 0.01;
+/// Kendall's tau of misses that become fewer: three of four pairs are in that order.
+const WARMING_ORDER: f64 = -0.5;
+/// The first samples, of thirty the largest by chance once in four thousand.
+const FIRST: usize = 3;
 
 /// Series of misses and of all requests, or of misses and hits where the last is set.
 const MISSES: [(&str, &str, bool); 3] = [
@@ -120,50 +127,108 @@ fn cache(view: &View) -> Made {
 }
 
 fn cold_or_warm(view: &View) -> Made {
-    let claim = match view.context.claim {
-        Some(claim @ (Claim::Cold | Claim::Warm)) => claim,
-        _ => return Made::not_checked("Nobody claimed that the caches were cold or warm."),
-    };
-    let course = miss_course(view);
-    if (course.len() as f64) < SAMPLES.value {
+    let samples = misses_over_time(view);
+    if (samples.len() as f64) < SAMPLES.value {
         return Made::not_checked(format!(
             "{} samples of the cache's misses are too few to see a trend.",
-            course.len()
+            samples.len()
         ));
     }
-    let quarter = course.len() / 4;
-    let ratio = |part: &[(f64, f64)]| {
-        let (misses, requests) = part
-            .iter()
-            .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        if requests > 0.0 {
-            misses / requests * 100.0
-        } else {
-            0.0
-        }
-    };
-    let first = ratio(&course[..quarter]);
-    let last = ratio(&course[course.len() - quarter..]);
+    let quarter = samples.len() / 4;
+    let first = percent(&samples[..quarter]);
+    let last = percent(&samples[samples.len() - quarter..]);
     let warming = first >= WARMING_MISSES.value && first >= last * WARMING.value;
-    let (word, fault) = match claim {
-        Claim::Warm => ("warm", warming),
-        _ => ("cold", !warming && first < WARMING_MISSES.value),
+    let made = match view.context.claim {
+        Some(claim @ (Claim::Cold | Claim::Warm)) => {
+            let (word, fault) = match claim {
+                Claim::Warm => ("warm", warming),
+                _ => ("cold", !warming && first < WARMING_MISSES.value),
+            };
+            Made::of(
+                if fault { Outcome::Doubt } else { Outcome::Pass },
+                format!(
+                    "The caches are claimed to be {word}; {} % of the page requests missed in the \
+                     first quarter and {} % in the last.",
+                    text::plain(first),
+                    text::plain(last)
+                ),
+                match claim {
+                    Claim::Warm => WARM_UP,
+                    _ => "Restart the server and drop the kernel's page cache before the run.",
+                },
+            )
+        }
+        _ => unclaimed(view, warming && is_sure(&samples, quarter), first, last),
     };
-    Made::of(
-        if fault { Outcome::Doubt } else { Outcome::Pass },
-        format!(
-            "The caches are claimed to be {word}; {} % of the page requests missed in the first \
-             quarter and {} % in the last.",
+    made.with("misses, first quarter", first, "percent")
+        .with("misses, last quarter", last, "percent")
+        .with_some("server's uptime at the start", uptime_s(view), "s")
+}
+
+const WARM_UP: &str = "Read the data before the run, or warm up for longer (--warmup).";
+
+/// Nobody claims anything, and most want warm caches.
+fn unclaimed(view: &View, warming: bool, first: f64, last: f64) -> Made {
+    let up = uptime_s(view).map_or_else(String::new, |up| {
+        format!("; the server had been up for {}", text::seconds(up))
+    });
+    let facts = format!(
+        "{} % of the page requests missed in the first quarter and {} % in the last{}{up}.",
+        text::plain(first),
+        text::plain(last),
+        filled(view)
+    );
+    match warming {
+        true => Made::doubt(
+            format!("The caches were still being filled: {facts}"),
+            &format!("{WARM_UP} If they are meant to be cold, say so (--claim cold)."),
+        ),
+        false => Made::pass(facts),
+    }
+}
+
+/// Whether the first quarter's misses differ from the others' beyond chance: by a level, from
+/// sample to sample, or because each of the first ones is larger than all that follow.
+fn is_sure(samples: &[(f64, f64)], quarter: usize) -> bool {
+    let ratios: Vec<f64> = samples.iter().map(|one| percent(&[*one])).collect();
+    let marks: Vec<bool> = (0..ratios.len()).map(|index| index < quarter).collect();
+    let level = dyno_stats::contrast(&ratios, &marks);
+    let tau = dyno_stats::steady::tau(&ratios);
+    let (first, rest) = ratios.split_at(FIRST.min(ratios.len()));
+    let least = first.iter().copied().fold(f64::INFINITY, f64::min);
+    level.is_some_and(|found| found.p <= WARMING_CHANCE)
+        || tau.is_some_and(|tau| tau <= WARMING_ORDER)
+        || rest.iter().all(|ratio| *ratio < least)
+}
+
+/// Misses in percent of the requests.
+fn percent(part: &[(f64, f64)]) -> f64 {
+    let sum = |sum: (f64, f64), one: &(f64, f64)| (sum.0 + one.0, sum.1 + one.1);
+    let (misses, requests) = part.iter().fold((0.0, 0.0), sum);
+    match requests > 0.0 {
+        true => misses / requests * 100.0,
+        false => 0.0,
+    }
+}
+
+/// How far InnoDB's cache was filled, where that moved.
+fn filled(view: &View) -> String {
+    let pages = |what: &str| view.ends(&format!("db.status.innodb_buffer_pool_pages_{what}"));
+    let shares = pages("data").zip(pages("total"));
+    let shares = shares.filter(|(_, total)| total.0 > 0.0 && total.1 > 0.0);
+    match shares.map(|(data, total)| (data.0 / total.0 * 100.0, data.1 / total.1 * 100.0)) {
+        Some((first, last)) if last - first >= 1.0 => format!(
+            "; the buffer pool went from {} to {} % full",
             text::plain(first),
             text::plain(last)
         ),
-        match claim {
-            Claim::Warm => "Read the data before the run, or warm up for longer (--warmup).",
-            _ => "Restart the server and drop the kernel's page cache before the run.",
-        },
-    )
-    .with("misses, first quarter", first, "percent")
-    .with("misses, last quarter", last, "percent")
+        _ => String::new(),
+    }
+}
+
+fn uptime_s(view: &View) -> Option<f64> {
+    let fact = view.run.fact("server.uptime_s.start")?;
+    fact.trim().parse().ok().filter(|up: &f64| up.is_finite())
 }
 
 fn miss_ratio(view: &View) -> Option<f64> {
@@ -175,7 +240,7 @@ fn miss_ratio(view: &View) -> Option<f64> {
 }
 
 /// Misses and requests, sample by sample.
-fn miss_course(view: &View) -> Vec<(f64, f64)> {
+fn misses_over_time(view: &View) -> Vec<(f64, f64)> {
     let of = |(name, others, hits): &(&str, &str, bool)| {
         let others = view.values(others);
         let misses = match view.always_zero(name) {
@@ -183,10 +248,10 @@ fn miss_course(view: &View) -> Vec<(f64, f64)> {
             false => view.values(name),
         };
         let pairs = misses.iter().zip(&others);
-        let course: Vec<(f64, f64)> = pairs
+        let samples: Vec<(f64, f64)> = pairs
             .map(|(miss, other)| (*miss, if *hits { miss + other } else { *other }))
             .collect();
-        (!course.is_empty()).then_some(course)
+        (!samples.is_empty()).then_some(samples)
     };
     MISSES.iter().find_map(of).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Check 18: which keys the plan makes the workload ask for.
+//! Check 18: which keys the plan makes the workload ask for, and whether its statements differ.
 
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
@@ -13,11 +13,33 @@ use super::{SIZES, cache};
 pub(super) const KEYS: Check = Check {
     number: 18,
     name: "key-distribution",
-    title: "The distribution of keys and its hot set, as planned",
+    title: "The distribution of keys and its hot set, as planned, and whether statements differ",
     rule: "Doubt if the data is claimed to be on disk and the part of it that gets {0} % of the \
-           draws fits in the server's cache.",
-    thresholds: &[HOT],
+           draws fits in the server's cache; or if of {1} statements or more that were looked at \
+           no more than {2} differ, and each reads {3} rows at most, so that it is always the same \
+           rows.",
+    thresholds: &[HOT, LOOKED_AT, DIFFERENT, ROWS],
     make: keys,
+};
+
+const LOOKED_AT: Threshold = Threshold {
+    name: "statements looked at",
+    value: 500.0,
+    unit: "count",
+    why: "the first thousand of each worker, and one in 256 of the others: of fewer, chance may \
+          hide what differs",
+};
+const DIFFERENT: Threshold = Threshold {
+    name: "different statements",
+    value: 16.0,
+    unit: "count",
+    why: "as many kinds of statements as a transaction has, each with the same key",
+};
+const ROWS: Threshold = Threshold {
+    name: "rows read by a statement",
+    value: 10.0,
+    unit: "count",
+    why: "a query that reads many rows has no one key, and may well be asked again as it is",
 };
 
 const HOT: Threshold = Threshold {
@@ -27,7 +49,28 @@ const HOT: Threshold = Threshold {
     why: "with nine of ten reads from the cache it is the cache that is measured",
 };
 
+/// Rows that MySQL and MariaDB read by indexes, of tables of any engine.
+const HANDLER_READS: [&str; 6] = [
+    "db.status.handler_read_first",
+    "db.status.handler_read_key",
+    "db.status.handler_read_last",
+    "db.status.handler_read_next",
+    "db.status.handler_read_prev",
+    "db.status.handler_read_rnd",
+];
+
+/// With those of scans, but for what observers read of tables that the server makes for them.
+fn handler_reads(view: &View) -> Option<f64> {
+    let scanned = view.mean("db.status.handler_read_rnd_next").unwrap_or(0.0);
+    let scanned = (scanned - crate::errors::OBSERVERS_ROWS).max(0.0);
+    Some(view.mean_sum(&HANDLER_READS)? + scanned)
+}
+
 fn keys(view: &View) -> Made {
+    let looked = looked_at(view);
+    if let Some(made) = looked.and_then(|looked| same_rows(view, looked)) {
+        return made;
+    }
     let plan = view.summary().and_then(|summary| summary.rand.as_ref());
     let Some(plan) = plan.filter(|_| !view.imported()) else {
         return Made::not_checked("How keys were drawn is not known.");
@@ -53,11 +96,18 @@ fn keys(view: &View) -> Made {
     let bytes = hot_bytes.map_or_else(String::new, |hot| {
         format!(", about {} of the data", text::bytes(hot))
     });
+    let used = match looked {
+        None => "What the script did with them is not measured.".to_owned(),
+        Some((all, different)) => format!(
+            "Of {} statements looked at {} differed.",
+            text::count(all as u64),
+            text::count(different as u64)
+        ),
+    };
     Made::of(
         if fault { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "By plan keys are drawn {}: {} % of the draws fall on {} of the keys{bytes}. What the \
-             script did with them is not measured.",
+            "By plan keys are drawn {}: {} % of the draws fall on {} of the keys{bytes}. {used}",
             kind(plan),
             text::plain(HOT.value),
             text::percent(hot)
@@ -66,6 +116,64 @@ fn keys(view: &View) -> Made {
     )
     .with("keys that are hot", hot * 100.0, "percent of the keys")
     .with_some("hot data", hot_bytes, "bytes")
+    .with_some("different statements", looked.map(|it| it.1), "count")
+}
+
+/// How many statements were looked at, and how many of them differed.
+fn looked_at(view: &View) -> Option<(f64, f64)> {
+    let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
+    let all = number("client.statements.looked_at")?;
+    Some((all, number("client.statements.different")?))
+}
+
+/// Statements that look the same few rows up again and again.
+fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
+    let totals = view.totals();
+    let statements = totals.reads.saturating_add(totals.writes);
+    let few = all >= LOOKED_AT.value && different <= DIFFERENT.value && statements > 0;
+    let part = statements as f64 / totals.queries().max(1) as f64;
+    let (counter, rows) = match view.postgres() {
+        true => (
+            "db.database.xact_commit",
+            view.mean("db.database.tup_returned"),
+        ),
+        false => ("db.status.questions", handler_reads(view)),
+    };
+    let (_, per_s) = view.rates_while(counter).filter(|_| few)?;
+    let rows = rows? / (per_s * part);
+    let each = totals.rows as f64 / statements as f64;
+    let touched = crate::errors::untouched(view).is_none();
+    let lookups = rows.is_finite() && rows <= ROWS.value && each <= ROWS.value;
+    if !touched || !lookups {
+        return None;
+    }
+    let waits = view.mean("db.status.innodb_row_lock_waits");
+    let waits = waits.zip(view.events_per_s());
+    let waits = waits.map(|(waits, events)| waits / events * 100.0);
+    let locked = waits.filter(|waits| *waits >= 1.0);
+    let locked = locked.map_or_else(String::new, |waits| {
+        format!(
+            ", and waited {} times per 100 events for a row's lock",
+            text::plain(waits)
+        )
+    });
+    let made = Made::doubt(
+        format!(
+            "Of {} statements looked at only {} differed, each of which read {} rows: they asked \
+             for the same rows again and again{locked}.",
+            text::count(all as u64),
+            text::count(different as u64),
+            text::plain(rows)
+        ),
+        "Draw the keys at random (sysbench.rand), or waive this if one row is what is to be \
+         measured: a page that is always in the CPU's cache, or a lock that all wait for.",
+    );
+    Some(
+        made.with("statements looked at", all, "count")
+            .with("different statements", different, "count")
+            .with("rows per statement", rows, "count")
+            .with_some("row lock waits", waits, "per 100 events"),
+    )
 }
 
 fn option(view: &View, name: &str) -> Option<f64> {

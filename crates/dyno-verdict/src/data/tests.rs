@@ -1,12 +1,14 @@
 //! Each check of the data: a run that passes, one that does not, one that cannot tell.
 
+use dyno_core::db::ErrorKind;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
+use dyno_core::interval::ErrorCount;
 use dyno_core::plan::RandKind;
 use dyno_core::record::RunRecord;
 
-use crate::context::{Claim, RowCount};
-use crate::samples::{drop_series, series};
-use crate::tests::{expect, expect_with, summary};
+use crate::context::{Claim, Context, RowCount};
+use crate::samples::{self, drop_series, fact, series, setting};
+use crate::tests::{expect, expect_with, made, summary};
 
 const REQUESTS: &str = "db.status.innodb_buffer_pool_read_requests";
 const MISSES: &str = "db.status.innodb_buffer_pool_reads";
@@ -64,7 +66,7 @@ fn caches_claimed_to_be_warm_have_no_trend() {
         context.claim = Some(Claim::Cold);
         missing(run, 0.0);
     });
-    expect("cold-or-warm", NotChecked, |_| {});
+    expect("cold-or-warm", Pass, |_| {});
     expect_with("cold-or-warm", NotChecked, |run, context| {
         context.claim = Some(Claim::Warm);
         drop_series(run, "db.status");
@@ -140,6 +142,164 @@ fn tables_hold_the_rows_that_were_loaded() {
 
 #[test]
 fn what_needs_more_than_a_record_says_so() {
-    expect("misses", NotChecked, |_| {});
     expect("statistics", NotChecked, |_| {});
+}
+
+#[test]
+fn caches_that_are_filled_are_told_without_a_claim() {
+    let warming: Vec<f64> = (0..30).map(|s| 9000.0 * 0.8_f64.powi(s)).collect();
+    let cold = expect("cold-or-warm", Doubt, |run| {
+        missing(run, 0.0);
+        series(run, MISSES, &warming);
+        let filling: Vec<f64> = (0..30).map(|s| 2_000.0 + 100.0 * f64::from(s)).collect();
+        series(run, "db.status.innodb_buffer_pool_pages_data", &filling);
+        series(
+            run,
+            "db.status.innodb_buffer_pool_pages_total",
+            &[8_000.0; 30],
+        );
+        fact(run, "server.uptime_s.start", "12");
+    });
+    for part in [
+        "The caches were still being filled",
+        "the buffer pool went from 25 to 61.3 % full",
+        "the server had been up for 12 s",
+    ] {
+        assert!(cold.evidence.contains(part), "{part}: {}", cold.evidence);
+    }
+    assert!(cold.advice.contains("--claim cold"), "{}", cold.advice);
+    // Data that does not fit misses all the time.
+    expect("cold-or-warm", Pass, |run| missing(run, 5000.0));
+    // A few samples by chance are no trend.
+    let mut chance = vec![100.0; 30];
+    chance[2] = 9_000.0;
+    expect("cold-or-warm", Pass, |run| {
+        missing(run, 0.0);
+        series(run, MISSES, &chance);
+    });
+}
+
+#[test]
+fn reads_that_find_nothing_are_counted() {
+    let empty = |run: &mut RunRecord, share: f64| {
+        let totals = &mut summary(run).totals;
+        totals.reads_empty = (totals.reads as f64 * share) as u64;
+    };
+    let few = expect("misses", Pass, |run| empty(run, 0.02));
+    assert!(
+        few.evidence.contains("(2 %) found no row"),
+        "{}",
+        few.evidence
+    );
+    let many = expect("misses", Doubt, |run| empty(run, 0.5));
+    assert!(many.evidence.contains("(50 %)"), "{}", many.evidence);
+    let meant = expect("misses", Pass, |run| {
+        empty(run, 0.5);
+        fact(run, "workload.misses", "links that are not there");
+    });
+    assert!(
+        meant
+            .evidence
+            .contains("as the workload says: links that are not there"),
+        "{}",
+        meant.evidence
+    );
+    // It is told once.
+    expect("work-done", Pass, |run| {
+        empty(run, 0.99);
+        summary(run).totals.rows /= 100;
+    });
+    let taken = expect("misses", Pass, |run| {
+        let error = ErrorCount {
+            count: 7,
+            kind: ErrorKind::Duplicate,
+            sample: "Duplicate entry".to_owned(),
+        };
+        summary(run).errors.insert("1062".to_owned(), error);
+    });
+    assert!(
+        taken.evidence.contains("7 keys were there already"),
+        "{}",
+        taken.evidence
+    );
+    expect("misses", NotChecked, |run| {
+        let totals = &mut summary(run).totals;
+        (totals.reads, totals.writes) = (0, totals.writes);
+    });
+    let imported = made(&samples::imported(), &Context::default(), "misses");
+    assert_eq!(imported.outcome, NotChecked);
+}
+
+#[test]
+fn a_query_cache_that_answers_is_told() {
+    expect("query-cache", Pass, |_| {});
+    let answers = expect("query-cache", Doubt, |run| {
+        series(run, "db.status.qcache_hits", &[7_000.0; 30]);
+        setting(run, "query_cache_type", "ON");
+    });
+    for part in [
+        "answered 7,000 reads per second, 49.3 %",
+        "query_cache_type = ON",
+    ] {
+        assert!(
+            answers.evidence.contains(part),
+            "{part}: {}",
+            answers.evidence
+        );
+    }
+    let none = expect("query-cache", Pass, |run| {
+        drop_series(run, "db.status.qcache")
+    });
+    assert!(
+        none.evidence.contains("has no query cache"),
+        "{}",
+        none.evidence
+    );
+    expect("query-cache", NotChecked, |run| drop_series(run, "db."));
+    let postgres = samples::closed(&[1000.0; 20], samples::Product::Postgres);
+    let postgres = made(&postgres, &Context::default(), "query-cache");
+    assert_eq!(postgres.outcome, NotChecked);
+}
+
+#[test]
+fn always_the_same_rows_are_told() {
+    let looked = |run: &mut RunRecord, all: &str, different: &str| {
+        fact(run, "client.statements.looked_at", all);
+        fact(run, "client.statements.different", different);
+        let totals = &mut summary(run).totals;
+        totals.rows = totals.reads;
+    };
+    let same = expect("key-distribution", Doubt, |run| {
+        looked(run, "5000", "12");
+        series(run, "db.status.innodb_row_lock_waits", &[600.0; 30]);
+    });
+    for part in [
+        "Of 5,000 statements looked at only 12 differed",
+        "waited 59.2 times per 100 events",
+    ] {
+        assert!(same.evidence.contains(part), "{part}: {}", same.evidence);
+    }
+    let varied = expect("key-distribution", Pass, |run| looked(run, "5000", "4800"));
+    assert!(
+        varied
+            .evidence
+            .contains("Of 5,000 statements looked at 4,800 differed"),
+        "{}",
+        varied.evidence
+    );
+    expect("key-distribution", Pass, |run| looked(run, "100", "12"));
+    // Queries over many rows are asked again as they are.
+    expect("key-distribution", Pass, |run| {
+        looked(run, "5000", "12");
+        series(run, "db.status.handler_read_next", &[9e6; 30]);
+    });
+    expect("key-distribution", Pass, |run| {
+        looked(run, "5000", "12");
+        series(run, "db.status.handler_read_rnd_next", &[9e6; 30]);
+    });
+    // That they look nothing up is told once.
+    expect("key-distribution", Pass, |run| {
+        looked(run, "5000", "1");
+        series(run, "db.status.handler_read_key", &[3.0; 30]);
+    });
 }

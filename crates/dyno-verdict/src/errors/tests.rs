@@ -69,6 +69,14 @@ fn work_was_done_and_not_too_fast() {
         (totals.reads, totals.writes, totals.other) = (0, 0, 0);
     });
     expect("work-done", Doubt, |run| summary(run).totals.rows = 10);
+    let nothing = expect("work-done", Doubt, |run| summary(run).totals.rows = 0);
+    assert!(
+        nothing
+            .evidence
+            .starts_with("Not one statement found or changed a row."),
+        "{}",
+        nothing.evidence
+    );
     expect("work-done", Doubt, |run| {
         samples::scale(&mut summary(run).service, 1e-3)
     });
@@ -98,6 +106,39 @@ fn work_was_done_and_not_too_fast() {
     samples::scale(&mut summary(&mut sqlite).service, 1e-3);
     let finding = made(&sqlite, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Pass, "{}", finding.evidence);
+}
+
+#[test]
+fn statements_that_touch_no_table_are_told() {
+    let untouched = expect("work-done", Doubt, |run| {
+        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
+    });
+    assert!(
+        untouched
+            .evidence
+            .contains("% of the statements touch no table"),
+        "{}",
+        untouched.evidence
+    );
+    // A query cache answers for tables, and engines that are read from end to end count rows.
+    expect("work-done", Pass, |run| {
+        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
+        samples::series(run, "db.status.qcache_hits", &[13_000.0; 30]);
+    });
+    expect("work-done", Pass, |run| {
+        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
+        samples::series(run, "db.status.handler_read_rnd_next", &[9e5; 30]);
+    });
+    let mut postgres = closed(&[1000.0; 20], Product::Postgres);
+    assert_eq!(
+        made(&postgres, &Context::default(), "work-done").outcome,
+        Pass
+    );
+    samples::series(&mut postgres, "db.tables.scans", &[30.0; 20]);
+    assert_eq!(
+        made(&postgres, &Context::default(), "work-done").outcome,
+        Doubt
+    );
 }
 
 #[test]

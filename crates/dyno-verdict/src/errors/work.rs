@@ -2,7 +2,9 @@
 
 use dyno_core::finding::Outcome;
 
+use super::tables;
 use crate::check::{Check, Made, Threshold, advice};
+use crate::data;
 use crate::text;
 use crate::view::View;
 
@@ -11,11 +13,12 @@ pub(super) const WORK: Check = Check {
     name: "work-done",
     title: "Zero work, and figures too good to be true",
     rule: "Refusal if no event ended, or if a database was to be used and got no statement; doubt \
-           if fewer than {0} rows per statement were found or changed, if a statement took less \
-           than {1} us over a connection, if rate times latency exceeds the sessions by {2} %, or \
-           if a log's stated time differs by {3} % from its count over its rate. Refusal if a \
-           log's report contradicts itself.",
-    thresholds: &[ROWS, STATEMENT_US, LITTLE, STATED_TIME],
+           if fewer than {0} rows per statement were found or changed (reads that find none are \
+           told by `misses`), if {4} % of the statements or more touch no table as the server \
+           counts, if a statement took less than {1} us over a connection, if rate times latency \
+           exceeds the sessions by {2} %, or if a log's stated time differs by {3} % from its \
+           count over its rate. Refusal if a log's report contradicts itself.",
+    thresholds: &[ROWS, STATEMENT_US, LITTLE, STATED_TIME, UNTOUCHED],
     make: work_done,
 };
 
@@ -53,6 +56,12 @@ const STATED_TIME: Threshold = Threshold {
     value: 2.0,
     unit: "percent",
     why: "both are printed with more digits than that",
+};
+const UNTOUCHED: Threshold = Threshold {
+    name: "statements that touch no table",
+    value: 50.0,
+    unit: "percent of the statements that read or change rows",
+    why: "half of the figure is then what a round trip costs",
 };
 const DEADLOCKS: Threshold = Threshold {
     name: "deadlocks",
@@ -100,6 +109,7 @@ fn work_done(view: &View) -> Made {
     }
     let signs = [
         (empty_results(view), EMPTY),
+        (untouched(view), tables::ADVICE),
         (too_fast(view), TOO_FAST),
         (against_little(view), AGAINST_ITSELF),
         (stated_time(view), AGAINST_ITSELF),
@@ -139,6 +149,11 @@ const TOO_FAST: &str =
 const AGAINST_ITSELF: &str =
     "The figures contradict each other: one of them is not this run's. Take none of them for true.";
 
+/// Statements that touch no table, in words.
+pub(crate) fn untouched(view: &View) -> Option<String> {
+    tables::untouched(view, UNTOUCHED.value)
+}
+
 /// Not one event ended with its work done.
 fn nothing_done(view: &View) -> Made {
     let totals = view.totals();
@@ -174,11 +189,17 @@ fn nothing_done(view: &View) -> Made {
 
 fn empty_results(view: &View) -> Option<String> {
     let totals = view.totals();
-    let statements = totals.reads.saturating_add(totals.writes);
     // Logs of other tools do not count rows.
-    let known = !view.imported() && statements > 0;
+    if view.imported() || totals.queries() == 0 || data::missed(view) {
+        return None;
+    }
+    // A change that finds nothing to change counts as neither a read nor a write.
+    if totals.rows == 0 {
+        return Some("not one statement found or changed a row".to_owned());
+    }
+    let statements = totals.reads.saturating_add(totals.writes);
     let rows = totals.rows as f64 / statements.max(1) as f64;
-    (known && rows < ROWS.value).then(|| {
+    (statements > 0 && rows < ROWS.value).then(|| {
         format!(
             "statements found or changed {} rows on average",
             text::plain(rows)

@@ -3,7 +3,7 @@
 use dyno_core::finding::Finding;
 
 use super::{Known, Rule};
-use crate::server::{Class, Promise};
+use crate::server::Promise;
 
 /// A cache smaller than this is the default of a package, not a choice.
 const CACHE_BYTES_MIN: f64 = 256.0 * 1024.0 * 1024.0;
@@ -99,13 +99,14 @@ fn durability(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "durability",
         number: 38,
-        rule: "No setting lets a crash damage the database. The class of durability is said.",
+        rule: "No setting lets a crash damage the database, and no crash loses all of the data. \
+               The class of durability is said.",
     };
-    match Promise::read(|name| known.setting(name)) {
+    match Promise::of_server(|name| known.setting(name), |name| known.fact(name)) {
         None => rule.unknown("The settings of durability are not known.".to_owned()),
-        Some(promise) if promise.class == Class::Damaged => rule.doubt(
+        Some(promise) if promise.class.is_doubted() => rule.doubt(
             promise.sentence(),
-            "set them to their safe values, or name the durability class with every figure",
+            "mend what is named there, or name the durability class with every figure",
         ),
         Some(promise) => rule.pass(promise.sentence()),
     }
@@ -251,6 +252,12 @@ mod tests {
             "{evidence}"
         );
         assert_eq!(of("statement-logs").outcome, Outcome::Doubt);
+        let in_memory = judged(&[("data.filesystem.type", "tmpfs")], &[("fsync", "on")]);
+        let found = in_memory.iter().find(|f| f.check == "durability").unwrap();
+        assert!(
+            found.evidence.starts_with("All data lost on OS crash"),
+            "{found:?}"
+        );
         assert_eq!(of("other-connections").outcome, Outcome::Doubt);
     }
 

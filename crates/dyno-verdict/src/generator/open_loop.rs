@@ -269,7 +269,7 @@ fn offered_rate(view: &View) -> Made {
 /// By how many events the backlog's last third is longer than its first, if it is in between in
 /// the middle: a queue that a short stall left behind and that is served again is no growth.
 fn backlog_growth(view: &View) -> Option<f64> {
-    let backlog: Vec<f64> = view.course.iter().map(|bin| bin.backlog as f64).collect();
+    let backlog: Vec<f64> = view.bins.iter().map(|bin| bin.backlog as f64).collect();
     let third = backlog.len() / 3;
     if third == 0 {
         return None;
@@ -297,7 +297,7 @@ fn arrivals(view: &View) -> Made {
             });
         }
     };
-    let errors: u64 = view.course.iter().map(|bin| bin.counters.errors).sum();
+    let errors: u64 = view.bins.iter().map(|bin| bin.counters.errors).sum();
     if errors > 0 {
         return Made::not_checked(
             "Events with errors are begun again, so that ends do not tell of arrivals.",
@@ -322,9 +322,9 @@ fn arrivals(view: &View) -> Made {
 /// its end than at its beginning. Bins of unusual length are left out, for a count must mean the
 /// same everywhere.
 fn arrivals_per_bin(view: &View) -> Vec<u64> {
-    let lengths: Vec<f64> = view.course.iter().map(|bin| bin.length_s).collect();
+    let lengths: Vec<f64> = view.bins.iter().map(|bin| bin.length_s).collect();
     let usual = dyno_stats::median(&lengths).unwrap_or(1.0);
-    view.course
+    view.bins
         .windows(2)
         .filter(|pair| (pair[1].length_s / usual - 1.0).abs() < 0.02)
         .map(|pair| {

@@ -83,15 +83,17 @@ fn disk(view: &View) -> Made {
     let mut outcome = Outcome::Pass;
     let mut seen = Vec::new();
     let mut is_full = false;
-    if let Some((free, size)) = free {
-        let share = free / size * 100.0;
-        is_full = share < FREE_SHARE.value || free < FREE_GIB.value * GIB;
+    if let Some(space) = &free {
+        is_full = space.share() < FREE_SHARE.value || space.free < FREE_GIB.value * GIB;
         if is_full {
             outcome = Outcome::Doubt;
         }
-        let (free, share) = (text::bytes(free), text::plain(share));
+        let (free, share) = (text::bytes(space.free), text::plain(space.share()));
         let of = in_memory.unwrap_or("the file system");
-        seen.push(format!("{free} of {of} ({share} %) are free at the end"));
+        seen.push(match space.at_s < 0.0 {
+            true => format!("{free} of {of} ({share} %) were free before the measurement"),
+            false => format!("{free} of {of} ({share} %) are free at the end"),
+        });
     }
     for (device, at_s, before, after) in &steps {
         outcome = Outcome::Doubt;
@@ -115,12 +117,8 @@ fn disk(view: &View) -> Made {
             (!steps.is_empty(), NO_BURST),
         ]),
     )
-    .with_some("free", free.map(|(free, _)| free / GIB), "GiB")
-    .with_some(
-        "free, share",
-        free.map(|(free, size)| free / size * 100.0),
-        "percent",
-    )
+    .with_some("free", free.as_ref().map(|space| space.free / GIB), "GiB")
+    .with_some("free, share", free.as_ref().map(Space::share), "percent")
     .with("disks that fell", steps.len() as f64, "count")
 }
 
@@ -134,10 +132,30 @@ fn what_memory_means(kind: Option<&str>) -> String {
     })
 }
 
-fn space(view: &View) -> Option<(f64, f64)> {
-    let (_, free) = view.ends("host.filesystem.free")?;
-    let size = view.largest("host.filesystem.size")?;
-    (size > 0.0).then_some((free, size))
+/// What is free of how much, as it was looked at last: of a short measurement, before it.
+fn space(view: &View) -> Option<Space> {
+    let last = |name: &str| {
+        let points = view.run.series(name)?.points.iter();
+        let mut known =
+            points.filter(|(at, value)| *at <= view.length_s + 1.0 && value.is_finite());
+        known.next_back().copied()
+    };
+    let (at_s, free) = last("host.filesystem.free")?;
+    let (_, size) = last("host.filesystem.size").filter(|(_, size)| *size > 0.0)?;
+    Some(Space { free, size, at_s })
+}
+
+struct Space {
+    free: f64,
+    size: f64,
+    at_s: f64,
+}
+
+impl Space {
+    /// In percent.
+    fn share(&self) -> f64 {
+        self.free / self.size * 100.0
+    }
 }
 
 /// When a busy disk's throughput fell for good, and from what to what.

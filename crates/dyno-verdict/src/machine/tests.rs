@@ -1,7 +1,7 @@
 //! Each check of the machine: a run that passes, one that does not, one that cannot tell.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind};
+use dyno_core::record::{Event, EventKind, RunRecord};
 
 use crate::context::Context;
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
@@ -102,6 +102,25 @@ fn a_file_system_in_memory_is_no_disk() {
         "{}",
         found.advice
     );
+}
+
+/// The file system is looked at now and then: of a short run in its warm-up.
+#[test]
+fn a_disk_that_is_full_is_told_of_short_runs_too() {
+    let before = |run: &mut RunRecord, free: f64| {
+        series(run, "host.filesystem.free", &[free]);
+        series(run, "host.filesystem.size", &[100e9]);
+        for series in &mut run.series {
+            if series.key.name.starts_with("host.filesystem") {
+                series.points[0].0 = -1.5;
+            }
+        }
+        drop_series(run, "host.disk");
+    };
+    let full = expect("disk", Doubt, |run| before(run, 2e9));
+    let told = "(2 %) were free before the measurement";
+    assert!(full.evidence.contains(told), "{}", full.evidence);
+    expect("disk", Pass, |run| before(run, 50e9));
 }
 
 #[test]

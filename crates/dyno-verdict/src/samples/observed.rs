@@ -18,6 +18,9 @@ pub fn series(run: &mut RunRecord, name: &str, values: &[f64]) {
         "_kills",
         ".late",
         "other_sessions",
+        "replication.",
+        "pages_data",
+        "pages_total",
     ]
     .iter()
     .any(|mark| name.contains(mark));
@@ -181,6 +184,8 @@ fn facts(run: &mut RunRecord) {
         ("server.build", "release"),
         ("server.uptime_s.start", "4998"),
         ("server.uptime_s.end", "5032"),
+        ("server.replication", "none"),
+        ("client.tcp_nodelay", "on"),
     ] {
         fact(run, name, value);
     }
@@ -202,6 +207,10 @@ fn mysql(run: &mut RunRecord, rates: &[f64]) {
         ("db.status.innodb_os_log_written", of(4_000.0)),
         ("db.status.innodb_data_fsyncs", of(0.3)),
         ("db.status.innodb_buffer_pool_pages_flushed", of(0.8)),
+        ("db.status.innodb_rows_read", of(400.0)),
+        ("db.status.handler_read_key", of(20.0)),
+        ("db.status.handler_read_rnd_next", flat(900.0)),
+        ("db.status.qcache_hits", flat(0.0)),
     ] {
         series(run, name, &values);
     }
@@ -231,6 +240,8 @@ fn postgres(run: &mut RunRecord, rates: &[f64]) {
         ("db.database.deadlocks", flat(0.0)),
         ("db.database.temp_files", flat(0.0)),
         ("db.database.size", flat(9e7)),
+        ("db.database.tup_returned", of(400.0)),
+        ("db.tables.scans", of(20.0)),
         ("db.wal.bytes", of(6_000.0)),
     ] {
         series(run, name, &values);

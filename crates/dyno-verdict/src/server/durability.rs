@@ -1,26 +1,39 @@
 //! Check 38: what a commit promises.
 //!
-//! Servers name their settings differently, so each run is put into one of five classes, which tell
+//! Servers name their settings differently, so each run is put into one class, which tells
 //! what a crash may cost: figures of two classes are no comparison of two servers.
 //!
 //! Relaxed durability loses the last second at a crash and nothing else: a choice, which is said.
 //! What may leave a database that cannot be used after a crash is no choice that a figure may keep
 //! to itself.
+//!
+//! Settings promise nothing for a table without a log, for a disk that is memory, nor for work that
+//! nobody commits: these are looked at too.
+
+mod commits;
+mod stored;
+#[cfg(test)]
+mod tests;
 
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, Made};
+use crate::check::{Check, Made, advice};
 use crate::text;
 use crate::view::View;
+use commits::Commits;
 
 pub(super) const DURABILITY: Check = Check {
     number: 38,
     name: "durability",
-    title: "What a commit promises: flush, binary log, doublewrite, full-page writes",
+    title: "What a commit promises: flush, binary log, doublewrite, full-page writes, the tables' \
+            engines, the file system; and whether there were commits",
     rule: "Always said, with its class; doubt if a crash may leave a damaged database (fsync off, \
            doublewrite or full-page writes off, a flush method without syncs, SQLite without \
-           syncs or journal).",
-    thresholds: &[],
+           syncs or journal, tables of an engine without a log), if it empties tables (UNLOGGED, \
+           MEMORY, data on tmpfs or ramfs), or if what was written was not committed: no COMMIT \
+           with autocommit off or with transactions open at the end, {0} % of the transactions \
+           rolled back, or a file of SQLite's that did not change.",
+    thresholds: &[commits::ROLLED_BACK],
     make: durability,
 };
 
@@ -29,14 +42,22 @@ pub(super) const DURABILITY: Check = Check {
 pub(crate) enum Class {
     /// Nothing that was acknowledged.
     Durable,
+    /// No statement that was acknowledged; but a part of a transaction may be left.
+    Statement,
     /// What the log was not yet synced with: it is, once a second.
     LastSecond,
     /// As much as the system had not yet written, without a bound of the server's.
     LastCommits,
     /// What the server kept in memory of its own.
     Process,
+    /// All of it, when the host goes down.
+    Host,
+    /// All rows of a table, when the server goes down.
+    Emptied,
     /// The database.
     Damaged,
+    /// There is nothing to lose: it was never committed.
+    Uncommitted,
 }
 
 impl Class {
@@ -44,11 +65,20 @@ impl Class {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Durable => "each commit durable",
+            Self::Statement => "each statement durable, without transactions",
             Self::LastSecond => "last second lost on OS crash",
             Self::LastCommits => "last commits lost on OS crash",
             Self::Process => "lost on process crash",
+            Self::Host => "all data lost on OS crash",
+            Self::Emptied => "tables emptied by a crash",
             Self::Damaged => "may be damaged",
+            Self::Uncommitted => "not committed",
         }
+    }
+
+    /// Whether it is more than a choice that a figure may keep to itself.
+    pub(crate) fn is_doubted(self) -> bool {
+        self >= Self::Host
     }
 }
 
@@ -90,27 +120,21 @@ const SETTINGS: &[Row] = &[
     ("journal_mode", &[(Class::Damaged, &["off", "memory"])]),
 ];
 
-/// What a server's settings promise.
+/// What a server promises, and what speaks against it.
 pub(crate) struct Promise {
-    /// The worst of its settings' classes.
+    /// The worst of all classes.
     pub(crate) class: Class,
-    /// Settings that may lose commits, as `name = value`.
-    pub(crate) relaxed: Vec<String>,
-    /// Settings that may damage the database.
-    pub(crate) damaging: Vec<String>,
-    /// All settings that count, these among them.
+    /// What promises less than durable commits, with its class: settings as `name = value`, and
+    /// what was found beside them in words.
+    pub(crate) weaker: Vec<(Class, String)>,
+    /// All settings that count, and where the data lies.
     pub(crate) said: Vec<String>,
 }
 
 impl Promise {
     /// Reads it from settings by name; `None` where none of them is known.
     pub(crate) fn read<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
-        let mut promise = Self {
-            class: Class::Durable,
-            relaxed: Vec::new(),
-            damaging: Vec::new(),
-            said: Vec::new(),
-        };
+        let mut promise = Self::default();
         for (name, costs) in SETTINGS {
             let Some(value) = setting(name).map(str::trim) else {
                 continue;
@@ -126,26 +150,85 @@ impl Promise {
                 None => Class::Durable,
             };
             let entry = format!("{name} = {value}");
-            match class {
-                Class::Durable => {}
-                Class::Damaged => promise.damaging.push(entry.clone()),
-                _ => promise.relaxed.push(entry.clone()),
+            if class != Class::Durable {
+                promise.weaken(class, entry.clone());
             }
-            promise.class = promise.class.max(class);
             promise.said.push(entry);
         }
         (!promise.said.is_empty()).then_some(promise)
     }
 
-    /// The class in a sentence, with the settings that decide it and then all of them.
+    /// Reads it from what is known of a server without a run: its settings, and where its data
+    /// lies.
+    pub(crate) fn of_server<'a>(
+        setting: impl Fn(&str) -> Option<&'a str>,
+        fact: impl Fn(&str) -> Option<&'a str>,
+    ) -> Option<Self> {
+        let mut promise = Self::read(setting)?;
+        for (class, why) in stored::places(fact) {
+            promise.weaken(class, why);
+        }
+        Some(promise)
+    }
+
+    /// Reads it from a run: its settings, its tables, where the data lies, and what the server
+    /// counted. `None` where nothing of it is known.
+    pub(crate) fn of(view: &View) -> Option<Self> {
+        let read = Self::read(|name| view.run.setting(name));
+        let known = read.is_some();
+        let mut promise = read.unwrap_or_default();
+        for (class, why) in stored::weaker(view) {
+            promise.weaken(class, why);
+        }
+        match commits::of(view) {
+            Commits::Missing(why) => promise.weaken(Class::Uncommitted, why),
+            Commits::Made(how) => promise.said.push(how),
+            Commits::Unknown => {}
+        }
+        promise.said.extend(stored::said(view));
+        (known || !promise.weaker.is_empty()).then_some(promise)
+    }
+
+    fn weaken(&mut self, class: Class, why: String) {
+        self.class = self.class.max(class);
+        self.weaker.push((class, why));
+    }
+
+    /// The class in a sentence, with what decides it and then all that counts.
     pub(crate) fn sentence(&self) -> String {
-        let deciding = match self.class {
-            Class::Durable => String::new(),
-            Class::Damaged => format!(", by {}", text::list(&self.damaging)),
-            _ => format!(", by {}", text::list(&self.relaxed)),
+        // What loses some commits is told together; what loses more, alone.
+        let decides = |class: Class| match self.class.is_doubted() {
+            true => class == self.class,
+            false => true,
+        };
+        let deciding = self.weaker.iter().filter(|(class, _)| decides(*class));
+        let deciding: Vec<String> = deciding.map(|(_, why)| why.clone()).collect();
+        let by = match deciding.as_slice() {
+            [] => String::new(),
+            deciding => format!(", by {}", text::list(deciding)),
         };
         let name = self.class.name();
-        text::sentence(&format!("{name}{deciding}: {}", self.said.join(", ")))
+        match self.said.as_slice() {
+            [] => text::sentence(&format!("{name}{by}")),
+            said => text::sentence(&format!("{name}{by}: {}", said.join(", "))),
+        }
+    }
+
+    fn count(&self, doubted: bool) -> f64 {
+        let counted = self.weaker.iter();
+        counted
+            .filter(|(class, _)| class.is_doubted() == doubted)
+            .count() as f64
+    }
+}
+
+impl Default for Promise {
+    fn default() -> Self {
+        Self {
+            class: Class::Durable,
+            weaker: Vec::new(),
+            said: Vec::new(),
+        }
     }
 }
 
@@ -155,21 +238,42 @@ pub(crate) fn decides(setting: &str) -> bool {
 }
 
 fn durability(view: &View) -> Made {
-    let Some(promise) = Promise::read(|name| view.run.setting(name)) else {
+    let Some(promise) = Promise::of(view) else {
         return Made::not_checked(format!("{}.", view.why_not("settings")));
     };
-    let outcome = match promise.class {
-        Class::Damaged => Outcome::Doubt,
-        _ => Outcome::Pass,
+    let outcome = match promise.class.is_doubted() {
+        true => Outcome::Doubt,
+        false => Outcome::Pass,
     };
-    Made::of(
-        outcome,
-        promise.sentence(),
-        "Turn them on, or waive this with the reason why the data is safe (a file system that \
-         writes pages whole, a copy that can be had again) and say it beside the figure.",
-    )
-    .with("relaxed", promise.relaxed.len() as f64, "settings")
-    .with("unsafe", promise.damaging.len() as f64, "settings")
+    let found = |wanted: &[Class]| {
+        promise
+            .weaker
+            .iter()
+            .any(|(class, _)| wanted.contains(class))
+    };
+    let try_this = advice(&[
+        (
+            found(&[Class::Uncommitted]),
+            "Have the workload commit what it writes: set autocommit, or end its transactions \
+             with COMMIT.",
+        ),
+        (
+            found(&[Class::Host, Class::Emptied]),
+            "Keep tables that are to last in a logged table of a transactional engine, on a disk.",
+        ),
+        (
+            found(&[Class::Damaged]),
+            "Turn on what keeps the database whole.",
+        ),
+        (
+            promise.class.is_doubted(),
+            "Or waive this with the reason why it does not matter (a file system that writes \
+             pages whole, a copy that can be had again) and say it beside the figure.",
+        ),
+    ]);
+    Made::of(outcome, promise.sentence(), &try_this)
+        .with("relaxed", promise.count(false), "count")
+        .with("unsafe", promise.count(true), "count")
 }
 
 fn off(value: &str) -> bool {

@@ -1,7 +1,8 @@
 //! Checks 37 and 41: the effective configuration, and whether it moved.
 
-use dyno_core::finding::Outcome;
+use dyno_core::record::EventKind;
 
+use super::is_servers_own;
 use crate::check::{Check, Made};
 use crate::text;
 use crate::view::View;
@@ -19,8 +20,9 @@ pub(super) const REQUESTED: Check = Check {
 pub(super) const MOVED: Check = Check {
     number: 41,
     name: "moved-settings",
-    title: "Settings that moved between the start and the end of the run",
-    rule: "Doubt if a setting moved that is no counter or position of the server's own.",
+    title: "Settings that moved during the run",
+    rule: "Doubt if a setting moved that is no counter or position of the server's own, even if it \
+           moved back.",
     thresholds: &[],
     make: moved,
 };
@@ -79,38 +81,6 @@ pub fn same(one: &str, other: &str) -> bool {
     }
 }
 
-/// What servers list among their settings and move by themselves: positions in logs, clocks,
-/// and what belongs to the asking session.
-const OWN: [&str; 22] = [
-    "gtid_",
-    "timestamp",
-    "last_insert_id",
-    "insert_id",
-    "identity",
-    "rand_seed",
-    "pseudo_",
-    "error_count",
-    "warning_count",
-    "in_transaction",
-    "last_gtid",
-    "server_audit_current",
-    "external_user",
-    "proxy_user",
-    "transaction_timestamp",
-    "in_hot_standby",
-    "session_authorization",
-    "wsrep_last",
-    "rocksdb_last",
-    "page_count",
-    "freelist_count",
-    "data_version",
-];
-
-/// Whether a setting moves by itself; `name` in lower case.
-pub(crate) fn is_servers_own(name: &str) -> bool {
-    OWN.iter().any(|own| name.starts_with(own))
-}
-
 fn moved(view: &View) -> Made {
     let both = || {
         let pairs = view.run.settings.iter();
@@ -122,32 +92,39 @@ fn moved(view: &View) -> Made {
             ))
         })
     };
+    let seen = view.events(EventKind::Setting);
     let compared = both().count();
-    if compared == 0 {
+    if compared == 0 && seen.is_empty() {
         return Made::not_checked(match view.run.settings.is_empty() {
             true => format!("{}.", view.why_not("settings")),
             false => "The settings were not read again at the end.".to_owned(),
         });
     }
-    let moved: Vec<String> = both()
-        .filter(|(_, start, end)| start != end)
-        .filter(|(name, ..)| !is_servers_own(&name.to_ascii_lowercase()))
-        .map(|(name, start, end)| format!("{name} went from {start} to {end}"))
+    let mut moved: Vec<String> = seen
+        .iter()
+        .map(|event| format!("{} at {}", event.text, text::seconds(event.at_s)))
         .collect();
-    Made::of(
-        if moved.is_empty() {
-            Outcome::Pass
-        } else {
-            Outcome::Doubt
-        },
-        match moved.is_empty() {
-            true => format!("None of {} settings moved.", text::count(compared as u64)),
-            false => text::sentence(&text::few(&moved, 5)),
-        },
-        "Somebody or something set them during the run: find out who, and run again.",
-    )
-    .with("compared", compared as f64, "count")
-    .with("moved", moved.len() as f64, "count")
+    let told = |name: &str| {
+        seen.iter()
+            .any(|event| event.text.split(' ').next() == Some(name))
+    };
+    moved.extend(
+        both()
+            .filter(|(name, start, end)| start != end && !told(name) && !is_servers_own(name))
+            .map(|(name, start, end)| format!("{name} went from {start} to {end}")),
+    );
+    let made = match moved.is_empty() {
+        true => Made::pass(format!(
+            "None of {} settings moved.",
+            text::count(compared as u64)
+        )),
+        false => Made::doubt(
+            text::sentence(&text::few(&moved, 5)),
+            "Somebody or something set them during the run: find out who, and run again.",
+        ),
+    };
+    made.with("compared", compared as f64, "count")
+        .with("moved", moved.len() as f64, "count")
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use dyno_core::record::{Event, EventKind, RunRecord};
 
 use crate::context::{Context, RequestedSetting};
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, series, setting};
-use crate::server::{Class, Promise};
+use crate::server::Promise;
+use crate::server::durability::Class;
 use crate::tests::{expect, expect_with, made, summary};
 
 fn event(kind: EventKind, text: &str) -> Event {
@@ -247,6 +248,113 @@ fn a_server_that_ended_sessions_was_not_restarted() {
     });
     assert_eq!(unknown.evidence, "500 reconnects.");
     assert!(unknown.advice.contains("log"), "{}", unknown.advice);
+}
+
+#[test]
+fn replicas_keep_up() {
+    let none = expect("replication-lag", Pass, |_| {});
+    assert!(none.evidence.contains("no replica"), "{}", none.evidence);
+    let lag = |run: &mut RunRecord, from: f64, to: f64| {
+        fact(run, "server.replication", "replica of 10.0.0.1");
+        let lags: Vec<f64> = (0..30)
+            .map(|s| (from + (to - from) * f64::from(s) / 29.0).round())
+            .collect();
+        series(run, "db.replication.lag", &lags);
+        series(run, "db.replication.running", &[1.0; 30]);
+    };
+    expect("replication-lag", Pass, |run| lag(run, 0.0, 1.0));
+    let grows = expect("replication-lag", Doubt, |run| lag(run, 0.0, 6.0));
+    let told = "replica of 10.0.0.1; the lag was 0 s at the beginning, 6 s at";
+    assert!(grows.evidence.contains(told), "{}", grows.evidence);
+    assert!(grows.advice.contains("--rate"), "{}", grows.advice);
+    let behind = expect("replication-lag", Doubt, |run| lag(run, 40.0, 20.0));
+    assert!(behind.advice.contains("caught up"), "{}", behind.advice);
+    let stopped = expect("replication-lag", Doubt, |run| {
+        fact(run, "server.replication", "replica of 10.0.0.1");
+        series(run, "db.replication.running", &[0.0; 30]);
+    });
+    assert!(
+        stopped.evidence.contains("did not receive"),
+        "{}",
+        stopped.evidence
+    );
+    let log = expect("replication-lag", Doubt, |run| {
+        fact(run, "server.replication", "source of 1 replica");
+        series(run, "db.replication.lag", &[0.0; 30]);
+        let behind: Vec<f64> = (0..30).map(|s| 5e6 * f64::from(s)).collect();
+        series(run, "db.replication.behind", &behind);
+    });
+    assert!(
+        log.evidence.contains("138 MiB of the log"),
+        "{}",
+        log.evidence
+    );
+    let source = expect("replication-lag", NotChecked, |run| {
+        fact(run, "server.replication", "source of 2 replicas")
+    });
+    assert!(
+        source.evidence.contains("source of 2"),
+        "{}",
+        source.evidence
+    );
+    expect("replication-lag", NotChecked, |run| {
+        drop_fact(run, "server.replication")
+    });
+}
+
+#[test]
+fn logs_of_every_statement_are_told() {
+    expect("statement-logs", Pass, |_| {});
+    for (settings, told) in [
+        (&[("general_log", "ON")][..], "general_log = ON"),
+        (
+            &[("slow_query_log", "ON"), ("long_query_time", "0.000000")],
+            "slow_query_log = ON with long_query_time = 0.000000",
+        ),
+        (&[("log_statement", "all")], "log_statement = all"),
+        (
+            &[("log_min_duration_statement", "0")],
+            "log_min_duration_statement = 0",
+        ),
+    ] {
+        let found = expect("statement-logs", Doubt, |run| {
+            for (name, value) in settings {
+                setting(run, name, value);
+            }
+        });
+        assert!(found.evidence.contains(told), "{}", found.evidence);
+    }
+    expect("statement-logs", Pass, |run| {
+        setting(run, "slow_query_log", "ON");
+        setting(run, "long_query_time", "10.000000");
+        setting(run, "log_min_duration_statement", "-1");
+        setting(run, "log_statement", "ddl");
+        setting(run, "general_log", "OFF");
+    });
+    // What is not written anywhere costs nothing.
+    expect("statement-logs", Pass, |run| {
+        setting(run, "long_query_time", "0")
+    });
+    expect("statement-logs", NotChecked, |run| run.settings.clear());
+}
+
+#[test]
+fn settings_that_moved_back_are_told() {
+    let told = expect("moved-settings", Doubt, |run| {
+        let event = |at_s, text: &str| Event {
+            at_s,
+            until_s: None,
+            kind: EventKind::Setting,
+            text: text.to_owned(),
+        };
+        run.events.extend([
+            event(3.0, "max_connections went from 151 to 500"),
+            event(5.0, "max_connections went from 500 to 151"),
+        ]);
+    });
+    let both = "max_connections went from 151 to 500 at 3 s and max_connections went from 500 to \
+                151 at 5 s.";
+    assert_eq!(told.evidence, both);
 }
 
 #[test]

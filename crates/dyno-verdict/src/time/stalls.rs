@@ -1,12 +1,11 @@
 //! Check 26: seconds in which next to nothing ended, and what the server did then.
 
-mod signs;
-
 use dyno_analysis::stalls::{
     LEVEL_MIN_PER_S, SECONDS_MIN, SILENCE_EVENTS_MIN, SILENCE_MIN_S, STALL_SHARE, Span, Stalls,
 };
 use dyno_core::finding::Outcome;
 
+use super::causes::{self, Seconds};
 use crate::check::{Check, Made, Threshold};
 use crate::text;
 use crate::view::View;
@@ -27,6 +26,9 @@ pub(super) const STALLS: Check = Check {
     ],
     make: stalls,
 };
+
+/// More of what was unusual in a stall is not told.
+const CAUSES_MAX: usize = 5;
 
 const SHARE: Threshold = Threshold {
     name: "rate of a stalled second",
@@ -113,10 +115,16 @@ fn stalls(view: &View) -> Made {
     });
     let one = |span: &Span| one(view, &found, *span);
     let listed: Vec<String> = found.spans.iter().map(one).collect();
+    let unexplained = !listed.iter().any(|one| one.ends_with(')'));
+    let nothing = match unexplained && causes::watched(view, &found.spans) {
+        true => format!(" Meanwhile {}.", causes::NOTHING),
+        false => String::new(),
+    };
     Made::of(
         if bad { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "{} stall{} of {}{}, {} % of the time{recurring}, at a level of {} per second: {}.",
+            "{} stall{} of {}{}, {} % of the time{recurring}, at a level of {} per second: \
+             {}.{nothing}",
             found.spans.len(),
             text::plural(found.spans.len() as u64),
             text::seconds(stalled),
@@ -153,10 +161,15 @@ fn none_found(found: &Stalls) -> Made {
 
 /// When it was, how long it lasted and what else was unusual.
 fn one(view: &View, found: &Stalls, span: Span) -> String {
-    let signs = signs::of(view, found, span);
-    let meanwhile = match signs.is_empty() {
+    let seconds = Seconds {
+        slower: &[span],
+        unusual: &found.spans,
+    };
+    let mut seen = causes::disturbances(view, span);
+    seen.extend(causes::of(view, &seconds));
+    let meanwhile = match seen.is_empty() {
         true => String::new(),
-        false => format!(" ({})", text::list(&signs)),
+        false => format!(" ({})", text::few(&seen, CAUSES_MAX)),
     };
     format!(
         "{} from {}{meanwhile}",

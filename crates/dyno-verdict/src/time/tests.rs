@@ -8,12 +8,12 @@ use crate::context::Context;
 use crate::samples::{Product, closed, drop_series, noisy, open_loop, series};
 use crate::tests::{expect, made};
 
-fn rated(rates: &[f64]) -> RunRecord {
+pub(super) fn rated(rates: &[f64]) -> RunRecord {
     closed(rates, Product::Mysql)
 }
 
 #[track_caller]
-fn check(run: &RunRecord, check: &str, outcome: Outcome) -> Finding {
+pub(super) fn check(run: &RunRecord, check: &str, outcome: Outcome) -> Finding {
     let finding = made(run, &Context::default(), check);
     assert_eq!(finding.outcome, outcome, "{}", finding.evidence);
     finding
@@ -123,11 +123,65 @@ fn a_change_of_level_is_found() {
     }
     let stepped = check(&rated(&rates), "steady-state", Doubt);
     assert!(
-        stepped.evidence.contains("level changes by -4"),
+        stepped.evidence.contains("level steps by -4"),
         "{}",
         stepped.evidence
     );
     assert!(stepped.evidence.contains("at 30 s"), "{}", stepped.evidence);
+    // It is no drift, and the warm-up is not to blame.
+    assert!(
+        !stepped.evidence.contains("rate drifts;"),
+        "{}",
+        stepped.evidence
+    );
+    check(&rated(&rates), "warm-up", Pass);
+    // There and back is no single step.
+    for rate in &mut rates[45..] {
+        *rate /= 0.6;
+    }
+    let back = check(&rated(&rates), "steady-state", Doubt);
+    assert!(back.evidence.contains("level "), "{}", back.evidence);
+}
+
+#[test]
+fn a_step_is_found_in_short_runs_too_with_what_happened_then() {
+    for (seconds, at, factor) in [(20, 12, 0.6), (30, 12, 0.7), (30, 20, 1.6)] {
+        let mut rates = noisy(seconds, 1000.0, 0.05, 4);
+        for rate in &mut rates[at..] {
+            *rate *= factor;
+        }
+        let mut run = rated(&rates);
+        run.events.push(Event {
+            at_s: at as f64 + 0.3,
+            until_s: None,
+            kind: EventKind::Setting,
+            text: "innodb_io_capacity went from 2000 to 200".to_owned(),
+        });
+        let stepped = check(&run, "steady-state", Doubt);
+        for part in [
+            "Its level steps by",
+            &format!("at {at} s (p < 0.001), when innodb_io_capacity went"),
+        ] {
+            assert!(
+                stepped.evidence.contains(part),
+                "{part}: {}",
+                stepped.evidence
+            );
+        }
+        assert!(
+            !stepped.evidence.contains("rate drifts;"),
+            "{}",
+            stepped.evidence
+        );
+    }
+    // A beginning is the warm-up's.
+    let mut rates = noisy(30, 1000.0, 0.05, 4);
+    for rate in &mut rates[..6] {
+        *rate *= 0.3;
+    }
+    check(&rated(&rates), "warm-up", Doubt);
+    let early = check(&rated(&rates), "steady-state", NotChecked);
+    assert!(!early.evidence.contains("steps"), "{}", early.evidence);
 }
 
 #[test]
@@ -375,9 +429,4 @@ fn other_load_for_a_while_is_noticed() {
     expect("other-load", NotChecked, |run| {
         drop_series(run, "host.others")
     });
-}
-
-#[test]
-fn cycles_of_the_server_are_not_known() {
-    expect("whole-cycles", NotChecked, |_| {});
 }

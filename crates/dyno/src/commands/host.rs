@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use dyno_core::Clock;
-use dyno_host::fileio::{Told, size};
+use dyno_host::fileio::{Progress, size};
 use dyno_host::{Plan, Test};
 use dyno_load::{StopLevel, StopSignal};
 
@@ -69,12 +69,12 @@ pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> 
     let begun = Clock.now();
     let mut last = String::new();
     let mut tell = |told| match told {
-        Told::File(how, number) if !quiet => {
+        Progress::File(how, number) if !quiet => {
             console::progress(&format!("{how} test_file.{number}"));
         }
-        Told::Begin | Told::File(..) => {}
-        Told::Written(0) => last = "All files were there already.".to_owned(),
-        Told::Written(bytes) => {
+        Progress::Begin | Progress::File(..) => {}
+        Progress::Written(0) => last = "All files were there already.".to_owned(),
+        Progress::Written(bytes) => {
             let seconds = (Clock.now() - begun) as f64 / 1e9;
             let mib_s = bytes as f64 / 1_048_576.0 / seconds.max(1e-9);
             last = format!(
@@ -82,7 +82,7 @@ pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> 
                 size(bytes)
             );
         }
-        Told::Removing => last = "Removed the test's files.".to_owned(),
+        Progress::Removing => last = "Removed the test's files.".to_owned(),
     };
     let stopped = || stop.level() > StopLevel::None;
     let result = plan.command(name, &mut tell, &stopped);

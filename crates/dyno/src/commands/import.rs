@@ -1,6 +1,5 @@
 //! `dyno import sysbench`: what sysbench printed, as runs that can be judged.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -17,7 +16,7 @@ use crate::definitions::IMPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::settings::{duration, number, usage};
-use crate::{STATUS_DONE, console, kept};
+use crate::{STATUS_DONE, console, input, kept};
 
 const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iostat FILE]";
 
@@ -144,6 +143,9 @@ fn judged(results: &mut Results, run: &RunRecord) -> Result<RunRecord> {
     Ok(results.load(id, &Scope::summary())?)
 }
 
+/// A day of intervals of a second has some tens of MiB.
+const LOG_BYTES_MAX: u64 = 1 << 30;
+
 /// A log.
 struct Text {
     name: String,
@@ -155,7 +157,7 @@ impl Text {
     fn read(file: impl AsRef<str>) -> Result<Self> {
         let name = file.as_ref().to_owned();
         let bytes =
-            std::fs::read(Path::new(&name)).with_context(|| format!("cannot read {name}"))?;
+            input::read(&name, LOG_BYTES_MAX).with_context(|| format!("cannot read {name}"))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Self { name, text })
     }

@@ -1,9 +1,8 @@
 //! Plans: made of what a command line says, printed, and read again.
 
-use std::io::Read as _;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, anyhow};
 use dyno_core::plan::{
     Arrivals, Drive, Edition, OptionValue, PLAN_VERSION, PhasePlan, Plan, RandPlan, RecordPlan,
     Role,
@@ -21,6 +20,7 @@ use super::phases;
 use super::run::options_of;
 use crate::console;
 use crate::definitions::RUN;
+use crate::input;
 use crate::options::Parsed;
 use crate::settings::usage;
 
@@ -35,6 +35,9 @@ pub struct Given {
     own: Vec<(&'static str, Option<String>)>,
     script: Vec<(String, Option<String>)>,
 }
+
+/// A plan with hundreds of phases has less.
+const BYTES_MAX: u64 = 16 << 20;
 
 /// Whether the plan is to be printed.
 pub fn is_wanted(parsed: &Parsed) -> bool {
@@ -51,20 +54,13 @@ impl Given {
         let Some(file) = parsed.values("plan").last() else {
             return Ok(None);
         };
-        let text = match file {
-            "-" => {
-                let mut text = String::new();
-                let read = std::io::stdin().read_to_string(&mut text);
-                read.context("cannot read a plan from standard input")?;
-                text
-            }
-            file => std::fs::read_to_string(file).map_err(|error| {
-                usage(format!(
-                    "cannot read the plan {file}: {error}. To print a workload's plan, name the \
-                     workload before: dyno {command} WORKLOAD --plan"
-                ))
-            })?,
-        };
+        let text = input::read_text(file, BYTES_MAX).map_err(|error| match file {
+            "-" => anyhow!("cannot read a plan from standard input: {error}"),
+            file => usage(format!(
+                "cannot read the plan {file}: {error}. To print a workload's plan, name the \
+                 workload before: dyno {command} WORKLOAD --plan"
+            )),
+        })?;
         let plan = parse(&text).map_err(|why| usage(format!("the plan {file}: {why}")))?;
         let fits = plan.command == command || (plan.command == "run" && command != "saturate");
         if !fits {

@@ -8,6 +8,7 @@ use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
+use dyno_load::StopLevel;
 use dyno_script::{Description, Phase};
 
 use super::drive::drive;
@@ -271,8 +272,16 @@ impl<'a> Request<'a> {
                 .iter()
                 .any(|name| name == "prepare")
         {
-            loading::with_progress(ready, "prepare", quiet)
-                .context("cannot prepare the temporary database (TMPDIR says where it is made)")?;
+            loading::with_progress(ready, "prepare", quiet).map_err(|error| {
+                // Of an option that makes no sense the folder is not to blame.
+                let text = format!("{error:#}");
+                let of_files = ["disk", "unable to open", "readonly"];
+                let hint = match of_files.iter().any(|words| text.contains(words)) {
+                    true => " (TMPDIR says where it is made)",
+                    false => "",
+                };
+                error.context(format!("cannot prepare the temporary database{hint}"))
+            })?;
         }
         Ok(())
     }
@@ -281,7 +290,8 @@ impl<'a> Request<'a> {
     fn server(&self, ready: &Ready) -> Result<ServerInfo> {
         match (&ready.connector, &self.target) {
             (Some(connector), Some(target)) => {
-                dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms)
+                let stopped = || ready.stop.level() != StopLevel::None;
+                dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &stopped)
                     .with_context(|| format!("cannot use the target {target}"))
             }
             _ => Ok(ServerInfo::default()),

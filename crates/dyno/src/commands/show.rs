@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{Recorded, RunSummary};
-use dyno_report::terminal::{Look, findings};
+use dyno_report::terminal::{Look, facts, findings};
 use dyno_results::Scope;
 
 use crate::definitions::SHOW;
@@ -22,7 +22,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno show [RUN…] [--findings | --plan]\n\n\
+            "Usage: dyno show [RUN…] [--findings] [--facts] [--plan]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
              another results file.\n{}",
             help(SHOW, Grammar::Dyno)
@@ -49,11 +49,16 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     for word in words {
         let (file, record) = load(&parsed, word)?;
+        let known = record.facts.clone();
         let summary = summary_with_intervals(record, &file.display().to_string());
         Output::of(&parsed)?.write(&summary, &look)?;
         if parsed.has("findings") {
             console::out("\n");
             console::page(&look, |look| findings("Findings", &summary.findings, look));
+        }
+        if parsed.has("facts") {
+            console::out("\n");
+            console::page(&look, |look| facts(&known, look));
         }
     }
     Ok(STATUS_DONE)
@@ -105,6 +110,7 @@ pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     };
     summary.intervals.clear();
     summary.findings.clone_from(&record.findings);
+    summary.tables = dyno_core::tables::groups(&record.facts);
     summary.not_observed.clone_from(&record.not_observed);
     summary.verdict = record.verdict;
     summary.note.clone_from(&record.head.note);

@@ -85,7 +85,7 @@ impl Temporary {
         let made = Scratch::make(&self.parent, &self.name)
             .context("cannot make a folder for a temporary database")?;
         if made.swept().folders > 0 {
-            console::note(&made.swept().told());
+            console::note(&made.swept().text());
         }
         Ok(made)
     }

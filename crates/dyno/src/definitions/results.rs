@@ -42,6 +42,12 @@ pub const SHOW: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "facts",
+        None,
+        "what is on record of the host, the server and the tables, with their definitions",
+    ),
+    opt(
+        GROUP,
         "plan",
         None,
         "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",

@@ -174,11 +174,6 @@ fn one(shape: Shape, lane: u64, sort: &Sort, name: String) -> Series {
 }
 
 pub(super) fn facts() -> Vec<Fact> {
-    let fact = |name: &str, value: &str, source: &str| Fact {
-        name: name.into(),
-        value: value.into(),
-        source: source.into(),
-    };
     vec![
         fact("host.name", "bench1", "uname"),
         fact(
@@ -213,7 +208,33 @@ pub(super) fn facts() -> Vec<Fact> {
         fact("server.same_host", "yes", "the server's socket"),
         fact("server.data_directory", "/var/lib/mysql", "@@datadir"),
         fact("client.version", "dyno 0.1.0", "itself"),
+        table(
+            "definition",
+            "CREATE TABLE `sbtest1` (\n  `id` int(11) NOT NULL\n) ENGINE=InnoDB",
+        ),
+        table(
+            "sha256",
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+        ),
+        table("names", "sbtest1..sbtest8"),
+        table("engine", "InnoDB"),
+        table("primary_key", "no"),
+        table("indexes", "0"),
+        table("analysed", "8 of 8"),
     ]
+}
+
+fn fact(name: &str, value: &str, source: &str) -> Fact {
+    Fact {
+        name: name.into(),
+        value: value.into(),
+        source: source.into(),
+    }
+}
+
+fn table(what: &str, value: &str) -> Fact {
+    let name = format!("db.table[sbtest1..sbtest8].{what}");
+    fact(&name, value, "SHOW CREATE TABLE")
 }
 
 pub(super) fn settings(shape: Shape) -> Vec<Setting> {

@@ -1,4 +1,4 @@
-//! Groups, single phases and their course.
+//! Groups, single phases and what happened in them.
 
 use dyno_core::interval::OperationCounters;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};

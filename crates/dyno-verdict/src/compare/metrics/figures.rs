@@ -1,6 +1,6 @@
 //! The figures that the workload itself makes of its runs.
 
-use dyno_core::told::Figure;
+use dyno_core::reported::Figure;
 
 use super::Row;
 use crate::compare::estimate::{Estimate, Within};

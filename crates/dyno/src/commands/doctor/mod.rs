@@ -57,14 +57,14 @@ pub fn main(args: &[String]) -> Result<u8> {
     let time = settings::duration(&parsed, "time", LISTEN)?;
     let swept = dyno_run::scratch::sweep(&std::env::temp_dir());
     if swept.folders > 0 {
-        console::note(&swept.told());
+        console::note(&swept.text());
     }
     let server = match super::target::named(&parsed) {
         None => None,
         Some(_) => {
             let (target, _) = target(&parsed, "doctor")?;
             let connector = dyno_drivers::connector(&target)?;
-            dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms)
+            dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &|| false)
                 .with_context(|| format!("cannot use the target {target}"))?;
             Some((target, connector))
         }

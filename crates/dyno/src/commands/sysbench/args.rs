@@ -16,9 +16,9 @@ use super::CommandLineError;
 use super::exported::exported;
 use super::output;
 use crate::commands::target::hide_password;
-use crate::console;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
+use crate::{console, input};
 use dyno_run::Work;
 use dyno_run::{CALL_TIMEOUT, Job};
 
@@ -463,13 +463,16 @@ fn tls_mode(parsed: &Parsed, driver: &str) -> Result<TlsMode> {
     }
 }
 
+/// A file of options has no more.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
 /// The arguments with those of `--config-file` before them: `key=value` lines, `#` comments.
 pub fn with_config_file(args: &[String]) -> Result<Vec<String>> {
     let mut expanded = Vec::new();
     for arg in args {
         let normal = arg.replace('_', "-");
         if let Some(path) = normal.strip_prefix("--config-file=").map(|_| &arg[14..]) {
-            let text = std::fs::read_to_string(path)
+            let text = input::read_text(path, CONFIG_BYTES_MAX)
                 .map_err(|error| usage(format!("cannot read the --config-file {path}: {error}")))?;
             for line in text.lines().map(str::trim) {
                 if line.is_empty() || line.starts_with('#') {

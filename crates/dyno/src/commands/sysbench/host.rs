@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use dyno_core::Clock;
 use dyno_host::Plan;
-use dyno_host::fileio::{Engine, FileIo, Flag, Mode, Told, size};
+use dyno_host::fileio::{Engine, FileIo, Flag, Mode, Progress, size};
 use dyno_host::memory::{Access, Memory};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_report::sysbench::{self as text, Edition, FileCounts, FileMode, MemoryMode, Stat};
@@ -82,18 +82,18 @@ pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>) -> Result<()> {
         .map_err(|why| anyhow!(why))
 }
 
-fn tale(plan: &Plan, told: &Told, begun: u64) -> String {
+fn tale(plan: &Plan, told: &Progress, begun: u64) -> String {
     let Plan::FileIo(io) = plan else {
         return String::new();
     };
     match told {
-        Told::Begin => text::file_prepare(io.files, io.file_size(), io.total, &flags(io)),
-        Told::File(how, number) => format!("{how} test_file.{number}\n"),
-        Told::Written(bytes) => {
+        Progress::Begin => text::file_prepare(io.files, io.file_size(), io.total, &flags(io)),
+        Progress::File(how, number) => format!("{how} test_file.{number}\n"),
+        Progress::Written(bytes) => {
             let seconds = (Clock.now() - begun) as f64 / 1e9;
             text::file_written(*bytes, seconds)
         }
-        Told::Removing => "Removing test files...\n".to_owned(),
+        Progress::Removing => "Removing test files...\n".to_owned(),
     }
 }
 

@@ -5,12 +5,12 @@ use anyhow::Result;
 use dyno_core::finding::{Outcome, Verdict};
 use dyno_core::plan::{Calibrate, Compared, RecordPlan};
 use dyno_core::summary::RunSummary;
-use dyno_load::{Progress, RunOutcome};
+use dyno_load::{Progress, RunOutcome, StopLevel};
 
 use super::args::Settings;
 use crate::{console, kept, notices, settings};
 use dyno_core::redact;
-use dyno_run::{Ready, Recording, RunRequest, Watch, summarise};
+use dyno_run::{Ready, Recording, RunRequest, Watch};
 
 /// Percentiles in the record, beside the one that sysbench's option asks for.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
@@ -54,27 +54,23 @@ impl Record {
             .ok()
     }
 
-    /// Takes the run's course.
+    /// Takes what the load says of itself.
     pub fn progress(&mut self, progress: &Progress<'_>) {
         self.watch.take(progress);
     }
 
     /// The run did not begin.
     pub fn abandon(self, why: &str) {
-        self.watch.recording.abandon(why);
+        self.watch.abandon(why);
     }
 
     /// The run has ended: judges it and says so on standard error.
     pub fn finish(self, ready: &mut Ready, outcome: &RunOutcome) {
-        let Watch {
-            recording,
-            start,
-            intervals,
-            ..
-        } = self.watch;
-        let mut summary = summarise(ready, outcome, &start, &self.request, intervals);
-        dyno_run::complete_told(ready, &mut summary, &notices::quiet());
-        match recording.finish(&mut summary, outcome) {
+        let sinks = notices::quiet();
+        let (summary, recorded) = self
+            .watch
+            .finish(ready, &self.request, outcome, None, &sinks);
+        match recorded {
             Ok(()) => console::note(&line(&summary)),
             Err(error) => {
                 let why = redact::text(&format!("{error:#}"));
@@ -133,7 +129,9 @@ fn request(wanted: RecordPlan, ready: &Ready) -> Result<RunRequest> {
     let server = match (&ready.connector, &ready.job.target) {
         (Some(connector), Some(target)) => {
             // Scripts that use no database run with the default driver's target all the same.
-            dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms).unwrap_or_default()
+            let stopped = || ready.stop.level() != StopLevel::None;
+            let timeout_ms = target.connect_timeout_ms;
+            dyno_drivers::probe(connector.as_ref(), timeout_ms, &stopped).unwrap_or_default()
         }
         _ => Default::default(),
     };

@@ -110,7 +110,7 @@ pub const CASES: &[Case] = &[
     doubted(
         Mariadb,
         "the caches are claimed to be cold, which they are not",
-        "SHAPES --reads=1 -c 2 -t 6s --warmup 0 --claim cold",
+        "SHAPES --reads=1 -c 2 -t 11s --warmup 0 --claim cold",
         "cold-or-warm",
         "claimed to be cold",
     ),

@@ -53,7 +53,7 @@ pub const CASES: &[Case] = &[
         "client-cpu",
         "kept from its sockets",
     )
-    .also(&["steady-state"]),
+    .also(&["steady-state", "stalls"]),
     doubted(
         Mariadb,
         "others take the CPUs in the second half",

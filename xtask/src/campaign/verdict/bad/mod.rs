@@ -2,6 +2,7 @@
 
 use super::case::Case;
 
+mod causes;
 mod course;
 mod data;
 mod generator;
@@ -15,6 +16,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         server::CASES,
         generator::CASES,
         data::CASES,
+        causes::CASES,
     ];
     parts.into_iter().flatten()
 }

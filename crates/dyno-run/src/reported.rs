@@ -7,7 +7,7 @@ use crate::sink::Sinks;
 
 /// Puts into the summary what the script has told, its figures included.
 pub fn complete(ready: &mut Ready, summary: &mut RunSummary, sinks: &Sinks) {
-    let (told, made) = ready.told(summary);
+    let (told, made) = ready.reported(summary);
     summary.facts = told.facts;
     summary.figures = told.figures;
     summary.warnings.extend(told.warnings);

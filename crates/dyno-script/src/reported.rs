@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_core::record::Fact;
-use dyno_core::redact;
+use dyno_core::reported::{Better, Figure, WORKLOAD, WORKLOAD_VARIES};
 use dyno_core::summary::RunSummary;
-use dyno_core::told::{Better, Figure, WORKLOAD, WORKLOAD_VARIES};
+use dyno_core::{redact, visible};
 use mlua::{Lua, Table};
 use sha2::{Digest as _, Sha256};
 
@@ -18,11 +18,11 @@ const MAX: usize = 200;
 /// What the sessions of a run tell, and the functions around them. Whoever tells the same again
 /// replaces it.
 #[derive(Debug, Default)]
-pub struct Told(Mutex<Telling>);
+pub struct Reported(Mutex<ScriptReport>);
 
 /// All that was told, in the order that it was told first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Telling {
+pub struct ScriptReport {
     /// Facts, named as among the facts of a run.
     pub facts: Vec<Fact>,
     /// Figures.
@@ -33,25 +33,25 @@ pub struct Telling {
     complete: bool,
 }
 
-impl Told {
+impl Reported {
     /// What was told so far.
-    pub fn read(&self) -> Telling {
+    pub fn read(&self) -> ScriptReport {
         self.lock().clone()
     }
 
     /// What was told, to which nothing more can be added.
-    pub fn complete(&self) -> Telling {
-        let mut telling = self.lock();
-        telling.complete = true;
-        telling.clone()
+    pub fn complete(&self) -> ScriptReport {
+        let mut report = self.lock();
+        report.complete = true;
+        report.clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Telling> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ScriptReport> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Telling {
+impl ScriptReport {
     fn fact(&mut self, name: &str, value: &str, varies: bool) -> Result<(), String> {
         self.in_time()?;
         // It may quote an option.
@@ -112,12 +112,12 @@ fn put<T>(
 /// datasets. The prelude has checked what they get; they answer what is wrong all the same.
 pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("seed", config.seed.to_string())?;
-    let told = Arc::clone(&config.told);
+    let reported = Arc::clone(&config.reported);
     let tell = lua.create_function(move |_, (name, value, varies): (String, String, bool)| {
-        Ok(told.lock().fact(&name, &value, varies).err())
+        Ok(reported.lock().fact(&name, &value, varies).err())
     })?;
     api.set("tell_fact", tell)?;
-    let told = Arc::clone(&config.told);
+    let reported = Arc::clone(&config.reported);
     let tell = lua.create_function(move |_, figure: (String, f64, String, String)| {
         let (name, value, unit, better) = figure;
         let better = match better.as_str() {
@@ -131,14 +131,19 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
             unit: redact::text(&unit),
             better,
         };
-        Ok(told.lock().figure(figure).err())
+        Ok(reported.lock().figure(figure).err())
     })?;
     api.set("tell_figure", tell)?;
-    let told = Arc::clone(&config.told);
-    let tell = lua.create_function(move |_, text: String| Ok(told.lock().warning(&text).err()))?;
+    let reported = Arc::clone(&config.reported);
+    let tell = lua.create_function(move |_, text: mlua::LuaString| {
+        Ok(reported.lock().warning(&text.to_string_lossy()).err())
+    })?;
     api.set("tell_warning", tell)?;
-    let hide = lua.create_function(|_, text: String| Ok(redact::text(&text)))?;
-    api.set("without_secrets", hide)?;
+    // It may pass on what a server said.
+    let shown = lua.create_function(|_, text: mlua::LuaString| {
+        Ok(visible::text(&redact::text(&text.to_string_lossy())).into_owned())
+    })?;
+    api.set("shown", shown)?;
     let fingerprint = lua.create_function(|_, text: String| Ok(fingerprint(&text)))?;
     api.set("fingerprint", fingerprint)
 }
@@ -192,18 +197,18 @@ mod tests {
 
     #[test]
     fn what_is_told_again_is_replaced_and_lists_have_an_end() {
-        let mut telling = Telling::default();
-        telling.fact("a", "1", false).unwrap();
-        telling.fact("b", "2", true).unwrap();
-        telling.fact("a", "3", false).unwrap();
-        let facts = telling.facts.iter();
+        let mut report = ScriptReport::default();
+        report.fact("a", "1", false).unwrap();
+        report.fact("b", "2", true).unwrap();
+        report.fact("a", "3", false).unwrap();
+        let facts = report.facts.iter();
         let facts: Vec<_> = facts.map(|f| (f.name.as_str(), f.value.as_str())).collect();
         assert_eq!(facts, [("workload.a", "3"), ("run.workload.b", "2")]);
         for number in 0..MAX {
-            telling.warning(&number.to_string()).unwrap();
+            report.warning(&number.to_string()).unwrap();
         }
-        telling.warning("7").unwrap();
-        let why = telling.warning("one more").unwrap_err();
+        report.warning("7").unwrap();
+        let why = report.warning("one more").unwrap_err();
         assert_eq!(why, "there are 200 warnings already");
     }
 

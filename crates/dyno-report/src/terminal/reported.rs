@@ -1,8 +1,8 @@
 //! What the script tells of its data, and the figures that it makes of the measurement.
 
 use dyno_core::record::Fact;
+use dyno_core::reported::own_name;
 use dyno_core::summary::RunSummary;
-use dyno_core::told::own_name;
 
 use super::look::{Ink, cut};
 use super::page::Page;

@@ -1,13 +1,18 @@
 //! Checks 23 and 24: warm-up and steady state.
 
-use dyno_analysis::stalls::Stalls;
-use dyno_core::finding::Outcome;
-use dyno_stats::dips::Dips;
-use dyno_stats::intervals::Bounds;
+mod trend;
 
+use dyno_analysis::bins::Bin;
+use dyno_analysis::stalls::{Span, Stalls};
+use dyno_core::finding::Outcome;
+use dyno_stats::Beginning;
+use dyno_stats::dips::Dips;
+
+use super::causes;
 use crate::check::{Check, Made, Threshold};
 use crate::text;
 use crate::view::View;
+use trend::{Change, Trend};
 
 pub(super) const WARM_UP: Check = Check {
     number: 23,
@@ -15,9 +20,10 @@ pub(super) const WARM_UP: Check = Check {
     title: "Whether the warm-up was long enough",
     rule: "Doubt if sessions still started within the measurement, or if the rate of its first \
            3, 6, 12, … seconds, up to a fifth of it, differs from the rest by {0} % or more with \
-           {1} % confidence, whatever the rate's autocorrelation; needs {2} whole seconds, \
-           stalled ones not counted.",
-    thresholds: &[EARLY, SURE, BINS],
+           {1} % confidence, whatever the rate's autocorrelation, or if it steps within that \
+           fifth by {3} % or more; of a rate that steps later on, what lies before the step. \
+           Needs {2} whole seconds, stalled ones not counted.",
+    thresholds: &[EARLY, SURE, BINS, DRIFT],
     make: warm_up,
 };
 
@@ -28,11 +34,12 @@ pub(super) const STEADY_STATE: Check = Check {
     rule: "Passed if the 90 % interval of the rate's drift over the measurement lies within \
            {0} % of its mean either way, which one of 20 runs with such a drift does. Doubt if \
            the 99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with \
-           Kendall's tau of {5}; if the level changes or swings slowly by {0} % or more; if dips \
-           that recur take {7} % of the throughput or more; if the latency of an open loop drifts \
-           by {2} %; or if the run stood still for {6} % of the time. Else not checked, with the \
-           length that would do. Needs {3} whole seconds, {4} for changes of level, 30 for dips, \
-           600 for swings.",
+           Kendall's tau of {5}; if the level steps by {0} % or more at some second, with {8} % \
+           confidence, unless `warm-up` tells it; if it changes several times or swings slowly by \
+           {0} % or more; if dips that recur take {7} % of the throughput or more; if the latency \
+           of an open loop drifts by {2} %; or if the run stood still for {6} % of the time. Else \
+           not checked, with the length that would do. Needs {3} whole seconds, 12 for a step, 30 \
+           for dips, {4} for several changes, 600 for swings.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -42,6 +49,7 @@ pub(super) const STEADY_STATE: Check = Check {
         ORDER,
         STILL,
         DIPPED,
+        SURE,
     ],
     make: steady_state,
 };
@@ -86,10 +94,11 @@ const LATENCY_DRIFT: Threshold = Threshold {
     why: "latency swings more than throughput, for a queue multiplies small changes",
 };
 const CHANGE_BINS: Threshold = Threshold {
-    name: "whole seconds for changes of level",
-    value: 20.0,
+    name: "whole seconds for several changes of level",
+    value: 60.0,
     unit: "count",
-    why: "there must be several parts of five seconds to exchange",
+    why: "of fewer, parts of five seconds that are exchanged find a step in one of four runs and \
+          one where there is none in one of ten",
 };
 const STILL: Threshold = Threshold {
     name: "stalled time",
@@ -117,7 +126,7 @@ fn warm_up(view: &View) -> Made {
         return made;
     }
     // A stall is no beginning, wherever it lies: it has a finding of its own.
-    let still = |found: &Stalls| found.stalled.contains(&true);
+    let still = |found: &Stalls| found.set_aside.contains(&true);
     let stalls = view.stalls().ok().filter(still);
     let all = view.rates();
     let rates = stalls
@@ -126,31 +135,52 @@ fn warm_up(view: &View) -> Made {
     let Some(mean) = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0) else {
         return Made::not_checked("No rate was recorded second by second.");
     };
+    let step = Change::step(&rates).filter(Change::matters);
+    if let Some(step) = step.filter(|step| step.is_beginning(rates.len())) {
+        return beginning(view, &step.as_beginning(&rates));
+    }
+    // What comes behind a step is another level, and no fault of the beginning.
+    let step = step.filter(|step| !step.is_early(rates.len()));
+    let rates = &rates[..step.map_or(rates.len(), |step| step.index)];
     if (rates.len() as f64) < BINS.value {
         return Made::not_checked(format!(
-            "{} whole seconds{} are too few to tell a beginning from the rest.",
+            "{} whole seconds{}{} are too few to tell a beginning from the rest.",
             rates.len(),
-            if stalls.is_some() { " that moved" } else { "" }
+            if stalls.is_some() { " that moved" } else { "" },
+            if step.is_some() {
+                " before the level steps"
+            } else {
+                ""
+            }
         ));
     }
-    let Some(found) = dyno_stats::beginning(&rates).filter(|found| found.rest > 0.0) else {
+    let Some(found) = dyno_stats::beginning(rates).filter(|found| found.rest > 0.0) else {
         return Made::pass(format!(
             "The rate is {} per second from the first second to the last.",
             text::rate(mean)
         ));
     };
+    beginning(view, &found)
+}
+
+/// How the rate began, and whether that differs.
+fn beginning(view: &View, found: &Beginning) -> Made {
     let difference = (found.first / found.rest - 1.0) * 100.0;
     let off = difference.abs() >= EARLY.value && found.p <= 1.0 - SURE.value / 100.0;
     let length_s = found.length as f64 * view.usual_s();
+    let causes = match off {
+        true => slower_part(view, length_s, difference < 0.0),
+        false => String::new(),
+    };
     Made::of(
         if off { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "The first {} had {} events per second and the rest {} ({} %, p = {}).",
+            "The first {} had {} events per second and the rest {} ({} %, p {}).{causes}",
             text::seconds(length_s),
             text::rate(found.first),
             text::rate(found.rest),
             text::signed(difference),
-            text::plain(found.p)
+            text::chance(found.p)
         ),
         match difference < 0.0 {
             true => {
@@ -172,14 +202,14 @@ fn warm_up(view: &View) -> Made {
 
 /// Sessions that start within the measurement make a ramp of their own.
 fn still_starting(view: &View) -> Option<Made> {
-    let most = view.course.iter().map(|bin| bin.sessions).max()?;
-    let fifth = (view.course.len() / 5).max(1);
+    let most = view.bins.iter().map(|bin| bin.sessions).max()?;
+    let fifth = (view.bins.len() / 5).max(1);
     // A worker that has no CPU may miss a later interval: that is no start.
-    let missing = view.course[..fifth]
+    let missing = view.bins[..fifth]
         .iter()
         .take_while(|bin| bin.sessions < most)
         .count();
-    let first = view.course.first()?.sessions;
+    let first = view.bins.first()?.sessions;
     // The sessions of an imported log are not counted second by second.
     (missing > 0 && !view.imported()).then(|| {
         Made::doubt(
@@ -194,6 +224,11 @@ fn still_starting(view: &View) -> Option<Made> {
     })
 }
 
+const OF_DIPS: &str = "Measure over many of their periods, and look at what the server does at \
+                       that pace (checkpoints, purge, syncs).";
+const OF_TRENDS: &str = "Measure longer and warm up longer; look at what changed in the server's \
+                         series then (dirty pages, log, growth of the data).";
+
 fn steady_state(view: &View) -> Made {
     let rates = view.rates();
     let seconds = rates.len();
@@ -205,7 +240,8 @@ fn steady_state(view: &View) -> Made {
     };
     let latency = latency(view);
     let dips = recurring(view, &rates);
-    let mut faults = unsteady(view, &rate, latency.as_ref());
+    let change = change(view, &rates);
+    let mut faults = unsteady(view, &rate, change, latency.as_ref());
     let trends = faults.len();
     let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
@@ -224,44 +260,46 @@ fn steady_state(view: &View) -> Made {
         true => (Outcome::Pass, facts),
         false => {
             let faults = text::sentence(&faults.join("; "));
-            (Outcome::Doubt, format!("{faults} {facts}"))
+            let causes = causes_of(view, &rate, change, dips.as_ref().filter(much));
+            (Outcome::Doubt, format!("{faults} {facts}{causes}"))
         }
     };
-    Made::of(
-        outcome,
-        evidence,
-        match dips.as_ref().is_some_and(|dips| much(&dips)) && trends == 0 {
-            true => {
-                "Measure over many of their periods, and look at what the server does at that pace \
-                 (checkpoints, purge, syncs)."
-            }
-            false => {
-                "Measure longer and warm up longer; look at what changed in the server's series \
-                 then (dirty pages, log, growth of the data)."
-            }
-        },
-    )
-    .with("drift", rate.drift, "percent of the mean")
-    .with("drift, low", rate.sure.low, "percent of the mean")
-    .with("drift, high", rate.sure.high, "percent of the mean")
-    .with("Kendall's tau", rate.tau, "ratio")
-    .with_some(
-        "largest change of level",
-        rate.change.map(|(_, by)| by),
-        "percent",
-    )
-    .with_some("slow swing", rate.swing, "percent of the mean")
-    .with_some(
-        "period of dips",
-        dips.map(|dips| dips.period * view.usual_s()),
-        "s",
-    )
-    .with_some("second half over first", halves(&rates), "ratio")
-    .with_some(
-        "drift of the latency",
-        latency.map(|trend| trend.drift),
-        "percent of the mean",
-    )
+    let dips_only = dips.as_ref().is_some_and(|dips| much(&dips)) && trends == 0;
+    let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
+    Made::of(outcome, evidence, advice)
+        .with("drift", rate.drift, "percent of the mean")
+        .with("drift, low", rate.sure.low, "percent of the mean")
+        .with("drift, high", rate.sure.high, "percent of the mean")
+        .with("Kendall's tau", rate.tau, "ratio")
+        .with_some(
+            "largest change of level",
+            change.map(|change| change.by),
+            "percent",
+        )
+        .with_some(
+            "p of the step",
+            change.and_then(|change| change.p),
+            "probability",
+        )
+        .with_some("slow swing", rate.swing, "percent of the mean")
+        .with_some(
+            "period of dips",
+            dips.map(|dips| dips.period * view.usual_s()),
+            "s",
+        )
+        .with_some("second half over first", halves(&rates), "ratio")
+        .with_some(
+            "drift of the latency",
+            latency.map(|trend| trend.drift),
+            "percent of the mean",
+        )
+}
+
+/// Whether the level of the rate moves, and one of these two checks tells it.
+pub(super) fn is_told(view: &View) -> bool {
+    [warm_up(view), steady_state(view)]
+        .iter()
+        .any(|made| made.outcome == Outcome::Doubt)
 }
 
 /// How long the run would have to be, in seconds, for its steadiness to be told; none if it could.
@@ -282,18 +320,32 @@ fn halves(rates: &[f64]) -> Option<f64> {
 
 /// Dips of the rate that recur. Stalls have a finding and a period of their own.
 fn recurring(view: &View, rates: &[f64]) -> Option<Dips> {
-    let Ok(found) = view.stalls() else {
-        return dyno_stats::dips::dips(rates);
-    };
-    if found.period_s.is_some() {
-        return None;
+    let recur = view.stalls().is_ok_and(|found| found.period_s.is_some());
+    match recur {
+        true => None,
+        false => dyno_stats::dips::dips(&without_stalls(view, rates)),
     }
-    let usual = dyno_stats::median(&found.moving(rates))?;
-    let with = rates.iter().zip(&found.stalled);
-    let moving: Vec<f64> = with
-        .map(|(x, still)| if *still { usual } else { *x })
-        .collect();
-    dyno_stats::dips::dips(&moving)
+}
+
+/// The largest change of level, unless it is a beginning that `warm-up` tells. Stalls are none.
+fn change(view: &View, rates: &[f64]) -> Option<Change> {
+    let change = Change::of(&without_stalls(view, rates))?;
+    let told = || warm_up(view).outcome == Outcome::Doubt;
+    let is_beginning = change.p.is_some() && change.is_early(rates.len()) && told();
+    (!is_beginning).then_some(change)
+}
+
+/// The rates with the usual one in place of stalled seconds.
+fn without_stalls(view: &View, rates: &[f64]) -> Vec<f64> {
+    let Ok(found) = view.stalls() else {
+        return rates.to_vec();
+    };
+    let Some(usual) = dyno_stats::median(&found.moving(rates)) else {
+        return rates.to_vec();
+    };
+    let with = rates.iter().zip(&found.set_aside);
+    with.map(|(x, still)| if *still { usual } else { *x })
+        .collect()
 }
 
 fn told(view: &View, dips: &Dips) -> String {
@@ -306,16 +358,69 @@ fn told(view: &View, dips: &Dips) -> String {
     )
 }
 
+/// Where a rate steps so far that it matters, and by how many percent.
+pub(super) fn step(rates: &[f64]) -> Option<(usize, f64)> {
+    let step = Change::step(rates).filter(Change::matters)?;
+    Some((step.index, step.by))
+}
+
+/// What was otherwise where the rate was lower.
+fn causes_of(view: &View, rate: &Trend, change: Option<Change>, dips: Option<&Dips>) -> String {
+    if let Some(change) = change.filter(Change::matters) {
+        let at_s = view.bins[change.index].from_s();
+        return slower_part(view, at_s, change.by > 0.0);
+    }
+    if rate.drifts(SMALL_DRIFT.value, DRIFT.value) {
+        let (first, second) = (view.length_s / 3.0, view.length_s * 2.0 / 3.0);
+        let part = |from_s, to_s| [Span { from_s, to_s }];
+        let (slower, unusual) = match rate.drift < 0.0 {
+            true => (part(second, view.length_s), part(first, view.length_s)),
+            false => (part(0.0, first - 1.0), part(0.0, second)),
+        };
+        return causes::sentence(view, "In the slower third", &slower, &unusual);
+    }
+    let Some(dips) = dips else {
+        return String::new();
+    };
+    let rates = view.rates();
+    let level = dyno_stats::median(&rates).unwrap_or_default();
+    let low = |bin: &&Bin| bin.events_per_s() < level * (1.0 - dips.depth / 2.0);
+    let spans: Vec<Span> = (view.bins.iter().filter(low))
+        .map(|bin| Span {
+            from_s: bin.from_s(),
+            // A sample up to a second behind tells of it.
+            to_s: bin.at_s - 0.5,
+        })
+        .collect();
+    causes::sentence(view, "In the dips", &spans, &spans)
+}
+
+/// What was otherwise in the slower of two parts of the measurement.
+fn slower_part(view: &View, at_s: f64, first_is_slower: bool) -> String {
+    let (words, from_s, to_s) = match first_is_slower {
+        // A sample up to a second behind it would be one of the other part.
+        true => ("Before", 0.0, at_s - 1.0),
+        false => ("From then on", at_s, view.length_s),
+    };
+    let slower = [Span { from_s, to_s }];
+    causes::sentence(view, words, &slower, &slower)
+}
+
 /// How the latency of an open loop goes.
 fn latency(view: &View) -> Option<Trend> {
-    let bins = view.course.iter().filter(|_| view.open_loop());
+    let bins = view.bins.iter().filter(|_| view.open_loop());
     let times: Vec<f64> = bins.filter_map(|bin| bin.latency_ms).collect();
     let enough = times.len() as f64 >= BINS.value;
     enough.then(|| Trend::of(&times)).flatten()
 }
 
 /// What speaks against a steady state.
-fn unsteady(view: &View, rate: &Trend, latency: Option<&Trend>) -> Vec<String> {
+fn unsteady(
+    view: &View,
+    rate: &Trend,
+    change: Option<Change>,
+    latency: Option<&Trend>,
+) -> Vec<String> {
     let mut faults = Vec::new();
     let still = view.stalls().ok();
     if let Some(found) = still.filter(|found| found.share() * 100.0 >= STILL.value) {
@@ -325,15 +430,10 @@ fn unsteady(view: &View, rate: &Trend, latency: Option<&Trend>) -> Vec<String> {
             text::seconds(found.measured_s)
         ));
     }
-    if rate.drifts(SMALL_DRIFT.value, DRIFT.value) {
+    if let Some(change) = change.filter(Change::matters) {
+        faults.push(change.text(view));
+    } else if rate.drifts(SMALL_DRIFT.value, DRIFT.value) {
         faults.push("the rate drifts".to_owned());
-    }
-    if let Some((index, change)) = rate.change.filter(|(_, by)| by.abs() >= DRIFT.value) {
-        faults.push(format!(
-            "its level changes by {} % at {}",
-            text::signed(change),
-            text::seconds(view.course[index].at_s - view.course[index].length_s)
-        ));
     }
     if let Some(by) = rate.swing.filter(|by| *by >= DRIFT.value) {
         faults.push(format!("its level swings slowly by {} %", text::plain(by)));
@@ -342,101 +442,4 @@ fn unsteady(view: &View, rate: &Trend, latency: Option<&Trend>) -> Vec<String> {
         faults.push("the latency drifts".to_owned());
     }
     faults
-}
-
-/// How a series goes, in percent of its mean from its first value to its last.
-struct Trend {
-    drift: f64,
-    /// Its 99 % interval, by which it is one.
-    sure: Bounds,
-    /// Its 90 % interval, by which there is none that matters: either side is left out with 95 %.
-    likely: Bounds,
-    /// Kendall's tau against time.
-    tau: f64,
-    /// The largest change of level: before which value, by how many percent.
-    change: Option<(usize, f64)>,
-    /// How far it swings slowly.
-    swing: Option<f64>,
-}
-
-impl Trend {
-    fn of(values: &[f64]) -> Option<Self> {
-        let mean = dyno_stats::mean(values).filter(|mean| *mean > 0.0)?;
-        let slope = dyno_stats::steady::slope_with(values, 0.99)?;
-        let likely = dyno_stats::steady::slope_with(values, 0.90)?.bounds;
-        let whole = |per_step: f64| per_step * (values.len() - 1) as f64 / mean * 100.0;
-        let bounds = |bounds: Bounds| Bounds {
-            low: whole(bounds.low),
-            high: whole(bounds.high),
-        };
-        let changes = match (values.len() as f64) < CHANGE_BINS.value {
-            true => Vec::new(),
-            false => super::changes(values),
-        };
-        let change = changes
-            .iter()
-            .filter(|change| change.before_mean > 0.0)
-            .map(|change| {
-                let by = (change.after_mean / change.before_mean - 1.0) * 100.0;
-                (change.index.min(values.len() - 1), by)
-            })
-            .max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()));
-        Some(Self {
-            drift: whole(slope.per_step),
-            sure: bounds(slope.bounds),
-            likely: bounds(likely),
-            tau: dyno_stats::steady::tau(values).unwrap_or(0.0),
-            change,
-            swing: dyno_stats::steady::swing(values).map(|share| share * 100.0),
-        })
-    }
-
-    /// What there is to say of it, with the interval that decided.
-    fn text(&self, view: &View, steady: bool, dips: Option<&Dips>) -> String {
-        let (level, bounds) = match steady {
-            true => (90, self.likely),
-            false => (99, self.sure),
-        };
-        format!(
-            "Over the measurement the rate drifts by {} % of its mean ({level} % interval {} to \
-             {} %){}{}.",
-            text::signed(self.drift),
-            text::signed(bounds.low),
-            text::signed(bounds.high),
-            pages(view),
-            dips.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
-        )
-    }
-
-    /// Surely by one bound, or in nearly all pairs of values by another.
-    fn drifts(&self, sure: f64, ordered: f64) -> bool {
-        let straight = self.sure.low > 0.0 || self.sure.high < 0.0;
-        let by = self.drift.abs();
-        (by >= sure && straight) || (by >= ordered && self.tau.abs() >= ORDER.value)
-    }
-
-    /// Whether a drift that matters is excluded.
-    fn level(&self) -> bool {
-        self.likely.low >= -DRIFT.value && self.likely.high <= DRIFT.value
-    }
-
-    /// At what length the interval is narrow enough to exclude one: it narrows with the square root
-    /// of the length.
-    fn needs_s(&self, view: &View) -> f64 {
-        let half = (self.likely.high - self.likely.low) / 2.0;
-        let room = (DRIFT.value - self.drift.abs()).max(DRIFT.value / 2.0);
-        (view.length_s * (half / room).powi(2).max(1.0)).ceil()
-    }
-}
-
-/// What the server had not written yet, at the beginning and at the end.
-fn pages(view: &View) -> String {
-    let dirty = view.ends("db.status.innodb_buffer_pool_pages_dirty");
-    dirty.map_or_else(String::new, |(first, last)| {
-        format!(
-            "; dirty pages went from {} to {}",
-            text::rate(first),
-            text::rate(last)
-        )
-    })
 }

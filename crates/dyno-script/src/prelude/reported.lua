@@ -57,7 +57,7 @@ end
 -- Tells the user at once, and records it with the run's warnings. A whole sentence.
 function dyno.warning(text)
   kept(P.tell_warning(tostring(text)))
-  P.current_session().env.print("warning: " .. P.without_secrets(tostring(text)))
+  P.current_session().env.print("warning: " .. P.shown(tostring(text)))
 end
 
 -- What came of the measurement, in figures() and done(); nil before. What is told in done() comes

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use dyno_core::interval::OperationCounters;
+use dyno_core::reported::Better;
 use dyno_core::session::Entry;
 use dyno_core::summary::{OperationSummary, RunSummary};
-use dyno_core::told::Better;
-use dyno_script::{Host, Telling};
+use dyno_script::{Host, ScriptReport};
 
 use crate::fake::FakePort;
 use crate::{config, drive};
 
 /// What is told when `figures` has this body, after two operations were measured; or why it fails.
-fn told(body: &str) -> Result<Telling, String> {
+fn told(body: &str) -> Result<ScriptReport, String> {
     let text = format!(
         "print = function(text) dyno.fact('printed', text) end
          dyno.operation('pay')
@@ -41,7 +41,7 @@ fn told(body: &str) -> Result<Telling, String> {
     host.set_measured(&summary).unwrap();
     let call = Entry::Call("figures".to_owned());
     drive(&mut host, &mut FakePort::default(), 0, &call)?;
-    Ok(config.told.read())
+    Ok(config.reported.read())
 }
 
 fn refused(body: &str) -> String {
@@ -118,7 +118,7 @@ fn what_comes_too_late_for_the_result_is_refused() {
     let mut host = Host::new(Arc::clone(&config)).unwrap();
     let call = Entry::Call("figures".to_owned());
     drive(&mut host, &mut FakePort::default(), 0, &call).unwrap();
-    assert_eq!(config.told.complete().facts.len(), 1);
+    assert_eq!(config.reported.complete().facts.len(), 1);
     let late = drive(&mut host, &mut FakePort::default(), 0, &call).unwrap_err();
     assert!(late.contains("tell this in figures() or before"), "{late}");
 }

@@ -1,0 +1,178 @@
+//! What a sample of the statements tells: whether they differ, by their text or their parameters,
+//! and which names they mention.
+
+mod names;
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use dyno_core::db::{Param, ParamValue};
+
+use names::Names;
+
+/// A worker looks at all of its first so many statements.
+const FIRST: u32 = 1_024;
+/// Then at one in so many.
+const EVERY: u32 = 256;
+/// From so many different ones on nobody needs to look any more.
+const DIFFERENT_MAX: usize = 1_024;
+/// So many that are prepared have their names read: each session has its own.
+const PREPARED_MAX: u32 = 20_000;
+
+/// Statements that were looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Statements {
+    seen: u32,
+    looked_at: u64,
+    /// Of their texts or their parameters.
+    hashes: HashSet<u64>,
+    prepared: u32,
+    names: Names,
+}
+
+/// How far statements differed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repetition {
+    /// Statements that were looked at: of those in text, and of prepared ones with parameters.
+    pub looked_at: u64,
+    /// How many of them were different.
+    pub different: u64,
+}
+
+impl Statements {
+    /// A statement in text.
+    #[inline]
+    pub(crate) fn query(&mut self, sql: &[u8]) {
+        if self.is_next() {
+            self.names.note(sql);
+            self.look(|hasher| sql.hash(hasher));
+        }
+    }
+
+    /// A statement that is prepared.
+    pub(crate) fn prepare(&mut self, sql: &[u8]) {
+        self.prepared = self.prepared.saturating_add(1);
+        if self.prepared <= PREPARED_MAX {
+            self.names.note(sql);
+        }
+    }
+
+    /// An execution of a prepared one. Whose statement it is does not matter: each session has its
+    /// own.
+    #[inline]
+    pub(crate) fn execute(&mut self, params: &[&Param]) {
+        if !params.is_empty() && self.is_next() {
+            self.look(|hasher| {
+                for param in params {
+                    match param.value() {
+                        ParamValue::Null => 0_u8.hash(hasher),
+                        ParamValue::Int(value) => value.hash(hasher),
+                        ParamValue::Double(value) => value.to_bits().hash(hasher),
+                        ParamValue::Bytes(bytes) => bytes.hash(hasher),
+                    }
+                }
+            });
+        }
+    }
+
+    /// Takes what another worker looked at.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.looked_at += other.looked_at;
+        self.hashes.extend(other.hashes);
+        self.names.merge(other.names);
+    }
+
+    /// Names that they mention; `None` where they are not all known.
+    pub(crate) fn names(self) -> Option<BTreeSet<Box<str>>> {
+        self.names.all()
+    }
+
+    pub(crate) fn repetition(&self) -> Repetition {
+        Repetition {
+            looked_at: self.looked_at,
+            different: self.hashes.len() as u64,
+        }
+    }
+
+    #[inline]
+    fn is_next(&mut self) -> bool {
+        self.seen = self.seen.wrapping_add(1);
+        self.seen <= FIRST || self.seen.is_multiple_of(EVERY)
+    }
+
+    #[cold]
+    fn look(&mut self, what: impl FnOnce(&mut DefaultHasher)) {
+        if self.hashes.len() >= DIFFERENT_MAX {
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        what(&mut hasher);
+        self.looked_at += 1;
+        self.hashes.insert(hasher.finish());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::db::ParamKind;
+
+    use super::*;
+
+    #[test]
+    fn texts_and_parameters_are_told_apart() {
+        let mut own = Statements::default();
+        for round in 0..2_000 {
+            own.query(b"SELECT c FROM t WHERE id = 1");
+            own.query(format!("SELECT c FROM t WHERE id = {}", round % 3).as_bytes());
+        }
+        assert_eq!(own.repetition().different, 3);
+        let mut other = Statements::default();
+        let mut param = Param::new(ParamKind::Int, 0);
+        param.is_null = 0;
+        for id in 0..100 {
+            param.int = id % 5;
+            other.execute(&[&param]);
+            other.execute(&[]);
+        }
+        let expected = Repetition {
+            looked_at: 100,
+            different: 5,
+        };
+        assert_eq!(other.repetition(), expected);
+        let looked_at = own.repetition().looked_at + 100;
+        own.merge(other);
+        let both = own.repetition();
+        assert_eq!((both.looked_at, both.different), (looked_at, 8));
+    }
+
+    #[test]
+    fn what_differs_is_not_looked_at_for_long() {
+        let mut own = Statements::default();
+        for id in 0..200_000 {
+            own.query(format!("SELECT c FROM t WHERE id = {id}").as_bytes());
+        }
+        let found = own.repetition();
+        assert_eq!((found.looked_at, found.different), (1_024, 1_024));
+        // Of those that do not, one in many.
+        let mut same = Statements::default();
+        for _ in 0..(FIRST + 2_560) {
+            same.query(b"SELECT 1");
+        }
+        assert_eq!(same.repetition().looked_at, u64::from(FIRST) + 10);
+    }
+
+    #[test]
+    fn names_of_a_sample_and_of_all_prepared_statements_are_known() {
+        let mut own = Statements::default();
+        for number in 0..10_000 {
+            own.query(format!("SELECT c FROM sbtest{}", number % 10).as_bytes());
+        }
+        own.query(b"SELECT c FROM late");
+        let mut other = Statements::default();
+        other.prepare(b"SELECT c FROM prepared");
+        own.merge(other);
+        let names = own.names().unwrap();
+        assert!(names.contains("sbtest9") && names.contains("prepared"));
+        assert!(!names.contains("late"));
+    }
+}

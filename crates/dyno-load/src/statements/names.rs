@@ -1,0 +1,118 @@
+//! Names that statements mention, by which the tables are known that a run used.
+
+use std::collections::BTreeSet;
+
+/// What is further on in a statement, such as the rows of a long INSERT, names nothing new.
+const BYTES_MAX: usize = 4_096;
+/// More names than of a few hundred tables with their columns tell of texts that are no names.
+const NAMES_MAX: usize = 8_192;
+
+/// Names in statements.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    names: BTreeSet<Box<str>>,
+    /// There were too many to know them all.
+    is_full: bool,
+}
+
+impl Names {
+    #[cold]
+    pub(super) fn note(&mut self, sql: &[u8]) {
+        let text = String::from_utf8_lossy(&sql[..sql.len().min(BYTES_MAX)]);
+        for name in names(&text) {
+            if self.is_full {
+                return;
+            }
+            if !self.names.contains(name) {
+                self.add(name.into());
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.is_full |= other.is_full;
+        for name in other.names {
+            self.add(name);
+        }
+    }
+
+    /// All of them; `None` where they are not all known.
+    pub(super) fn all(self) -> Option<BTreeSet<Box<str>>> {
+        (!self.is_full).then_some(self.names)
+    }
+
+    fn add(&mut self, name: Box<str>) {
+        match self.names.len() < NAMES_MAX {
+            true => drop(self.names.insert(name)),
+            false => self.is_full |= !self.names.contains(&name),
+        }
+    }
+}
+
+/// What may be a name in a statement: no values, but keywords.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            let first = rest.chars().next()?;
+            if first == '\'' {
+                let inner = &rest[1..];
+                rest = inner.find('\'').map_or("", |end| &inner[end + 1..]);
+                continue;
+            }
+            let length = if matches!(first, '`' | '"') {
+                let inner = &rest[1..];
+                let end = inner.find(first)?;
+                rest = &inner[end + 1..];
+                return Some(&inner[..end]);
+            } else if is_name(first) {
+                rest.find(|c| !is_name(c)).unwrap_or(rest.len())
+            } else {
+                first.len_utf8()
+            };
+            let (word, after) = rest.split_at(length);
+            rest = after;
+            if is_name(first) && !first.is_ascii_digit() {
+                return Some(word);
+            }
+        }
+    })
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_and_values_are_not() {
+        let sql = "SELECT a.c, 12 FROM `my table` a JOIN \"T\" USING(id) WHERE x='it''s sbtest9' \
+                   AND k=1e5";
+        let found: Vec<&str> = names(sql).collect();
+        for name in ["my table", "T", "id", "a", "c"] {
+            assert!(found.contains(&name), "{name}: {found:?}");
+        }
+        assert!(
+            found.iter().all(|name| !name.contains("sbtest9")),
+            "{found:?}"
+        );
+        assert_eq!(names("`open").count() + names("'open").count(), 0);
+    }
+
+    #[test]
+    fn more_names_than_tables_can_have_are_not_told() {
+        let mut names = Names::default();
+        for number in 0..NAMES_MAX {
+            names.note(format!("n{number}").as_bytes());
+        }
+        let mut other = Names::default();
+        other.note(b"n1");
+        names.merge(other);
+        assert!(!names.is_full);
+        names.note(b"another");
+        assert_eq!(names.all(), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Settings that move while the server is observed, also those that move back.
+//!
+//! All settings are read again whenever something says that one may have been set: a counter of
+//! statements that set, the time at which files of settings were read. Most runs move none, and pay
+//! for none.
+
+use std::collections::HashMap;
+
+use dyno_core::Clock;
+use dyno_core::db::{DbError, Row};
+use dyno_core::record::EventKind;
+use dyno_core::settings::is_servers_own;
+
+use super::{Asking, is_lost, secrets};
+use crate::text::fraction;
+
+/// MySQL's and MariaDB's settings.
+pub(super) const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
+/// Their counter of statements that set something, for a session or for all.
+const SETS: &[u8] = b"Com_set_option";
+
+/// Clients that set something all the time have all settings read once in so many samples.
+const PAUSE: u64 = 5;
+/// So many are told of one reading: a server that was restarted with another file has hundreds.
+const TOLD_MAX: usize = 20;
+
+pub(super) struct Moves {
+    /// Asks for names and values.
+    sql: &'static str,
+    known: HashMap<String, String>,
+    /// What tells that something may have been set, as it stood last.
+    mark: Option<f64>,
+    is_due: bool,
+    samples: u64,
+    /// The sample from which on they may be read again.
+    next: u64,
+}
+
+impl Moves {
+    pub(super) fn new(sql: &'static str) -> Self {
+        Self {
+            sql,
+            known: HashMap::new(),
+            mark: None,
+            is_due: false,
+            samples: 0,
+            next: 0,
+        }
+    }
+
+    /// A setting, as it is now.
+    pub(super) fn know(&mut self, name: &str, value: &str) {
+        self.known.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// What moves whenever something is set, as it stands now.
+    pub(super) fn mark(&mut self, mark: f64) {
+        let before = self.mark.replace(mark);
+        self.is_due |= before.is_some_and(|before| before != mark);
+    }
+
+    /// A row of the server's counters, one of which may be that of statements that set.
+    pub(super) fn see(&mut self, row: &Row) {
+        if row.field(0) == Some(SETS)
+            && let Some(count) = row.field(1).and_then(fraction)
+        {
+            self.mark(count);
+        }
+    }
+
+    /// The counters of another server begin anew; its settings are compared all the same.
+    pub(super) fn restart(&mut self) {
+        self.mark = None;
+        self.is_due = true;
+    }
+
+    /// Reads the settings again, if one may have moved.
+    ///
+    /// # Errors
+    /// The connection is lost. Whoever may read them at the start may do so later.
+    pub(super) fn sample(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+        let sample = self.samples;
+        self.samples += 1;
+        if !self.is_due || sample < self.next || self.known.is_empty() {
+            return Ok(());
+        }
+        self.is_due = false;
+        let rows = match asking.control.query(self.sql, asking.timeout) {
+            Ok(rows) => rows,
+            Err(error) if is_lost(&error) => return Err(error),
+            Err(_) => return Ok(()),
+        };
+        let mut told = 0;
+        for row in rows {
+            let mut fields = row.into_iter().flatten();
+            let (Some(name), Some(value)) = (fields.next(), fields.next()) else {
+                continue;
+            };
+            if let Some(text) = self.moved(&name, &value).filter(|_| told < TOLD_MAX) {
+                told += 1;
+                asking
+                    .sink
+                    .event(Clock.now(), None, EventKind::Setting, text);
+            }
+        }
+        // Who moved one may move it back.
+        self.next = sample + if told > 0 { 1 } else { PAUSE };
+        Ok(())
+    }
+
+    /// How a setting moved since it was read last.
+    fn moved(&mut self, name: &str, value: &str) -> Option<String> {
+        let known = self.known.get_mut(name)?;
+        if known == value {
+            return None;
+        }
+        let before = std::mem::replace(known, value.to_owned());
+        let (before, now) = (secrets::shown(name, &before), secrets::shown(name, value));
+        (!is_servers_own(name)).then(|| format!("{name} went from {before} to {now}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_there_and_back_moves_twice() {
+        let mut moves = Moves::new("SHOW GLOBAL VARIABLES");
+        moves.know("innodb_io_capacity", "200");
+        moves.know("gtid_executed", "");
+        moves.know("proxy_password", "old");
+        assert_eq!(moves.moved("innodb_io_capacity", "200"), None);
+        let there = "innodb_io_capacity went from 200 to 300";
+        assert_eq!(moves.moved("innodb_io_capacity", "300").unwrap(), there);
+        let back = "innodb_io_capacity went from 300 to 200";
+        assert_eq!(moves.moved("innodb_io_capacity", "200").unwrap(), back);
+        // Positions move by themselves, and what was not there at the start is not told.
+        assert_eq!(moves.moved("gtid_executed", "1-5"), None);
+        assert_eq!(moves.moved("new", "1"), None);
+        let hidden = moves.moved("proxy_password", "new").unwrap();
+        assert_eq!(hidden, "proxy_password went from (hidden) to (hidden)");
+    }
+
+    #[test]
+    fn they_are_read_when_something_was_set() {
+        let mut moves = Moves::new("");
+        moves.mark(7.0);
+        moves.mark(7.0);
+        assert!(!moves.is_due);
+        moves.mark(8.0);
+        assert!(moves.is_due);
+    }
+}

@@ -1,0 +1,135 @@
+//! How far a replica of MySQL's or MariaDB's is behind its source. PostgreSQL's own view tells it
+//! with the other statistics.
+
+use dyno_core::db::{DbError, Row};
+
+use super::others::PROCESSLIST;
+use super::{Asking, is_lost, refusal};
+use crate::sink::{Gauge, Recorder};
+use crate::text::fraction;
+
+const NEEDS_MONITOR: &str = "GRANT REPLICATION CLIENT (MariaDB: REPLICA MONITOR) ON *.* TO the \
+                             user of the target";
+
+/// Where these stand in a row, in all versions that there have been: what is new comes behind.
+const HOST: usize = 1;
+const RECEIVES: usize = 10;
+const APPLIES: usize = 11;
+const BEHIND: usize = 32;
+
+pub(super) struct Replication {
+    /// Asks what a replica does; a row for each source that it has.
+    sql: &'static str,
+    /// Columns before those of old.
+    first: usize,
+    is_replica: bool,
+    lag: Gauge,
+    running: Gauge,
+}
+
+impl Replication {
+    pub(super) fn new(is_mariadb: bool) -> Self {
+        let (sql, first) = match is_mariadb {
+            true => ("SHOW ALL SLAVES STATUS", 2),
+            false => ("SHOW REPLICA STATUS", 0),
+        };
+        Self {
+            sql,
+            first,
+            is_replica: false,
+            lag: Gauge::new("db.replication.lag", "s", sql),
+            running: Gauge::new("db.replication.running", "count", sql),
+        }
+    }
+
+    /// Tells whether the server is a replica, and how many it has itself.
+    ///
+    /// # Errors
+    /// The connection is lost. A refusal becomes a gap.
+    pub(super) fn tell(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+        let mut rows = asking.control.query(self.sql, asking.timeout);
+        if rows.as_ref().is_err_and(|error| !is_lost(error)) {
+            // Before MySQL 8.0.22.
+            self.sql = "SHOW SLAVE STATUS";
+            self.first = 0;
+            rows = asking.control.query(self.sql, asking.timeout);
+        }
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(error) if is_lost(&error) => return Err(error),
+            Err(error) => {
+                let why = refusal(&error, NEEDS_MONITOR);
+                asking.sink.gap("db.replication", why.clone());
+                asking.sink.gap("server.replication", why);
+                return Ok(());
+            }
+        };
+        self.is_replica = !rows.is_empty();
+        let hosts = rows.iter().map(|row| {
+            let host = row.get(self.first + HOST).and_then(Option::as_deref);
+            format!("replica of {}", host.unwrap_or("an unknown source"))
+        });
+        let mut told: Vec<String> = hosts.collect();
+        let sessions = asking.rows_or_gap("server.replication", PROCESSLIST.sql, "")?;
+        let command = |row: &Vec<Option<String>>| row.get(4).cloned().flatten();
+        let dumps = sessions.iter().filter_map(command);
+        match dumps.filter(|it| it.starts_with("Binlog Dump")).count() {
+            0 => {}
+            1 => told.push("source of 1 replica".to_owned()),
+            many => told.push(format!("source of {many} replicas")),
+        }
+        let told = match told.is_empty() {
+            true => "none".to_owned(),
+            false => told.join(", "),
+        };
+        let source = format!("{}, {}", self.sql, PROCESSLIST.source);
+        asking.fact("server.replication", Some(told), &source);
+        Ok(())
+    }
+
+    /// How far a replica is behind.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(super) fn sample(
+        &mut self,
+        asking: &mut Asking<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<(), DbError> {
+        if !self.is_replica {
+            return Ok(());
+        }
+        let first = self.first;
+        let (mut lag, mut running): (Option<f64>, f64) = (None, 1.0);
+        let read = asking.control.read(self.sql, asking.timeout, |row: &Row| {
+            let field = |place: usize| row.field(first + place);
+            let behind = field(BEHIND).and_then(fraction);
+            lag = [lag, behind].into_iter().flatten().reduce(f64::max);
+            if [RECEIVES, APPLIES]
+                .iter()
+                .any(|it| field(*it) != Some(b"Yes"))
+            {
+                running = 0.0;
+            }
+        });
+        match read {
+            Ok(()) => {
+                self.lag.put_some(recorder, lag);
+                self.running.put(recorder, running);
+                Ok(())
+            }
+            Err(error) if is_lost(&error) => Err(error),
+            Err(error) => {
+                let why = refusal(&error, NEEDS_MONITOR);
+                asking.sink.gap("db.replication", why);
+                self.is_replica = false;
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn always_zero(&self) -> impl Iterator<Item = String> {
+        let gauges = [&self.lag, &self.running].into_iter();
+        gauges.filter_map(|gauge| gauge.always_zero().map(str::to_owned))
+    }
+}

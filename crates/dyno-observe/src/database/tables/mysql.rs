@@ -1,0 +1,217 @@
+//! MySQL and MariaDB: `SHOW CREATE TABLE`, and InnoDB's statistics.
+
+use std::collections::HashMap;
+
+use dyno_core::Clock;
+use dyno_core::db::DbError;
+use dyno_core::tables::{TABLES, elements};
+
+use super::super::{is_lost, refusal};
+use super::{Asking, LISTED_MAX, LISTING, Listed, Table, deadline, tell as tell_all};
+
+const SOURCE: &str = "SHOW CREATE TABLE";
+const STATISTICS: &str = "mysql.innodb_table_stats";
+const NEEDS_STATISTICS: &str = "GRANT SELECT ON mysql.innodb_table_stats TO the user of the target";
+/// So many tables that InnoDB takes for empty are looked into.
+const LOOKS_MAX: usize = 20;
+
+/// Tells the tables of the connection's database.
+///
+/// # Errors
+/// The connection is lost.
+pub(in crate::database) fn tell(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
+    if asking
+        .one_or_gap(TABLES, "SELECT DATABASE()", "")?
+        .is_none()
+    {
+        asking.sink.gap(TABLES, "the target names no database");
+        return Ok(());
+    }
+    // A table that somebody alters is not waited for, and all servers quote alike.
+    let ours = "SET SESSION lock_wait_timeout = 1, sql_mode = '', sql_quote_show_create = 1";
+    asking.rows_or_gap(TABLES, ours, "")?;
+    tables(asking, is_mariadb)?;
+    let back = "SET SESSION lock_wait_timeout = DEFAULT, sql_mode = DEFAULT, \
+                sql_quote_show_create = DEFAULT";
+    asking.rows_or_gap(TABLES, back, "").map(drop)
+}
+
+fn tables(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
+    // The name alone takes MariaDB no look into the tables' own files.
+    let names = format!(
+        "TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() LIMIT {}",
+        LISTED_MAX + 1
+    );
+    let sql = match is_mariadb {
+        true => format!(
+            "SET STATEMENT max_statement_time = {} FOR SELECT {names}",
+            LISTING.as_secs_f64()
+        ),
+        false => format!(
+            "SELECT /*+ MAX_EXECUTION_TIME({}) */ {names}",
+            LISTING.as_millis()
+        ),
+    };
+    let rows = asking.rows_or_gap(TABLES, &sql, "")?;
+    let listed = Listed::of(rows.into_iter().flatten().flatten().collect());
+    let until = deadline();
+    let mut tables = Vec::new();
+    for name in &listed.names {
+        if Clock.now() > until {
+            break;
+        }
+        let sql = format!("SHOW CREATE TABLE {}", quoted(name));
+        match asking.control.query(&sql, asking.timeout) {
+            Ok(rows) => tables.extend(read(name, rows)),
+            Err(error) if is_lost(&error) => return Err(error),
+            // It was dropped meanwhile, or is not for this user's eyes.
+            Err(error) => asking
+                .sink
+                .gap(&format!("db.table[{name}]"), refusal(&error, "")),
+        }
+    }
+    statistics(asking, &mut tables)?;
+    tell_all(asking.sink, &listed.total, tables, SOURCE);
+    Ok(())
+}
+
+fn read(name: &str, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
+    let definition = rows.into_iter().next()?.into_iter().nth(1)??;
+    let definition = without_counter(&definition);
+    let parts = elements(&definition);
+    let option = |wanted: &str| {
+        let found = parts.iter().find(|(what, _)| what == wanted);
+        found.map(|(_, says)| says.as_str())
+    };
+    let engine = option("ENGINE").map(|engine| match option("TRANSACTIONAL") {
+        Some("0") => format!("{engine} (not transactional)"),
+        _ => engine.to_owned(),
+    });
+    let is_table = engine.is_some();
+    let indexes = parts.iter().filter(|(what, _)| what.starts_with("index"));
+    let indexes = indexes.count();
+    Some(Table {
+        name: name.to_owned(),
+        primary_key: is_table.then(|| option("index PRIMARY").is_some()),
+        indexes: is_table.then_some(indexes),
+        engine,
+        definition,
+        ..Table::default()
+    })
+}
+
+/// InnoDB's statistics; those of other engines are counts that they keep.
+fn statistics(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbError> {
+    let of_innodb = |table: &Table| table.engine.as_deref() == Some("InnoDB");
+    let names: Vec<String> = tables
+        .iter()
+        .filter(|table| of_innodb(table))
+        .map(|table| text(&table.name))
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let sql = format!(
+        "SELECT table_name, n_rows, last_update FROM {STATISTICS} \
+         WHERE database_name = DATABASE() AND table_name IN ({})",
+        names.join(", ")
+    );
+    let rows = match asking.control.query(&sql, asking.timeout) {
+        Err(error) if is_lost(&error) => return Err(error),
+        Err(error) => {
+            asking
+                .sink
+                .gap("db.statistics", refusal(&error, NEEDS_STATISTICS));
+            return Ok(());
+        }
+        Ok(rows) => rows,
+    };
+    let mut known: HashMap<String, (bool, String)> = HashMap::new();
+    for row in rows {
+        if let [Some(name), Some(count), Some(at)] = row.as_slice() {
+            known.insert(name.clone(), (count != "0", at.clone()));
+        }
+    }
+    let mut looks = 0;
+    for table in tables.iter_mut().filter(|table| of_innodb(table)) {
+        // Of a partitioned table each partition has its own.
+        let Some((holds, at)) = known.remove(&table.name) else {
+            continue;
+        };
+        table.analysed_at = Some(at);
+        table.analysed = match holds {
+            true => Some(true),
+            false if looks == LOOKS_MAX => None,
+            // New tables are known as empty until the server has looked.
+            false => {
+                looks += 1;
+                is_empty(asking, &table.name)?
+            }
+        };
+    }
+    Ok(())
+}
+
+fn is_empty(asking: &mut Asking<'_>, name: &str) -> Result<Option<bool>, DbError> {
+    let sql = format!("SELECT 1 FROM {} LIMIT 1", quoted(name));
+    match asking.control.query(&sql, asking.timeout) {
+        Ok(rows) => Ok(Some(rows.is_empty())),
+        Err(error) if is_lost(&error) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// `AUTO_INCREMENT=7` among the options says where a counter stands.
+fn without_counter(definition: &str) -> String {
+    let Some(options) = definition.rfind("\n)") else {
+        return definition.to_owned();
+    };
+    let (table, options) = definition.split_at(options);
+    let Some((before, after)) = options.split_once(" AUTO_INCREMENT=") else {
+        return definition.to_owned();
+    };
+    let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    format!("{table}{before}{after}")
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+fn text(name: &str) -> String {
+    format!("'{}'", name.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_no_part_of_a_definition() {
+        let with = "CREATE TABLE `t` (\n  `id` int NOT NULL AUTO_INCREMENT\n) ENGINE=InnoDB \
+                    AUTO_INCREMENT=10001 DEFAULT CHARSET=utf8mb4";
+        let without = with.replace(" AUTO_INCREMENT=10001", "");
+        assert_eq!(without_counter(with), without);
+        assert_eq!(without_counter(&without), without);
+    }
+
+    #[test]
+    fn what_a_table_is_stands_in_its_definition() {
+        let answer = |text: &str| vec![vec![Some("t".to_owned()), Some(text.to_owned())]];
+        let table = read(
+            "t",
+            answer(
+                "CREATE TABLE `t` (\n  `id` int,\n  KEY `k` (`id`)\n) ENGINE=Aria PAGE_CHECKSUM=1 \
+                 TRANSACTIONAL=0",
+            ),
+        );
+        let table = table.unwrap();
+        assert_eq!(table.engine.as_deref(), Some("Aria (not transactional)"));
+        assert_eq!((table.primary_key, table.indexes), (Some(false), Some(1)));
+        let view = read(
+            "v",
+            answer("CREATE ALGORITHM=UNDEFINED VIEW `v` AS select 1 AS `1`"),
+        );
+        assert_eq!(view.unwrap().primary_key, None);
+    }
+}

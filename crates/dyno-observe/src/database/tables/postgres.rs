@@ -1,0 +1,226 @@
+//! PostgreSQL: definitions from the catalogs, which have no words of their own for a whole table.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use dyno_core::db::DbError;
+use dyno_core::tables::TABLES;
+
+use super::{Asking, LISTED_MAX, LISTING, Listed, READING, Table, TextRow, tell as tell_all};
+
+const SOURCE: &str = "pg_catalog";
+/// The versions that brought columns of the catalogs.
+const GENERATED_SINCE: u32 = 120_000;
+const COMPRESSION_SINCE: u32 = 140_000;
+/// So many lines of all definitions are read: some hundred tables have some dozen each.
+const LINES_MAX: usize = 50_000;
+
+/// Tells the tables that names without a schema can mean.
+///
+/// # Errors
+/// The connection is lost.
+pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> {
+    // A table that somebody locks meanwhile is not waited for.
+    asking.rows_or_gap(TABLES, "SET lock_timeout = '300ms'", "")?;
+    tables(asking)?;
+    for name in ["statement_timeout", "lock_timeout"] {
+        asking.rows_or_gap(TABLES, &format!("SET {name} TO DEFAULT"), "")?;
+    }
+    Ok(())
+}
+
+/// Nor are a million tables.
+fn limit(asking: &mut Asking<'_>, time: Duration) -> Result<(), DbError> {
+    let sql = format!("SET statement_timeout = {}", time.as_millis());
+    asking.rows_or_gap(TABLES, &sql, "").map(drop)
+}
+
+fn tables(asking: &mut Asking<'_>) -> Result<(), DbError> {
+    limit(asking, LISTING)?;
+    let sql = format!(
+        "SELECT CASE n.nspname WHEN current_schema() THEN '' ELSE n.nspname || '.' END || \
+         c.relname, c.oid FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'p', 'm', 'f') \
+         AND NOT c.relispartition LIMIT {}",
+        LISTED_MAX + 1
+    );
+    let rows = asking.rows_or_gap(TABLES, &sql, "")?;
+    let mut oids = HashMap::new();
+    for row in rows {
+        if let [Some(name), Some(oid)] = row.as_slice() {
+            oids.insert(name.clone(), oid.clone());
+        }
+    }
+    let listed = Listed::of(oids.keys().cloned().collect());
+    limit(asking, READING)?;
+    let locked = locked(asking)?;
+    let mut wanted: Vec<&str> = Vec::new();
+    for name in &listed.names {
+        match oids.get(name) {
+            Some(oid) if locked.contains(oid) => {
+                let why = "somebody has locked the table, so that its definition cannot be read";
+                asking.sink.gap(&format!("db.table[{name}]"), why);
+            }
+            Some(oid) => wanted.push(oid),
+            None => {}
+        }
+    }
+    let wanted = format!("'{{{}}}'::oid[]", wanted.join(","));
+    let heads = asking.rows_or_gap(TABLES, &heads(&wanted), "")?;
+    let version = asking.one_or_gap(TABLES, "SHOW server_version_num", "")?;
+    let version = version.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let rows = asking.rows_or_gap(TABLES, &lines(&wanted, version), "")?;
+    if rows.is_empty() {
+        // They were refused, or there is no table.
+        return Ok(());
+    }
+    let mut of_tables: HashMap<String, Vec<String>> = HashMap::new();
+    for row in rows {
+        if let [Some(oid), Some(line)] = row.as_slice() {
+            of_tables.entry(oid.clone()).or_default().push(line.clone());
+        }
+    }
+    let mut found = HashMap::new();
+    for head in heads {
+        if let Some(oid) = head.first().cloned().flatten() {
+            found.insert(oid, head);
+        }
+    }
+    let table = |name: &String| {
+        let oid = oids.get(name)?;
+        let lines = of_tables.remove(oid).unwrap_or_default();
+        table(name, found.get(oid)?, lines)
+    };
+    let tables = listed.names.iter().filter_map(table).collect();
+    tell_all(asking.sink, &listed.total, tables, SOURCE);
+    Ok(())
+}
+
+/// Tables that somebody has to himself: their expressions cannot be read.
+fn locked(asking: &mut Asking<'_>) -> Result<HashSet<String>, DbError> {
+    let sql = "SELECT l.relation FROM pg_catalog.pg_locks l \
+               JOIN pg_catalog.pg_database d ON d.oid = l.database \
+               WHERE d.datname = current_database() AND l.locktype = 'relation' \
+               AND l.mode = 'AccessExclusiveLock' AND l.pid <> pg_backend_pid()";
+    let rows = asking.rows_or_gap(TABLES, sql, "")?;
+    Ok(rows.into_iter().flatten().flatten().collect())
+}
+
+/// One row for each table.
+fn heads(wanted: &str) -> String {
+    format!(
+        "SELECT c.oid, c.relpersistence, c.relkind, am.amname, t.spcname, \
+         array_to_string(c.reloptions, ', '), \
+         CASE c.relkind WHEN 'p' THEN pg_get_partkeydef(c.oid) END, \
+         (SELECT count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid), \
+         EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary), \
+         CASE WHEN c.relkind IN ('r', 'm') THEN \
+         s.last_analyze IS NOT NULL OR s.last_autoanalyze IS NOT NULL OR EXISTS (\
+         SELECT FROM pg_catalog.pg_stats p WHERE p.schemaname = n.nspname \
+         AND p.tablename = c.relname) OR coalesce(s.n_live_tup, 0) = 0 END, \
+         to_char(greatest(s.last_analyze, s.last_autoanalyze) AT TIME ZONE 'UTC', \
+         'YYYY-MM-DD HH24:MI:SS'), \
+         n.nspname || '.' || c.relname \
+         FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         LEFT JOIN pg_catalog.pg_am am ON am.oid = c.relam \
+         LEFT JOIN pg_catalog.pg_tablespace t ON t.oid = c.reltablespace \
+         LEFT JOIN pg_catalog.pg_stat_user_tables s ON s.relid = c.oid \
+         WHERE c.oid = ANY ({wanted})"
+    )
+}
+
+/// A row for each line of the definitions, in their order.
+fn lines(wanted: &str, version: u32) -> String {
+    let when = |since: u32, sql: &'static str| if version >= since { sql } else { "" };
+    let generated = when(
+        GENERATED_SINCE,
+        "WHEN a.attgenerated <> '' THEN ' GENERATED ALWAYS AS (' || \
+         pg_get_expr(d.adbin, d.adrelid) || ')'",
+    );
+    let compression = when(
+        COMPRESSION_SINCE,
+        ", CASE WHEN a.attcompression <> '' THEN ' COMPRESSION ' || a.attcompression::text END",
+    );
+    format!(
+        "SELECT relation, line FROM (\
+         SELECT a.attrelid AS relation, 1 AS part, a.attnum::text AS name, a.attnum::int AS place, \
+         concat('column ', quote_ident(a.attname), ' ', format_type(a.atttypid, a.atttypmod), \
+         CASE WHEN a.attcollation <> y.typcollation THEN ' COLLATE ' || (SELECT \
+         quote_ident(l.collname) FROM pg_catalog.pg_collation l WHERE l.oid = a.attcollation) END, \
+         CASE WHEN a.attnotnull THEN ' NOT NULL' END, \
+         CASE WHEN a.attidentity <> '' THEN ' GENERATED AS IDENTITY' {generated} \
+         WHEN d.adbin IS NOT NULL THEN ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid) END, \
+         CASE WHEN a.attstorage <> y.typstorage THEN ' STORAGE ' || a.attstorage::text END\
+         {compression}, \
+         CASE WHEN a.attstattarget > 0 THEN ' STATISTICS ' || a.attstattarget END) AS line \
+         FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid = a.atttypid \
+         LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
+         WHERE a.attrelid = ANY ({wanted}) AND a.attnum > 0 AND NOT a.attisdropped \
+         UNION ALL \
+         SELECT k.conrelid, 2, k.conname, 0, concat('constraint ', quote_ident(k.conname), ' ', \
+         pg_get_constraintdef(k.oid)) FROM pg_catalog.pg_constraint k \
+         WHERE k.conrelid = ANY ({wanted}) AND k.contype NOT IN ('p', 'u', 't', 'n') \
+         UNION ALL \
+         SELECT i.indrelid, 3, c.relname, 0, concat('index ', quote_ident(c.relname), ' ', \
+         pg_get_indexdef(i.indexrelid), CASE WHEN i.indisprimary THEN ' PRIMARY KEY' END, \
+         CASE WHEN NOT i.indisvalid THEN ' INVALID' END, ' TABLESPACE ' || t.spcname) \
+         FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
+         LEFT JOIN pg_catalog.pg_tablespace t ON t.oid = c.reltablespace \
+         WHERE i.indrelid = ANY ({wanted}) \
+         UNION ALL \
+         SELECT g.tgrelid, 4, g.tgname, 0, concat('trigger ', quote_ident(g.tgname), ' ', \
+         pg_get_triggerdef(g.oid)) FROM pg_catalog.pg_trigger g \
+         WHERE g.tgrelid = ANY ({wanted}) AND NOT g.tgisinternal \
+         UNION ALL \
+         SELECT h.inhparent, 5, c.relname, 0, concat('partition ', quote_ident(c.relname), ' ', \
+         pg_get_expr(c.relpartbound, c.oid), CASE c.relpersistence WHEN 'u' THEN ' UNLOGGED' END, \
+         ' WITH (' || array_to_string(c.reloptions, ', ') || ')', ' TABLESPACE ' || t.spcname) \
+         FROM pg_catalog.pg_inherits h JOIN pg_catalog.pg_class c ON c.oid = h.inhrelid \
+         LEFT JOIN pg_catalog.pg_tablespace t ON t.oid = c.reltablespace \
+         WHERE h.inhparent = ANY ({wanted}) AND c.relispartition) x \
+         ORDER BY relation, part, place, name LIMIT {LINES_MAX}"
+    )
+}
+
+fn table(name: &str, head: &TextRow, lines: Vec<String>) -> Option<Table> {
+    let field = |index: usize| head.get(index).and_then(Option::as_deref);
+    let is_true = |index: usize| field(index).map(|text| text == "t");
+    let unlogged = |line: &String| line.starts_with("partition ") && line.contains(" UNLOGGED");
+    let persistence = match field(1)? {
+        "u" => "unlogged",
+        "t" => "temporary",
+        // What a partitioned table is kept as decides each of its partitions.
+        _ if lines.iter().any(unlogged) => "unlogged",
+        _ => "permanent",
+    };
+    let kind = match field(2)? {
+        "p" => Some("partitioned table"),
+        "m" => Some("materialized view"),
+        "f" => Some("foreign table"),
+        _ => None,
+    };
+    let mut definition = vec![format!("TABLE {}", field(11)?)];
+    definition.extend(lines);
+    for (what, says) in [
+        ("kind", kind),
+        ("persistence", Some(persistence)),
+        ("access method", field(3)),
+        ("tablespace", field(4)),
+        ("storage parameters", field(5)),
+        ("partition by", field(6)),
+    ] {
+        definition.extend(says.map(|says| format!("{what}: {says}")));
+    }
+    Some(Table {
+        name: name.to_owned(),
+        definition: definition.join("\n"),
+        engine: field(3).map(str::to_owned),
+        persistence: Some(persistence),
+        primary_key: is_true(8),
+        indexes: field(7).and_then(|count| count.parse().ok()),
+        analysed: is_true(9),
+        analysed_at: field(10).map(str::to_owned),
+    })
+}

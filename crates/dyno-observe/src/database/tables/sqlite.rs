@@ -1,0 +1,74 @@
+//! SQLite: the statements that made its tables, as it keeps them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use dyno_core::db::DbError;
+use dyno_core::tables::TABLES;
+
+use super::{Asking, LISTED_MAX, Listed, Table, tell as tell_all};
+
+const SOURCE: &str = "sqlite_master, sqlite_stat1";
+/// So many statements are read: tables, their indexes and triggers.
+const STATEMENTS_MAX: usize = 10_000;
+
+/// Tells the tables of the database's file.
+///
+/// # Errors
+/// The connection is lost.
+pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> {
+    let keys = "(SELECT count(*) FROM pragma_table_info(m.name) WHERE pk > 0)";
+    let sql = format!(
+        "SELECT m.name, {keys} FROM sqlite_master m WHERE m.type = 'table' \
+         AND substr(m.name, 1, 7) <> 'sqlite_' LIMIT {}",
+        LISTED_MAX + 1
+    );
+    let rows = asking.rows_or_gap(TABLES, &sql, "")?;
+    let mut keys = BTreeMap::new();
+    for row in rows {
+        if let [Some(name), Some(count)] = row.as_slice() {
+            keys.insert(name.clone(), count != "0");
+        }
+    }
+    let listed = Listed::of(keys.keys().cloned().collect());
+    // What SQLite made by itself has no statement.
+    let sql = format!(
+        "SELECT tbl_name, type, sql FROM sqlite_master ORDER BY rowid LIMIT {STATEMENTS_MAX}"
+    );
+    let rows = asking.rows_or_gap(TABLES, &sql, "")?;
+    let mut statements: HashMap<String, Vec<String>> = HashMap::new();
+    let mut indexes: HashMap<String, usize> = HashMap::new();
+    for row in rows {
+        let [Some(table), Some(kind), sql] = row.as_slice() else {
+            continue;
+        };
+        if kind == "index" {
+            *indexes.entry(table.clone()).or_default() += 1;
+        }
+        statements
+            .entry(table.clone())
+            .or_default()
+            .extend(sql.clone());
+    }
+    let analysed = analysed(asking)?;
+    let table = |name: &String| Table {
+        name: name.clone(),
+        definition: statements.remove(name).unwrap_or_default().join(";\n"),
+        primary_key: keys.get(name).copied(),
+        indexes: Some(indexes.get(name).copied().unwrap_or(0)),
+        analysed: Some(analysed.contains(name)),
+        ..Table::default()
+    };
+    let tables = listed.names.iter().map(table).collect();
+    tell_all(asking.sink, &listed.total, tables, SOURCE);
+    Ok(())
+}
+
+/// Tables that `ANALYZE` has looked at.
+fn analysed(asking: &mut Asking<'_>) -> Result<HashSet<String>, DbError> {
+    let there = "SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_stat1'";
+    if asking.one_or_gap(TABLES, there, "")?.as_deref() != Some("1") {
+        return Ok(HashSet::new());
+    }
+    let rows = asking.rows_or_gap(TABLES, "SELECT DISTINCT tbl FROM sqlite_stat1", "")?;
+    Ok(rows.into_iter().flatten().flatten().collect())
+}

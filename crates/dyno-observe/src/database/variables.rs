@@ -1,0 +1,144 @@
+//! Variables of a server's status as series, by the names that it gives them.
+
+use std::collections::HashMap;
+
+use super::status::Class;
+use crate::sink::{Gauge, Rate, Recorder};
+
+/// Beyond this a value is -1 without its sign, which says that there is none.
+const UNKNOWN_MIN: f64 = 9e18;
+/// So many names of a table are recorded: a server has some hundreds.
+const NAMES_MAX: usize = 4_000;
+/// And none that is longer.
+const NAME_BYTES_MAX: usize = 256;
+
+/// Series by the names that the server gives them, in the order of its rows.
+#[derive(Default)]
+pub(super) struct Table {
+    entries: Vec<Entry>,
+    /// Where the row after the last one is expected.
+    next: usize,
+    by_name: HashMap<Vec<u8>, usize>,
+    /// There were more names than are recorded.
+    is_full: bool,
+}
+
+struct Entry {
+    name: Vec<u8>,
+    series: Option<Series>,
+}
+
+enum Series {
+    Gauge(Gauge),
+    Rate(Rate),
+}
+
+impl Table {
+    /// `describe` tells a name's series when it is seen for the first time.
+    pub(super) fn put(
+        &mut self,
+        recorder: &mut Recorder,
+        name: &[u8],
+        value: f64,
+        describe: impl FnOnce(&str) -> (String, Class, &'static str),
+    ) {
+        let expected = self.next % self.entries.len().max(1);
+        let index = match self.entries.get(expected) {
+            Some(entry) if entry.name == name => expected,
+            _ => match self.by_name.get(name).copied() {
+                Some(index) => index,
+                None if self.refuses(recorder, name) => return,
+                None => self.add(name, describe),
+            },
+        };
+        self.next = index + 1;
+        if value >= UNKNOWN_MIN {
+            return;
+        }
+        match self.entries[index].series.as_mut() {
+            Some(Series::Gauge(gauge)) => gauge.put(recorder, value),
+            Some(Series::Rate(rate)) => drop(rate.put(recorder, value)),
+            None => {}
+        }
+    }
+
+    /// Whether a new name is not taken; the first one is told.
+    fn refuses(&mut self, recorder: &Recorder, name: &[u8]) -> bool {
+        let refuses = self.entries.len() >= NAMES_MAX || name.len() > NAME_BYTES_MAX;
+        if refuses && !std::mem::replace(&mut self.is_full, true) {
+            let why = format!(
+                "the server names more than {NAMES_MAX} variables, or some with more than \
+                 {NAME_BYTES_MAX} bytes: those are left out"
+            );
+            recorder.sink().gap("db.status", why);
+        }
+        refuses
+    }
+
+    fn add(
+        &mut self,
+        name: &[u8],
+        describe: impl FnOnce(&str) -> (String, Class, &'static str),
+    ) -> usize {
+        let (full, class, source) = describe(&String::from_utf8_lossy(name));
+        let series = match class {
+            Class::Ignored => None,
+            Class::Gauge(unit) => Some(Series::Gauge(Gauge::new(&full, unit, source))),
+            Class::Rate(unit, scale) => {
+                Some(Series::Rate(Rate::scaled(&full, unit, source, scale)))
+            }
+        };
+        self.entries.push(Entry {
+            name: name.to_vec(),
+            series,
+        });
+        self.by_name.insert(name.to_vec(), self.entries.len() - 1);
+        self.entries.len() - 1
+    }
+
+    pub(super) fn restart(&mut self) {
+        for entry in &mut self.entries {
+            if let Some(Series::Rate(rate)) = &mut entry.series {
+                rate.restart();
+            }
+        }
+    }
+
+    pub(super) fn always_zero(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().filter_map(|entry| {
+            let name = match entry.series.as_ref()? {
+                Series::Gauge(gauge) => gauge.always_zero(),
+                Series::Rate(rate) => rate.always_zero(),
+            };
+            name.map(str::to_owned)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Observation;
+    use crate::sink::Sink;
+
+    #[test]
+    fn names_beyond_the_bound_are_left_out_and_told_once() {
+        let (sender, observations) = std::sync::mpsc::sync_channel(4 * NAMES_MAX);
+        let mut recorder = Recorder::new(Sink::new(sender), false);
+        let mut table = Table::default();
+        let mut put = |name: &str| {
+            let describe =
+                |name: &str| (name.to_owned(), Class::Gauge("count"), "SHOW GLOBAL STATUS");
+            table.put(&mut recorder, name.as_bytes(), 1.0, describe);
+        };
+        put(&"x".repeat(NAME_BYTES_MAX + 1));
+        for _ in 0..2 {
+            (0..NAMES_MAX + 100).for_each(|number| put(&format!("made_up_{number}")));
+        }
+        assert_eq!(table.entries.len(), NAMES_MAX);
+        assert_eq!(table.by_name.len(), NAMES_MAX);
+        let seen: Vec<Observation> = observations.try_iter().collect();
+        let gaps = (seen.iter()).filter(|seen| matches!(seen, Observation::NotObserved(_)));
+        assert_eq!((gaps.count(), seen.len()), (1, NAMES_MAX + 1));
+    }
+}

@@ -1,0 +1,103 @@
+//! What is on record of the host, the server and the tables: all that comparisons look at.
+
+use dyno_core::record::Fact;
+use dyno_core::tables::{TABLES, TableGroup, groups, label_of};
+
+use super::look::{Ink, Look};
+use super::page::Page;
+
+/// All facts by their scope, then the tables with their definitions.
+pub fn facts(facts: &[Fact], look: &Look) -> String {
+    let mut page = Page::new(*look);
+    page.title("Facts");
+    if facts.is_empty() {
+        page.row("", Ink::Faint, "None is on record: nothing was observed.");
+    }
+    let mut before = "";
+    for fact in facts.iter().filter(|fact| label_of(&fact.name).is_none()) {
+        let (scope, name) = fact.name.split_once('.').unwrap_or(("", &fact.name));
+        let label = if scope == before { "" } else { scope };
+        before = scope;
+        page.row(label, Ink::Plain, &format!("{name}: {}", fact.value));
+    }
+    let groups = groups(facts);
+    if groups.is_empty() {
+        return page.finish();
+    }
+    page.blank();
+    page.title("Tables");
+    for group in &groups {
+        page.row("table", Ink::Strong, &described(group));
+        page.row("", Ink::Faint, &group.definition);
+    }
+    if let Some(total) = facts.iter().find(|fact| fact.name == TABLES) {
+        let read: u32 = groups.iter().map(|group| group.tables).sum();
+        let count = format!("{} in the database, {read} read", total.value);
+        page.row("in all", Ink::Plain, &count);
+    }
+    page.finish()
+}
+
+fn described(group: &TableGroup) -> String {
+    let mut parts = Vec::new();
+    parts.extend(group.engine.clone());
+    parts.extend(group.persistence.clone().filter(|kept| kept != "permanent"));
+    let plural = |count: u32| if count == 1 { "" } else { "es" };
+    parts.extend((group.indexes).map(|count| format!("{count} index{}", plural(count))));
+    if group.primary_key == Some(false) {
+        parts.push("no primary key".to_owned());
+    }
+    parts.extend(group.analysed.map(|count| match count {
+        0 => "never analysed".to_owned(),
+        count if count == group.tables => "analysed".to_owned(),
+        count => format!("{count} of {} analysed", group.tables),
+    }));
+    if group.used == Some(false) {
+        parts.push("not named by any statement".to_owned());
+    }
+    parts.push(format!("SHA-256 {:.12}…", group.sha256));
+    format!("{}: {}", group.names, parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_stand_with_their_definitions_after_the_facts() {
+        let fact = |name: &str, value: &str| Fact {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            source: "/proc".to_owned(),
+        };
+        let told = [
+            fact("db.table[sbtest1..sbtest4].analysed", "0 of 4"),
+            fact(
+                "db.table[sbtest1..sbtest4].definition",
+                "CREATE TABLE `sbtest1` (\n  `id` int\n) ENGINE=InnoDB",
+            ),
+            fact("db.table[sbtest1..sbtest4].engine", "InnoDB"),
+            fact("db.table[sbtest1..sbtest4].indexes", "0"),
+            fact("db.table[sbtest1..sbtest4].names", "sbtest1..sbtest4"),
+            fact("db.table[sbtest1..sbtest4].primary_key", "no"),
+            fact("db.table[sbtest1..sbtest4].sha256", "0123456789abcdef"),
+            fact("db.tables", "9"),
+            fact("host.cpu.model", "A CPU"),
+            fact("host.kernel", "6.1"),
+        ];
+        insta::assert_snapshot!(facts(&told, &Look::default()), @r"
+        Facts
+          db            tables: 9
+          host          cpu.model: A CPU
+                        kernel: 6.1
+
+        Tables
+          table         sbtest1..sbtest4: InnoDB, 0 indexes, no primary key, never
+                        analysed, SHA-256 0123456789ab…
+                        CREATE TABLE `sbtest1` (
+                        `id` int
+                        ) ENGINE=InnoDB
+          in all        9 in the database, 4 read
+        ");
+    }
+}

@@ -1,0 +1,3 @@
+-- Version 7: reads that found no row; 0 in runs from before.
+
+ALTER TABLE interval ADD COLUMN reads_empty INTEGER NOT NULL DEFAULT 0;

@@ -1,0 +1,93 @@
+//! Whether the values of a series differ where something holds.
+//!
+//! What holds is a regressor beside a constant, in a linear model whose errors are correlated in a
+//! way that is not known (`gls`): ten seconds in a row that are low by chance of a slow swing are
+//! no ten witnesses.
+
+use crate::gls::Coefficient;
+use crate::mean;
+
+/// The shortest series of which a difference can be told.
+pub const CONTRAST_MIN: usize = 10;
+
+/// The means on both sides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contrast {
+    /// Where it holds.
+    pub marked: f64,
+    /// Elsewhere.
+    pub others: f64,
+    /// The chance of such a difference if there were none.
+    pub p: f64,
+}
+
+/// The values where `marks` holds against the others; none of fewer than [`CONTRAST_MIN`] values,
+/// where it holds always or never, for a number of marks that is another, and of what is not
+/// finite.
+pub fn contrast(series: &[f64], marks: &[bool]) -> Option<Contrast> {
+    if series.len() < CONTRAST_MIN || marks.len() != series.len() || !crate::all_finite(series) {
+        return None;
+    }
+    let of = |side: bool| -> Vec<f64> {
+        let pairs = series.iter().zip(marks);
+        pairs
+            .filter(|(_, mark)| **mark == side)
+            .map(|(x, _)| *x)
+            .collect()
+    };
+    let (marked, others) = (mean(&of(true))?, mean(&of(false))?);
+    let regressor: Vec<f64> = marks
+        .iter()
+        .map(|mark| f64::from(u8::from(*mark)))
+        .collect();
+    // Two levels without any noise have no model of their errors.
+    let p = match Coefficient::beside_constant(series, &regressor) {
+        Some(found) => found.chance_of_zero(),
+        None if marked == others => 1.0,
+        None => 0.0,
+    };
+    Some(Contrast { marked, others, p })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_told_from_noise() {
+        let noise = |at: usize| ((at * 7919) % 81) as f64 - 40.0;
+        let series: Vec<f64> = (0..40).map(|at| 1000.0 + noise(at)).collect();
+        let marks: Vec<bool> = (0..40).map(|at| at % 10 < 3).collect();
+        assert!(contrast(&series, &marks).unwrap().p > 0.05);
+        let low: Vec<f64> = series
+            .iter()
+            .zip(&marks)
+            .map(|(x, mark)| if *mark { x - 200.0 } else { *x })
+            .collect();
+        let found = contrast(&low, &marks).unwrap();
+        assert!(found.p < 1e-6, "{found:?}");
+        assert!(
+            (found.marked / found.others - 0.8).abs() < 0.03,
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_none() {
+        let series: Vec<f64> = (0..20).map(f64::from).collect();
+        assert_eq!(contrast(&series, &[true; 20]), None);
+        assert_eq!(contrast(&series, &[false; 20]), None);
+        assert_eq!(contrast(&series, &[true; 3]), None);
+        assert_eq!(
+            contrast(&series[..5], &[true, false, true, false, true]),
+            None
+        );
+        let halves: Vec<bool> = (0..20).map(|at| at < 10).collect();
+        let exact: Vec<f64> = halves
+            .iter()
+            .map(|half| if *half { 3.0 } else { 4.0 })
+            .collect();
+        assert_eq!(contrast(&exact, &halves).unwrap().p, 0.0);
+        assert_eq!(contrast(&[3.0; 20], &halves).unwrap().p, 1.0);
+    }
+}

@@ -1,0 +1,190 @@
+//! In what the tables of two sides differ: column by column, index by index, option by option.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_core::db::Family;
+use dyno_core::tables::{
+    TABLES, TABLES_READ, TableGroup, follows_from_engine, groups, names_in, natural, ranges,
+    without_number,
+};
+
+use crate::compare::Difference;
+use crate::view::View;
+
+/// What all differences of tables begin with.
+pub(super) const TABLE: &str = "table ";
+/// Parts of a definition that decide what a crash costs.
+const DECIDING: [&str; 2] = ["ENGINE", "persistence"];
+/// More tables of a run than observers read are not looked at.
+const TABLES_MAX: usize = 5_000;
+
+/// The tables of all runs of a side.
+#[derive(Default)]
+struct Side {
+    tables: BTreeMap<String, Table>,
+    digests: BTreeSet<String>,
+    is_read: bool,
+    /// Tables were left out, of which nothing is known.
+    is_partial: bool,
+}
+
+#[derive(Default)]
+struct Table {
+    digests: BTreeSet<String>,
+    /// What each part of the definition says, in each run.
+    parts: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What differs, as (part, base, new).
+type Found = (String, String, String);
+
+/// One line for tables that differ in the same.
+pub(super) fn differences(base: &[View], new: &[View]) -> Vec<Difference> {
+    let families: BTreeSet<Option<&str>> = base
+        .iter()
+        .chain(new)
+        .map(|view| view.family().map(Family::name))
+        .collect();
+    // Two languages have no words in common.
+    let is_coarse = families.len() > 1;
+    let (base, new) = (side(base, is_coarse), side(new, is_coarse));
+    if !base.is_read || !new.is_read {
+        return Vec::new();
+    }
+    let names: BTreeSet<&String> = base.tables.keys().chain(new.tables.keys()).collect();
+    let mut found: BTreeMap<Found, Vec<String>> = BTreeMap::new();
+    for name in names {
+        for difference in of_table(name, &base, &new) {
+            found.entry(difference).or_default().push(name.clone());
+        }
+    }
+    let mut lines: Vec<(Found, Vec<String>)> = found.into_iter().collect();
+    lines.sort_by_cached_key(|(_, names)| natural(&names[0]));
+    lines.into_iter().map(line).collect()
+}
+
+/// Whether a difference of tables decides what a crash costs.
+pub(super) fn decides(what: &str) -> bool {
+    let last = what.rsplit(' ').next().unwrap_or_default();
+    what.starts_with(TABLE) && DECIDING.contains(&last)
+}
+
+/// Whether the tables of all these runs are on record.
+pub(super) fn are_read(views: &[View]) -> bool {
+    views.iter().all(|view| view.run.fact(TABLES).is_some())
+}
+
+fn side(views: &[View], is_coarse: bool) -> Side {
+    let mut side = Side::default();
+    for view in views {
+        let groups = groups(&view.run.facts);
+        side.is_read |= !groups.is_empty();
+        side.is_partial |= view.run.fact(TABLES) != view.run.fact(TABLES_READ);
+        for group in groups.iter().filter(|group| group.counts()) {
+            let parts = parts(group, is_coarse);
+            side.digests.insert(group.sha256.clone());
+            for name in names_in(&group.names) {
+                if side.tables.len() >= TABLES_MAX && !side.tables.contains_key(&name) {
+                    break;
+                }
+                let table = side.tables.entry(name).or_default();
+                table.digests.insert(group.sha256.clone());
+                for (what, says) in &parts {
+                    let known = table.parts.entry(what.clone()).or_default();
+                    known.insert(says.clone());
+                }
+            }
+        }
+    }
+    side
+}
+
+fn parts(group: &TableGroup, is_coarse: bool) -> Vec<(String, String)> {
+    let mut parts = match is_coarse {
+        true => Vec::new(),
+        false => group.general_elements(),
+    };
+    let mut say = |what: &str, says: Option<String>| {
+        parts.extend(says.map(|says| (what.to_owned(), says)));
+    };
+    if is_coarse {
+        say("indexes", group.indexes.map(|count| count.to_string()));
+        let answer = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
+        say("primary key", group.primary_key.map(answer));
+    }
+    let analysed = group.analysed.map(|count| match count {
+        0 => "never analysed".to_owned(),
+        count if count >= group.tables => "analysed".to_owned(),
+        count => format!("{count} of {} analysed", group.tables),
+    });
+    say("statistics", analysed);
+    parts
+}
+
+fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Found> {
+    let is_unlike = |table: &Table, other: &Side| {
+        // More tables of the same definition are what an option of the run asks for.
+        !table
+            .digests
+            .iter()
+            .all(|digest| other.digests.contains(digest))
+    };
+    let only = |base: &str, new: &str| vec![(String::new(), base.to_owned(), new.to_owned())];
+    let (one, other) = match (base.tables.get(name), new.tables.get(name)) {
+        (Some(one), Some(other)) => (one, other),
+        (Some(one), None) if !new.is_partial && is_unlike(one, new) => {
+            return only("there", "(not there)");
+        }
+        (None, Some(other)) if !base.is_partial && is_unlike(other, base) => {
+            return only("(not there)", "there");
+        }
+        _ => return Vec::new(),
+    };
+    if one.digests == other.digests && one.parts == other.parts {
+        return Vec::new();
+    }
+    let absent = BTreeSet::new();
+    let whats: BTreeSet<&String> = one.parts.keys().chain(other.parts.keys()).collect();
+    let values = |what: &str| {
+        let of = |table: &'_ Table| table.parts.get(what).unwrap_or(&absent).clone();
+        (of(one), of(other))
+    };
+    let (engine, other_engine) = values("ENGINE");
+    let mut found = Vec::new();
+    for what in whats {
+        let (base, new) = values(what);
+        // Not every server tells of its statistics.
+        let is_known = what != "statistics" || (!base.is_empty() && !new.is_empty());
+        let follows = engine != other_engine && follows_from_engine(what);
+        if base != new && is_known && !follows {
+            found.push((what.clone(), joined(&base), joined(&new)));
+        }
+    }
+    found
+}
+
+fn joined(values: &BTreeSet<String>) -> String {
+    match values.is_empty() {
+        true => "(not there)".to_owned(),
+        false => values.iter().cloned().collect::<Vec<_>>().join(" | "),
+    }
+}
+
+fn line(((what, base, new), names): (Found, Vec<String>)) -> Difference {
+    let number = match names.as_slice() {
+        [name] => without_number(name).1,
+        _ => "",
+    };
+    // A table alone has its own number back.
+    let own = |text: &str| match number {
+        "" => text.to_owned(),
+        number => text.replace('#', number),
+    };
+    let what = format!("{TABLE}{} {}", ranges(&names), own(&what));
+    Difference {
+        what: what.trim_end().to_owned(),
+        base: own(&base),
+        new: own(&new),
+        intended: false,
+    }
+}

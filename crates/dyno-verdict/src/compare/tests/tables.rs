@@ -1,0 +1,152 @@
+//! Tables that differ between two sides.
+
+use dyno_core::finding::Outcome::{Doubt, Pass};
+use dyno_core::record::RunRecord;
+
+use super::{outcome, run, sides, sides_with};
+use crate::compare::{CompareOptions, Comparison};
+use crate::samples::fact;
+
+const INNODB: &str = "CREATE TABLE `sbtest1` (\n  `id` int(11) NOT NULL AUTO_INCREMENT,\n  `k` \
+                      int(11) NOT NULL DEFAULT 0,\n  PRIMARY KEY (`id`),\n  KEY `k_1` (`k`)\n) \
+                      ENGINE=InnoDB DEFAULT CHARSET=latin1";
+
+/// A run on so many tables of this definition.
+fn on(tables: u32, definition: &str, seed: u64) -> RunRecord {
+    let mut run = run(1000.0, seed);
+    let label = match tables {
+        1 => "sbtest1".to_owned(),
+        tables => format!("sbtest1..sbtest{tables}"),
+    };
+    let mut say = |what: &str, value: &str| {
+        fact(&mut run, &format!("db.table[{label}].{what}"), value);
+    };
+    say("definition", definition);
+    say("sha256", &format!("{:x}", definition.len()));
+    say("names", &label);
+    say("analysed", &format!("{tables} of {tables}"));
+    fact(&mut run, "db.tables", &tables.to_string());
+    fact(&mut run, "db.tables.read", &tables.to_string());
+    run
+}
+
+fn told(comparison: &Comparison) -> Vec<String> {
+    let all = comparison.differences.iter();
+    let tables = all.filter(|difference| difference.what.starts_with("table"));
+    tables
+        .map(|d| format!("{}: {} → {}", d.what, d.base, d.new))
+        .collect()
+}
+
+#[test]
+fn another_engine_index_or_collation_is_told() {
+    let same = sides(&[on(4, INNODB, 1)], &[on(4, INNODB, 2)]);
+    assert!(told(&same).is_empty());
+    let environments = &same.findings[0];
+    assert!(
+        environments.evidence.contains("their tables are the same"),
+        "{environments:?}"
+    );
+    let aria = INNODB.replace("InnoDB", "Aria") + " PAGE_CHECKSUM=1";
+    let other = sides(&[on(4, INNODB, 1)], &[on(4, &aria, 2)]);
+    assert_eq!(
+        told(&other),
+        ["table sbtest1..sbtest4 ENGINE: InnoDB → Aria"]
+    );
+    // One thing that differs is the factor; the class of durability follows from it.
+    assert_eq!(outcome(&other, 42), Pass, "{:?}", other.differences);
+    let bare = INNODB.replace(",\n  KEY `k_1` (`k`)", "");
+    let index = sides(&[on(1, INNODB, 1)], &[on(1, &bare, 2)]);
+    assert_eq!(
+        told(&index),
+        ["table sbtest1 index k_1: KEY (`k`) → (not there)"]
+    );
+    let bin = INNODB.replace("latin1", "latin1 COLLATE=latin1_bin") + " ROW_FORMAT=COMPRESSED";
+    let several = sides(&[on(4, INNODB, 1)], &[on(4, &bin, 2)]);
+    assert_eq!(
+        told(&several),
+        [
+            "table sbtest1..sbtest4 COLLATE: (not there) → latin1_bin",
+            "table sbtest1..sbtest4 ROW_FORMAT: (not there) → COMPRESSED",
+        ]
+    );
+    assert_eq!(outcome(&several, 42), Doubt);
+    let meant = CompareOptions {
+        intended: vec!["tables".to_owned()],
+        ..CompareOptions::default()
+    };
+    let meant = sides_with(&[on(4, INNODB, 1)], &[on(4, &bin, 2)], &meant);
+    assert_eq!(outcome(&meant, 42), Pass);
+}
+
+#[test]
+fn more_tables_of_the_same_are_no_other_tables() {
+    let more = sides(&[on(4, INNODB, 1)], &[on(8, INNODB, 2)]);
+    assert!(told(&more).is_empty(), "{:?}", told(&more));
+    let mut extended = on(4, INNODB, 2);
+    fact(
+        &mut extended,
+        "db.table[notes].definition",
+        "CREATE TABLE notes (id)",
+    );
+    fact(&mut extended, "db.table[notes].sha256", "ff");
+    let other = sides(&[on(4, INNODB, 1)], &[extended.clone()]);
+    assert_eq!(told(&other), ["table notes: (not there) → there"]);
+    // Nor is anything known of what was not read.
+    let mut part = on(4, INNODB, 1);
+    fact(&mut part, "db.tables", "1000 or more");
+    assert!(told(&sides(&[part], &[extended.clone()])).is_empty());
+    // What no statement named is nothing to the run.
+    fact(&mut extended, "db.table[notes].used", "no");
+    assert!(told(&sides(&[on(4, INNODB, 1)], &[extended])).is_empty());
+}
+
+#[test]
+fn statistics_count_where_both_sides_tell() {
+    let mut never = on(4, INNODB, 2);
+    fact(&mut never, "db.table[sbtest1..sbtest4].analysed", "0 of 4");
+    let other = sides(&[on(4, INNODB, 1)], &[never.clone()]);
+    assert_eq!(
+        told(&other),
+        ["table sbtest1..sbtest4 statistics: analysed → never analysed"]
+    );
+    let mut silent = on(4, INNODB, 1);
+    silent.facts.retain(|fact| !fact.name.ends_with("analysed"));
+    assert!(told(&sides(&[silent], &[never])).is_empty());
+}
+
+#[test]
+fn tables_that_were_not_read_are_not_called_the_same() {
+    let unread = sides(&[run(1000.0, 1)], &[run(1000.0, 2)]);
+    let evidence = &unread.findings[0].evidence;
+    assert!(evidence.contains("another storage engine"), "{evidence}");
+}
+
+#[test]
+fn what_follows_from_another_difference_is_told_once() {
+    let placed = |kind: &str, seed: u64| {
+        let mut run = on(4, INNODB, seed);
+        for (name, value) in [
+            ("host.filesystem.type", kind.to_owned()),
+            ("data.filesystem.type", kind.to_owned()),
+            ("data.filesystem.options", format!("rw,{kind}")),
+            ("data.filesystem.device", format!("/dev/{kind}")),
+            ("data.disk", format!("disk of {kind}")),
+        ] {
+            fact(&mut run, name, &value);
+        }
+        run
+    };
+    let other = sides(&[placed("ext4", 1)], &[placed("tmpfs", 2)]);
+    let whats: Vec<&str> = other.differences.iter().map(|d| d.what.as_str()).collect();
+    // The class of durability follows from it, too.
+    assert_eq!(whats, ["data.filesystem.type"]);
+    let built = |id: &str, seed: u64| {
+        let mut run = on(4, INNODB, seed);
+        fact(&mut run, "server.build_id", id);
+        run
+    };
+    let other = sides(&[built("ab", 1)], &[built("cd", 2)]);
+    assert_eq!(other.differences[0].what, "server.build_id");
+    assert_eq!(outcome(&other, 42), Pass);
+}

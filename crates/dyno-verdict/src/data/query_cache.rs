@@ -1,0 +1,67 @@
+//! Check 16: the query cache of MariaDB and of MySQL before 8.0, which answers without looking at a
+//! table.
+
+use dyno_core::finding::Outcome;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const QUERY_CACHE: Check = Check {
+    number: 16,
+    name: "query-cache",
+    title: "Reads that the server's query cache answers",
+    rule: "Doubt if it answered {0} % of the reads or more.",
+    thresholds: &[ANSWERED],
+    make: query_cache,
+};
+
+const ANSWERED: Threshold = Threshold {
+    name: "reads from the query cache",
+    value: 1.0,
+    unit: "percent of the reads",
+    why: "an answer from it costs neither a plan nor a page, and the next change of the table \
+          throws it away: what is measured is how often texts repeat",
+};
+
+const HITS: &str = "db.status.qcache_hits";
+
+fn query_cache(view: &View) -> Made {
+    if view.imported() || !view.mysql() {
+        return Made::not_checked(match view.imported() {
+            true => "The log does not tell what answered.",
+            false => "This kind of server has no query cache.",
+        });
+    }
+    let Some(hits) = view.mean(HITS) else {
+        // Counters are there wherever it is, even if it is off.
+        let seen = view.run.series("db.status.questions").is_some();
+        return match seen {
+            true => Made::pass("This server has no query cache."),
+            false => Made::not_checked(format!("{}.", view.why_not(HITS))),
+        };
+    };
+    let totals = view.totals();
+    let statements = view.rates_while("db.status.questions");
+    let reads = statements.map_or(0.0, |(_, per_s)| {
+        per_s * totals.reads as f64 / totals.queries().max(1) as f64
+    });
+    let share = hits / reads.max(hits).max(f64::MIN_POSITIVE) * 100.0;
+    let setting = view.run.setting("query_cache_type").unwrap_or("not known");
+    Made::of(
+        if share >= ANSWERED.value {
+            Outcome::Doubt
+        } else {
+            Outcome::Pass
+        },
+        format!(
+            "The query cache answered {} reads per second, {} % of all (query_cache_type = \
+             {setting}).",
+            text::rate(hits),
+            text::plain(share)
+        ),
+        "Turn it off (query_cache_type = OFF, query_cache_size = 0), or let the keys vary.",
+    )
+    .with("from the query cache", hits, "per second")
+    .with("reads from the query cache", share, "percent of the reads")
+}

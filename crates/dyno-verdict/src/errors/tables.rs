@@ -1,0 +1,65 @@
+//! Whether statements touch tables at all, by what the server counts.
+
+use crate::text;
+use crate::view::View;
+
+pub(super) const ADVICE: &str = "Look at what the statements ask: literals, functions and \
+                                 variables measure the connection and the parser, not the tables.";
+
+/// MySQL's and MariaDB's counters of an index or a table that is looked into: one at least for
+/// each statement that reads rows by a key, or all of them. A cache's answer is told elsewhere.
+const LOOKS: [&str; 4] = [
+    "db.status.handler_read_first",
+    "db.status.handler_read_key",
+    "db.status.handler_read_last",
+    "db.status.qcache_hits",
+];
+
+/// Tables of engines that are read from end to end count nothing else than their rows.
+const SCANNED: &str = "db.status.handler_read_rnd_next";
+/// Rows per second that observers read of tables that the server makes for them.
+pub(crate) const OBSERVERS_ROWS: f64 = 5_000.0;
+
+/// PostgreSQL's scans of the database's own tables and their indexes.
+const SCANS: &str = "db.tables.scans";
+/// Its sessions tell what they did once a second at most, and a sample lies up to another second
+/// back: so much of what they did may be missing.
+const LATE_S: f64 = 2.0;
+
+/// The statements that touch no table, where they are this percentage of those that read or change
+/// rows.
+pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
+    let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
+    if view.imported() || view.embedded() || view.is_shared() || endpoints > 1 {
+        return None;
+    }
+    let series = match view.postgres() {
+        true => "db.database.xact_commit",
+        false => "db.status.questions",
+    };
+    let totals = view.totals();
+    let (_, statements) = view.rates_while(series)?;
+    let part = |count: u64| statements * count as f64 / totals.queries().max(1) as f64;
+    let (reads, writes) = (part(totals.reads), part(totals.writes));
+    let looks = match view.postgres() {
+        true => {
+            let told_s = Some(view.length_s - LATE_S).filter(|told_s| *told_s > 0.0);
+            view.mean(SCANS)? * view.length_s / told_s?
+        }
+        false => {
+            view.mean(SCANNED)
+                .filter(|rows| *rows < reads + OBSERVERS_ROWS)?;
+            view.mean_sum(&LOOKS)?
+        }
+    };
+    let share = (reads - looks) / (reads + writes).max(f64::MIN_POSITIVE) * 100.0;
+    (share >= percent).then(|| {
+        format!(
+            "{} % of the statements touch no table: the server looked into tables and indexes {} \
+             times per second for {} reads",
+            text::plain(share),
+            text::rate(looks),
+            text::rate(reads)
+        )
+    })
+}

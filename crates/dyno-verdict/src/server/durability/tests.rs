@@ -1,0 +1,145 @@
+//! Promises that settings make and something else breaks.
+
+use dyno_core::finding::Outcome::{Doubt, Pass};
+use dyno_core::record::RunRecord;
+
+use crate::context::Context;
+use crate::samples::{Product, closed, fact, series, setting};
+use crate::tests::{expect, made, summary};
+
+fn engine(run: &mut RunRecord, table: &str, engine: &str) {
+    fact(run, &format!("db.table[{table}].engine"), engine);
+}
+
+#[test]
+fn engines_without_a_log_promise_less_than_the_settings() {
+    for (name, outcome, words) in [
+        ("InnoDB", Pass, "Each commit durable:"),
+        ("ROCKSDB", Pass, "Each commit durable:"),
+        // PostgreSQL's access method, which has nothing but its name of MySQL's HEAP.
+        ("heap", Pass, "Each commit durable:"),
+        (
+            "Aria",
+            Pass,
+            "Each statement durable, without transactions, by sbtest1..sbtest4",
+        ),
+        (
+            "MyISAM",
+            Doubt,
+            "May be damaged, by sbtest1..sbtest4, whose engine MyISAM has no log",
+        ),
+        ("Aria (not transactional)", Doubt, "May be damaged, by"),
+        ("MEMORY", Doubt, "Tables emptied by a crash, by"),
+    ] {
+        let finding = expect("durability", outcome, |run| {
+            engine(run, "sbtest1..sbtest4", name);
+        });
+        assert!(finding.evidence.starts_with(words), "{}", finding.evidence);
+    }
+    let unlogged = expect("durability", Doubt, |run| {
+        fact(run, "db.table[sbtest1].persistence", "unlogged");
+    });
+    assert!(
+        unlogged.evidence.contains("sbtest1 is UNLOGGED"),
+        "{}",
+        unlogged.evidence
+    );
+    // Tables that no statement named are nobody's loss.
+    expect("durability", Pass, |run| {
+        engine(run, "notes", "MyISAM");
+        fact(run, "db.table[notes].used", "no");
+    });
+    // It is said although no setting is known.
+    expect("durability", Doubt, |run| {
+        run.settings.clear();
+        engine(run, "sbtest1", "MyISAM");
+    });
+}
+
+#[test]
+fn a_disk_that_is_memory_keeps_nothing() {
+    let of = |name: &str, kind: &str, outcome| {
+        expect("durability", outcome, |run| fact(run, name, kind))
+    };
+    let data = "data.filesystem.type";
+    for kind in ["tmpfs", "ramfs"] {
+        let finding = of(data, kind, Doubt);
+        let words = format!("All data lost on OS crash, by the data lies on {kind}");
+        assert!(finding.evidence.starts_with(&words), "{}", finding.evidence);
+    }
+    assert!(
+        of("data.redo.filesystem.type", "tmpfs", Doubt)
+            .evidence
+            .contains("the log lies")
+    );
+    assert!(of(data, "ext4", Pass).evidence.contains("data on ext4"));
+    assert!(
+        of(data, "overlay", Pass)
+            .evidence
+            .contains("a container's layer")
+    );
+    // That of the results says nothing of the server's.
+    of("host.filesystem.type", "tmpfs", Pass);
+}
+
+fn counted(run: &mut RunRecord, commits: f64, rollbacks: f64) {
+    series(run, "db.status.com_commit", &[commits; 30]);
+    series(run, "db.status.com_rollback", &[rollbacks; 30]);
+    summary(run).totals.writes = 1_000;
+}
+
+#[test]
+fn what_is_not_committed_is_no_transaction() {
+    expect("durability", Pass, |run| counted(run, 1000.0, 4.0));
+    let rolled_back = expect("durability", Doubt, |run| counted(run, 2.0, 1000.0));
+    assert!(
+        rolled_back
+            .evidence
+            .starts_with("Not committed, by the server counted"),
+        "{}",
+        rolled_back.evidence
+    );
+    let open = expect("durability", Doubt, |run| {
+        counted(run, 0.0, 0.0);
+        setting(run, "autocommit", "OFF");
+    });
+    assert!(
+        open.evidence.contains("autocommit = OFF"),
+        "{}",
+        open.evidence
+    );
+    // A script may have turned it off for its own session.
+    let left = expect("durability", Doubt, |run| {
+        counted(run, 0.0, 0.0);
+        fact(run, "client.sessions.in_transaction", "4 of 4");
+    });
+    assert!(
+        left.evidence.contains("4 of 4 sessions ended within"),
+        "{}",
+        left.evidence
+    );
+    // Each statement commits for itself.
+    expect("durability", Pass, |run| counted(run, 0.0, 0.0));
+    // Reading needs no commit.
+    expect("durability", Pass, |run| {
+        counted(run, 0.0, 1000.0);
+        summary(run).totals.writes = 0;
+    });
+    // What failed is rolled back, and told by the errors.
+    expect("durability", Pass, |run| {
+        counted(run, 100.0, 900.0);
+        let length_s = run.summary.as_ref().unwrap().measured_s;
+        summary(run).totals.errors = (900.0 * length_s) as u64;
+    });
+}
+
+#[test]
+fn files_of_sqlite_that_did_not_change_hold_nothing_new() {
+    let context = Context::default();
+    let mut run = closed(&[1000.0; 20], Product::Sqlite);
+    summary(&mut run).totals.writes = 500;
+    fact(&mut run, "db.file.changed", "yes");
+    assert_eq!(made(&run, &context, "durability").outcome, Pass);
+    fact(&mut run, "db.file.changed", "no");
+    assert_eq!(made(&run, &context, "durability").outcome, Doubt);
+}

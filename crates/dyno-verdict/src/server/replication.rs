@@ -1,0 +1,111 @@
+//! Check 40: how far a replica is behind.
+
+use dyno_core::finding::Outcome;
+
+use crate::check::{Check, Made, Threshold, advice};
+use crate::text;
+use crate::view::View;
+
+pub(super) const REPLICATION: Check = Check {
+    number: 40,
+    name: "replication-lag",
+    title: "How far replicas are behind, and whether they fall behind further",
+    rule: "Doubt if a replica, the server itself or one of its own, was {0} s behind or more, if \
+           its lag grew by {1} s or by {2} MiB of the log or more within the measurement, or if it \
+           did not run.",
+    thresholds: &[LAG, GROWTH, LOG],
+    make: replication,
+};
+
+const LAG: Threshold = Threshold {
+    name: "lag",
+    value: 10.0,
+    unit: "s",
+    why: "who reads from the replica reads the past; servers tell whole seconds, and a large \
+          transaction may take some of them",
+};
+const GROWTH: Threshold = Threshold {
+    name: "growth of the lag",
+    value: 3.0,
+    unit: "s",
+    why: "replicas that cannot follow make the source's rate one that the pair cannot keep; two \
+          readings of whole seconds may differ by one each",
+};
+
+const LOG: Threshold = Threshold {
+    name: "growth of the log that is not applied",
+    value: 64.0,
+    unit: "MiB",
+    why: "four of PostgreSQL's files of log; replicas that follow have some kilobytes to go, and \
+          one that stands still tells its source of no time",
+};
+const MIB: f64 = 1024.0 * 1024.0;
+
+const SERIES: &str = "db.replication.lag";
+const RUNNING: &str = "db.replication.running";
+
+fn replication(view: &View) -> Made {
+    if view.imported() || view.embedded() || view.family().is_none() {
+        return Made::not_checked("There is no server that could be a replica or have one.");
+    }
+    let Some(fact) = view.run.fact("server.replication") else {
+        return Made::not_checked(format!("{}.", view.why_not("server.replication")));
+    };
+    if fact == "none" {
+        return Made::pass("The server is no replica, and had none.");
+    }
+    let stopped = view.values(RUNNING).contains(&0.0);
+    let lags = view.points(SERIES);
+    let Some((last_s, last)) = lags.last().copied().filter(|_| !stopped) else {
+        return match stopped {
+            true => Made::doubt(
+                format!("The server is a {fact}, and did not receive or apply all the time."),
+                "See its status (SHOW REPLICA STATUS) for the error, and start it again.",
+            ),
+            false => Made::not_checked(format!(
+                "The server is a {fact}: how far its replicas are behind it does not know. Ask \
+                 them."
+            )),
+        };
+    };
+    let first = lags.first().map_or(last, |(_, lag)| *lag);
+    let (at_s, most) =
+        lags.iter().copied().fold(
+            (last_s, last),
+            |most, one| {
+                if one.1 > most.1 { one } else { most }
+            },
+        );
+    let growth = last - first;
+    let log = view.ends("db.replication.behind");
+    let log_growth = log.map_or(0.0, |(first, last)| (last - first) / MIB);
+    let grows = growth >= GROWTH.value || log_growth >= LOG.value;
+    let fault = most >= LAG.value || grows;
+    let behind = view.largest("db.replication.behind");
+    let bytes = behind.filter(|bytes| *bytes > 0.0);
+    let bytes = bytes.map_or_else(String::new, |bytes| {
+        format!(", {} of the log at most", text::bytes(bytes))
+    });
+    Made::of(
+        if fault { Outcome::Doubt } else { Outcome::Pass },
+        format!(
+            "The server is a {fact}; the lag was {} at the beginning, {} at {} at most and {} at \
+             the end{bytes}.",
+            text::seconds(first),
+            text::seconds(most),
+            text::seconds(at_s),
+            text::seconds(last)
+        ),
+        &advice(&[
+            (
+                grows,
+                "Offer no more than the replica can apply (--rate), or let it apply in parallel.",
+            ),
+            (!grows, "Wait until it has caught up before measuring."),
+        ]),
+    )
+    .with("lag at the beginning", first, "s")
+    .with("lag at most", most, "s")
+    .with("lag at the end", last, "s")
+    .with_some("log not applied, most", behind, "bytes")
+}

@@ -1,0 +1,456 @@
+//! The cause beside the symptom: what was recorded while a run was slower than it was otherwise, as
+//! far as that moved.
+
+#[cfg(test)]
+mod tests;
+
+use dyno_analysis::stalls::Span;
+use dyno_core::record::{EventKind, Series};
+
+use crate::text;
+use crate::view::View;
+
+/// What a series counts, by which its values are told.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// That it happened is all there is to say.
+    Whether,
+    Percent,
+    Cores,
+    PerSecond,
+    BytesPerSecond,
+    Bytes,
+    Ms,
+    Count,
+}
+
+/// A series that tells what made a run slower: which, from which value in it on, by which factor
+/// above the rest of the time, and in words.
+type Sign = (&'static str, f64, f64, Unit, &'static str);
+
+const SIGNS: [Sign; 29] = [
+    (
+        "host.cpu.iowait",
+        10.0,
+        2.0,
+        Unit::Percent,
+        "the CPUs waited for the disk",
+    ),
+    (
+        "host.cpu.steal",
+        5.0,
+        2.0,
+        Unit::Percent,
+        "the hypervisor took the CPUs",
+    ),
+    (
+        "host.cgroup.cpu_throttled",
+        5.0,
+        2.0,
+        Unit::Percent,
+        "the cgroup's quota of CPU time was used up",
+    ),
+    (
+        "host.others.cpu",
+        0.3,
+        2.0,
+        Unit::Cores,
+        "other processes took CPUs",
+    ),
+    (
+        "host.pressure.memory.full",
+        10.0,
+        2.0,
+        Unit::Percent,
+        "tasks waited for memory",
+    ),
+    (
+        "host.swap.in",
+        1e6,
+        3.0,
+        Unit::BytesPerSecond,
+        "pages came from swap",
+    ),
+    (
+        "host.tcp.retransmits",
+        10.0,
+        3.0,
+        Unit::PerSecond,
+        "segments were sent again",
+    ),
+    (
+        "db.status.innodb_buffer_pool_wait_free",
+        1.0,
+        3.0,
+        Unit::PerSecond,
+        "pages had to be freed first",
+    ),
+    (
+        "db.status.innodb_log_waits",
+        1.0,
+        3.0,
+        Unit::PerSecond,
+        "the log's buffer was full",
+    ),
+    (
+        "db.status.innodb_row_lock_waits",
+        20.0,
+        3.0,
+        Unit::PerSecond,
+        "statements waited for rows' locks",
+    ),
+    (
+        "db.locks.waiting",
+        1.0,
+        2.0,
+        Unit::Count,
+        "statements waited for locks",
+    ),
+    (
+        "db.status.innodb_buffer_pool_pages_flushed",
+        50.0,
+        3.0,
+        Unit::PerSecond,
+        "pages were flushed",
+    ),
+    (
+        "db.status.innodb_data_fsyncs",
+        50.0,
+        3.0,
+        Unit::PerSecond,
+        "files were synced",
+    ),
+    (
+        "db.status.innodb_buffer_pool_reads",
+        50.0,
+        2.0,
+        Unit::PerSecond,
+        "pages were read from disk",
+    ),
+    (
+        "db.status.innodb_checkpoint_age",
+        32e6,
+        1.5,
+        Unit::Bytes,
+        "the log behind the checkpoint was longer",
+    ),
+    (
+        "db.status.innodb_buffer_pool_pages_dirty",
+        1_000.0,
+        1.5,
+        Unit::Count,
+        "more pages were dirty",
+    ),
+    (
+        "db.innodb.history_list_length",
+        10_000.0,
+        2.0,
+        Unit::Count,
+        "purge was behind",
+    ),
+    (
+        "db.rocksdb.compact_write_bytes",
+        1e6,
+        3.0,
+        Unit::BytesPerSecond,
+        "compaction wrote",
+    ),
+    (
+        "db.checkpointer.requested",
+        0.01,
+        3.0,
+        Unit::Whether,
+        "a checkpoint was requested",
+    ),
+    (
+        "db.checkpointer.timed",
+        0.01,
+        3.0,
+        Unit::Whether,
+        "a checkpoint was due",
+    ),
+    (
+        "db.checkpointer.buffers_written",
+        50.0,
+        3.0,
+        Unit::PerSecond,
+        "a checkpoint wrote pages",
+    ),
+    (
+        "db.wal.fpi",
+        50.0,
+        3.0,
+        Unit::PerSecond,
+        "whole pages went into the log",
+    ),
+    (
+        "db.wal.buffers_full",
+        10.0,
+        3.0,
+        Unit::PerSecond,
+        "the log's buffers were full",
+    ),
+    (
+        "db.database.blks_read",
+        50.0,
+        2.0,
+        Unit::PerSecond,
+        "pages were read",
+    ),
+    (
+        "db.tables.autovacuums",
+        0.01,
+        3.0,
+        Unit::Whether,
+        "autovacuum ran",
+    ),
+    (
+        "db.tables.dead_tuples",
+        10_000.0,
+        2.0,
+        Unit::Count,
+        "more rows were dead",
+    ),
+    (
+        "data.total",
+        100e6,
+        1.2,
+        Unit::Bytes,
+        "the data directory was larger",
+    ),
+    (
+        "db.database.size",
+        100e6,
+        1.2,
+        Unit::Bytes,
+        "the database was larger",
+    ),
+    (
+        "db.round_trip",
+        2.0,
+        3.0,
+        Unit::Ms,
+        "the observer's SELECT 1 took longer",
+    ),
+];
+
+/// A disk that moves more than this, and than twice the usual, is named.
+const MOVED_MIN: f64 = 10e6;
+/// Of what it was in the rest of the time.
+const MOVED_FACTOR: f64 = 2.0;
+/// A request's time from which a disk is slow, in milliseconds, and times the usual.
+const AWAIT_MIN_MS: f64 = 5.0;
+const AWAIT_FACTOR: f64 = 3.0;
+/// Percent of the time from which a disk is busy.
+const BUSY_MIN: f64 = 90.0;
+/// Percent of the host's CPU time from which it is idle, and how much more that is than usual.
+const IDLE_MIN: f64 = 80.0;
+const IDLE_MORE: f64 = 20.0;
+/// This share of the run's sessions waits for one thing.
+const SESSIONS_SHARE: f64 = 0.5;
+/// Of so few samples one may lie behind the symptom.
+const SAMPLES_FEW: usize = 3;
+/// More than so many are not told.
+const TOLD_MAX: usize = 5;
+
+/// The seconds in question, and what they are compared with.
+pub(super) struct Seconds<'a> {
+    /// When it was slower.
+    pub(super) slower: &'a [Span],
+    /// What is not usual either, those seconds included.
+    pub(super) unusual: &'a [Span],
+}
+
+/// What was otherwise in the slower seconds, what tells most first.
+pub(super) fn of(view: &View, seconds: &Seconds<'_>) -> Vec<String> {
+    Seen { view, seconds }.moved()
+}
+
+/// The same in a sentence that begins with these words, with a blank before it. It says so where
+/// nothing moved; empty where too little was recorded to say so.
+pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Span]) -> String {
+    let seconds = Seconds { slower, unusual };
+    let found = of(view, &seconds);
+    match found.is_empty() {
+        false => format!(" {words}: {}.", text::few(&found, TOLD_MAX)),
+        true if watched(view, slower) => format!(" {words} {NOTHING}."),
+        true => String::new(),
+    }
+}
+
+/// What is said where nothing moved.
+pub(super) const NOTHING: &str = "nothing that is recorded was unusual";
+
+/// Whether the host and the database were looked at in these seconds.
+pub(super) fn watched(view: &View, spans: &[Span]) -> bool {
+    let has = |scope: &str| {
+        let mut all = view.run.series.iter();
+        all.any(|series| series.key.name.starts_with(scope) && !within(series, spans).is_empty())
+    };
+    has("db.") && has("host.")
+}
+
+/// What somebody did to the run in these seconds.
+pub(super) fn disturbances(view: &View, span: Span) -> Vec<String> {
+    let events = view.events(EventKind::Disturbance);
+    let then = events.iter().filter(|event| {
+        event.at_s <= span.to_s && event.until_s.unwrap_or(event.at_s) >= span.from_s
+    });
+    then.map(|event| event.text.clone()).collect()
+}
+
+struct Seen<'a, 'b> {
+    view: &'a View<'b>,
+    seconds: &'a Seconds<'a>,
+}
+
+impl Seen<'_, '_> {
+    fn moved(&self) -> Vec<String> {
+        let mut found: Vec<String> = self.sessions().into_iter().collect();
+        if let Some(up) = self.view.run.series("db.up") {
+            // In samples that stand for several seconds a silent one is a part.
+            if within(up, self.seconds.slower).iter().any(|up| *up < 1.0) {
+                found.push("the server did not answer its observer".to_owned());
+            }
+        }
+        found.extend(self.processors());
+        found.extend(self.disks());
+        for (name, least, factor, unit, words) in SIGNS {
+            if let Some((then, usual)) = self.view.run.series(name).and_then(|one| self.both(one))
+                && then >= least
+                && then >= usual * factor
+            {
+                found.push(told(words, unit, then, usual));
+            }
+        }
+        found
+    }
+
+    /// The mean of a series within the slower seconds, and its median in the usual ones.
+    fn both(&self, series: &Series) -> Option<(f64, f64)> {
+        let then = dyno_stats::mean(&within(series, self.seconds.slower))?;
+        let usual: Vec<f64> = (self.view.within(series).into_iter())
+            .filter(|(at, _)| !covered(self.seconds.unusual, *at))
+            .map(|(_, value)| value)
+            .collect();
+        Some((then, dyno_stats::median(&usual)?))
+    }
+
+    /// What most sessions waited for in the server.
+    fn sessions(&self) -> Option<String> {
+        let sessions = f64::from(self.view.drive()?.sessions);
+        let states = self.view.devices("db.sessions[", "]").into_iter();
+        let (state, count) = states
+            .filter(|(state, _)| !["no_state", "no_wait", "client", "other"].contains(state))
+            .filter_map(|(state, series)| {
+                let then = within(series, self.seconds.slower);
+                // The most at once: of the samples of a short stall one lies behind it.
+                let then = match then.len() <= SAMPLES_FEW {
+                    true => then.into_iter().reduce(f64::max)?,
+                    false => dyno_stats::median(&then)?,
+                };
+                // A state that was first seen in the stall has no other seconds.
+                let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
+                (then >= sessions * SESSIONS_SHARE && then >= usual * 2.0).then_some((state, then))
+            })
+            .max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let state = match state {
+            "lock" => "waiting for a lock".to_owned(),
+            "lwlock" => "waiting for a lock within the server".to_owned(),
+            "io" => "waiting for reads or writes".to_owned(),
+            state => state.replace('_', " "),
+        };
+        Some(format!("{count:.0} sessions were {state}"))
+    }
+
+    fn processors(&self) -> Option<String> {
+        let series = |name: &&str| self.view.run.series(name);
+        let cpu = ["server.cpu.user", "server.cpu.system"]
+            .iter()
+            .filter_map(|name| self.both(series(name)?))
+            .reduce(|one, other| (one.0 + other.0, one.1 + other.1));
+        if let Some((then, usual)) = cpu
+            && usual > 0.05
+            && then < usual * 0.1
+        {
+            return Some("the server used no CPU".to_owned());
+        }
+        let (then, usual) = self.both(series(&"host.cpu.idle")?)?;
+        (then >= IDLE_MIN && then >= usual + IDLE_MORE).then(|| {
+            format!(
+                "the CPUs were {} % idle instead of {} %",
+                text::plain(then),
+                text::plain(usual)
+            )
+        })
+    }
+
+    fn disks(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let both = |what: &str| {
+            let of = self.view.devices("host.disk[", what).into_iter();
+            let of = of.filter_map(|(device, series)| Some((device, self.both(series)?)));
+            of.collect::<Vec<(&str, (f64, f64))>>()
+        };
+        for (device, series) in self.view.devices("host.disk[", "].utilisation") {
+            let then = dyno_stats::mean(&within(series, self.seconds.slower));
+            let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
+            if then.is_some_and(|then| then >= BUSY_MIN && then > usual) {
+                found.push(format!("{device} was busy"));
+            }
+        }
+        for (what, words) in [("write_bytes", "written to"), ("read_bytes", "read from")] {
+            for (device, (then, usual)) in both(&format!("].{what}")) {
+                if then >= MOVED_MIN && then >= usual * MOVED_FACTOR {
+                    found.push(format!(
+                        "{:.0} MB/s were {words} {device} instead of {:.0}",
+                        then / 1e6,
+                        usual / 1e6
+                    ));
+                }
+            }
+        }
+        for (what, words) in [("write_await", "write"), ("read_await", "read")] {
+            for (device, (then, usual)) in both(&format!("].{what}")) {
+                if then >= AWAIT_MIN_MS && then >= usual * AWAIT_FACTOR {
+                    found.push(format!(
+                        "a {words} of {device} took {} instead of {}",
+                        text::ms(then),
+                        text::ms(usual)
+                    ));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// What moved, from what to what.
+fn told(words: &str, unit: Unit, then: f64, usual: f64) -> String {
+    let (then, usual, after) = match unit {
+        Unit::Whether => return words.to_owned(),
+        Unit::Percent => (text::plain(then), text::plain(usual), " %"),
+        Unit::Cores => (text::plain(then), text::plain(usual), " cores"),
+        Unit::PerSecond => (text::rate(then), text::rate(usual), " per second"),
+        Unit::BytesPerSecond => (text::bytes(then), text::bytes(usual), " per second"),
+        Unit::Bytes => (text::bytes(then), text::bytes(usual), ""),
+        Unit::Ms => (text::plain(then), text::plain(usual), " ms"),
+        Unit::Count => (text::rate(then), text::rate(usual), ""),
+    };
+    format!("{words}: {then} instead of {usual}{after}")
+}
+
+/// Whether a sample tells of these seconds: it says what was before it.
+fn covered(spans: &[Span], at_s: f64) -> bool {
+    let mut spans = spans.iter();
+    spans.any(|span| at_s > span.from_s && at_s <= span.to_s + 1.0)
+}
+
+/// The values of these seconds.
+fn within(series: &Series, spans: &[Span]) -> Vec<f64> {
+    let points = series.points.iter();
+    points
+        .filter(|(at, value)| covered(spans, *at) && value.is_finite())
+        .map(|(_, value)| *value)
+        .collect()
+}

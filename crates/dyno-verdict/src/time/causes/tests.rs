@@ -1,0 +1,75 @@
+//! What moved with a rate.
+
+use dyno_core::finding::Outcome::{Doubt, NotChecked};
+use dyno_core::record::RunRecord;
+
+use crate::samples::{noisy, series};
+use crate::time::tests::{check, rated};
+
+#[test]
+fn what_moved_with_the_rate_is_told_with_numbers() {
+    let mut rates = noisy(40, 1000.0, 0.03, 5);
+    rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);
+    let mut run = rated(&rates);
+    check_says(
+        &run,
+        "steady-state",
+        "From then on nothing that is recorded was unusual.",
+    );
+    let from = |at: usize, before: f64, after: f64| {
+        let values = (0..40).map(|second| if second < at { before } else { after });
+        values.collect::<Vec<f64>>()
+    };
+    series(&mut run, "host.cpu.iowait", &from(22, 3.0, 45.0));
+    series(
+        &mut run,
+        "db.innodb.history_list_length",
+        &from(22, 2e3, 9e5),
+    );
+    series(&mut run, "host.disk[sda].write_await", &from(22, 0.4, 12.0));
+    check_says(
+        &run,
+        "steady-state",
+        "From then on: a write of sda took 12 ms instead of 0.4 ms, the CPUs waited for the disk: \
+         45 instead of 3 % and purge was behind: 900,000 instead of 2,000.",
+    );
+    // The beginning is the warm-up's, and its cause, too.
+    let mut rates = noisy(20, 1000.0, 0.03, 6);
+    rates[..4].iter_mut().for_each(|rate| *rate *= 4.0);
+    let mut run = rated(&rates);
+    series(&mut run, "host.others.cpu", &from(4, 0.0, 1.2)[..20]);
+    check_says(&run, "warm-up", "The first 4 s had");
+    check_says(
+        &run,
+        "warm-up",
+        "From then on: other processes took CPUs: 1.2 instead of 0 cores.",
+    );
+    check(&run, "steady-state", NotChecked);
+}
+
+#[test]
+fn what_is_unusual_in_dips_is_told() {
+    let mut rates = noisy(300, 1000.0, 0.02, 7);
+    let mut flushed = vec![20.0; 300];
+    for second in (7..300).step_by(10) {
+        rates[second] *= 0.3;
+        flushed[second] = 8_000.0;
+    }
+    let mut run = rated(&rates);
+    let name = "db.status.innodb_buffer_pool_pages_flushed";
+    series(&mut run, name, &flushed);
+    check_says(
+        &run,
+        "steady-state",
+        "In the dips: pages were flushed: 8,000 instead of 20 per second.",
+    );
+}
+
+fn check_says(run: &RunRecord, name: &str, words: &str) {
+    let found = check(run, name, Doubt);
+    assert!(
+        found.evidence.contains(words),
+        "{words}: {}",
+        found.evidence
+    );
+}

@@ -1,0 +1,230 @@
+//! Check 25: cycles of the server's own work, of which a run should hold many or none.
+
+#[cfg(test)]
+mod tests;
+
+use dyno_core::finding::Outcome;
+
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const CYCLES: Check = Check {
+    number: 25,
+    name: "whole-cycles",
+    title: "Cycles of checkpoint, compaction and vacuum within the measurement",
+    rule: "Doubt if such work went on for a part of the measurement, the rate was {0} % lower \
+           meanwhile with 99 % confidence, and one time more or less of it would move the mean by \
+           {1} % or more. Needs 10 whole seconds. Not checked if none of it fell into the \
+           measurement, or all of it did.",
+    thresholds: &[SLOWER, MOVED],
+    make: cycles,
+};
+
+const SLOWER: Threshold = Threshold {
+    name: "rate meanwhile, lower by",
+    value: 10.0,
+    unit: "percent",
+    why: "as for a beginning that differs",
+};
+const MOVED: Threshold = Threshold {
+    name: "mean, moved by one time",
+    value: 2.0,
+    unit: "percent",
+    why: "as much as is allowed between repetitions",
+};
+const SURE: f64 = 0.01;
+
+/// A series that is above 0 while the server does such work, and the word for that.
+const WORK: [(&str, &str); 4] = [
+    ("db.checkpointer.buffers_written", "checkpoint"),
+    ("db.rocksdb.compact_write_bytes", "compaction"),
+    ("db.innodb.buffer_flush_sync", "synchronous flush"),
+    (
+        "db.status.innodb_buffer_pool_wait_free",
+        "wait for free pages",
+    ),
+];
+
+/// A sample belongs to the work from this share of the largest on.
+const ACTIVE: f64 = 0.05;
+
+/// How often and how long one kind of work went on.
+struct Found {
+    what: &'static str,
+    /// Per second of the measurement.
+    marks: Vec<bool>,
+}
+
+impl Found {
+    fn share(&self) -> f64 {
+        self.marks.iter().filter(|mark| **mark).count() as f64 / self.marks.len() as f64
+    }
+
+    /// Parts in a row, those that were cut included.
+    fn times(&self) -> usize {
+        let begins = self.marks.windows(2).filter(|pair| !pair[0] && pair[1]);
+        begins.count() + usize::from(self.marks.first() == Some(&true))
+    }
+}
+
+fn cycles(view: &View) -> Made {
+    if view.imported() || view.family().is_none() || view.embedded() {
+        return Made::not_checked("What the server did in the background was not observed.");
+    }
+    let rates = view.rates();
+    if rates.len() < dyno_stats::CONTRAST_MIN {
+        return Made::not_checked(format!(
+            "{} whole seconds are too few to tell such work from the rest.",
+            rates.len()
+        ));
+    }
+    let observed = WORK
+        .iter()
+        .filter(|(name, _)| view.run.series(name).is_some() || view.always_zero(name));
+    if observed.count() == 0 {
+        return Made::not_checked(format!("{}.", view.why_not("db.checkpointer")));
+    }
+    let all: Vec<Found> = WORK.iter().filter_map(|work| found(view, work)).collect();
+    let part = all.iter().filter(|found| found.share() < 1.0);
+    let judged = part.filter_map(|found| judged(found, &rates));
+    let worst = judged.max_by(|one, other| {
+        let key = |one: &Judged| (one.fault(), one.moves);
+        key(one)
+            .partial_cmp(&key(other))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    match worst {
+        Some(judged) => judged.made(view),
+        None => Made::not_checked(nothing_cut(view, &all)),
+    }
+}
+
+/// When one kind of work went on; `None` where it never did.
+fn found(view: &View, (name, what): &(&str, &'static str)) -> Option<Found> {
+    let points = view.points(name);
+    let most = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return None;
+    }
+    let active = |from_s: f64, to_s: f64| {
+        // A rate is that of the time before its instant.
+        let within = points
+            .iter()
+            .filter(|(at, _)| *at > from_s && *at <= to_s + 0.5);
+        within.map(|(_, value)| *value).fold(0.0, f64::max) >= ACTIVE * most
+    };
+    let bins = view.bins.iter();
+    Some(Found {
+        what,
+        marks: bins.map(|bin| active(bin.from_s(), bin.at_s)).collect(),
+    })
+}
+
+/// What one kind of work costs.
+struct Judged {
+    what: &'static str,
+    times: usize,
+    share: f64,
+    /// How much lower the rate was meanwhile, in percent.
+    lower: f64,
+    sure: bool,
+    /// By how many percent of the mean one time more or less moves it.
+    moves: f64,
+}
+
+fn judged(found: &Found, rates: &[f64]) -> Option<Judged> {
+    let contrast = dyno_stats::contrast(rates, &found.marks)?;
+    let mean = dyno_stats::mean(rates).filter(|mean| *mean > 0.0)?;
+    let times = found.times().max(1);
+    let lower = (1.0 - contrast.marked / contrast.others) * 100.0;
+    let missing = (contrast.others - contrast.marked) * found.share() / mean;
+    Some(Judged {
+        what: found.what,
+        times,
+        share: found.share(),
+        lower: if lower.is_finite() { lower } else { 0.0 },
+        sure: contrast.p <= SURE,
+        moves: missing / times as f64 * 100.0,
+    })
+}
+
+impl Judged {
+    fn fault(&self) -> bool {
+        self.sure && self.lower >= SLOWER.value && self.moves >= MOVED.value
+    }
+
+    fn made(&self, view: &View) -> Made {
+        let (what, times) = (self.what, self.times as u64);
+        let effect = match self.sure {
+            true => format!(
+                "the rate was {} % {} meanwhile, so that one more or less moves the mean by {} %",
+                text::plain(self.lower.abs()),
+                if self.lower >= 0.0 { "lower" } else { "higher" },
+                text::plain(self.moves.abs())
+            ),
+            false => "the rate was no lower meanwhile than chance explains".to_owned(),
+        };
+        Made::of(
+            if self.fault() {
+                Outcome::Doubt
+            } else {
+                Outcome::Pass
+            },
+            format!(
+                "{} {what}{} took {} % of {}: {effect}.",
+                text::count(times),
+                text::plural(times),
+                text::plain(self.share * 100.0),
+                text::seconds(view.length_s)
+            ),
+            "Measure for many times as long as from one to the next, or start each run at the same \
+             point of the cycle (CHECKPOINT before it).",
+        )
+        .with("times", self.times as f64, "count")
+        .with("share of the time", self.share * 100.0, "percent")
+        .with("rate meanwhile, lower by", self.lower, "percent")
+        .with("mean, moved by one time", self.moves, "percent")
+    }
+}
+
+/// Why there is nothing to judge.
+fn nothing_cut(view: &View, all: &[Found]) -> String {
+    let through: Vec<String> = all
+        .iter()
+        .filter(|found| found.share() >= 1.0)
+        .map(|found| format!("{} went on all the time", found.what))
+        .collect();
+    if !through.is_empty() {
+        return text::sentence(&text::list(&through));
+    }
+    let due = view
+        .run
+        .setting("checkpoint_timeout")
+        .filter(|_| view.postgres());
+    let due = due.map_or_else(String::new, |due| {
+        format!("; PostgreSQL makes one every {due} (checkpoint_timeout) or as the log fills")
+    });
+    format!(
+        "No checkpoint, compaction or flush that could be cut fell into the {} of the \
+         measurement{due}{}.",
+        text::seconds(view.length_s),
+        age(view)
+    )
+}
+
+/// InnoDB writes without a pause from where its log is nearly full on, which short runs may not
+/// reach.
+fn age(view: &View) -> String {
+    let ends = view.ends("db.status.innodb_checkpoint_age");
+    let most = view.largest("db.status.innodb_checkpoint_max_age");
+    let known = ends.zip(most).filter(|((_, last), _)| *last > 0.0);
+    known.map_or_else(String::new, |((first, last), most)| {
+        format!(
+            "; the redo log since InnoDB's last checkpoint went from {} to {} of {}",
+            text::bytes(first),
+            text::bytes(last),
+            text::bytes(most)
+        )
+    })
+}

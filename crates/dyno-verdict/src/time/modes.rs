@@ -1,0 +1,342 @@
+//! Check 26: latencies of two kinds, where half of a distribution is another one.
+//!
+//! A workload of several operations has several modes, and so does one that reads from a cache and
+//! from a disk. What remains is a fault of something between: one endpoint of two, one replica, a
+//! lock, a plan, acknowledgements that are delayed.
+
+#[cfg(test)]
+mod tests;
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::{Operation, Span};
+use dyno_stats::modes::{Bucket, Modes, modes, regrid};
+
+use super::steady_state;
+use crate::check::{Check, Made, Threshold};
+use crate::text;
+use crate::view::View;
+
+pub(super) const MODES: Check = Check {
+    number: 26,
+    name: "latency-modes",
+    title: "Modes of the latency that nothing explains, and pauses of delayed acknowledgements",
+    rule: "Doubt if {0} % to {1} % of the events, or of one operation, are a mode of their own, \
+           {2} times and {3} ms slower than the rest, and neither as many events write or miss the \
+           cache as are slow; or if {0} % or more of them pause for the 40 ms by which Linux \
+           delays an acknowledgement. Needs 500 events.",
+    thresholds: &[LEAST, MOST, FACTOR, APART],
+    make,
+};
+
+const LEAST: Threshold = Threshold {
+    name: "slow events, least",
+    value: 10.0,
+    unit: "percent",
+    why: "rarer ones are the tail, which percentiles show",
+};
+const MOST: Threshold = Threshold {
+    name: "slow events, most",
+    value: 90.0,
+    unit: "percent",
+    why: "the few that are faster than all others found nothing to do",
+};
+const FACTOR: Threshold = Threshold {
+    name: "slow mode over the fast one",
+    value: 3.0,
+    unit: "ratio",
+    why: "one wait or two for the same log, or for the same CPU, differ by two",
+};
+const APART: Threshold = Threshold {
+    name: "slow mode above the fast one",
+    value: 5.0,
+    unit: "ms",
+    why: "a scheduler's time slice: on a host without an idle CPU one more makes a mode",
+};
+const EVENTS_MIN: u64 = 500;
+
+/// The humps of a thousand events have some noise; a valley is half a decade deep.
+const HOW: Modes = Modes {
+    sigma_buckets: 3.0,
+    prominence_decades: 0.5,
+    count_min: 5,
+};
+
+/// `TCP_DELACK_MIN` of Linux, by which an acknowledgement waits for data to go with it.
+const DELAYED_MS: f64 = 40.0;
+/// The timer's own length and the way to wake up.
+const DELAYED_ROOM_MS: f64 = 5.0;
+/// Statements of an event that may pause each.
+const PAUSES_MAX: f64 = 4.0;
+/// This part of the slow events has a delayed acknowledgement, as the kernel counts them.
+const DELAYED_PART: f64 = 0.5;
+/// As many events as are slow write or read from disk, but for this part.
+const ALIKE: f64 = 0.25;
+
+/// A distribution in two.
+struct Split {
+    fast_ms: f64,
+    slow_ms: f64,
+    /// Where the slow part begins.
+    from_ms: f64,
+    /// Of all events.
+    share: f64,
+    count: u64,
+}
+
+fn make(view: &View) -> Made {
+    let all = &view.run.operations;
+    let many = |operation: &&Operation| {
+        (operation.total.as_ref()).is_some_and(|total| total.service.len() >= EVENTS_MIN)
+    };
+    let named: Vec<&Operation> = all
+        .iter()
+        .filter(|operation| operation.name != "event")
+        .filter(many)
+        .collect();
+    // Several kinds of work differ by themselves: each is looked at alone.
+    let looked: Vec<&Operation> = match named.len() {
+        0 | 1 => all.iter().filter(many).take(1).collect(),
+        _ => named,
+    };
+    if looked.is_empty() {
+        return Made::not_checked(match view.imported() {
+            true => "The log does not tell how latencies are distributed.".to_owned(),
+            false => format!("Fewer than {EVENTS_MIN} events ended: too few to tell modes from."),
+        });
+    }
+    let splits: Vec<(&Operation, Split)> = looked
+        .iter()
+        .filter_map(|operation| Some((*operation, split(operation.total.as_ref()?)?)))
+        .collect();
+    if let Some((operation, split)) = splits.first() {
+        return two_modes(view, operation, split, splits.len());
+    }
+    // All events alike may pause, too.
+    let slow = looked.iter().find_map(|operation| {
+        let at_ms = mode_ms(operation.total.as_ref()?)?;
+        delayed(view, at_ms, view.events_per_s()?).map(|pause| (operation, at_ms, pause))
+    });
+    match slow {
+        Some((operation, at_ms, pause)) => Made::doubt(
+            format!("{} take {}: {pause}.", of(operation), text::ms(at_ms)),
+            DELAYED,
+        )
+        .with("mode", at_ms, "ms"),
+        None => Made::pass(match looked.len() {
+            1 => "The latency has one mode, or none that is far from the rest.".to_owned(),
+            many => format!("Each of {many} operations has one mode, or none that is far from it."),
+        }),
+    }
+}
+
+const DELAYED: &str = "Look for who sends an answer or a request in two small parts and waits in \
+                       between: a proxy or server without TCP_NODELAY, or one with TCP_CORK.";
+
+fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usize) -> Made {
+    let apart_ms = split.slow_ms - split.fast_ms;
+    let per_s = view.events_per_s().unwrap_or(0.0) * split.share;
+    let pause = delayed(view, apart_ms, per_s);
+    let explained = explained(view, split).filter(|_| pause.is_none());
+    let sessions = match (&pause, operation.name.as_str()) {
+        (None, "event") => sessions(view, split),
+        _ => None,
+    };
+    let others = match operations {
+        0 | 1 => String::new(),
+        2 => "; so does another operation".to_owned(),
+        many => format!("; so do {} other operations", many - 1),
+    };
+    let whose = [explained.as_ref(), pause.as_ref(), sessions.as_ref()];
+    let whose = whose.into_iter().flatten().next();
+    let whose = whose.map_or_else(String::new, |whose| format!(": {whose}"));
+    Made::of(
+        match explained {
+            Some(_) => Outcome::Pass,
+            None => Outcome::Doubt,
+        },
+        format!(
+            "{} have two modes: {} % take about {} and {} % about {}{others}{whose}.",
+            of(operation),
+            text::plain(100.0 - split.share * 100.0),
+            text::ms(split.fast_ms),
+            text::plain(split.share * 100.0),
+            text::ms(split.slow_ms)
+        ),
+        match (pause, sessions) {
+            (Some(_), _) => DELAYED,
+            (None, Some(_)) => {
+                "Look at what these sessions have in common: the endpoint that they are connected \
+                 to, a replica behind a proxy, a pool."
+            }
+            (None, None) => {
+                "Name the kinds of work in the script (dyno.operation), so that each has latencies \
+                 of its own; look at locks, plans and pages read from disk of the slow ones."
+            }
+        },
+    )
+    .with("fast mode", split.fast_ms, "ms")
+    .with("slow mode", split.slow_ms, "ms")
+    .with("slow events", split.share * 100.0, "percent")
+}
+
+/// The events, or those of one name.
+fn of(operation: &Operation) -> String {
+    match operation.name.as_str() {
+        "event" => "The events".to_owned(),
+        name => format!("The operations {name}"),
+    }
+}
+
+fn buckets(total: &Span) -> Vec<(f64, u64)> {
+    let service = &total.service;
+    let bucket = |value: u64, count: u64| Bucket {
+        low: service.lowest_equivalent(value) as f64 / 1e6,
+        high: service.highest_equivalent(value) as f64 / 1e6,
+        count,
+    };
+    let recorded = service.iter_recorded();
+    let all: Vec<Bucket> = recorded
+        .map(|step| bucket(step.value_iterated_to(), step.count_since_last_iteration()))
+        .collect();
+    regrid(&all)
+}
+
+/// The highest mode.
+fn mode_ms(total: &Span) -> Option<f64> {
+    let found = modes(&buckets(total), &HOW);
+    let most = found.iter().max_by_key(|mode| mode.count)?;
+    Some(most.at)
+}
+
+/// The largest gap between two modes that is wide enough, with enough events on either side.
+fn split(total: &Span) -> Option<Split> {
+    let found = modes(&buckets(total), &HOW);
+    let all: u64 = found.iter().map(|mode| mode.count).sum();
+    let places = 1..found.len();
+    let splits = places.filter_map(|place| {
+        let (fast, slow) = found.split_at(place);
+        let highest = |part: &[dyno_stats::modes::Mode]| {
+            let most = part.iter().max_by_key(|mode| mode.count);
+            most.map(|mode| mode.at)
+        };
+        let (fast_ms, slow_ms) = (highest(fast)?, highest(slow)?);
+        let count: u64 = slow.iter().map(|mode| mode.count).sum();
+        let share = count as f64 / all as f64;
+        let enough = share * 100.0 >= LEAST.value && share * 100.0 <= MOST.value;
+        let far = slow_ms >= FACTOR.value * fast_ms && slow_ms - fast_ms >= APART.value;
+        (enough && far).then(|| Split {
+            fast_ms,
+            slow_ms,
+            from_ms: slow.first().map_or(slow_ms, |mode| mode.from),
+            share,
+            count,
+        })
+    });
+    splits.max_by(|one, other| {
+        let ratio = |split: &Split| split.slow_ms / split.fast_ms;
+        ratio(one).total_cmp(&ratio(other))
+    })
+}
+
+/// Whether a pause of this length, so many times a second, is that of acknowledgements: in words.
+fn delayed(view: &View, pause_ms: f64, per_s: f64) -> Option<String> {
+    let nodelay = view.run.fact("client.tcp_nodelay")?;
+    let times = (pause_ms / DELAYED_MS).round();
+    let room_ms = DELAYED_ROOM_MS * times;
+    let fits = (1.0..=PAUSES_MAX).contains(&times)
+        && (pause_ms - DELAYED_MS * times).abs() <= room_ms
+        && pause_ms >= DELAYED_MS * times - 1.0;
+    let counted = view.mean("host.tcp.delayed_acks")?;
+    let trip = view.mean("db.round_trip");
+    let quick = trip.is_none_or(|trip| trip < DELAYED_MS / 2.0);
+    (fits && quick && counted >= per_s * times * DELAYED_PART).then(|| {
+        format!(
+            "{} of 40 ms, by which Linux delays an acknowledgement; the kernel counted {} of them \
+             per second, and the client's sockets have TCP_NODELAY {nodelay}",
+            match times as u32 {
+                1 => "a pause".to_owned(),
+                many => format!("{many} pauses"),
+            },
+            text::rate(counted)
+        )
+    })
+}
+
+/// What as many events do as are slow, in words.
+fn explained(view: &View, split: &Split) -> Option<String> {
+    if let Some(why) = in_time(view, split) {
+        return Some(why);
+    }
+    let totals = view.totals();
+    let events = totals.events.max(1) as f64;
+    let slow = split.share;
+    let alike = |share: f64| (share / slow - 1.0).abs() <= ALIKE;
+    let writes = totals.writes as f64 / events;
+    if alike(writes) {
+        return Some("as many write".to_owned());
+    }
+    let misses = [
+        "db.status.innodb_buffer_pool_reads",
+        "db.database.blks_read",
+    ];
+    let misses = view.mean_sum(&misses)? / view.events_per_s()?;
+    // An event may read several pages, and one page may serve several.
+    (misses >= slow * (1.0 - ALIKE)).then(|| {
+        format!(
+            "the server read {} pages per event from disk",
+            text::plain(misses)
+        )
+    })
+}
+
+/// Whether the slow events are those of one part of the run, which is told where that is judged.
+fn in_time(view: &View, split: &Split) -> Option<String> {
+    let rates = view.rates();
+    let (index, by) = steady_state::step(&rates)?;
+    let (before, after) = rates.split_at(index);
+    let slower: f64 = if by < 0.0 { after } else { before }.iter().sum();
+    let share = slower / rates.iter().sum::<f64>();
+    let theirs = (share / split.share - 1.0).abs() <= ALIKE;
+    theirs.then(|| {
+        let at = text::seconds(view.bins[index].from_s());
+        let when = if by < 0.0 { "after" } else { "before" };
+        format!("they are those {when} the rate's step at {at}")
+    })
+}
+
+/// Whether the slow events are those of some sessions, and of which endpoint these may be.
+fn sessions(view: &View, split: &Split) -> Option<String> {
+    let mean_ms = |busy_s: f64, events: u64| busy_s * 1e3 / events as f64;
+    let all: Vec<_> = view
+        .run
+        .sessions
+        .iter()
+        .filter(|one| one.events > 0)
+        .collect();
+    let slow: Vec<_> = all
+        .iter()
+        .filter(|one| mean_ms(one.busy_s, one.events) >= split.from_ms)
+        .collect();
+    let events: u64 = slow.iter().map(|one| one.events).sum();
+    let theirs = (events as f64 / split.count.max(1) as f64 - 1.0).abs() <= ALIKE;
+    if slow.is_empty() || slow.len() == all.len() || !theirs {
+        return None;
+    }
+    let endpoints = view.summary().map_or(&[][..], |summary| &summary.endpoints);
+    let queries: u64 = endpoints.iter().map(|one| one.queries).sum();
+    let like = |queries_of: u64| {
+        let share = queries_of as f64 / queries.max(1) as f64;
+        (share / split.share - 1.0).abs() <= ALIKE
+    };
+    let endpoint = endpoints
+        .iter()
+        .find(|one| endpoints.len() > 1 && like(one.queries));
+    let endpoint = endpoint.map_or_else(String::new, |one| {
+        format!(", as many as the endpoint {} had", one.name)
+    });
+    Some(format!(
+        "they are those of {} of {} sessions{endpoint}",
+        slow.len(),
+        all.len()
+    ))
+}

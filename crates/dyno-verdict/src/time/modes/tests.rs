@@ -1,0 +1,190 @@
+//! Modes of latencies: those that something explains, and those that nothing does.
+
+use dyno_core::finding::Finding;
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
+use dyno_core::record::{Operation, RunRecord, SessionShare};
+use dyno_core::summary::EndpointSummary;
+
+use crate::context::Context;
+use crate::samples::{self, drop_fact, series};
+use crate::tests::{expect, made, summary};
+
+const EVENTS: u64 = 10_000;
+
+/// Latencies about these means with these shares, the normal kind of noise on each.
+fn latencies(run: &mut RunRecord, modes: &[(f64, f64)]) {
+    let total = run.operations[0].total.as_mut().unwrap();
+    total.service.reset();
+    for (ms, share) in modes {
+        for step in -20_i32..=20 {
+            let off = f64::from(step) / 10.0;
+            let weight = (-off * off / 2.0).exp() / 25.0;
+            let ns = ms * 1e6 * (1.0 + 0.08 * off);
+            let count = (EVENTS as f64 * share * weight) as u64;
+            total.service.saturating_record_n(ns as u64, count);
+        }
+    }
+}
+
+fn of(modes: &[(f64, f64)], change: impl FnOnce(&mut RunRecord)) -> Finding {
+    let mut run = samples::good();
+    latencies(&mut run, modes);
+    change(&mut run);
+    made(&run, &Context::default(), "latency-modes")
+}
+
+#[test]
+fn one_mode_is_as_it_should_be() {
+    expect("latency-modes", Pass, |_| {});
+    for modes in [
+        &[(3.0, 1.0)][..],
+        // A rare slow part is the tail, and one that is twice as slow is a wait more.
+        &[(3.0, 0.96), (60.0, 0.04)],
+        &[(3.0, 0.5), (6.5, 0.5)],
+        // A small pause is the scheduler's.
+        &[(0.2, 0.5), (3.0, 0.5)],
+    ] {
+        let found = of(modes, |_| {});
+        assert_eq!(found.outcome, Pass, "{}", found.evidence);
+    }
+    let few = of(&[], |_| {});
+    assert_eq!(few.outcome, NotChecked);
+    assert!(few.evidence.contains("Fewer than 500"), "{}", few.evidence);
+    let imported = made(&samples::imported(), &Context::default(), "latency-modes");
+    assert_eq!(imported.outcome, NotChecked);
+}
+
+#[test]
+fn half_of_the_events_that_are_slower_are_named_with_their_share() {
+    let found = of(&[(0.3, 0.5), (20.3, 0.5)], |_| {});
+    assert_eq!(found.outcome, Doubt);
+    for part in [
+        "The events have two modes",
+        "50 % take about 0.3",
+        "50 % about 20",
+    ] {
+        assert!(found.evidence.contains(part), "{part}: {}", found.evidence);
+    }
+    let slow = found.numbers.iter().find(|it| it.name == "slow events");
+    assert!((slow.unwrap().value.unwrap() - 50.0).abs() < 1.0);
+}
+
+#[test]
+fn what_as_many_events_do_explains_their_mode() {
+    let modes = [(0.3, 0.7), (20.3, 0.3)];
+    let writing = of(&modes, |run| {
+        let totals = &mut summary(run).totals;
+        totals.writes = totals.events * 3 / 10;
+    });
+    assert_eq!(writing.outcome, Pass, "{}", writing.evidence);
+    assert!(
+        writing.evidence.contains("as many write"),
+        "{}",
+        writing.evidence
+    );
+    let reading = of(&modes, |run| {
+        series(run, "db.status.innodb_buffer_pool_reads", &[350.0; 30]);
+    });
+    assert_eq!(reading.outcome, Pass, "{}", reading.evidence);
+    assert!(
+        reading.evidence.contains("from disk"),
+        "{}",
+        reading.evidence
+    );
+}
+
+#[test]
+fn operations_are_looked_at_one_by_one() {
+    let named = |run: &RunRecord, name: &str, ms: &[(f64, f64)]| {
+        let mut other = run.clone();
+        latencies(&mut other, ms);
+        Operation {
+            name: name.to_owned(),
+            ..other.operations.remove(0)
+        }
+    };
+    // Each has one mode, and all together have two.
+    let found = of(&[(0.3, 0.5), (20.3, 0.5)], |run| {
+        let both = [
+            named(run, "look", &[(0.3, 1.0)]),
+            named(run, "pay", &[(20.3, 1.0)]),
+        ];
+        run.operations.extend(both);
+    });
+    assert_eq!(found.outcome, Pass, "{}", found.evidence);
+    let found = of(&[(0.3, 0.5), (20.3, 0.5)], |run| {
+        let both = [
+            named(run, "look", &[(0.3, 1.0)]),
+            named(run, "pay", &[(0.3, 0.4), (20.3, 0.6)]),
+        ];
+        run.operations.extend(both);
+    });
+    assert_eq!(found.outcome, Doubt);
+    assert!(
+        found.evidence.contains("The operations pay"),
+        "{}",
+        found.evidence
+    );
+}
+
+#[test]
+fn sessions_and_endpoints_that_are_slower_are_named() {
+    let found = of(&[(0.3, 0.8), (20.3, 0.2)], |run| {
+        let slow = |share: &mut SessionShare, ms: f64, events: u64| {
+            (share.events, share.busy_s) = (events, ms / 1e3 * events as f64);
+        };
+        for share in &mut run.sessions {
+            match share.session % 2 {
+                0 => slow(share, 0.3, EVENTS / 10),
+                _ => slow(share, 20.3, EVENTS / 40),
+            }
+        }
+        let endpoint = |name: &str, queries| EndpointSummary {
+            name: name.to_owned(),
+            queries,
+        };
+        summary(run).endpoints = vec![
+            endpoint("10.0.0.1:3306", 80_000),
+            endpoint("10.0.0.2:3306", 20_000),
+        ];
+    });
+    assert_eq!(found.outcome, Doubt);
+    let told = "they are those of 8 of 16 sessions, as many as the endpoint 10.0.0.2:3306 had";
+    assert!(found.evidence.contains(told), "{}", found.evidence);
+    assert!(found.advice.contains("endpoint"), "{}", found.advice);
+}
+
+#[test]
+fn delayed_acknowledgements_are_named() {
+    let counted = |run: &mut RunRecord, per_s: f64| {
+        series(run, "host.tcp.delayed_acks", &[per_s; 30]);
+    };
+    let told = "a pause of 40 ms, by which Linux delays an acknowledgement";
+    let half = of(&[(0.3, 0.5), (41.0, 0.5)], |run| counted(run, 450.0));
+    assert_eq!(half.outcome, Doubt);
+    assert!(half.evidence.contains(told), "{}", half.evidence);
+    assert!(
+        half.evidence.contains("TCP_NODELAY on"),
+        "{}",
+        half.evidence
+    );
+    assert!(half.advice.contains("TCP_NODELAY"), "{}", half.advice);
+    let two = of(&[(0.3, 0.5), (82.0, 0.5)], |run| counted(run, 900.0));
+    assert!(
+        two.evidence.contains("2 pauses of 40 ms"),
+        "{}",
+        two.evidence
+    );
+    // All events alike.
+    let all = of(&[(41.5, 1.0)], |run| counted(run, 900.0));
+    assert_eq!(all.outcome, Doubt, "{}", all.evidence);
+    assert!(all.evidence.contains(told), "{}", all.evidence);
+    // Work that takes as long, of which the kernel knows nothing, is no such pause.
+    let busy = of(&[(41.5, 1.0)], |run| counted(run, 3.0));
+    assert_eq!(busy.outcome, Pass, "{}", busy.evidence);
+    let local = of(&[(0.3, 0.5), (41.0, 0.5)], |run| {
+        counted(run, 450.0);
+        drop_fact(run, "client.tcp_nodelay");
+    });
+    assert!(!local.evidence.contains("Linux"), "{}", local.evidence);
+}

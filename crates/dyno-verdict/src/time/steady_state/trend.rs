@@ -1,0 +1,188 @@
+//! How a series goes: its drift, its changes of level, its slow swings.
+
+use dyno_core::record::EventKind;
+use dyno_stats::Beginning;
+use dyno_stats::dips::Dips;
+use dyno_stats::intervals::Bounds;
+
+use super::{CHANGE_BINS, DRIFT, ORDER, SURE, told};
+use crate::text;
+use crate::view::View;
+
+/// How a series goes, in percent of its mean from its first value to its last.
+pub(super) struct Trend {
+    pub(super) drift: f64,
+    /// Its 99 % interval, by which it is one.
+    pub(super) sure: Bounds,
+    /// Its 90 % interval, by which there is none that matters: either side is left out with 95 %.
+    pub(super) likely: Bounds,
+    /// Kendall's tau against time.
+    pub(super) tau: f64,
+    /// How far it swings slowly.
+    pub(super) swing: Option<f64>,
+}
+
+impl Trend {
+    pub(super) fn of(values: &[f64]) -> Option<Self> {
+        let mean = dyno_stats::mean(values).filter(|mean| *mean > 0.0)?;
+        let slope = dyno_stats::steady::slope_with(values, 0.99)?;
+        let likely = dyno_stats::steady::slope_with(values, 0.90)?.bounds;
+        let whole = |per_step: f64| per_step * (values.len() - 1) as f64 / mean * 100.0;
+        let bounds = |bounds: Bounds| Bounds {
+            low: whole(bounds.low),
+            high: whole(bounds.high),
+        };
+        Some(Self {
+            drift: whole(slope.per_step),
+            sure: bounds(slope.bounds),
+            likely: bounds(likely),
+            tau: dyno_stats::steady::tau(values).unwrap_or(0.0),
+            swing: dyno_stats::steady::swing(values).map(|share| share * 100.0),
+        })
+    }
+
+    /// What there is to say of it, with the interval that decided.
+    pub(super) fn text(&self, view: &View, steady: bool, dips: Option<&Dips>) -> String {
+        let (level, bounds) = match steady {
+            true => (90, self.likely),
+            false => (99, self.sure),
+        };
+        format!(
+            "Over the measurement the rate drifts by {} % of its mean ({level} % interval {} to \
+             {} %){}{}.",
+            text::signed(self.drift),
+            text::signed(bounds.low),
+            text::signed(bounds.high),
+            pages(view),
+            dips.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
+        )
+    }
+
+    /// Surely by one bound, or in nearly all pairs of values by another.
+    pub(super) fn drifts(&self, sure: f64, ordered: f64) -> bool {
+        let straight = self.sure.low > 0.0 || self.sure.high < 0.0;
+        let by = self.drift.abs();
+        (by >= sure && straight) || (by >= ordered && self.tau.abs() >= ORDER.value)
+    }
+
+    /// Whether a drift that matters is excluded.
+    pub(super) fn level(&self) -> bool {
+        self.likely.low >= -DRIFT.value && self.likely.high <= DRIFT.value
+    }
+
+    /// At what length the interval is narrow enough to exclude one: it narrows with the square root
+    /// of the length.
+    pub(super) fn needs_s(&self, view: &View) -> f64 {
+        let half = (self.likely.high - self.likely.low) / 2.0;
+        let room = (DRIFT.value - self.drift.abs()).max(DRIFT.value / 2.0);
+        (view.length_s * (half / room).powi(2).max(1.0)).ceil()
+    }
+}
+
+/// A change of level.
+#[derive(Clone, Copy)]
+pub(super) struct Change {
+    /// The first value behind it.
+    pub(super) index: usize,
+    /// By so many percent.
+    pub(super) by: f64,
+    /// How sure a single one is; of several none is told.
+    pub(super) p: Option<f64>,
+}
+
+impl Change {
+    /// A step, where the values are one rather than a drift; else the largest of several.
+    pub(super) fn of(values: &[f64]) -> Option<Self> {
+        let several = || {
+            let changes = super::super::changes(values).into_iter();
+            changes
+                .filter(|change| change.before_mean > 0.0)
+                .map(|change| Self {
+                    index: change.index.min(values.len() - 1),
+                    by: (change.after_mean / change.before_mean - 1.0) * 100.0,
+                    p: None,
+                })
+                .max_by(|one, other| one.by.abs().total_cmp(&other.by.abs()))
+        };
+        let long = values.len() as f64 >= CHANGE_BINS.value;
+        let step = Self::step(values);
+        let large = step.filter(Self::matters);
+        large.or_else(|| long.then(several).flatten()).or(step)
+    }
+
+    /// The one place at which the values surely step.
+    pub(super) fn step(values: &[f64]) -> Option<Self> {
+        let step = dyno_stats::step(values)?;
+        let sure = step.p <= 1.0 - SURE.value / 100.0 && step.of_drift < 1.0;
+        (sure && step.before > 0.0).then(|| Self {
+            index: step.index,
+            by: (step.after / step.before - 1.0) * 100.0,
+            p: Some(step.p),
+        })
+    }
+
+    /// Whether it is as large as matters.
+    pub(super) fn matters(&self) -> bool {
+        self.by.abs() >= DRIFT.value
+    }
+
+    /// Whether it lies within the first fifth of so many values: what is before it is a beginning.
+    pub(super) fn is_beginning(&self, values: usize) -> bool {
+        self.index * 5 <= values
+    }
+
+    /// What lies before it, as a beginning.
+    pub(super) fn as_beginning(&self, values: &[f64]) -> Beginning {
+        let mean = |part: &[f64]| dyno_stats::mean(part).unwrap_or_default();
+        let (before, after) = values.split_at(self.index);
+        Beginning {
+            length: self.index,
+            first: mean(before),
+            rest: mean(after),
+            p: self.p.unwrap_or_default(),
+        }
+    }
+
+    /// Whether it lies within the first third of so many values.
+    pub(super) fn is_early(&self, values: usize) -> bool {
+        self.index * 3 <= values
+    }
+
+    pub(super) fn text(&self, view: &View) -> String {
+        let bin = &view.bins[self.index];
+        let at_s = bin.at_s - bin.length_s;
+        let (by, at) = (text::signed(self.by), text::seconds(at_s));
+        let what = match self.p {
+            Some(p) => format!("its level steps by {by} % at {at} (p {})", text::chance(p)),
+            None => format!("its level changes by {by} % at {at}"),
+        };
+        what + &meanwhile(view, at_s)
+    }
+}
+
+/// What happened about then, as far as anybody saw it.
+fn meanwhile(view: &View, at_s: f64) -> String {
+    const ABOUT_S: f64 = 2.0;
+    let kinds = [EventKind::Disturbance, EventKind::Setting, EventKind::Note];
+    let events = kinds.iter().flat_map(|kind| view.events(*kind));
+    let near = events.filter(|event| (event.at_s - at_s).abs() <= ABOUT_S);
+    let told: Vec<String> = near
+        .map(|event| event.text.trim_end_matches('.').to_owned())
+        .collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(", when {}", text::few(&told, 3)),
+    }
+}
+
+/// What the server had not written yet, at the beginning and at the end.
+fn pages(view: &View) -> String {
+    let dirty = view.ends("db.status.innodb_buffer_pool_pages_dirty");
+    dirty.map_or_else(String::new, |(first, last)| {
+        format!(
+            "; dirty pages went from {} to {}",
+            text::rate(first),
+            text::rate(last)
+        )
+    })
+}

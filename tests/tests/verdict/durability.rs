@@ -1,0 +1,176 @@
+//! What settings promise and tables, disks and scripts do not keep.
+
+use std::fs;
+
+use dyno_tests::Kind;
+
+use crate::common::{Judged, alone, dyno, judged, private};
+
+const TABLE: &str = "oltp_update_non_index --table-size 500 -c 2";
+const RUN: &str = "-t 3s --warmup 0";
+
+/// Writes, and takes it back.
+const ROLLS_BACK: &str = r#"
+function thread_init()
+   con = sysbench.sql.driver():connect()
+end
+function event()
+   con:query("BEGIN")
+   con:query("UPDATE sbtest1 SET k = k + 1 WHERE id = " .. sysbench.rand.uniform(1, 500))
+   con:query("ROLLBACK")
+end
+"#;
+
+/// Writes, and never commits.
+const TURNS_OFF: &str = r#"
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   con:query("SET autocommit = 0")
+end
+function event()
+   con:query("UPDATE sbtest1 SET k = k + 1 WHERE id = " .. (1 + sysbench.tid * 250 +
+      sysbench.rand.uniform(1, 200)))
+end
+"#;
+
+fn class(run: &Judged) -> String {
+    let evidence = run.finding("durability")["evidence"].as_str().unwrap();
+    evidence.to_lowercase()
+}
+
+#[test]
+fn a_storage_engine_without_a_log_is_told() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Mariadb);
+    let server = server.server();
+    dyno(&format!("prepare {TABLE} --target {url}"));
+    let run = || judged(&format!("{TABLE} --target {url} {RUN}"));
+    let durable = run();
+    durable.passed("durability");
+    assert!(
+        class(&durable).starts_with("each commit durable"),
+        "{}",
+        durable.told()
+    );
+    for (engine, outcome, words) in [
+        (
+            "MyISAM",
+            "doubt",
+            "may be damaged, by sbtest1, whose engine myisam",
+        ),
+        ("MEMORY", "doubt", "tables emptied by a crash, by sbtest1"),
+        (
+            "Aria TRANSACTIONAL=0",
+            "doubt",
+            "may be damaged, by sbtest1",
+        ),
+        (
+            "Aria TRANSACTIONAL=1",
+            "pass",
+            "each statement durable, without transactions",
+        ),
+    ] {
+        // MEMORY takes no long rows of text, and these columns are fixed.
+        server.execute(
+            Some("verdict"),
+            &format!("ALTER TABLE sbtest1 ENGINE={engine}"),
+        );
+        let run = run();
+        let finding = run.finding("durability");
+        assert_eq!(finding["outcome"], outcome, "{engine}: {}", run.told());
+        assert!(class(&run).starts_with(words), "{engine}: {}", run.told());
+    }
+    // What the run does not use is nothing to it.
+    server.execute(Some("verdict"), "ALTER TABLE sbtest1 ENGINE=InnoDB");
+    server.execute(Some("verdict"), "CREATE TABLE notes (id INT) ENGINE=MyISAM");
+    let run = run();
+    assert!(
+        class(&run).starts_with("each commit durable"),
+        "{}",
+        run.told()
+    );
+}
+
+#[test]
+fn a_table_that_a_crash_empties_is_told() {
+    let _turn = alone();
+    let (server, url) = private(Kind::Postgres);
+    dyno(&format!("prepare {TABLE} --target {url}"));
+    let server = server.server();
+    server.execute(Some("verdict"), "ALTER TABLE sbtest1 SET UNLOGGED");
+    let run = judged(&format!("{TABLE} --target {url} {RUN}"));
+    run.caught(
+        "durability",
+        "doubt",
+        "tables emptied by a crash, by sbtest1 is unlogged",
+    );
+}
+
+#[test]
+fn a_file_in_memory_is_told() {
+    let _turn = alone();
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let url = format!("sqlite:{}", folder.path().join("fleeting.db").display());
+    dyno(&format!("prepare {TABLE} --target {url}"));
+    let run = judged(&format!("{TABLE} --target {url} {RUN}"));
+    run.caught(
+        "durability",
+        "doubt",
+        "all data lost on os crash, by the data lies on tmpfs",
+    );
+}
+
+#[test]
+fn work_that_is_never_committed_is_told() {
+    let _turn = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("rolls_back.lua");
+    fs::write(&script, ROLLS_BACK).unwrap();
+    let script = script.display();
+    let (server, url) = private(Kind::Mariadb);
+    dyno(&format!("prepare {TABLE} --target {url}"));
+    let rolled_back = judged(&format!("{script} --target {url} -c 2 {RUN}"));
+    rolled_back.caught(
+        "durability",
+        "doubt",
+        "not committed, by the server counted",
+    );
+    let server = server.server();
+    server.execute(None, "SET GLOBAL autocommit = 0");
+    let open = judged(&format!("{TABLE} --target {url} {RUN}"));
+    open.caught("durability", "doubt", "not committed, by autocommit = off");
+    server.execute(None, "SET GLOBAL autocommit = 1");
+    let own = folder.path().join("turns_off.lua");
+    fs::write(&own, TURNS_OFF).unwrap();
+    let own = judged(&format!("{} --target {url} -c 2 {RUN}", own.display()));
+    own.caught(
+        "durability",
+        "doubt",
+        "2 of 2 sessions ended within a transaction",
+    );
+    server.execute(None, "SET GLOBAL autocommit = 0");
+    // Transactions that end with COMMIT do not need it.
+    let committed = "oltp_write_only --table-size 500 -c 2";
+    let committed = judged(&format!("{committed} --target {url} {RUN}"));
+    assert!(
+        class(&committed).starts_with("each commit durable"),
+        "{}",
+        committed.told()
+    );
+
+    let (_server, url) = private(Kind::Postgres);
+    dyno(&format!("prepare {TABLE} --target {url}"));
+    let rolled_back = judged(&format!("{script} --target {url} -c 2 {RUN}"));
+    rolled_back.caught(
+        "durability",
+        "doubt",
+        "not committed, by the server counted",
+    );
+
+    let url = format!("sqlite:{}", folder.path().join("rolled.db").display());
+    dyno(&format!("prepare {TABLE} --target {url}"));
+    let rolled_back = judged(&format!("{script} --target {url} -c 1 {RUN}"));
+    rolled_back.caught("durability", "doubt", "not committed, by statements wrote");
+    let kept = judged(&format!("{TABLE} --target {url} {RUN}"));
+    kept.passed("durability");
+}
