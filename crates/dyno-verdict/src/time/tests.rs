@@ -390,10 +390,21 @@ fn quiet_seconds_of_rare_events_are_no_stalls() {
 #[test]
 fn a_run_is_long_enough_for_its_mean() {
     expect("length", Pass, |_| {});
-    let swinging: Vec<f64> = (0..24)
+    // A level that moves has its own finding: one cause is told once.
+    let stepped: Vec<f64> = (0..24)
         .map(|s| if s < 9 { 1700.0 } else { 300.0 })
         .collect();
-    check(&rated(&swinging), "length", Doubt);
+    check(&rated(&stepped), "steady-state", Doubt);
+    check(&rated(&stepped), "length", NotChecked);
+    let swinging: Vec<f64> = (0..24)
+        .map(|s| if s % 8 < 3 { 1700.0 } else { 300.0 })
+        .collect();
+    let swinging = check(&rated(&swinging), "length", Doubt);
+    assert!(
+        swinging.advice.contains("Measure longer"),
+        "{}",
+        swinging.evidence
+    );
     let short = check(&rated(&[1000.0; 5]), "length", Doubt);
     assert!(short.evidence.starts_with("In 5 s"), "{}", short.evidence);
     // Whatever could be wrong with it would not have been found.
