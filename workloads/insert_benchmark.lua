@@ -27,16 +27,15 @@ local HIGH_EVERY = 100
 local LETTERS = ("a"):rep(4000)
 
 templates = {
-   min_key = {"SELECT MIN(transactionid) FROM pi{n}", ""},
-   max_key = {"SELECT MAX(transactionid) FROM pi{n}", ""},
+   min_key = {"SELECT MIN(transactionid) FROM pi{n}"},
+   max_key = {"SELECT MAX(transactionid) FROM pi{n}"},
    delete = {{
-      mysql = "DELETE FROM pi{n} WHERE transactionid >= ? ORDER BY transactionid LIMIT ?",
+      mysql = "DELETE FROM pi{n} WHERE transactionid >= :first ORDER BY transactionid LIMIT :rows",
       any = "DELETE FROM pi{n} WHERE transactionid IN (SELECT transactionid FROM pi{n} " ..
-         "WHERE transactionid >= ? ORDER BY transactionid LIMIT ?)"}, "ii"},
-   delete_range = {"DELETE FROM pi{n} WHERE transactionid >= ? AND transactionid < ?", "ii"},
+         "WHERE transactionid >= :first ORDER BY transactionid LIMIT :rows)"}},
+   delete_range = {"DELETE FROM pi{n} WHERE transactionid >= :first AND transactionid < :through"},
    -- With as many keys as a query wants.
-   points = {"SELECT transactionid, productid, data FROM pi{n} WHERE transactionid IN ({keys})",
-             ("i"):rep(10)},
+   points = {"SELECT transactionid, productid, data FROM pi{n} WHERE transactionid IN ({keys})"},
 }
 template_words = {n = 1, limit = 10, keys = bench.marks(10)}
 
@@ -44,17 +43,17 @@ local function range(name, index, columns, condition)
    local head = "SELECT " .. columns .. " FROM pi{n}"
    local tail = " WHERE " .. condition .. " ORDER BY " .. columns .. " LIMIT {limit}"
    templates[name] = {{mysql = head .. " FORCE INDEX (" .. index .. ")" .. tail,
-                       any = head .. tail}, "i"}
+                       any = head .. tail}}
 end
 
-range("marketsegment_2026", "marketsegment", "productid, customerid, price", "productid >= ?")
+range("marketsegment_2026", "marketsegment", "productid, customerid, price", "productid >= :from")
 range("registersegment_2026", "registersegment", "cashregisterid, customerid, price",
-   "cashregisterid > ?")
-range("pdc_2026", "pdc", "price, dateandtime, customerid", "price >= ?")
-range("marketsegment_2023", "marketsegment", "price, customerid", "price >= ?")
+   "cashregisterid > :from")
+range("pdc_2026", "pdc", "price, dateandtime, customerid", "price >= :from")
+range("marketsegment_2023", "marketsegment", "price, customerid", "price >= :from")
 range("registersegment_2023", "registersegment", "cashregisterid, price, customerid",
-   "cashregisterid > ?")
-range("pdc_2023", "pdc", "price, dateandtime, customerid", "price >= ?")
+   "cashregisterid > :from")
+range("pdc_2023", "pdc", "price, dateandtime, customerid", "price >= :from")
 
 local con, opt, step, client, own, shared, statements, random
 local inserted, deleted, low, through
@@ -66,8 +65,7 @@ local function statement(name)
    local found = statements[name]
    if not found then
       local template = templates[name]
-      local kinds = name == "points" and ("i"):rep(opt.rows_per_query) or template[2]
-      found = dyno.statement(con, template[1], kinds, bench.words(own))
+      found = dyno.statement(con, template[1], template, bench.words(own))
       statements[name] = found
    end
    return found
@@ -295,7 +293,7 @@ end
 
 -- The run ----------------------------------------------------------------------------------------
 
-function roles()
+function dyno.callbacks.roles()
    opt = sysbench.opt
    bench.check_options()
    -- The steps are phases, each of which asks for its own roles.
@@ -329,7 +327,7 @@ function roles()
             per_event = step.batch}, deleter, reader}
 end
 
-function phases()
+function dyno.callbacks.phases()
    opt = sysbench.opt
    bench.check_options()
    if opt.events > 0 then
@@ -481,7 +479,7 @@ sysbench.cmdline.commands = {
    unsettle = {rest.unsettle},
 }
 
-function ledger()
+function dyno.callbacks.ledger()
    local con = sysbench.sql.driver():connect()
    local rows = 0
    for number = 1, bench.tables() do

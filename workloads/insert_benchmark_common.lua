@@ -284,9 +284,13 @@ function bench.has_index(con, number, index)
    return bench.number(con, "SELECT COUNT(*) FROM sqlite_schema WHERE name = '%s'", name) > 0
 end
 
--- So many marks of parameters.
+-- So many parameters, each with a name of its own.
 function bench.marks(count)
-   return ("?, "):rep(count - 1) .. "?"
+   local marks = {}
+   for i = 1, count do
+      marks[i] = ":key" .. i
+   end
+   return table.concat(marks, ", ")
 end
 
 -- A function that asks a statement with so many keys: without a list of them, which would keep it

@@ -114,7 +114,7 @@ function plans.check(con, step, templates, number)
                      sqlite = "EXPLAIN QUERY PLAN "})[family]
    local function plan(name, value)
       local sql = dyno.render(con, templates[name][1], bench.words(number))
-      return answer(con, explain .. sql:gsub("%?", value))
+      return answer(con, explain .. sql:gsub(":[%a_][%w_]*", value))
    end
    if step.points then
       local low = bench.number(con, "SELECT MIN(transactionid) FROM pi%d", number) or 1

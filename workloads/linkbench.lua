@@ -73,15 +73,15 @@ end
 -- Up to so many nodes the ledger reads the tables in any case; above, they are left alone.
 local READ_WHOLE_MAX = 200000
 
-function full_ledger()
+function dyno.callbacks.full_ledger()
    local con = sysbench.sql.driver():connect()
    local found = checks.sums(con)
    con:disconnect()
    return found
 end
 
-function ledger()
-   return graph.sizes().nodes <= READ_WHOLE_MAX and full_ledger() or {}
+function dyno.callbacks.ledger()
+   return graph.sizes().nodes <= READ_WHOLE_MAX and dyno.callbacks.full_ledger() or {}
 end
 
 -- The weights of the operations, as a list for dyno.choice().

@@ -6,9 +6,12 @@ local graph = require("linkbench_common")
 local operations = {}
 
 local COLUMNS = "id1, id2, link_type, visibility, data, time, version"
+-- Of a new link, in the order of the columns.
+local LINK = ":id1, :id2, :link_type, 1, :data, :time, 0"
 local function list(after)
-   local text = "SELECT " .. COLUMNS .. " FROM linktable%s WHERE id1 = ? AND link_type = ? AND " ..
-      "time >= 0 AND time <= ? AND visibility = 1 ORDER BY time DESC LIMIT {list_limit}" .. after
+   local text = "SELECT " .. COLUMNS .. " FROM linktable%s WHERE id1 = :id1 AND " ..
+      "link_type = :link_type AND time >= 0 AND time <= :until AND visibility = 1 " ..
+      "ORDER BY time DESC LIMIT {list_limit}" .. after
    return {mysql = text:format(" FORCE INDEX (id1_type)"), any = text:format("")}
 end
 -- By family.
@@ -16,48 +19,51 @@ local function either(mysql, others)
    return {mysql = mysql, any = others}
 end
 
--- Statements as data: the text, then a letter for each parameter.
+-- Statements as data: the text, and what is no whole number of its parameters.
 templates = {
-   get_links_list = {list(""), "iii"},
-   get_more_links = {list(" OFFSET 1"), "iii"},
-   count_link = {"SELECT count FROM counttable WHERE id = ? AND link_type = ?", "ii"},
+   get_links_list = {list("")},
+   get_more_links = {list(" OFFSET 1")},
+   count_link = {"SELECT count FROM counttable WHERE id = :id AND link_type = :link_type"},
    -- As many ids as `{ids}` has.
-   multiget_link = {"SELECT " .. COLUMNS .. " FROM linktable WHERE id1 = ? AND link_type = ? " ..
-      "AND id2 IN ({ids})", "ii"},
-   get_node = {"SELECT id, type, version, time, data FROM nodetable WHERE id = ?", "i"},
+   multiget_link = {"SELECT " .. COLUMNS .. " FROM linktable WHERE id1 = :id1 AND " ..
+      "link_type = :link_type AND id2 IN ({ids})"},
+   get_node = {"SELECT id, type, version, time, data FROM nodetable WHERE id = :id"},
    insert_link = {either(
-      "INSERT INTO linktable (" .. COLUMNS .. ") VALUES (?, ?, ?, 1, ?, ?, 0) " ..
+      "INSERT INTO linktable (" .. COLUMNS .. ") VALUES (" .. LINK .. ") " ..
          "ON DUPLICATE KEY UPDATE visibility = 1",
-      "INSERT INTO linktable (" .. COLUMNS .. ") VALUES (?, ?, ?, 1, ?, ?, 0) " ..
-         "ON CONFLICT (link_type, id1, id2) DO NOTHING"), "iiisi"},
-   update_link = {"UPDATE linktable SET visibility = 1, data = ?, time = ?, version = 0 WHERE " ..
-      "id1 = ? AND id2 = ? AND link_type = ?", "siiii"},
-   lock_link = {"SELECT visibility FROM linktable WHERE id1 = ? AND id2 = ? AND link_type = ?" ..
-      "{for_update}", "iii"},
-   hide_link = {"UPDATE linktable SET visibility = 0 WHERE id1 = ? AND id2 = ? AND " ..
-      "link_type = ?", "iii"},
+      "INSERT INTO linktable (" .. COLUMNS .. ") VALUES (" .. LINK .. ") " ..
+         "ON CONFLICT (link_type, id1, id2) DO NOTHING"), data = "text"},
+   update_link = {"UPDATE linktable SET visibility = 1, data = :data, time = :time, " ..
+      "version = 0 WHERE id1 = :id1 AND id2 = :id2 AND link_type = :link_type", data = "text"},
+   lock_link = {"SELECT visibility FROM linktable WHERE id1 = :id1 AND id2 = :id2 AND " ..
+      "link_type = :link_type{for_update}"},
+   hide_link = {"UPDATE linktable SET visibility = 0 WHERE id1 = :id1 AND id2 = :id2 AND " ..
+      "link_type = :link_type"},
    count_more = {either(
-      "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 1, ?, 0) " ..
-         "ON DUPLICATE KEY UPDATE count = count + 1, version = version + 1, time = ?",
-      "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 1, ?, 0) " ..
+      "INSERT INTO counttable (id, link_type, count, time, version) VALUES " ..
+         "(:id, :link_type, 1, :time, 0) " ..
+         "ON DUPLICATE KEY UPDATE count = count + 1, version = version + 1, time = :time",
+      "INSERT INTO counttable (id, link_type, count, time, version) VALUES " ..
+         "(:id, :link_type, 1, :time, 0) " ..
          "ON CONFLICT (id, link_type) DO UPDATE SET count = counttable.count + 1, " ..
-         "version = counttable.version + 1, time = ?"), "iiii"},
+         "version = counttable.version + 1, time = :time")},
    count_less = {{
       mysql = "INSERT INTO counttable (id, link_type, count, time, version) VALUES " ..
-         "(?, ?, 0, ?, 0) ON DUPLICATE KEY UPDATE count = IF(count = 0, 0, count - 1), " ..
-         "version = version + 1, time = ?",
+         "(:id, :link_type, 0, :time, 0) ON DUPLICATE KEY UPDATE " ..
+         "count = IF(count = 0, 0, count - 1), version = version + 1, time = :time",
       postgres = "INSERT INTO counttable (id, link_type, count, time, version) VALUES " ..
-         "(?, ?, 0, ?, 0) ON CONFLICT (id, link_type) DO UPDATE SET count = " ..
-         "GREATEST(counttable.count - 1, 0), version = counttable.version + 1, time = ?",
+         "(:id, :link_type, 0, :time, 0) ON CONFLICT (id, link_type) DO UPDATE SET count = " ..
+         "GREATEST(counttable.count - 1, 0), version = counttable.version + 1, time = :time",
       sqlite = "INSERT INTO counttable (id, link_type, count, time, version) VALUES " ..
-         "(?, ?, 0, ?, 0) ON CONFLICT (id, link_type) DO UPDATE SET count = " ..
-         "MAX(counttable.count - 1, 0), version = counttable.version + 1, time = ?"}, "iiii"},
-   add_node = {"INSERT INTO nodetable (type, version, time, data) VALUES (?, 1, ?, ?)", "iit"},
-   update_node = {"UPDATE nodetable SET version = 2, time = ?, data = ? WHERE id = ? AND " ..
-      "type = ?", "itii"},
-   delete_node = {"DELETE FROM nodetable WHERE id = ? AND type = ?", "ii"},
+         "(:id, :link_type, 0, :time, 0) ON CONFLICT (id, link_type) DO UPDATE SET count = " ..
+         "MAX(counttable.count - 1, 0), version = counttable.version + 1, time = :time"}},
+   add_node = {"INSERT INTO nodetable (type, version, time, data) VALUES " ..
+      "(:type, 1, :time, :data)", data = "long text"},
+   update_node = {"UPDATE nodetable SET version = 2, time = :time, data = :data WHERE " ..
+      "id = :id AND type = :type", data = "long text"},
+   delete_node = {"DELETE FROM nodetable WHERE id = :id AND type = :type"},
 }
-template_words = {list_limit = 10000, ids = "?, ?"}
+template_words = {list_limit = 10000, ids = ":other1, :other2"}
 
 local random, sizes, shuffles, sums, family, history, history_pct
 local bodies, inputs = {}, {}
@@ -74,8 +80,11 @@ function operations.statements(writer, reader)
       local found = multigets[count]
       if not found then
          local template = templates.multiget_link
-         local own = {ids = ("?, "):rep(count - 1) .. "?"}
-         found = dyno.statement(reader, template[1], template[2] .. ("i"):rep(count), own)
+         local ids = {}
+         for i = 1, count do
+            ids[i] = ":other" .. i
+         end
+         found = dyno.statement(reader, template[1], template, {ids = table.concat(ids, ", ")})
          multigets[count] = found
       end
       return found
@@ -83,7 +92,7 @@ function operations.statements(writer, reader)
    for name, template in pairs(templates) do
       if name ~= "multiget_link" then
          local con = READS[name] and reader or writer
-         statements[name] = dyno.statement(con, template[1], template[2], words)
+         statements[name] = dyno.statement(con, template[1], template, words)
       end
    end
    return statements
@@ -249,7 +258,7 @@ end
 local function write_link(s, link)
    local new, visible = insert_or_lock(s, link)
    if not visible then
-      s.count_more:execute(link.id1, link.link_type, link.time, link.time)
+      s.count_more:execute(link.id1, link.link_type, link.time)
       sums.visible:add(1)
    end
    if new then
@@ -263,7 +272,7 @@ bodies.add_link, bodies.update_link = write_link, write_link
 function bodies.delete_link(s, link)
    if s.lock_link:row(link.id1, link.id2, link.link_type) == "1" then
       s.hide_link:execute(link.id1, link.id2, link.link_type)
-      s.count_less:execute(link.id1, link.link_type, link.time, link.time)
+      s.count_less:execute(link.id1, link.link_type, link.time)
       sums.visible:add(-1)
    end
 end

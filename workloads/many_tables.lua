@@ -337,7 +337,7 @@ function init()
 end
 
 -- The rows are not read before the run, which would open every table, but kept from the last run.
-function ledger()
+function dyno.callbacks.ledger()
    local connection = sysbench.sql.driver():connect()
    local now = many.sizes()
    local found = {tables = {["tables in the catalogue"] = many.count(connection, now, "tables")}}
@@ -416,7 +416,7 @@ function event()
 end
 
 -- While some drop, others may touch what stays; while some touch, another may make and drop.
-function roles()
+function dyno.callbacks.roles()
    local asked, rate = many.sizes(), sysbench.opt.touch_rate
    if asked.phase == "touch" and asked.churn_every > 0 then
       return {
@@ -434,12 +434,12 @@ function roles()
    }
 end
 
-function phases()
+function dyno.callbacks.phases()
    return ladder.phases(many.sizes())
 end
 
 -- The ladder ends at what was made.
-function phases_there()
+function dyno.callbacks.phases_there()
    local found = many.sizes()
    if found.phase == "ladder" then
       local connection = sysbench.sql.driver():connect()
@@ -450,7 +450,7 @@ function phases_there()
 end
 
 -- How often tables were touched, warm-up included.
-function figures()
+function dyno.callbacks.figures()
    if not sizes or sizes.phase ~= "touch" then
       return
    end

@@ -30,9 +30,9 @@ local function create(c, pad)
       "c " .. c .. " NOT NULL, pad " .. pad .. " NOT NULL){suffix}"
 end
 
-local IN_RANGE = "FROM fair{n} WHERE id BETWEEN ? AND ?"
+local IN_RANGE = "FROM fair{n} WHERE id BETWEEN :low AND :high"
 
--- By name: the text, then a letter for each parameter.
+-- By name: the text, and what is no whole number of its parameters.
 templates = {
    create = {{
       mysql = create("CHAR(120) CHARACTER SET ascii COLLATE ascii_bin",
@@ -73,15 +73,16 @@ templates = {
       "COALESCE(SUM(CASE WHEN k < 1 OR (id % 2 = 0 AND k > {rows}) THEN 1 ELSE 0 END), 0), " ..
       "COALESCE(SUM(CASE WHEN LENGTH(c) <> 119 OR LENGTH(pad) <> 59 THEN 1 ELSE 0 END), 0), " ..
       "COALESCE(SUM(CASE WHEN id % 2 = 1 THEN k ELSE 0 END), 0) FROM fair{n}"},
-   point = {"SELECT c FROM fair{n} WHERE id = ?", "i"},
-   range = {"SELECT c " .. IN_RANGE, "ii"},
-   sum = {"SELECT SUM(k) " .. IN_RANGE, "ii"},
-   order = {"SELECT c " .. IN_RANGE .. " ORDER BY c", "ii"},
-   distinct = {"SELECT DISTINCT c " .. IN_RANGE .. " ORDER BY c", "ii"},
-   update_k = {"UPDATE fair{n} SET k = k + 1 WHERE id = ?", "i"},
-   update_c = {"UPDATE fair{n} SET c = ? WHERE id = ?", "si"},
-   delete = {"DELETE FROM fair{n} WHERE id = ?", "i"},
-   insert = {"INSERT INTO fair{n} (id, k, c, pad) VALUES (?, ?, ?, ?)", "iiss"},
+   point = {"SELECT c FROM fair{n} WHERE id = :id"},
+   range = {"SELECT c " .. IN_RANGE},
+   sum = {"SELECT SUM(k) " .. IN_RANGE},
+   order = {"SELECT c " .. IN_RANGE .. " ORDER BY c"},
+   distinct = {"SELECT DISTINCT c " .. IN_RANGE .. " ORDER BY c"},
+   update_k = {"UPDATE fair{n} SET k = k + 1 WHERE id = :id"},
+   update_c = {"UPDATE fair{n} SET c = :c WHERE id = :id", c = "text"},
+   delete = {"DELETE FROM fair{n} WHERE id = :id"},
+   insert = {"INSERT INTO fair{n} (id, k, c, pad) VALUES (:id, :k, :c, :pad)",
+      c = "text", pad = "text"},
 }
 template_words = {n = 1, level = "READ COMMITTED", suffix = "", rows = 10000}
 
@@ -298,7 +299,7 @@ local wrong_reads = dyno.sum("wrong_reads")
 -- Up to so many rows the ledger reads them in any case.
 local READ_WHOLE_MAX = 2000000
 
-function full_ledger()
+function dyno.callbacks.full_ledger()
    local con = sysbench.sql.driver():connect()
    local found = read_tables(con)
    con:disconnect()
@@ -309,10 +310,10 @@ function full_ledger()
    }
 end
 
-function ledger()
+function dyno.callbacks.ledger()
    local tables, rows = size()
    if tables * rows <= READ_WHOLE_MAX then
-      return full_ledger()
+      return dyno.callbacks.full_ledger()
    end
    return {wrong_reads = {wrong_rows = 0}}
 end
@@ -364,7 +365,7 @@ local function statement(name, place)
    local found = of_table[name]
    if not found then
       local template = templates[name]
-      found = dyno.statement(con, template[1], template[2], {n = at[place]})
+      found = dyno.statement(con, template[1], template, {n = at[place]})
       of_table[name] = found
    end
    return found

@@ -27,14 +27,17 @@ local TELLERS, ACCOUNTS = bank.TELLERS, bank.ACCOUNTS
 
 -- Statements as data ----------------------------------------------------------------------------
 
--- By name: the text, then a letter for each parameter.
+-- By name.
 templates = {
-   update_account = {"UPDATE pgbench_accounts SET abalance = abalance + ? WHERE aid = ?", "ii"},
-   select_account = {"SELECT abalance FROM pgbench_accounts WHERE aid = ?", "i"},
-   update_teller = {"UPDATE pgbench_tellers SET tbalance = tbalance + ? WHERE tid = ?", "ii"},
-   update_branch = {"UPDATE pgbench_branches SET bbalance = bbalance + ? WHERE bid = ?", "ii"},
+   update_account = {"UPDATE pgbench_accounts SET abalance = abalance + :delta " ..
+                     "WHERE aid = :aid"},
+   select_account = {"SELECT abalance FROM pgbench_accounts WHERE aid = :aid"},
+   update_teller = {"UPDATE pgbench_tellers SET tbalance = tbalance + :delta " ..
+                    "WHERE tid = :tid"},
+   update_branch = {"UPDATE pgbench_branches SET bbalance = bbalance + :delta " ..
+                    "WHERE bid = :bid"},
    insert_history = {"INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) " ..
-                     "VALUES (?, ?, ?, ?, {now})", "iiii"},
+                     "VALUES (:tid, :bid, :aid, :delta, {now})"},
 }
 
 -- The check -------------------------------------------------------------------------------------
@@ -117,11 +120,11 @@ local function read_ledger(whole)
    }
 end
 
-function ledger()
+function dyno.callbacks.ledger()
    return read_ledger(bank.scale() <= READ_WHOLE_MAX)
 end
 
-function full_ledger()
+function dyno.callbacks.full_ledger()
    return read_ledger(true)
 end
 
@@ -184,7 +187,7 @@ function thread_init(tid)
    con = sysbench.sql.driver():connect()
    statements = {}
    for name, template in pairs(templates) do
-      statements[name] = dyno.statement(con, template[1], template[2])
+      statements[name] = dyno.statement(con, template[1], template)
    end
 end
 

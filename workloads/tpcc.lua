@@ -140,12 +140,12 @@ local function read_ledger(whole)
    }
 end
 
-function ledger()
+function dyno.callbacks.ledger()
    local sizes = tpcc.sizes()
    return read_ledger(sizes.sets * sizes.warehouses <= READ_WHOLE_MAX)
 end
 
-function full_ledger()
+function dyno.callbacks.full_ledger()
    return read_ledger(true)
 end
 
@@ -161,7 +161,7 @@ function init()
 end
 
 -- What TPC-C counts, though this is not TPC-C: no tpmC.
-function figures()
+function dyno.callbacks.figures()
    local orders = dyno.measured().operations.new_order
    dyno.figure("new orders committed", orders.per_second * 60, "per minute (not tpmC)")
 end

@@ -3,19 +3,23 @@
 
 local PURGED = {
    -- An order that was delivered, of those that the load did not make; never the last one.
-   old_order = {"SELECT o_id, o_c_id FROM orders{n} WHERE o_w_id = ? AND o_d_id = ? AND " ..
-      "o_id > ? AND o_carrier_id IS NOT NULL AND o_id < (SELECT MIN(no_o_id) FROM new_orders{n} " ..
-      "WHERE no_w_id = ? AND no_d_id = ?) ORDER BY o_id{first_row}{for_update}", "iiiii"},
+   old_order = {"SELECT o_id, o_c_id FROM orders{n} WHERE o_w_id = :w_id AND o_d_id = :d_id AND " ..
+      "o_id > :loaded AND o_carrier_id IS NOT NULL AND o_id < (SELECT MIN(no_o_id) " ..
+      "FROM new_orders{n} WHERE no_w_id = :w_id AND no_d_id = :d_id) " ..
+      "ORDER BY o_id{first_row}{for_update}"},
    lines_of_order = {"SELECT ol_i_id, ol_supply_w_id, ol_quantity, {cents ol_amount} " ..
-      "FROM order_line{n} WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ? " ..
-      "ORDER BY ol_supply_w_id, ol_i_id", "iii"},
-   delete_lines = {"DELETE FROM order_line{n} WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
-      "iii"},
-   delete_order = {"DELETE FROM orders{n} WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?", "iii"},
-   uncount_stock = {"UPDATE stock{n} SET s_ytd = s_ytd - ?, s_order_cnt = s_order_cnt - 1, " ..
-      "s_remote_cnt = s_remote_cnt - ? WHERE s_i_id = ? AND s_w_id = ?", "iiii"},
-   uncredit_customer = {"UPDATE customer{n} SET c_balance = c_balance - {cents}, " ..
-      "c_delivery_cnt = c_delivery_cnt - 1 WHERE c_id = ? AND c_d_id = ? AND c_w_id = ?", "iiii"},
+      "FROM order_line{n} WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id = :o_id " ..
+      "ORDER BY ol_supply_w_id, ol_i_id"},
+   delete_lines = {"DELETE FROM order_line{n} WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND " ..
+      "ol_o_id = :o_id"},
+   delete_order = {"DELETE FROM orders{n} WHERE o_w_id = :w_id AND o_d_id = :d_id AND " ..
+      "o_id = :o_id"},
+   uncount_stock = {"UPDATE stock{n} SET s_ytd = s_ytd - :ordered, " ..
+      "s_order_cnt = s_order_cnt - 1, s_remote_cnt = s_remote_cnt - :remote " ..
+      "WHERE s_i_id = :i_id AND s_w_id = :w_id"},
+   uncredit_customer = {"UPDATE customer{n} SET c_balance = c_balance - {cents :amount}, " ..
+      "c_delivery_cnt = c_delivery_cnt - 1 WHERE c_id = :c_id AND c_d_id = :d_id AND " ..
+      "c_w_id = :w_id"},
 }
 for name, template in pairs(PURGED) do
    templates["purge_" .. name] = template
@@ -33,7 +37,7 @@ return function(transactions, sizes, sums)
       local w, d = purge.w, purge.d
       -- As new orders do, so that both wait for each other in one order.
       s.lock_district:row(w, d)
-      local order, c = s.purge_old_order:row(w, d, sizes.customers, w, d)
+      local order, c = s.purge_old_order:row(w, d, sizes.customers)
       order, c = tonumber(order), tonumber(c)
       if not order then
          return

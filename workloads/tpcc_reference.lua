@@ -4,16 +4,18 @@
 
 local tpcc = require("tpcc_common")
 
-templates.reference_update_stock = {"UPDATE stock{n} SET s_quantity = ? WHERE s_i_id = ? AND " ..
-   "s_w_id = ?", "iii"}
-templates.reference_count_names = {"SELECT COUNT(c_id) FROM customer{n} WHERE c_w_id = ? AND " ..
-   "c_d_id = ? AND c_last = ?", "iis"}
-templates.reference_pay = {"UPDATE customer{n} SET c_balance = {cents}, c_ytd_payment = {cents} " ..
-   "WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", "iiiii"}
-templates.reference_pay_bad = {"UPDATE customer{n} SET c_balance = {cents}, c_ytd_payment = " ..
-   "{cents}, c_data = ? WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", "iisiii"}
+templates.reference_update_stock = {"UPDATE stock{n} SET s_quantity = :quantity WHERE " ..
+   "s_i_id = :i_id AND s_w_id = :w_id"}
+templates.reference_count_names = {"SELECT COUNT(c_id) FROM customer{n} WHERE " ..
+   "c_w_id = :w_id AND c_d_id = :d_id AND c_last = :last", last = "text"}
+templates.reference_pay = {"UPDATE customer{n} SET c_balance = {cents :balance}, " ..
+   "c_ytd_payment = {cents :ytd_payment} " ..
+   "WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id"}
+templates.reference_pay_bad = {"UPDATE customer{n} SET c_balance = {cents :balance}, " ..
+   "c_ytd_payment = {cents :ytd_payment}, c_data = :data " ..
+   "WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id", data = "text"}
 templates.reference_orders = {"SELECT o_id, o_carrier_id, o_entry_d FROM orders{n} WHERE " ..
-   "o_w_id = ? AND o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC", "iii"}
+   "o_w_id = :w_id AND o_d_id = :d_id AND o_c_id = :c_id ORDER BY o_id DESC"}
 
 local inputs, bodies = {}, {}
 local opt, sizes, sums, random

@@ -5,80 +5,87 @@ local tpcc = require("tpcc_common")
 
 local transactions = {}
 
--- Statements as data: the text, where `{n}` is the set of tables, and a letter for each parameter.
+-- Statements as data: the text, where `{n}` is the set of tables, and what is no whole number of
+-- its parameters. Those are given in the order of their first places.
 templates = {
    -- New-Order.
    customer_and_tax = {"SELECT c_discount, c_last, c_credit, w_tax FROM customer{n}, " ..
-      "warehouse{n} WHERE w_id = ? AND c_w_id = w_id AND c_d_id = ? AND c_id = ?", "iii"},
-   lock_district = {"SELECT d_next_o_id, d_tax FROM district{n} WHERE d_w_id = ? AND d_id = ?" ..
-      "{for_update}", "ii"},
-   next_order = {"UPDATE district{n} SET d_next_o_id = ? WHERE d_id = ? AND d_w_id = ?", "iii"},
+      "warehouse{n} WHERE w_id = :w_id AND c_w_id = w_id AND c_d_id = :d_id AND c_id = :c_id"},
+   lock_district = {"SELECT d_next_o_id, d_tax FROM district{n} WHERE d_w_id = :w_id AND " ..
+      "d_id = :d_id{for_update}"},
+   next_order = {"UPDATE district{n} SET d_next_o_id = :next_o_id WHERE d_id = :d_id AND " ..
+      "d_w_id = :w_id"},
    insert_order = {"INSERT INTO orders{n} (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, " ..
-      "o_all_local) VALUES (?, ?, ?, ?, {now}, ?, ?)", "iiiiii"},
-   insert_new_order = {"INSERT INTO new_orders{n} (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)",
-      "iii"},
-   item = {"SELECT {cents i_price}, i_name, i_data FROM item{n} WHERE i_id = ?", "i"},
-   update_stock = {"UPDATE stock{n} SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = " ..
-      "s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ? WHERE s_i_id = ? AND s_w_id = ?",
-      "iiiii"},
+      "o_all_local) VALUES (:o_id, :d_id, :w_id, :c_id, {now}, :ol_cnt, :all_local)"},
+   insert_new_order = {"INSERT INTO new_orders{n} (no_o_id, no_d_id, no_w_id) " ..
+      "VALUES (:o_id, :d_id, :w_id)"},
+   item = {"SELECT {cents i_price}, i_name, i_data FROM item{n} WHERE i_id = :i_id"},
+   update_stock = {"UPDATE stock{n} SET s_quantity = :quantity, s_ytd = s_ytd + :ordered, " ..
+      "s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + :remote " ..
+      "WHERE s_i_id = :i_id AND s_w_id = :w_id"},
    insert_line = {"INSERT INTO order_line{n} (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, " ..
-      "ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info) VALUES (?, ?, ?, ?, ?, ?, ?, " ..
-      "{cents}, ?)", "iiiiiiiis"},
+      "ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info) VALUES (:o_id, :d_id, :w_id, " ..
+      ":number, :i_id, :supply_w_id, :quantity, {cents :amount}, :dist_info)",
+      dist_info = "text"},
    -- Payment.
-   pay_warehouse = {"UPDATE warehouse{n} SET w_ytd = w_ytd + {cents} WHERE w_id = ?", "ii"},
+   pay_warehouse = {"UPDATE warehouse{n} SET w_ytd = w_ytd + {cents :amount} WHERE w_id = :w_id"},
    warehouse = {"SELECT w_street_1, w_street_2, w_city, w_state, w_zip, w_name " ..
-      "FROM warehouse{n} WHERE w_id = ?", "i"},
-   pay_district = {"UPDATE district{n} SET d_ytd = d_ytd + {cents} WHERE d_w_id = ? AND d_id = ?",
-      "iii"},
+      "FROM warehouse{n} WHERE w_id = :w_id"},
+   pay_district = {"UPDATE district{n} SET d_ytd = d_ytd + {cents :amount} " ..
+      "WHERE d_w_id = :w_id AND d_id = :d_id"},
    district = {"SELECT d_street_1, d_street_2, d_city, d_state, d_zip, d_name " ..
-      "FROM district{n} WHERE d_w_id = ? AND d_id = ?", "ii"},
-   customers_by_name = {"SELECT c_id FROM customer{n} WHERE c_w_id = ? AND c_d_id = ? AND " ..
-      "c_last = ? ORDER BY c_first", "iis"},
+      "FROM district{n} WHERE d_w_id = :w_id AND d_id = :d_id"},
+   customers_by_name = {"SELECT c_id FROM customer{n} WHERE c_w_id = :w_id AND c_d_id = :d_id " ..
+      "AND c_last = :last ORDER BY c_first", last = "text"},
    lock_customer = {"SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, " ..
       "c_zip, c_phone, c_credit, {cents c_credit_lim}, c_discount, {cents c_balance}, " ..
-      "{cents c_ytd_payment}, c_since FROM customer{n} WHERE c_w_id = ? AND c_d_id = ? AND " ..
-      "c_id = ?{for_update}", "iii"},
-   customer_data = {"SELECT c_data FROM customer{n} WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
-      "iii"},
-   pay_customer = {"UPDATE customer{n} SET c_balance = {cents}, c_ytd_payment = {cents}, " ..
-      "c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", "iiiii"},
-   pay_bad_customer = {"UPDATE customer{n} SET c_balance = {cents}, c_ytd_payment = {cents}, " ..
-      "c_payment_cnt = c_payment_cnt + 1, c_data = ? WHERE c_w_id = ? AND c_d_id = ? AND " ..
-      "c_id = ?", "iisiii"},
+      "{cents c_ytd_payment}, c_since FROM customer{n} WHERE c_w_id = :w_id AND " ..
+      "c_d_id = :d_id AND c_id = :c_id{for_update}"},
+   customer_data = {"SELECT c_data FROM customer{n} WHERE c_w_id = :w_id AND c_d_id = :d_id AND " ..
+      "c_id = :c_id"},
+   pay_customer = {"UPDATE customer{n} SET c_balance = {cents :balance}, " ..
+      "c_ytd_payment = {cents :ytd_payment}, c_payment_cnt = c_payment_cnt + 1 " ..
+      "WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id"},
+   pay_bad_customer = {"UPDATE customer{n} SET c_balance = {cents :balance}, " ..
+      "c_ytd_payment = {cents :ytd_payment}, c_payment_cnt = c_payment_cnt + 1, " ..
+      "c_data = :data WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id", data = "text"},
    insert_history = {"INSERT INTO history{n} (h_c_d_id, h_c_w_id, h_c_id, h_d_id, h_w_id, " ..
-      "h_date, h_amount, h_data) VALUES (?, ?, ?, ?, ?, {now}, {cents}, ?)", "iiiiiis"},
+      "h_date, h_amount, h_data) VALUES (:c_d_id, :c_w_id, :c_id, :d_id, :w_id, {now}, " ..
+      "{cents :amount}, :data)", data = "text"},
    -- Order-Status.
    customer_balance = {"SELECT {cents c_balance}, c_first, c_middle FROM customer{n} WHERE " ..
-      "c_w_id = ? AND c_d_id = ? AND c_id = ?", "iii"},
-   last_order = {"SELECT o_id, o_carrier_id, o_entry_d FROM orders{n} WHERE o_w_id = ? AND " ..
-      "o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC{first_row}", "iii"},
+      "c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id"},
+   last_order = {"SELECT o_id, o_carrier_id, o_entry_d FROM orders{n} WHERE o_w_id = :w_id AND " ..
+      "o_d_id = :d_id AND o_c_id = :c_id ORDER BY o_id DESC{first_row}"},
    order_lines = {"SELECT ol_i_id, ol_supply_w_id, ol_quantity, {cents ol_amount}, " ..
-      "ol_delivery_d FROM order_line{n} WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?", "iii"},
+      "ol_delivery_d FROM order_line{n} WHERE ol_w_id = :w_id AND ol_d_id = :d_id AND " ..
+      "ol_o_id = :o_id"},
    -- Delivery.
-   oldest_order = {"SELECT no_o_id FROM new_orders{n} WHERE no_d_id = ? AND no_w_id = ? " ..
-      "ORDER BY no_o_id{first_row}{for_update}", "ii"},
-   delete_new_order = {"DELETE FROM new_orders{n} WHERE no_o_id = ? AND no_d_id = ? AND " ..
-      "no_w_id = ?", "iii"},
-   customer_of_order = {"SELECT o_c_id FROM orders{n} WHERE o_id = ? AND o_d_id = ? AND " ..
-      "o_w_id = ?", "iii"},
-   set_carrier = {"UPDATE orders{n} SET o_carrier_id = ? WHERE o_id = ? AND o_d_id = ? AND " ..
-      "o_w_id = ?", "iiii"},
-   deliver_lines = {"UPDATE order_line{n} SET ol_delivery_d = {now} WHERE ol_o_id = ? AND " ..
-      "ol_d_id = ? AND ol_w_id = ?", "iii"},
-   sum_of_order = {"SELECT {cents SUM(ol_amount)} FROM order_line{n} WHERE ol_o_id = ? AND " ..
-      "ol_d_id = ? AND ol_w_id = ?", "iii"},
-   credit_customer = {"UPDATE customer{n} SET c_balance = c_balance + {cents}, c_delivery_cnt = " ..
-      "c_delivery_cnt + 1 WHERE c_id = ? AND c_d_id = ? AND c_w_id = ?", "iiii"},
+   oldest_order = {"SELECT no_o_id FROM new_orders{n} WHERE no_d_id = :d_id AND " ..
+      "no_w_id = :w_id ORDER BY no_o_id{first_row}{for_update}"},
+   delete_new_order = {"DELETE FROM new_orders{n} WHERE no_o_id = :o_id AND no_d_id = :d_id AND " ..
+      "no_w_id = :w_id"},
+   customer_of_order = {"SELECT o_c_id FROM orders{n} WHERE o_id = :o_id AND o_d_id = :d_id AND " ..
+      "o_w_id = :w_id"},
+   set_carrier = {"UPDATE orders{n} SET o_carrier_id = :carrier_id WHERE o_id = :o_id AND " ..
+      "o_d_id = :d_id AND o_w_id = :w_id"},
+   deliver_lines = {"UPDATE order_line{n} SET ol_delivery_d = {now} WHERE ol_o_id = :o_id AND " ..
+      "ol_d_id = :d_id AND ol_w_id = :w_id"},
+   sum_of_order = {"SELECT {cents SUM(ol_amount)} FROM order_line{n} WHERE ol_o_id = :o_id AND " ..
+      "ol_d_id = :d_id AND ol_w_id = :w_id"},
+   credit_customer = {"UPDATE customer{n} SET c_balance = c_balance + {cents :amount}, " ..
+      "c_delivery_cnt = c_delivery_cnt + 1 WHERE c_id = :c_id AND c_d_id = :d_id AND " ..
+      "c_w_id = :w_id"},
    -- Stock-Level.
-   next_order_id = {"SELECT d_next_o_id FROM district{n} WHERE d_w_id = ? AND d_id = ?", "ii"},
-   low_stock = {"SELECT COUNT(DISTINCT s_i_id) FROM order_line{n}, stock{n} WHERE ol_w_id = ? " ..
-      "AND ol_d_id = ? AND ol_o_id < ? AND ol_o_id >= ? AND s_w_id = ? AND s_i_id = ol_i_id AND " ..
-      "s_quantity < ?", "iiiiii"},
+   next_order_id = {"SELECT d_next_o_id FROM district{n} WHERE d_w_id = :w_id AND d_id = :d_id"},
+   low_stock = {"SELECT COUNT(DISTINCT s_i_id) FROM order_line{n}, stock{n} WHERE " ..
+      "ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id < :next_o_id AND ol_o_id >= :first_o_id " ..
+      "AND s_w_id = :w_id AND s_i_id = ol_i_id AND s_quantity < :threshold"},
 }
 -- One for each district, whose text for orders it reads.
 for d = 1, 10 do
    templates["lock_stock_" .. d] = {("SELECT s_quantity, s_data, s_dist_%02d FROM stock{n} " ..
-      "WHERE s_i_id = ? AND s_w_id = ?{for_update}"):format(d), "ii"}
+      "WHERE s_i_id = :i_id AND s_w_id = :w_id{for_update}"):format(d)}
 end
 template_words = {n = 1}
 
@@ -95,7 +102,7 @@ function transactions.statements(con, set)
    return setmetatable({}, {
       __index = function(statements, name)
          local template = templates[name]
-         local statement = dyno.statement(con, template[1], template[2], {n = set})
+         local statement = dyno.statement(con, template[1], template, {n = set})
          statements[name] = statement
          return statement
       end,
@@ -274,7 +281,7 @@ end
 function bodies.stock_level(s, level)
    local w, d = level.w, level.d
    local following = tonumber((s.next_order_id:row(w, d)))
-   s.low_stock:row(w, d, following, following - 20, w, level.threshold)
+   s.low_stock:row(w, d, following, following - 20, level.threshold)
 end
 
 return transactions

@@ -89,8 +89,9 @@ impl Host {
         let env = self.environment()?;
         let mut description = Description::default();
         let default_run: Value = self.api.get::<mlua::Function>("default_run")?.call(0)?;
+        let find: mlua::Function = self.api.get("script_function")?;
         for name in FUNCTIONS {
-            let value: Value = env.raw_get(name)?;
+            let value: Value = find.call((0, name))?;
             let inherited = name == "thread_run" && value == default_run;
             if matches!(value, Value::Function(_)) && !inherited {
                 description.functions.push(name.to_owned());

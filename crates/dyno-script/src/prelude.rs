@@ -13,12 +13,13 @@ use crate::exports::TEXT_BYTES_MAX;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
-const PARTS: [(&str, &str); 15] = [
+const PARTS: [(&str, &str); 16] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),
     ("=sysbench.lua", include_str!("prelude/sysbench.lua")),
     ("=legacy.lua", include_str!("prelude/legacy.lua")),
     ("=dyno.lua", include_str!("prelude/dyno.lua")),
+    ("=callbacks.lua", include_str!("prelude/callbacks.lua")),
     ("=operation.lua", include_str!("prelude/operation.lua")),
     ("=random.lua", include_str!("prelude/random.lua")),
     ("=loader.lua", include_str!("prelude/loader.lua")),

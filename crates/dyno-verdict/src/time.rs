@@ -28,8 +28,9 @@ pub(crate) const CHECKS: &[Check] = &[
         title: "The measurement's length against how fast its rate forgets itself",
         rule: "Doubt if the measurement is shorter than {0} s, if it is too short for \
                `steady-state` to tell, or if the mean rate is known to no better than {1} % either \
-               way with 95 % confidence, autocorrelation included, which needs {2} whole seconds; not \
-               checked where `steady-state` or `warm-up` tells that the level moves.",
+               way with 95 % confidence, autocorrelation included, which needs {2} whole \
+               seconds; not checked where `steady-state` or `warm-up` tells that the level \
+               moves.",
         thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS],
         make: length,
     },

@@ -1,13 +1,14 @@
 -- Statements as data: one template, rendered for each family of servers, with typed parameters.
 --
--- In a template `?` stands for a parameter. Between braces stands what differs: `{for_update}` and
--- the other words below, or a word of the script's own.
+-- In a template `:name` stands for a parameter, or `?`. Between braces stands what differs:
+-- `{for_update}` and the other words below, or a word of the script's own.
 local P = ...
 local dyno = P.dyno
 local TYPE = P.TYPE
 local setmetatable, error, type, pairs, ipairs = setmetatable, error, type, pairs, ipairs
 
 -- Money is whole cents on this side, exact in every server.
+local WRITE_CENTS = { mysql = "(%s / 100)", pgsql = "(%s / 100.0)", sqlite = "%s" }
 local WORDS = {
   mysql = {
     for_update = " FOR UPDATE", now = "NOW(6)", cents = "(? / 100)",
@@ -31,7 +32,7 @@ local WORDS = {
     tables_named = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '{table}'",
   },
 }
--- `{cents column}` reads money as whole cents.
+-- `{cents column}` reads money as whole cents; `{cents :name}` writes it, `{cents}` does for `?`.
 local READ_CENTS = {
   mysql = "CAST(%s * 100 AS SIGNED)",
   pgsql = "CAST(%s * 100 AS BIGINT)",
@@ -51,9 +52,10 @@ local function render(template, driver, own)
     local changed
     text = text:gsub("{([^{}]*)}", function(word)
       changed = true
-      local column = word:match("^cents (.+)$")
-      if column then
-        return READ_CENTS[driver]:format(column)
+      local cents = word:match("^cents (.+)$")
+      if cents then
+        local written = cents:find("^:[%a_][%w_]*$")
+        return (written and WRITE_CENTS or READ_CENTS)[driver]:format(cents)
       end
       local value = own and own[word]
       if value == nil then
@@ -96,6 +98,61 @@ local KINDS = {
   s = { TYPE.VARCHAR, 4000 },
   t = { TYPE.VARCHAR, 65535 },
 }
+local LETTERS = { integer = "i", real = "d", text = "s", ["long text"] = "t" }
+
+-- A text whose parameters have names, as the server takes it: `?` for each, beside it the names in
+-- the order of their first places, and which of them stands in each place. What is quoted is left
+-- alone, and so is `::`.
+local function positional(text)
+  local names, numbers, places, out = {}, {}, {}, {}
+  local from, at = 1, 1
+  while true do
+    local start = text:find("['\"`:]", at)
+    if not start then
+      break
+    end
+    local mark = text:sub(start, start)
+    local name = mark == ":" and text:match("^[%a_][%w_]*", start + 1)
+    if name then
+      if not numbers[name] then
+        names[#names + 1] = name
+        numbers[name] = #names
+      end
+      places[#places + 1] = numbers[name]
+      out[#out + 1] = text:sub(from, start - 1) .. "?"
+      from = start + 1 + #name
+      at = from
+    elseif mark == ":" then
+      at = start + (text:sub(start + 1, start + 1) == ":" and 2 or 1)
+    else
+      at = (text:find(mark, start + 1, true) or #text) + 1
+    end
+  end
+  out[#out + 1] = text:sub(from)
+  return table.concat(out), names, places
+end
+
+-- The letters of named parameters, by a table of those that are no whole numbers.
+local function letters_of(names, places, given, text)
+  local known, letters = {}, {}
+  for number, name in ipairs(names) do
+    local kind = given[name] or "integer"
+    letters[number] = LETTERS[kind]
+      or error(("dyno.statement(): the parameter :%s is integer, real, text or long text, not %s")
+        :format(name, tostring(kind)), 3)
+    known[name] = true
+  end
+  for name in pairs(given) do
+    if type(name) == "string" and not known[name] then
+      error(("dyno.statement(): there is no parameter :%s in: %s"):format(name, text), 3)
+    end
+  end
+  local kinds = {}
+  for place, number in ipairs(places) do
+    kinds[place] = letters[number]
+  end
+  return table.concat(kinds)
+end
 
 local Statement = {}
 local statement_meta = { __index = Statement }
@@ -116,13 +173,13 @@ local function prepare(self)
   self.prepared_on = self.connection.id
 end
 
--- A function that executes a statement of so many parameters by a method of the prepared one:
--- without a list of them, which would keep it from being compiled.
-local function new_executor(count, method)
+-- A function that executes a statement by a method of the prepared one, where the argument of each
+-- number stands in these places: without a list of them, which would keep it from being compiled.
+local function new_executor(places, method)
   local arguments, sets = {}, {}
-  for i = 1, count do
-    arguments[i] = ", a" .. i
-    sets[i] = ("  params[%d]:set(a%d)\n"):format(i, i)
+  for place, number in ipairs(places) do
+    arguments[number] = ", a" .. number
+    sets[place] = ("  params[%d]:set(a%d)\n"):format(place, number)
   end
   local text = ("local prepare = ...\nreturn function(self%s)\n" ..
     "  if self.prepared_on ~= self.connection.id then prepare(self) end\n" ..
@@ -132,37 +189,59 @@ local function new_executor(count, method)
 end
 
 local executors = { execute = {}, execute_row = {} }
-local function executor(count, method)
-  local known = executors[method]
-  known[count] = known[count] or new_executor(count, method)
-  return known[count]
+local function executor(places, method)
+  local known, key = executors[method], table.concat(places, ",")
+  known[key] = known[key] or new_executor(places, method)
+  return known[key]
+end
+
+-- The text, the places and the kinds of a statement whose parameters have no names.
+local function unnamed(text, kinds)
+  if kinds:find("[^idst]") then
+    error("dyno.statement(): the kinds of parameters are i, d, s and t, not '" .. kinds .. "'", 3)
+  end
+  local _, count = text:gsub("%?", "")
+  if count ~= #kinds then
+    error(("dyno.statement(): %d parameters in, %d kinds for: %s"):format(count, #kinds, text), 3)
+  end
+  local places = {}
+  for place = 1, count do
+    places[place] = place
+  end
+  return text, places, kinds
 end
 
 -- A statement on a connection: prepared when it is first used, and again after the connection was
--- lost. `kinds` has a letter for each parameter: `i` a whole number, `d` a real one, `s` a text of
--- up to 4,000 bytes, `t` one of up to 65,535; longer ones are cut off.
+-- lost. `kinds` is a table of the parameters that are no whole numbers, by name: `real`, `text` (up
+-- to 4,000 bytes) or `long text` (up to 65,535; what is longer is cut off). Where parameters are
+-- written `?` it has a letter for each: `i`, `d`, `s` or `t`.
 function dyno.statement(connection, template, kinds, own)
-  kinds = kinds or ""
-  if kinds:find("[^idst]") then
-    error("dyno.statement(): the kinds of parameters are i, d, s and t, not '" .. kinds .. "'", 2)
-  end
-  local text = dyno.render(connection, template, own)
-  local _, count = text:gsub("%?", "")
-  if count ~= #kinds then
-    error(("dyno.statement(): %d parameters in, %d kinds for: %s"):format(count, #kinds, text), 2)
+  local text, names, places = dyno.render(connection, template, own), nil, nil
+  if type(kinds) == "string" then
+    text, places, kinds = unnamed(text, kinds)
+  else
+    local whole = text
+    text, names, places = positional(text)
+    kinds = letters_of(names, places, kinds or {}, whole)
+    if #names > 0 and whole:find("?", 1, true) then
+      error("dyno.statement(): parameters are :name or ?, not both, in: " .. whole, 2)
+    elseif #names == 0 then
+      text, places, kinds = unnamed(text, kinds)
+    end
   end
   return setmetatable({
     connection = connection,
     text = text,
     kinds = kinds,
-    execute = executor(count, "execute"),
-    row = executor(count, "execute_row"),
+    execute = executor(places, "execute"),
+    row = executor(places, "execute_row"),
   }, statement_meta)
 end
 
 -- Statement:execute(...) executes it, and answers the result, which equals nil where there are no
 -- rows. Statement:row(...) executes it and answers the values of the first row as texts; nothing
--- where there is none. Both are the executors for its number of parameters: see dyno.statement().
+-- where there is none. Named parameters are given in the order of their first places, each once.
+-- Both are the executors for its places: see dyno.statement().
 
 -- Executes it and answers all rows, each a list of texts.
 function Statement:rows(...)
@@ -202,6 +281,7 @@ function P.render_templates(index, family)
   for _, name in ipairs(names) do
     local entry = templates[name]
     local text = dyno.render(family, type(entry) == "table" and entry[1] or entry, own)
+    text = positional(text)
     lines[#lines + 1] = ("-- %s\n%s;"):format(name, text)
   end
   return table.concat(lines, "\n") .. "\n"

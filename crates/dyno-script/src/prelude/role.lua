@@ -95,7 +95,7 @@ end
 
 -- Finds a session's role.
 function P.cast(session)
-  local roles = P.plays_roles and rawget(session.env, "roles")
+  local roles = P.plays_roles and P.find_function(session, "roles")
   local list = type(roles) == "function" and P.check_roles(roles())
   if not list then
     return

@@ -271,6 +271,7 @@ Session.__index = Session
 -- A session's script, not yet run.
 function P.new_session(tid)
   local session = setmetatable({ tid = tid }, Session)
+  session.callbacks = P.new_callbacks()
   session.env = new_environment(session)
   session.env.thread_run = default_thread_run(session)
   session.default_run = session.env.thread_run
@@ -364,11 +365,11 @@ function entries.command(session, name)
   session.answer = run()
 end
 
--- A function that the script may define (`init`, `done`).
+-- A function that the script may define (`init`, `done`, a callback).
 function entries.call(session, name)
   load_script(session)
   set_options(session)
-  local run = session.env[name]
+  local run = P.find_function(session, name)
   if type(run) == "function" then
     session.answer = run()
   end
@@ -475,6 +476,11 @@ end
 -- The environment of a session, for the host to read what the script declared.
 function P.environment(index)
   return sessions[index] and sessions[index].env
+end
+
+-- A function of the script's by its name, for the host to see whether there is one.
+function P.script_function(index, name)
+  return sessions[index] and P.find_function(sessions[index], name)
 end
 
 -- The default `thread_run` of a session, to tell it from the script's own.

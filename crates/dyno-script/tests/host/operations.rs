@@ -254,6 +254,16 @@ fn bad_names_and_options_are_refused() {
             "dyno.statement(con, 'SELECT ?', 'ii')",
             "1 parameters in, 2 kinds",
         ),
+        (
+            "dyno.statement(con, 'SELECT :a', {a = 'word'})",
+            "the parameter :a is integer, real, text or long text, not word",
+        ),
+        (
+            "dyno.statement(con, 'SELECT :a', {b = 'text'})",
+            "no parameter :b in: SELECT :a",
+        ),
+        ("dyno.statement(con, 'SELECT :a, ?')", ":name or ?, not both"),
+        ("dyno.statement(con, 'SELECT ?')", "1 parameters in, 0 kinds"),
     ] {
         let (result, _, _) = worked(call, 1);
         let message = result.unwrap_err();
@@ -289,6 +299,21 @@ fn prepared_statements_take_their_parameters_and_come_back_after_a_lost_connecti
     );
     assert_eq!(result, Ok(()));
     assert_eq!(port.connections.len(), 2);
+}
+
+#[test]
+fn named_parameters_are_given_once_in_the_order_of_their_first_places() {
+    let (result, _, _) = worked(
+        "local s = dyno.statement(con, [[SELECT :b, :a, ':no', a::int, :b, {cents :b}]],
+           {a = 'text', b = 'real'})
+         assert(s.text == [[SELECT ?, ?, ':no', a::int, ?, (? / 100)]], s.text)
+         assert(s.kinds == 'dsdd', s.kinds)
+         local row = s:row(2.5, 'x')
+         assert(row == 'SELECT 2.5 x 2.5 2.5', row)
+         assert(dyno.statement(con, 'SELECT 1').kinds == '')",
+        1,
+    );
+    assert_eq!(result, Ok(()));
 }
 
 #[test]

@@ -76,6 +76,33 @@ fn roles_are_read_when_the_options_are_known() {
 }
 
 #[test]
+fn callbacks_are_functions_of_one_table_and_else_globals() {
+    let filled = "function dyno.callbacks.roles()
+           return {{name = 'one', sessions = 1, event = function() end}} end
+         function roles() error('no callback') end
+         function phases() error('no callback') end";
+    let mut host = described(filled);
+    let description = host.description().unwrap();
+    assert!(description.functions.contains(&"roles".to_owned()));
+    assert!(!description.functions.contains(&"phases".to_owned()));
+    assert_eq!(host.roles().unwrap()[0].name, "one");
+    for (text, why) in [
+        (
+            "function dyno.callbacks.role() end",
+            "no dyno.callbacks.role; there are roles, phases",
+        ),
+        (
+            "dyno.callbacks.ledger = 7",
+            "dyno.callbacks.ledger is to be a function, and is: number",
+        ),
+    ] {
+        let mut host = Host::new(Arc::new(config(text))).unwrap();
+        let message = host.describe().unwrap_err();
+        assert!(message.contains(why), "{message}");
+    }
+}
+
+#[test]
 fn each_session_runs_its_roles_events_and_sees_what_others_shared() {
     let mut config = config(SCRIPT);
     config.plays_roles = true;

@@ -1,0 +1,41 @@
+-- What Dyno asks of a script and sysbench does not: functions of `dyno.callbacks`. Where that is
+-- empty, globals of these names are meant.
+local P = ...
+local setmetatable, ipairs, type, error = setmetatable, ipairs, type, error
+local rawget, rawset, tostring, next = rawget, rawset, tostring, next
+
+local CALLBACKS = { "roles", "phases", "phases_there", "ledger", "full_ledger", "figures" }
+local meta = {
+  __newindex = function(callbacks, name, value)
+    for _, known in ipairs(CALLBACKS) do
+      if name == known and type(value) == "function" then
+        rawset(callbacks, name, value)
+        return
+      elseif name == known then
+        error(("dyno.callbacks.%s is to be a function, and is: %s"):format(name, type(value)), 2)
+      end
+    end
+    error(("there is no dyno.callbacks.%s; there are %s"):format(tostring(name),
+      table.concat(CALLBACKS, ", ")), 2)
+  end,
+}
+
+function P.new_callbacks()
+  return setmetatable({}, meta)
+end
+
+setmetatable(P.dyno, {
+  __index = function(_, name)
+    return name == "callbacks" and P.current_session().callbacks or nil
+  end,
+})
+
+-- A callback, or another function that a script may define.
+function P.find_function(session, name)
+  for _, known in ipairs(CALLBACKS) do
+    if name == known and next(session.callbacks) then
+      return session.callbacks[name]
+    end
+  end
+  return rawget(session.env, name)
+end
