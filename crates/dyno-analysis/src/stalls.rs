@@ -32,6 +32,13 @@ pub const WORKER_STALL_MS: f64 = 500.0;
 /// length on, in seconds: shorter ones are what a disk or a scheduler takes now and then.
 pub const SILENCE_MIN_S: f64 = 0.2;
 
+/// Shorter ones are stalls too, from this length on, in seconds, where all of them together are
+/// [`SHORT_SHARE`] of the time: each may be chance, and all of them are not.
+pub const SHORT_MIN_S: f64 = 0.05;
+
+/// The share of the time that short silences must have to count, 0 to 1.
+pub const SHORT_SHARE: f64 = 0.1;
+
 /// And if so many events would have ended meanwhile: fewer may take their time.
 pub const SILENCE_EVENTS_MIN: f64 = 50.0;
 
@@ -47,9 +54,16 @@ const FROZEN_ROOM_S: f64 = 1.0;
 /// A second that a silence cut into by more than this has another rate, in seconds.
 const CUT_S: f64 = 0.05;
 
-/// Whether a silence is a stall, at so many events a second on average, silences included.
-pub fn is_stall(length_s: f64, mean_per_s: f64) -> bool {
-    length_s >= SILENCE_MIN_S && length_s * mean_per_s >= SILENCE_EVENTS_MIN
+/// The shortest silence that is a stall, in seconds, of a run that was silent for these times,
+/// measured so long and had so many events a second, silences included.
+pub fn shortest_s(silent_s: &[f64], measured_s: f64, mean_per_s: f64) -> f64 {
+    let many_s = SILENCE_EVENTS_MIN / mean_per_s.max(f64::MIN_POSITIVE);
+    let short_s = SHORT_MIN_S.max(many_s);
+    let short = silent_s.iter().filter(|length_s| **length_s >= short_s);
+    match short.sum::<f64>() >= SHORT_SHARE * measured_s {
+        true => short_s,
+        false => SILENCE_MIN_S.max(many_s),
+    }
 }
 
 /// The stalls of a run.

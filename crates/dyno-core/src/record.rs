@@ -338,7 +338,8 @@ impl RunRecord {
 
     /// The setting of this name, as at the start.
     pub fn setting(&self, name: &str) -> Option<&str> {
-        let setting = self.settings.iter().find(|setting| setting.name == name);
+        // Servers take names of settings in any case, and there are no two that differ in that.
+        let setting = (self.settings.iter()).find(|one| one.name.eq_ignore_ascii_case(name));
         setting.and_then(|setting| setting.start.as_deref())
     }
 

@@ -22,11 +22,13 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
         // After a checkpoint the counts cover a part of the time that is printed.
         if draft.checkpoints.is_empty() {
             length(draft, report, &mut warn, &mut contradict, &mut facts);
-            intervals(draft, report, &mut warn);
+            intervals(draft, report, &mut warn, &mut contradict);
             busy(draft, report, &mut contradict);
             in_events(draft, report, &mut contradict);
         }
         rates(report, &mut contradict);
+        latencies(report, &mut contradict);
+        spread(draft, report, &mut contradict);
         sums(report, &mut warn, &mut contradict);
         histogram(draft, report, &mut contradict);
         if !contradictions.is_empty() {
@@ -114,6 +116,14 @@ fn rates(report: &Report, contradict: &mut impl FnMut(String)) {
         per_s: report.events_per_s,
     });
     for (name, counted) in [
+        ("ignored errors", report.errors),
+        ("reconnects", report.reconnects),
+    ] {
+        if let Some(counted) = counted {
+            rate_of(name, counted, reference, contradict);
+        }
+    }
+    for (name, counted) in [
         ("transactions", report.transactions),
         ("queries", report.queries),
         ("events", events),
@@ -134,6 +144,66 @@ fn rates(report: &Report, contradict: &mut impl FnMut(String)) {
                 counted.count
             ));
         }
+    }
+}
+
+/// A count that is small or 0 has the rate that it makes in that time.
+fn rate_of(name: &str, counted: Counted, time_s: f64, contradict: &mut impl FnMut(String)) {
+    let Some(per_s) = counted.per_s else {
+        return;
+    };
+    let made = counted.count as f64 / time_s;
+    if (made - per_s).abs() > 0.01 + TIME_TOLERANCE * made.max(per_s) {
+        contradict(format!(
+            "{} {name} in {time_s:.1} s are {made:.2} per second, but the report says {per_s:.2}",
+            counted.count
+        ));
+    }
+}
+
+/// Latencies are in the order that their names say. Percentiles come from buckets that are up to
+/// 2 % wide, and figures have two decimals.
+fn latencies(report: &Report, contradict: &mut impl FnMut(String)) {
+    let fixed = |what: &str, ms: Option<f64>| ms.map(|ms| (what.to_owned(), ms));
+    let (min, avg, max) = (
+        fixed("the minimum", report.min_ms),
+        fixed("the mean", report.avg_ms),
+        fixed("the maximum", report.max_ms),
+    );
+    let mut pairs = vec![(min.clone(), avg.clone()), (avg, max.clone())];
+    for (percent, ms) in &report.percentiles {
+        let own = Some((format!("the {percent}th percentile"), *ms));
+        pairs.push((min.clone(), own.clone()));
+        pairs.push((own, max.clone()));
+    }
+    for (low, high) in pairs {
+        let (Some((low, low_ms)), Some((high, high_ms))) = (low, high) else {
+            continue;
+        };
+        if low_ms > high_ms * 1.05 + 0.02 {
+            contradict(format!(
+                "{low} of the latencies, {low_ms:.2} ms, is above {high}, {high_ms:.2} ms"
+            ));
+        }
+    }
+}
+
+/// The threads' mean number of events is that of all events.
+fn spread(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
+    let (Some(events), Some(threads), Some((mean, _))) = (
+        report.events(),
+        draft.threads.filter(|threads| *threads > 0),
+        report.events_spread,
+    ) else {
+        return;
+    };
+    let all = mean * f64::from(threads);
+    // Means have four decimals; events that were under way at the end may be in one of both.
+    if (all - events as f64).abs() > f64::from(threads) + TIME_TOLERANCE * all.max(events as f64) {
+        contradict(format!(
+            "{threads} threads with {mean:.1} events each make {all:.0}, but the report says \
+             {events}"
+        ));
     }
 }
 
@@ -204,7 +274,12 @@ fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
 }
 
 /// Whether the report's rate is what its intervals say, where they cover the run.
-fn intervals(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
+fn intervals(
+    draft: &Draft,
+    report: &Report,
+    warn: &mut impl FnMut(String),
+    contradict: &mut impl FnMut(String),
+) {
     const TOLERANCE: f64 = 0.1;
     let Some(rate) = report.events_per_s() else {
         return;
@@ -218,11 +293,27 @@ fn intervals(draft: &Draft, report: &Report, warn: &mut impl FnMut(String)) {
     }
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     if (mean - rate).abs() > TOLERANCE * rate.max(mean) {
-        warn(format!(
-            "the intervals' mean is {mean:.2} events/s, but the report says {rate:.2}: they are \
-             not of the same run, or intervals are missing"
-        ));
+        let both =
+            format!("the intervals' mean is {mean:.2} events/s, but the report says {rate:.2}");
+        match is_whole(draft) {
+            true => contradict(format!("{both}: they are not of the same run")),
+            false => warn(format!(
+                "{both}: they are not of the same run, or intervals are missing"
+            )),
+        }
     }
+}
+
+/// Whether no interval is missing: they lie as far apart as the first lies from the beginning.
+fn is_whole(draft: &Draft) -> bool {
+    let times = draft.points.iter().map(|point| point.at_s);
+    let mut before = 0.0;
+    let gaps: Vec<f64> = times
+        .map(|at_s| at_s - std::mem::replace(&mut before, at_s))
+        .collect();
+    let longest = gaps.iter().copied().fold(0.0, f64::max);
+    let first = gaps.first().copied().unwrap_or(f64::INFINITY);
+    longest <= first * 1.5
 }
 
 fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {

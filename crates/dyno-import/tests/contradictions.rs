@@ -28,6 +28,26 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
             "says 30.0 s, but its counts and rates imply 60.0 s",
         ),
         ("   120000\n", "   130000\n", "but the total says 130000"),
+        (
+            "  60.00\n",
+            "  9999.00\n",
+            "the 95th percentile of the latencies, 9999.00 ms, is above the maximum, 90.00 ms",
+        ),
+        (
+            "  10.00\n",
+            "  50.00\n",
+            "the minimum of the latencies, 50.00 ms, is above the mean, 40.00 ms",
+        ),
+        (
+            "1500.0000/10.00",
+            "3.0000/10.00",
+            "4 threads with 3.0 events each make 12, but the report says 6000",
+        ),
+        (
+            "(2000.00 per sec.)\n",
+            "(2000.00 per sec.)\n    ignored errors: 0 (50000.00 per sec.)\n",
+            "0 ignored errors in 60.0 s are 0.00 per second, but the report says 50000.00",
+        ),
     ] {
         let text = log.replacen(true_text, changed, 1);
         let found = fact(&text).unwrap_or_else(|| panic!("{changed}: nothing"));

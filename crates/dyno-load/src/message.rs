@@ -97,6 +97,7 @@ pub(crate) struct WorkerEnd {
     pub(crate) spin_ns: Nanos,
     pub(crate) span_ns: Nanos,
     pub(crate) stall_ns_max: Nanos,
+    pub(crate) away_ns: Nanos,
 }
 
 /// From the coordinator to a worker.

@@ -181,6 +181,9 @@ pub struct WorkerReport {
     /// The longest time that its loop was kept from its sockets; for one that did not respond,
     /// the time since it responded last.
     pub stall_ns_max: Nanos,
+    /// The share of the time that its loop was kept from its sockets for 10 ms or longer at a
+    /// time, 0 to 1.
+    pub away: f64,
     /// How many sessions it drove.
     pub sessions: u32,
     /// It did not return in time: its thread hangs in the script, or it panicked. A failure says

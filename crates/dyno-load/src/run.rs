@@ -415,9 +415,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         lost.extend(sessions.map(|tid| SessionTotals::lost(tid, &known, since, measured_end)));
         let at = now();
         let (cpu_ns, from) = self.pool.cpu_used(worker).unwrap_or_default();
-        let span_ns = at
-            .saturating_sub(from.unwrap_or(self.schedule.begin))
-            .max(1);
+        let span_ns = (at.saturating_sub(from.unwrap_or(self.schedule.begin))).max(1);
         if !self.panicked[worker] {
             let since_s = since.saturating_sub(self.schedule.measured) as f64 / 1e9;
             let why = format!(
@@ -434,6 +432,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             spin_ns: 0,
             busy: cpu_ns as f64 / span_ns as f64,
             stall_ns_max: at.saturating_sub(since.max(self.schedule.begin)),
+            away: at.saturating_sub(since.max(self.schedule.begin)) as f64 / span_ns as f64,
             sessions: count,
             stuck: true,
         }
@@ -467,10 +466,10 @@ fn begin(unix_s: Option<f64>) -> Result<Nanos, LoadError> {
         return Ok(now());
     };
     let ahead_s = unix_s - wall_time().as_secs_f64();
-    match ahead_s >= 0.0 {
-        true => Ok(now().saturating_add((ahead_s * 1e9) as Nanos)),
-        false => Err(LoadError::BeginPassed { late_s: -ahead_s }),
+    if ahead_s < 0.0 {
+        return Err(LoadError::BeginPassed { late_s: -ahead_s });
     }
+    Ok(now().saturating_add((ahead_s * 1e9) as Nanos))
 }
 
 fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
@@ -487,11 +486,13 @@ fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
 fn report(end: &WorkerEnd) -> WorkerReport {
     // Spinning is waiting awake; it says nothing about how much the worker has to do.
     let cpu_ns = end.cpu_ns.saturating_sub(end.spin_ns);
+    let share = |ns: Nanos| ns as f64 / end.span_ns.max(1) as f64;
     WorkerReport {
         cpu_ns,
         spin_ns: end.spin_ns,
-        busy: cpu_ns as f64 / end.span_ns.max(1) as f64,
+        busy: share(cpu_ns),
         stall_ns_max: end.stall_ns_max,
+        away: share(end.away_ns).min(1.0),
         sessions: end.sessions.len() as u32,
         stuck: false,
     }

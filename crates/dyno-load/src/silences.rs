@@ -17,13 +17,16 @@ use dyno_core::clock::Nanos;
 use crate::state::now;
 
 /// Shorter ones are not kept: a busy host's scheduler makes them.
-pub(crate) const SILENCE_NS: Nanos = 100_000_000;
+pub(crate) const SILENCE_NS: Nanos = 50_000_000;
+
+/// Nor are shorter times in which the process was not woken.
+const FROZEN_NS: Nanos = 100_000_000;
 
 /// A loop that was away from its sockets for longer was busy itself.
 pub(crate) const OWN_NS: Nanos = 10_000_000;
 
 /// How many a worker keeps: the longest.
-const KEPT: usize = 512;
+const KEPT: usize = 2048;
 
 /// How long the thread sleeps that sees a frozen process.
 const BEAT: Duration = Duration::from_millis(20);
@@ -108,7 +111,11 @@ pub(crate) fn pauses(
             .flat_map(|silence| without(silence, &frozen))
             .collect(),
     );
-    Pauses { silences, frozen }
+    let frozen = (frozen.into_iter()).filter(|one| one.length_ns() >= FROZEN_NS);
+    Pauses {
+        silences,
+        frozen: frozen.collect(),
+    }
 }
 
 /// What is left of a range beside others, which are in the order of time.
@@ -203,7 +210,7 @@ mod tests {
     fn a_silence_is_what_all_workers_share() {
         let workers = [
             vec![range(100, 900), range(2_000, 3_400), range(5_000, 9_000)],
-            vec![range(850, 1_200), range(2_100, 3_500), range(6_000, 6_300)],
+            vec![range(860, 1_200), range(2_100, 3_500), range(6_000, 6_300)],
         ];
         let found = pauses(workers, Vec::new(), range(0, 6_200));
         // The first is too short where both are silent.
@@ -224,15 +231,15 @@ mod tests {
     #[test]
     fn the_longest_are_kept() {
         let mut silences = Silences::default();
-        for at in 0..2_000 {
+        for at in 0..2 * KEPT as u64 {
             let from = at * 1_000 * MS;
             silences.push(from, from + (100 + at % 700) * MS);
-            silences.push(from, from + 99 * MS);
+            silences.push(from, from + 49 * MS);
         }
         let all = silences.take(Nanos::MAX);
         assert!((KEPT..=2 * KEPT + 1).contains(&all.len()));
         let longest = all.iter().filter(|one| one.length_ns() == 799 * MS);
-        assert_eq!(longest.count(), 2);
+        assert_eq!(longest.count(), 2 * KEPT / 700);
         assert!(all.is_sorted_by_key(|one| one.from));
     }
 

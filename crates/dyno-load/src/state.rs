@@ -106,6 +106,8 @@ pub(crate) struct State {
     /// Since the start of the measurement: the longest time that the loop was kept from its
     /// sockets, and how long it stayed awake for arrivals.
     pub(crate) stall_ns_max: Nanos,
+    /// The time away from the sockets, of the times that were long.
+    pub(crate) away_ns: Nanos,
     pub(crate) spin_ns: Nanos,
     /// CPU time and instant at the start of the measurement.
     pub(crate) measuring_since: Option<(Nanos, Nanos)>,
@@ -162,6 +164,7 @@ impl State {
             start: None,
             reports: 0,
             stall_ns_max: 0,
+            away_ns: 0,
             spin_ns: 0,
             measuring_since: None,
         })
@@ -204,6 +207,9 @@ impl State {
         if self.live > 1 {
             // A lone session holds up nobody but itself.
             self.stall_ns_max = self.stall_ns_max.max(away_ns);
+        }
+        if away_ns >= OWN_NS {
+            self.away_ns += away_ns;
         }
         // What the loop did itself is no silence of the target's.
         if self.answered || away_ns >= OWN_NS {
@@ -304,6 +310,7 @@ impl State {
         self.mailbox.cpu.measure(cpu, now);
         self.accounts.begin(now);
         self.stall_ns_max = 0;
+        self.away_ns = 0;
         self.spin_ns = 0;
         if let Some(tally) = &mut self.tally {
             tally.begin(now);

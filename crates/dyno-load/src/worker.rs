@@ -486,6 +486,7 @@ impl<P: Program> Worker<P> {
             spin_ns: self.state.spin_ns,
             span_ns: at - start,
             stall_ns_max: self.state.stall_ns_max,
+            away_ns: self.state.away_ns,
         };
         // Scripts go before the coordinator may believe that everything is over.
         drop(self.program);

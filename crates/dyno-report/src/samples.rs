@@ -450,6 +450,7 @@ fn summed(
             us_per_query: (events > 0).then(|| measured_s * 0.45e6 / events as f64 / 20.0),
             worker_busy: vec![0.45; drive.workers as usize],
             stall_max_ms: 0.21,
+            worker_away: Vec::new(),
             rss_max_bytes: 25_480_396,
         }),
         limits: vec![],

@@ -364,6 +364,7 @@ fn client_cost(outcome: &RunOutcome, start: &Start) -> ClientCost {
         us_per_query: (queries > 0).then(|| per(queries)),
         worker_busy: outcome.workers.iter().map(|worker| worker.busy).collect(),
         stall_max_ms: worker_stall_ns(outcome).max(frozen_ns(outcome)) as f64 / 1e6,
+        worker_away: outcome.workers.iter().map(|worker| worker.away).collect(),
         rss_max_bytes: now.ru_maxrss as u64 * 1024,
     }
 }

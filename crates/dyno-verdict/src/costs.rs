@@ -3,11 +3,14 @@
 use dyno_core::record::{Cost, LEFT_OUT, RunRecord};
 
 use crate::context::Context;
+use crate::text;
 use crate::view::View;
 
 /// Bytes in a `kb`, as in vmstat's and iostat's columns.
 const KB: f64 = 1024.0;
 const US_PER_S: f64 = 1e6;
+/// The server may have so many times the disks' bytes in the cache to be written.
+const WRITTEN_MAX: f64 = 2.0;
 
 /// What one event cost: CPU, context switches, storage and network traffic, and what the server
 /// counts itself. A cost that was not observed is there, without a value and with the reason.
@@ -147,12 +150,7 @@ impl Meter<'_> {
     fn storage(&self) -> Vec<Cost> {
         vec![
             self.summed("read by the server", &["server.io.read_bytes"], KB, "kb"),
-            self.summed(
-                "written by the server",
-                &["server.io.write_bytes"],
-                KB,
-                "kb",
-            ),
+            self.written(),
             self.disks("read from disks", "].read_bytes", KB, "kb"),
             self.disks("written to disks", "].write_bytes", KB, "kb"),
             self.disks("disk reads", "].reads", 1.0, "count"),
@@ -218,6 +216,34 @@ impl Meter<'_> {
     fn summed(&self, name: &str, series: &[&str], unit_size: f64, unit: &str) -> Cost {
         let mean = self.view.mean_sum(series);
         self.cost(name, mean, unit_size, unit, &series.join(" + "))
+    }
+
+    /// The kernel counts a page when it is changed, and of a file with large folios all that hang
+    /// together: what its disks did not get may not have been written at all.
+    fn written(&self) -> Cost {
+        let cost = self.summed(
+            "written by the server",
+            &["server.io.write_bytes"],
+            KB,
+            "kb",
+        );
+        let server = self.view.mean("server.io.write_bytes");
+        let disks = self.view.devices_mean("host.disk[", "].write_bytes");
+        let (Some(server), Some(disks)) = (server, disks) else {
+            return cost;
+        };
+        if server <= disks * WRITTEN_MAX || self.view.same_host() != Some(true) {
+            return cost;
+        }
+        Cost {
+            value: None,
+            source: format!(
+                "{LEFT_OUT}the kernel counted {}/s for the server, and all disks got {}/s",
+                text::bytes(server),
+                text::bytes(disks)
+            ),
+            ..cost
+        }
     }
 
     fn disks(&self, name: &str, after: &str, unit_size: f64, unit: &str) -> Cost {

@@ -75,6 +75,15 @@ pub(super) const SIZES: [&str; 4] = [
     "data.total",
 ];
 
+/// What the size of the data is of.
+pub(super) fn whose_size(view: &View) -> &'static str {
+    match SIZES.iter().find(|name| view.mean(name).is_some()) {
+        Some(&"db.database.size") => "the database",
+        Some(&"db.file.size") => "the database's file",
+        _ => "the server's data directory, all schemas in it,",
+    }
+}
+
 fn growth(view: &View) -> Made {
     let found = SIZES
         .iter()
@@ -134,7 +143,8 @@ fn row_counts(view: &View) -> Made {
     if counts.is_empty() {
         return Made::not_checked(
             "The rows of the workload's tables were not counted: they are another workload's, are \
-             more than a million, or there was no time.",
+             more than a million, are claimed to be cold, which counting would end, or there was \
+             no time.",
         );
     }
     let known = counts.iter().filter(|count| count.found.is_some()).count();
@@ -159,7 +169,7 @@ fn row_counts(view: &View) -> Made {
             ),
         }),
         false => Made::refuse(
-            text::sentence(&text::few(&wrong, 4)),
+            format!("{}.", text::few(&wrong, 4)),
             "Load the tables again with the options that the run has.",
         ),
     };

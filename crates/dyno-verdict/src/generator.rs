@@ -1,5 +1,6 @@
 //! Checks 1 to 10: whether the load generator itself bent the figures.
 
+mod fairness;
 mod open_loop;
 mod roles;
 mod samples;
@@ -38,7 +39,7 @@ pub(crate) const CHECKS: &[Check] = &[
         thresholds: &[CLOCK_TICK],
         make: clock,
     },
-    workers::FAIRNESS,
+    fairness::FAIRNESS,
     sessions::IDLE_SESSIONS,
     samples::UNSERVED,
     samples::SAMPLES,

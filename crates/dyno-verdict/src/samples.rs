@@ -475,6 +475,7 @@ fn summary(
             us_per_query: Some(6.0),
             worker_busy: vec![0.14, 0.15],
             stall_max_ms: 8.0,
+            worker_away: vec![0.01; 2],
             rss_max_bytes: 30_000_000,
         }),
         intervals: Vec::new(),

@@ -29,8 +29,8 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "Doubt if the measurement is shorter than {0} s, if it is too short for \
                `steady-state` to tell, or if the mean rate is known to no better than {1} % either \
                way with 95 % confidence, autocorrelation included, which needs {2} whole \
-               seconds; not checked where `steady-state` or `warm-up` tells that the level \
-               moves.",
+               seconds; not checked where `steady-state`, `warm-up` or `stalls` tells that \
+               the level moves.",
         thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS],
         make: length,
     },
@@ -39,7 +39,7 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "other-load",
         title: "Something else that worked on the host for a part of the measurement",
         rule: "Doubt if other processes used {0} % of the host's CPUs or more in {1} samples in a \
-               row, or in a tenth of all.",
+               row, or in {1} and a tenth of all.",
         thresholds: &[OTHER_LOAD, OTHER_SAMPLES],
         make: other_load,
     },
@@ -105,6 +105,9 @@ pub(crate) fn changes(values: &[f64]) -> Vec<ChangePoint> {
 }
 
 fn length(view: &View) -> Made {
+    if view.length_s <= 0.0 {
+        return Made::not_checked("There was no measurement.");
+    }
     // An early end by a few milliseconds is none.
     if view.length_s < SHORTEST_S.value - 0.1 {
         return Made::doubt(
@@ -137,8 +140,8 @@ fn length(view: &View) -> Made {
     }
     if half >= PRECISION.value && steady_state::is_told(view) {
         return Made::not_checked(
-            "The level of the rate moves, as `steady-state` or `warm-up` tells: how well its mean \
-             is known says nothing more.",
+            "The level of the rate moves, as `steady-state`, `warm-up` or `stalls` tells: how well \
+             its mean is known says nothing more.",
         );
     }
     let memory = dyno_stats::autocorrelation::autocorrelation_time(&rates);

@@ -56,14 +56,14 @@ fn a_storage_engine_without_a_log_is_told() {
         (
             "MyISAM",
             "doubt",
-            "may be damaged, by sbtest1, whose engine myisam",
+            "may be damaged because the engine myisam of sbtest1",
         ),
-        ("MEMORY", "doubt", "tables emptied by a crash, by sbtest1"),
         (
-            "Aria TRANSACTIONAL=0",
+            "MEMORY",
             "doubt",
-            "may be damaged, by sbtest1",
+            "tables emptied by a crash because the engine memory of sbtest1",
         ),
+        ("Aria TRANSACTIONAL=0", "doubt", "may be damaged because"),
         (
             "Aria TRANSACTIONAL=1",
             "pass",
@@ -102,7 +102,7 @@ fn a_table_that_a_crash_empties_is_told() {
     run.caught(
         "durability",
         "doubt",
-        "tables emptied by a crash, by sbtest1 is unlogged",
+        "tables emptied by a crash because sbtest1 is unlogged",
     );
 }
 
@@ -116,7 +116,7 @@ fn a_file_in_memory_is_told() {
     run.caught(
         "durability",
         "doubt",
-        "all data lost on os crash, by the data lies on tmpfs",
+        "all data lost on os crash because the data lies on tmpfs",
     );
 }
 

@@ -3,15 +3,26 @@
 /// What each definition of PostgreSQL's tables begins with, which Dyno writes from the catalogs.
 const OF_CATALOGS: &str = "TABLE ";
 /// Kinds of lines of such a definition whose second word is a name.
-const NAMED: [&str; 5] = ["column", "constraint", "index", "trigger", "partition"];
+const NAMED: [&str; 7] = [
+    "column",
+    "constraint",
+    "index",
+    "trigger",
+    "partition",
+    "statistics",
+    "policy",
+];
+/// What a line begins with that Dyno adds to MySQL's definition for a trigger.
+const TRIGGER: &str = "trigger `";
 /// What else such a definition tells, each with a colon behind.
-const TOLD: [&str; 6] = [
+const TOLD: [&str; 7] = [
     "kind",
     "persistence",
     "access method",
     "tablespace",
     "storage parameters",
     "partition by",
+    "row security",
 ];
 /// Options that follow from the storage engine.
 const OF_ENGINE: [&str; 2] = ["PAGE_CHECKSUM", "TRANSACTIONAL"];
@@ -81,7 +92,13 @@ fn of_show_create(definition: &str) -> Vec<(String, String)> {
         found.push(part(line.trim().trim_end_matches(',')));
     }
     options(end, &mut found);
-    let partitions: Vec<&str> = lines.map(str::trim).collect();
+    let (triggers, lines): (Vec<&str>, Vec<&str>) =
+        lines.partition(|line| line.starts_with(TRIGGER));
+    for trigger in triggers {
+        let named = trigger[TRIGGER.len()..].split_once("` ");
+        found.extend(named.map(|(name, says)| (format!("trigger {name}"), says.to_owned())));
+    }
+    let partitions: Vec<&str> = lines.into_iter().map(str::trim).collect();
     if !partitions.is_empty() {
         let marks = |text: &str| text.starts_with("/*!") || text == "*/";
         let text = partitions.join(" ");
@@ -152,7 +169,10 @@ fn options(text: &str, found: &mut Vec<(String, String)>) {
             None => after.find(' ').unwrap_or(after.len()),
         };
         let (value, next) = after.split_at(length.min(after.len()));
-        found.push((name.to_owned(), value.to_owned()));
+        // What InnoDB does where nothing is said, which stays in the text once it was said.
+        if (name, value) != ("ROW_FORMAT", "DYNAMIC") {
+            found.push((name.to_owned(), value.to_owned()));
+        }
         rest = next.trim_start();
     }
     if !rest.is_empty() {
@@ -244,12 +264,24 @@ mod tests {
         assert_eq!(of(&found, "ENGINE"), "InnoDB");
         assert_eq!(of(&found, "CHARSET"), "latin1");
         assert_eq!(of(&found, "COMMENT"), "'it''s = one'");
-        assert_eq!(of(&found, "ROW_FORMAT"), "DYNAMIC");
+        assert_eq!(of(&found, "ROW_FORMAT"), "(not there)");
         assert_eq!(
             of(&found, "partitions"),
             "PARTITION BY HASH (`id`) PARTITIONS 4"
         );
         assert_eq!(of(&found, "order of columns"), "id, k, c");
+        let marked = mariadb.replace("=DYNAMIC", "=COMPRESSED")
+            + "\ntrigger `log it` AFTER UPDATE: INSERT INTO log VALUES (NEW.id)";
+        let found = elements(&marked);
+        assert_eq!(of(&found, "ROW_FORMAT"), "COMPRESSED");
+        assert_eq!(
+            of(&found, "trigger log it"),
+            "AFTER UPDATE: INSERT INTO log VALUES (NEW.id)"
+        );
+        assert_eq!(
+            of(&found, "partitions"),
+            "PARTITION BY HASH (`id`) PARTITIONS 4"
+        );
         let mysql = "CREATE TABLE `t` (\n  `k` int NOT NULL DEFAULT '0'\n) ENGINE=InnoDB DEFAULT \
                      CHARSET=utf8mb4\n/*!50100 PARTITION BY HASH (`id`)\nPARTITIONS 4 */";
         let found = elements(mysql);

@@ -49,10 +49,15 @@ impl Replication {
     pub(super) fn tell(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
         let mut rows = asking.control.query(self.sql, asking.timeout);
         if rows.as_ref().is_err_and(|error| !is_lost(error)) {
-            // Before MySQL 8.0.22.
-            self.sql = "SHOW SLAVE STATUS";
-            self.first = 0;
-            rows = asking.control.query(self.sql, asking.timeout);
+            // Before MySQL 8.0.22; of later ones, which do not know it, the first answer stands.
+            let older = "SHOW SLAVE STATUS";
+            match asking.control.query(older, asking.timeout) {
+                Err(error) if !is_lost(&error) => {}
+                answer => {
+                    (self.sql, self.first) = (older, 0);
+                    rows = answer;
+                }
+            }
         }
         let rows = match rows {
             Ok(rows) => rows,

@@ -88,6 +88,8 @@ fn definitions_of_mysql_and_mariadb_are_facts() {
             "CREATE TABLE volatile_rows (id INT PRIMARY KEY) ENGINE=MEMORY".to_owned(),
             "CREATE TABLE parted (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 3"
                 .to_owned(),
+            "CREATE TRIGGER twice BEFORE INSERT ON parted FOR EACH ROW SET NEW.id = 2 * NEW.id"
+                .to_owned(),
             "CREATE TABLE loaded (id INT PRIMARY KEY)".to_owned(),
             "INSERT INTO loaded VALUES (1), (2), (3)".to_owned(),
             "ANALYZE TABLE loaded".to_owned(),
@@ -115,6 +117,8 @@ fn definitions_of_mysql_and_mariadb_are_facts() {
         );
         let parted = says(group(&found, "parted"), "partitions");
         assert_eq!(parted, "PARTITION BY HASH (`id`) PARTITIONS 3", "{kind}");
+        let trigger = says(group(&found, "parted"), "trigger twice");
+        assert_eq!(trigger, "BEFORE INSERT: SET NEW.id = 2 * NEW.id", "{kind}");
         assert_eq!(group(&found, "loaded").analysed, Some(1), "{kind}");
         if kind == Kind::Mariadb {
             let engine = |label: &str| group(&found, label).engine.clone().unwrap();
@@ -167,6 +171,9 @@ fn definitions_of_postgresql_are_facts() {
             "CREATE TABLE parted (id INTEGER, t TEXT COLLATE \"C\", g INTEGER GENERATED ALWAYS AS \
              (id * 2) STORED, CHECK (id > 0)) PARTITION BY RANGE (id)",
             "CREATE TABLE parted_low PARTITION OF parted FOR VALUES FROM (1) TO (10)",
+            "CREATE STATISTICS together (dependencies) ON id, t FROM parted",
+            "CREATE POLICY own ON fleeting FOR SELECT USING (id > 0)",
+            "ALTER TABLE fleeting ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
             "CREATE TABLE known (id INTEGER PRIMARY KEY)",
             "INSERT INTO known VALUES (1)",
             "ANALYZE known",
@@ -192,7 +199,14 @@ fn definitions_of_postgresql_are_facts() {
         says(fleeting, "storage parameters"),
         "fillfactor=70, autovacuum_enabled=off"
     );
+    assert_eq!(says(fleeting, "row security"), "enabled, forced");
+    let policy = says(fleeting, "policy own");
+    assert_eq!(policy, "PERMISSIVE FOR r USING ((id > 0))");
     let parted = group(&found, "parted");
+    assert_eq!(
+        says(parted, "statistics together"),
+        "CREATE STATISTICS public.together (dependencies) ON id, t FROM parted"
+    );
     assert_eq!(says(parted, "partition by"), "RANGE (id)");
     assert_eq!(
         says(parted, "partition parted_low"),

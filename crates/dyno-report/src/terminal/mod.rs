@@ -168,10 +168,10 @@ mod tests {
     fn the_class_of_durability_stands_beside_the_target() {
         let mut run = samples::good();
         assert!(!plain(&run).contains("durability"));
-        let evidence = "Lost on process crash, by synchronous_commit = off: fsync = on.";
+        let evidence = "Lost on process crash because synchronous_commit = off: fsync = on.";
         let finding = samples::finding("durability", 38, Outcome::Pass, evidence);
         run.findings.push(finding);
-        let told = "\n  durability    Lost on process crash, by synchronous_commit = off\n";
+        let told = "\n  durability    Lost on process crash because synchronous_commit = off\n";
         assert!(plain(&run).contains(told), "{}", plain(&run));
     }
 

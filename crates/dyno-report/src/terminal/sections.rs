@@ -57,10 +57,16 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
                 Arrivals::Poisson => "Poisson",
                 Arrivals::Constant => "constant",
             };
-            load += &format!(
-                "open loop, {arrivals} arrivals at {} /s",
-                plain(open.per_second)
-            );
+            load += &match drive.shard.filter(|shard| shard.of > 1) {
+                None => format!(
+                    "open loop, {arrivals} arrivals at {} /s",
+                    plain(open.per_second)
+                ),
+                Some(_) => format!(
+                    "open loop, its part of {arrivals} arrivals: {} /s",
+                    plain(open.per_second)
+                ),
+            };
         }
     }
     if !drive.ramp_up.is_zero() {

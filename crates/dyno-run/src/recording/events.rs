@@ -1,6 +1,6 @@
 //! What the load generator saw happen during a run, as events of the record.
 
-use dyno_analysis::stalls::is_stall;
+use dyno_analysis::stalls::shortest_s;
 use dyno_core::clock::Nanos;
 use dyno_core::record::{Event, EventKind};
 use dyno_load::{Outage, RunOutcome, TimeRange};
@@ -43,11 +43,14 @@ fn stalls(outcome: &RunOutcome) -> Vec<TimeRange> {
     let measured_ns = outcome.measured_end.saturating_sub(outcome.measured_start);
     let per_s = outcome.in_window().events as f64 / (measured_ns as f64 / 1e9).max(1e-3);
     let median_ns = outcome.totals.latencies.service.value_at_quantile(0.5) as f64;
-    let missed = |one: &&TimeRange| {
-        let length_ns = one.length_ns() as f64;
-        length_ns >= MEDIANS * median_ns && is_stall(length_ns / 1e9, per_s)
-    };
-    longest(outcome.pauses.silences.iter().filter(missed))
+    let silences = outcome.pauses.silences.iter();
+    let long: Vec<&TimeRange> = silences
+        .filter(|one| one.length_ns() as f64 >= MEDIANS * median_ns)
+        .collect();
+    let length_s = |one: &TimeRange| one.length_ns() as f64 / 1e9;
+    let lengths: Vec<f64> = long.iter().map(|one| length_s(one)).collect();
+    let shortest = shortest_s(&lengths, measured_ns as f64 / 1e9, per_s);
+    longest((long.into_iter()).filter(|one| length_s(one) >= shortest))
 }
 
 /// The longest of them, in the order of time.

@@ -262,8 +262,14 @@ fn bad_names_and_options_are_refused() {
             "dyno.statement(con, 'SELECT :a', {b = 'text'})",
             "no parameter :b in: SELECT :a",
         ),
-        ("dyno.statement(con, 'SELECT :a, ?')", ":name or ?, not both"),
-        ("dyno.statement(con, 'SELECT ?')", "1 parameters in, 0 kinds"),
+        (
+            "dyno.statement(con, 'SELECT :a, ?')",
+            ":name or ?, not both",
+        ),
+        (
+            "dyno.statement(con, 'SELECT ?')",
+            "1 parameters in, 0 kinds",
+        ),
     ] {
         let (result, _, _) = worked(call, 1);
         let message = result.unwrap_err();

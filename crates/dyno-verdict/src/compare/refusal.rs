@@ -14,6 +14,12 @@ pub enum CompareError {
     /// A side has no runs.
     #[error("cannot compare: the {0} side has no runs")]
     NoRuns(&'static str),
+    /// A run is given twice.
+    #[error(
+        "cannot compare: {0} is given twice; repetitions are runs of their own, whose differences \
+         tell what chance does"
+    )]
+    Twice(String),
     /// A run has nothing to compare.
     #[error(
         "cannot compare {0}: no event ended in it, so that there is no figure; compare a run that \
@@ -101,6 +107,14 @@ pub(super) fn check(
     let Some((first, others)) = base.split_first() else {
         return Err(CompareError::NoRuns("base"));
     };
+    // One run against itself is told as what it is: nothing differs.
+    if base.len() + new.len() > 2 {
+        let mut known = BTreeSet::new();
+        let mut all = base.iter().chain(new);
+        if let Some(view) = all.find(|view| !known.insert(&view.run.head.name)) {
+            return Err(CompareError::Twice(name(view)));
+        }
+    }
     for view in base.iter().chain(new) {
         if view.totals().events == 0 {
             return Err(CompareError::NoEvents(name(view)));

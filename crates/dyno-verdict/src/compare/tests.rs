@@ -348,11 +348,25 @@ fn logs_are_compared_by_what_they_print() {
     assert!(metric(&comparison, "latency, p99").base.is_none());
     assert!(metric(&comparison, "events").low.is_some());
     assert!(metric(&comparison, "server CPU").base.is_none());
-    let two = sides(
-        &[samples::imported(), samples::imported()],
-        &[samples::imported()],
-    );
+    let (mut other, mut third) = (samples::imported(), samples::imported());
+    other.head.name += "-2";
+    third.head.name += "-3";
+    let two = sides(&[samples::imported(), other], &[third]);
     assert!(metric(&two, "latency, p95").base.is_none());
+}
+
+#[test]
+fn a_run_counts_once() {
+    let again = || run(1000.0, 1);
+    let options = CompareOptions::default();
+    let twice = |base: &[RunRecord], new: &[RunRecord]| {
+        let error = compared(base, new, &options).unwrap_err();
+        assert!(error.to_string().contains("is given twice"), "{error}");
+    };
+    twice(&[again(), again()], &[run(1000.0, 2)]);
+    twice(&[again(), run(1000.0, 2)], &[run(1000.0, 3), again()]);
+    // Against itself a run differs in nothing.
+    assert!(compared(&[again()], &[again()], &options).is_ok());
 }
 
 #[test]

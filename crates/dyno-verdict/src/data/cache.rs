@@ -103,7 +103,11 @@ fn cache(view: &View) -> Made {
         let cache = cache.map_or_else(String::new, |cache| {
             format!(", the server's cache {}", text::bytes(cache))
         });
-        seen.push(format!("the data has {}{cache}{memory}", text::bytes(size)));
+        seen.push(format!(
+            "{} has {}{cache}{memory}",
+            super::whose_size(view),
+            text::bytes(size)
+        ));
     }
     if let Some(misses) = misses {
         seen.push(format!(
@@ -119,7 +123,10 @@ fn cache(view: &View) -> Made {
     Made::of(
         if fault { Outcome::Doubt } else { Outcome::Pass },
         text::sentence(&format!("{claimed}{}", seen.join("; "))),
-        "Size the data or the cache for what is to be measured, and warm the cache first.",
+        match claim {
+            Some(Claim::OnDisk) => "Take more data or a smaller cache, or claim nothing.",
+            _ => "Size the data or the cache for what is to be measured, and warm the cache first.",
+        },
     )
     .with_some("data", size, "bytes")
     .with_some("server's cache", cache, "bytes")
@@ -231,7 +238,7 @@ fn uptime_s(view: &View) -> Option<f64> {
     fact.trim().parse().ok().filter(|up: &f64| up.is_finite())
 }
 
-fn miss_ratio(view: &View) -> Option<f64> {
+pub(super) fn miss_ratio(view: &View) -> Option<f64> {
     MISSES.iter().find_map(|(misses, others, hits)| {
         let (misses, others) = (view.mean(misses)?, view.mean(others)?);
         let all = if *hits { misses + others } else { others };

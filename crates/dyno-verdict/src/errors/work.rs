@@ -1,6 +1,7 @@
 //! Checks 12 and 14: whether work was done, and what the server warns of.
 
 use dyno_core::finding::Outcome;
+use dyno_core::record::RunState;
 
 use super::tables;
 use crate::check::{Check, Made, Threshold, advice};
@@ -178,6 +179,12 @@ fn nothing_done(view: &View) -> Made {
             ),
             "Look at the errors: what the sessions do in the same rows, and how long they wait \
              for locks.",
+        );
+    }
+    if view.run.state == RunState::Interrupted && view.length_s <= 0.0 {
+        return Made::refuse(
+            "The run was stopped before its measurement began: nothing was measured.",
+            "Let it go on until its time is up.",
         );
     }
     Made::refuse(

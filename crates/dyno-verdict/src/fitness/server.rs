@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(of("durability").outcome, Outcome::Doubt);
         let evidence = &of("durability").evidence;
         assert!(
-            evidence.starts_with("May be damaged, by fsync = off:"),
+            evidence.starts_with("May be damaged because fsync = off:"),
             "{evidence}"
         );
         assert_eq!(of("statement-logs").outcome, Outcome::Doubt);
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(of("durability").outcome, Outcome::Pass);
         let evidence = &of("durability").evidence;
         assert!(
-            evidence.starts_with("Last second lost on OS crash, by innodb_flush_log_at_trx_"),
+            evidence.starts_with("Last second lost on OS crash because innodb_flush_log_at_trx_"),
             "{evidence}"
         );
     }

@@ -312,9 +312,15 @@ fn arrivals(view: &View) -> Made {
             text::plain(mean)
         ));
     }
-    match open.arrivals {
-        Arrivals::Poisson => poisson(&counts, mean),
-        Arrivals::Constant => constant(&counts, mean),
+    let part = view.drive().and_then(|drive| drive.shard);
+    match (open.arrivals, part) {
+        (Arrivals::Poisson, Some(part)) if part.of > 1 => Made::not_checked(format!(
+            "This load generator has one in {} of Poisson's arrivals, in turn, which are more \
+             even than Poisson's.",
+            part.of
+        )),
+        (Arrivals::Poisson, _) => poisson(&counts, mean),
+        (Arrivals::Constant, _) => constant(&counts, mean),
     }
 }
 

@@ -59,6 +59,15 @@ fn workers_have_time_to_spare() {
     expect("client-cpu", Doubt, |run| {
         series(run, "client.page_faults.major", &[50.0; 30]);
     });
+    // Away from the sockets, and not because it computes.
+    let blocked = expect("client-cpu", Doubt, |run| {
+        client(run).worker_away = vec![0.95, 0.2];
+    });
+    assert!(blocked.evidence.contains("script blocked a worker"));
+    expect("client-cpu", Pass, |run| {
+        client(run).worker_away = vec![0.8, 0.2];
+        client(run).worker_busy = vec![0.75, 0.4];
+    });
     expect("client-cpu", Doubt, |run| {
         series(run, "client.descriptors", &[1000.0; 30])
     });

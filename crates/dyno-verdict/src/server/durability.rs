@@ -182,6 +182,10 @@ impl Promise {
         }
         match commits::of(view) {
             Commits::Missing(why) => promise.weaken(Class::Uncommitted, why),
+            Commits::Unsynced(why) if promise.class < Class::Process => {
+                promise.weaken(Class::Process, why);
+            }
+            Commits::Unsynced(_) => {}
             Commits::Made(how) => promise.said.push(how),
             Commits::Unknown => {}
         }
@@ -205,7 +209,7 @@ impl Promise {
         let deciding: Vec<String> = deciding.map(|(_, why)| why.clone()).collect();
         let by = match deciding.as_slice() {
             [] => String::new(),
-            deciding => format!(", by {}", text::list(deciding)),
+            deciding => format!(" because {}", text::list(deciding)),
         };
         let name = self.class.name();
         match self.said.as_slice() {

@@ -52,7 +52,7 @@ fn requested(view: &View) -> Made {
             requested.len()
         )),
         false => Made::refuse(
-            text::sentence(&text::few(&wrong, 5)),
+            format!("{}.", text::few(&wrong, 5)),
             "Servers round sizes and ignore files they do not read: see where the setting comes \
              from, and restart the server if it needs that.",
         ),

@@ -73,9 +73,9 @@ fn relaxed_durability_is_said_and_danger_is_doubted() {
         setting(run, "innodb_flush_log_at_trx_commit", "2");
     });
     assert!(
-        relaxed
-            .evidence
-            .starts_with("Last second lost on OS crash, by innodb_flush_log_at_trx_commit = 2:"),
+        relaxed.evidence.starts_with(
+            "Last second lost on OS crash because innodb_flush_log_at_trx_commit = 2:"
+        ),
         "{}",
         relaxed.evidence
     );

@@ -273,7 +273,7 @@ pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Spa
     let found = of(view, &seconds);
     match found.is_empty() {
         false => format!(" {words}: {}.", text::few(&found, TOLD_MAX)),
-        true if watched(view, slower) => format!(" {words} {NOTHING}."),
+        true if watched(view, slower) => format!(" {words}, {NOTHING}."),
         true => String::new(),
     }
 }

@@ -1,7 +1,8 @@
 //! Check 26: seconds in which next to nothing ended, and what the server did then.
 
 use dyno_analysis::stalls::{
-    LEVEL_MIN_PER_S, SECONDS_MIN, SILENCE_EVENTS_MIN, SILENCE_MIN_S, STALL_SHARE, Span, Stalls,
+    LEVEL_MIN_PER_S, SECONDS_MIN, SHORT_MIN_S, SHORT_SHARE, SILENCE_EVENTS_MIN, SILENCE_MIN_S,
+    STALL_SHARE, Span, Stalls,
 };
 use dyno_core::finding::Outcome;
 
@@ -20,9 +21,21 @@ pub(super) const STALLS: Check = Check {
            needs {3} whole seconds and a level of {4} events per second. Silences that the \
            generator saw to the millisecond, of {5} s or longer while {6} events were missed, are \
            stalls whatever seconds they lie in: doubt if {7} of {8} s or longer are {1} % of the \
-           time, if all are {9} %, or if they recur.",
+           time, if all are {9} %, or if they recur. Shorter ones, of {10} s or longer, are \
+           stalls where all are {11} % of the time.",
     thresholds: &[
-        SHARE, TIME, LONG_S, BINS, EVENTS, SHORT, MISSED, MANY, SILENCE, MUCH,
+        SHARE,
+        TIME,
+        LONG_S,
+        BINS,
+        EVENTS,
+        SHORT,
+        MISSED,
+        MANY,
+        SILENCE,
+        MUCH,
+        SHORTER,
+        SHORTER_SHARE,
     ],
     make: stalls,
 };
@@ -84,6 +97,18 @@ const SILENCE: Threshold = Threshold {
     value: 0.5,
     unit: "s",
     why: "users notice, and the 99.9th percentile of a minute does not show a single one",
+};
+const SHORTER: Threshold = Threshold {
+    name: "short silence",
+    value: SHORT_MIN_S,
+    unit: "s",
+    why: "shorter ones are time slices of a busy host's scheduler",
+};
+const SHORTER_SHARE: Threshold = Threshold {
+    name: "time in short silences",
+    value: SHORT_SHARE * 100.0,
+    unit: "percent",
+    why: "each may be a disk's or a scheduler's; so many are a server that works in bursts",
 };
 const MUCH: Threshold = Threshold {
     name: "time in silences",

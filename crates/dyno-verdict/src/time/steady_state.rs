@@ -36,10 +36,11 @@ pub(super) const STEADY_STATE: Check = Check {
            the 99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with \
            Kendall's tau of {5}; if the level steps by {0} % or more at some second, with {8} % \
            confidence, unless `warm-up` tells it; if it changes several times or swings slowly by \
-           {0} % or more; if dips that recur take {7} % of the throughput or more; if the latency \
-           of an open loop drifts by {2} %; or if the run stood still for {6} % of the time. Else \
-           not checked, with the length that would do. Needs {3} whole seconds, 12 for a step, 30 \
-           for dips, {4} for several changes, 600 for swings.",
+           {0} % or more; if dips that recur take {7} % of the throughput or more; or if the \
+           latency of an open loop drifts by {2} %. Not checked if nothing of this is found in a \
+           run that stood still for {6} % of the time, which `stalls` tells. Else not checked, \
+           with the length that would do. Needs {3} whole seconds, 12 for a step, 30 for dips, \
+           {4} for several changes, 600 for swings.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -245,6 +246,13 @@ fn steady_state(view: &View) -> Made {
     let trends = faults.len();
     let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
+    let still = still(view);
+    if let Some(still) = still.as_ref().filter(|_| faults.is_empty()) {
+        return Made::not_checked(text::sentence(&format!(
+            "{still}, as `stalls` tells: what is left does not tell whether it is steady"
+        )));
+    }
+    faults.splice(0..0, still);
     let dip = dips.as_ref().filter(|dips| !much(dips));
     let facts = rate.text(view, faults.is_empty(), dip);
     let steady = faults.is_empty();
@@ -295,11 +303,10 @@ fn steady_state(view: &View) -> Made {
         )
 }
 
-/// Whether the level of the rate moves, and one of these two checks tells it.
+/// Whether the level of the rate moves, and one of these two checks or `stalls` tells it.
 pub(super) fn is_told(view: &View) -> bool {
-    [warm_up(view), steady_state(view)]
-        .iter()
-        .any(|made| made.outcome == Outcome::Doubt)
+    let told = [warm_up(view), steady_state(view)];
+    still(view).is_some() || told.iter().any(|made| made.outcome == Outcome::Doubt)
 }
 
 /// How long the run would have to be, in seconds, for its steadiness to be told; none if it could.
@@ -307,6 +314,7 @@ pub(super) fn undecided(view: &View) -> Option<f64> {
     let rates = view.rates();
     let made = steady_state(view);
     let enough = rates.len() as f64 >= BINS.value && made.outcome == Outcome::NotChecked;
+    let enough = enough && still(view).is_none();
     let rate = enough.then(|| Trend::of(&rates)).flatten()?;
     Some(rate.needs_s(view))
 }
@@ -415,6 +423,19 @@ fn latency(view: &View) -> Option<Trend> {
 }
 
 /// What speaks against a steady state.
+/// How long the rate stood still, in words, if that is too much of the time for what is left to
+/// tell whether it is steady.
+fn still(view: &View) -> Option<String> {
+    let found = view.stalls().ok()?;
+    (found.share() * 100.0 >= STILL.value).then(|| {
+        format!(
+            "the rate stood still for {} of {}",
+            text::seconds(found.stalled_s()),
+            text::seconds(found.measured_s)
+        )
+    })
+}
+
 fn unsteady(
     view: &View,
     rate: &Trend,
@@ -422,14 +443,6 @@ fn unsteady(
     latency: Option<&Trend>,
 ) -> Vec<String> {
     let mut faults = Vec::new();
-    let still = view.stalls().ok();
-    if let Some(found) = still.filter(|found| found.share() * 100.0 >= STILL.value) {
-        faults.push(format!(
-            "the rate stood still for {} of {}",
-            text::seconds(found.stalled_s()),
-            text::seconds(found.measured_s)
-        ));
-    }
     if let Some(change) = change.filter(Change::matters) {
         faults.push(change.text(view));
     } else if rate.drifts(SMALL_DRIFT.value, DRIFT.value) {

@@ -12,6 +12,9 @@ use crate::options::Parsed;
 use crate::settings::{self, usage};
 use dyno_run::cores;
 
+/// Shorter intervals are no more than their own overhead.
+const INTERVAL_MIN: Duration = Duration::from_millis(10);
+
 /// How long `dyno run` warms up unless told otherwise.
 const WARMUP: Duration = Duration::from_secs(2);
 
@@ -77,11 +80,20 @@ pub fn drive(parsed: &Parsed) -> Result<Drive> {
         latency_limit: latency_limit(parsed)?,
         roles: Vec::new(),
         init_timeout: settings::duration(parsed, "init-timeout", usual.init_timeout)?,
-        interval: settings::duration(parsed, "interval", usual.interval)?,
+        interval: interval(parsed, usual.interval)?,
         seed: settings::seed(parsed, "seed")?,
         shard: shard(parsed, sessions)?,
         begin_unix_s: begin(parsed)?,
     })
+}
+
+/// How often figures are recorded.
+fn interval(parsed: &Parsed, usual: Duration) -> Result<Duration> {
+    let interval = settings::duration(parsed, "interval", usual)?;
+    if interval < INTERVAL_MIN {
+        return Err(usage("--interval must be 10ms or longer"));
+    }
+    Ok(interval)
 }
 
 /// The part that this load generator has.
@@ -90,9 +102,11 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
         return Ok(None);
     };
     let shard = Shard::parse(text).map_err(|error| usage(format!("--shard: {error}")))?;
-    if !parsed.has("seed") {
+    // 0 is another one each time.
+    if settings::count(parsed, "seed", 0)? == 0 {
         return Err(usage(
-            "--shard: give all load generators the same --seed, of which each takes its part",
+            "--shard: give all load generators the same --seed above 0, of which each takes its \
+             part",
         ));
     }
     if sessions < shard.of {
@@ -107,7 +121,7 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
 
 /// When the run begins, in seconds since 1970.
 fn begin(parsed: &Parsed) -> Result<Option<f64>> {
-    let Some(text) = parsed.value("begin-at") else {
+    let Some(text) = parsed.value("begin-at").filter(|text| *text != "now") else {
         return Ok(None);
     };
     let seconds = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
@@ -126,7 +140,7 @@ fn begin(parsed: &Parsed) -> Result<Option<f64>> {
     let late_s = wall_time().as_secs_f64() - unix_s;
     if late_s > 0.0 {
         return Err(usage(format!(
-            "--begin-at: {text} was {late_s:.1} s ago; give an instant that lies ahead"
+            "--begin-at: {text} was {late_s:.1} s ago; give an instant that lies ahead, or now"
         )));
     }
     Ok(Some(unix_s))

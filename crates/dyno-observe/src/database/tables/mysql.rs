@@ -70,6 +70,7 @@ fn tables(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
                 .gap(&format!("db.table[{name}]"), refusal(&error, "")),
         }
     }
+    triggers(asking, &mut tables)?;
     statistics(asking, &mut tables)?;
     tell_all(asking.sink, &listed.total, tables, SOURCE);
     Ok(())
@@ -98,6 +99,35 @@ fn read(name: &str, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
         definition,
         ..Table::default()
     })
+}
+
+/// What a change of a row sets off is a part of what it costs. Only who may make triggers sees it.
+fn triggers(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbError> {
+    let sql = "SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION, \
+               ACTION_STATEMENT FROM information_schema.TRIGGERS \
+               WHERE TRIGGER_SCHEMA = DATABASE() ORDER BY 1, 3, 4, ACTION_ORDER, 2";
+    let mut of_tables: HashMap<String, Vec<String>> = HashMap::new();
+    for row in asking.rows_or_gap("db.table.triggers", sql, "")? {
+        let [
+            Some(table),
+            Some(name),
+            Some(timing),
+            Some(event),
+            Some(does),
+        ] = row.as_slice()
+        else {
+            continue;
+        };
+        let words: Vec<&str> = does.split_whitespace().collect();
+        let line = format!("trigger `{name}` {timing} {event}: {}", words.join(" "));
+        of_tables.entry(table.clone()).or_default().push(line);
+    }
+    for table in tables {
+        for line in of_tables.remove(&table.name).unwrap_or_default() {
+            table.definition = format!("{}\n{line}", table.definition);
+        }
+    }
+    Ok(())
 }
 
 /// InnoDB's statistics; those of other engines are counts that they keep.

@@ -179,7 +179,21 @@ fn lines(wanted: &str, version: u32) -> String {
          ' WITH (' || array_to_string(c.reloptions, ', ') || ')', ' TABLESPACE ' || t.spcname) \
          FROM pg_catalog.pg_inherits h JOIN pg_catalog.pg_class c ON c.oid = h.inhrelid \
          LEFT JOIN pg_catalog.pg_tablespace t ON t.oid = c.reltablespace \
-         WHERE h.inhparent = ANY ({wanted}) AND c.relispartition) x \
+         WHERE h.inhparent = ANY ({wanted}) AND c.relispartition \
+         UNION ALL \
+         SELECT e.stxrelid, 6, e.stxname, 0, concat('statistics ', quote_ident(e.stxname), ' ', \
+         pg_get_statisticsobjdef(e.oid)) FROM pg_catalog.pg_statistic_ext e \
+         WHERE e.stxrelid = ANY ({wanted}) \
+         UNION ALL \
+         SELECT p.polrelid, 7, p.polname, 0, concat('policy ', quote_ident(p.polname), ' ', \
+         CASE WHEN p.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END, ' FOR ', p.polcmd, \
+         ' USING (' || pg_get_expr(p.polqual, p.polrelid) || ')', \
+         ' WITH CHECK (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')') \
+         FROM pg_catalog.pg_policy p WHERE p.polrelid = ANY ({wanted}) \
+         UNION ALL \
+         SELECT s.oid, 8, '', 0, concat('row security: enabled', \
+         CASE WHEN s.relforcerowsecurity THEN ', forced' END) FROM pg_catalog.pg_class s \
+         WHERE s.oid = ANY ({wanted}) AND s.relrowsecurity) x \
          ORDER BY relation, part, place, name LIMIT {LINES_MAX}"
     )
 }

@@ -250,6 +250,7 @@ fn client(measured_s: f64) -> ClientCost {
         us_per_query: Some(18.0),
         worker_busy: vec![0.41, 0.39, 0.40, 0.38],
         stall_max_ms: 1.2,
+        worker_away: vec![0.0; 4],
         rss_max_bytes: 41_000_000,
     }
 }

@@ -14,6 +14,8 @@ pub(super) const ROLLED_BACK: Threshold = Threshold {
 };
 /// Fewer commits than this part of the transactions that write are those of something else.
 const COMMITS_MIN: f64 = 0.01;
+/// Of transactions that write no more is known than a bound, which may be so much too high.
+const SYNCED: f64 = 5.0;
 
 /// What the server's counters say of the work's end.
 pub(super) enum Commits {
@@ -21,6 +23,8 @@ pub(super) enum Commits {
     Made(String),
     /// It was not, and why that is known.
     Missing(String),
+    /// It was, and nobody waited for the log: how that is known.
+    Unsynced(String),
     /// Nothing is known, or nothing was written.
     Unknown,
 }
@@ -83,10 +87,31 @@ pub(super) fn of(view: &View) -> Commits {
             text::rate(commits)
         ));
     }
+    if let Some(why) = unsynced(view, writing.min(commits)) {
+        return Commits::Unsynced(why);
+    }
     match few {
         true => Commits::Unknown,
         false => Commits::Made(format!("{} commits per second", text::rate(commits))),
     }
+}
+
+/// More commits than syncs of the log can have covered, each of one transaction of every session:
+/// the sessions have another `synchronous_commit` than the server. Syncs that a method of opening
+/// the log implies are not counted.
+fn unsynced(view: &View, writing: f64) -> Option<String> {
+    let method = view.run.setting("wal_sync_method")?;
+    let syncs = view.mean("db.wal.syncs")?;
+    let sessions = f64::from(view.drive()?.sessions);
+    let untold = method.starts_with("open_") || view.run.setting("fsync") != Some("on");
+    (!untold && writing > SYNCED * (syncs + 1.0) * sessions).then(|| {
+        format!(
+            "{} transactions per second wrote and committed while the log was synced {} times \
+             per second, so that the sessions did not wait for it",
+            text::rate(writing),
+            text::plain(syncs)
+        )
+    })
 }
 
 /// `3 of 4`.

@@ -92,5 +92,5 @@ fn of_table(group: &TableGroup) -> Option<(Class, String)> {
     let known = ENGINES
         .iter()
         .find(|(name, ..)| engine.eq_ignore_ascii_case(name));
-    known.map(|(_, class, why)| (*class, format!("{names}, whose engine {engine} {why}")))
+    known.map(|(_, class, why)| (*class, format!("the engine {engine} of {names} {why}")))
 }

@@ -21,15 +21,15 @@ fn engines_without_a_log_promise_less_than_the_settings() {
         (
             "Aria",
             Pass,
-            "Each statement durable, without transactions, by sbtest1..sbtest4",
+            "Each statement durable, without transactions because",
         ),
         (
             "MyISAM",
             Doubt,
-            "May be damaged, by sbtest1..sbtest4, whose engine MyISAM has no log",
+            "May be damaged because the engine MyISAM of sbtest1..sbtest4 has no log",
         ),
-        ("Aria (not transactional)", Doubt, "May be damaged, by"),
-        ("MEMORY", Doubt, "Tables emptied by a crash, by"),
+        ("Aria (not transactional)", Doubt, "May be damaged because"),
+        ("MEMORY", Doubt, "Tables emptied by a crash because"),
     ] {
         let finding = expect("durability", outcome, |run| {
             engine(run, "sbtest1..sbtest4", name);
@@ -64,7 +64,7 @@ fn a_disk_that_is_memory_keeps_nothing() {
     let data = "data.filesystem.type";
     for kind in ["tmpfs", "ramfs"] {
         let finding = of(data, kind, Doubt);
-        let words = format!("All data lost on OS crash, by the data lies on {kind}");
+        let words = format!("All data lost on OS crash because the data lies on {kind}");
         assert!(finding.evidence.starts_with(&words), "{}", finding.evidence);
     }
     assert!(
@@ -95,7 +95,7 @@ fn what_is_not_committed_is_no_transaction() {
     assert!(
         rolled_back
             .evidence
-            .starts_with("Not committed, by the server counted"),
+            .starts_with("Not committed because the server counted"),
         "{}",
         rolled_back.evidence
     );
@@ -125,6 +125,24 @@ fn what_is_not_committed_is_no_transaction() {
         counted(run, 0.0, 1000.0);
         summary(run).totals.writes = 0;
     });
+    // Sessions may set synchronous_commit for themselves: four share 1.5 syncs a second.
+    let pg = |syncs: f64| {
+        let mut run = closed(&[1000.0; 20], Product::Postgres);
+        series(&mut run, "db.database.xact_commit", &[1000.0; 20]);
+        series(&mut run, "db.database.xact_rollback", &[0.0; 20]);
+        series(&mut run, "db.wal.syncs", &[syncs; 20]);
+        setting(&mut run, "wal_sync_method", "fdatasync");
+        setting(&mut run, "fsync", "on");
+        summary(&mut run).totals.writes = 20_000;
+        made(&run, &Context::default(), "durability")
+    };
+    let unsynced = pg(1.5);
+    assert!(
+        (unsynced.evidence).starts_with("Lost on process crash because 1,000 transactions"),
+        "{}",
+        unsynced.evidence
+    );
+    assert!(pg(300.0).evidence.starts_with("Each commit durable"));
     // What failed is rolled back, and told by the errors.
     expect("durability", Pass, |run| {
         counted(run, 100.0, 900.0);

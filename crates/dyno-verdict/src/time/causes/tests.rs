@@ -14,7 +14,7 @@ fn what_moved_with_the_rate_is_told_with_numbers() {
     check_says(
         &run,
         "steady-state",
-        "From then on nothing that is recorded was unusual.",
+        "From then on, nothing that is recorded was unusual.",
     );
     let from = |at: usize, before: f64, after: f64| {
         let values = (0..40).map(|second| if second < at { before } else { after });

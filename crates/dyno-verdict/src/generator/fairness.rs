@@ -1,0 +1,230 @@
+//! Check 7: how evenly the work was spread over sessions, workers and endpoints.
+
+use dyno_core::finding::Outcome;
+use dyno_core::record::SessionShare;
+
+use crate::check::{Check, Made, Threshold, advice};
+use crate::text;
+use crate::view::View;
+
+pub(super) const FAIRNESS: Check = Check {
+    number: 7,
+    name: "fairness",
+    title: "Operations of each session, worker and endpoint",
+    rule: "Doubt if Jain's index over sessions or workers is below {0}, if a session did nothing \
+           while the others did {1} events each, or if an endpoint got less than {2} % of its \
+           fair share.",
+    thresholds: &[JAIN_MIN, EVENTS_FEW, ENDPOINT_SHARE],
+    make: fairness,
+};
+
+const JAIN_MIN: Threshold = Threshold {
+    name: "Jain's index",
+    value: 0.9,
+    unit: "ratio",
+    why: "one session in ten did nothing, or the spread is a third of the mean (Jain, Chiu and \
+          Hawe, \"A Quantitative Measure of Fairness\")",
+};
+const EVENTS_FEW: Threshold = Threshold {
+    name: "events per session",
+    value: 20.0,
+    unit: "count",
+    why: "with fewer, chance alone brings the index below its bound",
+};
+const ENDPOINT_SHARE: Threshold = Threshold {
+    name: "an endpoint's part of its fair share",
+    value: 50.0,
+    unit: "percent",
+    why: "sessions are spread evenly over endpoints",
+};
+
+/// What to try against unfairness, by where it lies.
+fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
+    advice(&[
+        (
+            !uneven_workers && !weak_endpoint,
+            "Look at the sessions' own events: a lock that one session holds, or a script that \
+             treats sessions differently.",
+        ),
+        (
+            uneven_workers,
+            "Look at client-cpu: a worker that gets less CPU, or that a session's script blocks.",
+        ),
+        (
+            weak_endpoint,
+            "Look at that endpoint: a node that is slower, or takes no connections.",
+        ),
+    ])
+}
+
+fn fairness(view: &View) -> Made {
+    let Some(spread) = Spread::of(view) else {
+        return Made::not_checked("How the work was spread over sessions is not known.");
+    };
+    if spread.sessions < 2 {
+        return Made::not_checked("There was one session: nothing to be shared.");
+    }
+    if spread.mean < EVENTS_FEW.value {
+        return Made::not_checked(format!(
+            "{} events per session are too few to tell unfairness from chance; {} are needed.",
+            text::plain(spread.mean),
+            text::plain(EVENTS_FEW.value)
+        ));
+    }
+    let workers = worker_index(view);
+    let endpoint = weakest_endpoint(view);
+    let uneven_workers = workers.is_some_and(|index| index < JAIN_MIN.value);
+    let weak = endpoint
+        .as_ref()
+        .is_some_and(|(_, share)| *share < ENDPOINT_SHARE.value);
+    let mut faults = Vec::new();
+    if spread.index < JAIN_MIN.value {
+        faults.push("sessions were served unevenly".to_owned());
+    }
+    if spread.fewest == 0 {
+        faults.push("at least one session did nothing".to_owned());
+    }
+    if uneven_workers {
+        faults.push("one worker's sessions got more than another's".to_owned());
+    }
+    if let Some((name, share)) = &endpoint
+        && *share < ENDPOINT_SHARE.value
+    {
+        faults.push(format!(
+            "{name} got {} % of its fair share",
+            text::plain(*share)
+        ));
+    }
+    let facts = format!(
+        "{} sessions did {} to {} events, {} on average; Jain's index is {}.",
+        spread.sessions,
+        text::count(spread.fewest),
+        text::count(spread.most),
+        text::plain(spread.mean),
+        text::plain(spread.index)
+    );
+    let outcome = if faults.is_empty() {
+        Outcome::Pass
+    } else {
+        Outcome::Doubt
+    };
+    let evidence = match faults.is_empty() {
+        true => facts,
+        false => format!("{} {facts}", text::sentence(&text::list(&faults))),
+    };
+    Made::of(outcome, evidence, &fairness_advice(uneven_workers, weak))
+        .with("Jain's index over sessions", spread.index, "ratio")
+        .with_some("Jain's index over workers", workers, "ratio")
+        .with("fewest events of a session", spread.fewest as f64, "count")
+        .with("most events of a session", spread.most as f64, "count")
+        .with_some(
+            "weakest endpoint",
+            endpoint.map(|(_, share)| share),
+            "percent of its fair share",
+        )
+}
+
+/// How the events were spread over sessions.
+struct Spread {
+    sessions: usize,
+    mean: f64,
+    fewest: u64,
+    most: u64,
+    index: f64,
+}
+
+impl Spread {
+    fn of(view: &View) -> Option<Self> {
+        let peers = peers(view);
+        if !peers.is_empty() {
+            let events: Vec<f64> = peers.iter().map(|s| s.events as f64).collect();
+            return Some(Self {
+                sessions: events.len(),
+                mean: events.iter().sum::<f64>() / events.len() as f64,
+                fewest: peers.iter().map(|s| s.events).min()?,
+                most: peers.iter().map(|s| s.events).max()?,
+                index: jain(&events)?,
+            });
+        }
+        // A log gives mean and standard deviation alone, from which the index follows.
+        let fairness = view.summary()?.fairness?;
+        if fairness.events_mean.is_nan() || fairness.events_mean <= 0.0 {
+            return None;
+        }
+        let variation = fairness.events_stddev / fairness.events_mean;
+        let known = fairness.events_max > 0;
+        Some(Self {
+            sessions: view.drive().map_or(1, |drive| drive.sessions) as usize,
+            mean: fairness.events_mean,
+            fewest: if known {
+                fairness.events_min
+            } else {
+                fairness.events_mean as u64
+            },
+            most: if known {
+                fairness.events_max
+            } else {
+                fairness.events_mean as u64
+            },
+            index: 1.0 / (1.0 + variation * variation),
+        })
+    }
+}
+
+/// The sessions that do the same work: all, or with roles those of the largest in the foreground.
+fn peers<'a>(view: &View<'a>) -> Vec<&'a SessionShare> {
+    let sessions = view.run.sessions.iter();
+    let roles = view.drive().map_or(&[][..], |drive| &drive.roles);
+    let mut first = 0;
+    let mut largest: Option<(u32, u32)> = None;
+    for role in roles {
+        let larger = largest.is_none_or(|(_, most)| role.sessions > most);
+        if !role.background && larger {
+            largest = Some((first, role.sessions));
+        }
+        first += role.sessions;
+    }
+    match largest {
+        Some((first, count)) => sessions
+            .filter(|session| (first..first + count).contains(&session.session))
+            .collect(),
+        None => sessions.collect(),
+    }
+}
+
+/// Events per session of each worker, and how even they are.
+fn worker_index(view: &View) -> Option<f64> {
+    let mut workers: Vec<(u32, f64, f64)> = Vec::new();
+    for session in peers(view) {
+        match workers
+            .iter_mut()
+            .find(|(worker, ..)| *worker == session.worker)
+        {
+            Some((_, events, sessions)) => {
+                *events += session.events as f64;
+                *sessions += 1.0;
+            }
+            None => workers.push((session.worker, session.events as f64, 1.0)),
+        }
+    }
+    let means: Vec<f64> = workers.iter().map(|(_, events, n)| events / n).collect();
+    if means.len() > 1 { jain(&means) } else { None }
+}
+
+/// The endpoint that got least of what it should have got, in percent of that. With few sessions
+/// for each endpoint the share is not even by construction.
+fn weakest_endpoint(view: &View) -> Option<(String, f64)> {
+    let endpoints = &view.summary()?.endpoints;
+    let sessions = view.drive()?.sessions as usize;
+    let total: u64 = endpoints.iter().map(|endpoint| endpoint.queries).sum();
+    if endpoints.len() < 2 || sessions < 2 * endpoints.len() || total == 0 {
+        return None;
+    }
+    let fair = total as f64 / endpoints.len() as f64;
+    let weakest = endpoints.iter().min_by_key(|endpoint| endpoint.queries)?;
+    Some((weakest.name.clone(), weakest.queries as f64 / fair * 100.0))
+}
+
+fn jain(values: &[f64]) -> Option<f64> {
+    dyno_stats::laws::fairness(values).and_then(|fairness| fairness.jain)
+}
