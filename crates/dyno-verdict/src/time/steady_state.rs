@@ -246,13 +246,10 @@ fn steady_state(view: &View) -> Made {
     let trends = faults.len();
     let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
-    let still = still(view);
-    if let Some(still) = still.as_ref().filter(|_| faults.is_empty()) {
-        return Made::not_checked(text::sentence(&format!(
-            "{still}, as `stalls` tells: what is left does not tell whether it is steady"
-        )));
+    match still(view) {
+        Some(still) if faults.is_empty() => return Made::not_checked(still),
+        _ => {}
     }
-    faults.splice(0..0, still);
     let dip = dips.as_ref().filter(|dips| !much(dips));
     let facts = rate.text(view, faults.is_empty(), dip);
     let steady = faults.is_empty();
@@ -429,7 +426,8 @@ fn still(view: &View) -> Option<String> {
     let found = view.stalls().ok()?;
     (found.share() * 100.0 >= STILL.value).then(|| {
         format!(
-            "the rate stood still for {} of {}",
+            "The rate stood still for {} of {}, as `stalls` tells: what is left does not tell \
+             whether it is steady.",
             text::seconds(found.stalled_s()),
             text::seconds(found.measured_s)
         )
