@@ -71,7 +71,7 @@ function distributionOption(spec, toggles) {
     xAxis: ms, label: { formatter: name, position: 'end', color: style('--soft') },
     lineStyle: { color: style('--soft'), type: 'dashed' },
   }));
-  const humps = spec.modes.filter((mode) => within(mode.at_ms)).map((mode) => ({
+  const modes = spec.modes.filter((mode) => within(mode.at_ms)).map((mode) => ({
     xAxis: mode.at_ms, label: { formatter: mode.name, position: 'insideEndTop', color: colour(1), fontWeight: 600, backgroundColor: style('--panel'), padding: [2, 4] },
     lineStyle: { color: colour(1), type: 'solid', width: 1.5 },
   }));
@@ -98,7 +98,7 @@ function distributionOption(spec, toggles) {
       },
       {
         type: 'line', data: [], silent: true,
-        markLine: { silent: true, symbol: 'none', data: [...vertical, ...humps], label: { fontSize: 10 } },
+        markLine: { silent: true, symbol: 'none', data: [...vertical, ...modes], label: { fontSize: 10 } },
       },
     ],
   };

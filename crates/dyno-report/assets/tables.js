@@ -110,7 +110,7 @@ function setUpFilter(box) {
   update();
 }
 
-// The course of a counter as a small line.
+// A counter over time as a small line.
 function spark(values) {
   const known = values.filter((value) => value !== null);
   const low = Math.min(0, ...known);
@@ -128,7 +128,7 @@ function spark(values) {
   return svg;
 }
 
-// Rows of counters: small courses when their family is opened, and a chart of those picked.
+// Rows of counters: small lines when their family is opened, and a chart of those picked.
 function setUpCounters(box) {
   const set = DATA.counters.find((counters) => counters.run === Number(box.dataset.counters));
   const chart = charts.get(box.dataset.chartId);

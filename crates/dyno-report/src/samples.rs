@@ -374,7 +374,7 @@ fn recorded(
             ..Counters::default()
         };
         for _ in 0..events {
-            // The sum of three exponentials: a hump with a tail.
+            // The sum of three exponentials: a mode with a tail.
             let sum: f64 = (0..3).map(|_| -(1.0 - random.next_f64()).ln()).sum();
             let service = (typical_ns as f64 * (0.4 + 0.2 * sum)) as u64;
             interval.latencies.record_service(service);

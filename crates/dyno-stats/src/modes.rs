@@ -1,4 +1,4 @@
-//! The humps of a histogram of response times: what comes from a cache, from memory, from a disk.
+//! The modes of a histogram of response times: what comes from a cache, from memory, from a disk.
 //!
 //! The geometry is that of sysbench's histograms, which published figures use: 1024 values from
 //! 0.001 to 100,000, each 1.8 % above the one before, in milliseconds.
@@ -17,7 +17,7 @@ pub fn bucket_value(index: usize) -> f64 {
     10f64.powf(FIRST_DECADE + DECADES * index as f64 / (BUCKETS - 1) as f64)
 }
 
-/// How humps are told from noise.
+/// How modes are told from noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modes {
     /// Width of the Gaussian that counts are smoothed with, in buckets.
@@ -40,7 +40,7 @@ impl Default for Modes {
     }
 }
 
-/// A hump.
+/// A mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mode {
     /// Value of its peak, in the unit of the input.
@@ -55,7 +55,7 @@ pub struct Mode {
     pub share: f64,
 }
 
-/// The humps of a histogram in ascending order, divided at the lowest smoothed count between
+/// The modes of a histogram in ascending order, divided at the lowest smoothed count between
 /// their peaks. Buckets are `(value, count)` with values of the geometry, in any order and without
 /// the empty ones; [`regrid`] makes them. Values that are not positive are left out.
 pub fn modes(buckets: &[(f64, u64)], options: &Modes) -> Vec<Mode> {

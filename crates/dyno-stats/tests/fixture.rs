@@ -23,7 +23,7 @@ fn histogram() -> Vec<(f64, u64)> {
     buckets
 }
 
-fn humps(prominence_decades: f64) -> Vec<Mode> {
+fn modes_of(prominence_decades: f64) -> Vec<Mode> {
     let options = Modes {
         prominence_decades,
         ..Modes::default()
@@ -32,7 +32,7 @@ fn humps(prominence_decades: f64) -> Vec<Mode> {
 }
 
 fn positions(prominence_decades: f64) -> Vec<String> {
-    humps(prominence_decades)
+    modes_of(prominence_decades)
         .iter()
         .map(|mode| format!("{:.3}", mode.at))
         .collect()
@@ -68,12 +68,12 @@ fn each_percentile_lies_in_its_interval() {
 }
 
 #[test]
-fn three_humps_stand_out() {
+fn three_modes_stand_out() {
     assert_eq!(positions(0.15), ["0.069", "0.172", "0.728"]);
 }
 
 #[test]
-fn a_fourth_and_a_fifth_hump_show_at_lower_prominence() {
+fn a_fourth_and_a_fifth_mode_show_at_lower_prominence() {
     assert_eq!(positions(0.05), ["0.069", "0.172", "0.206", "0.728"]);
     assert_eq!(
         positions(0.04),
@@ -82,11 +82,11 @@ fn a_fourth_and_a_fifth_hump_show_at_lower_prominence() {
 }
 
 #[test]
-fn humps_divide_all_events() {
+fn modes_divide_all_events() {
     for prominence in [0.15, 0.05, 0.04] {
-        let humps = humps(prominence);
-        assert_eq!(humps.iter().map(|hump| hump.count).sum::<u64>(), 1_807_966);
-        assert!((humps.iter().map(|hump| hump.share).sum::<f64>() - 1.0).abs() < 1e-12);
+        let found = modes_of(prominence);
+        assert_eq!(found.iter().map(|mode| mode.count).sum::<u64>(), 1_807_966);
+        assert!((found.iter().map(|mode| mode.share).sum::<f64>() - 1.0).abs() < 1e-12);
     }
 }
 
@@ -126,7 +126,7 @@ fn masses() {
 }
 
 #[test]
-fn regridding_what_is_on_the_grid_changes_no_hump() {
+fn regridding_what_is_on_the_grid_changes_no_mode() {
     let points: Vec<Bucket> = histogram()
         .iter()
         .map(|&(value, count)| Bucket {
@@ -136,7 +136,7 @@ fn regridding_what_is_on_the_grid_changes_no_hump() {
         })
         .collect();
     let again = modes(&regrid(&points), &Modes::default());
-    assert_eq!(again, humps(0.15));
+    assert_eq!(again, modes_of(0.15));
 }
 
 /// Run lengths from a published report of one million tables.

@@ -192,9 +192,9 @@ proptest! {
         let grid = regrid(&buckets);
         prop_assert_eq!(grid.iter().map(|cell| cell.1).sum::<u64>(), total);
         prop_assert!(grid.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        let humps = modes(&grid, &Modes::default());
-        let sum: u64 = humps.iter().map(|hump| hump.count).sum();
-        prop_assert!(humps.is_empty() || sum == total);
+        let found = modes(&grid, &Modes::default());
+        let sum: u64 = found.iter().map(|mode| mode.count).sum();
+        prop_assert!(found.is_empty() || sum == total);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Checks 1 to 10: whether the load generator itself bent the figures.
 
 mod fairness;
-mod open_loop;
+pub(crate) mod open_loop;
 mod roles;
 mod samples;
 mod sessions;

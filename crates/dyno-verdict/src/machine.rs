@@ -249,7 +249,7 @@ fn kernel_log(view: &View) -> Made {
     }
 }
 
-fn other_processes(view: &View) -> Made {
+pub(crate) fn other_processes(view: &View) -> Made {
     let (Some(cores), Some(cpus)) = (view.mean("host.others.cpu"), view.cpus()) else {
         return Made::not_checked(format!("{}.", view.why_not("host.others")));
     };

@@ -78,7 +78,7 @@ fn good_runs_of_every_length_and_product_are_valid() {
             );
         }
     }
-    // 48 courses, as all products have the same: what chance alone may doubt.
+    // 48 series, as all products have the same: what chance alone may doubt.
     wrong.sort();
     wrong.dedup();
     assert!(wrong.len() <= 2, "{}\n{wrong:#?}", wrong.len());

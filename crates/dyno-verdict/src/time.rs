@@ -13,8 +13,8 @@ use dyno_core::finding::Outcome;
 use dyno_stats::{ChangePoint, ChangePoints};
 
 use crate::check::{Check, Made, Threshold, doubted};
-use crate::text;
 use crate::view::View;
+use crate::{machine, text};
 
 pub(crate) const CHECKS: &[Check] = &[
     steady_state::WARM_UP,
@@ -39,7 +39,7 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "other-load",
         title: "Something else that worked on the host for a part of the measurement",
         rule: "Doubt if other processes used {0} % of the host's CPUs or more in {1} samples in a \
-               row, or in {1} and a tenth of all.",
+               row, or in {1} and a tenth of all, and `other-processes` does not tell it.",
         thresholds: &[OTHER_LOAD, OTHER_SAMPLES],
         make: other_load,
     },
@@ -218,6 +218,11 @@ fn other_load(view: &View) -> Made {
         .filter(|share| **share >= OTHER_LOAD.value)
         .count();
     let largest = shares.iter().copied().fold(0.0, f64::max);
+    if machine::other_processes(view).outcome == Outcome::Doubt {
+        return Made::not_checked(
+            "Other processes worked on the host all the time, as `other-processes` tells.",
+        );
+    }
     let bad = longest.0 as f64 >= OTHER_SAMPLES.value
         || (loaded as f64 >= OTHER_SAMPLES.value && loaded * 10 >= shares.len());
     let when = match bad {

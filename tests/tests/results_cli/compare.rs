@@ -80,6 +80,10 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
         &text,
         &["runs 4, 5, 6 against runs 1, 2, 3", "intended", "25 → 100"],
     );
+    has(
+        &lab.dyno("compare 1,2,3 4,5,6 --factor bogus").failure(2),
+        &["nothing that begins so; they differ in", "option gap"],
+    );
     // Several sides against the same base.
     let several = lab.json("compare 1 2 4 --json");
     assert_eq!(several.as_array().unwrap().len(), 2);

@@ -133,12 +133,16 @@ fn work_that_is_never_committed_is_told() {
     rolled_back.caught(
         "durability",
         "doubt",
-        "not committed, by the server counted",
+        "not committed because the server counted",
     );
     let server = server.server();
     server.execute(None, "SET GLOBAL autocommit = 0");
     let open = judged(&format!("{TABLE} --target {url} {RUN}"));
-    open.caught("durability", "doubt", "not committed, by autocommit = off");
+    open.caught(
+        "durability",
+        "doubt",
+        "not committed because autocommit = off",
+    );
     server.execute(None, "SET GLOBAL autocommit = 1");
     let own = folder.path().join("turns_off.lua");
     fs::write(&own, TURNS_OFF).unwrap();
@@ -164,13 +168,17 @@ fn work_that_is_never_committed_is_told() {
     rolled_back.caught(
         "durability",
         "doubt",
-        "not committed, by the server counted",
+        "not committed because the server counted",
     );
 
     let url = format!("sqlite:{}", folder.path().join("rolled.db").display());
     dyno(&format!("prepare {TABLE} --target {url}"));
     let rolled_back = judged(&format!("{script} --target {url} -c 1 {RUN}"));
-    rolled_back.caught("durability", "doubt", "not committed, by statements wrote");
+    rolled_back.caught(
+        "durability",
+        "doubt",
+        "not committed because statements wrote",
+    );
     let kept = judged(&format!("{TABLE} --target {url} {RUN}"));
     kept.passed("durability");
 }

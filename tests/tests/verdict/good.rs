@@ -26,7 +26,7 @@ enum Load {
 
 use Load::{Closed, Open};
 
-/// Short ones: most checks need five whole seconds. Those of the course need ten.
+/// Short ones: most checks need five whole seconds. Those of steadiness need ten.
 const SHORT: u32 = 5;
 const LONG: u32 = 11;
 
@@ -115,7 +115,7 @@ fn good_runs_on_sqlite_draw_no_false_finding() {
 /// an earlier run left; in more of them it is the checks.
 const MOVED_MAX: usize = 1;
 
-/// Answers in how many of the runs nothing but the rate's course was found, each time.
+/// Answers in how many of the runs nothing but how steady the rate is was found, each time.
 fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
     let mut moved = 0;
     dyno(&format!(
@@ -133,8 +133,8 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
         );
         let judged = undisturbed(|| judged_while(&line, server, |_| {}));
         let against = judged.against();
-        let course = against.iter().all(|check| LOAD_SENSITIVE.contains(check));
-        match !against.is_empty() && course && !judged.host.was_busy() {
+        let unsteady = against.iter().all(|check| LOAD_SENSITIVE.contains(check));
+        match !against.is_empty() && unsteady && !judged.host.was_busy() {
             true => moved += 1,
             false => judged.nothing_but(&[]),
         }

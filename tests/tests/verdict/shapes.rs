@@ -9,8 +9,8 @@ use dyno_tests::Kind;
 use crate::common::{alone, dyno, judged, judged_while, private, shapes};
 use crate::host::{burners, cpus};
 
-/// Long enough for the checks that look at the course: they need ten whole seconds.
-const COURSE: &str = "-c 4 -t 11s --warmup 0";
+/// Long enough for the checks of steadiness: they need ten whole seconds.
+const LONG_ENOUGH: &str = "-c 4 -t 11s --warmup 0";
 
 #[test]
 fn what_a_script_does_wrong_is_found_by_its_check() {
@@ -44,10 +44,10 @@ fn what_a_script_does_wrong_is_found_by_its_check() {
         healthy.passed(check);
     }
 
-    let unprepared = run(&format!("{COURSE} --slow-start=3"));
+    let unprepared = run(&format!("{LONG_ENOUGH} --slow-start=3"));
     unprepared.caught("warm-up", "doubt", "events per second and the rest");
 
-    let endless = run(&format!("{COURSE} --growth=0.5"));
+    let endless = run(&format!("{LONG_ENOUGH} --growth=0.5"));
     endless.caught("steady-state", "doubt", "the rate drifts");
 
     let uneven = run("-c 4 -t 2s --warmup 0 --uneven=20");

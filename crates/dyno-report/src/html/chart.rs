@@ -114,7 +114,7 @@ pub(super) struct Distribution {
     pub(super) percentiles: Vec<(String, Compact)>,
 }
 
-/// A hump of a distribution.
+/// A mode of a distribution.
 #[derive(Serialize)]
 pub(super) struct Mode {
     pub(super) name: String,

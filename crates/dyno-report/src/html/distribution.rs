@@ -21,13 +21,13 @@ const LINEAR: usize = 120;
 /// Linear buckets end where this share lies beyond.
 const LINEAR_SHARE: f64 = 0.998;
 const NS_PER_MS: f64 = 1e6;
-/// A smaller hump is in the table only.
+/// A smaller mode is in the table only.
 const MARKED_SHARE: f64 = 0.01;
 
 /// A bucket in milliseconds.
 type Bucket = dyno_stats::modes::Bucket;
 
-/// A distribution and the humps in it.
+/// A distribution and the modes in it.
 struct Shape {
     name: String,
     chart: Distribution,
@@ -50,19 +50,19 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         } else {
             "Latencies of the whole run"
         },
-        about: "How many events took how long. Dashed: percentiles. Solid: humps, each a way to \
+        about: "How many events took how long. Dashed: percentiles. Solid: modes, each a way to \
             be served, with its share of the events (those below 1 % are in the table only).",
-        source: "the run's total histogram; humps after smoothing by 1.5 buckets of 1.8 %",
+        source: "the run's total histogram; modes after smoothing by 1.5 buckets of 1.8 %",
         size: "tall",
     };
     let mut choices = Vec::new();
-    let mut humps = Vec::new();
+    let mut modes = Vec::new();
     for shape in shapes {
         choices.push((shape.name.clone(), shape.chart));
-        humps.push((shape.name, shape.modes));
+        modes.push((shape.name, shape.modes));
     }
     page.figure(view, &caption, Chart::Distribution(Choice { of: choices }));
-    table(page, &humps);
+    table(page, &modes);
     page.end_section();
 }
 
@@ -204,14 +204,14 @@ fn marked(mode: &dyno_stats::modes::Mode) -> Mode {
     }
 }
 
-fn table(page: &mut Page, humps: &[(String, Vec<dyno_stats::modes::Mode>)]) {
-    put!(page, "<div class=\"panel\"><h3>Humps</h3>");
+fn table(page: &mut Page, modes: &[(String, Vec<dyno_stats::modes::Mode>)]) {
+    put!(page, "<div class=\"panel\"><h3>Modes</h3>");
     page.table(&["operation", "#peak", "#from", "#to", "#events", "#share"]);
-    for (name, modes) in humps {
+    for (name, modes) in modes {
         if modes.is_empty() {
             put!(
                 page,
-                "<tr><td>{}</td><td class=\"why\" colspan=\"5\">no hump of at least 50 \
+                "<tr><td>{}</td><td class=\"why\" colspan=\"5\">no mode of at least 50 \
                     events</td></tr>",
                 Text(name)
             );
@@ -232,8 +232,8 @@ fn table(page: &mut Page, humps: &[(String, Vec<dyno_stats::modes::Mode>)]) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">A hump stands 0.15 decades above the valleys \
-            beside it. Several humps often mean several ways to be served: from a cache, from \
+        "</tbody></table></div><p class=\"source\">A mode stands 0.15 decades above the valleys \
+            beside it. Several modes often mean several ways to be served: from a cache, from \
             memory, from a disk, after a lock. Source: total histograms of the \
             operations.</p></div>\n"
     );

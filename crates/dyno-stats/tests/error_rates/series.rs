@@ -2,7 +2,7 @@ use dyno_stats::autocorrelation::{autocorrelation_time, effective_sample_size};
 use dyno_stats::stalls::stalls;
 use dyno_stats::steady::slope;
 
-use crate::simulate::{TRIALS, courses, share, share_of};
+use crate::simulate::{TRIALS, share, share_of, steadiness};
 use crate::{SERIES, alarms};
 
 #[test]
@@ -48,7 +48,7 @@ fn chance_stalls_have_no_period() {
 
 /// Of a hundred trials, or of ten thousand.
 fn courses_hold(trials: usize) {
-    for case in courses::cases() {
+    for case in steadiness::cases() {
         case.hold(trials);
     }
 }

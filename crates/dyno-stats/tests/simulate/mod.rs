@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each program that includes it uses a part")]
 
 pub mod cases;
-pub mod courses;
 pub mod intervals;
 pub mod rates;
+pub mod steadiness;
 
 /// How often each procedure is tried.
 pub const TRIALS: usize = 10_000;
@@ -111,6 +111,6 @@ pub fn share_of(trials: usize, seed: u64, mut trial: impl FnMut(&mut Source) -> 
 /// The cases of all procedures.
 pub fn all_cases() -> Vec<cases::Case> {
     let mut all = intervals::cases();
-    all.extend(courses::cases());
+    all.extend(steadiness::cases());
     all
 }

@@ -109,5 +109,5 @@ impl Rates {
     }
 }
 
-/// The level of all courses, events per second.
+/// The level of all series, events per second.
 pub const LEVEL: f64 = 3500.0;

@@ -146,9 +146,13 @@ fn intended(what: &str, options: &CompareOptions) -> bool {
     let names = options.intended.iter().map(|name| name.trim());
     let all_tables =
         |name: &str| what.starts_with(tables::TABLE) && name.eq_ignore_ascii_case("tables");
-    names.filter(|name| !name.is_empty()).any(|name| {
-        name.eq_ignore_ascii_case(what) || name.eq_ignore_ascii_case(last) || all_tables(name)
-    })
+    let begins = |what: &str, name: &str| {
+        let beginning = what.get(..name.len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(name))
+    };
+    names
+        .filter(|name| !name.is_empty())
+        .any(|name| begins(what, name) || begins(last, name) || all_tables(name))
 }
 
 fn describe(view: &View) -> Description {

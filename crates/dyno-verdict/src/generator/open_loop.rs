@@ -204,6 +204,11 @@ fn generator_is_late(open: &OpenLoopSummary, view: &View) -> bool {
     })
 }
 
+/// Whether an open loop was offered more than it took, as `offered-rate` tells.
+pub(crate) fn overloaded(view: &View) -> bool {
+    offered_rate(view).outcome == Outcome::Doubt
+}
+
 fn offered_rate(view: &View) -> Made {
     let open = match figures(view) {
         Ok(open) => open,

@@ -4,6 +4,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::record::{RunState, SessionShare};
 use dyno_core::summary::LatencySummary;
 
+use super::open_loop::overloaded;
 use super::sessions::LAST_LOOK_S;
 use crate::check::{Check, Made, Threshold, advice, graded};
 use crate::text;
@@ -15,7 +16,8 @@ pub(super) const UNSERVED: Check = Check {
     title: "Events late, dropped, unserved or in flight at the end",
     rule: "Doubt if {0} % or more of the events were due or begun and never ended, for their \
            latencies are missing; if {1} % or more of the sessions had an event that did not end \
-           within the grace, which was {2} times the median event; or if the run never finished.",
+           within the grace, which was {2} times the median event; or if the run never finished. \
+           What a target did not take is told by `offered-rate` alone.",
     thresholds: &[MISSING, HUNG, HUNG_EVENTS],
     make: unserved,
 };
@@ -70,7 +72,7 @@ const BEYOND: Threshold = Threshold {
 };
 
 /// What to try against events without an end, by what became of them.
-fn unserved_advice(hung: bool, unfinished: u64, not_begun: u64) -> String {
+fn unserved_advice(hung: bool, unfinished: u64, missing: u64) -> String {
     advice(&[
         (
             hung,
@@ -82,10 +84,17 @@ fn unserved_advice(hung: bool, unfinished: u64, not_begun: u64) -> String {
             "Let events in flight end with a longer --grace.",
         ),
         (
-            !hung && not_begun > 0,
+            !hung && missing > unfinished,
             "Offer less, or give it more sessions: those events were never begun.",
         ),
     ])
+}
+
+fn not_taken(missing: u64) -> Made {
+    Made::not_checked(format!(
+        "{} events never ended: the target took less than was offered, as `offered-rate` tells.",
+        text::count(missing)
+    ))
 }
 
 fn unserved(view: &View) -> Made {
@@ -112,14 +121,17 @@ fn unserved(view: &View) -> Made {
     // Whoever ends a run by hand takes the last events away, and knows it.
     let stopped = view.run.state == RunState::Interrupted;
     let hung = hung_sessions(view, summary.events_unfinished);
-    let outcome = match hung || (share >= MISSING.value && !stopped) {
+    let too_many = share >= MISSING.value && !stopped;
+    if too_many && !hung && overloaded(view) {
+        return not_taken(missing);
+    }
+    let outcome = match hung || too_many {
         true => Outcome::Doubt,
         false => Outcome::Pass,
     };
-    let by_hand = if stopped {
-        "; the user ended the run"
-    } else {
-        ""
+    let by_hand = match stopped {
+        true => "; the user ended the run",
+        false => "",
     };
     let too_late = match skipped {
         0 => String::new(),
@@ -135,11 +147,7 @@ fn unserved(view: &View) -> Made {
             text::count(summary.events_unfinished),
             text::count(backlog)
         ),
-        &unserved_advice(
-            hung,
-            summary.events_unfinished,
-            backlog.saturating_add(skipped),
-        ),
+        &unserved_advice(hung, summary.events_unfinished, missing),
     )
     .with(
         "ended in the grace",

@@ -121,6 +121,8 @@ fn what_is_offered_is_achieved() {
     open.achieved_per_s = 400.0;
     open.backlog = 3000;
     assert_eq!(of(&run, "offered-rate").0, Doubt);
+    // What was not taken never ended, and its latency grew: that is the same finding.
+    assert_eq!(of(&run, "unserved").0, NotChecked);
     let mut growing = open_loop(30, 500.0, 4);
     for (second, interval) in growing.intervals.iter_mut().enumerate() {
         interval.backlog = 10 * second as u64;

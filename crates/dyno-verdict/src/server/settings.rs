@@ -22,7 +22,7 @@ pub(super) const MOVED: Check = Check {
     name: "moved-settings",
     title: "Settings that moved during the run",
     rule: "Doubt if a setting moved that is no counter or position of the server's own, even if it \
-           moved back.",
+           moved back; one that moved for less than a second between two looks is not seen.",
     thresholds: &[],
     make: moved,
 };

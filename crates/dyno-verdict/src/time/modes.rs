@@ -54,7 +54,7 @@ const APART: Threshold = Threshold {
 };
 const EVENTS_MIN: u64 = 500;
 
-/// The humps of a thousand events have some noise; a valley is half a decade deep.
+/// The modes of a thousand events have some noise; a valley is half a decade deep.
 const HOW: Modes = Modes {
     sigma_buckets: 3.0,
     prominence_decades: 0.5,

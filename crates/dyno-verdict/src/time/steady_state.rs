@@ -10,6 +10,7 @@ use dyno_stats::dips::Dips;
 
 use super::causes;
 use crate::check::{Check, Made, Threshold};
+use crate::generator::open_loop;
 use crate::text;
 use crate::view::View;
 use trend::{Change, Trend};
@@ -31,16 +32,16 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trend and changes of level of throughput, and of latency in an open loop",
-    rule: "Passed if the 90 % interval of the rate's drift over the measurement lies within \
-           {0} % of its mean either way, which one of 20 runs with such a drift does. Doubt if \
-           the 99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with \
+    rule: "Passed if the 90 % interval of the rate's drift over the measurement lies within {0} \
+           % of its mean either way, which one of 20 runs with such a drift does. Doubt if the \
+           99 % interval leaves out 0 and the drift is {1} % or more, or {0} % or more with \
            Kendall's tau of {5}; if the level steps by {0} % or more at some second, with {8} % \
-           confidence, unless `warm-up` tells it; if it changes several times or swings slowly by \
-           {0} % or more; if dips that recur take {7} % of the throughput or more; or if the \
-           latency of an open loop drifts by {2} %. Not checked if nothing of this is found in a \
-           run that stood still for {6} % of the time, which `stalls` tells. Else not checked, \
-           with the length that would do. Needs {3} whole seconds, 12 for a step, 30 for dips, \
-           {4} for several changes, 600 for swings.",
+           confidence, unless `warm-up` tells it; if it changes several times or swings slowly \
+           by {0} % or more; if dips that recur take {7} % of the throughput or more; or if the \
+           latency of an open loop that is no overload drifts by {2} %. Not checked if nothing \
+           of this is found in a run that stood still for {6} % of the time, which `stalls` \
+           tells. Else not checked, with the length that would do. Needs {3} whole seconds, 12 \
+           for a step, 30 for dips, {4} for several changes, 600 for swings.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -449,8 +450,13 @@ fn unsteady(
     if let Some(by) = rate.swing.filter(|by| *by >= DRIFT.value) {
         faults.push(format!("its level swings slowly by {} %", text::plain(by)));
     }
-    if latency.is_some_and(|trend| trend.drifts(LATENCY_DRIFT.value, LATENCY_DRIFT.value)) {
-        faults.push("the latency drifts".to_owned());
+    let drifts = latency.filter(|trend| trend.drifts(LATENCY_DRIFT.value, LATENCY_DRIFT.value));
+    // Of a queue that grows nothing else is to be expected.
+    if let Some(trend) = drifts.filter(|_| !open_loop::overloaded(view)) {
+        faults.push(format!(
+            "the latency drifts by {} % of its mean",
+            text::plain(trend.drift)
+        ));
     }
     faults
 }

@@ -1,5 +1,7 @@
 //! `dyno compare`: runs against a base.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use dyno_core::finding::{Verdict, verdict};
 use dyno_core::record::RunRecord;
@@ -12,6 +14,9 @@ use crate::definitions::COMPARE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_REFUSED, console, kept};
+
+/// A factor that matches nothing is answered with so many of the differences there are.
+const DIFFERENCES_TOLD: usize = 8;
 
 /// Compares.
 ///
@@ -43,12 +48,17 @@ pub fn main(args: &[String]) -> Result<u8> {
         ..CompareOptions::default()
     };
     let base = side(&parsed, base)?;
+    let base: Vec<&RunRecord> = base.iter().collect();
+    let sides: Vec<Vec<RunRecord>> = new
+        .iter()
+        .map(|word| side(&parsed, word))
+        .collect::<Result<_>>()?;
     let mut compared = Vec::new();
-    for word in new {
-        let new = side(&parsed, word)?;
-        let (base, new): (Vec<_>, Vec<_>) = (base.iter().collect(), new.iter().collect());
+    for side in &sides {
+        let new: Vec<&RunRecord> = side.iter().collect();
         compared.push(compare(&base, &new, &options)?);
     }
+    refuse_unknown(&base, &sides, &options.intended)?;
     let file = parsed
         .value("json")
         .filter(|file| !matches!(*file, "" | "-"));
@@ -76,6 +86,35 @@ pub fn main(args: &[String]) -> Result<u8> {
     } else {
         STATUS_DONE
     })
+}
+
+/// Refuses factors that match no difference: what was meant would be told as meant by nobody.
+fn refuse_unknown(base: &[&RunRecord], sides: &[Vec<RunRecord>], factors: &[String]) -> Result<()> {
+    for factor in factors {
+        let options = CompareOptions {
+            intended: vec![factor.clone()],
+            other_workload: true,
+            ..CompareOptions::default()
+        };
+        let mut found = Vec::new();
+        for side in sides {
+            let new: Vec<&RunRecord> = side.iter().collect();
+            found.extend(compare(base, &new, &options)?.differences);
+        }
+        if found.iter().any(|difference| difference.intended) {
+            continue;
+        }
+        let names: BTreeSet<&str> = found.iter().map(|found| found.what.as_str()).collect();
+        let some: Vec<&str> = names.into_iter().take(DIFFERENCES_TOLD).collect();
+        return Err(usage(match some.is_empty() {
+            true => format!("--factor {factor}: the runs differ in nothing that is recorded"),
+            false => format!(
+                "--factor {factor}: the runs differ in nothing that begins so; they differ in {}",
+                some.join(", ")
+            ),
+        }));
+    }
+    Ok(())
 }
 
 /// The runs of one side.

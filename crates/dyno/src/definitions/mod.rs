@@ -149,7 +149,7 @@ pub const RUN: &[Opt] = &[
         LOAD,
         "begin-at",
         Some("WHEN"),
-        "begin at this instant, e.g. 2026-11-24T05:00:00Z or seconds since 1970",
+        "begin at this instant, e.g. 2026-11-24T05:00:00Z, seconds since 1970, or now",
     ),
     opt(
         LOAD,

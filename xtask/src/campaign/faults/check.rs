@@ -254,7 +254,7 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     }
 }
 
-/// The course, the totals and the sessions say the same.
+/// The intervals, the totals and the sessions say the same.
 fn sums(seen: &Seen<'_>, result: &Value, failures: &mut Vec<String>) {
     let total = count(&result["totals"]["events"]);
     let intervals = result["intervals"]

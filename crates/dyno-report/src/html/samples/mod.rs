@@ -225,7 +225,7 @@ fn operation(shape: Shape, number: usize, name: &str) -> Operation {
     }
 }
 
-/// Two humps (from cache, from disk) and a tail that follows the pace.
+/// Two modes (from cache, from disk) and a tail that follows the pace.
 fn span(shape: Shape, number: usize, from_s: f64) -> Span {
     let pace = pace(shape, from_s + f64::from(shape.span) / 2.0);
     let mut service = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 2).unwrap();

@@ -2,21 +2,23 @@
 
 use super::case::Case;
 
+mod brief;
 mod causes;
-mod course;
 mod data;
 mod generator;
+mod rates;
 mod server;
 
 /// All of them. What is added comes last, so that numbers stay.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     let parts = [
-        course::CASES,
-        course::STALLS,
+        rates::CASES,
+        rates::STALLS,
         server::CASES,
         generator::CASES,
         data::CASES,
         causes::CASES,
+        brief::CASES,
     ];
     parts.into_iter().flatten()
 }

@@ -124,7 +124,7 @@ pub const CASES: &[Case] = &[
     ),
 ];
 
-const fn stops(times: u32, for_ms: u64, between_ms: u64) -> Stops {
+pub(super) const fn stops(times: u32, for_ms: u64, between_ms: u64) -> Stops {
     Stops {
         times,
         for_ms,

@@ -1,4 +1,4 @@
-//! What is said of the course of a rate: how it begins, whether it drifts and swings.
+//! What is said of how steady a rate is: how it begins, whether it drifts and swings.
 
 use dyno_stats::dips::dips;
 use dyno_stats::{beginning, steady};

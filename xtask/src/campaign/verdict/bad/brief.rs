@@ -1,0 +1,44 @@
+//! What is short each time, and takes much of the time in all.
+
+use crate::servers::Kind::{Mariadb, Mysql, Postgres};
+
+use super::super::case::{Act, Case, doubted};
+use super::rates::stops;
+
+/// See above.
+pub const CASES: &[Case] = &[
+    doubted(
+        Mariadb,
+        "the server stands still for 170 of every 350 ms",
+        "SHAPES --reads=1 --pause=0.001 -c 4 -t 12s --warmup 0",
+        "stalls",
+        "stalls of",
+    )
+    .while_(Act::ServerStops(stops(26, 170, 180))),
+    doubted(
+        Mysql,
+        "the server stands still for 120 of every 500 ms",
+        "SHAPES --reads=1 --pause=0.001 -c 4 -t 12s --warmup 0",
+        "stalls",
+        "stalls of",
+    )
+    .while_(Act::ServerStops(stops(20, 120, 380))),
+    doubted(
+        Mariadb,
+        "the generator is frozen for 300 of every 600 ms",
+        "SHAPES --reads=1 -c 4 -t 12s --warmup 0",
+        "client-cpu",
+        "stood still",
+    )
+    .while_(Act::DynoStops(stops(16, 300, 300)))
+    .also(&["schedule-lag"]),
+    doubted(
+        Postgres,
+        "the generator is frozen for 200 ms each second",
+        "SHAPES --reads=1 -c 4 -t 14s --warmup 0",
+        "client-cpu",
+        "stood still",
+    )
+    .while_(Act::DynoStops(stops(11, 200, 800)))
+    .also(&["schedule-lag"]),
+];
