@@ -13,6 +13,7 @@ use dyno_core::record::EventKind;
 
 use crate::check::{Check, Made, Threshold, doubted};
 use crate::text;
+use crate::time::other_load;
 use crate::view::View;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -48,7 +49,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 34,
         name: "other-processes",
         title: "CPU of processes that are neither the generator nor the server",
-        rule: "Doubt if they used {0} % of the host's CPUs or more over the measurement.",
+        rule: "Doubt if they used {0} % of the host's CPUs or more over the measurement, unless \
+               `other-load` tells it of a part.",
         thresholds: &[OTHERS],
         make: other_processes,
     },
@@ -249,24 +251,42 @@ fn kernel_log(view: &View) -> Made {
     }
 }
 
-pub(crate) fn other_processes(view: &View) -> Made {
-    let (Some(cores), Some(cpus)) = (view.mean("host.others.cpu"), view.cpus()) else {
+/// The share of the host's CPUs that other processes had, in percent, and in cores.
+fn others(view: &View) -> Option<(f64, f64)> {
+    let (cores, cpus) = (view.mean("host.others.cpu")?, view.cpus()?);
+    Some((cores / cpus * 100.0, cores))
+}
+
+/// Whether other processes had so much over the whole measurement that it is told.
+pub(crate) fn others_are_many(view: &View) -> bool {
+    others(view).is_some_and(|(share, _)| doubted(share, &OTHERS) == Outcome::Doubt)
+}
+
+/// `: 1.5 cores sh (12)` of those that used most; empty where that is not known.
+pub(crate) fn others_by_name(view: &View) -> String {
+    let top = view.run.fact("host.others.top").map(str::trim);
+    let top = top.filter(|top| !top.is_empty());
+    top.map_or_else(String::new, |top| {
+        format!(": {}", top.trim_end_matches('.'))
+    })
+}
+
+fn other_processes(view: &View) -> Made {
+    let Some((share, cores)) = others(view) else {
         return Made::not_checked(format!("{}.", view.why_not("host.others")));
     };
-    let share = cores / cpus * 100.0;
-    let top = view
-        .run
-        .fact("host.others.top")
-        .filter(|top| !top.trim().is_empty())
-        .map_or_else(String::new, |top| {
-            format!(": {}", top.trim().trim_end_matches('.'))
-        });
+    if others_are_many(view) && other_load::for_a_part(view) {
+        return Made::not_checked(
+            "For a part of the measurement they used much, as `other-load` tells.",
+        );
+    }
     Made::of(
         doubted(share, &OTHERS),
         format!(
-            "Other processes used {} cores, {} % of the host's CPUs{top}.",
+            "Other processes used {} cores, {} % of the host's CPUs{}.",
             text::plain(cores),
-            text::plain(share)
+            text::plain(share),
+            others_by_name(view)
         ),
         "End what else runs on this host, or take a host of its own.",
     )

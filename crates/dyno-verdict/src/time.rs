@@ -3,18 +3,18 @@
 mod causes;
 mod cycles;
 mod modes;
+pub(crate) mod other_load;
 mod stalls;
 mod steady_state;
 
 #[cfg(test)]
 mod tests;
 
-use dyno_core::finding::Outcome;
 use dyno_stats::{ChangePoint, ChangePoints};
 
 use crate::check::{Check, Made, Threshold, doubted};
+use crate::text;
 use crate::view::View;
-use crate::{machine, text};
 
 pub(crate) const CHECKS: &[Check] = &[
     steady_state::WARM_UP,
@@ -34,15 +34,7 @@ pub(crate) const CHECKS: &[Check] = &[
         thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS],
         make: length,
     },
-    Check {
-        number: 28,
-        name: "other-load",
-        title: "Something else that worked on the host for a part of the measurement",
-        rule: "Doubt if other processes used {0} % of the host's CPUs or more in {1} samples in a \
-               row, or in {1} and a tenth of all, and `other-processes` does not tell it.",
-        thresholds: &[OTHER_LOAD, OTHER_SAMPLES],
-        make: other_load,
-    },
+    other_load::OTHER_LOAD,
 ];
 
 const SHORTEST_S: Threshold = Threshold {
@@ -63,18 +55,6 @@ const LENGTH_BINS: Threshold = Threshold {
     value: 8.0,
     unit: "count",
     why: "an autocorrelation of fewer is chance",
-};
-const OTHER_LOAD: Threshold = Threshold {
-    name: "CPU of other processes",
-    value: 25.0,
-    unit: "percent of the host",
-    why: "half a core of two: the second that holds it shows in the rate",
-};
-const OTHER_SAMPLES: Threshold = Threshold {
-    name: "samples in a row",
-    value: 3.0,
-    unit: "count",
-    why: "a single one is a timer's job: a log rotated, a cache tidied",
 };
 
 /// An estimate of the autocorrelation is told of no shorter series.
@@ -188,63 +168,4 @@ fn too_short(view: &View, half: f64, needed_s: f64) -> Made {
     .with("measurement", view.length_s, "s")
     .with("length that would do", needed_s, "s")
     .with("half of the interval", half, "percent of the mean")
-}
-
-fn other_load(view: &View) -> Made {
-    let (points, Some(cpus)) = (view.points("host.others.cpu"), view.cpus()) else {
-        return Made::not_checked(format!("{}.", view.why_not("host.others")));
-    };
-    if points.is_empty() {
-        return Made::not_checked(format!("{}.", view.why_not("host.others")));
-    }
-    let shares: Vec<f64> = points
-        .iter()
-        .map(|(_, cores)| cores / cpus * 100.0)
-        .collect();
-    let mut longest = (0_usize, 0_usize);
-    let mut row = 0;
-    for (index, share) in shares.iter().enumerate() {
-        row = if *share >= OTHER_LOAD.value {
-            row + 1
-        } else {
-            0
-        };
-        if row > longest.0 {
-            longest = (row, index + 1 - row);
-        }
-    }
-    let loaded = shares
-        .iter()
-        .filter(|share| **share >= OTHER_LOAD.value)
-        .count();
-    let largest = shares.iter().copied().fold(0.0, f64::max);
-    if machine::other_processes(view).outcome == Outcome::Doubt {
-        return Made::not_checked(
-            "Other processes worked on the host all the time, as `other-processes` tells.",
-        );
-    }
-    let bad = longest.0 as f64 >= OTHER_SAMPLES.value
-        || (loaded as f64 >= OTHER_SAMPLES.value && loaded * 10 >= shares.len());
-    let when = match bad {
-        true => format!(
-            ", {} in a row from {}",
-            longest.0,
-            text::seconds(points[longest.1].0)
-        ),
-        false => String::new(),
-    };
-    Made::of(
-        if bad { Outcome::Doubt } else { Outcome::Pass },
-        format!(
-            "Other processes used at most {} % of the host's CPUs; in {loaded} of {} samples \
-             {} % or more{when}.",
-            text::plain(largest),
-            shares.len(),
-            text::plain(OTHER_LOAD.value)
-        ),
-        "End what else runs on this host (other-processes names it), and run again.",
-    )
-    .with("largest share", largest, "percent of the host")
-    .with("samples with other load", loaded as f64, "count")
-    .with("most in a row", longest.0 as f64, "count")
 }

@@ -435,6 +435,16 @@ fn other_load_for_a_while_is_noticed() {
         "{}",
         seen.evidence
     );
+    // A part of the time, and most of the host: told with its time and its name, once.
+    let mut half = vec![0.05; 30];
+    half[15..].fill(1.6);
+    let crowded = |run: &mut RunRecord| series(run, "host.others.cpu", &half);
+    let seen = expect("other-load", Doubt, crowded);
+    assert!(seen.evidence.contains("15 in a row from"));
+    expect("other-processes", NotChecked, crowded);
+    let always = |run: &mut RunRecord| series(run, "host.others.cpu", &[1.6; 30]);
+    expect("other-load", NotChecked, always);
+    expect("other-processes", Doubt, always);
     let mut moment = vec![0.05; 30];
     moment[20] = 0.9;
     expect("other-load", Pass, |run| {

@@ -1,0 +1,126 @@
+//! Check 28: what else worked on the host for a part of the measurement.
+
+use dyno_core::finding::Outcome;
+
+use crate::check::{Check, Made, Threshold};
+use crate::view::View;
+use crate::{machine, text};
+
+pub(super) const OTHER_LOAD: Check = Check {
+    number: 28,
+    name: "other-load",
+    title: "Something else that worked on the host for a part of the measurement",
+    rule: "Doubt if other processes used {0} % of the host's CPUs or more in {1} samples in a \
+           row, or in {1} and a tenth of all. In {2} % of all it is `other-processes` that tells.",
+    thresholds: &[LOADED, SAMPLES, ALL],
+    make: other_load,
+};
+
+const LOADED: Threshold = Threshold {
+    name: "CPU of other processes",
+    value: 25.0,
+    unit: "percent of the host",
+    why: "half a core of two: the second that holds it shows in the rate",
+};
+const SAMPLES: Threshold = Threshold {
+    name: "samples in a row",
+    value: 3.0,
+    unit: "count",
+    why: "a single one is a timer's job: a log rotated, a cache tidied",
+};
+const ALL: Threshold = Threshold {
+    name: "samples that are all the time",
+    value: 80.0,
+    unit: "percent of all",
+    why: "what comes and goes within seconds is there all the time",
+};
+
+/// What other processes took, sample by sample.
+struct Load {
+    /// In percent of the host.
+    largest: f64,
+    samples: usize,
+    /// Samples with much.
+    loaded: usize,
+    /// How many of them in a row, and since when.
+    longest: (usize, f64),
+}
+
+impl Load {
+    fn of(view: &View) -> Option<Self> {
+        let (points, cpus) = (view.points("host.others.cpu"), view.cpus()?);
+        let shares = points
+            .iter()
+            .map(|(at_s, cores)| (*at_s, cores / cpus * 100.0));
+        let mut load = Self {
+            largest: 0.0,
+            samples: points.len(),
+            loaded: 0,
+            longest: (0, 0.0),
+        };
+        let mut row = (0, 0.0);
+        for (at_s, share) in shares {
+            load.largest = load.largest.max(share);
+            if share < LOADED.value {
+                row.0 = 0;
+                continue;
+            }
+            load.loaded += 1;
+            row = (row.0 + 1, if row.0 == 0 { at_s } else { row.1 });
+            if row.0 > load.longest.0 {
+                load.longest = row;
+            }
+        }
+        (!points.is_empty()).then_some(load)
+    }
+
+    fn is_much(&self) -> bool {
+        let many = self.loaded as f64 >= SAMPLES.value && self.loaded * 10 >= self.samples;
+        self.longest.0 as f64 >= SAMPLES.value || many
+    }
+
+    fn is_always(&self) -> bool {
+        self.loaded as f64 * 100.0 >= ALL.value * self.samples as f64
+    }
+}
+
+/// Whether this check tells of other processes, and they were not there all the time.
+pub(crate) fn for_a_part(view: &View) -> bool {
+    Load::of(view).is_some_and(|load| load.is_much() && !load.is_always())
+}
+
+fn other_load(view: &View) -> Made {
+    let Some(load) = Load::of(view) else {
+        return Made::not_checked(format!("{}.", view.why_not("host.others")));
+    };
+    let much = load.is_much();
+    if much && load.is_always() && machine::others_are_many(view) {
+        return Made::not_checked(
+            "Other processes worked on the host all the time, as `other-processes` tells.",
+        );
+    }
+    let when = match much {
+        true => format!(
+            ", {} in a row from {}{}",
+            load.longest.0,
+            text::seconds(load.longest.1),
+            machine::others_by_name(view)
+        ),
+        false => String::new(),
+    };
+    Made::of(
+        if much { Outcome::Doubt } else { Outcome::Pass },
+        format!(
+            "Other processes used at most {} % of the host's CPUs; in {} of {} samples {} % or \
+             more{when}.",
+            text::plain(load.largest),
+            load.loaded,
+            load.samples,
+            text::plain(LOADED.value)
+        ),
+        "End what else runs on this host, and run again.",
+    )
+    .with("largest share", load.largest, "percent of the host")
+    .with("samples with other load", load.loaded as f64, "count")
+    .with("most in a row", load.longest.0 as f64, "count")
+}
