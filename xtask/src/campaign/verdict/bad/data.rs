@@ -106,7 +106,9 @@ pub const CASES: &[Case] = &[
         "durability",
         "",
     )
-    .server(&["--autocommit=0"]),
+    // With a server of its own, where the rows are loaded before.
+    .server(&["--autocommit=1"])
+    .before(&["SET GLOBAL autocommit = 0"]),
     doubted(
         Mariadb,
         "the caches are claimed to be cold, which they are not",
@@ -116,7 +118,7 @@ pub const CASES: &[Case] = &[
     ),
     Case::new(
         On::Server(Postgres),
-        "a client with 25 sessions more than was planned loads the server at the end",
+        "a client with twice as many sessions loads the server beside it",
         "oltp_read_only --table-size 2000 -c 4 -t 12s --warmup 0",
     )
     .prepared(BEFORE)
