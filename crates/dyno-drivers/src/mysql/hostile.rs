@@ -298,6 +298,33 @@ fn a_load_goes_through_its_statements() {
     assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 3));
 }
 
+#[test]
+fn a_load_without_autocommit_is_committed() {
+    for (autocommit, commits) in [(b"0", true), (b"1", false)] {
+        let mut client = Client::ready(CAPABILITIES);
+        let Client {
+            protocol, output, ..
+        } = &mut client;
+        let _ = protocol.bulk_load(load(3), output);
+        let row = [&b"\x0816777216\0\x01"[..], &autocommit[..]].concat();
+        let columns = [column(8), column(253), column(8)];
+        let [limit, mode, auto] = &columns;
+        client.feed(&packets(1, &[&[3], limit, mode, auto, &row, END]));
+        client.feed(&packets(1, &[b"\xFBdyno-rows"]));
+        client.protocol.produce(&mut client.output);
+        client.protocol.produce(&mut client.output);
+        client.output.clear();
+        let next = client.feed(&packets(4, &[&[0, 3, 0, 2, 0, 0, 0]]));
+        assert_eq!(contains(&client.output, b"COMMIT"), commits);
+        if commits {
+            assert_eq!(next, Next::Input);
+            assert_eq!(client.feed(&packets(1, &[OK])), Next::Finished);
+        }
+        let outcome = client.protocol.outcome();
+        assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 3));
+    }
+}
+
 /// An answer in the middle of the rows leaves it open what the server makes of those under way.
 #[test]
 fn an_answer_in_the_middle_of_a_load_ends_the_connection() {

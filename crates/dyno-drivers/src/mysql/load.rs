@@ -37,13 +37,15 @@ pub struct Bulk {
     packet_max: usize,
     /// The session's SQL mode makes errors of values that do not fit.
     strict: bool,
+    /// The session commits each statement. Servers do not tell it reliably beside their answers.
+    autocommit: bool,
     /// INSERTs are used for this load whatever the server allows.
     inserts: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Asking how long a packet may be, and whether values must fit.
+    /// Asking how long a packet may be, whether values must fit, and who commits.
     Settings,
     /// LOAD DATA is sent; the server must ask for the rows.
     Announced,
@@ -55,6 +57,8 @@ enum Phase {
     Warned { last: bool },
     /// An INSERT is sent.
     Insert,
+    /// COMMIT is sent behind a statement; `last` if it was the load's last one.
+    Commit { last: bool },
 }
 
 impl Bulk {
@@ -87,10 +91,11 @@ impl Mysql {
             loaded: 0,
             packet_max: 0,
             strict: true,
+            autocommit: true,
             inserts,
         }));
         self.command(output, |output| {
-            output.extend_from_slice(b"SELECT @@max_allowed_packet, @@sql_mode");
+            output.extend_from_slice(b"SELECT @@max_allowed_packet, @@sql_mode, @@autocommit");
         });
     }
 
@@ -138,6 +143,7 @@ impl Mysql {
             Phase::Announced => Err(Malformed("rows were loaded that were not sent")),
             Phase::Sending => Err(Malformed("a load ended before its rows did")),
             Phase::Sent { .. } | Phase::Insert => Ok(self.confirm(bulk, output)),
+            Phase::Commit { last } => Ok(self.go_on(bulk, last, output)),
         }
     }
 
@@ -158,6 +164,7 @@ impl Mysql {
         let limit = limit.ok_or(Malformed("max_allowed_packet is not a number"))?;
         // Half of what the server takes, since the last row may exceed what is asked for.
         bulk.packet_max = limit / 2;
+        bulk.autocommit = text(2) != Some("0");
         bulk.strict = text(1).is_some_and(|mode| mode.contains("STRICT_"));
         Ok(())
     }
@@ -181,10 +188,7 @@ impl Mysql {
         self.result.clear();
         let skipped = bulk.rows;
         if skipped == 0 && (found.is_none() || !bulk.strict) {
-            if last {
-                return Ok(self.complete(&bulk));
-            }
-            return Ok(self.bulk_statement(bulk, output));
+            return Ok(self.keep(bulk, last, output));
         }
         let (code, why) = found.unwrap_or_default();
         let message = format!(
@@ -209,10 +213,26 @@ impl Mysql {
             self.set_failed(DbError::new(ErrorKind::Other, message));
             return Step::Finished;
         }
-        if bulk.phase == (Phase::Sent { last: true }) {
-            return self.complete(&bulk);
+        let last = bulk.phase == (Phase::Sent { last: true });
+        self.keep(bulk, last, output)
+    }
+
+    /// Rows that a session without autocommit loads are gone with it unless they are committed.
+    fn keep(&mut self, mut bulk: Box<Bulk>, last: bool, output: &mut Vec<u8>) -> Step {
+        if bulk.autocommit {
+            return self.go_on(bulk, last, output);
         }
-        self.bulk_statement(bulk, output)
+        bulk.phase = Phase::Commit { last };
+        self.command(output, |output| output.extend_from_slice(b"COMMIT"));
+        self.bulk = Some(bulk);
+        Step::Continue
+    }
+
+    fn go_on(&mut self, bulk: Box<Bulk>, last: bool, output: &mut Vec<u8>) -> Step {
+        match last {
+            true => self.complete(&bulk),
+            false => self.bulk_statement(bulk, output),
+        }
     }
 
     fn complete(&mut self, bulk: &Bulk) -> Step {
