@@ -252,6 +252,7 @@ function graph.finish(con, sizes)
    con:query(("INSERT INTO linkbench_settings (startid, maxid, link_types, profile) VALUES " ..
       "(%.0f, %.0f, %.0f, '%s')"):format(sizes.first, sizes.last + 1, sizes.types,
       sysbench.opt.profile))
+   dyno.commit(con)
 end
 
 -- Of how the rows are made: another where the same options make other rows.

@@ -29,12 +29,14 @@ function state.create(con, sizes)
    con:query(("INSERT INTO many_tables_settings (prefix, asked_count, schema_count, " ..
       "table_count, share, present, row_count) VALUES ('%s', %d, %d, %d, %d, %d, 0)"):format(
       sizes.prefix, sizes.schemas, sizes.schemas, sizes.tables, sizes.share, sizes.schemas))
+   dyno.commit(con)
 end
 
 -- Making them was ended after so many schemas.
 function state.set_made(con, schemas)
    con:query(("UPDATE many_tables_settings SET schema_count = %d, present = %d"):format(schemas,
       schemas))
+   dyno.commit(con)
 end
 
 -- What stands there, as the sizes of what was made: of `asked` schemas so many, `present` of them
@@ -78,11 +80,13 @@ end
 function state.set_rows(con, rows)
    con:query("UPDATE many_tables_settings SET row_count = " ..
       (rows and ("%.0f"):format(rows) or "NULL"))
+   dyno.commit(con)
 end
 
 -- The first schemas are dropped, so many are to stay.
 function state.set_present(con, present)
    con:query("UPDATE many_tables_settings SET present = " .. present)
+   dyno.commit(con)
 end
 
 -- The rows of the schemas that are there.

@@ -190,16 +190,17 @@ pub fn of_bins(bins: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> {
         Err(_) if !silences.is_empty() && !bins.is_empty() => of_silences(bins, &silences),
         found => found?,
     };
-    let frozen: Vec<Span> = (spans(events, EventKind::Frozen, bins).into_iter())
-        // The second that it began in ended late, and short.
+    let frozen = spans(events, EventKind::Frozen, bins);
+    // The second that it began in ended late, and short.
+    let with_room: Vec<Span> = (frozen.iter())
         .map(|span| Span {
             from_s: span.from_s - FROZEN_ROOM_S,
-            ..span
+            ..*span
         })
         .collect();
     let seconds = std::mem::take(&mut found.spans);
     let (own, seconds): (Vec<Span>, Vec<Span>) =
-        (seconds.into_iter()).partition(|span| span.is_of(&frozen));
+        (seconds.into_iter()).partition(|span| span.is_of(&with_room));
     found.whole_s = seconds.iter().map(Span::length_s).sum();
     let (_, unknown): (Vec<Span>, Vec<Span>) =
         (seconds.into_iter()).partition(|span| span.is_of(&silences));
@@ -210,7 +211,11 @@ pub fn of_bins(bins: &[Bin], events: &[Event]) -> Result<Stalls, TooLittle> {
         .sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
     let period_s = found.period_s.filter(|_| own.is_empty());
     found.period_s = period_s.or_else(|| period_of(&silences));
-    found.set_aside = set_aside(bins, &found, &[&silences, &own, &frozen]);
+    found.set_aside = [with_room, frozen]
+        .iter()
+        .map(|frozen| set_aside(bins, &found, &[&silences, &own, frozen]))
+        .find(|aside| !is_most(aside))
+        .unwrap_or_else(|| found.stalled.clone());
     (found.silences, found.own) = (silences, own);
     Ok(found)
 }
@@ -225,9 +230,12 @@ fn set_aside(bins: &[Bin], found: &Stalls, still: &[&[Span]]) -> Vec<bool> {
             .any(|spans| second.covered_s(spans) > CUT_S)
     };
     let with = bins.iter().zip(&found.stalled);
-    let aside: Vec<bool> = with.map(|(bin, stalled)| *stalled || cut(bin)).collect();
-    let many = aside.iter().filter(|aside| **aside).count() * 2 >= aside.len();
-    if many { found.stalled.clone() } else { aside }
+    with.map(|(bin, stalled)| *stalled || cut(bin)).collect()
+}
+
+/// Whether it is half of the seconds or more: what is left would say nothing.
+fn is_most(aside: &[bool]) -> bool {
+    aside.iter().filter(|aside| **aside).count() * 2 >= aside.len()
 }
 
 /// The events of a kind that lie in the measurement.

@@ -35,7 +35,7 @@ pub struct Threshold {
 /// What came of a check, before it is put into words for everybody.
 pub(crate) struct Made {
     pub(crate) outcome: Outcome,
-    evidence: String,
+    pub(crate) evidence: String,
     numbers: Vec<Number>,
     advice: String,
 }

@@ -316,7 +316,7 @@ fn stayed_up(view: &View) -> Option<String> {
     })
 }
 
-fn restarted(view: &View) -> Option<String> {
+pub(crate) fn restarted(view: &View) -> Option<String> {
     if let Some(event) = view.events(EventKind::Restart).first() {
         // That is when it was noticed.
         return Some(format!(

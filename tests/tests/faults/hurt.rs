@@ -294,7 +294,13 @@ fn more_sessions_than_the_server_takes() {
         let url = url(&private.server(), "hurt");
         let table = format!("--target {url} --table-size 100");
         dyno(&format!("prepare oltp_point_select {table} -c 1")).success();
-        let output = dyno(&format!("run oltp_point_select {table} -c 40 -t 1s")).failure(1);
+        let line = format!("run oltp_point_select {table} -c 40 -t 1s");
+        let early = dyno(&line).failure(3);
+        has(
+            &early,
+            &["the server takes 12 (max_connections)", "--force"],
+        );
+        let output = dyno(&format!("{line} --force")).failure(1);
         has(
             &output,
             &["could not be initialised", "raise its max_connections"],

@@ -5,6 +5,7 @@
 
 mod acceptance;
 mod bad_input;
+mod committed;
 mod common;
 mod datasets;
 mod full;

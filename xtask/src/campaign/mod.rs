@@ -29,7 +29,7 @@ pub mod verdict;
 
 const USAGE: &str = "\
 cargo xtask campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]
-cargo xtask campaign verdict [--for 3h] [--case N[-M]] [--keep FOLDER]
+cargo xtask campaign verdict [--for 3h] [--case N[-M][,…]] [--keep FOLDER]
 cargo xtask campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]";
 
 /// How long a campaign is if nobody says.
@@ -134,14 +134,18 @@ impl Options {
     }
 }
 
-/// `7` or `7-19`.
+/// `7`, `7-19` or several of them with commas between.
 fn numbers(text: &str) -> Result<Vec<u64>> {
     let number = |part: &str| {
         let parsed = part.parse::<u64>();
         parsed.with_context(|| format!("`{part}` is no number"))
     };
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    Ok((number(first)?..=number(last)?).collect())
+    let mut all = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        all.extend(number(first)?..=number(last)?);
+    }
+    Ok(all)
 }
 
 /// `30s`, `5m` or `1h`.

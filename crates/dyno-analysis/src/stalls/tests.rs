@@ -111,6 +111,16 @@ fn silences_are_known_to_the_millisecond() {
     );
     assert_eq!((found.silences.len(), found.own.len()), (2, 1));
     assert!(near(found.whole_s, 1.0));
+    // The seconds that freezes began in are left where hardly any other is.
+    let rates = [
+        490, 102, 388, 350, 142, 488, 104, 388, 490, 488, 487, 488, 492, 492,
+    ];
+    let frozen = [1.2, 3.7, 6.2].map(|at_s| event(EventKind::Frozen, at_s, 0.99));
+    let found = of_bins(&bins(&rates), &frozen).unwrap();
+    assert_eq!(
+        found.moving(&rates.map(|rate| rate as f64)),
+        [490.0, 488.0, 490.0, 488.0, 487.0, 488.0, 492.0, 492.0]
+    );
     // A run of three seconds has no level but that of its moving time.
     let short = of_bins(&bins(&[1000; 3]), &events[..0]);
     assert!(short.is_err());

@@ -43,6 +43,8 @@ pub(super) struct Session {
     pub who: Who,
     /// Of the client's end; `None` for a local socket.
     pub port: Option<u16>,
+    /// It executes a statement.
+    pub is_active: bool,
 }
 
 /// Whose it is.
@@ -57,6 +59,7 @@ pub(super) struct Who {
 pub(super) struct Others {
     list: Option<&'static List>,
     count: Gauge,
+    active: Gauge,
     /// How many of each there were at once.
     most: BTreeMap<Who, usize>,
     /// Sessions that have the run's own user, address and program, and none of its sockets, when
@@ -74,6 +77,7 @@ impl Others {
         Self {
             list: Some(list),
             count: Gauge::new("db.other_sessions", "count", list.source).seldom(),
+            active: Gauge::new("db.other_sessions_active", "count", list.source).seldom(),
             most: BTreeMap::new(),
             doubtful: HashSet::new(),
             alike: false,
@@ -105,8 +109,9 @@ impl Others {
                 let (own, others): (Vec<_>, Vec<_>) =
                     rows.partition(|session| Some(session.number) == number);
                 if let Some(own) = own.first() {
-                    let count = self.look(own, &others, asking.control.fd());
+                    let (count, active) = self.look(own, &others, asking.control.fd());
                     self.count.put(recorder, count as f64);
+                    self.active.put(recorder, active as f64);
                 }
             }
             Err(error) if is_lost(&error) => return Err(error),
@@ -123,8 +128,14 @@ impl Others {
         Ok(())
     }
 
-    /// How many of the sessions are others', beside the observer's own.
-    fn look(&mut self, own: &Session, sessions: &[Session], socket: Option<RawFd>) -> usize {
+    /// How many of the sessions are others', beside the observer's own, and how many of these
+    /// execute a statement.
+    fn look(
+        &mut self,
+        own: &Session,
+        sessions: &[Session],
+        socket: Option<RawFd>,
+    ) -> (usize, usize) {
         self.looks += 1;
         // Behind a proxy the server sees other ports than those of this host.
         let ports = socket
@@ -134,6 +145,7 @@ impl Others {
         self.alike |= ports.is_none();
         let mut doubtful = HashSet::new();
         let mut found: BTreeMap<&Who, usize> = BTreeMap::new();
+        let mut active = 0;
         for session in sessions {
             let is_other = match (&ports, session.port) {
                 _ if session.who.differs(&own.who) => true,
@@ -145,6 +157,7 @@ impl Others {
             };
             if is_other {
                 *found.entry(&session.who).or_default() += 1;
+                active += usize::from(session.is_active);
             }
         }
         self.doubtful = doubtful;
@@ -156,7 +169,7 @@ impl Others {
                 self.most.insert(who.clone(), count);
             }
         }
-        count
+        (count, active)
     }
 
     /// Tells whose sessions were there, at the end.
@@ -246,6 +259,10 @@ pub(super) const PROCESSLIST: List = List {
                 program: String::new(),
             },
             port,
+            // A replica waits for what comes in the log.
+            is_active: !field(4).is_empty()
+                && field(4) != "Sleep"
+                && !field(4).starts_with("Binlog Dump"),
         })
     },
     own: "SELECT CONNECTION_ID()",
@@ -255,7 +272,7 @@ pub(super) const PROCESSLIST: List = List {
 
 pub(super) const ACTIVITY: List = List {
     sql: "SELECT pid, usename, coalesce(host(client_addr), CASE WHEN client_port = -1 THEN \
-          'localhost' END), nullif(client_port, -1), application_name \
+          'localhost' END), nullif(client_port, -1), application_name, state = 'active' \
           FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
           AND datname = current_database()",
     row: |row| {
@@ -271,6 +288,7 @@ pub(super) const ACTIVITY: List = List {
                 program: field(4).unwrap_or_default().to_owned(),
             },
             port: number(3).and_then(|port| port.try_into().ok()),
+            is_active: field(5) == Some("t"),
         })
     },
     own: "SELECT pg_backend_pid()",
@@ -291,6 +309,7 @@ mod tests {
                 program: program.to_owned(),
             },
             port,
+            is_active: number.is_multiple_of(2),
         }
     }
 
@@ -312,15 +331,15 @@ mod tests {
             session(6, "bench", port(&of_run), ""),
         ];
         let mut others = Others::new(&ACTIVITY);
-        assert_eq!(others.look(&own, &all, socket), 2);
-        assert_eq!(others.look(&own, &all, socket), 3);
+        assert_eq!(others.look(&own, &all, socket), (2, 1));
+        assert_eq!(others.look(&own, &all, socket), (3, 1));
         assert!(!others.alike);
         let told = "1 of app from 127.0.0.1 (dyno), 1 of bench from 127.0.0.1 (dyno), 1 of bench \
                     from 127.0.0.1 (sysbench)";
         assert_eq!(named(&others.most), told);
         // Through a proxy only names tell.
         let seen = session(1, "bench", Some(1), "dyno");
-        assert_eq!(others.look(&seen, &all, socket), 2);
+        assert_eq!(others.look(&seen, &all, socket), (2, 1));
         assert!(others.alike);
         assert_eq!(named(&BTreeMap::new()), "none");
     }
@@ -333,26 +352,43 @@ mod tests {
         };
         let read = |fields: &[&str]| {
             let session = (PROCESSLIST.row)(&row(fields))?;
-            Some((session.number, session.who.to_string(), session.port))
+            Some((
+                session.number,
+                session.who.to_string(),
+                session.port,
+                session.is_active,
+            ))
         };
         let tcp = ["7", "app", "10.0.0.7:53211", "shop", "Sleep", "3", "", ""];
         assert_eq!(
             read(&tcp),
-            Some((7, "app from 10.0.0.7".to_owned(), Some(53_211)))
+            Some((7, "app from 10.0.0.7".to_owned(), Some(53_211), false))
         );
         let local = ["8", "root", "localhost", "", "Query", "0", "", "SELECT 1"];
         assert_eq!(
             read(&local),
-            Some((8, "root from localhost".to_owned(), None))
+            Some((8, "root from localhost".to_owned(), None, true))
         );
         assert_eq!(
             read(&["5", "event_scheduler", "localhost", "", "Daemon"]),
             None
         );
         assert_eq!(read(&["9", "unauthenticated user", "10.0.0.7:1"]), None);
-        let activity = ["7", "app", "10.0.0.7", "53211", "my\napp"];
+        let dump = [
+            "9",
+            "repl",
+            "10.0.0.8:1",
+            "",
+            "Binlog Dump GTID",
+            "3",
+            "",
+            "",
+        ];
+        assert!(read(&dump).is_some_and(|(.., is_active)| !is_active));
+        let activity = ["7", "app", "10.0.0.7", "53211", "my\napp", "t"];
         let session = (ACTIVITY.row)(&row(&activity)).unwrap();
         assert_eq!(session.who.to_string(), "app from 10.0.0.7 (myapp)");
         assert_eq!(session.port, Some(53_211));
+        assert!(session.is_active);
     }
 }

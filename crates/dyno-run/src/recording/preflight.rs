@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dyno_core::db::Family;
 use dyno_core::plan::RecordPlan;
 use dyno_core::redact;
 use dyno_drivers::control::Control;
@@ -14,7 +15,8 @@ use crate::job::Ready;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Refuses a run on tables of fewer rows than it believes, or on a server whose settings are not
-/// those that the user expects, unless that is waived or the run is to go on all the same.
+/// those that the user expects, unless that is waived, and one with more sessions than the server
+/// takes connections; but not if the run is to go on all the same.
 ///
 /// # Errors
 /// What differs, and what to do.
@@ -31,6 +33,7 @@ pub fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Result<()
     if !waived("requested-settings") {
         against.extend(unexpected(ready, &wanted.expected));
     }
+    against.extend(too_few_connections(ready));
     if against.is_empty() || wanted.force {
         return Ok(());
     }
@@ -46,20 +49,44 @@ fn unexpected(ready: &Ready, expected: &[RequestedSetting]) -> Vec<String> {
     let Ok(mut control) = Control::connect(connector.as_ref(), TIMEOUT) else {
         return Vec::new();
     };
-    let different = |wanted: &RequestedSetting| {
-        let sql = dyno_observe::setting_query(family, &wanted.name)?;
-        let rows = control.query(&sql, TIMEOUT).ok()?;
-        let found = rows.first().and_then(|row| row.last()?.clone());
-        match found {
-            None => Some(format!("{} does not exist", wanted.name)),
-            Some(found) if same_setting(&found, &wanted.value) => None,
-            Some(found) => Some(format!(
-                "{} is {found} instead of {}",
-                wanted.name, wanted.value
-            )),
-        }
+    let different = |wanted: &RequestedSetting| match setting(&mut control, family, &wanted.name)? {
+        None => Some(format!("{} does not exist", wanted.name)),
+        Some(found) if same_setting(&found, &wanted.value) => None,
+        Some(found) => Some(format!(
+            "{} is {found} instead of {}",
+            wanted.name, wanted.value
+        )),
     };
     let against = expected.iter().filter_map(different).collect();
     control.close();
     against
+}
+
+/// The value of a setting, `None` inside for one that does not exist; nothing where that cannot be
+/// asked.
+fn setting(control: &mut Control, family: Family, name: &str) -> Option<Option<String>> {
+    let sql = dyno_observe::setting_query(family, name)?;
+    let rows = control.query(&sql, TIMEOUT).ok()?;
+    Some(rows.first().and_then(|row| row.last()?.clone()))
+}
+
+/// That the server takes fewer connections than there are sessions. Several endpoints have a bound
+/// each, and which session goes where is not known here.
+fn too_few_connections(ready: &Ready) -> Option<String> {
+    let connector = ready.connector.as_ref()?;
+    let target = ready.job.target.as_ref()?;
+    if target.endpoints.len() != 1 || ready.plan().is_some() {
+        return None;
+    }
+    let mut control = Control::connect(connector.as_ref(), TIMEOUT).ok()?;
+    let found = setting(&mut control, connector.family(), "max_connections").flatten();
+    control.close();
+    let most: u32 = found?.trim().parse().ok()?;
+    let sessions = ready.job.drive.own().sessions;
+    (sessions > most).then(|| {
+        format!(
+            "{sessions} sessions need as many connections, and the server takes {most} \
+             (max_connections): raise that, or use fewer --sessions"
+        )
+    })
 }

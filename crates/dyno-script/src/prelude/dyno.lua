@@ -24,6 +24,14 @@ function dyno.family(connection)
   return P.families[connection.family]
 end
 
+-- Commits what the session has open on a server that may be set not to commit each statement; the
+-- others have no such setting.
+function dyno.commit(connection)
+  if dyno.family(connection) == "mysql" then
+    connection:query("COMMIT")
+  end
+end
+
 -- All sessions of a parallel command wait for each other.
 function dyno.barrier()
   local round = P.barrier_arrive()

@@ -143,10 +143,7 @@ function dataset.keep(connection, name, data, beside)
     connection:query(dyno.render(connection, ("INSERT INTO {table} (name, value, place) VALUES " ..
       "('%s', '%s', %d)"):format(entry[1], value, place), words))
   end
-  -- The server may be set not to commit by itself; the others have no such setting.
-  if dyno.family(connection) == "mysql" then
-    connection:query("COMMIT")
-  end
+  dyno.commit(connection)
 end
 
 -- What is kept of a dataset: texts by name, and the names in order; nil where nothing is, or where

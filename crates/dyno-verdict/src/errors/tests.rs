@@ -324,6 +324,25 @@ fn the_server_counts_what_the_client_counts() {
 }
 
 #[test]
+fn others_at_work_are_told_whatever_the_counters_say() {
+    const ACTIVE: &str = "db.other_sessions_active";
+    expect("server-counters", Pass, |run| {
+        series(run, ACTIVE, &[0.0, 1.0, 0.0, 0.0, 0.0]);
+        series(run, "db.other_sessions", &[12.0; 5]);
+    });
+    expect("server-counters", Pass, |run| {
+        series(run, ACTIVE, &[1.0, 1.0])
+    });
+    let told = expect("server-counters", Doubt, |run| {
+        series(run, ACTIVE, &[1.0, 0.0, 1.0, 1.0, 0.0]);
+        fact(run, "server.other_sessions", "1 of app from 10.0.0.7");
+    });
+    let whose = "0.6 of others' sessions executed a statement on average in 5 looks: at most 1 of \
+                 app from 10.0.0.7. The server counted";
+    assert!(told.evidence.starts_with(whose), "{}", told.evidence);
+}
+
+#[test]
 fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
     const QUESTIONS: &str = "db.status.questions";
     // A thousand events of 20 statements a second.

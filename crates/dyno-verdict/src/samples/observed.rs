@@ -93,6 +93,7 @@ pub(super) fn healthy(run: &mut RunRecord, rates: &[f64], product: Product) {
     series(run, "db.uptime", &uptime);
     series(run, "data.data", &flat(9e7));
     series(run, "db.other_sessions", &flat(0.0));
+    series(run, "db.other_sessions_active", &flat(0.0));
     fact(run, "server.other_sessions", "none");
     match product {
         Product::Postgres => postgres(run, rates),

@@ -211,6 +211,16 @@ fn a_restarted_server_is_refused() {
         run.events
             .push(event(EventKind::Restart, "a new server answered"));
     });
+    // What it brings about is told by it alone.
+    let stalls = expect("stalls", NotChecked, |run| {
+        run.events
+            .push(event(EventKind::Restart, "a new server answered"));
+        for interval in &mut run.intervals[10..14] {
+            interval.counters.events = 0;
+        }
+    });
+    let told = "The server was restarted, as `restarts` tells.";
+    assert!(stalls.evidence.starts_with(told), "{}", stalls.evidence);
     expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500
     });

@@ -162,7 +162,15 @@ fn warm_up(view: &View) -> Made {
             text::rate(mean)
         ));
     };
-    beginning(view, &found)
+    let made = beginning(view, &found);
+    if made.outcome == Outcome::Doubt && recurring(view, &all).is_some_and(|dips| lose_much(&dips))
+    {
+        return Made::not_checked(
+            "The rate dips again and again, as `steady-state` tells: a dip at the beginning is no \
+             beginning of its own.",
+        );
+    }
+    made
 }
 
 /// How the rate began, and whether that differs.
@@ -245,7 +253,7 @@ fn steady_state(view: &View) -> Made {
     let change = change(view, &rates);
     let mut faults = unsteady(view, &rate, change, latency.as_ref());
     let trends = faults.len();
-    let much = |dips: &&Dips| dips.lost * 100.0 >= DIPPED.value;
+    let much = |dips: &&Dips| lose_much(dips);
     faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
     match still(view) {
         Some(still) if faults.is_empty() => return Made::not_checked(still),
@@ -322,6 +330,10 @@ fn halves(rates: &[f64]) -> Option<f64> {
     let (first, second) = rates.split_at(rates.len() / 2);
     let first = dyno_stats::mean(first).filter(|mean| *mean > 0.0)?;
     Some(dyno_stats::mean(second)? / first)
+}
+
+fn lose_much(dips: &Dips) -> bool {
+    dips.lost * 100.0 >= DIPPED.value
 }
 
 /// Dips of the rate that recur. Stalls have a finding and a period of their own.

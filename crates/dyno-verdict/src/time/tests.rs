@@ -214,6 +214,15 @@ fn dips_that_recur_are_named() {
         "{}",
         dips.evidence
     );
+    // One at the beginning is no beginning of its own.
+    let mut rates = noisy(80, 1000.0, 0.01, 7);
+    for second in (0..80).filter(|second| second % 8 < 2) {
+        rates[second] *= 0.5;
+    }
+    let run = rated(&rates);
+    check(&run, "steady-state", Doubt);
+    let beginning = check(&run, "warm-up", NotChecked);
+    assert!(beginning.evidence.contains("dips again and again"));
     // Of a checkpoint a minute it is told, no more.
     let mut rates = noisy(600, 1000.0, 0.02, 5);
     for second in (30..600).step_by(60) {

@@ -28,7 +28,7 @@ pub const CASES: &[Case] = &[
         .finds(Expect::Before("sbtest1 holds 1,000 rows")),
     point_selects(Mysql, "the table is missing")
         .before(&["DROP TABLE sbtest1"])
-        .finds(Expect::Before("sbtest1")),
+        .finds(Expect::Failure("tables are missing")),
     Case::new(
         On::Server(Mariadb),
         "the table is empty, and --force",
