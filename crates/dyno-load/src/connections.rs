@@ -12,6 +12,7 @@ use crate::poller::{Poller, is_closed};
 use crate::recorder::{Class, Recorder};
 use crate::session::{Conn, OperationKind, WATCHED, Wait, token, untoken};
 use crate::state::{State, now};
+use crate::statements::{Changes, Statements};
 
 /// A session's latest attempt to connect.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,6 +65,7 @@ impl State {
             pending: submitted == Submitted::Pending,
             writes: false,
             closed: false,
+            changes: Changes::default(),
             connection,
         });
         if let Err(error) = register(&self.poller, session, conn) {
@@ -83,7 +85,8 @@ impl State {
                 }
             }
             Submitted::Ready => {
-                settle(&mut self.recorder, record.class, &mut record.counters, conn);
+                let counts = (&mut self.recorder, &mut self.statements);
+                settle(counts, record.class, &mut record.counters, conn);
                 self.connect_ended(session, id);
             }
         }
@@ -152,7 +155,8 @@ impl State {
             submitted = Submitted::Ready;
         }
         if submitted == Submitted::Ready {
-            settle(&mut self.recorder, record.class, &mut record.counters, conn);
+            let counts = (&mut self.recorder, &mut self.statements);
+            settle(counts, record.class, &mut record.counters, conn);
             if connects {
                 self.connecting -= 1;
                 self.connect_ended(session, id);
@@ -209,7 +213,8 @@ impl State {
             format_duration(timeout.unwrap_or_default())
         ));
         self.connecting -= 1;
-        settle(&mut self.recorder, record.class, &mut record.counters, conn);
+        let counts = (&mut self.recorder, &mut self.statements);
+        settle(counts, record.class, &mut record.counters, conn);
         self.connect_ended(session, id);
     }
 
@@ -246,7 +251,7 @@ impl State {
 /// Counts what came of an operation that has ended.
 #[inline(always)]
 pub(crate) fn settle(
-    recorder: &mut Recorder,
+    (recorder, statements): (&mut Recorder, &mut Statements),
     class: Class,
     own: &mut [u64; Counter::COUNT],
     conn: &mut Conn,
@@ -267,13 +272,23 @@ pub(crate) fn settle(
         return;
     }
     match conn.kind {
-        OperationKind::Connect | OperationKind::Service => {}
+        OperationKind::Connect => {}
+        OperationKind::Service => {
+            if outcome.kind == OutcomeKind::Prepared {
+                conn.changes.prepared(outcome.statement);
+            }
+        }
         OperationKind::NextResult => counters.rows += outcome.rows + outcome.affected,
         OperationKind::Statement => {
             let (counter, rows) = match outcome.kind {
                 OutcomeKind::Rows => (Counter::Read, outcome.rows),
                 OutcomeKind::Done if outcome.affected > 0 => (Counter::Write, outcome.affected),
-                _ => (Counter::Other, 0),
+                _ => {
+                    if class == Class::Measured && conn.changes.was_one() {
+                        statements.changed_nothing();
+                    }
+                    (Counter::Other, 0)
+                }
             };
             counters.add(counter, 1);
             counters.reads_empty += u64::from(counter == Counter::Read && rows == 0);

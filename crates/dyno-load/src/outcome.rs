@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::message::WorkerEnd;
 use crate::outages::Outage;
 use crate::silences::Pauses;
-use crate::statements::Repetition;
+use crate::statements::StatementFacts;
 
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ pub struct RunOutcome {
     pub pauses: Pauses,
     /// Names that statements mention, tables' among them; `None` where they are not all known.
     pub mentions: Option<BTreeSet<Box<str>>>,
-    /// Whether statements differed.
-    pub repetition: Repetition,
+    /// Whether statements differed, and what they changed.
+    pub statements: StatementFacts,
     /// What the ramp-up and the warm-up did.
     pub warmup: Counters,
     /// What sessions did before the run: a script's `thread_init()`.

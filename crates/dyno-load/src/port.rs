@@ -49,22 +49,26 @@ impl Port for State {
         let (kind, submitted) = match operation {
             Operation::Query(sql) => {
                 self.statements.query(sql);
+                conn.changes.query(sql);
                 (OperationKind::Statement, connection.query(scratch, sql))
             }
-            Operation::Transaction(step) => (
-                OperationKind::Statement,
-                connection.transaction(scratch, step),
-            ),
+            Operation::Transaction(step) => {
+                conn.changes.other();
+                let stepped = connection.transaction(scratch, step);
+                (OperationKind::Statement, stepped)
+            }
             Operation::Recover => (
                 OperationKind::Service,
                 connection.transaction(scratch, TransactionStep::Rollback),
             ),
             Operation::Execute(statement, params) => {
                 self.statements.execute(params);
+                conn.changes.execute(statement);
                 let executed = connection.execute(scratch, statement, params);
                 (OperationKind::Statement, executed)
             }
             Operation::BulkLoad(load) => {
+                conn.changes.other();
                 let load = stoppable(load, &self.stop, self.after_end);
                 (
                     OperationKind::Statement,
@@ -73,6 +77,7 @@ impl Port for State {
             }
             Operation::Prepare(sql, kinds) => {
                 self.statements.prepare(sql);
+                conn.changes.prepare(sql);
                 let prepared = connection.prepare(scratch, sql, kinds);
                 (OperationKind::Service, prepared)
             }
@@ -86,11 +91,13 @@ impl Port for State {
         if submitted == Submitted::Ready {
             // What was told to give up is no error of the server's.
             let class = record.class.unless(self.mailbox.gave_up());
-            settle(&mut self.recorder, class, &mut record.counters, conn);
+            let counts = (&mut self.recorder, &mut self.statements);
+            settle(counts, class, &mut record.counters, conn);
             return Some(Submitted::Ready);
         }
         if !update_interest(&self.poller, session, conn) {
-            settle(&mut self.recorder, record.class, &mut record.counters, conn);
+            let counts = (&mut self.recorder, &mut self.statements);
+            settle(counts, record.class, &mut record.counters, conn);
             return Some(Submitted::Ready);
         }
         conn.pending = true;

@@ -342,7 +342,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             outages: Vec::new(),
             pauses: Pauses::default(),
             mentions: None,
-            repetition: Default::default(),
+            statements: Default::default(),
             warmup: Default::default(),
             before: Default::default(),
             after: Default::default(),
@@ -369,7 +369,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             to: measured_end,
         };
         outcome.pauses = pauses(silences, frozen, measured);
-        outcome.repetition = statements.repetition();
+        outcome.statements = statements.facts();
         // One that did not end may have named others.
         outcome.mentions = statements.names().filter(|_| all_ended);
         outcome.sessions.sort_by_key(|session| session.tid);

@@ -9,6 +9,7 @@ use dyno_core::session::{ConnId, Counter, OperationId};
 
 use crate::recorder::Class;
 use crate::roles::Pacer;
+use crate::statements::Changes;
 
 /// A session as its worker sees it. The first cache lines are what an operation touches.
 #[repr(align(64))]
@@ -179,6 +180,8 @@ pub(crate) struct Conn {
     pub(crate) writes: bool,
     /// The peer is known to have closed it.
     pub(crate) closed: bool,
+    /// Which of its statements are to change rows.
+    pub(crate) changes: Changes,
 }
 
 impl Conn {
@@ -207,7 +210,9 @@ pub(crate) enum OperationKind {
 #[derive(Default)]
 pub(crate) struct Conns {
     first: Option<Conn>,
-    rest: Vec<Conn>,
+    /// In a box, since few sessions have any.
+    #[allow(clippy::box_collection)]
+    rest: Option<Box<Vec<Conn>>>,
     next: ConnId,
 }
 
@@ -225,37 +230,43 @@ impl Conns {
         if self.is_empty() {
             return self.first.insert(conn);
         }
-        self.rest.push(conn);
-        let last = self.rest.len() - 1;
-        &mut self.rest[last]
+        let rest = self.rest.get_or_insert_default();
+        rest.push(conn);
+        let last = rest.len() - 1;
+        &mut rest[last]
+    }
+
+    /// All but the first.
+    fn rest(&self) -> &[Conn] {
+        self.rest.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Whether there is none.
     fn is_empty(&self) -> bool {
-        self.first.is_none() && self.rest.is_empty()
+        self.first.is_none() && self.rest().is_empty()
     }
 
     /// Whether there is none but of attempts that failed.
     pub(crate) fn all_failed(&self) -> bool {
-        self.first.iter().chain(&self.rest).all(Conn::never_was)
+        self.first.iter().chain(self.rest()).all(Conn::never_was)
     }
 
     /// Whether there were connections, of which none is left: what an idle session is told of them.
     pub(crate) fn all_closed(&self) -> bool {
-        let any = self.first.iter().chain(&self.rest).any(|conn| conn.closed);
-        let mut all = self.first.iter().chain(&self.rest);
+        let any = self.first.iter().chain(self.rest()).any(|conn| conn.closed);
+        let mut all = self.first.iter().chain(self.rest());
         any && all.all(|conn| conn.closed || conn.never_was())
     }
 
     /// Whether one was closed and nobody has noticed: no operation has failed by it.
     pub(crate) fn any_lost(&self) -> bool {
-        let mut all = self.first.iter().chain(&self.rest);
+        let mut all = self.first.iter().chain(self.rest());
         all.any(|conn| conn.closed && conn.connection.outcome().kind != OutcomeKind::Failed)
     }
 
     /// Whether a connection has an open transaction.
     pub(crate) fn any_in_transaction(&self) -> bool {
-        let mut all = self.first.iter().chain(&self.rest);
+        let mut all = self.first.iter().chain(self.rest());
         all.any(|conn| !conn.closed && conn.connection.in_transaction())
     }
 
@@ -264,7 +275,9 @@ impl Conns {
         if self.first.as_ref().is_some_and(Conn::never_was) {
             self.first = None;
         }
-        self.rest.retain(|conn| !conn.never_was());
+        if let Some(rest) = &mut self.rest {
+            rest.retain(|conn| !conn.never_was());
+        }
     }
 
     /// The connection of this number.
@@ -273,8 +286,9 @@ impl Conns {
         match &mut self.first {
             Some(conn) if conn.id == id => Some(conn),
             _ => {
-                let index = self.rest.binary_search_by_key(&id, |conn| conn.id).ok()?;
-                self.rest.get_mut(index)
+                let rest = self.rest.as_mut()?;
+                let index = rest.binary_search_by_key(&id, |conn| conn.id).ok()?;
+                rest.get_mut(index)
             }
         }
     }
@@ -284,13 +298,14 @@ impl Conns {
         if self.first.as_ref().is_some_and(|conn| conn.id == id) {
             return self.first.take();
         }
-        let index = self.rest.binary_search_by_key(&id, |conn| conn.id).ok()?;
-        Some(self.rest.remove(index))
+        let rest = self.rest.as_mut()?;
+        let index = rest.binary_search_by_key(&id, |conn| conn.id).ok()?;
+        Some(rest.remove(index))
     }
 
     /// Takes all connections out.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Conn> + use<> {
-        let rest = std::mem::take(&mut self.rest);
+        let rest = self.rest.take().map_or_else(Vec::new, |rest| *rest);
         self.first.take().into_iter().chain(rest)
     }
 }

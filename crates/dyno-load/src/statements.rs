@@ -1,6 +1,7 @@
 //! What a sample of the statements tells: whether they differ, by their text or their parameters,
-//! and which names they mention.
+//! and which names they mention. And how many of all were to change rows and changed none.
 
+mod changes;
 mod names;
 
 use std::collections::{BTreeSet, HashSet};
@@ -8,6 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dyno_core::db::{Param, ParamValue};
 
+pub(crate) use changes::Changes;
 use names::Names;
 
 /// A worker looks at all of its first so many statements.
@@ -28,15 +30,19 @@ pub(crate) struct Statements {
     hashes: HashSet<u64>,
     prepared: u32,
     names: Names,
+    without_effect: u64,
 }
 
-/// How far statements differed.
+/// How far statements differed, and what they changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Repetition {
+pub struct StatementFacts {
     /// Statements that were looked at: of those in text, and of prepared ones with parameters.
     pub looked_at: u64,
     /// How many of them were different.
     pub different: u64,
+    /// Of all in the measurement: those that were to change rows, by their first word, and changed
+    /// none.
+    pub without_effect: u64,
 }
 
 impl Statements {
@@ -75,11 +81,18 @@ impl Statements {
         }
     }
 
+    /// One was to change rows, and changed none.
+    #[cold]
+    pub(crate) fn changed_nothing(&mut self) {
+        self.without_effect += 1;
+    }
+
     /// Takes what another worker looked at.
     pub(crate) fn merge(&mut self, other: Self) {
         self.looked_at += other.looked_at;
         self.hashes.extend(other.hashes);
         self.names.merge(other.names);
+        self.without_effect += other.without_effect;
     }
 
     /// Names that they mention; `None` where they are not all known.
@@ -87,10 +100,11 @@ impl Statements {
         self.names.all()
     }
 
-    pub(crate) fn repetition(&self) -> Repetition {
-        Repetition {
+    pub(crate) fn facts(&self) -> StatementFacts {
+        StatementFacts {
             looked_at: self.looked_at,
             different: self.hashes.len() as u64,
+            without_effect: self.without_effect,
         }
     }
 
@@ -125,7 +139,7 @@ mod tests {
             own.query(b"SELECT c FROM t WHERE id = 1");
             own.query(format!("SELECT c FROM t WHERE id = {}", round % 3).as_bytes());
         }
-        assert_eq!(own.repetition().different, 3);
+        assert_eq!(own.facts().different, 3);
         let mut other = Statements::default();
         let mut param = Param::new(ParamKind::Int, 0);
         param.is_null = 0;
@@ -134,14 +148,15 @@ mod tests {
             other.execute(&[&param]);
             other.execute(&[]);
         }
-        let expected = Repetition {
+        let expected = StatementFacts {
             looked_at: 100,
             different: 5,
+            without_effect: 0,
         };
-        assert_eq!(other.repetition(), expected);
-        let looked_at = own.repetition().looked_at + 100;
+        assert_eq!(other.facts(), expected);
+        let looked_at = own.facts().looked_at + 100;
         own.merge(other);
-        let both = own.repetition();
+        let both = own.facts();
         assert_eq!((both.looked_at, both.different), (looked_at, 8));
     }
 
@@ -151,14 +166,14 @@ mod tests {
         for id in 0..200_000 {
             own.query(format!("SELECT c FROM t WHERE id = {id}").as_bytes());
         }
-        let found = own.repetition();
+        let found = own.facts();
         assert_eq!((found.looked_at, found.different), (1_024, 1_024));
         // Of those that do not, one in many.
         let mut same = Statements::default();
         for _ in 0..(FIRST + 2_560) {
             same.query(b"SELECT 1");
         }
-        assert_eq!(same.repetition().looked_at, u64::from(FIRST) + 10);
+        assert_eq!(same.facts().looked_at, u64::from(FIRST) + 10);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use dyno_core::Secret;
 use dyno_core::record::{Fact, RunRecord};
-use dyno_load::Repetition;
+use dyno_load::StatementFacts;
 use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
 use crate::calibration::Calibration as Made;
@@ -26,18 +26,28 @@ pub fn of(made: &Made) -> Calibration {
     }
 }
 
-/// Whether statements differed, as facts; none where none was looked at.
-pub fn repetition(found: Repetition) -> Vec<Fact> {
+/// Whether statements differed, and how many changed nothing, as facts; none where none was
+/// looked at.
+pub fn statements(found: StatementFacts) -> Vec<Fact> {
+    const SAMPLE: &str = "a sample of the texts and parameters";
+    const ALL: &str = "UPDATE, DELETE, INSERT, REPLACE, MERGE, DO within the measurement";
     let counts = [
-        ("client.statements.looked_at", found.looked_at),
-        ("client.statements.different", found.different),
+        ("client.statements.looked_at", found.looked_at, SAMPLE),
+        ("client.statements.different", found.different, SAMPLE),
+        (
+            "client.statements.without_effect",
+            found.without_effect,
+            ALL,
+        ),
     ];
-    let facts = counts.into_iter().filter(|_| found.looked_at > 0);
+    let facts = counts
+        .into_iter()
+        .filter(|_| found.looked_at + found.without_effect > 0);
     facts
-        .map(|(name, count)| Fact {
+        .map(|(name, count, source)| Fact {
             name: name.to_owned(),
             value: count.to_string(),
-            source: "a sample of the texts and parameters".to_owned(),
+            source: source.to_owned(),
         })
         .collect()
 }

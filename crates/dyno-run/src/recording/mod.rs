@@ -180,8 +180,8 @@ impl Recording {
         self.tell_context();
         let outputs = &self.outputs;
         outputs.each(|sink| sink.facts(&summary.facts));
-        let repetition = context::repetition(outcome.repetition);
-        outputs.each(|sink| sink.facts(&repetition));
+        let statements = context::statements(outcome.statements);
+        outputs.each(|sink| sink.facts(&statements));
         for event in events::of(outcome) {
             outputs.each(|sink| sink.event(&event));
         }

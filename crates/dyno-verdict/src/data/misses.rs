@@ -1,4 +1,5 @@
-//! Check 19: reads that found nothing, and keys that were there already.
+//! Check 19: reads that found nothing, changes that changed nothing, and keys that were there
+//! already.
 
 use dyno_core::db::ErrorKind;
 use dyno_core::finding::Outcome;
@@ -11,10 +12,12 @@ use crate::view::View;
 pub(super) const MISSES: Check = Check {
     number: 19,
     name: "misses",
-    title: "Reads that found no row, and duplicate keys",
-    rule: "Doubt if {0} % of the reads or more found no row, unless the script tells the fact \
-           `misses`: then some are meant to. Duplicate keys are told, and judged by `errors`.",
-    thresholds: &[EMPTY],
+    title: "Reads that found no row, changes that changed none, and duplicate keys",
+    rule: "Doubt if {0} % of the reads or more found no row, or {1} % of the statements that are \
+           to change rows (UPDATE, DELETE, INSERT, REPLACE, MERGE, DO) changed none, unless the \
+           script tells the fact `misses`: then some are meant to. Duplicate keys are told, and \
+           judged by `errors`. Needs 50 of either.",
+    thresholds: &[EMPTY, UNCHANGED],
     make: misses,
 };
 
@@ -26,7 +29,16 @@ const EMPTY: Threshold = Threshold {
           off by what is looked for in comparisons",
 };
 
-/// Of fewer reads one is a large share.
+const UNCHANGED: Threshold = Threshold {
+    name: "changes without an effect",
+    value: 25.0,
+    unit: "percent of the statements that are to change rows",
+    why: "some find their work done, or their row with the same values (MySQL counts rows that are \
+          otherwise than before); where one in four does, no log is written and nothing is \
+          flushed for it",
+};
+
+/// Of fewer reads or changes one is a large share.
 const READS_MIN: u64 = 50;
 
 fn misses(view: &View) -> Made {
@@ -38,7 +50,9 @@ fn misses(view: &View) -> Made {
     }
     let totals = view.totals();
     let duplicates = duplicates(view);
-    if totals.reads < READS_MIN {
+    let reads = (totals.reads >= READS_MIN).then(|| share(view));
+    let unchanged = Unchanged::of(view);
+    if reads.is_none() && unchanged.is_none() {
         return Made::not_checked(format!(
             "{} statement{} asked for rows: too few to tell how many find none{}.",
             text::count(totals.reads),
@@ -46,17 +60,30 @@ fn misses(view: &View) -> Made {
             told(duplicates)
         ));
     }
-    let share = share(view);
-    let meant = view.run.fact(&format!("{WORKLOAD}misses"));
-    let fault = share >= EMPTY.value && meant.is_none();
-    let why = meant.map_or_else(String::new, |why| format!(", as the workload says: {why}"));
-    Made::of(
-        if fault { Outcome::Doubt } else { Outcome::Pass },
+    let empty = reads.map(|share| {
         format!(
-            "{} of {} reads ({} %) found no row{why}{}.",
+            "{} of {} reads ({} %) found no row",
             text::count(totals.reads_empty),
             text::count(totals.reads),
-            text::plain(share),
+            text::plain(share)
+        )
+    });
+    let told_of = |found: &&Unchanged| found.count > 0 || empty.is_none();
+    let changes = unchanged.as_ref().filter(told_of).map(Unchanged::clause);
+    let facts: Vec<String> = empty.into_iter().chain(changes).collect();
+    let meant = view.run.fact(&format!("{WORKLOAD}misses"));
+    let fault = reads.is_some_and(|share| share >= EMPTY.value)
+        || (unchanged.as_ref()).is_some_and(|found| found.share >= UNCHANGED.value);
+    let why = meant.map_or_else(String::new, |why| format!(", as the workload says: {why}"));
+    Made::of(
+        if fault && meant.is_none() {
+            Outcome::Doubt
+        } else {
+            Outcome::Pass
+        },
+        format!(
+            "{}{why}{}.",
+            text::sentence(&facts.join("; ")).trim_end_matches('.'),
             told(duplicates)
         ),
         "Load the tables with the options that the run has: keys must be drawn from those that are \
@@ -64,8 +91,44 @@ fn misses(view: &View) -> Made {
          auto_increment_increment). If keys are meant to be missed, have the script tell it: \
          dyno.fact('misses', 'why').",
     )
-    .with("reads without a row", share, "percent of the reads")
+    .with_some("reads without a row", reads, "percent of the reads")
+    .with_some(
+        "changes without an effect",
+        unchanged.map(|found| found.share),
+        "percent of the statements that are to change rows",
+    )
     .with("duplicate keys", duplicates as f64, "count")
+}
+
+/// Statements that were to change rows and changed none.
+struct Unchanged {
+    count: u64,
+    of: u64,
+    /// In percent.
+    share: f64,
+}
+
+impl Unchanged {
+    /// Of enough of them; nothing where they were not counted.
+    fn of(view: &View) -> Option<Self> {
+        let count = view.run.fact("client.statements.without_effect")?;
+        let count: u64 = count.trim().parse().ok()?;
+        let of = view.totals().writes.saturating_add(count);
+        (of >= READS_MIN).then(|| Self {
+            count,
+            of,
+            share: count as f64 / of as f64 * 100.0,
+        })
+    }
+
+    fn clause(&self) -> String {
+        format!(
+            "{} of {} statements that were to change rows ({} %) changed none",
+            text::count(self.count),
+            text::count(self.of),
+            text::plain(self.share)
+        )
+    }
 }
 
 /// Reads that found no row, in percent.
@@ -74,9 +137,10 @@ fn share(view: &View) -> f64 {
     totals.reads_empty as f64 / totals.reads.max(1) as f64 * 100.0
 }
 
-/// Whether so many reads found nothing that this is told by `misses`.
+/// Whether so many reads found nothing, or changes changed nothing, that this is told by `misses`.
 pub(crate) fn missed(view: &View) -> bool {
-    view.totals().reads >= READS_MIN && share(view) >= EMPTY.value
+    let unchanged = Unchanged::of(view).is_some_and(|found| found.share >= UNCHANGED.value);
+    unchanged || view.totals().reads >= READS_MIN && share(view) >= EMPTY.value
 }
 
 /// Errors of a key that was there, and work that scripts pass over for one.

@@ -186,6 +186,39 @@ fn caches_that_are_filled_are_told_without_a_claim() {
 }
 
 #[test]
+fn changes_that_change_nothing_are_counted() {
+    const NOTHING: &str = "client.statements.without_effect";
+    let some = |run: &mut RunRecord, share: f64| {
+        let writes = summary(run).totals.writes as f64;
+        let without = (writes * share / (1.0 - share)).round();
+        fact(run, NOTHING, &without.to_string());
+    };
+    expect("misses", Pass, |run| some(run, 0.0));
+    expect("misses", Pass, |run| some(run, 0.2));
+    let half = expect("misses", Doubt, |run| some(run, 0.5));
+    let told = "statements that were to change rows (50 %) changed none.";
+    assert!(half.evidence.ends_with(told), "{}", half.evidence);
+    expect("misses", Pass, |run| {
+        some(run, 0.5);
+        fact(run, "workload.misses", "nodes that are deleted already");
+    });
+    // It is told once.
+    expect("work-done", Pass, |run| {
+        some(run, 1.0 - 1e-9);
+        summary(run).totals.rows = 0;
+    });
+    let writes_only = expect("misses", Pass, |run| {
+        some(run, 0.0);
+        summary(run).totals.reads = 0;
+    });
+    assert!(
+        writes_only.evidence.starts_with("0 of "),
+        "{}",
+        writes_only.evidence
+    );
+}
+
+#[test]
 fn reads_that_find_nothing_are_counted() {
     let empty = |run: &mut RunRecord, share: f64| {
         let totals = &mut summary(run).totals;
