@@ -12,7 +12,7 @@ use crate::poller::{Poller, is_closed};
 use crate::recorder::{Class, Recorder};
 use crate::session::{Conn, OperationKind, WATCHED, Wait, token, untoken};
 use crate::state::{State, now};
-use crate::statements::{Changes, Statements};
+use crate::statements::{Purposes, Statements};
 
 /// A session's latest attempt to connect.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,7 @@ impl State {
             pending: submitted == Submitted::Pending,
             writes: false,
             closed: false,
-            changes: Changes::default(),
+            purposes: Purposes::default(),
             connection,
         });
         if let Err(error) = register(&self.poller, session, conn) {
@@ -275,7 +275,7 @@ pub(crate) fn settle(
         OperationKind::Connect => {}
         OperationKind::Service => {
             if outcome.kind == OutcomeKind::Prepared {
-                conn.changes.prepared(outcome.statement);
+                conn.purposes.prepared(outcome.statement);
             }
         }
         OperationKind::NextResult => counters.rows += outcome.rows + outcome.affected,
@@ -284,8 +284,10 @@ pub(crate) fn settle(
                 OutcomeKind::Rows => (Counter::Read, outcome.rows),
                 OutcomeKind::Done if outcome.affected > 0 => (Counter::Write, outcome.affected),
                 _ => {
-                    if class == Class::Measured && conn.changes.was_one() {
-                        statements.changed_nothing();
+                    if class == Class::Measured
+                        && let Some(purpose) = conn.purposes.ended()
+                    {
+                        statements.ended(purpose);
                     }
                     (Counter::Other, 0)
                 }

@@ -15,6 +15,7 @@ use crate::quota::Permission;
 use crate::recorder::Class;
 use crate::session::{OperationKind, Stage, WATCHED, Wait, token};
 use crate::state::{State, as_connection, now};
+use crate::statements::Purpose;
 use crate::stop::stoppable;
 
 /// After so many events without waiting a session gives way, if the worker has others.
@@ -49,11 +50,15 @@ impl Port for State {
         let (kind, submitted) = match operation {
             Operation::Query(sql) => {
                 self.statements.query(sql);
-                conn.changes.query(sql);
+                conn.purposes.query(sql);
                 (OperationKind::Statement, connection.query(scratch, sql))
             }
             Operation::Transaction(step) => {
-                conn.changes.other();
+                conn.purposes.ends(match step {
+                    TransactionStep::Begin { .. } => None,
+                    TransactionStep::Commit => Some(Purpose::Commit),
+                    TransactionStep::Rollback => Some(Purpose::Rollback),
+                });
                 let stepped = connection.transaction(scratch, step);
                 (OperationKind::Statement, stepped)
             }
@@ -63,12 +68,12 @@ impl Port for State {
             ),
             Operation::Execute(statement, params) => {
                 self.statements.execute(params);
-                conn.changes.execute(statement);
+                conn.purposes.execute(statement);
                 let executed = connection.execute(scratch, statement, params);
                 (OperationKind::Statement, executed)
             }
             Operation::BulkLoad(load) => {
-                conn.changes.other();
+                conn.purposes.ends(None);
                 let load = stoppable(load, &self.stop, self.after_end);
                 (
                     OperationKind::Statement,
@@ -77,7 +82,7 @@ impl Port for State {
             }
             Operation::Prepare(sql, kinds) => {
                 self.statements.prepare(sql);
-                conn.changes.prepare(sql);
+                conn.purposes.prepare(sql);
                 let prepared = connection.prepare(scratch, sql, kinds);
                 (OperationKind::Service, prepared)
             }

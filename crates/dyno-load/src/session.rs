@@ -9,7 +9,7 @@ use dyno_core::session::{ConnId, Counter, OperationId};
 
 use crate::recorder::Class;
 use crate::roles::Pacer;
-use crate::statements::Changes;
+use crate::statements::Purposes;
 
 /// A session as its worker sees it. The first cache lines are what an operation touches.
 #[repr(align(64))]
@@ -180,8 +180,8 @@ pub(crate) struct Conn {
     pub(crate) writes: bool,
     /// The peer is known to have closed it.
     pub(crate) closed: bool,
-    /// Which of its statements are to change rows.
-    pub(crate) changes: Changes,
+    /// What its statements are there for.
+    pub(crate) purposes: Purposes,
 }
 
 impl Conn {

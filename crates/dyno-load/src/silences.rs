@@ -19,8 +19,13 @@ use crate::state::now;
 /// Shorter ones are not kept: a busy host's scheduler makes them.
 pub(crate) const SILENCE_NS: Nanos = 50_000_000;
 
-/// Nor are shorter times in which the process was not woken.
+/// Nor are shorter times in which the process was not woken, unless they recur.
 const FROZEN_NS: Nanos = 100_000_000;
+
+/// Those that recur: as long as these at least, while the thread did not wait for a CPU, and one
+/// part in so many of the measurement in all.
+const BRIEF_NS: Nanos = 15_000_000;
+const BRIEF_PARTS: Nanos = 20;
 
 /// A loop that was away from its sockets for longer was busy itself.
 pub(crate) const OWN_NS: Nanos = 10_000_000;
@@ -29,7 +34,10 @@ pub(crate) const OWN_NS: Nanos = 10_000_000;
 const KEPT: usize = 2048;
 
 /// How long the thread sleeps that sees a frozen process.
-const BEAT: Duration = Duration::from_millis(20);
+const BEAT: Duration = Duration::from_millis(10);
+
+/// After so many its waits for a CPU are looked up: small ones add up.
+const WAITED_BEATS: u64 = 20;
 
 /// A range of time, on [`dyno_core::Clock`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,11 +76,15 @@ pub struct Pauses {
 pub(crate) struct Silences(Vec<TimeRange>);
 
 impl Silences {
-    #[cold]
+    #[inline]
     pub(crate) fn push(&mut self, from: Nanos, to: Nanos) {
-        if to.saturating_sub(from) < SILENCE_NS {
-            return;
+        if to.saturating_sub(from) >= SILENCE_NS {
+            self.keep(from, to);
         }
+    }
+
+    #[cold]
+    fn keep(&mut self, from: Nanos, to: Nanos) {
         self.0.push(TimeRange { from, to });
         if self.0.len() == 2 * KEPT {
             self.0.sort_by_key(|own| std::cmp::Reverse(own.length_ns()));
@@ -99,19 +111,25 @@ pub(crate) fn pauses(
     frozen: Vec<TimeRange>,
     measured: TimeRange,
 ) -> Pauses {
-    let long = |all: Vec<TimeRange>| -> Vec<TimeRange> {
+    let long = |all: Vec<TimeRange>, shortest: Nanos| -> Vec<TimeRange> {
         let all = all.into_iter().map(|one| one.shared(&measured));
-        all.filter(|one| one.length_ns() >= SILENCE_NS).collect()
+        all.filter(|one| one.length_ns() >= shortest).collect()
     };
     let shared = workers.into_iter().reduce(|all, own| both(&all, &own));
-    let frozen = long(frozen);
+    let frozen = long(frozen, BRIEF_NS);
     let shared = shared.unwrap_or_default().into_iter();
     let silences = long(
         shared
             .flat_map(|silence| without(silence, &frozen))
             .collect(),
+        SILENCE_NS,
     );
-    let frozen = (frozen.into_iter()).filter(|one| one.length_ns() >= FROZEN_NS);
+    let all_ns: Nanos = frozen.iter().map(TimeRange::length_ns).sum();
+    let shortest = match all_ns * BRIEF_PARTS >= measured.length_ns() {
+        true => BRIEF_NS,
+        false => FROZEN_NS,
+    };
+    let frozen = (frozen.into_iter()).filter(|one| one.length_ns() >= shortest);
     Pauses {
         silences,
         frozen: frozen.collect(),
@@ -184,13 +202,36 @@ impl Heartbeat {
 fn beat(over: &AtomicBool) -> Vec<TimeRange> {
     let mut frozen = Silences::default();
     let mut before = now();
-    while !over.load(Ordering::Relaxed) {
+    let mut waited = waited_ns();
+    for beats in 1_u64.. {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
         thread::park_timeout(BEAT);
         let at = now();
-        frozen.push(before + BEAT.as_nanos() as Nanos, at);
+        let due = before + BEAT.as_nanos() as Nanos;
+        let late = at.saturating_sub(due);
+        if late >= BRIEF_NS {
+            let known = waited_ns();
+            let starved = known
+                .zip(waited)
+                .map_or(Nanos::MAX / 2, |(all, old)| all - old);
+            if late >= SILENCE_NS || starved * 2 < late {
+                frozen.keep(due, at);
+            }
+            waited = known;
+        } else if beats.is_multiple_of(WAITED_BEATS) {
+            waited = waited_ns();
+        }
         before = at;
     }
     frozen.0
+}
+
+/// How long this thread has waited for a CPU so far, if the kernel tells.
+fn waited_ns() -> Option<Nanos> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -226,6 +267,17 @@ mod tests {
         let expected = [range(4_000, 4_500), range(5_150, 6_000)];
         assert_eq!(found.silences, expected);
         assert_eq!(found.frozen, frozen);
+    }
+
+    #[test]
+    fn brief_freezes_count_where_they_recur() {
+        let frozen = |count: u64| -> Vec<TimeRange> {
+            let times = (0..count).map(|at| range(100 + at * 200, 140 + at * 200));
+            times.collect()
+        };
+        let found = |count| pauses([Vec::new()], frozen(count), range(0, 10_000)).frozen;
+        assert_eq!(found(12), []);
+        assert_eq!(found(13), frozen(13));
     }
 
     #[test]

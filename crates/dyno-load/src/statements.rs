@@ -1,16 +1,16 @@
 //! What a sample of the statements tells: whether they differ, by their text or their parameters,
-//! and which names they mention. And how many of all were to change rows and changed none.
+//! and which names they mention. And how many of all changed nothing or ended transactions.
 
-mod changes;
 mod names;
+mod purpose;
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dyno_core::db::{Param, ParamValue};
 
-pub(crate) use changes::Changes;
 use names::Names;
+pub(crate) use purpose::{Purpose, Purposes};
 
 /// A worker looks at all of its first so many statements.
 const FIRST: u32 = 1_024;
@@ -30,7 +30,7 @@ pub(crate) struct Statements {
     hashes: HashSet<u64>,
     prepared: u32,
     names: Names,
-    without_effect: u64,
+    ended: Ended,
 }
 
 /// How far statements differed, and what they changed.
@@ -40,9 +40,21 @@ pub struct StatementFacts {
     pub looked_at: u64,
     /// How many of them were different.
     pub different: u64,
-    /// Of all in the measurement: those that were to change rows, by their first word, and changed
-    /// none.
+    /// Of all in the measurement.
+    pub ended: Ended,
+}
+
+/// Statements of the measurement, by their first words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Those that were to change rows and changed none.
     pub without_effect: u64,
+    /// COMMIT, and END.
+    pub commits: u64,
+    /// ROLLBACK.
+    pub rollbacks: u64,
+    /// ROLLBACK TO a savepoint.
+    pub rollbacks_to_savepoint: u64,
 }
 
 impl Statements {
@@ -81,10 +93,16 @@ impl Statements {
         }
     }
 
-    /// One was to change rows, and changed none.
-    #[cold]
-    pub(crate) fn changed_nothing(&mut self) {
-        self.without_effect += 1;
+    /// One has ended that neither found nor changed rows.
+    #[inline]
+    pub(crate) fn ended(&mut self, purpose: Purpose) {
+        let count = match purpose {
+            Purpose::Change => &mut self.ended.without_effect,
+            Purpose::Commit => &mut self.ended.commits,
+            Purpose::Rollback => &mut self.ended.rollbacks,
+            Purpose::RollbackToSavepoint => &mut self.ended.rollbacks_to_savepoint,
+        };
+        *count += 1;
     }
 
     /// Takes what another worker looked at.
@@ -92,7 +110,10 @@ impl Statements {
         self.looked_at += other.looked_at;
         self.hashes.extend(other.hashes);
         self.names.merge(other.names);
-        self.without_effect += other.without_effect;
+        self.ended.without_effect += other.ended.without_effect;
+        self.ended.commits += other.ended.commits;
+        self.ended.rollbacks += other.ended.rollbacks;
+        self.ended.rollbacks_to_savepoint += other.ended.rollbacks_to_savepoint;
     }
 
     /// Names that they mention; `None` where they are not all known.
@@ -104,7 +125,7 @@ impl Statements {
         StatementFacts {
             looked_at: self.looked_at,
             different: self.hashes.len() as u64,
-            without_effect: self.without_effect,
+            ended: self.ended,
         }
     }
 
@@ -151,7 +172,7 @@ mod tests {
         let expected = StatementFacts {
             looked_at: 100,
             different: 5,
-            without_effect: 0,
+            ended: Ended::default(),
         };
         assert_eq!(other.facts(), expected);
         let looked_at = own.facts().looked_at + 100;

@@ -18,11 +18,12 @@ pub mod samples;
 mod server;
 mod text;
 mod time;
+mod told_once;
 mod view;
 mod waits;
 mod waive;
 
-use dyno_core::finding::{Finding, Outcome};
+use dyno_core::finding::Finding;
 use dyno_core::record::RunRecord;
 
 pub use check::{Check, Threshold};
@@ -45,32 +46,8 @@ use view::View;
 pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
     let view = View::new(run, context);
     let mut findings: Vec<Finding> = checks().iter().map(|check| check.made(&view)).collect();
-    if server::restarted(&view).is_some() {
-        findings.iter_mut().for_each(told_by_restarts);
-    }
+    told_once::apply(&view, &mut findings);
     findings
-}
-
-/// What a server that goes away and comes back does to the rate and to who observes it.
-const OF_RESTARTS: [&str; 6] = [
-    "warm-up",
-    "steady-state",
-    "stalls",
-    "length",
-    "idle-sessions",
-    "observers",
-];
-
-/// One cause is told once: what a restart brings about is no doubt of its own.
-fn told_by_restarts(finding: &mut Finding) {
-    if finding.outcome == Outcome::Doubt && OF_RESTARTS.contains(&finding.check.as_str()) {
-        finding.outcome = Outcome::NotChecked;
-        finding.advice.clear();
-        finding.evidence = format!(
-            "The server was restarted, as `restarts` tells. {}",
-            finding.evidence
-        );
-    }
 }
 
 #[cfg(test)]

@@ -262,13 +262,26 @@ pub(crate) fn others_are_many(view: &View) -> bool {
     others(view).is_some_and(|(share, _)| doubted(share, &OTHERS) == Outcome::Doubt)
 }
 
-/// `: 1.5 cores sh (12)` of those that used most; empty where that is not known.
+/// `: sh (12) 1.5 cores` of those that used most; empty where that is not known. Processes that
+/// begin and end between two looks have no names.
 pub(crate) fn others_by_name(view: &View) -> String {
+    const BRIEF: &str = "processes that came and went between two looks";
     let top = view.run.fact("host.others.top").map(str::trim);
-    let top = top.filter(|top| !top.is_empty());
-    top.map_or_else(String::new, |top| {
-        format!(": {}", top.trim_end_matches('.'))
-    })
+    let Some(top) = top.filter(|top| !top.is_empty()) else {
+        return String::new();
+    };
+    let cores = |one: &str| -> Option<f64> {
+        let before = one.trim_end_matches('.').strip_suffix(" cores")?;
+        before.rsplit(' ').next()?.parse().ok()
+    };
+    let named: f64 = top.split(", ").filter_map(cores).sum();
+    let all = others(view).map_or(0.0, |(_, cores)| cores);
+    let top = top.trim_end_matches('.');
+    match named * 2.0 < all {
+        true if named > 0.0 => format!(": mostly {BRIEF}, and {top}"),
+        true => format!(": {BRIEF}"),
+        false => format!(": {top}"),
+    }
 }
 
 fn other_processes(view: &View) -> Made {

@@ -1,6 +1,6 @@
 //! Checks 23 to 28: whether the measurement shows a steady state, and nothing else.
 
-mod causes;
+pub(crate) mod causes;
 mod cycles;
 mod modes;
 pub(crate) mod other_load;

@@ -15,9 +15,9 @@ use crate::text::whole;
 /// The list is read once in so many samples at the most.
 const SEVERAL: u64 = 3;
 /// What takes so long is done in one sample less.
-const LOOK_NS: u64 = 5_000_000;
+const LOOK_NS: u64 = 20_000_000;
 /// And in so many at the least.
-const SELDOM: u64 = 20;
+const SELDOM: u64 = 8;
 /// So many are named.
 const NAMED_MAX: usize = 4;
 /// And so many told apart; the names are the server's.

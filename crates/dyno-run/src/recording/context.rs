@@ -30,22 +30,22 @@ pub fn of(made: &Made) -> Calibration {
 /// looked at.
 pub fn statements(found: StatementFacts) -> Vec<Fact> {
     const SAMPLE: &str = "a sample of the texts and parameters";
-    const ALL: &str = "UPDATE, DELETE, INSERT, REPLACE, MERGE, DO within the measurement";
+    const CHANGES: &str = "UPDATE, DELETE, INSERT, REPLACE, MERGE, DO within the measurement";
+    const ENDS: &str = "statements within the measurement, by their first words";
+    let ended = found.ended;
     let counts = [
-        ("client.statements.looked_at", found.looked_at, SAMPLE),
-        ("client.statements.different", found.different, SAMPLE),
-        (
-            "client.statements.without_effect",
-            found.without_effect,
-            ALL,
-        ),
+        ("looked_at", found.looked_at, SAMPLE),
+        ("different", found.different, SAMPLE),
+        ("without_effect", ended.without_effect, CHANGES),
+        ("commits", ended.commits, ENDS),
+        ("rollbacks", ended.rollbacks, ENDS),
+        ("rollbacks_to_savepoint", ended.rollbacks_to_savepoint, ENDS),
     ];
-    let facts = counts
-        .into_iter()
-        .filter(|_| found.looked_at + found.without_effect > 0);
+    let known = found != StatementFacts::default();
+    let facts = counts.into_iter().filter(|_| known);
     facts
         .map(|(name, count, source)| Fact {
-            name: name.to_owned(),
+            name: format!("client.statements.{name}"),
             value: count.to_string(),
             source: source.to_owned(),
         })

@@ -23,10 +23,15 @@ pub fn cases() -> Vec<Case> {
             deviation * 100.0
         );
         let level = move |source: &mut _| Rates::level(source, seconds, phi, deviation).0;
-        cases.push(Case::new(BEGINNING, &of, AtMost(0.02), move |source| {
+        let asked = AtMost(if is_long_memory(seconds, phi) {
+            0.035
+        } else {
+            0.02
+        });
+        cases.push(Case::new(BEGINNING, &of, asked, move |source| {
             begins_off(&level(source))
         }));
-        cases.push(Case::new(DRIFT, &of, AtMost(0.02), move |source| {
+        cases.push(Case::new(DRIFT, &of, asked, move |source| {
             drifts(&level(source))
         }));
         if seconds >= 60 {
@@ -188,6 +193,11 @@ fn recurring() -> Vec<Case> {
     cases
 }
 
+/// What so short a series cannot tell from a level that moves.
+fn is_long_memory(seconds: usize, phi: f64) -> bool {
+    seconds < 60 && phi >= 0.8
+}
+
 /// Steps that are none, and those that are.
 fn steps() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -210,10 +220,14 @@ fn steps() -> Vec<Case> {
     ] {
         let of = format!("{seconds} s level, coefficient {phi}, deviation 10 %");
         let level = move |source: &mut _| Rates::level(source, seconds, phi, 0.1).0;
-        cases.push(Case::new(STEP, &of, AtMost(0.08), move |source| {
+        let (likely, sure) = match is_long_memory(seconds, phi) {
+            true => (0.12, 0.035),
+            false => (0.08, 0.02),
+        };
+        cases.push(Case::new(STEP, &of, AtMost(likely), move |source| {
             steps_by(&level(source), 0.05).is_some()
         }));
-        cases.push(Case::new(STEP_SURE, &of, AtMost(0.02), move |source| {
+        cases.push(Case::new(STEP_SURE, &of, AtMost(sure), move |source| {
             steps_by(&level(source), 0.01).is_some()
         }));
     }

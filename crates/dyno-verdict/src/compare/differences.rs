@@ -169,7 +169,7 @@ fn describe(view: &View) -> Description {
     let target = view
         .summary()
         .map_or(&run.head.target, |summary| &summary.target);
-    say("target", target.url.clone());
+    say("target", without_credentials(&target.url));
     say(
         "server",
         format!("{} {}", target.product, target.version)
@@ -324,3 +324,16 @@ const PLACES: [&str; 22] = [
     "log_error",
     "mysqlx_socket",
 ];
+
+/// A URL without where its password comes from, which is no difference of what is measured.
+fn without_credentials(url: &str) -> String {
+    let Some((base, parameters)) = url.split_once('?') else {
+        return url.to_owned();
+    };
+    let own = |one: &&str| !one.starts_with("password");
+    let left: Vec<&str> = parameters.split('&').filter(own).collect();
+    match left.is_empty() {
+        true => base.to_owned(),
+        false => format!("{base}?{}", left.join("&")),
+    }
+}

@@ -161,7 +161,10 @@ fn nothing_done(view: &View) -> Made {
     let open = view
         .summary()
         .and_then(|summary| summary.open_loop.as_ref());
-    if let Some(open) = open.filter(|open| open.backlog > 0) {
+    let failed = view
+        .summary()
+        .is_some_and(|summary| !summary.errors.is_empty());
+    if let Some(open) = open.filter(|open| open.backlog > 0 && !failed) {
         return Made::refuse(
             format!(
                 "None of the events that were due within the measurement was begun: {} were \

@@ -24,6 +24,9 @@ enum Unit {
     Count,
 }
 
+/// What is said of neighbours.
+pub(crate) const BY_OTHERS: &str = "other processes took CPUs";
+
 /// A series that tells what made a run slower: which, from which value in it on, by which factor
 /// above the rest of the time, and in words.
 type Sign = (&'static str, f64, f64, Unit, &'static str);
@@ -50,13 +53,7 @@ const SIGNS: [Sign; 29] = [
         Unit::Percent,
         "the cgroup's quota of CPU time was used up",
     ),
-    (
-        "host.others.cpu",
-        0.3,
-        2.0,
-        Unit::Cores,
-        "other processes took CPUs",
-    ),
+    ("host.others.cpu", 0.3, 2.0, Unit::Cores, BY_OTHERS),
     (
         "host.pressure.memory.full",
         10.0,
@@ -358,9 +355,13 @@ impl Seen<'_, '_> {
             "lock" => "waiting for a lock".to_owned(),
             "lwlock" => "waiting for a lock within the server".to_owned(),
             "io" => "waiting for reads or writes".to_owned(),
-            state => state.replace('_', " "),
+            state if state.ends_with("ing") || state.contains("ing_") => state.replace('_', " "),
+            state => format!("in the state {}", state.replace('_', " ")),
         };
-        Some(format!("{count:.0} sessions were {state}"))
+        Some(match count.round() {
+            1.0 => format!("1 session was {state}"),
+            count => format!("{count:.0} sessions were {state}"),
+        })
     }
 
     fn processors(&self) -> Option<String> {

@@ -119,6 +119,9 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
     Ok(Some(shard))
 }
 
+/// Whoever waits for longer has mistaken the instant.
+const AHEAD_MAX_S: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
+
 /// When the run begins, in seconds since 1970.
 fn begin(parsed: &Parsed) -> Result<Option<f64>> {
     let Some(text) = parsed.value("begin-at").filter(|text| *text != "now") else {
@@ -141,6 +144,11 @@ fn begin(parsed: &Parsed) -> Result<Option<f64>> {
     if late_s > 0.0 {
         return Err(usage(format!(
             "--begin-at: {text} was {late_s:.1} s ago; give an instant that lies ahead, or now"
+        )));
+    }
+    if -late_s > AHEAD_MAX_S {
+        return Err(usage(format!(
+            "--begin-at: {text} is more than a century ahead; give an instant that comes sooner"
         )));
     }
     Ok(Some(unix_s))

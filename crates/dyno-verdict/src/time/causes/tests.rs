@@ -37,12 +37,12 @@ fn what_moved_with_the_rate_is_told_with_numbers() {
     let mut rates = noisy(20, 1000.0, 0.03, 6);
     rates[..4].iter_mut().for_each(|rate| *rate *= 4.0);
     let mut run = rated(&rates);
-    series(&mut run, "host.others.cpu", &from(4, 0.0, 1.2)[..20]);
+    series(&mut run, "host.cpu.iowait", &from(4, 1.0, 40.0)[..20]);
     check_says(&run, "warm-up", "The first 4 s had");
     check_says(
         &run,
         "warm-up",
-        "From then on: other processes took CPUs: 1.2 instead of 0 cores.",
+        "From then on: the CPUs waited for the disk: 40 instead of 1 %.",
     );
     check(&run, "steady-state", NotChecked);
 }

@@ -50,9 +50,9 @@ impl Trend {
         format!(
             "Over the measurement the rate drifts by {} % of its mean ({level} % interval {} to \
              {} %){}{}.",
-            text::signed(self.drift),
-            text::signed(bounds.low),
-            text::signed(bounds.high),
+            text::signed(shown(self.drift)),
+            text::signed(shown(bounds.low)),
+            text::signed(shown(bounds.high)),
             pages(view),
             dips.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
         )
@@ -77,6 +77,11 @@ impl Trend {
         let room = (DRIFT.value - self.drift.abs()).max(DRIFT.value / 2.0);
         (view.length_s * (half / room).powi(2).max(1.0)).ceil()
     }
+}
+
+/// A rate that falls to nothing in a straight line drifts by 200 % of its mean, and none by more.
+fn shown(percent: f64) -> f64 {
+    percent.clamp(-200.0, 200.0)
 }
 
 /// A change of level.

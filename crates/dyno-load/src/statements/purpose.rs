@@ -1,0 +1,191 @@
+//! Which statements of a connection are there to change rows or end transactions, by their first
+//! words.
+
+use dyno_core::db::StatementId;
+
+/// What begins a statement that changes rows, and MySQL's that does nothing.
+const CHANGES: [&[u8]; 6] = [b"UPDATE", b"DELETE", b"INSERT", b"REPLACE", b"MERGE", b"DO"];
+
+/// What a statement is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To change rows.
+    Change,
+    /// To end a transaction with what it did.
+    Commit,
+    /// To end a transaction without what it did.
+    Rollback,
+    /// To undo a part of it.
+    RollbackToSavepoint,
+}
+
+/// The purposes of a connection's statements, and the one under way.
+#[derive(Debug, Default)]
+pub(crate) struct Purposes {
+    /// Of the prepared ones that have one; ascending. In a box, since sessions are many and small.
+    #[allow(clippy::box_collection)]
+    prepared: Option<Box<Vec<(StatementId, Purpose)>>>,
+    under_way: UnderWay,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum UnderWay {
+    /// None that is known.
+    #[default]
+    Other,
+    /// One in text.
+    Text(Purpose),
+    /// An execution.
+    Prepared(StatementId),
+    /// One is being prepared.
+    Prepares(Purpose),
+}
+
+impl Purposes {
+    /// A statement in text is sent.
+    #[inline]
+    pub(crate) fn query(&mut self, sql: &[u8]) {
+        self.under_way = purpose_of(sql).map_or(UnderWay::Other, UnderWay::Text);
+    }
+
+    /// A prepared one is executed.
+    #[inline]
+    pub(crate) fn execute(&mut self, statement: StatementId) {
+        self.under_way = UnderWay::Prepared(statement);
+    }
+
+    /// One is to be prepared.
+    pub(crate) fn prepare(&mut self, sql: &[u8]) {
+        self.under_way = purpose_of(sql).map_or(UnderWay::Other, UnderWay::Prepares);
+    }
+
+    /// A transaction begins or ends by the driver's own words.
+    pub(crate) fn ends(&mut self, purpose: Option<Purpose>) {
+        self.under_way = purpose.map_or(UnderWay::Other, UnderWay::Text);
+    }
+
+    /// It was prepared.
+    pub(crate) fn prepared(&mut self, statement: StatementId) {
+        let UnderWay::Prepares(purpose) = self.under_way else {
+            return;
+        };
+        let prepared = self.prepared.get_or_insert_default();
+        match prepared.binary_search_by_key(&statement, |(number, _)| *number) {
+            Ok(place) => prepared[place].1 = purpose,
+            Err(place) => prepared.insert(place, (statement, purpose)),
+        }
+    }
+
+    /// What the one that has ended was there for.
+    pub(crate) fn ended(&self) -> Option<Purpose> {
+        match self.under_way {
+            UnderWay::Text(purpose) => Some(purpose),
+            UnderWay::Prepared(statement) => {
+                let prepared = self.prepared.as_ref()?;
+                let place = prepared.binary_search_by_key(&statement, |(number, _)| *number);
+                Some(prepared[place.ok()?].1)
+            }
+            UnderWay::Other | UnderWay::Prepares(_) => None,
+        }
+    }
+}
+
+fn purpose_of(sql: &[u8]) -> Option<Purpose> {
+    let (word, rest) = first_word(sql);
+    let is = |known: &[u8]| word.eq_ignore_ascii_case(known);
+    if is(b"COMMIT") || is(b"END") {
+        return Some(Purpose::Commit);
+    }
+    if is(b"ROLLBACK") || is(b"ABORT") {
+        let (next, rest) = first_word(rest);
+        let noise = [&b"WORK"[..], b"TRANSACTION"];
+        let next = match noise.iter().any(|noise| next.eq_ignore_ascii_case(noise)) {
+            true => first_word(rest).0,
+            false => next,
+        };
+        return Some(match next.eq_ignore_ascii_case(b"TO") {
+            true => Purpose::RollbackToSavepoint,
+            false => Purpose::Rollback,
+        });
+    }
+    let changes = CHANGES.iter().any(|known| is(known));
+    (changes && !(is(b"DO") && is_block(rest))).then_some(Purpose::Change)
+}
+
+/// The first word and what follows it.
+fn first_word(sql: &[u8]) -> (&[u8], &[u8]) {
+    let sql = sql.trim_ascii_start();
+    let length = sql.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    sql.split_at(length.count())
+}
+
+/// PostgreSQL's DO is followed by a text, and may do anything.
+fn is_block(rest: &[u8]) -> bool {
+    let rest = rest.trim_ascii_start();
+    let (word, _) = first_word(rest);
+    rest.starts_with(b"$") || rest.starts_with(b"'") || word.eq_ignore_ascii_case(b"LANGUAGE")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_known_by_their_first_words() {
+        for (sql, expected) in [
+            ("UPDATE t SET x = 1", Some(Purpose::Change)),
+            (" delete from t", Some(Purpose::Change)),
+            ("INSERT INTO t VALUES (1)", Some(Purpose::Change)),
+            ("REPLACE t VALUES (1)", Some(Purpose::Change)),
+            ("DO 1", Some(Purpose::Change)),
+            ("do sleep(1)", Some(Purpose::Change)),
+            ("COMMIT", Some(Purpose::Commit)),
+            ("end", Some(Purpose::Commit)),
+            ("Rollback", Some(Purpose::Rollback)),
+            ("ROLLBACK WORK", Some(Purpose::Rollback)),
+            ("ROLLBACK TO a", Some(Purpose::RollbackToSavepoint)),
+            (
+                "ROLLBACK WORK TO SAVEPOINT a",
+                Some(Purpose::RollbackToSavepoint),
+            ),
+            ("", None),
+            ("BEGIN", None),
+            ("SET x = 1", None),
+            ("SELECT 1", None),
+            ("CALL pay(7)", None),
+            ("DO $$ BEGIN END $$", None),
+            ("DO LANGUAGE plpgsql 'BEGIN END'", None),
+            ("DOUBLE", None),
+            ("CREATE TABLE t (x INT)", None),
+        ] {
+            assert_eq!(purpose_of(sql.as_bytes()), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn prepared_ones_are_known_by_their_number() {
+        let mut own = Purposes::default();
+        for (number, sql) in [(1, "SELECT 1"), (3, "UPDATE t SET x = 1"), (2, "COMMIT")] {
+            own.prepare(sql.as_bytes());
+            own.prepared(number);
+            assert_eq!(own.ended(), None);
+        }
+        for (number, expected) in [
+            (1, None),
+            (2, Some(Purpose::Commit)),
+            (3, Some(Purpose::Change)),
+            (4, None),
+        ] {
+            own.execute(number);
+            assert_eq!(own.ended(), expected, "{number}");
+        }
+        own.query(b"BEGIN");
+        assert_eq!(own.ended(), None);
+        own.query(b"UPDATE t SET x = 2");
+        assert_eq!(own.ended(), Some(Purpose::Change));
+        own.ends(Some(Purpose::Rollback));
+        assert_eq!(own.ended(), Some(Purpose::Rollback));
+        own.ends(None);
+        assert_eq!(own.ended(), None);
+    }
+}
