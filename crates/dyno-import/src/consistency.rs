@@ -2,17 +2,20 @@
 
 use dyno_core::record::Fact;
 
+use crate::coverage::{self, Coverage};
+use crate::intervals;
 use crate::sysbench::head;
 use crate::sysbench::model::{Counted, Draft, Report};
 
 /// Times that differ by more than this share are not the same time. Counts and rates of some
 /// hundred events already imply it more closely.
-const TIME_TOLERANCE: f64 = 0.02;
+pub(crate) const TIME_TOLERANCE: f64 = 0.02;
 
 /// What contradicts what, as (line, sentence); and the facts behind the question how long it took.
-/// Figures of one report that cannot all be true are a fact, too.
+/// Figures of one log that cannot all be true are a fact, too.
 pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) {
-    let mut warnings = Vec::new();
+    let coverage = Coverage::of(draft);
+    let mut warnings: Vec<_> = coverage::missing(draft, &coverage).into_iter().collect();
     let mut facts = Vec::new();
     if let Some(report) = &draft.report {
         let line = Some(report.line);
@@ -22,10 +25,10 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
         // After a checkpoint the counts cover a part of the time that is printed.
         if draft.checkpoints.is_empty() {
             length(draft, report, &mut warn, &mut contradict, &mut facts);
-            intervals(draft, report, &mut warn, &mut contradict);
             busy(draft, report, &mut contradict);
             in_events(draft, report, &mut contradict);
         }
+        intervals::check(draft, report, &coverage, &mut warn, &mut contradict);
         rates(report, &mut contradict);
         latencies(report, &mut contradict);
         spread(draft, report, &mut contradict);
@@ -35,7 +38,7 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
             facts.push(Fact {
                 name: "import.contradictions".to_owned(),
                 value: contradictions.join("; "),
-                source: "figures of the same report".to_owned(),
+                source: "figures of the same log".to_owned(),
             });
         }
         warnings.extend(contradictions.into_iter().map(|text| (line, text)));
@@ -161,8 +164,13 @@ fn rate_of(name: &str, counted: Counted, time_s: f64, contradict: &mut impl FnMu
     }
 }
 
-/// Latencies are in the order that their names say. Percentiles come from buckets that are up to
-/// 2 % wide, and figures have two decimals.
+/// Whether a latency is above another one that it cannot exceed. Percentiles come from buckets that
+/// are up to 2 % wide, and figures have two decimals.
+pub(crate) fn is_above(low_ms: f64, high_ms: f64) -> bool {
+    low_ms > high_ms * 1.05 + 0.02
+}
+
+/// Latencies are in the order that their names say.
 fn latencies(report: &Report, contradict: &mut impl FnMut(String)) {
     let fixed = |what: &str, ms: Option<f64>| ms.map(|ms| (what.to_owned(), ms));
     let (min, avg, max) = (
@@ -180,7 +188,7 @@ fn latencies(report: &Report, contradict: &mut impl FnMut(String)) {
         let (Some((low, low_ms)), Some((high, high_ms))) = (low, high) else {
             continue;
         };
-        if low_ms > high_ms * 1.05 + 0.02 {
+        if is_above(low_ms, high_ms) {
             contradict(format!(
                 "{low} of the latencies, {low_ms:.2} ms, is above {high}, {high_ms:.2} ms"
             ));
@@ -271,49 +279,6 @@ fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
             available_ms / 1000.0
         ));
     }
-}
-
-/// Whether the report's rate is what its intervals say, where they cover the run.
-fn intervals(
-    draft: &Draft,
-    report: &Report,
-    warn: &mut impl FnMut(String),
-    contradict: &mut impl FnMut(String),
-) {
-    const TOLERANCE: f64 = 0.1;
-    let Some(rate) = report.events_per_s() else {
-        return;
-    };
-    let rates: Vec<f64> = draft.points.iter().filter_map(|point| point.tps).collect();
-    let time_s = report.total_time_s.or_else(|| report.implied_time_s());
-    // Over few intervals the last, which is not printed, weighs too much.
-    let covers = time_s.is_some_and(|time_s| draft.last_s() > time_s * 0.95);
-    if rates.len() < 10 || !covers || draft.warmup_s.is_some_and(|s| s > 0.0) {
-        return;
-    }
-    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    if (mean - rate).abs() > TOLERANCE * rate.max(mean) {
-        let both =
-            format!("the intervals' mean is {mean:.2} events/s, but the report says {rate:.2}");
-        match is_whole(draft) {
-            true => contradict(format!("{both}: they are not of the same run")),
-            false => warn(format!(
-                "{both}: they are not of the same run, or intervals are missing"
-            )),
-        }
-    }
-}
-
-/// Whether no interval is missing: they lie as far apart as the first lies from the beginning.
-fn is_whole(draft: &Draft) -> bool {
-    let times = draft.points.iter().map(|point| point.at_s);
-    let mut before = 0.0;
-    let gaps: Vec<f64> = times
-        .map(|at_s| at_s - std::mem::replace(&mut before, at_s))
-        .collect();
-    let longest = gaps.iter().copied().fold(0.0, f64::max);
-    let first = gaps.first().copied().unwrap_or(f64::INFINITY);
-    longest <= first * 1.5
 }
 
 fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {

@@ -9,6 +9,7 @@ use dyno_core::summary::IntervalSummary;
 use dyno_core::summary::Percentile;
 use sha2::Digest;
 
+use crate::coverage::{self, Coverage};
 use crate::sysbench::head;
 use crate::sysbench::model::{Draft, Point};
 use crate::{Options, command, gaps, summary};
@@ -123,7 +124,7 @@ fn drive(draft: &Draft) -> Drive {
         latency_limit: None,
         roles: Vec::new(),
         init_timeout: Duration::from_secs(30),
-        interval: duration(draft.report_interval_s.or_else(|| step(&draft.points))),
+        interval: duration(coverage::usual_s(draft)),
         seed: draft.seed.unwrap_or(0),
         shard: None,
         begin_unix_s: None,
@@ -158,31 +159,13 @@ fn unnamed_percent(draft: &Draft, options: &Options) -> Option<f64> {
     only.or(typed).or(options.percentile)
 }
 
-/// The usual distance of reports; `None` of fewer than two.
-fn step(points: &[Point]) -> Option<f64> {
-    let mut steps: Vec<f64> = points.windows(2).map(|p| p[1].at_s - p[0].at_s).collect();
-    steps.sort_by(f64::total_cmp);
-    steps.get(steps.len() / 2).copied()
-}
-
 /// Counts are rates times the length of the interval, which sysbench prints in whole seconds only.
 fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
-    let length_s = draft.report_interval_s.or_else(|| step(&draft.points));
+    let lengths = Coverage::of(draft).lengths_s;
     let unnamed = unnamed_percent(draft, options);
-    let mut before = 0.0;
-    let mut holes = 0;
-    let mut first_hole = None;
     let mut nameless = false;
     let mut out = Vec::with_capacity(draft.points.len());
-    for point in &draft.points {
-        let distance = point.at_s - before;
-        // Times are rounded to seconds, so that neighbours may be one apart more.
-        if length_s.is_some_and(|length| distance > length * 1.5 + 1.0) {
-            holes += 1;
-            first_hole.get_or_insert(point.line);
-        }
-        before = point.at_s;
-        let length = length_s.unwrap_or(distance).min(distance.max(0.0)).max(0.0);
+    for (point, length) in draft.points.iter().zip(lengths) {
         let mut percentiles = Vec::new();
         for latency in &point.latencies {
             match latency.percent.or(unnamed) {
@@ -194,10 +177,6 @@ fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
             }
         }
         out.push(interval(point, length, percentiles));
-    }
-    if holes > 0 {
-        let text = format!("{holes} gaps between report lines: seconds are missing, first here");
-        draft.warnings.push((first_hole, text));
     }
     if nameless {
         let line = draft.points.first().map(|point| point.line);

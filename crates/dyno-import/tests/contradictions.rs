@@ -63,3 +63,205 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
     let found = fact(&old).unwrap();
     assert!(found.contains("make a mean of 40.00 ms"), "{found}");
 }
+
+/// What is told of a log: its contradictions, and all of it.
+fn told(text: &str) -> (Option<String>, String) {
+    let log = Log { name: "log", text };
+    let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+    let facts = imported.runs.iter();
+    let facts: Vec<&str> = facts
+        .filter_map(|run| run.fact("import.contradictions"))
+        .collect();
+    let warnings: Vec<String> = imported.warnings.iter().map(ToString::to_string).collect();
+    let facts = (!facts.is_empty()).then(|| facts.join("; "));
+    (facts, warnings.join("\n"))
+}
+
+/// A real log, with a change of its report lines; `None` removes one.
+fn lines(change: impl Fn(usize, &str) -> Option<String>) -> String {
+    let mut number = 0;
+    let log = include_str!("../fixtures/deadlocks.out").lines();
+    let changed = log.filter_map(|line| match line.starts_with('[') {
+        true => {
+            number += 1;
+            change(number, line)
+        }
+        false => Some(line.to_owned()),
+    });
+    changed.collect::<Vec<_>>().join("\n")
+}
+
+/// Puts another figure behind a label of a line.
+fn with(line: &str, label: &str, figure: &str) -> String {
+    let (before, rest) = line.split_once(label).unwrap();
+    let end = rest.find([' ', '/']).unwrap_or(rest.len());
+    format!("{before}{label}{figure}{}", &rest[end..])
+}
+
+fn contradicts(text: &str, expected: &str) {
+    let facts = told(text).0.unwrap_or_default();
+    assert!(facts.contains(expected), "{expected}: {facts}");
+}
+
+#[test]
+fn real_logs_contradict_nothing() {
+    for (name, text) in [
+        ("checkpoints", include_str!("../fixtures/checkpoints.out")),
+        ("cpu", include_str!("../fixtures/cpu.out")),
+        ("deadlocks", include_str!("../fixtures/deadlocks.out")),
+        ("fileio", include_str!("../fixtures/fileio.out")),
+        ("forced", include_str!("../fixtures/forced.out")),
+        ("histogram", include_str!("../fixtures/histogram.out")),
+        ("hook_csv", include_str!("../fixtures/hook_csv.out")),
+        ("hook_default", include_str!("../fixtures/hook_default.out")),
+        ("hook_json", include_str!("../fixtures/hook_json.out")),
+        ("ladder", include_str!("../fixtures/ladder.out")),
+        ("long-events", include_str!("../fixtures/long-events.out")),
+        ("memory", include_str!("../fixtures/memory.out")),
+        ("nopercentile", include_str!("../fixtures/nopercentile.out")),
+        ("rate", include_str!("../fixtures/rate.out")),
+        ("stamped", include_str!("../fixtures/stamped.out")),
+        ("0.4", include_str!("../fixtures/written-0.4.out")),
+        ("0.5", include_str!("../fixtures/written-0.5.out")),
+        ("tpcc", include_str!("../fixtures/written-tpcc.out")),
+    ] {
+        assert_eq!(told(text), (None, String::new()), "{name}");
+    }
+    // Of a command line that says another time, and of lines that came late, there are warnings.
+    for text in [
+        include_str!("../fixtures/written-1.1.out"),
+        include_str!("../fixtures/stopped.out"),
+    ] {
+        assert_eq!(told(text).0, None);
+    }
+}
+
+#[test]
+fn lines_that_are_missing_are_told_and_contradict_nothing() {
+    let without = |gone: fn(usize) -> bool| {
+        told(&lines(|number, line| {
+            (!gone(number)).then(|| line.to_owned())
+        }))
+    };
+    for (gone, expected) in [
+        (
+            (|number| (5..=8).contains(&number)) as fn(usize) -> bool,
+            "log:17: the report lines have 1 gap, which ends here: the lines cover 8 of 12 s, and \
+             about 5630 of 16340 events are in none",
+        ),
+        (
+            |number| number < 4,
+            "1 gap, which ends here: the lines cover 9 of 12 s, and about 3971 of 16340 events",
+        ),
+        (
+            |number| number % 2 == 1,
+            "6 gaps, the first of which ends here: the lines cover 6 of 12 s, and about",
+        ),
+        (
+            |number| number > 6,
+            "the report lines end at 6 s: the lines cover 6 of 12 s, and about 8441 of 16340",
+        ),
+    ] {
+        let (facts, warnings) = without(gone);
+        assert_eq!(facts, None);
+        assert!(warnings.contains(expected), "{warnings}");
+    }
+    // The last interval is often not printed.
+    assert_eq!(without(|number| number == 12), (None, String::new()));
+    // Without a report nobody knows how many events there were.
+    let text = lines(|number, line| (number != 3 && number != 4).then(|| line.to_owned()));
+    let text = text.split("SQL statistics").next().unwrap();
+    let (_, warnings) = told(text);
+    let expected = "1 gap, which ends here: seconds are missing";
+    assert!(warnings.contains(expected), "{warnings}");
+}
+
+#[test]
+fn what_a_gap_leaves_is_compared() {
+    let log = lines(|number, line| {
+        let kept = !(5..=8).contains(&number);
+        kept.then(|| with(line, "tps: ", "3000.00"))
+    });
+    contradicts(
+        &log,
+        "the intervals hold about 24000 events, but the report says 16340",
+    );
+}
+
+#[test]
+fn errors_of_intervals_are_errors_of_the_run() {
+    let with_errors = |figure: &'static str| lines(move |_, l| Some(with(l, "err/s: ", figure)));
+    let log = with_errors("700.00");
+    contradicts(&log, "about 8400 ignored errors, but the report says 781");
+    let none = "ignored errors:                      0      (0.00 per sec.)";
+    let changed = log.replace(
+        "ignored errors:                      781    (65.05 per sec.)",
+        none,
+    );
+    assert!(changed.contains(none));
+    contradicts(&changed, "8400 ignored errors, but the report says 0");
+    // A few in one line are as impossible.
+    let one = lines(|number, line| {
+        let figure = if number == 3 { "2.00" } else { "0.00" };
+        Some(with(line, "err/s: ", figure))
+    });
+    let one = one.replace(
+        "ignored errors:                      781    (65.05 per sec.)",
+        none,
+    );
+    contradicts(&one, "about 2.0 ignored errors, but the report says 0");
+    // All of them may have come in the seconds that are not there.
+    let first = lines(|number, line| (number < 7).then(|| with(line, "err/s: ", "0.00")));
+    assert_eq!(told(&first).0, None);
+    let log = lines(|_, line| Some(with(line, "reconn/s: ", "3.00")));
+    contradicts(&log, "about 36 reconnects, but the report says 0");
+}
+
+#[test]
+fn latencies_of_intervals_are_latencies_of_the_run() {
+    let log = lines(|number, line| {
+        Some(match number {
+            7 => with(line, "(ms,95%): ", "5000.00"),
+            _ => line.to_owned(),
+        })
+    });
+    contradicts(
+        &log,
+        "the 95th percentile of the latencies at 7 s, 5000.00 ms, is above the run's maximum, \
+         36.57 ms",
+    );
+    // Percentiles are those of buckets.
+    let log = lines(|_, line| Some(with(line, "(ms,95%): ", "37.56")));
+    assert_eq!(told(&log).0, None);
+}
+
+#[test]
+fn statements_of_intervals_are_statements_of_the_run() {
+    let log = lines(|_, line| Some(with(line, "(r/w/o: ", "1.00")));
+    contradicts(&log, "about 12 reads, but the report says 239694");
+    contradicts(
+        &log,
+        "the intervals' mean is 28294.31 queries/s, but their reads, writes and other statements \
+         make 8323.65",
+    );
+    // Their sum is right, and the last interval is not printed.
+    let log = lines(|number, line| {
+        let line =
+            with(line, "qps: ", "1203.00").replace("(r/w/o: ", "(r/w/o: 1.00/602.00/600.00) ");
+        (number < 12).then_some(line)
+    });
+    contradicts(&log, "about 11 reads, but the report says 239694");
+    let log = lines(|_, line| {
+        let line = with(line, "qps: ", "98000.00");
+        Some(line.replace("(r/w/o: ", "(r/w/o: 90000.00/5000.00/3000.00) "))
+    });
+    contradicts(&log, "about 1080000 reads, but the report says 239694");
+}
+
+#[test]
+fn threads_may_end_but_none_is_added() {
+    let log = lines(|_, line| Some(with(line, "thds: ", "64")));
+    contradicts(&log, "64 threads ran at 12 s, but the run had 8");
+    let log = lines(|_, line| Some(with(line, "thds: ", "2")));
+    assert_eq!(told(&log), (None, String::new()));
+}

@@ -5,7 +5,7 @@ use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
 use dyno_stats::intervals::Bounds;
 
-use super::{CHANGE_BINS, DRIFT, ORDER, SURE, told};
+use super::{CHANGE_BINS, DRIFT, EXCLUDED, ORDER, SURE, told};
 use crate::text;
 use crate::view::View;
 
@@ -67,14 +67,14 @@ impl Trend {
 
     /// Whether a drift that matters is excluded.
     pub(super) fn level(&self) -> bool {
-        self.likely.low >= -DRIFT.value && self.likely.high <= DRIFT.value
+        self.likely.low >= -EXCLUDED.value && self.likely.high <= EXCLUDED.value
     }
 
     /// At what length the interval is narrow enough to exclude one: it narrows with the square root
     /// of the length.
     pub(super) fn needs_s(&self, view: &View) -> f64 {
         let half = (self.likely.high - self.likely.low) / 2.0;
-        let room = (DRIFT.value - self.drift.abs()).max(DRIFT.value / 2.0);
+        let room = (EXCLUDED.value - self.drift.abs()).max(EXCLUDED.value / 2.0);
         (view.length_s * (half / room).powi(2).max(1.0)).ceil()
     }
 }

@@ -1,0 +1,324 @@
+//! Whether a log's report lines and the report at its end can be of the same run. What is compared
+//! are counts over the time that lines cover: a line that is missing contradicts nothing.
+
+use crate::consistency::{TIME_TOLERANCE, is_above};
+use crate::coverage::{self, Coverage};
+use crate::sysbench::model::{Draft, Point, Report};
+
+/// sysbench prints times in whole seconds, so that an interval's ends may be this far off.
+const TIME_ROUNDING_S: f64 = 0.5;
+/// Rates are printed with two decimals.
+const RATE_ROUNDING: f64 = 0.005;
+/// The mix of statements changes during a run, and so the share that a part of it has of each.
+const MIX_TOLERANCE: f64 = 0.25;
+/// Events of a thread that may end after the last line, of runs whose events are long.
+const UNDER_WAY: f64 = 2.0;
+/// Statements of a thread that scripts may execute after their last event.
+const AFTERWARDS: f64 = 100.0;
+
+/// All that report lines and report say of the same thing.
+pub(crate) fn check(
+    draft: &Draft,
+    report: &Report,
+    coverage: &Coverage,
+    warn: &mut impl FnMut(String),
+    contradict: &mut impl FnMut(String),
+) {
+    // Columns of other origins may mean something else.
+    let own = ["report lines", "report_csv", "report_json"].contains(&draft.points_from);
+    if own {
+        threads(draft, contradict);
+        mix(draft, contradict);
+    }
+    if draft.warmup_s.is_some_and(|s| s > 0.0) {
+        return;
+    }
+    if own {
+        latencies(draft, report, contradict);
+    }
+    if coverage::is_comparable(draft) {
+        let told = rates(draft, report, coverage, warn, contradict);
+        if own {
+            sums(draft, report, coverage, told, warn, contradict);
+        }
+    }
+}
+
+/// Threads may end early, but none is added.
+fn threads(draft: &Draft, contradict: &mut impl FnMut(String)) {
+    let most = draft.points.iter().max_by_key(|point| point.threads);
+    let shown = most.and_then(|point| Some((point.at_s, point.threads?)));
+    if let (Some((at_s, shown)), Some(threads)) = (shown, draft.threads)
+        && shown > threads
+    {
+        contradict(format!(
+            "{shown} threads ran at {at_s:.0} s, but the run had {threads}"
+        ));
+    }
+}
+
+/// All statements of the lines are reads, writes and others. Lines that were cut off have no errors
+/// at their end; one damaged line among many is no sign.
+fn mix(draft: &Draft, contradict: &mut impl FnMut(String)) {
+    let (mut all, mut parts, mut lines) = (0.0, 0.0, 0.0);
+    for point in draft.points.iter().filter(|point| point.errors.is_some()) {
+        if let (Some(queries), Some(reads), Some(writes), Some(other)) =
+            (point.queries, point.reads, point.writes, point.other)
+        {
+            all += queries;
+            parts += reads + writes + other;
+            lines += 1.0;
+        }
+    }
+    let tolerance = TIME_TOLERANCE * f64::max(all, parts) + 4.0 * RATE_ROUNDING * lines;
+    if (all - parts).abs() > tolerance {
+        contradict(format!(
+            "the intervals' mean is {:.2} queries/s, but their reads, writes and other statements \
+             make {:.2}",
+            all / lines,
+            parts / lines
+        ));
+    }
+}
+
+/// No interval has a percentile above the run's maximum.
+fn latencies(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
+    let checkpoints = draft.checkpoints.iter().map(|(_, report)| report.max_ms);
+    let reports = checkpoints.chain([report.max_ms]);
+    let Some(max_ms) = reports
+        .collect::<Option<Vec<f64>>>()
+        .and_then(|all| all.into_iter().reduce(f64::max))
+    else {
+        return;
+    };
+    let all = draft.points.iter().flat_map(|point| {
+        let latencies = point.latencies.iter();
+        latencies.map(|latency| (point.at_s, latency))
+    });
+    let highest = all.max_by(|a, b| a.1.ms.total_cmp(&b.1.ms));
+    if let Some((at_s, latency)) = highest.filter(|(_, latency)| is_above(latency.ms, max_ms)) {
+        let which = latency
+            .percent
+            .map_or("a".to_owned(), |percent| format!("the {percent}th"));
+        contradict(format!(
+            "{which} percentile of the latencies at {at_s:.0} s, {:.2} ms, is above the run's \
+             maximum, {max_ms:.2} ms",
+            latency.ms
+        ));
+    }
+}
+
+/// Whether the report's rate of events is what its intervals say, where they cover the run; whether
+/// there was something to tell.
+fn rates(
+    draft: &Draft,
+    report: &Report,
+    coverage: &Coverage,
+    warn: &mut impl FnMut(String),
+    contradict: &mut impl FnMut(String),
+) -> bool {
+    const TOLERANCE: f64 = 0.1;
+    let Some(rate) = report.events_per_s() else {
+        return false;
+    };
+    let rates: Vec<f64> = draft.points.iter().filter_map(|point| point.tps).collect();
+    let time_s = report.total_time_s.or_else(|| report.implied_time_s());
+    // Over few intervals the last, which is not printed, weighs too much.
+    let covers = time_s.is_some_and(|time_s| draft.last_s() > time_s * 0.95);
+    if rates.len() < 10 || !covers {
+        return false;
+    }
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    if (mean - rate).abs() <= TOLERANCE * rate.max(mean) || !is_far(draft, report, coverage) {
+        return false;
+    }
+    let both = format!("the intervals' mean is {mean:.2} events/s, but the report says {rate:.2}");
+    match coverage.is_whole() {
+        true => contradict(format!("{both}: they are not of the same run")),
+        false => warn(format!(
+            "{both}: they are not of the same run, or intervals are missing"
+        )),
+    }
+    true
+}
+
+/// Whether the lines' events are more or fewer than roundings and the events under way at the end
+/// explain.
+fn is_far(draft: &Draft, report: &Report, coverage: &Coverage) -> bool {
+    let (Some(held), Some(events)) = (
+        Held::of(draft, coverage, |point| point.tps),
+        report.events(),
+    ) else {
+        return true;
+    };
+    let shown = draft.points.iter().filter_map(|point| point.threads).max();
+    let threads = f64::from(draft.threads.or(shown).unwrap_or(0));
+    (held.sum - events as f64).abs() > held.slack + UNDER_WAY * threads
+}
+
+/// Something that lines and report count.
+struct Kind {
+    name: &'static str,
+    count: u64,
+    pick: fn(&Point) -> Option<f64>,
+    /// How much more the report may hold, which depends on what it is.
+    rest: Rest,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rest {
+    Events,
+    /// They come with events, and so the share of them that is in no line is about the same.
+    Statements,
+    /// All of them may be in the one second that is in no line.
+    Faults,
+}
+
+fn kinds(report: &Report) -> Vec<Kind> {
+    let transactions = report.transactions.map(|counted| counted.count);
+    let kind = |name, count: Option<u64>, rest, pick| {
+        count.map(|count| Kind {
+            name,
+            count,
+            pick,
+            rest,
+        })
+    };
+    let count = |counted: Option<crate::sysbench::model::Counted>| counted.map(|c| c.count);
+    let statements = Rest::Statements;
+    [
+        kind(
+            "events",
+            report.events.max(transactions),
+            Rest::Events,
+            |p| p.tps,
+        ),
+        kind("reads", report.reads, statements, |p| p.reads),
+        kind("writes", report.writes, statements, |p| p.writes),
+        kind("other statements", report.other, statements, |p| p.other),
+        kind("ignored errors", count(report.errors), Rest::Faults, |p| {
+            p.errors
+        }),
+        kind("reconnects", count(report.reconnects), Rest::Faults, |p| {
+            p.reconnects
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What lines hold of one kind.
+struct Held {
+    sum: f64,
+    /// How far that may be off, as times and rates are rounded.
+    slack: f64,
+    /// Whether all lines tell it.
+    all: bool,
+}
+
+impl Held {
+    fn of(draft: &Draft, coverage: &Coverage, pick: fn(&Point) -> Option<f64>) -> Option<Self> {
+        let mut held = Self {
+            sum: 0.0,
+            slack: 0.0,
+            all: true,
+        };
+        // Where two intervals meet at another time than printed, one of both holds more and the
+        // other less.
+        let mut before: Option<f64> = None;
+        let mut any = false;
+        let lengths = coverage.lengths_s.iter().zip(&coverage.joined);
+        for (index, (point, (length, joined))) in draft.points.iter().zip(lengths).enumerate() {
+            let rate = pick(point);
+            let apart = match (before, rate) {
+                (Some(before), Some(rate)) if *joined => (rate - before).abs(),
+                (None, Some(_)) if *joined && index == 0 => 0.0,
+                (before, rate) => before.unwrap_or(0.0) + rate.unwrap_or(0.0),
+            };
+            held.slack += TIME_ROUNDING_S * apart;
+            if let Some(rate) = rate {
+                held.sum += rate * length;
+                held.slack += RATE_ROUNDING * length;
+                any = true;
+            } else {
+                held.all = false;
+            }
+            before = rate;
+        }
+        held.slack += TIME_ROUNDING_S * before.unwrap_or(0.0);
+        any.then_some(held)
+    }
+}
+
+/// No count of the lines is above the report's; and where they cover all but the last interval,
+/// which is not printed, none is far below it.
+fn sums(
+    draft: &Draft,
+    report: &Report,
+    coverage: &Coverage,
+    rates_told: bool,
+    warn: &mut impl FnMut(String),
+    contradict: &mut impl FnMut(String),
+) {
+    let mut events_outside = None;
+    for kind in kinds(report) {
+        let Some(held) = Held::of(draft, coverage, kind.pick) else {
+            continue;
+        };
+        let count = kind.count as f64;
+        if kind.rest == Rest::Events && kind.count > 0 {
+            events_outside = Some((1.0 - held.sum / count).max(0.0));
+        }
+        let above = held.sum - held.slack > count * (1.0 + TIME_TOLERANCE) + 1.0;
+        // Nothing is nothing in each interval, too.
+        let above = above || (kind.count == 0 && held.sum > 0.0);
+        let below = below(draft, report, coverage, &kind, &held, events_outside);
+        if !(above || below) || (kind.rest == Rest::Events && rates_told) {
+            continue;
+        }
+        let decimals = usize::from(held.sum < 10.0);
+        let text = format!(
+            "the intervals hold about {:.decimals$} {}, but the report says {}",
+            held.sum, kind.name, kind.count
+        );
+        // Where the log does not say how long intervals are, some of them may have been taken out.
+        match draft.report_interval_s.is_some() || kind.count == 0 {
+            true => contradict(text),
+            false => warn(format!("{text}, or intervals are missing")),
+        }
+    }
+}
+
+/// Whether the report holds more than can lie outside the lines.
+fn below(
+    draft: &Draft,
+    report: &Report,
+    coverage: &Coverage,
+    kind: &Kind,
+    held: &Held,
+    events_outside: Option<f64>,
+) -> bool {
+    let time_s = report.total_time_s.or_else(|| report.implied_time_s());
+    let (Some(time_s), Some(length), Some(threads)) =
+        (time_s, coverage::usual_s(draft), draft.threads)
+    else {
+        return false;
+    };
+    let tail_s = (time_s - draft.last_s()).max(0.0);
+    if !held.all || !coverage.is_whole() || tail_s > length * 1.5 {
+        return false;
+    }
+    let (count, threads) = (kind.count as f64, f64::from(threads));
+    let missing = count - held.sum - held.slack;
+    match kind.rest {
+        // A run may stand still for long; what ends at its end is the events under way.
+        Rest::Events => tail_s < length * 0.1 && missing > 0.5 * count + UNDER_WAY * threads,
+        Rest::Statements => {
+            let outside = events_outside.unwrap_or(tail_s / time_s.max(length));
+            tail_s < time_s * 0.25
+                && missing > (outside + MIX_TOLERANCE) * count + AFTERWARDS * threads
+        }
+        Rest::Faults => false,
+    }
+}
