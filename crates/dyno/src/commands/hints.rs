@@ -38,7 +38,8 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
             let sessions = ready.job.drive.sessions;
             Some(format!(
                 "the server does not take {sessions} sessions beside Dyno's own connection, which \
-                 observes it: raise its max_connections, use fewer --sessions, or --observe off"
+                 observes it: raise its max_connections or the user's own limit, use fewer \
+                 --sessions, or --observe off"
             ))
         }
         ErrorKind::Full => Some(format!(
