@@ -104,7 +104,7 @@ function init()
          "found_rows=1 out of the target", 0)
    end
    dyno.dataset.tell(con, "linkbench")
-   dyno.fact("misses", "nodes without links of a type, and nodes and links that are deleted already")
+   dyno.fact("misses", "nodes without links of a type, nodes and links that are deleted already")
    con:disconnect()
 end
 

@@ -15,7 +15,7 @@ use crate::quota::Permission;
 use crate::recorder::Class;
 use crate::session::{OperationKind, Stage, WATCHED, Wait, token};
 use crate::state::{State, as_connection, now};
-use crate::statements::Purpose;
+use crate::statements::{Purpose, Purposes, Statements};
 use crate::stop::stoppable;
 
 /// After so many events without waiting a session gives way, if the worker has others.
@@ -24,6 +24,32 @@ const TURN_EVENTS_MAX: u32 = 64;
 const TURN_NS_MAX: Nanos = 1_000_000;
 /// How long to wait for what other workers may give back of the events limit.
 const QUOTA_RETRY_NS: Nanos = 1_000_000;
+
+/// What a statement tells before it is sent.
+#[inline(always)]
+fn note(statements: &mut Statements, purposes: &mut Purposes, operation: &Operation<'_>) {
+    match *operation {
+        Operation::Query(sql) => {
+            statements.query(sql);
+            purposes.query(sql);
+        }
+        Operation::Execute(statement, params) => {
+            statements.execute(params);
+            purposes.execute(statement);
+        }
+        Operation::Prepare(sql, _) => {
+            statements.prepare(sql);
+            purposes.prepare(sql);
+        }
+        Operation::Transaction(step) => purposes.ends(match step {
+            TransactionStep::Begin { .. } => None,
+            TransactionStep::Commit => Some(Purpose::Commit),
+            TransactionStep::Rollback => Some(Purpose::Rollback),
+        }),
+        Operation::BulkLoad(_) => purposes.ends(None),
+        Operation::Recover | Operation::CloseStatement(_) | Operation::NextResult => {}
+    }
+}
 
 impl Port for State {
     fn connect(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError> {
@@ -47,33 +73,22 @@ impl Port for State {
         let conn = record.conns.find(id)?;
         let scratch = &mut self.scratch;
         let connection = conn.connection.as_mut();
+        note(&mut self.statements, &mut conn.purposes, &operation);
         let (kind, submitted) = match operation {
-            Operation::Query(sql) => {
-                self.statements.query(sql);
-                conn.purposes.query(sql);
-                (OperationKind::Statement, connection.query(scratch, sql))
-            }
-            Operation::Transaction(step) => {
-                conn.purposes.ends(match step {
-                    TransactionStep::Begin { .. } => None,
-                    TransactionStep::Commit => Some(Purpose::Commit),
-                    TransactionStep::Rollback => Some(Purpose::Rollback),
-                });
-                let stepped = connection.transaction(scratch, step);
-                (OperationKind::Statement, stepped)
-            }
+            Operation::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),
+            Operation::Transaction(step) => (
+                OperationKind::Statement,
+                connection.transaction(scratch, step),
+            ),
             Operation::Recover => (
                 OperationKind::Service,
                 connection.transaction(scratch, TransactionStep::Rollback),
             ),
             Operation::Execute(statement, params) => {
-                self.statements.execute(params);
-                conn.purposes.execute(statement);
                 let executed = connection.execute(scratch, statement, params);
                 (OperationKind::Statement, executed)
             }
             Operation::BulkLoad(load) => {
-                conn.purposes.ends(None);
                 let load = stoppable(load, &self.stop, self.after_end);
                 (
                     OperationKind::Statement,
@@ -81,8 +96,6 @@ impl Port for State {
                 )
             }
             Operation::Prepare(sql, kinds) => {
-                self.statements.prepare(sql);
-                conn.purposes.prepare(sql);
                 let prepared = connection.prepare(scratch, sql, kinds);
                 (OperationKind::Service, prepared)
             }

@@ -1,62 +1,183 @@
 //! Which tables of the database the run used, those that its statements named, and whether it
 //! ended what it had begun on them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use dyno_core::record::Fact;
-use dyno_core::tables::{TableGroup, groups, label_of, names_in};
+use dyno_core::tables::{TABLES_READ, TableGroup, groups, label_of, names_in};
 use dyno_load::SessionTotals;
 
 const SOURCE: &str = "the run's statements";
 /// Statements that name no table but use some.
 const CALLS: [&str; 2] = ["call", "exec"];
+/// Facts of what a statement uses that names a view or a table.
+const USES: &str = "db.tables.uses[";
+/// Facts of tables of other schemas, by their engine or persistence.
+const ELSEWHERE: &str = "db.tables.elsewhere[";
+/// Schemas whose tables were not read.
+const UNREAD: &str = "db.tables.elsewhere.unread";
+/// What observers call tables whose engine they do not know, and views.
+const UNKNOWN: &str = "unknown";
 
 /// What observers told of tables, as far as it takes to know their names.
 #[derive(Default)]
-pub struct Seen(Vec<Fact>);
+pub struct Seen {
+    tables: Vec<Fact>,
+    are_read: bool,
+    /// By a name, lower case, the names that a statement with it uses too.
+    uses: BTreeMap<String, Vec<String>>,
+    /// By engine or persistence.
+    elsewhere: BTreeMap<String, Vec<String>>,
+    unread: Vec<String>,
+}
+
+/// Names that statements mention, lower case, and those that follow from them.
+struct Mentioned {
+    words: HashSet<String>,
+    /// With their schemas, where these are not the target's.
+    follow: HashSet<String>,
+}
+
+impl Mentioned {
+    fn of(words: &BTreeSet<Box<str>>, uses: &BTreeMap<String, Vec<String>>) -> Self {
+        let mut mentioned = Self {
+            words: words.iter().map(|word| word.to_lowercase()).collect(),
+            follow: HashSet::new(),
+        };
+        loop {
+            let used = uses.iter().filter(|(name, _)| mentioned.name(name));
+            let used: Vec<String> = used
+                .flat_map(|(_, used)| used)
+                .map(|name| name.to_lowercase())
+                .filter(|name| !mentioned.follow.contains(name))
+                .collect();
+            if used.is_empty() {
+                return mentioned;
+            }
+            mentioned.follow.extend(used);
+        }
+    }
+
+    fn word(&self, word: &str) -> bool {
+        self.words.contains(word)
+    }
+
+    /// Whether a statement means what has this name: with its schema, where it has one.
+    fn name(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let in_schema = || {
+            let (schema, own) = name.split_once('.')?;
+            Some(self.word(schema) && self.word(own))
+        };
+        self.follow.contains(&name) || self.word(&name) || in_schema().unwrap_or(false)
+    }
+
+    /// Whether a statement means this one of the tables that need no schema.
+    fn own(&self, name: &str) -> bool {
+        let own = name.rsplit('.').next().unwrap_or(name);
+        self.word(&own.to_lowercase()) || self.name(name)
+    }
+}
 
 impl Seen {
     /// Remembers a fact, if it is one of a table's.
     pub fn fact(&mut self, fact: &Fact) {
+        let inner = |before: &str| fact.name.strip_prefix(before)?.strip_suffix(']');
+        if let Some(name) = inner(USES) {
+            self.uses.insert(name.to_lowercase(), names_in(&fact.value));
+        } else if let Some(kind) = inner(ELSEWHERE) {
+            self.elsewhere
+                .insert(kind.to_owned(), names_in(&fact.value));
+        } else if fact.name == UNREAD {
+            self.unread = names_in(&fact.value);
+        }
+        self.are_read |= fact.name == TABLES_READ;
         let value = match label_of(&fact.name) {
             Some((_, "names")) => fact.value.clone(),
             Some((_, "sha256")) => String::new(),
             _ => return,
         };
-        self.0.push(Fact {
+        self.tables.push(Fact {
             value,
             ..fact.clone()
         });
     }
 
-    /// Whether each was used, as facts; none where that is not known.
+    /// Which tables were used, and what else was that nobody looked at, as facts; none where that
+    /// is not known.
     pub fn used(&self, mentions: Option<&BTreeSet<Box<str>>>) -> Vec<Fact> {
         let Some(mentions) = mentions else {
             return Vec::new();
         };
-        let mentioned: HashSet<String> = mentions.iter().map(|name| name.to_lowercase()).collect();
-        if CALLS.iter().any(|call| mentioned.contains(*call)) {
+        let mentioned = Mentioned::of(mentions, &self.uses);
+        if CALLS.iter().any(|call| mentioned.word(call)) {
             return Vec::new();
         }
-        let groups = groups(&self.0);
-        let is_used = |group: &TableGroup| {
-            names_in(&group.names).iter().any(|name| {
-                let name = name.to_lowercase();
-                let own = name.rsplit('.').next().unwrap_or(&name);
-                mentioned.contains(own) || mentioned.contains(&name)
-            })
+        let groups = groups(&self.tables);
+        let named = |group: &TableGroup| {
+            let names = names_in(&group.names);
+            names.iter().filter(|name| mentioned.own(name)).count()
         };
-        let used: Vec<bool> = groups.iter().map(is_used).collect();
-        // A view's statements name the view.
-        if !used.contains(&true) {
-            return Vec::new();
+        let counts: Vec<usize> = groups.iter().map(named).collect();
+        let named: usize = counts.iter().sum();
+        let mut facts = Vec::new();
+        // A function's statements name the function.
+        if named > 0 {
+            let yes = |count: usize| if count > 0 { "yes" } else { "no" };
+            let used = groups.iter().zip(counts).map(|(group, count)| {
+                let name = TableGroup::fact_name(&group.label, "used");
+                fact(name, yes(count).to_owned())
+            });
+            facts.extend(used);
         }
-        let fact = |(group, used): (&TableGroup, bool)| Fact {
-            name: TableGroup::fact_name(&group.label, "used"),
-            value: if used { "yes" } else { "no" }.to_owned(),
-            source: SOURCE.to_owned(),
-        };
-        groups.iter().zip(used).map(fact).collect()
+        if self.are_read {
+            facts.push(fact("db.tables.named".to_owned(), named.to_string()));
+            facts.extend(self.others(&mentioned));
+        }
+        facts
+    }
+
+    /// Tables that are not the target's own.
+    fn others(&self, mentioned: &Mentioned) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        let mut unseen = Vec::new();
+        for (kind, names) in &self.elsewhere {
+            let used = names.iter().filter(|name| mentioned.name(name));
+            let used: Vec<String> = used.cloned().collect();
+            if kind == UNKNOWN {
+                unseen.extend(used);
+            } else if !used.is_empty() {
+                let name = format!("db.tables.used_elsewhere[{kind}]");
+                facts.push(fact(name, used.join(", ")));
+            }
+        }
+        let schemas = self.unread.iter();
+        let schemas = schemas.filter(|schema| mentioned.word(&schema.to_lowercase()));
+        unseen.extend(schemas.map(|schema| format!("tables of the schema {schema}")));
+        unseen.extend(made(mentioned).map(str::to_owned));
+        if !unseen.is_empty() {
+            facts.push(fact("db.tables.unseen".to_owned(), unseen.join(", ")));
+        }
+        facts
+    }
+}
+
+/// Tables that were not there before the run, by the words of statements that make such.
+fn made(mentioned: &Mentioned) -> Option<&'static str> {
+    let has = |word: &str| mentioned.word(word);
+    match has("create") && has("table") {
+        true if has("temporary") || has("temp") => Some("a TEMPORARY table"),
+        true if !has("show") => Some("a table that a statement of the run created"),
+        _ if has("attach") => Some("an attached database"),
+        _ => None,
+    }
+}
+
+fn fact(name: String, value: String) -> Fact {
+    Fact {
+        name,
+        value,
+        source: SOURCE.to_owned(),
     }
 }
 
@@ -74,45 +195,111 @@ pub fn left_open(sessions: &[SessionTotals]) -> Fact {
 mod tests {
     use super::*;
 
-    fn seen() -> Seen {
+    fn told(facts: &[(&str, &str)]) -> Seen {
         let mut seen = Seen::default();
-        for (label, what, value) in [
-            ("sbtest1..sbtest4", "names", "sbtest1..sbtest4"),
-            ("sbtest1..sbtest4", "sha256", "ab"),
-            ("Customer", "sha256", "cd"),
-            ("Customer", "definition", "CREATE TABLE"),
-        ] {
-            seen.fact(&Fact {
-                name: TableGroup::fact_name(label, what),
-                value: value.to_owned(),
-                source: String::new(),
-            });
+        for (name, value) in facts {
+            seen.fact(&fact((*name).to_owned(), (*value).to_owned()));
         }
         seen
     }
 
-    fn used(words: &[&str]) -> Vec<(String, String)> {
+    fn seen() -> Seen {
+        told(&[
+            ("db.table[sbtest1..sbtest4].names", "sbtest1..sbtest4"),
+            ("db.table[sbtest1..sbtest4].sha256", "ab"),
+            ("db.table[Customer].sha256", "cd"),
+            ("db.table[Customer].definition", "CREATE TABLE"),
+        ])
+    }
+
+    fn used(seen: &Seen, words: &[&str]) -> Vec<(String, String)> {
         let words: BTreeSet<Box<str>> = words.iter().map(|word| Box::from(*word)).collect();
-        let facts = seen().used(Some(&words)).into_iter();
+        let facts = seen.used(Some(&words)).into_iter();
         facts.map(|fact| (fact.name, fact.value)).collect()
+    }
+
+    fn pairs(facts: &[(&str, &str)]) -> Vec<(String, String)> {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        facts.iter().map(pair).collect()
     }
 
     #[test]
     fn tables_count_where_a_statement_names_one_of_them() {
         let told = |customer: &str, sbtest: &str| {
-            vec![
-                ("db.table[Customer].used".to_owned(), customer.to_owned()),
-                (
-                    "db.table[sbtest1..sbtest4].used".to_owned(),
-                    sbtest.to_owned(),
-                ),
-            ]
+            pairs(&[
+                ("db.table[Customer].used", customer),
+                ("db.table[sbtest1..sbtest4].used", sbtest),
+            ])
         };
-        assert_eq!(used(&["SELECT", "sbtest3"]), told("no", "yes"));
-        assert_eq!(used(&["customer", "c_id"]), told("yes", "no"));
+        let seen = seen();
+        assert_eq!(used(&seen, &["SELECT", "sbtest3"]), told("no", "yes"));
+        assert_eq!(used(&seen, &["customer", "c_id"]), told("yes", "no"));
         // What is not known is not told.
-        assert_eq!(used(&["SELECT", "view_of_customers"]), []);
-        assert_eq!(used(&["CALL", "sbtest1"]), []);
-        assert_eq!(seen().used(None), []);
+        assert_eq!(used(&seen, &["SELECT", "view_of_customers"]), []);
+        assert_eq!(used(&seen, &["CALL", "sbtest1"]), []);
+        assert_eq!(seen.used(None), []);
+    }
+
+    #[test]
+    fn tables_behind_views_are_used() {
+        let seen = told(&[
+            ("db.tables.read", "2"),
+            ("db.table[part].sha256", "ab"),
+            ("db.table[un].sha256", "cd"),
+            ("db.tables.uses[Vun]", "un"),
+            ("db.tables.uses[outer_view]", "vun, eyes_b.mm"),
+            ("db.tables.elsewhere[MyISAM]", "eyes_b.mm, eyes_b.other"),
+        ]);
+        let of_view = [
+            ("db.table[part].used", "no"),
+            ("db.table[un].used", "yes"),
+            ("db.tables.named", "1"),
+        ];
+        assert_eq!(used(&seen, &["INSERT", "vun"]), pairs(&of_view));
+        let mut of_both = of_view.to_vec();
+        of_both.push(("db.tables.used_elsewhere[MyISAM]", "eyes_b.mm"));
+        assert_eq!(used(&seen, &["outer_view"]), pairs(&of_both));
+        // Of functions nothing is known.
+        let none = [("db.tables.named", "0")];
+        assert_eq!(used(&seen, &["SELECT", "pay"]), pairs(&none));
+    }
+
+    #[test]
+    fn tables_that_nobody_looked_at_are_told() {
+        let seen = told(&[
+            ("db.tables.read", "1"),
+            ("db.table[t].sha256", "ab"),
+            ("db.tables.elsewhere[MEMORY]", "eyes_b.mm"),
+            ("db.tables.elsewhere[unknown]", "eyes_b.v"),
+            ("db.tables.elsewhere.unread", "large, shop"),
+        ]);
+        let others = |words: &[&str]| {
+            let mut facts = used(&seen, words);
+            facts.retain(|(name, _)| name.contains(".un") || name.contains("elsewhere"));
+            facts
+        };
+        for (words, name, value) in [
+            (
+                &["INSERT", "Eyes_b", "mm"][..],
+                "db.tables.used_elsewhere[MEMORY]",
+                "eyes_b.mm",
+            ),
+            (&["eyes_b", "v"], "db.tables.unseen", "eyes_b.v"),
+            (
+                &["shop", "x"],
+                "db.tables.unseen",
+                "tables of the schema shop",
+            ),
+            (
+                &["t", "CREATE", "TEMPORARY", "TABLE", "mine"],
+                "db.tables.unseen",
+                "a TEMPORARY table",
+            ),
+        ] {
+            assert_eq!(others(words), pairs(&[(name, value)]), "{words:?}");
+        }
+        // A name without its schema is the target's own.
+        assert_eq!(others(&["mm", "v", "t"]), []);
+        assert_eq!(others(&["show", "create", "table", "t"]), []);
     }
 }

@@ -102,7 +102,11 @@ fn steady_ones() -> Vec<Case> {
             "{seconds} s that drift by 30 %, coefficient {phi}, deviation {} %",
             deviation * 100.0
         );
-        let most = if is_long_memory(seconds, phi) { 0.12 } else { 0.06 };
+        let most = if is_long_memory(seconds, phi) {
+            0.12
+        } else {
+            0.06
+        };
         cases.push(Case::new(STEADY, of, AtMost(most), move |source| {
             let rates = Rates::level(source, seconds, phi, deviation);
             is_steady(&rates.drift(0.3).0)

@@ -4,6 +4,7 @@
 mod mysql;
 mod postgres;
 mod sqlite;
+mod uses;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

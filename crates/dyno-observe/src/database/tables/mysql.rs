@@ -1,15 +1,21 @@
 //! MySQL and MariaDB: `SHOW CREATE TABLE`, and InnoDB's statistics.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use dyno_core::Clock;
 use dyno_core::db::DbError;
 use dyno_core::tables::{TABLES, elements};
 
 use super::super::{is_lost, refusal};
+use super::uses::{ELSEWHERE, ELSEWHERE_MAX, mentioned, of_view, tell_elsewhere, tell_uses};
 use super::{Asking, LISTED_MAX, LISTING, Listed, Table, deadline, tell as tell_all};
 
 const SOURCE: &str = "SHOW CREATE TABLE";
+const TABLES_SOURCE: &str = "information_schema.TABLES";
+/// What the definition of a view begins with.
+const VIEW: &str = "CREATE ALGORITHM=";
+/// The server's own schemas.
+const SYSTEM: &str = "'information_schema', 'mysql', 'performance_schema', 'sys'";
 const STATISTICS: &str = "mysql.innodb_table_stats";
 const NEEDS_STATISTICS: &str = "GRANT SELECT ON mysql.innodb_table_stats TO the user of the target";
 /// So many tables that InnoDB takes for empty are looked into.
@@ -20,39 +26,41 @@ const LOOKS_MAX: usize = 20;
 /// # Errors
 /// The connection is lost.
 pub(in crate::database) fn tell(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
-    if asking
-        .one_or_gap(TABLES, "SELECT DATABASE()", "")?
-        .is_none()
-    {
+    let Some(database) = asking.one_or_gap(TABLES, "SELECT DATABASE()", "")? else {
         asking.sink.gap(TABLES, "the target names no database");
         return Ok(());
-    }
+    };
     // A table that somebody alters is not waited for, and all servers quote alike.
     let ours = "SET SESSION lock_wait_timeout = 1, sql_mode = '', sql_quote_show_create = 1";
     asking.rows_or_gap(TABLES, ours, "")?;
-    tables(asking, is_mariadb)?;
+    tables(asking, is_mariadb, &database)?;
+    elsewhere(asking, is_mariadb)?;
     let back = "SET SESSION lock_wait_timeout = DEFAULT, sql_mode = DEFAULT, \
                 sql_quote_show_create = DEFAULT";
     asking.rows_or_gap(TABLES, back, "").map(drop)
 }
 
-fn tables(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
+/// A query that ends after a while.
+fn limited(is_mariadb: bool, select: &str) -> String {
+    match is_mariadb {
+        true => format!(
+            "SET STATEMENT max_statement_time = {} FOR SELECT {select}",
+            LISTING.as_secs_f64()
+        ),
+        false => format!(
+            "SELECT /*+ MAX_EXECUTION_TIME({}) */ {select}",
+            LISTING.as_millis()
+        ),
+    }
+}
+
+fn tables(asking: &mut Asking<'_>, is_mariadb: bool, database: &str) -> Result<(), DbError> {
     // The name alone takes MariaDB no look into the tables' own files.
     let names = format!(
         "TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() LIMIT {}",
         LISTED_MAX + 1
     );
-    let sql = match is_mariadb {
-        true => format!(
-            "SET STATEMENT max_statement_time = {} FOR SELECT {names}",
-            LISTING.as_secs_f64()
-        ),
-        false => format!(
-            "SELECT /*+ MAX_EXECUTION_TIME({}) */ {names}",
-            LISTING.as_millis()
-        ),
-    };
-    let rows = asking.rows_or_gap(TABLES, &sql, "")?;
+    let rows = asking.rows_or_gap(TABLES, &limited(is_mariadb, &names), "")?;
     let listed = Listed::of(rows.into_iter().flatten().flatten().collect());
     let until = deadline();
     let mut tables = Vec::new();
@@ -71,6 +79,10 @@ fn tables(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
         }
     }
     triggers(asking, &mut tables)?;
+    for table in &tables {
+        let used = uses(table, &listed.names, database);
+        tell_uses(asking.sink, &table.name, &used, SOURCE);
+    }
     statistics(asking, &mut tables)?;
     tell_all(asking.sink, &listed.total, tables, SOURCE);
     Ok(())
@@ -99,6 +111,78 @@ fn read(name: &str, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
         definition,
         ..Table::default()
     })
+}
+
+/// The tables that statements on this one use too: those that a view is made of, or that a trigger
+/// names.
+fn uses(table: &Table, listed: &[String], database: &str) -> Vec<String> {
+    if table.definition.starts_with(VIEW) {
+        return of_view(&table.definition, database);
+    }
+    let others = || listed.iter().filter(|name| **name != table.name);
+    let lines = table.definition.lines();
+    let bodies = lines
+        .filter(|line| line.starts_with("trigger `"))
+        .filter_map(|line| line.split_once(": "));
+    bodies
+        .flat_map(|(_, body)| mentioned(body, others()))
+        .collect()
+}
+
+/// Tells the tables of other schemas that are not InnoDB's: a statement may name them.
+fn elsewhere(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
+    let most = ELSEWHERE_MAX + 1;
+    let schemas = format!(
+        "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ({SYSTEM}) \
+         AND SCHEMA_NAME <> DATABASE() LIMIT {most}"
+    );
+    let schemas = asking.rows_or_gap(ELSEWHERE, &schemas, "")?;
+    let schemas: Vec<String> = schemas.into_iter().flatten().flatten().collect();
+    if schemas.is_empty() {
+        return Ok(());
+    }
+    let others = format!(
+        "FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ({SYSTEM}) \
+         AND TABLE_SCHEMA <> DATABASE()"
+    );
+    // Their engines take MariaDB a look into the file of each.
+    let names = limited(is_mariadb, &format!("TABLE_NAME {others} LIMIT {most}"));
+    let engines = format!(
+        "CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), ENGINE, CREATE_OPTIONS {others} \
+         AND COALESCE(ENGINE, '') <> 'InnoDB'"
+    );
+    let engines = limited(is_mariadb, &engines);
+    let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (sql, is_listing) in [(names, true), (engines, false)] {
+        let rows = match asking.control.query(&sql, asking.timeout) {
+            Ok(rows) if rows.len() <= ELSEWHERE_MAX => rows,
+            Err(error) if is_lost(&error) => return Err(error),
+            _ => {
+                tell_elsewhere(asking.sink, BTreeMap::new(), &schemas, TABLES_SOURCE);
+                return Ok(());
+            }
+        };
+        for row in rows.into_iter().filter(|_| !is_listing) {
+            if let [Some(name), engine, options] = row.as_slice() {
+                let kind = kind(engine.as_deref(), options.as_deref().unwrap_or_default());
+                kinds.entry(kind).or_default().push(name.clone());
+            }
+        }
+    }
+    tell_elsewhere(asking.sink, kinds, &[], TABLES_SOURCE);
+    Ok(())
+}
+
+/// A table's engine as definitions have it; `unknown` of a view.
+fn kind(engine: Option<&str>, options: &str) -> String {
+    let is_off = options
+        .split_whitespace()
+        .any(|option| option.eq_ignore_ascii_case("transactional=0"));
+    match engine {
+        Some(engine) if is_off => format!("{engine} (not transactional)"),
+        Some(engine) => engine.to_owned(),
+        None => "unknown".to_owned(),
+    }
 }
 
 /// What a change of a row sets off is a part of what it costs. Only who may make triggers sees it.
@@ -243,5 +327,34 @@ mod tests {
             answer("CREATE ALGORITHM=UNDEFINED VIEW `v` AS select 1 AS `1`"),
         );
         assert_eq!(view.unwrap().primary_key, None);
+    }
+
+    #[test]
+    fn views_and_triggers_use_other_tables() {
+        let listed = ["t", "log", "other"].map(str::to_owned);
+        let table = |name: &str, definition: &str| Table {
+            name: name.to_owned(),
+            definition: definition.to_owned(),
+            ..Table::default()
+        };
+        let view = table(
+            "v",
+            "CREATE ALGORITHM=UNDEFINED VIEW `v` AS select 1 AS `1` from `own`.`t`",
+        );
+        assert_eq!(uses(&view, &listed, "own"), ["t"]);
+        let with_trigger = table(
+            "t",
+            "CREATE TABLE `t` (\n  `other` int\n) ENGINE=InnoDB\ntrigger `other` AFTER INSERT: \
+             INSERT INTO log SELECT * FROM t",
+        );
+        assert_eq!(uses(&with_trigger, &listed, "own"), ["log"]);
+    }
+
+    #[test]
+    fn engines_elsewhere_have_the_same_names() {
+        let off = "page_checksum=0 transactional=0";
+        assert_eq!(kind(Some("Aria"), off), "Aria (not transactional)");
+        assert_eq!(kind(Some("MyISAM"), ""), "MyISAM");
+        assert_eq!(kind(None, ""), "unknown");
     }
 }

@@ -1,11 +1,12 @@
 //! PostgreSQL: definitions from the catalogs, which have no words of their own for a whole table.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use dyno_core::db::DbError;
 use dyno_core::tables::TABLES;
 
+use super::uses::{ELSEWHERE, ELSEWHERE_MAX, tell_elsewhere, tell_uses};
 use super::{Asking, LISTED_MAX, LISTING, Listed, READING, Table, TextRow, tell as tell_all};
 
 const SOURCE: &str = "pg_catalog";
@@ -23,6 +24,8 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> 
     // A table that somebody locks meanwhile is not waited for.
     asking.rows_or_gap(TABLES, "SET lock_timeout = '300ms'", "")?;
     tables(asking)?;
+    uses(asking)?;
+    elsewhere(asking)?;
     for name in ["statement_timeout", "lock_timeout"] {
         asking.rows_or_gap(TABLES, &format!("SET {name} TO DEFAULT"), "")?;
     }
@@ -95,6 +98,78 @@ fn tables(asking: &mut Asking<'_>) -> Result<(), DbError> {
     let tables = listed.names.iter().filter_map(table).collect();
     tell_all(asking.sink, &listed.total, tables, SOURCE);
     Ok(())
+}
+
+/// Tells the tables that views and rules use, and of which table an unlogged partition is one.
+fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
+    let own = |schema: &str, table: &str| {
+        format!(
+            "CASE {schema}.nspname WHEN current_schema() THEN '' ELSE {schema}.nspname || '.' END \
+             || {table}.relname"
+        )
+    };
+    let (user, used) = (own("n", "c"), own("m", "t"));
+    let sql = format!(
+        "SELECT {user}, {used} FROM (\
+         SELECT r.ev_class AS user_of, d.refobjid AS used FROM pg_catalog.pg_rewrite r \
+         JOIN pg_catalog.pg_depend d ON d.objid = r.oid \
+         AND d.classid = 'pg_catalog.pg_rewrite'::regclass \
+         AND d.refclassid = 'pg_catalog.pg_class'::regclass AND d.refobjid <> r.ev_class \
+         UNION SELECT h.inhrelid, h.inhparent FROM pg_catalog.pg_inherits h \
+         JOIN pg_catalog.pg_class p ON p.oid = h.inhrelid \
+         WHERE p.relispartition AND (p.relpersistence = 'u' OR p.relkind = 'p')) x \
+         JOIN pg_catalog.pg_class c ON c.oid = x.user_of \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         JOIN pg_catalog.pg_class t ON t.oid = x.used \
+         JOIN pg_catalog.pg_namespace m ON m.oid = t.relnamespace \
+         WHERE t.relkind IN ('r', 'p', 'm', 'f', 'v') AND {} AND {} \
+         ORDER BY 1, 2 LIMIT {LISTED_MAX}",
+        not_of_system("n"),
+        not_of_system("m")
+    );
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in asking.rows_or_gap("db.tables.uses", &sql, "")? {
+        if let [Some(name), Some(used)] = row.as_slice() {
+            found.entry(name.clone()).or_default().push(used.clone());
+        }
+    }
+    for (name, used) in found {
+        tell_uses(asking.sink, &name, &used, "pg_rewrite, pg_depend");
+    }
+    Ok(())
+}
+
+/// Tells the unlogged tables that names without a schema do not mean.
+fn elsewhere(asking: &mut Asking<'_>) -> Result<(), DbError> {
+    let sql = format!(
+        "SELECT n.nspname, n.nspname || '.' || c.relname FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'u' AND {} \
+         AND n.nspname <> ALL (current_schemas(false)) LIMIT {}",
+        not_of_system("n"),
+        ELSEWHERE_MAX + 1
+    );
+    let mut schemas = BTreeSet::new();
+    let mut names = Vec::new();
+    for row in asking.rows_or_gap(ELSEWHERE, &sql, "")? {
+        if let [Some(schema), Some(name)] = row.as_slice() {
+            schemas.insert(schema.clone());
+            names.push(name.clone());
+        }
+    }
+    let schemas: Vec<String> = schemas.into_iter().collect();
+    let is_whole = names.len() <= ELSEWHERE_MAX;
+    let unread = if is_whole { &[][..] } else { &schemas };
+    let kinds = match names.is_empty() {
+        true => BTreeMap::new(),
+        false => BTreeMap::from([("unlogged".to_owned(), names)]),
+    };
+    tell_elsewhere(asking.sink, kinds, unread, SOURCE);
+    Ok(())
+}
+
+fn not_of_system(schema: &str) -> String {
+    format!("{schema}.nspname !~ '^pg_' AND {schema}.nspname <> 'information_schema'")
 }
 
 /// Tables that somebody has to himself: their expressions cannot be read.

@@ -1,10 +1,11 @@
 //! SQLite: the statements that made its tables, as it keeps them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use dyno_core::db::DbError;
 use dyno_core::tables::TABLES;
 
+use super::uses::{mentioned, tell_uses};
 use super::{Asking, LISTED_MAX, Listed, Table, tell as tell_all};
 
 const SOURCE: &str = "sqlite_master, sqlite_stat1";
@@ -37,17 +38,27 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> 
     let rows = asking.rows_or_gap(TABLES, &sql, "")?;
     let mut statements: HashMap<String, Vec<String>> = HashMap::new();
     let mut indexes: HashMap<String, usize> = HashMap::new();
+    let mut views: BTreeSet<String> = BTreeSet::new();
     for row in rows {
         let [Some(table), Some(kind), sql] = row.as_slice() else {
             continue;
         };
-        if kind == "index" {
-            *indexes.entry(table.clone()).or_default() += 1;
+        match kind.as_str() {
+            "index" => *indexes.entry(table.clone()).or_default() += 1,
+            "view" => drop(views.insert(table.clone())),
+            _ => {}
         }
         statements
             .entry(table.clone())
             .or_default()
             .extend(sql.clone());
+    }
+    for name in &views {
+        // With those of its triggers.
+        let sql = statements.get(name).map(|sql| sql.join("; "));
+        let others = keys.keys().chain(&views).filter(|other| *other != name);
+        let used = mentioned(&sql.unwrap_or_default(), others);
+        tell_uses(asking.sink, name, &used, SOURCE);
     }
     let analysed = analysed(asking)?;
     let table = |name: &String| Table {

@@ -1,4 +1,5 @@
-//! Whether what was done was committed at all: what the server counted, against what wrote.
+//! Whether what was done was committed at all: what the server counted, or of an embedded database
+//! the client, against what wrote.
 
 use crate::check::Threshold;
 use crate::text;
@@ -14,6 +15,19 @@ pub(super) const ROLLED_BACK: Threshold = Threshold {
 };
 /// Fewer commits than this part of the transactions that write are those of something else.
 const COMMITS_MIN: f64 = 0.01;
+/// So much of them may others and observers commit beside a run whose sessions send no COMMIT.
+const OTHERS_MAX: f64 = 0.1;
+/// PostgreSQL tells of changed rows when their transaction ends: fewer than this part of the
+/// transactions that write are others', and those of transactions that ended before.
+const ROWS_MIN: f64 = 0.1;
+/// PostgreSQL's counters of changed rows.
+const ROWS: [&str; 3] = [
+    "db.database.tup_inserted",
+    "db.database.tup_updated",
+    "db.database.tup_deleted",
+];
+/// They come a second late: fewer values may not hold any of it yet.
+const LOOKS_MIN: usize = 5;
 /// Of transactions that write no more is known than a bound, which may be so much too high.
 const SYNCED: f64 = 5.0;
 
@@ -33,67 +47,174 @@ pub(super) fn of(view: &View) -> Commits {
     if view.totals().writes == 0 || view.is_shared() || view.imported() {
         return Commits::Unknown;
     }
-    if view.embedded() {
-        return of_file(view);
+    // An embedded database's files are as they were where nothing was committed.
+    if view.embedded() && view.run.fact("db.file.changed") == Some("no") {
+        return Commits::Missing(
+            "statements wrote, but neither the database's file nor its log changed".to_owned(),
+        );
     }
-    let left_open = view
-        .run
-        .fact("client.sessions.in_transaction")
-        .and_then(shares);
-    let Some(events) = view.events_per_s() else {
+    let Some(ends) = Ends::of(view) else {
         return Commits::Unknown;
     };
-    let (commits, rollbacks) = match view.postgres() {
-        true => ("db.database.xact_commit", "db.database.xact_rollback"),
-        false => ("db.status.com_commit", "db.status.com_rollback"),
-    };
-    let (Some(commits), Some(rollbacks)) = (view.mean(commits), view.mean(rollbacks)) else {
-        return Commits::Unknown;
-    };
-    // There are no more transactions that write than events, nor than statements that do.
-    let writing = events.min(view.totals().writes as f64 / view.length_s.max(1.0));
-    let few = commits < COMMITS_MIN * writing;
-    let autocommit = view.run.setting("autocommit").unwrap_or("ON");
-    if autocommit.eq_ignore_ascii_case("OFF") && few {
-        return Commits::Missing(format!(
-            "autocommit = OFF, and the server counted {} COMMIT per second beside {} transactions \
-             that write, so that what they did is taken back when their session ends",
-            text::rate(commits),
-            text::rate(writing)
-        ));
+    let missing = ends
+        .without_autocommit()
+        .or_else(|| ends.left_open())
+        .or_else(|| ends.rolled_back())
+        .or_else(|| ends.back_to_savepoint());
+    if let Some(why) = missing {
+        return Commits::Missing(why);
     }
-    if let Some((open, sessions)) = left_open.filter(|_| few)
-        && open * 2 >= sessions
-        && open > 0
-    {
-        return Commits::Missing(format!(
-            "{open} of {sessions} sessions ended within a transaction, and the server counted {} \
-             commits per second beside {} transactions that write, so that what they did is taken \
-             back when their session ends",
-            text::rate(commits),
-            text::rate(writing)
-        ));
-    }
-    // One that failed is rolled back too, which the errors tell.
-    let failed = view.totals().errors as f64 / view.length_s.max(1.0);
-    let rolled_back = (rollbacks - failed).max(0.0);
-    let share = 100.0 * rolled_back / (rolled_back + commits).max(f64::MIN_POSITIVE);
-    // A transaction may read before the one that writes: both shares must be large.
-    let of_events = 100.0 * rolled_back / events;
-    if share >= ROLLED_BACK.value && of_events >= ROLLED_BACK.value {
-        return Commits::Missing(format!(
-            "the server counted {} transactions per second rolled back and {} committed",
-            text::rate(rolled_back),
-            text::rate(commits)
-        ));
-    }
-    if let Some(why) = unsynced(view, writing.min(commits)) {
+    if let Some(why) = unsynced(view, ends.writing.min(ends.commits)) {
         return Commits::Unsynced(why);
     }
-    match few {
+    match ends.are_few() {
         true => Commits::Unknown,
-        false => Commits::Made(format!("{} commits per second", text::rate(commits))),
+        false => Commits::Made(format!("{} commits per second", text::rate(ends.commits))),
     }
+}
+
+/// How transactions ended, per second, and who counted it.
+struct Ends<'a> {
+    view: &'a View<'a>,
+    who: &'static str,
+    commits: f64,
+    rollbacks: f64,
+    to_savepoint: f64,
+    events: f64,
+    /// There are no more transactions that write than events, nor than statements that do.
+    writing: f64,
+}
+
+impl<'a> Ends<'a> {
+    fn of(view: &'a View<'a>) -> Option<Self> {
+        let mean = |name: &str| view.mean(name);
+        let to_savepoint = || client(view, "rollbacks_to_savepoint").unwrap_or(0.0);
+        let (who, commits, rollbacks, to_savepoint) = match () {
+            () if view.embedded() => (
+                "client",
+                client(view, "commits")?,
+                client(view, "rollbacks")?,
+                to_savepoint(),
+            ),
+            () if view.postgres() => (
+                "server",
+                mean("db.database.xact_commit")?,
+                mean("db.database.xact_rollback")?,
+                to_savepoint(),
+            ),
+            () => (
+                "server",
+                mean("db.status.com_commit")?,
+                mean("db.status.com_rollback")?,
+                mean("db.status.com_rollback_to_savepoint").unwrap_or_else(to_savepoint),
+            ),
+        };
+        let events = view.events_per_s()?;
+        // What failed is rolled back too, which the errors tell.
+        let failed = per_s(view, view.totals().errors);
+        Some(Self {
+            view,
+            who,
+            commits,
+            rollbacks: (rollbacks - failed).max(0.0),
+            to_savepoint: (to_savepoint - failed).max(0.0),
+            events,
+            writing: events.min(per_s(view, view.totals().writes)),
+        })
+    }
+
+    /// Whether the commits are not the run's: observers and others make some.
+    fn are_few(&self) -> bool {
+        let below = |commits: f64, part: f64| commits < part * self.writing;
+        let own = client(self.view, "commits");
+        below(self.commits, COMMITS_MIN)
+            || below(self.commits, OTHERS_MAX) && own.is_some_and(|own| below(own, COMMITS_MIN))
+    }
+
+    fn without_autocommit(&self) -> Option<String> {
+        let autocommit = self.view.run.setting("autocommit")?;
+        (autocommit.eq_ignore_ascii_case("OFF") && self.are_few()).then(|| {
+            format!(
+                "autocommit = OFF, and the {} counted {} COMMIT per second beside {} transactions \
+                 that write, so that what they did is taken back when their session ends",
+                self.who,
+                text::rate(self.commits),
+                text::rate(self.writing)
+            )
+        })
+    }
+
+    fn left_open(&self) -> Option<String> {
+        let fact = self.view.run.fact("client.sessions.in_transaction")?;
+        let (open, sessions) = shares(fact)?;
+        if open == 0 || open * 2 < sessions {
+            return None;
+        }
+        let rows = rows_changed(self.view).filter(|rows| *rows < ROWS_MIN * self.writing);
+        let rows = match (rows, self.are_few()) {
+            (None, false) => return None,
+            (None, true) => String::new(),
+            (Some(rows), _) => format!(" and {} changed rows", text::rate(rows)),
+        };
+        Some(format!(
+            "{open} of {sessions} sessions ended within a transaction, and the {} counted {} \
+             commits{rows} per second beside {} transactions that write, so that what they did is \
+             taken back when their session ends",
+            self.who,
+            text::rate(self.commits),
+            text::rate(self.writing)
+        ))
+    }
+
+    fn rolled_back(&self) -> Option<String> {
+        let ended = (self.rollbacks + self.commits).max(f64::MIN_POSITIVE);
+        // A transaction may read before the one that writes: both shares must be large.
+        let least = self.rollbacks / ended.max(self.events);
+        (100.0 * least >= ROLLED_BACK.value).then(|| {
+            format!(
+                "the {} counted {} transactions per second rolled back and {} committed",
+                self.who,
+                text::rate(self.rollbacks),
+                text::rate(self.commits)
+            )
+        })
+    }
+
+    /// What is undone within a transaction is not kept by its commit.
+    fn back_to_savepoint(&self) -> Option<String> {
+        let least = self.to_savepoint / self.commits.max(self.writing);
+        (100.0 * least >= ROLLED_BACK.value).then(|| {
+            format!(
+                "the {} counted {} ROLLBACK TO SAVEPOINT per second beside {} commits, which do \
+                 not keep what was done since the savepoint",
+                self.who,
+                text::rate(self.to_savepoint),
+                text::rate(self.commits)
+            )
+        })
+    }
+}
+
+/// Statements of the measurement that the client counted by their first words, per second.
+fn client(view: &View, what: &str) -> Option<f64> {
+    let count = view.run.fact(&format!("client.statements.{what}"))?;
+    Some(per_s(view, count.parse().ok()?))
+}
+
+fn per_s(view: &View, count: u64) -> f64 {
+    count as f64 / view.length_s.max(1.0)
+}
+
+/// Rows that PostgreSQL saw change, per second. What sessions tell of when they end comes after
+/// the measurement.
+fn rows_changed(view: &View) -> Option<f64> {
+    let means = ROWS.map(|name| {
+        let points = view.points(name).into_iter();
+        let within = points.filter(|(at_s, _)| *at_s <= view.length_s);
+        let values: Vec<f64> = within.map(|(_, value)| value).collect();
+        dyno_stats::mean(&values).filter(|_| values.len() >= LOOKS_MIN)
+    });
+    means.into_iter().sum()
 }
 
 /// More commits than syncs of the log can have covered, each of one transaction of every session:
@@ -118,14 +239,4 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
 fn shares(text: &str) -> Option<(u64, u64)> {
     let (part, whole) = text.split_once(" of ")?;
     Some((part.parse().ok()?, whole.parse().ok()?))
-}
-
-/// An embedded database's files are as they were where nothing was committed.
-fn of_file(view: &View) -> Commits {
-    match view.run.fact("db.file.changed") {
-        Some("no") => Commits::Missing(
-            "statements wrote, but neither the database's file nor its log changed".to_owned(),
-        ),
-        _ => Commits::Unknown,
-    }
 }

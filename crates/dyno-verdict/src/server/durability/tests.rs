@@ -151,6 +151,168 @@ fn what_is_not_committed_is_no_transaction() {
     });
 }
 
+/// A slow run on PostgreSQL: commits per second, rows changed per second, sessions left open.
+fn slow(commits: f64, rows: Option<f64>, open: &str) -> RunRecord {
+    let mut run = closed(&[91.0; 20], Product::Postgres);
+    series(&mut run, "db.database.xact_commit", &[commits; 20]);
+    series(&mut run, "db.database.xact_rollback", &[0.0; 20]);
+    if let Some(rows) = rows {
+        series(&mut run, "db.database.tup_updated", &[rows; 20]);
+        let zeros = "db.database.tup_inserted db.database.tup_deleted";
+        fact(&mut run, "observer.always_zero", zeros);
+    }
+    fact(&mut run, "client.sessions.in_transaction", open);
+    summary(&mut run).totals.writes = 1_820;
+    run
+}
+
+#[test]
+fn commits_of_others_are_none_of_the_runs() {
+    let told = |run: &RunRecord| made(run, &Context::default(), "durability");
+    let open = told(&slow(3.85, Some(0.2), "4 of 4"));
+    assert_eq!(open.outcome, Doubt, "{}", open.evidence);
+    assert!(
+        open.evidence.starts_with(
+            "Not committed because 4 of 4 sessions ended within a transaction, and the server \
+             counted 3.85 commits and 0.2 changed rows per second"
+        ),
+        "{}",
+        open.evidence
+    );
+    // Sessions that commit every twentieth event are within a transaction at the end, too.
+    assert_eq!(told(&slow(4.6, Some(91.0), "4 of 4")).outcome, Pass);
+    assert_eq!(told(&slow(3.85, Some(0.2), "0 of 4")).outcome, Pass);
+    // Without the rows, the client's own count of COMMIT tells.
+    assert_eq!(told(&slow(3.85, None, "4 of 4")).outcome, Pass);
+    let mut own = slow(3.85, None, "4 of 4");
+    fact(&mut own, "client.statements.commits", "0");
+    assert_eq!(told(&own).outcome, Doubt);
+    fact(&mut own, "client.statements.commits", "75");
+    assert_eq!(told(&own).outcome, Pass);
+}
+
+#[test]
+fn what_is_undone_to_a_savepoint_is_not_kept() {
+    let series_of = |undone: f64| {
+        move |run: &mut RunRecord| {
+            counted(run, 1000.0, 0.0);
+            summary(run).totals.writes = 60_000;
+            series(run, "db.status.com_rollback_to_savepoint", &[undone; 30]);
+        }
+    };
+    let undone = expect("durability", Doubt, series_of(1000.0));
+    assert!(
+        undone.evidence.starts_with(
+            "Not committed because the server counted 1,000 ROLLBACK TO SAVEPOINT per second"
+        ),
+        "{}",
+        undone.evidence
+    );
+    expect("durability", Pass, series_of(300.0));
+    // PostgreSQL counts none: the client does.
+    let mut run = slow(91.0, Some(91.0), "0 of 4");
+    fact(&mut run, "client.statements.rollbacks_to_savepoint", "1820");
+    let finding = made(&run, &Context::default(), "durability");
+    assert_eq!(finding.outcome, Doubt, "{}", finding.evidence);
+}
+
+#[test]
+fn rollbacks_on_sqlite_are_the_clients_count() {
+    let told = |commits: &str, rollbacks: &str| {
+        let mut run = closed(&[1000.0; 20], Product::Sqlite);
+        summary(&mut run).totals.writes = 40_000;
+        fact(&mut run, "db.file.changed", "yes");
+        fact(&mut run, "client.statements.commits", commits);
+        fact(&mut run, "client.statements.rollbacks", rollbacks);
+        made(&run, &Context::default(), "durability")
+    };
+    let undone = told("400", "19600");
+    assert_eq!(undone.outcome, Doubt, "{}", undone.evidence);
+    assert!(
+        undone
+            .evidence
+            .contains("the client counted 980 transactions per second rolled back"),
+        "{}",
+        undone.evidence
+    );
+    assert_eq!(told("19600", "400").outcome, Pass);
+    assert_eq!(told("0", "0").outcome, Pass);
+}
+
+#[test]
+fn tables_that_no_statement_names_are_not_accused() {
+    let unlogged = "db.table[part].persistence";
+    let unnamed = expect("durability", Pass, |run| {
+        fact(run, unlogged, "unlogged");
+        fact(run, "db.tables.named", "0");
+    });
+    assert!(
+        unnamed
+            .evidence
+            .contains("no statement names a table that was looked at"),
+        "{}",
+        unnamed.evidence
+    );
+    let unknown = expect("durability", Doubt, |run| fact(run, unlogged, "unlogged"));
+    assert!(
+        unknown
+            .evidence
+            .contains("which tables the run used is not known"),
+        "{}",
+        unknown.evidence
+    );
+    let known = expect("durability", Doubt, |run| {
+        fact(run, unlogged, "unlogged");
+        fact(run, "db.table[part].used", "yes");
+        fact(
+            run,
+            "db.table[part].definition",
+            "TABLE public.part\npartition part_1 FOR VALUES FROM (1) TO (9) UNLOGGED\npartition \
+             by: RANGE (id)",
+        );
+    });
+    assert!(
+        known
+            .evidence
+            .contains("part has partitions that are UNLOGGED")
+            && !known.evidence.contains("not known"),
+        "{}",
+        known.evidence
+    );
+}
+
+#[test]
+fn tables_of_other_schemas_count_and_unseen_ones_are_named() {
+    let other = expect("durability", Doubt, |run| {
+        fact(run, "db.tables.used_elsewhere[MyISAM]", "eyes_b.mm");
+    });
+    assert!(
+        other
+            .evidence
+            .contains("the engine MyISAM of eyes_b.mm has no log"),
+        "{}",
+        other.evidence
+    );
+    let unlogged = expect("durability", Doubt, |run| {
+        fact(run, "db.tables.used_elsewhere[unlogged]", "hidden.away");
+    });
+    assert!(
+        unlogged.evidence.contains("hidden.away is UNLOGGED"),
+        "{}",
+        unlogged.evidence
+    );
+    let unseen = expect("durability", Pass, |run| {
+        fact(run, "db.tables.unseen", "eyes_b.v, a TEMPORARY table");
+    });
+    assert!(
+        unseen
+            .evidence
+            .contains("not looked at: eyes_b.v, a TEMPORARY table"),
+        "{}",
+        unseen.evidence
+    );
+}
+
 #[test]
 fn files_of_sqlite_that_did_not_change_hold_nothing_new() {
     let context = Context::default();
