@@ -26,12 +26,12 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 27,
         name: "length",
         title: "The measurement's length against how fast its rate forgets itself",
-        rule: "Doubt if the measurement is shorter than {0} s, if it is too short for \
-               `steady-state` to tell, or if the mean rate is known to no better than {1} % either \
-               way with 95 % confidence, autocorrelation included, which needs {2} whole \
+        rule: "Doubt if the measurement is shorter than {0} s, or if the mean rate is known to no \
+               better than {1} % either way with 95 % confidence, autocorrelation included, or \
+               than {3} % where the run is too short for `steady-state` to tell. Needs {2} whole \
                seconds; not checked where `steady-state`, `warm-up` or `stalls` tells that \
                the level moves.",
-        thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS],
+        thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS, UNDECIDED],
         make: length,
     },
     other_load::OTHER_LOAD,
@@ -49,6 +49,12 @@ const PRECISION: Threshold = Threshold {
     value: 25.0,
     unit: "percent of the mean",
     why: "with less two runs of the same could differ by half, and no comparison is worth making",
+};
+const UNDECIDED: Threshold = Threshold {
+    name: "half of the mean's 95 % interval, of a rate that may drift",
+    value: 10.0,
+    unit: "percent of the mean",
+    why: "of a mean that is known to a tenth a drift that nobody can see takes no more than that",
 };
 const LENGTH_BINS: Threshold = Threshold {
     name: "whole seconds",
@@ -114,7 +120,8 @@ fn length(view: &View) -> Made {
         return Made::not_checked("The rate has no mean and interval to speak of.");
     };
     let half = (bounds.high - bounds.low) / 2.0 / mean * 100.0;
-    let needed_s = steady_state::undecided(view).filter(|_| half < PRECISION.value);
+    let open = (UNDECIDED.value..PRECISION.value).contains(&half);
+    let needed_s = steady_state::undecided(view).filter(|_| open);
     if let Some(needed_s) = needed_s {
         return too_short(view, half, needed_s);
     }
