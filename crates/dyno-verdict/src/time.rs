@@ -120,10 +120,8 @@ fn length(view: &View) -> Made {
         return Made::not_checked("The rate has no mean and interval to speak of.");
     };
     let half = (bounds.high - bounds.low) / 2.0 / mean * 100.0;
-    let open = (UNDECIDED.value..PRECISION.value).contains(&half);
-    let needed_s = steady_state::undecided(view).filter(|_| open);
-    if let Some(needed_s) = needed_s {
-        return too_short(view, half, needed_s);
+    if let Some(made) = too_short(view, half) {
+        return made;
     }
     if half >= PRECISION.value && steady_state::is_told(view) {
         return Made::not_checked(
@@ -162,8 +160,12 @@ fn length(view: &View) -> Made {
 }
 
 /// Nothing was found in a rate too uneven, over too short a time, for anything to be found.
-fn too_short(view: &View, half: f64, needed_s: f64) -> Made {
-    Made::doubt(
+fn too_short(view: &View, half: f64) -> Option<Made> {
+    if !(UNDECIDED.value..PRECISION.value).contains(&half) {
+        return None;
+    }
+    let needed_s = steady_state::undecided(view)?;
+    let made = Made::doubt(
         format!(
             "In {} with so uneven a rate (its mean is known to {} % either way) a steady state \
              cannot be told from a drift.",
@@ -174,5 +176,6 @@ fn too_short(view: &View, half: f64, needed_s: f64) -> Made {
     )
     .with("measurement", view.length_s, "s")
     .with("length that would do", needed_s, "s")
-    .with("half of the interval", half, "percent of the mean")
+    .with("half of the interval", half, "percent of the mean");
+    Some(made)
 }
