@@ -63,6 +63,13 @@ fn arguments(kind: Kind, id: u32) -> Vec<String> {
     all
 }
 
+/// A load that has just ended may leave a second of lag.
+fn follows_closely(evidence: &serde_json::Value) -> bool {
+    let told = evidence.as_str().unwrap();
+    let lag = told.strip_prefix("The server is a replica of 127.0.0.1; the lag was ");
+    lag.is_some_and(|lag| lag.starts_with("0 s at the beginning") || lag.starts_with("1 s at the"))
+}
+
 #[test]
 fn a_replica_that_falls_behind_is_told() {
     let _turn = alone();
@@ -93,8 +100,7 @@ fn a_replica_that_falls_behind_is_told() {
         let follows = judged_while(&reads, None, |_| {});
         follows.passed("replication-lag");
         let evidence = &follows.finding("replication-lag")["evidence"];
-        let told = "The server is a replica of 127.0.0.1; the lag was 0 s at the beginning";
-        assert!(evidence.as_str().unwrap().starts_with(told), "{evidence}");
+        assert!(follows_closely(evidence), "{evidence}");
         let of_source = judged_while(
             &format!(
                 "{SHAPES} --target {} --reads=1 -c 2 -t 3s --warmup 0",

@@ -1,6 +1,7 @@
 //! Checks 8 and 9: what was not served or not recorded, and how many samples percentiles rest on.
 
 use dyno_core::finding::Outcome;
+use dyno_core::interval::carries;
 use dyno_core::record::{RunState, SessionShare};
 use dyno_core::summary::LatencySummary;
 
@@ -14,7 +15,8 @@ pub(super) const UNSERVED: Check = Check {
     number: 8,
     name: "unserved",
     title: "Events late, dropped, unserved or in flight at the end",
-    rule: "Doubt if {0} % or more of the events were due or begun and never ended, for their \
+    rule: "Doubt if {0} % or more of the events were due or begun and never ended, and half as \
+           many as lie beyond the highest of p95, p99 and p99.9 that the run carries, for their \
            latencies are missing; if {1} % or more of the sessions had an event that did not end \
            within the grace, which was {2} times the median event; or if the run never finished. \
            What a target did not take is told by `offered-rate` alone.",
@@ -90,6 +92,14 @@ fn unserved_advice(hung: bool, unfinished: u64, missing: u64) -> String {
     ])
 }
 
+/// The percentage of so many events that lies beyond the highest percentile that they carry.
+fn beyond(events: u64) -> f64 {
+    let highest = [99.9, 99.0]
+        .into_iter()
+        .find(|percent| carries(events, *percent));
+    100.0 - highest.unwrap_or(95.0)
+}
+
 fn not_taken(missing: u64) -> Made {
     Made::not_checked(format!(
         "{} events never ended: the target took less than was offered, as `offered-rate` tells.",
@@ -121,7 +131,7 @@ fn unserved(view: &View) -> Made {
     // Whoever ends a run by hand takes the last events away, and knows it.
     let stopped = view.run.state == RunState::Interrupted;
     let hung = hung_sessions(view, summary.events_unfinished);
-    let too_many = share >= MISSING.value && !stopped;
+    let too_many = share >= MISSING.value.max(beyond(all) / 2.0) && !stopped;
     if too_many && !hung && overloaded(view) {
         return not_taken(missing);
     }
