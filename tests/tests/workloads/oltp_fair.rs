@@ -81,10 +81,10 @@ fn a_row_replaced_meanwhile_is_counted_apart_and_done_again() {
     let tiny = "--tables 1 --table_size 200 --keys zipfian --zipf_exponent 4";
     place.dyno(&format!("prepare oltp_fair {tiny}")).success();
     // READ COMMITTED on PostgreSQL does not find a row that another session has put in its place.
-    let result = place.result(&format!("oltp_fair {tiny} -c 8 --events 400"));
+    let result = place.result(&format!("oltp_fair {tiny} -c 8 --events 3000"));
     let written = totals(&result, "read_write");
     assert!(written["rolled_back"].as_u64().unwrap() > 0, "{written}");
-    assert_eq!(written["done"], 400, "{written}");
+    assert_eq!(written["done"], 3000, "{written}");
     assert_eq!(outcome(&result, "consistency"), "pass");
     // REPEATABLE READ fails instead, and the same transaction is tried again.
     let line = format!("oltp_fair {tiny} -c 8 --events 400 --isolation repeatable_read");
