@@ -13,12 +13,12 @@ pub mod fitness;
 mod generator;
 mod machine;
 mod registry;
+mod root_causes;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 mod server;
 mod text;
 mod time;
-mod told_once;
 mod view;
 mod waits;
 mod waive;
@@ -46,7 +46,7 @@ use view::View;
 pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
     let view = View::new(run, context);
     let mut findings: Vec<Finding> = checks().iter().map(|check| check.made(&view)).collect();
-    told_once::apply(&view, &mut findings);
+    root_causes::apply(&view, &mut findings);
     findings
 }
 

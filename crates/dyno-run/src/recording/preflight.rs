@@ -86,7 +86,8 @@ fn too_few_connections(ready: &Ready) -> Option<String> {
     (sessions > most).then(|| {
         format!(
             "{sessions} sessions need as many connections, and the server takes {most} \
-             (max_connections): raise that, or use fewer --sessions"
+             (max_connections): raise that, or use fewer --sessions, unless a pool of connections \
+             lies between"
         )
     })
 }
