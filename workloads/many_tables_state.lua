@@ -94,7 +94,8 @@ function state.count_rows(con, made)
    return many.count_rows(con, made, made.schemas - made.present + 1, made.schemas)
 end
 
--- Drops the tables that churn left where a run was killed.
+-- Drops the tables that churn left where a run was killed, whose last statement may still be under
+-- way at the server and drop one of them.
 function state.drop_leftovers(con, made)
    local found = con:query(dyno.render(con, templates.leftovers, {prefix = made.prefix,
       tables = made.tables}))
@@ -104,7 +105,7 @@ function state.drop_leftovers(con, made)
    end
    found:free()
    for _, name in ipairs(names) do
-      con:query("DROP TABLE " .. name)
+      con:query("DROP TABLE IF EXISTS " .. name)
    end
 end
 

@@ -3,82 +3,63 @@
 use dyno_core::finding::{Finding, Outcome};
 
 use crate::server;
-use crate::time::causes;
+use crate::time::{causes, modes};
 use crate::view::View;
 
+/// What another finding brings about: a check, and the words in its evidence by which it is known;
+/// without any, whatever it says.
+type Symptom = (&'static str, &'static str);
+
 /// What a server that goes away and comes back does to the rate and to who observes it.
-const OF_RESTARTS: &[&str] = &[
-    "warm-up",
-    "steady-state",
-    "stalls",
-    "length",
-    "idle-sessions",
-    "observers",
+const OF_RESTARTS: &[Symptom] = &[
+    ("warm-up", ""),
+    ("steady-state", ""),
+    ("stalls", ""),
+    ("length", ""),
+    ("idle-sessions", ""),
+    ("observers", ""),
 ];
 /// What sessions that hang do: their server may have fallen silent.
-const OF_IDLE_SESSIONS: &[&str] = &[
-    "offered-rate",
-    "unserved",
-    "warm-up",
-    "steady-state",
-    "stalls",
-    "length",
-    "restarts",
-    "observers",
+const OF_IDLE_SESSIONS: &[Symptom] = &[
+    ("offered-rate", ""),
+    ("unserved", ""),
+    ("warm-up", ""),
+    ("steady-state", ""),
+    ("stalls", ""),
+    ("length", ""),
+    ("restarts", ""),
+    ("observers", ""),
 ];
 /// What sessions that all ended with errors do.
-const OF_ERRORS: &[&str] = &["offered-rate", "unserved", "client-cpu", "schedule-lag"];
+const OF_ERRORS: &[Symptom] = &[
+    ("offered-rate", ""),
+    ("unserved", ""),
+    ("client-cpu", ""),
+    ("schedule-lag", ""),
+];
 /// What neighbours on the host do to the rate: nothing else is said of it than how uneven it is,
 /// or that they took CPUs then.
-const OF_NEIGHBOURS: &[(&str, &str)] = &[
+const OF_NEIGHBOURS: &[Symptom] = &[
     ("length", "either way"),
     ("length", "its own size"),
     ("warm-up", causes::BY_OTHERS),
     ("steady-state", causes::BY_OTHERS),
 ];
 /// What others' statements do at the server.
-const OF_OTHERS: &[&str] = &["server-warnings"];
+const OF_OTHERS: &[Symptom] = &[("server-warnings", "")];
+/// What sessions that are served unevenly do to the latencies.
+const OF_UNFAIRNESS: &[Symptom] = &[("latency-modes", modes::OF_SESSIONS)];
 
 pub(crate) fn apply(view: &View, findings: &mut [Finding]) {
-    let outcome = |check: &str| {
-        let found = findings.iter().find(|finding| finding.check == check);
-        found.map_or(Outcome::NotChecked, |finding| finding.outcome)
-    };
-    let is_refused = |check: &str| outcome(check) == Outcome::Refuse;
-    let mut causes = Vec::new();
-    if server::restarted(view).is_some() {
-        causes.push((
-            OF_RESTARTS,
-            "The server was restarted, as `restarts` tells.",
-        ));
-    } else if is_refused("idle-sessions") {
-        causes.push((OF_IDLE_SESSIONS, "Sessions hung, as `idle-sessions` tells."));
-    }
-    if is_refused("errors") && view.totals().events == 0 {
-        causes.push((OF_ERRORS, "No event succeeded, as `errors` tells."));
-    }
-    if outcome("server-counters") == Outcome::Doubt && view.largest("db.other_sessions") > Some(0.0)
-    {
-        causes.push((
-            OF_OTHERS,
-            "Others use the server, as `server-counters` tells.",
-        ));
-    }
-    let neighbours = ["other-load", "other-processes"].map(outcome);
-    let neighbours = neighbours.contains(&Outcome::Doubt);
-    for finding in findings {
-        let of = |(symptoms, _): &&(&[&str], &str)| symptoms.contains(&finding.check.as_str());
-        if finding.outcome != Outcome::Doubt {
-            continue;
-        }
-        let by_neighbours = OF_NEIGHBOURS.iter().any(|(check, words)| {
-            neighbours && finding.check == *check && finding.evidence.contains(words)
-        });
-        let why = match by_neighbours {
-            true => Some("Other processes worked on the host, as is told of them."),
-            false => causes.iter().find(of).map(|(_, why)| *why),
+    let causes = found(view, findings);
+    let doubts = |finding: &&mut Finding| finding.outcome == Outcome::Doubt;
+    for finding in findings.iter_mut().filter(doubts) {
+        let of = |(symptoms, _): &&(&[Symptom], &str)| {
+            let mut symptoms = symptoms.iter();
+            symptoms
+                .any(|(check, words)| finding.check == *check && finding.evidence.contains(words))
         };
-        if let Some(why) = why {
+        if let Some((_, why)) = causes.iter().find(of) {
             finding.outcome = Outcome::NotChecked;
             finding.advice.clear();
             finding.evidence = format!("{why} {}", finding.evidence);
@@ -86,10 +67,44 @@ pub(crate) fn apply(view: &View, findings: &mut [Finding]) {
     }
 }
 
+/// Findings that bring others about, and how that is told.
+fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static str)> {
+    let outcome = |check: &str| {
+        let found = findings.iter().find(|finding| finding.check == check);
+        found.map_or(Outcome::NotChecked, |finding| finding.outcome)
+    };
+    let is_refused = |check: &str| outcome(check) == Outcome::Refuse;
+    let is_doubted = |check: &str| outcome(check) == Outcome::Doubt;
+    let mut causes = Vec::new();
+    if is_doubted("other-load") || is_doubted("other-processes") {
+        let told = "Other processes worked on the host, as is told of them.";
+        causes.push((OF_NEIGHBOURS, told));
+    }
+    if server::restarted(view).is_some() {
+        let told = "The server was restarted, as `restarts` tells.";
+        causes.push((OF_RESTARTS, told));
+    } else if is_refused("idle-sessions") {
+        causes.push((OF_IDLE_SESSIONS, "Sessions hung, as `idle-sessions` tells."));
+    }
+    if is_refused("errors") && view.totals().events == 0 {
+        causes.push((OF_ERRORS, "No event succeeded, as `errors` tells."));
+    }
+    if is_doubted("server-counters") && view.largest("db.other_sessions") > Some(0.0) {
+        let told = "Others use the server, as `server-counters` tells.";
+        causes.push((OF_OTHERS, told));
+    }
+    if is_doubted("fairness") {
+        let told = "Sessions were served unevenly, as `fairness` tells.";
+        causes.push((OF_UNFAIRNESS, told));
+    }
+    causes
+}
+
 #[cfg(test)]
 mod tests {
     use dyno_core::finding::Outcome::{Doubt, NotChecked};
 
+    use super::*;
     use crate::samples::series;
     use crate::tests::{expect, summary};
 
@@ -112,6 +127,38 @@ mod tests {
         });
         let told = "Other processes worked on the host, as is told of them. It";
         assert!(slower.evidence.starts_with(told), "{}", slower.evidence);
+    }
+
+    #[test]
+    fn sessions_that_are_served_unevenly_have_latencies_of_their_own() {
+        let mut findings =
+            crate::judge(&crate::samples::good(), &crate::context::Context::default());
+        let set = |findings: &mut Vec<Finding>, check: &str, evidence: &str| {
+            let found = findings.iter_mut().find(|one| one.check == check).unwrap();
+            (found.outcome, found.evidence) = (Doubt, evidence.to_owned());
+        };
+        let run = crate::samples::good();
+        let context = crate::context::Context::default();
+        let view = View::new(&run, &context);
+        let theirs = "two modes: they are those of 4 of 8 sessions.";
+        let outcome = |findings: &[Finding]| {
+            let one = findings.iter().find(|one| one.check == "latency-modes");
+            one.unwrap().outcome
+        };
+        set(&mut findings, "latency-modes", theirs);
+        apply(&view, &mut findings);
+        assert_eq!(outcome(&findings), Doubt);
+        set(&mut findings, "fairness", "unevenly");
+        set(
+            &mut findings,
+            "latency-modes",
+            "two modes: nothing explains them.",
+        );
+        apply(&view, &mut findings);
+        assert_eq!(outcome(&findings), Doubt);
+        set(&mut findings, "latency-modes", theirs);
+        apply(&view, &mut findings);
+        assert_eq!(outcome(&findings), NotChecked);
     }
 
     #[test]

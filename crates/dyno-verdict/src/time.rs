@@ -2,7 +2,7 @@
 
 pub(crate) mod causes;
 mod cycles;
-mod modes;
+pub(crate) mod modes;
 pub(crate) mod other_load;
 mod stalls;
 mod steady_state;
@@ -52,9 +52,9 @@ const PRECISION: Threshold = Threshold {
 };
 const UNDECIDED: Threshold = Threshold {
     name: "half of the mean's 95 % interval, of a rate that may drift",
-    value: 10.0,
+    value: 15.0,
     unit: "percent of the mean",
-    why: "of a mean that is known to a tenth a drift that nobody can see takes no more than that",
+    why: "by as much the halves of a run differ with the drift that `steady-state` excludes",
 };
 const LENGTH_BINS: Threshold = Threshold {
     name: "whole seconds",
@@ -165,12 +165,15 @@ fn too_short(view: &View, half: f64) -> Option<Made> {
         return None;
     }
     let needed_s = steady_state::undecided(view)?;
+    let level = dyno_stats::median(&view.rates())?;
+    let slower = causes::below(view, level);
     let made = Made::doubt(
         format!(
             "In {} with so uneven a rate (its mean is known to {} % either way) a steady state \
-             cannot be told from a drift.",
+             cannot be told from a drift.{}",
             text::seconds(view.length_s),
-            text::plain(half)
+            text::plain(half),
+            causes::sentence(view, "In its slower seconds", &slower, &slower)
         ),
         &format!("Measure for about {}.", text::seconds(needed_s)),
     )

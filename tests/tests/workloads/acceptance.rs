@@ -106,13 +106,7 @@ fn sessions_of_linkbench_have_a_connection_to_write_and_one_to_read() {
         let Place::Server(database) = &place else {
             panic!("it is a server");
         };
-        let name = &database.name;
-        let connections = match kind {
-            Kind::Postgres => format!("FROM pg_stat_activity WHERE datname = '{name}'"),
-            Kind::Mariadb | Kind::Mysql => {
-                format!("FROM information_schema.processlist WHERE db = '{name}'")
-            }
-        };
+        let connections = place.sessions().unwrap();
         // Waits until there are as many.
         let settles = |expected: &str| {
             let count = || {

@@ -68,6 +68,30 @@ impl Place {
         }
     }
 
+    /// A query's condition that finds the sessions in its database; none of SQLite.
+    pub fn sessions(&self) -> Option<String> {
+        let Self::Server(database) = self else {
+            return None;
+        };
+        let name = &database.name;
+        Some(match database.server.kind {
+            Kind::Postgres => format!("FROM pg_stat_activity WHERE datname = '{name}'"),
+            Kind::Mariadb | Kind::Mysql => {
+                format!("FROM information_schema.processlist WHERE db = '{name}'")
+            }
+        })
+    }
+
+    /// Waits until the last statements of a client that was killed are done.
+    pub fn alone_again(&self) {
+        if let (Self::Server(database), Some(sessions)) = (self, self.sessions()) {
+            let count = format!("SELECT COUNT(*) {sessions}");
+            eventually("the killed client's sessions end", || {
+                database.server.query_one(None, &count) == "0"
+            });
+        }
+    }
+
     /// The first field of a query's first row, as text; behind Dyno's back.
     pub fn query_one(&self, sql: &str) -> String {
         match self {

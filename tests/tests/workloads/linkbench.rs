@@ -107,6 +107,7 @@ fn killed_clients_leave_counts_intact() {
         let mut running = place.start(&format!("{line} {TOLD}"));
         running.measuring();
         drop(running);
+        place.alone_again();
         place.dyno(&format!("check linkbench {SMALL}")).success();
     }
 }

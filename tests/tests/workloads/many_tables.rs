@@ -304,6 +304,7 @@ fn a_killed_client_leaves_what_the_next_run_mends() {
         let mut running = tables.place.start(&line);
         running.measuring();
         drop(running);
+        tables.place.alone_again();
         // Nobody knows how many rows there are until they were counted.
         let checked = tables.dyno("check", "");
         assert!(!checked.stdout.contains("FAILED  rows"), "{checked:?}");

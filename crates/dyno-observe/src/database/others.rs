@@ -17,7 +17,7 @@ const SEVERAL: u64 = 3;
 /// What takes so long is done in one sample less.
 const LOOK_NS: u64 = 20_000_000;
 /// And in so many at the least.
-const SELDOM: u64 = 8;
+const SELDOM: u64 = 5;
 /// So many are named.
 const NAMED_MAX: usize = 4;
 /// And so many told apart; the names are the server's.
@@ -43,7 +43,7 @@ pub(super) struct Session {
     pub who: Who,
     /// Of the client's end; `None` for a local socket.
     pub port: Option<u16>,
-    /// It executes a statement.
+    /// It executes a statement, or has just done so.
     pub is_active: bool,
 }
 
@@ -270,10 +270,12 @@ pub(super) const PROCESSLIST: List = List {
     needed: "GRANT PROCESS ON *.* TO the user of the target",
 };
 
+/// PostgreSQL's. Between short statements a session is idle at most looks: one that was not so a
+/// tenth of a second ago is at work.
 pub(super) const ACTIVITY: List = List {
     sql: "SELECT pid, usename, coalesce(host(client_addr), CASE WHEN client_port = -1 THEN \
           'localhost' END), nullif(client_port, -1), application_name, state = 'active' \
-          FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+          OR state_change > clock_timestamp() - interval '0.1 s' FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
           AND datname = current_database()",
     row: |row| {
         let field = |index: usize| row.get(index).and_then(Option::as_deref);

@@ -25,6 +25,9 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
     }
     let mut page = Page::new(*look);
     page.row("knee", Ink::Strong, &knee(found));
+    if let Some(text) = against(&found.steps) {
+        page.row("", Ink::Warning, &text);
+    }
     if !found.sequence.is_empty() {
         page.row("sequence", Ink::Plain, &found.sequence);
     }
@@ -86,6 +89,28 @@ fn knee(found: &Saturation) -> String {
     }
 }
 
+/// The knee is as good as the steps that it rests on.
+fn against(steps: &[Step]) -> Option<String> {
+    let of = |verdict| {
+        steps
+            .iter()
+            .filter(|step| step.verdict == Some(verdict))
+            .count()
+    };
+    let told: Vec<String> = [Verdict::Doubtful, Verdict::Refused]
+        .into_iter()
+        .filter(|verdict| of(*verdict) > 0)
+        .map(|verdict| format!("{} {}", of(verdict), verdict.word()))
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "Of the {} steps it rests on {}: dyno show RUN tells why.",
+            steps.len(),
+            told.join(", ")
+        )
+    })
+}
+
 fn sessions(count: u32) -> String {
     match count {
         1 => "1 session".to_owned(),
@@ -105,6 +130,7 @@ fn two_digits(ratio: f64) -> String {
 mod tests {
     use super::*;
     use crate::saturation::tests::ladder;
+    use dyno_core::summary::RunSummary;
 
     fn told(workers: u32, sessions: &[u32]) -> String {
         saturation(
@@ -116,6 +142,23 @@ mod tests {
     #[test]
     fn a_ladder_with_its_knee() {
         insta::assert_snapshot!(told(4, &[1, 2, 4, 8, 16]));
+    }
+
+    #[test]
+    fn a_knee_of_doubtful_steps_says_so() {
+        let words = "Of the 3 steps it rests on 1 doubtful, 1 refused: dyno show RUN tells why.";
+        let mut runs = ladder(64, &[1, 2, 4]);
+        let told = |runs: &[RunSummary]| saturation(&Saturation::of(runs), &Look::default());
+        runs.iter_mut()
+            .for_each(|run| run.verdict = Some(Verdict::Valid));
+        assert!(!told(&runs).contains("it rests on"));
+        runs[1].verdict = Some(Verdict::Doubtful);
+        runs[2].verdict = Some(Verdict::Refused);
+        let page = told(&runs)
+            .split_whitespace()
+            .collect::<Vec<&str>>()
+            .join(" ");
+        assert!(page.contains(words), "{page}");
     }
 
     #[test]

@@ -212,9 +212,9 @@ pub(super) fn spread(run: &RunSummary, page: &mut Page) {
 }
 
 fn unevenness(fairness: &Fairness, what: &str, page: &mut Page) {
-    // A few events more or less per session say nothing; a tenth of many, or a starved one, does.
+    // What the check of fairness doubts, too: Jain's index below 0.9 is a deviation of a third.
     let uneven = fairness.events_mean >= 30.0
-        && (fairness.events_stddev > fairness.events_mean * 0.1
+        && (fairness.events_stddev > fairness.events_mean / 3.0
             || fairness.events_min == 0 && fairness.events_max > 0);
     if uneven {
         // Other tools print the mean and its deviation only.

@@ -15,7 +15,7 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     rule: "Doubt if the server counts {0} % and {1} per second less than the client, and has not \
            counted as many by the end of the run either; or so much more than the client's \
            statements, those that failed and the server's count of connections explain; or if \
-           {3} sessions of others or more executed a statement on average. Then it says whose \
+           {3} sessions of others or more executed statements on average. Then it says whose \
            other sessions the server listed. Needs {2} s, and 3 looks at the list of sessions.",
     thresholds: &[
         COUNTERS_DIFFER,
@@ -47,7 +47,7 @@ const COUNTERS_LENGTH: Threshold = Threshold {
 };
 
 const OTHERS_ACTIVE: Threshold = Threshold {
-    name: "others' sessions that execute a statement",
+    name: "others' sessions that execute statements",
     value: 0.5,
     unit: "sessions on average",
     why: "what monitoring asks takes milliseconds a second; one session that is busy half of the \

@@ -1,6 +1,7 @@
 //! The cause beside the symptom: what was recorded while a run was slower than it was otherwise, as
 //! far as that moved.
 
+mod signs;
 #[cfg(test)]
 mod tests;
 
@@ -9,227 +10,18 @@ use dyno_core::record::{EventKind, Series};
 
 use crate::text;
 use crate::view::View;
+use signs::{SIGNS, told};
 
-/// What a series counts, by which its values are told.
-#[derive(Clone, Copy)]
-enum Unit {
-    /// That it happened is all there is to say.
-    Whether,
-    Percent,
-    Cores,
-    PerSecond,
-    BytesPerSecond,
-    Bytes,
-    Ms,
-    Count,
-}
+/// What is said where the same work took more CPU time.
+const SLOW_CPUS: &str = "the CPUs were slower (their clock, or neighbours on the same machine)";
+/// How much more CPU time of the client an event takes then.
+const SLOWER: f64 = 1.15;
+/// Percent of the host's CPU time. With more of it idle a lower rate makes the client wake up more
+/// often for each event.
+const SLOW_IDLE_MAX: f64 = 10.0;
 
 /// What is said of neighbours.
 pub(crate) const BY_OTHERS: &str = "other processes took CPUs";
-
-/// A series that tells what made a run slower: which, from which value in it on, by which factor
-/// above the rest of the time, and in words.
-type Sign = (&'static str, f64, f64, Unit, &'static str);
-
-const SIGNS: [Sign; 29] = [
-    (
-        "host.cpu.iowait",
-        10.0,
-        2.0,
-        Unit::Percent,
-        "the CPUs waited for the disk",
-    ),
-    (
-        "host.cpu.steal",
-        5.0,
-        2.0,
-        Unit::Percent,
-        "the hypervisor took the CPUs",
-    ),
-    (
-        "host.cgroup.cpu_throttled",
-        5.0,
-        2.0,
-        Unit::Percent,
-        "the cgroup's quota of CPU time was used up",
-    ),
-    ("host.others.cpu", 0.3, 2.0, Unit::Cores, BY_OTHERS),
-    (
-        "host.pressure.memory.full",
-        10.0,
-        2.0,
-        Unit::Percent,
-        "tasks waited for memory",
-    ),
-    (
-        "host.swap.in",
-        1e6,
-        3.0,
-        Unit::BytesPerSecond,
-        "pages came from swap",
-    ),
-    (
-        "host.tcp.retransmits",
-        10.0,
-        3.0,
-        Unit::PerSecond,
-        "segments were sent again",
-    ),
-    (
-        "db.status.innodb_buffer_pool_wait_free",
-        1.0,
-        3.0,
-        Unit::PerSecond,
-        "pages had to be freed first",
-    ),
-    (
-        "db.status.innodb_log_waits",
-        1.0,
-        3.0,
-        Unit::PerSecond,
-        "the log's buffer was full",
-    ),
-    (
-        "db.status.innodb_row_lock_waits",
-        20.0,
-        3.0,
-        Unit::PerSecond,
-        "statements waited for rows' locks",
-    ),
-    (
-        "db.locks.waiting",
-        1.0,
-        2.0,
-        Unit::Count,
-        "statements waited for locks",
-    ),
-    (
-        "db.status.innodb_buffer_pool_pages_flushed",
-        50.0,
-        3.0,
-        Unit::PerSecond,
-        "pages were flushed",
-    ),
-    (
-        "db.status.innodb_data_fsyncs",
-        50.0,
-        3.0,
-        Unit::PerSecond,
-        "files were synced",
-    ),
-    (
-        "db.status.innodb_buffer_pool_reads",
-        50.0,
-        2.0,
-        Unit::PerSecond,
-        "pages were read from disk",
-    ),
-    (
-        "db.status.innodb_checkpoint_age",
-        32e6,
-        1.5,
-        Unit::Bytes,
-        "the log behind the checkpoint was longer",
-    ),
-    (
-        "db.status.innodb_buffer_pool_pages_dirty",
-        1_000.0,
-        1.5,
-        Unit::Count,
-        "more pages were dirty",
-    ),
-    (
-        "db.innodb.history_list_length",
-        10_000.0,
-        2.0,
-        Unit::Count,
-        "purge was behind",
-    ),
-    (
-        "db.rocksdb.compact_write_bytes",
-        1e6,
-        3.0,
-        Unit::BytesPerSecond,
-        "compaction wrote",
-    ),
-    (
-        "db.checkpointer.requested",
-        0.01,
-        3.0,
-        Unit::Whether,
-        "a checkpoint was requested",
-    ),
-    (
-        "db.checkpointer.timed",
-        0.01,
-        3.0,
-        Unit::Whether,
-        "a checkpoint was due",
-    ),
-    (
-        "db.checkpointer.buffers_written",
-        50.0,
-        3.0,
-        Unit::PerSecond,
-        "a checkpoint wrote pages",
-    ),
-    (
-        "db.wal.fpi",
-        50.0,
-        3.0,
-        Unit::PerSecond,
-        "whole pages went into the log",
-    ),
-    (
-        "db.wal.buffers_full",
-        10.0,
-        3.0,
-        Unit::PerSecond,
-        "the log's buffers were full",
-    ),
-    (
-        "db.database.blks_read",
-        50.0,
-        2.0,
-        Unit::PerSecond,
-        "pages were read",
-    ),
-    (
-        "db.tables.autovacuums",
-        0.01,
-        3.0,
-        Unit::Whether,
-        "autovacuum ran",
-    ),
-    (
-        "db.tables.dead_tuples",
-        10_000.0,
-        2.0,
-        Unit::Count,
-        "more rows were dead",
-    ),
-    (
-        "data.total",
-        100e6,
-        1.2,
-        Unit::Bytes,
-        "the data directory was larger",
-    ),
-    (
-        "db.database.size",
-        100e6,
-        1.2,
-        Unit::Bytes,
-        "the database was larger",
-    ),
-    (
-        "db.round_trip",
-        2.0,
-        3.0,
-        Unit::Ms,
-        "the observer's SELECT 1 took longer",
-    ),
-];
 
 /// A disk that moves more than this, and than twice the usual, is named.
 const MOVED_MIN: f64 = 10e6;
@@ -275,6 +67,30 @@ pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Spa
     }
 }
 
+/// What to do where the evidence names CPUs that were slower, in place of another advice.
+pub(super) fn advice(evidence: &str, otherwise: &str) -> String {
+    match evidence.contains(SLOW_CPUS) {
+        true => {
+            "Measure where the CPUs keep their speed: no neighbours, the clock fixed; or repeat \
+                 the run at other times and compare several a side."
+                .to_owned()
+        }
+        false => otherwise.to_owned(),
+    }
+}
+
+/// The seconds whose rate is below a level.
+pub(super) fn below(view: &View, level: f64) -> Vec<Span> {
+    let bins = view.bins.iter();
+    bins.filter(|bin| bin.events_per_s() < level)
+        .map(|bin| Span {
+            from_s: bin.from_s(),
+            // A sample up to a second behind tells of it.
+            to_s: bin.at_s - 0.5,
+        })
+        .collect()
+}
+
 /// What is said where nothing moved.
 pub(super) const NOTHING: &str = "nothing that is recorded was unusual";
 
@@ -311,6 +127,7 @@ impl Seen<'_, '_> {
             }
         }
         found.extend(self.processors());
+        found.extend(self.slow_cpus());
         found.extend(self.disks());
         for (name, least, factor, unit, words) in SIGNS {
             if let Some((then, usual)) = self.view.run.series(name).and_then(|one| self.both(one))
@@ -386,6 +203,45 @@ impl Seen<'_, '_> {
         })
     }
 
+    /// The client does the same for every event: where that takes more CPU time though the CPUs
+    /// are busy all the time, it is they that are slower. No hypervisor tells so by itself.
+    fn slow_cpus(&self) -> Option<String> {
+        let idle = self.both(self.view.run.series("host.cpu.idle")?)?;
+        if idle.0.max(idle.1) > SLOW_IDLE_MAX {
+            return None;
+        }
+        let cores = |slower: bool| -> Option<f64> {
+            ["client.cpu.user", "client.cpu.system"]
+                .iter()
+                .map(|name| {
+                    let (then, usual) = self.both(self.view.run.series(name)?)?;
+                    Some(if slower { then } else { usual })
+                })
+                .sum()
+        };
+        let rate = |slower: bool| {
+            let spans = match slower {
+                true => self.seconds.slower,
+                false => self.seconds.unusual,
+            };
+            let bins = self.view.bins.iter();
+            let rates: Vec<f64> = bins
+                .filter(|bin| covered(spans, bin.at_s) == slower)
+                .map(|bin| bin.events_per_s())
+                .collect();
+            dyno_stats::mean(&rates).filter(|rate| *rate > 0.0)
+        };
+        let then_us = cores(true)? / rate(true)? * 1e6;
+        let usual_us = cores(false)? / rate(false)? * 1e6;
+        (then_us >= usual_us * SLOWER).then(|| {
+            format!(
+                "{SLOW_CPUS}: the client needed {} µs of CPU time for an event instead of {}",
+                text::plain(then_us),
+                text::plain(usual_us)
+            )
+        })
+    }
+
     fn disks(&self) -> Vec<String> {
         let mut found = Vec::new();
         let both = |what: &str| {
@@ -424,21 +280,6 @@ impl Seen<'_, '_> {
         }
         found
     }
-}
-
-/// What moved, from what to what.
-fn told(words: &str, unit: Unit, then: f64, usual: f64) -> String {
-    let (then, usual, after) = match unit {
-        Unit::Whether => return words.to_owned(),
-        Unit::Percent => (text::plain(then), text::plain(usual), " %"),
-        Unit::Cores => (text::plain(then), text::plain(usual), " cores"),
-        Unit::PerSecond => (text::rate(then), text::rate(usual), " per second"),
-        Unit::BytesPerSecond => (text::bytes(then), text::bytes(usual), " per second"),
-        Unit::Bytes => (text::bytes(then), text::bytes(usual), ""),
-        Unit::Ms => (text::plain(then), text::plain(usual), " ms"),
-        Unit::Count => (text::rate(then), text::rate(usual), ""),
-    };
-    format!("{words}: {then} instead of {usual}{after}")
 }
 
 /// Whether a sample tells of these seconds: it says what was before it.

@@ -54,6 +54,9 @@ const APART: Threshold = Threshold {
 };
 const EVENTS_MIN: u64 = 500;
 
+/// How the evidence ends where the slow events are those of some sessions, and of no endpoint.
+pub(crate) const OF_SESSIONS: &str = " sessions.";
+
 /// The modes of a thousand events have some noise; a valley is half a decade deep.
 const HOW: Modes = Modes {
     sigma_buckets: 3.0,

@@ -2,7 +2,6 @@
 
 mod trend;
 
-use dyno_analysis::bins::Bin;
 use dyno_analysis::stalls::{Span, Stalls};
 use dyno_core::finding::Outcome;
 use dyno_stats::Beginning;
@@ -288,7 +287,8 @@ fn steady_state(view: &View) -> Made {
     };
     let dips_only = dips.as_ref().is_some_and(|dips| much(&dips)) && trends == 0;
     let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
-    Made::of(outcome, evidence, advice)
+    let advice = causes::advice(&evidence, advice);
+    Made::of(outcome, evidence, &advice)
         .with("drift", rate.drift, "percent of the mean")
         .with("drift, low", rate.sure.low, "percent of the mean")
         .with("drift, high", rate.sure.high, "percent of the mean")
@@ -410,14 +410,7 @@ fn causes_of(view: &View, rate: &Trend, change: Option<Change>, dips: Option<&Di
     };
     let rates = view.rates();
     let level = dyno_stats::median(&rates).unwrap_or_default();
-    let low = |bin: &&Bin| bin.events_per_s() < level * (1.0 - dips.depth / 2.0);
-    let spans: Vec<Span> = (view.bins.iter().filter(low))
-        .map(|bin| Span {
-            from_s: bin.from_s(),
-            // A sample up to a second behind tells of it.
-            to_s: bin.at_s - 0.5,
-        })
-        .collect();
+    let spans = causes::below(view, level * (1.0 - dips.depth / 2.0));
     causes::sentence(view, "In the dips", &spans, &spans)
 }
 

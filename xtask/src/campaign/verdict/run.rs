@@ -16,6 +16,8 @@ use super::case::{Act, Case, Expect, Stops};
 
 /// How long a run may take beyond its own time.
 const SLACK: Duration = Duration::from_secs(240);
+/// By which words Dyno tells that the host's CPUs became slower.
+const SLOW_CPUS: &str = "the CPUs were slower";
 /// What the first statement of an act waits for after the first second was told.
 const FIRST: Duration = Duration::from_millis(200);
 
@@ -25,13 +27,17 @@ pub struct Done {
     pub found: String,
     /// What should have been otherwise.
     pub failures: Vec<String>,
+    /// The length that Dyno advises, in seconds, if that is all it has against the run.
+    pub advised_s: Option<f64>,
+    /// The host's CPUs became slower within the run, which is told.
+    pub slow_cpus: bool,
 }
 
-/// Makes a run and looks at its verdict.
+/// Makes a run, for so many seconds where they are given, and looks at its verdict.
 ///
 /// # Errors
 /// It cannot be made.
-pub fn run(bed: &mut Bed, case: &Case, folder: &Path) -> Result<Done> {
+pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> Result<Done> {
     bed.renew()?;
     let script = crate::repository().join("tests/scripts/shapes.lua");
     let script = script.display().to_string();
@@ -54,6 +60,9 @@ pub fn run(bed: &mut Bed, case: &Case, folder: &Path) -> Result<Done> {
             &words(case.run.split(" --rate").next().unwrap_or_default()),
         )?;
         line = line.replace(&format!("{{{share}}}"), &format!("{:.0}", share * capacity));
+    }
+    if let Some(length_s) = length_s {
+        line = format!("{line} -t {length_s:.0}s");
     }
     let mut command = match case.act {
         Act::Pinned(_) => {
@@ -306,7 +315,24 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
         (true, false) => "nothing".to_owned(),
         (true, true) => last.to_owned(),
     };
-    Done { found, failures }
+    let advised_s = match &against[..] {
+        [finding] if finding["check"] == "length" => number(finding, "length that would do"),
+        _ => None,
+    };
+    let slow_cpus = failures.iter().any(|failure| failure.contains(SLOW_CPUS));
+    Done {
+        found,
+        failures,
+        advised_s,
+        slow_cpus,
+    }
+}
+
+/// A number of a finding.
+fn number(finding: &Value, name: &str) -> Option<f64> {
+    let numbers = finding["numbers"].as_array()?;
+    let number = numbers.iter().find(|number| number["name"] == name)?;
+    number["value"].as_f64()
 }
 
 /// What a check said, whatever that was.

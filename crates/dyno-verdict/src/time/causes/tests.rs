@@ -11,6 +11,7 @@ fn what_moved_with_the_rate_is_told_with_numbers() {
     let mut rates = noisy(40, 1000.0, 0.03, 5);
     rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);
     let mut run = rated(&rates);
+    series(&mut run, "host.cpu.idle", &[30.0; 40]);
     check_says(
         &run,
         "steady-state",
@@ -38,6 +39,7 @@ fn what_moved_with_the_rate_is_told_with_numbers() {
     rates[..4].iter_mut().for_each(|rate| *rate *= 4.0);
     let mut run = rated(&rates);
     series(&mut run, "host.cpu.iowait", &from(4, 1.0, 40.0)[..20]);
+    series(&mut run, "host.cpu.idle", &[30.0; 20]);
     check_says(&run, "warm-up", "The first 4 s had");
     check_says(
         &run,
@@ -58,11 +60,35 @@ fn what_is_unusual_in_dips_is_told() {
     let mut run = rated(&rates);
     let name = "db.status.innodb_buffer_pool_pages_flushed";
     series(&mut run, name, &flushed);
+    series(&mut run, "host.cpu.idle", &[30.0; 300]);
     check_says(
         &run,
         "steady-state",
         "In the dips: pages were flushed: 8,000 instead of 20 per second.",
     );
+}
+
+#[test]
+fn cpus_that_get_slower_are_told_by_what_the_client_itself_needs() {
+    let mut rates = noisy(40, 1000.0, 0.03, 5);
+    rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);
+    let mut run = rated(&rates);
+    series(&mut run, "host.cpu.idle", &[2.0; 40]);
+    series(&mut run, "client.cpu.user", &[0.1; 40]);
+    series(&mut run, "client.cpu.system", &[0.4; 40]);
+    let words = "From then on: the CPUs were slower (their clock, or neighbours on the same \
+                 machine): the client needed ";
+    check_says(&run, "steady-state", words);
+    // With CPU left a client that waits wakes up more often.
+    series(&mut run, "host.cpu.idle", &[30.0; 40]);
+    let nothing = "From then on, nothing that is recorded was unusual.";
+    check_says(&run, "steady-state", nothing);
+    // The client needed as much for each: something else is slower.
+    series(&mut run, "host.cpu.idle", &[2.0; 40]);
+    let half: Vec<f64> = rates.iter().map(|rate| rate * 2.5e-4).collect();
+    series(&mut run, "client.cpu.user", &half);
+    series(&mut run, "client.cpu.system", &half);
+    check_says(&run, "steady-state", nothing);
 }
 
 fn check_says(run: &RunRecord, name: &str, words: &str) {

@@ -71,11 +71,11 @@ impl Trend {
     }
 
     /// At what length the interval is narrow enough to exclude one: it narrows with the square root
-    /// of the length.
+    /// of the length. As long as it was is never enough.
     pub(super) fn needs_s(&self, view: &View) -> f64 {
         let half = (self.likely.high - self.likely.low) / 2.0;
         let room = (EXCLUDED.value - self.drift.abs()).max(EXCLUDED.value / 2.0);
-        (view.length_s * (half / room).powi(2).max(1.0)).ceil()
+        (view.length_s * (half / room).powi(2).max(1.5)).ceil()
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::case::{Act, Case, Expect, On, doubted};
 
 const SELECTS: &str = "oltp_point_select --table-size 2000 -c 2 -t 3s --warmup 0";
 const BEFORE: &str = "oltp_point_select --table-size 2000";
-const UPDATES: &str = "oltp_update_non_index --table-size 2000 -c 2 -t 3s --warmup 0";
+const UPDATES: &str = "oltp_update_non_index --table-size 2000 -c 2 -t 8s --warmup 0";
 
 const fn point_selects(kind: crate::servers::Kind, what: &'static str) -> Case {
     Case::new(On::Server(kind), what, SELECTS).prepared(BEFORE)
