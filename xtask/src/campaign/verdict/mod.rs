@@ -59,7 +59,7 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     }
     say(&format!(
         "{} of {} bad runs caught by the right finding alone, {} of {} good ones without a false \
-         one ({} of them made again: longer, as was advised, or because the CPUs became slower)",
+         one ({} of them made again: longer, as was advised, or because the host took CPUs)",
         tally.caught, tally.bad, tally.clean, tally.good, tally.again
     ));
     if !campaign.over() {
@@ -85,8 +85,8 @@ struct Tally {
     again: u64,
 }
 
-/// A good run follows the advice to be longer, and is made anew where the CPUs of the host became
-/// slower within it; whether it was made again, in words.
+/// A good run follows the advice to be longer, and is made anew where the host did not give it the
+/// same CPUs all the time; whether it was made again, in words.
 fn good_run(
     bed: &mut Bed,
     number: u64,
@@ -97,14 +97,14 @@ fn good_run(
     for _ in 1..ATTEMPTS {
         let done = run::run(bed, case, length_s, folder)?;
         let advised_s = done.advised_s.filter(|length_s| *length_s <= LONGEST_S);
-        if done.failures.is_empty() || advised_s.is_none() && !done.slow_cpus {
+        if done.failures.is_empty() || advised_s.is_none() && !done.by_the_host {
             return Ok((done, again));
         }
         say(&format!("{number} again: {}", done.failures.join("; ")));
         if advised_s.is_some() {
             (length_s, again) = (advised_s, " (made longer, as was advised)");
         } else {
-            again = " (made again: the CPUs became slower)";
+            again = " (made again: the host took CPUs)";
         }
     }
     Ok((run::run(bed, case, length_s, folder)?, again))

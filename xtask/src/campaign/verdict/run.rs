@@ -16,8 +16,12 @@ use super::case::{Act, Case, Expect, Stops};
 
 /// How long a run may take beyond its own time.
 const SLACK: Duration = Duration::from_secs(240);
-/// By which words Dyno tells that the host's CPUs became slower.
-const SLOW_CPUS: &str = "the CPUs were slower";
+/// By which words Dyno tells that the host did not give the run the same CPUs all the time.
+const BY_THE_HOST: [&str; 3] = [
+    "the CPUs were slower",
+    "the hypervisor took the CPUs",
+    "host-resources speaks against it",
+];
 /// What the first statement of an act waits for after the first second was told.
 const FIRST: Duration = Duration::from_millis(200);
 
@@ -29,8 +33,8 @@ pub struct Done {
     pub failures: Vec<String>,
     /// The length that Dyno advises, in seconds, if that is all it has against the run.
     pub advised_s: Option<f64>,
-    /// The host's CPUs became slower within the run, which is told.
-    pub slow_cpus: bool,
+    /// The host did not give the run the same CPUs all the time, which is told.
+    pub by_the_host: bool,
 }
 
 /// Makes a run, for so many seconds where they are given, and looks at its verdict.
@@ -319,12 +323,13 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
         [finding] if finding["check"] == "length" => number(finding, "length that would do"),
         _ => None,
     };
-    let slow_cpus = failures.iter().any(|failure| failure.contains(SLOW_CPUS));
+    let told = |failure: &String| BY_THE_HOST.iter().any(|words| failure.contains(words));
+    let by_the_host = failures.iter().any(told);
     Done {
         found,
         failures,
         advised_s,
-        slow_cpus,
+        by_the_host,
     }
 }
 
