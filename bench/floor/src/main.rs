@@ -6,6 +6,7 @@
 mod link;
 mod mysql;
 mod postgres;
+mod ticks;
 
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
@@ -18,7 +19,7 @@ use dyno_sys::socket::{recv, send};
 use dyno_sys::{Args, Cpu, Epoll, Interest};
 
 const USAGE: &str = "usage: floor --protocol mysql|postgres --socket PATH --sessions N \
-(--queries N | --time SECONDS)\n";
+(--queries N | --time SECONDS)\n       floor --ticks PER_SECOND --time SECONDS\n";
 
 /// What one read takes at most; a longer answer is an error of the server's.
 const READ_BYTES: usize = 4096;
@@ -60,6 +61,11 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let mut args = Args::parse(std::env::args().skip(1))?;
+    if let Some(per_s) = args.take("ticks")? {
+        let seconds = args.require("time")?;
+        args.finish()?;
+        return ticks::watch(per_s, seconds).map_err(|error| error.to_string());
+    }
     let protocol: String = args.require("protocol")?;
     let socket: String = args.require("socket")?;
     let sessions: usize = args.require("sessions")?;

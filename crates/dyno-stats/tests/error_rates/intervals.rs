@@ -91,6 +91,26 @@ fn ratio_of_means() {
     }));
 }
 
+/// Three runs a side, as most people make them: alike, with outliers, and one side twice as uneven.
+#[test]
+fn ratio_of_three_runs_a_side() {
+    let outliers = |source: &mut Source| -> Vec<f64> {
+        let double = |source: &mut Source| source.exponential() - source.exponential();
+        (0..3).map(|_| 100.0 + double(source)).collect()
+    };
+    for (seed, deviation) in [(21, 1.0), (22, 2.0)] {
+        covers(share(seed, |source| {
+            let new = source.normals(3, 100.0, deviation);
+            let base = source.normals(3, 100.0, 1.0);
+            holds(ratio_interval(&new, &base, 0.95), 1.0)
+        }));
+    }
+    covers(share(23, |source| {
+        let (new, base) = (outliers(source), outliers(source));
+        holds(ratio_interval(&new, &base, 0.95), 1.0)
+    }));
+}
+
 #[test]
 fn paired_ratios() {
     covers(share(12, |source| {

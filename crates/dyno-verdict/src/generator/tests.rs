@@ -64,6 +64,16 @@ fn workers_have_time_to_spare() {
         client(run).worker_away = vec![0.95, 0.2];
     });
     assert!(blocked.evidence.contains("script blocked a worker"));
+    // Its own wait for a CPU is no blocking script's; another worker's wait is not its own.
+    let waited = |worker: usize| {
+        move |run: &mut RunRecord| {
+            client(run).worker_away = vec![0.95, 0.2];
+            let name = format!("client.worker[{worker}].run_queue_wait");
+            series(run, &name, &[0.45; 30]);
+        }
+    };
+    expect("client-cpu", Pass, waited(0));
+    expect("client-cpu", Doubt, waited(1));
     expect("client-cpu", Pass, |run| {
         client(run).worker_away = vec![0.8, 0.2];
         client(run).worker_busy = vec![0.75, 0.4];

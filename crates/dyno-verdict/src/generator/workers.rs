@@ -129,13 +129,20 @@ impl Workers {
             .and_then(|limit| limit.trim().parse().ok())
             .filter(|limit| *limit > 0.0);
         let waiting = largest("].run_queue_wait").map(|cores| cores * 100.0);
+        let waits = view.devices("client.worker[", "].run_queue_wait");
+        let waited = |worker: usize| {
+            let mut own = waits.iter().filter(|(name, _)| name.parse() == Ok(worker));
+            own.find_map(|(_, series)| view.mean_of(series))
+        };
         let away = client.map(|client| client.worker_away.iter().zip(&client.worker_busy));
-        let idle = |(away, busy): (&f64, &f64)| (away - busy) * 100.0;
-        let blocked = away.and_then(|all| all.map(idle).reduce(f64::max));
+        let idle = |(worker, (away, busy)): (usize, (&f64, &f64))| {
+            (away - busy - waited(worker).unwrap_or(0.0)).max(0.0) * 100.0
+        };
+        let blocked = away.and_then(|all| all.enumerate().map(idle).reduce(f64::max));
         Self {
             busiest: busiest.map(|share| share * 100.0),
             waiting,
-            blocked: blocked.map(|percent| (percent - waiting.unwrap_or(0.0)).max(0.0)),
+            blocked,
             switches: largest("].involuntary_switches"),
             stall_ms: client
                 .map(|client| client.stall_max_ms)
