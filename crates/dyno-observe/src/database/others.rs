@@ -275,7 +275,8 @@ pub(super) const PROCESSLIST: List = List {
 pub(super) const ACTIVITY: List = List {
     sql: "SELECT pid, usename, coalesce(host(client_addr), CASE WHEN client_port = -1 THEN \
           'localhost' END), nullif(client_port, -1), application_name, state = 'active' \
-          OR state_change > clock_timestamp() - interval '0.1 s' FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+          OR state_change > clock_timestamp() - interval '0.1 s' \
+          FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
           AND datname = current_database()",
     row: |row| {
         let field = |index: usize| row.get(index).and_then(Option::as_deref);

@@ -286,6 +286,7 @@ fn steady_state(view: &View) -> Made {
         }
     };
     let dips_only = dips.as_ref().is_some_and(|dips| much(&dips)) && trends == 0;
+    let period_s = dips.map(|dips| dips.period * view.usual_s());
     let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
     let advice = causes::advice(&evidence, advice);
     Made::of(outcome, evidence, &advice)
@@ -304,11 +305,7 @@ fn steady_state(view: &View) -> Made {
             "probability",
         )
         .with_some("slow swing", rate.swing, "percent of the mean")
-        .with_some(
-            "period of dips",
-            dips.map(|dips| dips.period * view.usual_s()),
-            "s",
-        )
+        .with_some("period of dips", period_s, "s")
         .with_some("second half over first", halves(&rates), "ratio")
         .with_some(
             "drift of the latency",

@@ -266,40 +266,10 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
     let found: Vec<String> = against.iter().map(|finding| name(finding)).collect();
     let stderr = ended.stderr();
     let last = stderr.lines().last().unwrap_or_default();
-    let mut failures = Vec::new();
+    let mut failures = missed(case, &result, &against, ended);
     let mut expected = case.also.to_vec();
-    match case.finds {
-        Expect::Nothing => {}
-        Expect::Check(check, outcome, words) => {
-            expected.push(check);
-            let finding = against.iter().find(|finding| finding["check"] == check);
-            let evidence = finding.and_then(|finding| finding["evidence"].as_str());
-            let evidence = evidence.unwrap_or_default();
-            if finding.is_none_or(|finding| finding["outcome"] != outcome) {
-                failures.push(format!(
-                    "{check} is not a {outcome}: {}",
-                    all(&result, check)
-                ));
-            } else if !evidence.to_lowercase().contains(&words.to_lowercase()) {
-                failures.push(format!("{check} says nothing of '{words}': {evidence}"));
-            }
-        }
-        Expect::Before(words) => {
-            if ended.code() != 3 || !stderr.contains(words) {
-                let code = ended.code();
-                failures.push(format!(
-                    "not refused before the load: status {code}, {stderr}"
-                ));
-            }
-        }
-        Expect::Failure(words) => {
-            if ended.code() != 1 || !stderr.contains(words) {
-                let code = ended.code();
-                failures.push(format!(
-                    "did not fail with '{words}': status {code}, {stderr}"
-                ));
-            }
-        }
+    if let Expect::Check(check, ..) = case.finds {
+        expected.push(check);
     }
     if text.is_empty() && matches!(case.finds, Expect::Nothing | Expect::Check(..)) {
         failures.push(format!("no result: {last}"));
@@ -330,6 +300,38 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
         failures,
         advised_s,
         by_the_host,
+    }
+}
+
+/// What the case expects and was not found.
+fn missed(case: &Case, result: &Value, against: &[&Value], ended: &Ended) -> Vec<String> {
+    let (code, stderr) = (ended.code(), ended.stderr());
+    let ended_with = |status: i32, words: &str| code == status && stderr.contains(words);
+    match case.finds {
+        Expect::Check(check, outcome, words) => {
+            let finding = against.iter().find(|finding| finding["check"] == check);
+            let evidence = finding.and_then(|finding| finding["evidence"].as_str());
+            let evidence = evidence.unwrap_or_default();
+            if finding.is_none_or(|finding| finding["outcome"] != outcome) {
+                let all = all(result, check);
+                vec![format!("{check} is not a {outcome}: {all}")]
+            } else if !evidence.to_lowercase().contains(&words.to_lowercase()) {
+                vec![format!("{check} says nothing of '{words}': {evidence}")]
+            } else {
+                Vec::new()
+            }
+        }
+        Expect::Before(words) if !ended_with(3, words) => {
+            vec![format!(
+                "not refused before the load: status {code}, {stderr}"
+            )]
+        }
+        Expect::Failure(words) if !ended_with(1, words) => {
+            vec![format!(
+                "did not fail with '{words}': status {code}, {stderr}"
+            )]
+        }
+        Expect::Nothing | Expect::Before(_) | Expect::Failure(_) => Vec::new(),
     }
 }
 
