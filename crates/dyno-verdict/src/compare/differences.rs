@@ -169,7 +169,12 @@ fn describe(view: &View) -> Description {
     let target = view
         .summary()
         .map_or(&run.head.target, |summary| &summary.target);
-    say("target", without_credentials(&target.url));
+    let planned = run.head.plan.as_ref().and_then(|plan| plan.target.as_ref());
+    match planned.is_some_and(|target| target.temporary) {
+        // Its file has another name in each run.
+        true => say("target", "a temporary database".to_owned()),
+        false => say("target", without_credentials(&target.url)),
+    }
     say(
         "server",
         format!("{} {}", target.product, target.version)

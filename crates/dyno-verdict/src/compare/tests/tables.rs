@@ -2,6 +2,7 @@
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
+use dyno_core::target::TargetPlan;
 
 use super::{outcome, run, sides, sides_with};
 use crate::compare::{CompareOptions, Comparison};
@@ -149,4 +150,25 @@ fn what_follows_from_another_difference_is_told_once() {
     let other = sides(&[built("ab", 1)], &[built("cd", 2)]);
     assert_eq!(other.differences[0].what, "server.build_id");
     assert_eq!(outcome(&other, 42), Pass);
+}
+
+#[test]
+fn temporary_databases_do_not_differ_by_their_names() {
+    let on = |file: &str, temporary: bool, seed: u64| {
+        let mut run = run(1000.0, seed);
+        let url = format!("sqlite:/tmp/{file}/temporary.db");
+        run.head.target.url.clone_from(&url);
+        run.summary.as_mut().unwrap().target.url = url;
+        run.head.plan.as_mut().unwrap().target = Some(TargetPlan {
+            temporary,
+            ..TargetPlan::temporary()
+        });
+        run
+    };
+    let whats = |temporary: bool| -> Vec<String> {
+        let sides = sides(&[on("a", temporary, 1)], &[on("b", temporary, 2)]);
+        sides.differences.into_iter().map(|d| d.what).collect()
+    };
+    assert!(whats(true).is_empty());
+    assert_eq!(whats(false), ["target"]);
 }
