@@ -4,6 +4,7 @@ mod cache;
 mod keys;
 mod misses;
 mod query_cache;
+mod statistics;
 
 #[cfg(test)]
 mod tests;
@@ -32,14 +33,7 @@ pub(crate) const CHECKS: &[Check] = &[
         thresholds: &[GROWTH, GROWTH_GIB],
         make: growth,
     },
-    Check {
-        number: 21,
-        name: "statistics",
-        title: "Fresh statistics, and the same plans in both variants",
-        rule: "Doubt if the optimiser's statistics are older than the data.",
-        thresholds: &[],
-        make: |_| Made::not_checked("It needs the plans of the workload's statements."),
-    },
+    statistics::STATISTICS,
     Check {
         number: 22,
         name: "row-counts",

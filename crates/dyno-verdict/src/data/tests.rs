@@ -147,8 +147,42 @@ fn tables_hold_the_rows_that_were_loaded() {
 }
 
 #[test]
-fn what_needs_more_than_a_record_says_so() {
+fn whole_tables_that_are_scanned_are_told() {
+    let table = |indexes: &'static str, analysed: &'static str, rows: f64| {
+        move |run: &mut RunRecord| {
+            for (what, value) in [
+                ("definition", "CREATE TABLE `t` (\n  `id` int\n)"),
+                ("sha256", "ab"),
+                ("names", "t"),
+                ("primary_key", "no"),
+                ("indexes", indexes),
+                ("analysed", analysed),
+            ] {
+                fact(run, &format!("db.table[t].{what}"), value);
+            }
+            series(run, "db.status.handler_read_rnd_next", &[rows; 30]);
+        }
+    };
     expect("statistics", NotChecked, |_| {});
+    let bare = expect("statistics", Doubt, table("0", "1 of 1", 9e8));
+    assert!(
+        bare.evidence.contains("Without any index: t."),
+        "{}",
+        bare.evidence
+    );
+    let unknown = expect("statistics", Doubt, table("1", "0 of 1", 9e8));
+    let told = "Never analysed: t; without a primary key: t.";
+    assert!(unknown.evidence.ends_with(told), "{}", unknown.evidence);
+    // Nothing is scanned, or on purpose.
+    let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
+    let told = "A statement scanned 0 rows of whole tables. Without any index: t.";
+    assert_eq!(history.evidence, told);
+    expect("statistics", Pass, table("1", "1 of 1", 9e8));
+    let silent = expect("statistics", NotChecked, |run| {
+        table("0", "1 of 1", 0.0)(run);
+        drop_series(run, "db.status.handler_read_rnd_next");
+    });
+    assert!(silent.evidence.ends_with("Without any index: t."));
 }
 
 #[test]

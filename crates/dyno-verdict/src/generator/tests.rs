@@ -67,7 +67,7 @@ fn workers_have_time_to_spare() {
     // Its own wait for a CPU is no blocking script's; another worker's wait is not its own.
     let waited = |worker: usize| {
         move |run: &mut RunRecord| {
-            client(run).worker_away = vec![0.95, 0.2];
+            client(run).worker_away = vec![0.7, 0.2];
             let name = format!("client.worker[{worker}].run_queue_wait");
             series(run, &name, &[0.45; 30]);
         }

@@ -1,0 +1,86 @@
+//! Check 21: whole tables that statements scan for want of an index or of statistics.
+
+use dyno_core::finding::Outcome;
+use dyno_core::tables::{TableGroup, groups};
+
+use crate::check::{Check, Made, Threshold};
+use crate::errors::OBSERVERS_ROWS;
+use crate::text;
+use crate::view::View;
+
+pub(super) const STATISTICS: Check = Check {
+    number: 21,
+    name: "statistics",
+    title: "Whole tables that are scanned, for want of an index or of the optimiser's statistics",
+    rule: "Doubt if statements that read or change rows scan {0} rows of whole tables each or more \
+           while a table that the run used has no index or was never analysed. Such tables, and \
+           those without a primary key, are told in any case. SQLite does not count what it scans.",
+    thresholds: &[SCANNED],
+    make: statistics,
+};
+
+const SCANNED: Threshold = Threshold {
+    name: "rows scanned by a statement",
+    value: 200.0,
+    unit: "count",
+    why: "a table of so few rows is read as fast without its index, and optimisers do so",
+};
+
+fn statistics(view: &View) -> Made {
+    let mut tables = groups(&view.run.facts);
+    tables.retain(TableGroup::counts);
+    if tables.is_empty() {
+        return Made::not_checked("The definitions of the tables that the run used are not known.");
+    }
+    let named = |what: &str, has: &dyn Fn(&TableGroup) -> bool| {
+        let with = tables.iter().filter(|table| has(table));
+        let labels: Vec<String> = with.map(|table| table.label.clone()).collect();
+        (!labels.is_empty()).then(|| format!("{what}: {}", text::few(&labels, 3)))
+    };
+    let bare = named("without any index", &|table| table.indexes == Some(0));
+    let unknown = named("never analysed", &|table| table.analysed == Some(0));
+    let no_key = named("without a primary key", &|table| {
+        table.primary_key == Some(false) && table.indexes != Some(0)
+    });
+    let faults: Vec<String> = [bare, unknown].into_iter().flatten().collect();
+    let told: Vec<String> = faults.iter().cloned().chain(no_key).collect();
+    let told = match told.is_empty() {
+        true => String::new(),
+        false => format!(" {}", text::sentence(&told.join("; "))),
+    };
+    let Some(scanned) = scanned(view) else {
+        return Made::not_checked(format!(
+            "How many rows of whole tables statements scanned is not known.{told}"
+        ));
+    };
+    let bad = scanned >= SCANNED.value && !faults.is_empty();
+    Made::of(
+        if bad { Outcome::Doubt } else { Outcome::Pass },
+        format!(
+            "A statement scanned {} row{} of whole tables.{told}",
+            text::rate(scanned),
+            if scanned == 1.0 { "" } else { "s" }
+        ),
+        "Look at the plans (EXPLAIN) of the statements: make the index that they lack, and have \
+         the tables analysed (ANALYZE) after loading.",
+    )
+    .with("rows scanned by a statement", scanned, "count")
+}
+
+/// Rows of whole tables that the server read for a statement that reads or changes rows.
+fn scanned(view: &View) -> Option<f64> {
+    let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
+    if view.imported() || view.embedded() || view.is_shared() || endpoints > 1 {
+        return None;
+    }
+    let (series, observers) = match view.postgres() {
+        true => ("db.tables.seq_tuples", 0.0),
+        false => ("db.status.handler_read_rnd_next", OBSERVERS_ROWS),
+    };
+    let rows = (view.mean(series)? - observers).max(0.0);
+    let (_, statements) = view.rates_while(series)?;
+    let totals = view.totals();
+    let share = (totals.reads + totals.writes) as f64 / totals.queries().max(1) as f64;
+    let statements = statements * share;
+    (statements > 0.0).then(|| rows / statements)
+}
