@@ -142,6 +142,33 @@ fn a_query_cache_that_answers_is_told() {
 }
 
 #[test]
+fn tables_that_are_scanned_for_want_of_an_index_are_told() {
+    let _turn = alone();
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let (server, url) = private(kind);
+        let line = "oltp_point_select --table-size 5000 -c 2 -t 6s --warmup 0";
+        let line = format!("{line} --target {url}");
+        dyno(&format!("prepare {line}"));
+        judged(&line).passed("statistics");
+        let without_index = match kind {
+            Kind::Postgres => &[
+                "ALTER TABLE sbtest1 DROP CONSTRAINT sbtest1_pkey",
+                "DROP INDEX k_1",
+            ][..],
+            Kind::Mariadb | Kind::Mysql => &[
+                "ALTER TABLE sbtest1 MODIFY id INTEGER NOT NULL, DROP PRIMARY KEY, DROP INDEX k_1",
+            ],
+        };
+        for sql in without_index {
+            server.server().execute(Some("verdict"), sql);
+        }
+        let scans = judged(&line);
+        scans.caught("statistics", "doubt", "without any index: sbtest1");
+        scans.nothing_but(&["statistics"]);
+    }
+}
+
+#[test]
 fn logs_of_every_statement_are_told() {
     let _turn = alone();
     for (kind, arguments, told) in [

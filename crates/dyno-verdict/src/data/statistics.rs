@@ -77,7 +77,9 @@ fn scanned(view: &View) -> Option<f64> {
         true => ("db.tables.seq_tuples", 0.0),
         false => ("db.status.handler_read_rnd_next", OBSERVERS_ROWS),
     };
-    let rows = (view.mean(series)? - observers).max(0.0);
+    // The count of the tables' rows before the run may be told late, in one sample.
+    let rows = dyno_stats::median(&view.values(series))?;
+    let rows = (rows - observers).max(0.0);
     let (_, statements) = view.rates_while(series)?;
     let totals = view.totals();
     let share = (totals.reads + totals.writes) as f64 / totals.queries().max(1) as f64;

@@ -112,4 +112,16 @@ pub const CASES: &[Case] = &[
     .before(&["DELETE FROM sbtest1 WHERE id % 4 = 1"])
     .finds(Expect::Check("misses", "doubt", "found no row"))
     .also(&["row-counts"]),
+    Case::new(
+        On::Server(Mariadb),
+        "the table has no index",
+        "oltp_point_select --table-size 5000 -c 2 -t 12s --warmup 0",
+    )
+    .prepared("oltp_point_select --table-size 5000")
+    .before(&["ALTER TABLE sbtest1 MODIFY id INTEGER NOT NULL, DROP PRIMARY KEY, DROP INDEX k_1"])
+    .finds(Expect::Check(
+        "statistics",
+        "doubt",
+        "without any index: sbtest1",
+    )),
 ];
