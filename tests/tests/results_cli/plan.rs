@@ -223,6 +223,20 @@ fn a_plan_that_cannot_be_run_is_refused_by_name() {
     let end = target + plan[target..].find("\"drive\"").unwrap();
     let homeless = format!("{}\"target\": null, {}", &plan[..target], &plan[end..]);
     refused(&homeless, &["no target"]);
+    let to = |target: &str| {
+        format!(
+            "{}\"target\": {target}, {}",
+            &plan[..plan.find("\"target\":").unwrap()],
+            &plan[end..]
+        )
+    };
+    let nowhere = to(r#"{"family": "mysql", "endpoints": [], "user": "root"}"#);
+    refused(&nowhere, &["target.endpoints", "host and port"]);
+    let told = to(
+        r#"{"family": "mysql", "endpoints": [{"host": "h", "port": 1}],
+        "parameters": {"password": "c4nary"}}"#,
+    );
+    refused(&told, &["target.parameters", "password_env"]);
     let missing = lab.dyno("run --plan oltp_read_write").failure(2);
     assert!(
         missing.stderr.contains("dyno run WORKLOAD --plan"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use dyno_core::db::Family;
 use dyno_core::plan::{
     Arrivals, Drive, Edition, OptionValue, PLAN_VERSION, PhasePlan, Plan, RandPlan, RecordPlan,
     Role,
@@ -169,6 +170,7 @@ fn parse(text: &str) -> Result<Plan, String> {
     if plan.target.is_none() && dyno_host::find(&plan.workload).is_none() {
         return Err("it names no target".to_owned());
     }
+    plan.target.as_ref().map_or(Ok(()), reachable)?;
     if !(1..=SESSIONS_MAX).contains(&plan.drive.sessions) {
         return Err(format!(
             "drive.sessions: {} is not between 1 and {SESSIONS_MAX}",
@@ -176,6 +178,23 @@ fn parse(text: &str) -> Result<Plan, String> {
         ));
     }
     Ok(plan)
+}
+
+/// Whether the target says where its server is: without that a driver would take the one of this
+/// host. A password is no part of a plan.
+fn reachable(target: &TargetPlan) -> Result<(), String> {
+    let is_server = !target.temporary && target.family != Family::Sqlite;
+    if is_server && target.endpoints.is_empty() {
+        return Err("target.endpoints: there is none; name the server's host and port".to_owned());
+    }
+    if target.parameters.contains_key("password") {
+        return Err(
+            "target.parameters: a plan holds no password; password_env, defaults_file or passfile \
+             says where it is found"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// What the command line would say, but for the workload's own options.
