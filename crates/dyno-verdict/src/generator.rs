@@ -143,6 +143,9 @@ fn ceiling(view: &View) -> Made {
 /// "Clock sources, Clock events, sched_clock() and delay timers").
 const SLOW_CLOCKS: [&str; 4] = ["acpi_pm", "hpet", "jiffies", "pit"];
 
+/// No clock of the kernel's is finer, in nanoseconds.
+const FINE_NS: f64 = 1.0;
+
 fn clock(view: &View) -> Made {
     let Some(source) = view.run.fact("host.clock.source") else {
         return Made::not_checked(format!("{}.", view.why_not("host.clock.source")));
@@ -171,11 +174,21 @@ fn clock(view: &View) -> Made {
     let ticks = resolution.map_or_else(String::new, |ns| {
         format!(", with a resolution of {} ns", text::plain(ns))
     });
+    let short = match (coarse, shortest_ms) {
+        (true, Some(ms)) => format!(", and the shortest percentile is {}", text::ms(ms)),
+        _ => String::new(),
+    };
+    let advice = match slow || resolution.is_none_or(|ns| ns > FINE_NS) {
+        true => {
+            "Let the kernel use the CPU's own counter: see \
+             /sys/devices/system/clocksource/clocksource0/available_clocksource."
+        }
+        false => "Events as short as this measure the clock: have each do more.",
+    };
     Made::of(
         outcome,
-        format!("The clock source is {}{ticks}.", source.trim()),
-        "Let the kernel use the CPU's own counter: see \
-         /sys/devices/system/clocksource/clocksource0/available_clocksource.",
+        format!("The clock source is {}{ticks}{short}.", source.trim()),
+        advice,
     )
     .with_some("resolution", resolution, "ns")
     .with_some("tick", tick, "percent of the shortest percentile")

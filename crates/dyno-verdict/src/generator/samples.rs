@@ -257,7 +257,10 @@ fn evidence(latency: &LatencySummary, clipped: u64, thin: &[String]) -> String {
         .filter(|percentile| percentile.value_ms.is_none())
         .map(|percentile| percentile.percent.to_string())
         .collect();
-    let mut evidence = format!("{} latencies were recorded", text::count(latency.count));
+    let mut evidence = match latency.count {
+        1 => "1 latency was recorded".to_owned(),
+        count => format!("{} latencies were recorded", text::count(count)),
+    };
     if clipped > 0 {
         evidence += &format!(", {} beyond the histogram's bound", text::count(clipped));
     }

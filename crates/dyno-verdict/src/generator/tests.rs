@@ -191,6 +191,14 @@ fn the_clock_is_fast_and_fine() {
     expect("clock", Doubt, |run| {
         fact(run, "host.clock.resolution_ns", "4000000")
     });
+    let short = expect("clock", Doubt, |run| {
+        samples::scale(&mut summary(run).service, 1e-6);
+    });
+    assert!(
+        short.advice.contains("have each do more"),
+        "{}",
+        short.advice
+    );
     expect("clock", NotChecked, |run| {
         drop_fact(run, "host.clock.source")
     });

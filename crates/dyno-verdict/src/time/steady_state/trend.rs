@@ -183,7 +183,8 @@ fn meanwhile(view: &View, at_s: f64) -> String {
 /// What the server had not written yet, at the beginning and at the end.
 fn pages(view: &View) -> String {
     let dirty = view.ends("db.status.innodb_buffer_pool_pages_dirty");
-    dirty.map_or_else(String::new, |(first, last)| {
+    let moved = dirty.filter(|(first, last)| first != last);
+    moved.map_or_else(String::new, |(first, last)| {
         format!(
             "; dirty pages went from {} to {}",
             text::rate(first),
