@@ -23,6 +23,7 @@ pub mod summary;
 mod sums;
 pub mod tables;
 pub mod target;
+pub mod threshold;
 pub mod units;
 pub mod visible;
 

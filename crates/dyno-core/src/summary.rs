@@ -13,6 +13,7 @@ use crate::record::{Cost, Fact, NotObserved};
 use crate::reported::Figure;
 use crate::states::SessionStates;
 use crate::tables::TableGroup;
+use crate::threshold::Held;
 
 pub use ledger::LedgerEntry;
 
@@ -112,6 +113,9 @@ pub struct RunSummary {
     /// What one event cost, as far as it was observed.
     #[serde(default)]
     pub costs: Vec<Cost>,
+    /// The conditions under which the run was to fail, and what came of them.
+    #[serde(default)]
+    pub thresholds: Vec<Held>,
     /// What could not be observed, and why.
     #[serde(default)]
     pub not_observed: Vec<NotObserved>,

@@ -56,7 +56,8 @@ pub fn complete_in(
         }
         let value = variable(name).ok_or_else(|| {
             misuse(format!(
-                "the environment variable {name} (password_env) is not set, or not UTF-8"
+                "the environment variable {} (password_env) is not set, or not UTF-8",
+                named(name)
             ))
         })?;
         target.password = Some(Secret::new(value));
@@ -69,6 +70,15 @@ pub fn complete_in(
         _ => {}
     }
     Ok(warnings)
+}
+
+/// The name of a variable. What can be none may be the password itself.
+fn named(name: &str) -> &str {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match name.chars().all(is_name) {
+        true => name,
+        false => "that was given, which is no name of a variable,",
+    }
 }
 
 fn from_my_cnf(

@@ -22,6 +22,12 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
         let mut contradictions = Vec::new();
         let mut contradict = |text: String| contradictions.push(text);
         let mut warn = |text: String| warnings.push((line, text));
+        for printed in &report.unreadable {
+            contradict(format!("`{printed}` is no figure that can be"));
+        }
+        if draft.threads == Some(0) {
+            contradict("no thread made these figures: it says 0 threads".to_owned());
+        }
         // After a checkpoint the counts cover a part of the time that is printed.
         if draft.checkpoints.is_empty() {
             length(draft, report, &mut warn, &mut contradict, &mut facts);

@@ -1,8 +1,10 @@
 //! What a sample of the statements tells: whether they differ, by their text or their parameters,
 //! and which names they mention. And how many of all changed nothing or ended transactions.
 
+mod comments;
 mod names;
 mod purpose;
+mod temporary;
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,6 +13,7 @@ use dyno_core::db::{Param, ParamValue};
 
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};
+use temporary::Temporary;
 
 /// A worker looks at all of its first so many statements.
 const FIRST: u32 = 1_024;
@@ -30,11 +33,12 @@ pub(crate) struct Statements {
     hashes: HashSet<u64>,
     prepared: u32,
     names: Names,
+    temporary: Temporary,
     ended: Ended,
 }
 
 /// How far statements differed, and what they changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatementFacts {
     /// Statements that were looked at: of those in text, and of prepared ones with parameters.
     pub looked_at: u64,
@@ -42,6 +46,10 @@ pub struct StatementFacts {
     pub different: u64,
     /// Of all in the measurement.
     pub ended: Ended,
+    /// Temporary tables that statements made and changed, by name.
+    pub temporary: Vec<String>,
+    /// Whether no other table was changed.
+    pub only_temporary: bool,
 }
 
 /// Statements of the measurement, by their first words.
@@ -62,16 +70,26 @@ impl Statements {
     #[inline]
     pub(crate) fn query(&mut self, sql: &[u8]) {
         if self.is_next() {
-            self.names.note(sql);
-            self.look(|hasher| sql.hash(hasher));
+            self.text(sql);
         }
+    }
+
+    #[cold]
+    fn text(&mut self, sql: &[u8]) {
+        // Comments and spaces make no other statement of it.
+        let bare = comments::stripped(sql);
+        self.names.note(&bare);
+        self.temporary.note(&bare);
+        self.look(|hasher| bare.hash(hasher));
     }
 
     /// A statement that is prepared.
     pub(crate) fn prepare(&mut self, sql: &[u8]) {
         self.prepared = self.prepared.saturating_add(1);
         if self.prepared <= PREPARED_MAX {
-            self.names.note(sql);
+            let bare = comments::stripped(sql);
+            self.names.note(&bare);
+            self.temporary.note(&bare);
         }
     }
 
@@ -110,6 +128,7 @@ impl Statements {
         self.looked_at += other.looked_at;
         self.hashes.extend(other.hashes);
         self.names.merge(other.names);
+        self.temporary.merge(other.temporary);
         self.ended.without_effect += other.ended.without_effect;
         self.ended.commits += other.ended.commits;
         self.ended.rollbacks += other.ended.rollbacks;
@@ -122,10 +141,13 @@ impl Statements {
     }
 
     pub(crate) fn facts(&self) -> StatementFacts {
+        let (temporary, only_temporary) = self.temporary.changed();
         StatementFacts {
             looked_at: self.looked_at,
             different: self.hashes.len() as u64,
             ended: self.ended,
+            temporary,
+            only_temporary,
         }
     }
 
@@ -172,13 +194,23 @@ mod tests {
         let expected = StatementFacts {
             looked_at: 100,
             different: 5,
-            ended: Ended::default(),
+            ..StatementFacts::default()
         };
         assert_eq!(other.facts(), expected);
         let looked_at = own.facts().looked_at + 100;
         own.merge(other);
         let both = own.facts();
         assert_eq!((both.looked_at, both.different), (looked_at, 8));
+    }
+
+    #[test]
+    fn comments_make_no_difference() {
+        let mut own = Statements::default();
+        for id in 0..200 {
+            own.query(format!("/* {id} */ SELECT c FROM t WHERE id = 1 -- {id}").as_bytes());
+        }
+        let found = own.facts();
+        assert_eq!((found.looked_at, found.different), (200, 1));
     }
 
     #[test]

@@ -345,13 +345,12 @@ impl Observer {
         let (Some(shares), Some(own)) = (shares, self.own.cores()) else {
             return;
         };
-        let server = match &self.server {
-            Some(server) => server.cores(),
-            None => self.is_embedded.then_some(0.0),
-        };
-        if let Some(server) = server {
+        let embedded = self.is_embedded.then_some(0.0);
+        if let Some(server) = self.server.as_ref().map_or(embedded, Server::cores) {
             let others = (shares.busy_cores - own - server).max(0.0);
             self.others_cpu.put(&mut self.recorder, others);
+            let pid = self.server.as_ref().map(|server| server.located().pid);
+            self.others.used(others, self.allowed.len(), pid);
         }
     }
 

@@ -17,6 +17,7 @@ use dyno_core::record::{Cost, Fact, NotObserved};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::*;
+use dyno_core::threshold::Threshold;
 
 use dyno_analysis::summarize::{self, SessionTotal};
 
@@ -92,6 +93,10 @@ pub(crate) fn overloaded() -> RunSummary {
         backlog_max: 6912,
         pacing_lag: Some(summarize::service(&lag, &PERCENTS)),
     });
+    let conditions = ["p99.9 > 2s", "rate < 500", "new_order.p99 > 1s"];
+    run.thresholds = conditions
+        .map(|text| text.parse::<Threshold>().unwrap().judge(&run))
+        .into();
     run.events_in_grace = 8;
     run.events_unfinished = 3;
     run.verdict = Some(Verdict::Refused);

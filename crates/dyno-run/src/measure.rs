@@ -50,6 +50,7 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
         sessions: ready.job.drive.own().sessions,
         warmup: ready.job.drive.warmup,
         connects: ready.plan().is_none(),
+        begin_unix_s: ready.job.drive.begin_unix_s,
     });
     let mut watch = Watch::new(recording, &request.plan.record.percentiles);
     let outcome = ready.run(|progress| watch.take(&progress));

@@ -34,6 +34,8 @@ pub enum Notice {
         warmup: Duration,
         /// Whether there is a target that they connect to.
         connects: bool,
+        /// The instant that the run was told to begin at, in seconds since 1970.
+        begin_unix_s: Option<f64>,
     },
     /// Temporary folders of runs that were killed were removed.
     Swept(Swept),

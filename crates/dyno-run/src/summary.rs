@@ -25,6 +25,8 @@ use crate::job::Ready;
 const WORKER_BUSY: f64 = 0.9;
 /// A share of the host's CPU time from which the host is called busy.
 const HOST_BUSY: f64 = 0.95;
+/// Seconds; shorter ones are no measurement that anything limits.
+const FIGURE_MIN_S: f64 = 0.5;
 
 /// Readings taken when the measurement began.
 pub struct Start {
@@ -400,7 +402,9 @@ fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
         let then = &start.usage;
         let busy = busy.saturating_sub(then.host_busy.load(Ordering::Relaxed)) as f64;
         let total = total.saturating_sub(then.host_total.load(Ordering::Relaxed)) as f64;
-        if total > 0.0 && busy / total >= HOST_BUSY {
+        // Of a moment, or of nothing, nothing limits the figure.
+        let is_figure = summary.totals.events > 0 && summary.measured_s >= FIGURE_MIN_S;
+        if total > 0.0 && busy / total >= HOST_BUSY && is_figure {
             let own = client.map_or(0.0, |client| client.user_s + client.system_s);
             let ticks = 100.0; // USER_HZ, fixed for user space on Linux
             limits.push(format!(
@@ -415,7 +419,7 @@ fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
         && open.backlog > 0
     {
         limits.push(format!(
-            "The target or the number of sessions: {:.1} of {:.1} events per second were \
+            "The target or the number of sessions: {:.0} of {:.0} events per second were \
              served, and {} were waiting at the end.",
             open.achieved_per_s, open.offered_per_s, open.backlog
         ));

@@ -163,7 +163,7 @@ fn hint(name: &str, builtins: Builtins) -> String {
         .min();
     match nearest {
         Some((_, builtin)) => format!(" (did you mean '{builtin}'?)"),
-        None => String::new(),
+        None => "; `dyno list` shows what is built in".to_owned(),
     }
 }
 

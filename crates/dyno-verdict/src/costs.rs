@@ -238,7 +238,8 @@ impl Meter<'_> {
         Cost {
             value: None,
             source: format!(
-                "{LEFT_OUT}the kernel counted {}/s for the server, and all disks got {}/s",
+                "{LEFT_OUT}the kernel charged the server with {}/s, and all disks together wrote \
+                 only {}/s",
                 text::bytes(server),
                 text::bytes(disks)
             ),

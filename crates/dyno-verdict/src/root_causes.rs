@@ -1,6 +1,7 @@
 //! One cause is told once: what it brings about is no doubt of its own.
 
 use dyno_core::finding::{Finding, Outcome};
+use dyno_core::summary::RunEnd;
 
 use crate::server;
 use crate::time::{causes, modes};
@@ -45,15 +46,33 @@ const OF_NEIGHBOURS: &[Symptom] = &[
     ("warm-up", causes::BY_OTHERS),
     ("steady-state", causes::BY_OTHERS),
 ];
-/// What others' statements do at the server.
-const OF_OTHERS: &[Symptom] = &[("server-warnings", "")];
+/// What others' statements, and their locks, do at the server.
+const OF_OTHERS: &[Symptom] = &[
+    ("server-warnings", ""),
+    ("stalls", "lock"),
+    ("length", "either way"),
+    ("length", "its own size"),
+];
+/// What a run that failed, or did nothing but fail, has no more: these are refusals, too.
+const OF_FAILURES: &[Symptom] = &[
+    ("work-done", ""),
+    ("idle-sessions", ""),
+    ("samples", ""),
+    ("length", ""),
+];
+/// What a run that is too short has too few of.
+const OF_SHORTNESS: &[Symptom] = &[("samples", "")];
 /// What sessions that are served unevenly do to the latencies.
 const OF_UNFAIRNESS: &[Symptom] = &[("latency-modes", modes::OF_SESSIONS)];
 
 pub(crate) fn apply(view: &View, findings: &mut [Finding]) {
     let causes = found(view, findings);
-    let doubts = |finding: &&mut Finding| finding.outcome == Outcome::Doubt;
-    for finding in findings.iter_mut().filter(doubts) {
+    let failed = has_failed(view, findings);
+    let speaks = |finding: &&mut Finding| {
+        let of_failures = failed && OF_FAILURES.iter().any(|(check, _)| finding.check == *check);
+        finding.outcome == Outcome::Doubt || finding.outcome == Outcome::Refuse && of_failures
+    };
+    for finding in findings.iter_mut().filter(speaks) {
         let of = |(symptoms, _): &&(&[Symptom], &str)| {
             let mut symptoms = symptoms.iter();
             symptoms
@@ -65,6 +84,15 @@ pub(crate) fn apply(view: &View, findings: &mut [Finding]) {
             finding.evidence = format!("{why} {}", finding.evidence);
         }
     }
+}
+
+/// Whether errors refuse the run, and nothing else was done or it ended by them.
+fn has_failed(view: &View, findings: &[Finding]) -> bool {
+    let by_errors = |one: &Finding| one.check == "errors" && one.outcome == Outcome::Refuse;
+    let ended = (view.summary()).is_some_and(|own| matches!(own.end, RunEnd::Failed(_)));
+    let totals = view.totals();
+    let nothing = totals.events == 0 || totals.queries() == 0;
+    (ended || nothing) && findings.iter().any(by_errors)
 }
 
 /// Findings that bring others about, and how that is told.
@@ -86,12 +114,18 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
     } else if is_refused("idle-sessions") {
         causes.push((OF_IDLE_SESSIONS, "Sessions hung, as `idle-sessions` tells."));
     }
+    if has_failed(view, findings) {
+        causes.push((OF_FAILURES, "The run failed, as `errors` tells."));
+    }
     if is_refused("errors") && view.totals().events == 0 {
         causes.push((OF_ERRORS, "No event succeeded, as `errors` tells."));
     }
     if is_doubted("server-counters") && view.largest("db.other_sessions") > Some(0.0) {
         let told = "Others use the server, as `server-counters` tells.";
         causes.push((OF_OTHERS, told));
+    }
+    if is_doubted("length") {
+        causes.push((OF_SHORTNESS, "The run is short, as `length` tells."));
     }
     if is_doubted("fairness") {
         let told = "Sessions were served unevenly, as `fairness` tells.";
@@ -159,6 +193,17 @@ mod tests {
         set(&mut findings, "latency-modes", theirs);
         apply(&view, &mut findings);
         assert_eq!(outcome(&findings), NotChecked);
+    }
+
+    #[test]
+    fn a_run_that_failed_is_refused_once() {
+        let told = expect("work-done", NotChecked, |run| {
+            let own = summary(run);
+            own.totals = Default::default();
+            own.end = dyno_core::summary::RunEnd::Failed("session 3: no such table".to_owned());
+        });
+        let why = "The run failed, as `errors` tells. No event ended";
+        assert!(told.evidence.starts_with(why), "{}", told.evidence);
     }
 
     #[test]

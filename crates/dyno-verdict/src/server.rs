@@ -186,8 +186,12 @@ fn connection(view: &View) -> Made {
     .with_some("prepared", prepared, "percent of the statements")
 }
 
-/// Executions of prepared statements, in percent of the server's statements.
+/// Executions of prepared statements, in percent of the server's statements. Where the run sent
+/// none, those are others'.
 fn prepared_share(view: &View) -> Option<f64> {
+    if view.totals().queries() == 0 {
+        return None;
+    }
     let statements = view.mean("db.status.questions").filter(|all| *all > 0.0)?;
     Some(view.mean("db.status.com_stmt_execute")? / statements * 100.0)
 }

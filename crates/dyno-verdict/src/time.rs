@@ -167,15 +167,19 @@ fn too_short(view: &View, half: f64) -> Option<Made> {
     let needed_s = steady_state::undecided(view)?;
     let level = dyno_stats::median(&view.rates())?;
     let slower = causes::below(view, level);
+    let cause = causes::sentence(view, "In its slower seconds", &slower, &slower);
+    let others = match cause.contains(causes::BY_OTHERS) {
+        true => "End what else runs on this host, and m",
+        false => "M",
+    };
     let made = Made::doubt(
         format!(
             "In {} with so uneven a rate (its mean is known to {} % either way) a steady state \
-             cannot be told from a drift.{}",
+             cannot be told from a drift.{cause}",
             text::seconds(view.length_s),
             text::plain(half),
-            causes::sentence(view, "In its slower seconds", &slower, &slower)
         ),
-        &format!("Measure for about {}.", text::seconds(needed_s)),
+        &format!("{others}easure for about {}.", text::seconds(needed_s)),
     )
     .with("measurement", view.length_s, "s")
     .with("length that would do", needed_s, "s")

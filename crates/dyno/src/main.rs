@@ -27,6 +27,8 @@ const STATUS_FAILED: u8 = 1;
 /// The verdict is a refusal and the user asked to see it here, or the run was not begun because it
 /// would be one.
 const STATUS_REFUSED: u8 = 3;
+/// A condition of `--fail-if` holds, or could not be told.
+const STATUS_LIMIT: u8 = 4;
 /// The command line makes no sense.
 const STATUS_USAGE: u8 = 2;
 

@@ -1,5 +1,7 @@
 //! What a run says besides its figures, on standard error.
 
+use std::time::Duration;
+
 use dyno_core::units;
 use dyno_run::{Notice, Sink, Sinks};
 
@@ -31,6 +33,17 @@ pub fn quiet() -> Sinks {
     Sinks::new(vec![Box::new(Terminal::new(true))])
 }
 
+/// When the load begins, which was told to wait for its instant.
+fn begins(unix_s: f64) -> String {
+    let instant = jiff::Timestamp::from_second(unix_s as i64);
+    let ahead_s = (unix_s - dyno_core::clock::wall_time().as_secs_f64()).max(0.0);
+    let ahead = units::format_duration(Duration::from_secs(ahead_s.round() as u64));
+    match instant {
+        Ok(instant) => format!(" The load begins at {instant}, in {ahead}."),
+        Err(_) => format!(" The load begins in {ahead}."),
+    }
+}
+
 /// A notice in words.
 pub fn line(notice: &Notice) -> String {
     match notice {
@@ -42,13 +55,15 @@ pub fn line(notice: &Notice) -> String {
             sessions,
             warmup,
             connects,
+            begin_unix_s,
         } => {
             let doing = if *connects { "Connecting" } else { "Starting" };
             let about = match warmup.is_zero() {
                 true => String::new(),
                 false => format!(", {} of warm-up first", units::format_duration(*warmup)),
             };
-            format!("{doing} {sessions} session(s){about}.")
+            let begin = begin_unix_s.map_or_else(String::new, begins);
+            format!("{doing} {sessions} session(s){about}.{begin}")
         }
         Notice::Swept(swept) => swept.text(),
         Notice::ResultsBusy(path) => format!(

@@ -94,6 +94,9 @@ pub enum Script<'a> {
     TakesAny,
 }
 
+/// How options of sysbench begin that say which database it is.
+const OF_SYSBENCH: [&str; 4] = ["mysql-", "mysql_", "pgsql-", "db-driver"];
+
 /// Reads a command line.
 ///
 /// # Errors
@@ -271,6 +274,11 @@ fn unknown(
         Some((distance, known)) if distance <= 1 + name.len() / 4 => {
             // As options are typed, however a script spells their names.
             format!("; did you mean --{}?", known.replace('_', "-"))
+        }
+        // As sysbench names its own.
+        _ if OF_SYSBENCH.iter().any(|of| name.starts_with(of)) => {
+            "; the database is named by --target, and `dyno sysbench` takes sysbench's options"
+                .to_owned()
         }
         _ => "; see --help".to_owned(),
     };

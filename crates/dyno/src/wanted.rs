@@ -3,6 +3,7 @@
 use anyhow::Result;
 use dyno_core::finding::Waiver;
 use dyno_core::plan::{RecordPlan, RequestedSetting};
+use dyno_core::threshold::Threshold;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -20,6 +21,12 @@ pub fn wanted(parsed: &Parsed) -> Result<RecordPlan> {
     let calibrate = choice(parsed, "calibrate", "auto, always, never")?;
     let ledger = choice(parsed, "ledger", "on, full, off")?;
     let percentiles = parsed.value("percentiles").map(settings::percentiles);
+    let thresholds = thresholds(parsed)?;
+    if let Some(ratio) = thresholds.iter().find(|one| one.is_ratio()) {
+        return Err(usage(format!(
+            "--fail-if: {ratio} is a ratio to another run, which `dyno compare --fail-if` judges"
+        )));
+    }
     let expected = pairs(parsed, "expect", "innodb_flush_log_at_trx_commit=1")?;
     if !observe && !expected.is_empty() {
         return Err(usage(
@@ -38,10 +45,38 @@ pub fn wanted(parsed: &Parsed) -> Result<RecordPlan> {
             .collect(),
         waivers: waivers(parsed)?,
         calibrate: calibrate.unwrap_or(usual.calibrate),
-        percentiles: percentiles.transpose()?.unwrap_or(usual.percentiles),
+        percentiles: with_those_of(
+            &thresholds,
+            percentiles.transpose()?.unwrap_or(usual.percentiles),
+        ),
         force: parsed.has("force"),
         gate: parsed.has("gate"),
+        fail_if: thresholds.iter().map(Threshold::to_string).collect(),
     })
+}
+
+/// The conditions of `--fail-if`.
+///
+/// # Errors
+/// One that is none.
+pub fn thresholds(parsed: &Parsed) -> Result<Vec<Threshold>> {
+    let texts = parsed.values("fail-if");
+    let read = |text: &str| {
+        text.parse()
+            .map_err(|error| usage(format!("--fail-if: {error}")))
+    };
+    texts.map(read).collect()
+}
+
+/// A percentile that decides is recorded, asked for or not.
+fn with_those_of(thresholds: &[Threshold], mut percentiles: Vec<f64>) -> Vec<f64> {
+    for percent in thresholds.iter().filter_map(Threshold::percentile) {
+        if !percentiles.contains(&percent) {
+            percentiles.push(percent);
+        }
+    }
+    percentiles.sort_by(f64::total_cmp);
+    percentiles
 }
 
 /// The waivers that options give.
@@ -65,14 +100,17 @@ pub fn waiver(check: String, reason: String) -> Result<Waiver> {
         .map(|known| known.name)
         .collect();
     if !known.contains(&check.as_str()) {
-        let nearest = known
-            .iter()
-            .min_by_key(|known| strsim::osa_distance(known, &check))
-            .copied()
-            .unwrap_or_default();
+        let distance = |known: &&str| strsim::osa_distance(known, &check);
+        let near = known.iter().map(|known| (distance(known), *known)).min();
+        let hint = match near {
+            Some((distance, name)) if distance <= 1 + check.len() / 3 => {
+                format!("did you mean '{name}'? ")
+            }
+            _ => String::new(),
+        };
         return Err(usage(format!(
-            "there is no check '{check}' to waive; did you mean '{nearest}'? \
-             docs/validity.md lists all"
+            "there is no check '{check}' to waive; {hint}`dyno show --findings` and \
+             docs/validity.md list all"
         )));
     }
     Ok(Waiver { check, reason })

@@ -294,11 +294,7 @@ fn a_statement_that_is_denied_ends_its_session_and_is_neither_ignored_nor_of_unk
     let output = dyno(&line).failure(1);
     has(
         &output,
-        &[
-            "CREATE command denied",
-            "2 refusals",
-            "the script ignored 0",
-        ],
+        &["CREATE command denied", "2 refusals", "0 were ignored"],
     );
     assert!(!output.stdout.contains("committed"), "{output:?}");
     database.execute(&format!("DROP USER {user}@'127.0.0.1'"));

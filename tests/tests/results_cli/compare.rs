@@ -78,11 +78,29 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
     let text = lab.dyno("compare 1,2,3 4,5,6 --factor gap").success();
     has(
         &text,
-        &["runs 4, 5, 6 against runs 1, 2, 3", "intended", "25 → 100"],
+        &["gap 100", "of gap 25", "runs 4 (", "intended", "25 → 100"],
     );
     has(
         &lab.dyno("compare 1,2,3 4,5,6 --factor bogus").failure(2),
         &["nothing that begins so; they differ in", "option gap"],
+    );
+    // A limit is decided by the interval.
+    let decided = |limit: &str, inside: &dyn Fn(f64) -> bool| {
+        let ends = ["low", "high"].map(|end| events[end].as_f64().is_some_and(inside));
+        let told = lab.dyno(&format!("compare 1,2,3 4,5,6 --fail-if 'rate {limit}'"));
+        let (mark, status) = match ends {
+            [true, true] => ("✘", 4),
+            [false, false] => ("✔", 0),
+            _ => ("?", 0),
+        };
+        has(&told, &[&format!("{mark} fails if rate {limit}: 0.")]);
+        assert_eq!(told.status.code(), Some(status), "{told:?}");
+    };
+    decided("< 0.9x", &|ratio| ratio < 0.9);
+    decided("> 2x", &|ratio| ratio > 2.0);
+    has(
+        &lab.dyno("compare 1 4 --fail-if 'rate < 100'").failure(2),
+        &["is no ratio", "0.95x"],
     );
     // Several sides against the same base.
     let several = lab.json("compare 1 2 4 --json");
@@ -113,7 +131,8 @@ fn other_workloads_are_refused() {
     has(
         &forced,
         &[
-            "run 2 against run 1",
+            "run 2",
+            "run 1 (",
             "workload: oltp_point_select → oltp_update_index",
         ],
     );

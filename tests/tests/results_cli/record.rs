@@ -289,3 +289,39 @@ fn a_scripts_own_command_is_run_by_its_name() {
     let output = lab.dyno(&format!("rnu {script} {target}")).failure(2);
     assert!(output.stderr.contains("did you mean 'run'"), "{output:?}");
 }
+
+#[test]
+fn limits_fail_a_run_with_a_status_of_their_own() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let run = format!("run oltp_point_select {target} {SHORT} -q");
+    let limits = "--fail-if 'p99 > 1us' --fail-if 'rate < 1' --fail-if 'errors > 0%'";
+    let told = lab.dyno(&format!("{run} {limits}")).failure(4);
+    has(
+        &told,
+        &["✘ fails if p99 > 1us: ", "✔ fails if rate < 1/s: "],
+    );
+    // They are a part of the plan, and told again.
+    let shown = lab.json("show --json");
+    let failed: Vec<bool> = (shown["thresholds"].as_array().unwrap().iter())
+        .map(|one| one["failed"].as_bool().unwrap())
+        .collect();
+    assert_eq!(failed, [true, false, false]);
+    let kept = lab.dyno(&format!("{run} --fail-if 'p99.99 > 1h'"));
+    // A percentile that too few samples carry cannot be told.
+    let carried = !kept.stdout.contains("too few samples carry it");
+    assert_eq!(
+        kept.status.code(),
+        Some(if carried { 0 } else { 4 }),
+        "{kept:?}"
+    );
+    for (limit, why) in [
+        ("p99", "a relation is missing"),
+        ("p99 > 20", "has no unit"),
+        ("rat < 3", "did you mean 'rate'"),
+        ("rate < 0.95x", "dyno compare --fail-if"),
+    ] {
+        let told = lab.dyno(&format!("{run} --fail-if '{limit}'")).failure(2);
+        has(&told, &[why]);
+    }
+}

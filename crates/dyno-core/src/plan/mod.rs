@@ -159,6 +159,9 @@ pub struct RecordPlan {
     pub force: bool,
     /// Whether a refusal is to show in the exit status.
     pub gate: bool,
+    /// Conditions under which the run fails, e.g. `p99 > 20ms`.
+    #[serde(default)]
+    pub fail_if: Vec<String>,
 }
 
 impl Default for RecordPlan {
@@ -175,6 +178,7 @@ impl Default for RecordPlan {
             percentiles: vec![50.0, 95.0, 99.0, 99.9],
             force: false,
             gate: false,
+            fail_if: Vec::new(),
         }
     }
 }

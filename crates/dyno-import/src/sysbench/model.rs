@@ -89,6 +89,8 @@ pub(crate) struct Counted {
 /// The statistics at the end of a run, or at a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Report {
+    /// Lines of known labels whose values are no figures that can be.
+    pub(crate) unreadable: Vec<String>,
     pub(crate) line: usize,
     pub(crate) reads: Option<u64>,
     pub(crate) writes: Option<u64>,

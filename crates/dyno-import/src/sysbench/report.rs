@@ -21,9 +21,26 @@ pub(crate) fn take(report: &mut Report, line: &str) -> bool {
     if value.is_empty() {
         return false;
     }
-    counts(report, &label, value).unwrap_or(false)
-        || times(report, &label, value).unwrap_or(false)
-        || files(report, &label, value).unwrap_or(false)
+    for take in [counts, times, files] {
+        match take(report, &label, value) {
+            Some(true) => return true,
+            Some(false) => {}
+            None if is_figure(value) => {
+                report.unreadable.push(line.to_owned());
+                return true;
+            }
+            None => {}
+        }
+    }
+    false
+}
+
+/// Whether a text is there for a figure: others, as scripts print them, may be anything.
+fn is_figure(value: &str) -> bool {
+    let digits = value.trim_start_matches(['-', '+']);
+    let lower = digits.to_ascii_lowercase();
+    digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        || ["nan", "inf"].iter().any(|word| lower.starts_with(word))
 }
 
 /// Whether this line closes a block of statistics.
@@ -92,7 +109,7 @@ fn times(report: &mut Report, label: &str, value: &str) -> Option<bool> {
     match label {
         "total time" | "time elapsed" => {
             let (seconds, _) = number::leading(value)?;
-            report.total_time_s = (seconds >= 0.0).then_some(seconds);
+            report.total_time_s = Some((seconds >= 0.0).then_some(seconds)?);
         }
         "total time taken by event execution" => {
             let (seconds, _) = number::leading(value)?;
@@ -204,13 +221,13 @@ fn transferred(report: &mut Report, value: f64, rest: &str) -> bool {
 /// `708    (235.47 per sec.)`
 fn counted(text: &str) -> Option<Counted> {
     let (count, rest) = number::leading_count(text)?;
-    let per_s = rest
-        .trim_start()
-        .strip_prefix('(')
-        .and_then(number::leading)
-        .map(|(per_s, _)| per_s)
-        .filter(|per_s| *per_s >= 0.0);
-    Some(Counted { count, per_s })
+    let Some(rest) = rest.trim_start().strip_prefix('(') else {
+        return Some(Counted { count, per_s: None });
+    };
+    let per_s = number::leading(rest).map(|(per_s, _)| per_s);
+    let per_s = per_s.filter(|per_s| *per_s >= 0.0);
+    // What is in brackets may be no rate, but not one that cannot be.
+    (per_s.is_some() || !is_figure(rest)).then_some(Counted { count, per_s })
 }
 
 /// `549.0000/5.00`
@@ -294,11 +311,24 @@ mod tests {
             "note: 5",
             "",
             ":",
-            "min: -3.0",
+            "min: of all",
         ] {
             assert!(!take(&mut report, line), "{line}");
         }
         assert_eq!(report, Report::default());
+    }
+
+    #[test]
+    fn figures_that_cannot_be_are_kept_to_be_told() {
+        let lines = [
+            "total time: -10.0s",
+            "transactions: 18446744073709551616 (5.00 per sec.)",
+            "queries: 700 (nan per sec.)",
+            "avg: -nan",
+            "max: -3.0",
+        ];
+        let report = read(&lines.join("\n"));
+        assert_eq!(report.unreadable, lines);
     }
 
     proptest! {

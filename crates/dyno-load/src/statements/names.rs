@@ -50,7 +50,7 @@ impl Names {
 }
 
 /// What may be a name in a statement: no values, but keywords.
-fn names(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {

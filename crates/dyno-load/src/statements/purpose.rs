@@ -3,6 +3,8 @@
 
 use dyno_core::db::StatementId;
 
+use super::comments::comment;
+
 /// What begins a statement that changes rows, and MySQL's that does nothing.
 const CHANGES: [&[u8]; 6] = [b"UPDATE", b"DELETE", b"INSERT", b"REPLACE", b"MERGE", b"DO"];
 
@@ -114,7 +116,10 @@ fn purpose_of(sql: &[u8]) -> Option<Purpose> {
 
 /// The first word and what follows it.
 fn first_word(sql: &[u8]) -> (&[u8], &[u8]) {
-    let sql = sql.trim_ascii_start();
+    let mut sql = sql.trim_ascii_start();
+    while let Some(length) = comment(sql) {
+        sql = sql[length..].trim_ascii_start();
+    }
     let length = sql.iter().take_while(|byte| byte.is_ascii_alphabetic());
     sql.split_at(length.count())
 }
@@ -138,6 +143,7 @@ mod tests {
             ("INSERT INTO t VALUES (1)", Some(Purpose::Change)),
             ("REPLACE t VALUES (1)", Some(Purpose::Change)),
             ("DO 1", Some(Purpose::Change)),
+            ("/* 7 */ -- 8\n UPDATE t SET x = 1", Some(Purpose::Change)),
             ("do sleep(1)", Some(Purpose::Change)),
             ("COMMIT", Some(Purpose::Commit)),
             ("end", Some(Purpose::Commit)),

@@ -14,11 +14,21 @@ const CORES_MIN: f64 = 0.01;
 /// Beyond so many processes the others are not looked at.
 const PROCESSES_MAX: usize = 50_000;
 
-/// CPU time of all processes at one moment.
+/// So much of the host's CPUs in the hands of others has them looked at, by name.
+const LOOKED_AT: f64 = 0.05;
+/// Names are kept of so many that have ended.
+const KEPT_MAX: usize = 1_000;
+
+/// A process: its number and start, which together belong to no other.
+type Key = (i32, u64);
+
+/// CPU time of all processes since a moment.
 pub(crate) struct Others {
     at: Nanos,
-    /// Ticks by number and start, which together belong to one process.
-    ticks: HashMap<(i32, u64), f64>,
+    /// Ticks at that moment.
+    ticks: HashMap<Key, f64>,
+    /// Names and ticks as they were last seen, while the others used much.
+    seen: HashMap<Key, (String, f64)>,
 }
 
 impl Others {
@@ -31,14 +41,20 @@ impl Others {
         });
         Self {
             ticks: ticks.collect(),
+            seen: HashMap::new(),
             at: Clock.now(),
         }
     }
 
-    /// The largest since then that are neither this process nor the server's, in words.
-    pub(crate) fn top(&self, server: Option<i32>) -> String {
-        let seconds = Clock.now().saturating_sub(self.at) as f64 / 1e9;
-        let mut used = Vec::new();
+    /// The others used so many cores in the last sample.
+    pub(crate) fn used(&mut self, cores: f64, cpus: usize, server: Option<i32>) {
+        if cores >= LOOKED_AT * cpus.max(1) as f64 {
+            self.look(server);
+        }
+    }
+
+    /// Looks at who uses CPUs, so that those are known that end before the run does.
+    fn look(&mut self, server: Option<i32>) {
         let own = std::process::id() as i32;
         for pid in processes().take(PROCESSES_MAX) {
             let Some(stat) = stat_of(pid).filter(|_| pid != own) else {
@@ -47,11 +63,26 @@ impl Others {
             if Some(pid) == server || Some(stat.parent) == server {
                 continue;
             }
-            let before = self.ticks.get(&(pid, stat.start_ticks)).copied();
-            let ticks = stat.user_ticks + stat.system_ticks - before.unwrap_or(0.0);
-            used.push((ticks / ticks_per_s() / seconds, pid, stat.name));
+            let key = (pid, stat.start_ticks);
+            let before = self.ticks.get(&key).copied().unwrap_or(0.0);
+            let ticks = stat.user_ticks + stat.system_ticks - before;
+            let has_room = self.seen.len() < KEPT_MAX || self.seen.contains_key(&key);
+            if ticks > 0.0 && has_room {
+                self.seen.insert(key, (stat.name, ticks));
+            }
         }
-        named(used)
+    }
+
+    /// The largest since then that are neither this process nor the server's, in words.
+    pub(crate) fn top(&mut self, server: Option<i32>) -> String {
+        self.look(server);
+        let seconds = Clock.now().saturating_sub(self.at) as f64 / 1e9;
+        let cores = |ticks: f64| ticks / ticks_per_s() / seconds;
+        let used = self.seen.iter();
+        named(
+            used.map(|(key, (name, ticks))| (cores(*ticks), key.0, name.clone()))
+                .collect(),
+        )
     }
 }
 
@@ -84,5 +115,27 @@ mod tests {
         assert_eq!(named(all), "cc1 (3) 1.50 cores, cron (1) 0.10 cores");
         assert_eq!(named(Vec::new()), "none used 0.01 of a core");
         assert!(!Others::now().ticks.is_empty());
+    }
+
+    #[test]
+    fn who_has_ended_since_is_named() {
+        let mut others = Others::now();
+        let mut busy = std::process::Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .unwrap();
+        let pid = busy.id() as i32;
+        let used = |others: &Others| others.seen.keys().any(|key| key.0 == pid);
+        let until = Clock.now() + 20_000_000_000;
+        while !used(&others) && Clock.now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            others.look(None);
+        }
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+        let told = others.seen.iter().find(|(key, _)| key.0 == pid).unwrap();
+        assert_eq!(told.1.0, "sh");
+        others.look(None);
+        assert!(used(&others));
     }
 }

@@ -33,7 +33,7 @@ mod overview;
 mod page;
 mod run;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 mod setup;
 mod small_multiples;
 mod tables;

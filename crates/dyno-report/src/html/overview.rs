@@ -150,6 +150,9 @@ fn verdict(page: &mut Page, view: &View<'_>) {
     if against.is_empty() {
         let said = match view.run.verdict {
             None => "Nobody has judged this run yet.",
+            Some(_) if view.run.findings.iter().any(|f| f.waived.is_some()) => {
+                "No finding but the waived ones speaks against these figures."
+            }
             Some(_) => "No finding speaks against these figures.",
         };
         put!(page, "<p class=\"against\">{said}</p></div>");

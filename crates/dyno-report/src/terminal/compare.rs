@@ -1,39 +1,110 @@
 //! Runs set against a base.
 
-use dyno_core::finding::Outcome;
-use dyno_verdict::{Basis, Better, Comparison, Metric, Side};
+use dyno_core::finding::{Outcome, Tally, Verdict, verdict};
+use dyno_verdict::{Basis, Better, Comparison, Difference, Metric, Side};
 
-use super::look::{Ink, Look};
+use super::look::{Ink, Look, cut};
 use super::page::Page;
 use super::table::{Align, Table};
-use crate::number::plain;
+use crate::number::{figure, plain};
 
-/// The comparison: who, the ratios with their intervals, what differs besides, and what to think
-/// of it.
-pub fn comparison(comparison: &Comparison, look: &Look) -> String {
+/// So many differences that nobody meant are shown unless all are asked for.
+const DIFFERENCES_SHOWN: usize = 10;
+
+/// The comparison: the answer in a sentence, the verdict, the ratios with their intervals, what
+/// differs besides, and what to think of it. Of long lists of differences only those that matter
+/// most stand there, unless `all` are asked for.
+pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
-    page.title(&format!(
-        "{} against {}",
-        names(&comparison.new),
-        names(&comparison.base)
-    ));
+    page.title(&answer(comparison));
+    let (ink, word) = match verdict(&comparison.findings) {
+        Verdict::Valid => (Ink::Good, "✔ valid"),
+        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
+        Verdict::Refused => (Ink::Error, "✘ refused"),
+    };
+    let tally = format!(" – {}", Tally::of(&comparison.findings).words());
+    page.line("verdict", ink, &[(ink, word), (Ink::Faint, &tally)]);
     for (label, side) in [("base", &comparison.base), ("new", &comparison.new)] {
         page.row(label, Ink::Plain, &described(side));
     }
     page.blank();
     let mut out = page.finish();
     out.push('\n');
-    out.push_str(&metrics(&comparison.metrics, look));
+    out.push_str(&metrics(comparison, look));
     let mut page = Page::new(*look);
     page.blank();
-    rests(comparison, &mut page);
+    rests(comparison, all, &mut page);
     out.push_str(&page.finish());
     out
 }
 
+/// What most people want to know, in a sentence.
+fn answer(comparison: &Comparison) -> String {
+    let (base, new) = sides(comparison);
+    let throughput = comparison.metrics.iter().find(|one| one.name == "events");
+    let Some((events, ratio)) = throughput.and_then(|one| Some((one, one.ratio?))) else {
+        return format!("{new} against {base}: no throughput to compare");
+    };
+    let times = format!("{}×{}", times(ratio), bounds(events));
+    let Some(low) = events.low else {
+        return format!("{new} against {base}: {times} the throughput, too short to tell");
+    };
+    let holds_one = low <= 1.0 && events.high.is_none_or(|high| high >= 1.0);
+    match (holds_one, events.significant, events.p_corrected) {
+        (true, false, _) => {
+            format!("{new} against {base}: no difference in throughput is shown, {times}")
+        }
+        // Without any variance there is no chance to speak of.
+        (_, true, _) | (false, false, None) => format!("{new}: {times} the throughput of {base}"),
+        (false, false, Some(p)) => format!(
+            "{new}: {times} the throughput of {base}, not significant among all figures (p {p:.2})"
+        ),
+    }
+}
+
+/// ` (0.94 – 1.06)`, or nothing.
+fn bounds(metric: &Metric) -> String {
+    interval(metric, " – ").map_or_else(String::new, |interval| format!(" ({interval})"))
+}
+
+/// Both sides by what differs: on purpose, or the servers, or the one thing that does; else by
+/// their runs.
+fn sides(comparison: &Comparison) -> (String, String) {
+    const WIDTH: usize = 32;
+    let all = &comparison.differences;
+    let meant: Vec<&Difference> = all.iter().filter(|one| one.intended).collect();
+    let servers = all.iter().find(|one| one.what == "server");
+    let told = |of: &dyn Fn(&Difference) -> String, some: &[&Difference]| {
+        let parts: Vec<String> = some.iter().map(|one| of(one)).collect();
+        cut(&parts.join(", "), WIDTH)
+    };
+    let named = |one: &Difference, value: &str| {
+        let name = one.what.rsplit(' ').next().unwrap_or(&one.what);
+        format!("{name} {value}")
+    };
+    let (base, new) = (
+        |one: &Difference| named(one, &one.base),
+        |one: &Difference| named(one, &one.new),
+    );
+    match (meant.as_slice(), servers, all.as_slice()) {
+        ([], Some(servers), _) => (product(&servers.base), product(&servers.new)),
+        ([], None, [one]) => (told(&base, &[one]), told(&new, &[one])),
+        ([], None, _) => (names(&comparison.base), names(&comparison.new)),
+        (meant, ..) => (told(&base, meant), told(&new, meant)),
+    }
+}
+
+/// A server without the words of its packager: `MariaDB 10.11.19`.
+fn product(server: &str) -> String {
+    let mut words = server.split(' ');
+    let mut named: Vec<&str> = words.by_ref().take(1).collect();
+    named.extend(words.next().and_then(|version| version.split('-').next()));
+    named.join(" ")
+}
+
 /// What the figures rest on, what differs, and what speaks against the comparison.
-fn rests(comparison: &Comparison, page: &mut Page) {
+fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
     remarks(&comparison.metrics, page);
     page.row(
         "basis",
@@ -48,28 +119,7 @@ fn rests(comparison: &Comparison, page: &mut Page) {
             }
         },
     );
-    let (meant, unmeant): (Vec<_>, Vec<_>) = comparison
-        .differences
-        .iter()
-        .partition(|difference| difference.intended);
-    let told = |difference: &&dyno_verdict::Difference| {
-        format!(
-            "{}: {} → {}",
-            difference.what,
-            or_dash(&difference.base),
-            or_dash(&difference.new)
-        )
-    };
-    for (label, ink, differences) in [
-        ("intended", Ink::Plain, meant),
-        ("differs too", Ink::Warning, unmeant),
-    ] {
-        let mut label = label;
-        for difference in &differences {
-            page.row(label, ink, &told(difference));
-            label = "";
-        }
-    }
+    differences(comparison, all, page);
     for finding in &comparison.findings {
         let (label, ink) = match finding.outcome {
             Outcome::Refuse => ("refused", Ink::Error),
@@ -87,10 +137,101 @@ fn rests(comparison: &Comparison, page: &mut Page) {
     }
 }
 
+/// What differs: on purpose all of it, of the rest what matters most.
+fn differences(comparison: &Comparison, all: bool, page: &mut Page) {
+    let (meant, mut unmeant): (Vec<_>, Vec<_>) = comparison
+        .differences
+        .iter()
+        .partition(|difference| difference.intended);
+    unmeant.sort_by_key(|difference| rank(&difference.what));
+    let most = if all { usize::MAX } else { DIFFERENCES_SHOWN };
+    let more = unmeant.len().saturating_sub(most);
+    unmeant.truncate(most);
+    for (label, ink, differences) in [
+        ("intended", Ink::Plain, meant),
+        ("differs too", Ink::Warning, unmeant),
+    ] {
+        let mut label = label;
+        for difference in differences {
+            let told = format!(
+                "{}: {} → {}",
+                difference.what,
+                or_dash(&difference.base),
+                or_dash(&difference.new)
+            );
+            page.row(label, ink, &told);
+            label = "";
+        }
+    }
+    if more > 0 {
+        page.row(
+            "",
+            Ink::Plain,
+            &format!("and {more} more: --all shows them"),
+        );
+    }
+}
+
+/// Settings that decide over throughput and what a commit promises, the most decisive first.
+const SETTINGS: [&str; 30] = [
+    "innodb_flush_log_at_trx_commit",
+    "sync_binlog",
+    "log_bin",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "innodb_doublewrite",
+    "innodb_flush_method",
+    "innodb_buffer_pool_size",
+    "shared_buffers",
+    "innodb_redo_log_capacity",
+    "innodb_log_file_size",
+    "max_wal_size",
+    "wal_level",
+    "journal_mode",
+    "synchronous",
+    "transaction_isolation",
+    "tx_isolation",
+    "default_transaction_isolation",
+    "autocommit",
+    "query_cache_type",
+    "performance_schema",
+    "innodb_io_capacity",
+    "innodb_flush_neighbors",
+    "innodb_adaptive_hash_index",
+    "innodb_page_size",
+    "table_open_cache",
+    "thread_handling",
+    "work_mem",
+    "autovacuum",
+];
+
+/// What decides whether there is anything to compare.
+const WHAT_RAN: [&str; 8] = [
+    "server", "sessions", "rate", "tool", "workload", "profile", "script", "arrivals",
+];
+
+/// Where a difference stands among others: what was run and on what first, then settings that
+/// decide, then the host, the other settings, and paths.
+fn rank(what: &str) -> (usize, usize) {
+    let setting = what.strip_prefix("setting ");
+    let decisive = setting.and_then(|name| SETTINGS.iter().position(|known| *known == name));
+    match (setting, decisive) {
+        (_, Some(place)) => (3, place),
+        (Some(_), None) => (5, 0),
+        _ if WHAT_RAN.contains(&what) => (0, 0),
+        _ if what.starts_with("option ") || what.starts_with("table ") => (1, 0),
+        _ if what.starts_with("host.") => (4, 0),
+        _ if what.starts_with("server.") => (6, 0),
+        _ => (2, 0),
+    }
+}
+
 /// Remarks, each with the metrics that it is about.
 fn remarks(metrics: &[Metric], page: &mut Page) {
     let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
-    for metric in metrics.iter().filter(|metric| !metric.remark.is_empty()) {
+    let shown = metrics.iter().filter(|metric| is_there(metric));
+    for metric in shown.filter(|metric| !metric.remark.is_empty()) {
         match told.iter_mut().find(|(remark, _)| *remark == metric.remark) {
             Some((_, names)) => names.push(&metric.name),
             None => told.push((&metric.remark, vec![&metric.name])),
@@ -118,17 +259,17 @@ fn names(side: &Side) -> String {
 }
 
 fn described(side: &Side) -> String {
-    let mut parts: Vec<String> = side
-        .runs
-        .iter()
+    let runs: Vec<String> = (side.runs.iter())
         .map(|run| {
             let verdict = run.verdict.map_or("not judged", |verdict| verdict.word());
             match run.waived.as_slice() {
-                [] => format!("{} ({verdict})", run.name),
-                waived => format!("{} ({verdict}, waived: {})", run.name, waived.join(", ")),
+                [] => format!("{} ({verdict})", run.id),
+                waived => format!("{} ({verdict}, waived: {})", run.id, waived.join(", ")),
             }
         })
         .collect();
+    let plural = if runs.len() == 1 { "run" } else { "runs" };
+    let mut parts = vec![format!("{plural} {}", runs.join(", "))];
     if let (Some(mean), Some(median)) = (side.mean_per_s, side.median_per_s) {
         parts.push(format!(
             "mean {} /s, median second {} /s",
@@ -138,52 +279,117 @@ fn described(side: &Side) -> String {
     }
     if let (Some(stalls), Some(stalled_s)) = (side.stalls, side.stalled_s) {
         let each = if stalls == 1 { "stall" } else { "stalls" };
-        parts.push(format!("{stalls} {each}, {:.0} s", stalled_s.max(0.0)));
+        let stalled_s = if stalled_s > 0.0 { stalled_s } else { 0.0 };
+        parts.push(format!("{stalls} {each}, {stalled_s:.0} s"));
     }
     parts.join("; ")
 }
 
-fn metrics(metrics: &[Metric], look: &Look) -> String {
-    let mut table = Table::new(&[
-        ("", Align::Whole),
+/// Whether there is something of it on either side: nothing against nothing is no news.
+fn is_there(metric: &Metric) -> bool {
+    let some = |value: Option<f64>| value.is_some_and(|value| value != 0.0);
+    some(metric.base) || some(metric.new)
+}
+
+/// Narrower than this the table has neither p-values nor blanks within intervals.
+const NARROW: usize = 72;
+
+fn metrics(comparison: &Comparison, look: &Look) -> String {
+    let narrow = look.width() < NARROW;
+    let mut head = vec![
+        ("", Align::Left),
         ("base", Align::Right),
         ("new", Align::Right),
         ("new/base", Align::Right),
-        ("95 % interval", Align::Right),
+        (if narrow { "95 %" } else { "95 % interval" }, Align::Right),
         ("p", Align::Right),
-        ("", Align::Left),
-    ]);
-    for metric in metrics {
-        let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), digits);
-        let interval = match (metric.low, metric.high) {
-            (Some(low), Some(high)) => format!("{low:.3} – {high:.3}"),
-            (Some(low), None) => format!("{low:.3} – unbounded"),
-            _ => "–".to_owned(),
-        };
+        ("", Align::Whole),
+    ];
+    if narrow {
+        head.remove(P_COLUMN);
+    }
+    let mut table = Table::new(&head);
+    let mut row = |mut cells: Vec<(Ink, String)>| {
+        if narrow {
+            cells.remove(P_COLUMN);
+        }
+        table.row(cells);
+    };
+    let dash = || "–".to_owned();
+    let number = |value: Option<f64>| value.map_or_else(dash, digits);
+    for metric in comparison.metrics.iter().filter(|one| is_there(one)) {
         let (ink, said) = said(metric);
-        table.row(vec![
-            (Ink::Plain, format!("{}, {}", metric.name, metric.unit)),
+        let strong = match metric.significant {
+            true => Ink::Strong,
+            false => Ink::Plain,
+        };
+        let between = if narrow { "–" } else { " – " };
+        row(vec![
+            (Ink::Plain, name(metric)),
             (Ink::Plain, number(metric.base)),
             (Ink::Plain, number(metric.new)),
-            (
-                if metric.significant {
-                    Ink::Strong
-                } else {
-                    Ink::Plain
-                },
-                metric
-                    .ratio
-                    .map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.3}")),
-            ),
-            (Ink::Plain, interval),
-            (
-                Ink::Faint,
-                metric.p_corrected.map_or_else(|| "–".to_owned(), chance),
-            ),
+            (strong, metric.ratio.map_or_else(dash, times)),
+            (Ink::Plain, interval(metric, between).unwrap_or_else(dash)),
+            (Ink::Faint, metric.p_corrected.map_or_else(dash, chance)),
             (ink, said),
         ]);
     }
+    let (base, new) = (comparison.base.stalled_s, comparison.new.stalled_s);
+    if base.unwrap_or(0.0) + new.unwrap_or(0.0) > 0.0 {
+        let mut cells = vec![(Ink::Plain, "stalled s".to_owned())];
+        cells.extend([base, new].map(|value| (Ink::Plain, number(value))));
+        cells.extend(["–", "–", "–", ""].map(|dash| (Ink::Faint, dash.to_owned())));
+        row(cells);
+    }
     table.finish(look)
+}
+
+/// Where the p-value stands in a row.
+const P_COLUMN: usize = 5;
+
+/// A metric with its unit, in few words.
+fn name(metric: &Metric) -> String {
+    let name = match metric.name.split_once(", ") {
+        Some(("latency", "mean")) => "mean latency",
+        Some(("latency", "maximum")) => "max latency",
+        Some(("latency", rest)) => rest,
+        Some(("events", rest)) => rest,
+        _ if metric.name == "written by the server" => "server writes",
+        _ if metric.name == "read by the server" => "server reads",
+        _ => &metric.name,
+    };
+    format!("{name} {}", unit(&metric.unit))
+}
+
+/// The interval of the ratio, where there is one.
+fn interval(metric: &Metric, between: &str) -> Option<String> {
+    let high = metric.high.map_or_else(|| "∞".to_owned(), times);
+    Some(format!("{}{between}{high}", times(metric.low?)))
+}
+
+/// A ratio: its third decimal is the last that means anything, but of small ones.
+fn times(ratio: f64) -> String {
+    match ratio.abs() {
+        small if small < 0.0995 => {
+            let scale = 10_f64.powi(2 - small.max(1e-9).log10().floor() as i32);
+            plain((ratio * scale).round() / scale)
+        }
+        usual if usual < 10.0 => format!("{ratio:.3}"),
+        large if large < 100.0 => format!("{ratio:.2}"),
+        _ => digits(ratio.round()),
+    }
+}
+
+/// A unit as short as a person reads it.
+fn unit(unit: &str) -> String {
+    match unit {
+        "per second" => "/s".to_owned(),
+        "per 100 attempts" => "per 100".to_owned(),
+        other => match other.split_once(" per ") {
+            Some((what, of)) => format!("{}/{of}", what.replace("us", "µs")),
+            None => other.to_owned(),
+        },
+    }
 }
 
 /// What the ratio means in words, and in which colour.
@@ -211,9 +417,15 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// Four digits, as the intervals carry no more.
+/// Four digits, as the intervals carry no more; a ratio's beyond its third decimal say nothing.
 fn digits(value: f64) -> String {
+    if value.abs() >= 1000.0 && value.abs() < 1e15 {
+        return figure(value.round());
+    }
     let magnitude = value.abs().max(1e-12).log10().floor() as i32;
     let scale = 10_f64.powi(3 - magnitude.clamp(-12, 3));
     plain((value * scale).round() / scale)
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,10 +36,17 @@ pub fn live_line(
         let queries = format!("{:>7} q/s", rate(per_s(counters.queries())));
         parts.push(Part::spare(4, Ink::Plain, queries));
     }
-    // One percentile tells the tail; the summary has them all.
-    if let Some(percentile) = interval.percentiles.last() {
+    // One percentile tells the tail, the highest that the samples carry; the summary has them all.
+    let mut highest_first = interval.percentiles.iter().rev();
+    let carried = highest_first.find(|one| one.value_ms.is_some());
+    if let Some(percentile) = carried.or(interval.percentiles.last()) {
         let value = percentile.value_ms.map_or_else(|| "–".into(), latency);
-        let text = format!("p{} {value:>7}", plain(percentile.percent));
+        let wide = interval
+            .percentiles
+            .iter()
+            .map(|one| plain(one.percent).len());
+        let wide = wide.max().unwrap_or(0);
+        let text = format!("p{:<wide$} {value:>7}", plain(percentile.percent));
         parts.push(Part::spare(1, Ink::Plain, text));
     }
     let max = match counters.events {

@@ -60,6 +60,13 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     sections::client(run, &mut page);
     verdict::costs(run, &mut page);
     page.blank();
+    for held in &run.thresholds {
+        let (ink, mark) = match held.failed {
+            true => (Ink::Error, "✘ fails if"),
+            false => (Ink::Good, "✔ fails if"),
+        };
+        page.row(mark, ink, &held.told());
+    }
     for limit in &run.limits {
         page.row("limit", Ink::Strong, limit);
     }

@@ -291,7 +291,7 @@ fn errors(run: &RunSummary, page: &mut Page) {
     }
     let mut text = thousands(seen.max(run.totals.errors)) + &error_kinds(run);
     text += &format!(
-        ", of which the script ignored {} ({} /s)",
+        ", of which {} were ignored ({} /s)",
         thousands(run.totals.errors),
         rate(run.rates.errors_per_s)
     );

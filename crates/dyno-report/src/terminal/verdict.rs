@@ -77,13 +77,18 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     let event = EventWord::of(run).one();
     page.row("cost", Ink::Strong, &format!("per {event}"));
     page.pairs(&pairs);
-    let reasons = run.costs.iter().filter(|cost| cost.value.is_none());
-    let mut reasons: Vec<_> = reasons
-        .filter_map(|cost| cost.source.strip_prefix(LEFT_OUT))
-        .collect();
-    reasons.dedup();
-    if let Some(why) = reasons.first() {
-        let text = format!("those of the host and its disks: {why}");
+    let mut left_out: Vec<(&str, Vec<&str>)> = Vec::new();
+    for cost in run.costs.iter().filter(|cost| cost.value.is_none()) {
+        let Some(why) = cost.source.strip_prefix(LEFT_OUT) else {
+            continue;
+        };
+        match left_out.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(&cost.name),
+            None => left_out.push((why, vec![&cost.name])),
+        }
+    }
+    for (why, names) in left_out {
+        let text = format!("{}: {why}", names.join(", "));
         page.row("  left out", Ink::Faint, &text);
     }
 }

@@ -28,7 +28,7 @@ pub fn of(made: &Made) -> Calibration {
 
 /// Whether statements differed, and how many changed nothing, as facts; none where none was
 /// looked at.
-pub fn statements(found: StatementFacts) -> Vec<Fact> {
+pub fn statements(found: &StatementFacts) -> Vec<Fact> {
     const SAMPLE: &str = "a sample of the texts and parameters";
     const CHANGES: &str = "UPDATE, DELETE, INSERT, REPLACE, MERGE, DO within the measurement";
     const ENDS: &str = "statements within the measurement, by their first words";
@@ -41,15 +41,24 @@ pub fn statements(found: StatementFacts) -> Vec<Fact> {
         ("rollbacks", ended.rollbacks, ENDS),
         ("rollbacks_to_savepoint", ended.rollbacks_to_savepoint, ENDS),
     ];
-    let known = found != StatementFacts::default();
-    let facts = counts.into_iter().filter(|_| known);
+    let known = *found != StatementFacts::default();
+    let fact = |name: &str, value: String, source: &str| Fact {
+        name: format!("client.statements.{name}"),
+        value,
+        source: source.to_owned(),
+    };
+    let counts = counts.into_iter().filter(|_| known);
+    let mut facts: Vec<Fact> = counts
+        .map(|(name, count, source)| fact(name, count.to_string(), source))
+        .collect();
+    if !found.temporary.is_empty() {
+        const TABLES: &str = "CREATE TEMPORARY TABLE, and statements that change rows; a sample";
+        let names = found.temporary.join(", ");
+        facts.push(fact("temporary_tables", names, TABLES));
+        let only = if found.only_temporary { "yes" } else { "no" };
+        facts.push(fact("changes_temporary_only", only.to_owned(), TABLES));
+    }
     facts
-        .map(|(name, count, source)| Fact {
-            name: format!("client.statements.{name}"),
-            value: count.to_string(),
-            source: source.to_owned(),
-        })
-        .collect()
 }
 
 /// The context as facts.

@@ -183,7 +183,7 @@ impl Recording {
         self.tell_context();
         let outputs = &self.outputs;
         outputs.each(|sink| sink.facts(&summary.facts));
-        let statements = context::statements(outcome.statements);
+        let statements = context::statements(&outcome.statements);
         outputs.each(|sink| sink.facts(&statements));
         for event in events::of(outcome) {
             outputs.each(|sink| sink.event(&event));

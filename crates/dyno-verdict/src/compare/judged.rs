@@ -191,7 +191,7 @@ fn intervals(comparison: &Comparison) -> Made {
     };
     let bare: Vec<String> = ratios()
         .filter(|metric| metric.low.is_none())
-        .filter(|metric| !extreme(metric))
+        .filter(|metric| !extreme(metric) && !beside_the_mean(metric))
         .map(|metric| metric.name.clone())
         .collect();
     let all = ratios().count();
@@ -199,7 +199,9 @@ fn intervals(comparison: &Comparison) -> Made {
         return Made::not_checked("No ratio could be computed.");
     }
     let evidence = match bare.is_empty() {
-        true => format!("Each of {all} ratios has its interval, but that of maxima."),
+        true => format!(
+            "Each of {all} ratios has its interval, but those of maxima and medians of seconds."
+        ),
         false => format!(
             "Of {all} ratios these have no interval: {}.",
             text::list(&bare)
@@ -212,13 +214,19 @@ fn intervals(comparison: &Comparison) -> Made {
             Outcome::Doubt
         },
         evidence,
-        "Record whole distributions and seconds of both sides, and enough of them.",
+        "Measure for 30 s or longer, or make three runs a side or more: the seconds of short runs \
+         vary too much to tell.",
     )
     .with("ratios without interval", bare.len() as f64, "count")
 }
 
 fn extreme(metric: &Metric) -> bool {
     metric.name.ends_with("maximum")
+}
+
+/// The median second stands beside the mean, which has its interval and is tested.
+fn beside_the_mean(metric: &Metric) -> bool {
+    metric.name.ends_with("median second")
 }
 
 fn percentiles(comparison: &Comparison) -> Made {

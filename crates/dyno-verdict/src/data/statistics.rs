@@ -57,7 +57,7 @@ fn statistics(view: &View) -> Made {
     Made::of(
         if bad { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "A statement scanned {} row{} of whole tables.{told}",
+            "A statement scanned {} row{} of whole tables on average.{told}",
             text::rate(scanned),
             if scanned == 1.0 { "" } else { "s" }
         ),

@@ -175,7 +175,7 @@ fn whole_tables_that_are_scanned_are_told() {
     assert!(unknown.evidence.ends_with(told), "{}", unknown.evidence);
     // Nothing is scanned, or on purpose.
     let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
-    let told = "A statement scanned 0 rows of whole tables. Without any index: t.";
+    let told = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
     assert_eq!(history.evidence, told);
     expect("statistics", Pass, table("1", "1 of 1", 9e8));
     let silent = expect("statistics", NotChecked, |run| {

@@ -94,7 +94,7 @@ fn others_at_work(view: &View, counted: &str) -> Option<Made> {
         let whose = whose.map_or_else(String::new, |whose| format!(": at most {whose}"));
         Made::doubt(
             format!(
-                "{} of others' sessions executed a statement on average in {} looks{whose}. \
+                "Others' sessions executed {} statements at a time on average of {} looks{whose}. \
                  {counted}",
                 text::plain(active),
                 counts.len()

@@ -88,6 +88,18 @@ fn work_was_done_and_not_too_fast() {
         "{}",
         little.evidence
     );
+    let outside = expect("work-done", Doubt, |run| {
+        samples::scale(&mut summary(run).service, 0.5)
+    });
+    let told = "The sessions spent 50 % of their time outside of events";
+    assert!(outside.evidence.starts_with(told), "{}", outside.evidence);
+    let empty = expect("work-done", Doubt, |run| {
+        let totals = &mut summary(run).totals;
+        (totals.writes, totals.other) = (0, 0);
+        totals.reads = totals.events / 2;
+    });
+    let told = "At least 50 % of the events sent no statement";
+    assert!(empty.evidence.starts_with(told), "{}", empty.evidence);
     // Of a test of the host a session may have several events under way, which are no statements.
     let queued = expect("work-done", Pass, |run| {
         samples::scale(&mut summary(run).service, 1.5);
@@ -337,8 +349,8 @@ fn others_at_work_are_told_whatever_the_counters_say() {
         series(run, ACTIVE, &[1.0, 0.0, 1.0, 1.0, 0.0]);
         fact(run, "server.other_sessions", "1 of app from 10.0.0.7");
     });
-    let whose = "0.6 of others' sessions executed a statement on average in 5 looks: at most 1 of \
-                 app from 10.0.0.7. The server counted";
+    let whose = "Others' sessions executed 0.6 statements at a time on average of 5 looks: at most \
+                 1 of app from 10.0.0.7. The server counted";
     assert!(told.evidence.starts_with(whose), "{}", told.evidence);
 }
 

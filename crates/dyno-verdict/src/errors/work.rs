@@ -1,7 +1,8 @@
 //! Checks 12 and 14: whether work was done, and what the server warns of.
 
+use dyno_analysis::bins::ROOM_S;
 use dyno_core::finding::Outcome;
-use dyno_core::record::RunState;
+use dyno_core::record::{EventKind, RunState};
 
 use super::tables;
 use crate::check::{Check, Made, Threshold, advice};
@@ -17,9 +18,19 @@ pub(super) const WORK: Check = Check {
            if fewer than {0} rows per statement were found or changed (reads that find none are \
            told by `misses`), if {4} % of the statements or more touch no table as the server \
            counts, if a statement took less than {1} us over a connection, if rate times latency \
-           exceeds the sessions by {2} %, or if a log's stated time differs by {3} % from its \
-           count over its rate. Refusal if a log's report contradicts itself.",
-    thresholds: &[ROWS, STATEMENT_US, LITTLE, STATED_TIME, UNTOUCHED],
+           exceeds the sessions by {2} %, if there were {5} % more events than statements, if the \
+           sessions spent {6} % of their time or more outside of events, or if a log's stated time \
+           differs by {3} % from its count over its rate. Refusal if a log's report contradicts \
+           itself.",
+    thresholds: &[
+        ROWS,
+        STATEMENT_US,
+        LITTLE,
+        STATED_TIME,
+        UNTOUCHED,
+        WITHOUT,
+        OUTSIDE,
+    ],
     make: work_done,
 };
 
@@ -64,6 +75,19 @@ const UNTOUCHED: Threshold = Threshold {
     unit: "percent of the statements that read or change rows",
     why: "half of the figure is then what a round trip costs",
 };
+const WITHOUT: Threshold = Threshold {
+    name: "events beyond the statements",
+    value: 5.0,
+    unit: "percent of the statements",
+    why: "at least so many events sent none; events in flight at both ends are fewer",
+};
+const OUTSIDE: Threshold = Threshold {
+    name: "time of the sessions outside of events",
+    value: 20.0,
+    unit: "percent",
+    why: "Little's law: in a closed loop rate times latency is the sessions; what is missing is \
+          work, or waiting, that no latency holds",
+};
 const DEADLOCKS: Threshold = Threshold {
     name: "deadlocks",
     value: 1.0,
@@ -84,9 +108,6 @@ const FEWEST: Threshold = Threshold {
 };
 fn work_done(view: &View) -> Made {
     let totals = view.totals();
-    if totals.events == 0 {
-        return nothing_done(view);
-    }
     let contradictions = view.run.fact("import.contradictions");
     if let Some(what) = contradictions.filter(|_| view.imported()) {
         return Made::refuse(
@@ -98,8 +119,11 @@ fn work_done(view: &View) -> Made {
         )
         .with("events", totals.events as f64, "count");
     }
+    if totals.events == 0 {
+        return nothing_done(view);
+    }
     let queries = totals.queries();
-    if queries == 0 && view.family().is_some() && !view.imported() {
+    if queries == 0 && database_expected(view) {
         return Made::refuse(
             format!(
                 "{} events ended and not one statement reached the database.",
@@ -113,6 +137,8 @@ fn work_done(view: &View) -> Made {
         (untouched(view), tables::ADVICE),
         (too_fast(view), TOO_FAST),
         (against_little(view), AGAINST_ITSELF),
+        (without_statements(view), WITHOUT_WORK),
+        (outside_events(view), OUTSIDE_WORK),
         (stated_time(view), AGAINST_ITSELF),
     ];
     let signs = signs.into_iter();
@@ -149,6 +175,21 @@ const TOO_FAST: &str =
     "Look at what answers: a cache, a proxy, or something in the database's place.";
 const AGAINST_ITSELF: &str =
     "The figures contradict each other: one of them is not this run's. Take none of them for true.";
+
+const WITHOUT_WORK: &str = "Look at what the script counts as an event: one without a statement \
+                            raises the rate and lowers the latencies.";
+const OUTSIDE_WORK: &str = "Move what the script does between events (sb_event_stop and \
+                            sb_event_start, waits) into them, or count it as time to think: offer \
+                            a rate.";
+
+/// Whether a database was to be used: it was, or a target was named.
+fn database_expected(view: &View) -> bool {
+    let plan = view.run.head.plan.as_ref();
+    let target = plan.and_then(|plan| plan.target.as_ref());
+    let named = target.is_some_and(|target| !target.temporary);
+    let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
+    (view.family().is_some() || named) && !view.imported() && !tests_host
+}
 
 /// Statements that touch no table, in words.
 pub(crate) fn untouched(view: &View) -> Option<String> {
@@ -249,6 +290,54 @@ fn against_little(view: &View) -> Option<String> {
                 1 => format!("{sessions} sessions"),
                 depth => format!("{} sessions with {depth} each", drive.sessions),
             }
+        )
+    })
+}
+
+/// Events that cannot have sent a statement each.
+fn without_statements(view: &View) -> Option<String> {
+    let totals = view.totals();
+    let queries = totals.queries() as f64;
+    let beyond = totals.events as f64 - queries;
+    let in_flight = 2.0 * view.drive().map_or(1.0, |drive| f64::from(drive.sessions));
+    let many = beyond > in_flight && beyond * 100.0 >= WITHOUT.value * queries;
+    (database_expected(view) && totals.errors == 0 && many).then(|| {
+        format!(
+            "at least {} % of the events sent no statement",
+            text::plain(beyond / totals.events as f64 * 100.0)
+        )
+    })
+}
+
+/// Time of a closed loop's sessions that no latency holds.
+fn outside_events(view: &View) -> Option<String> {
+    let summary = view.summary()?;
+    let drive = view.drive().filter(|drive| drive.open_loop.is_none())?;
+    let totals = &summary.totals;
+    // What failed, or was given up, has its time in no latency; so has time to think, and what
+    // other loads of the same run do.
+    let told_elsewhere = totals.errors + totals.not_done > 0
+        || !drive.roles.is_empty()
+        || !view.events(EventKind::Frozen).is_empty();
+    let thinks = view.run.intervals.iter().any(|interval| {
+        let states = interval.states.as_ref();
+        states.is_some_and(|states| interval.at_s > ROOM_S && states.waiting > 0)
+    });
+    // Sessions of an embedded database wait for each other between events.
+    let apart = database_expected(view) && !view.embedded();
+    if told_elsewhere || thinks || !apart || drive.ramp_up > drive.warmup {
+        return None;
+    }
+    let sessions = f64::from(drive.sessions);
+    let time_s = summary.elapsed_s.max(summary.measured_s);
+    let inside = summary.service.mean_ms / 1e3 * totals.events as f64 / time_s / sessions;
+    // Of each session an event at either end may be cut off.
+    let cut_off = 2.0 * sessions / totals.events as f64;
+    let outside = (1.0 - inside - cut_off) * 100.0;
+    (summary.service.count > 0 && outside >= OUTSIDE.value).then(|| {
+        format!(
+            "the sessions spent {} % of their time outside of events, in no latency",
+            text::plain((1.0 - inside) * 100.0)
         )
     })
 }

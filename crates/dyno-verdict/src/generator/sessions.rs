@@ -3,7 +3,6 @@
 use dyno_core::finding::Outcome;
 use dyno_core::record::{IdleSpan, SessionShare};
 use dyno_core::states::{IdleIn, SessionState};
-use dyno_core::summary::RunEnd;
 
 use crate::check::{Check, Made, Threshold, graded};
 use crate::text;
@@ -110,7 +109,7 @@ fn idle_sessions(view: &View) -> Made {
         evidence =
             format!("{connecting} of {all} sessions had no connection at the end. {evidence}");
     }
-    Made::of(outcome, evidence, advice(view, &idle))
+    Made::of(outcome, evidence, advice(&idle))
         .with("sessions", sessions.len() as f64, "count")
         .with("idle sessions", idle.len() as f64, "count")
         .with("lost sessions", lost as f64, "count")
@@ -264,21 +263,10 @@ fn story(session: &SessionShare, idle: &IdleSpan) -> String {
     )
 }
 
-fn advice(view: &View, idle: &[(&SessionShare, IdleSpan)]) -> &'static str {
-    let failed = view
-        .summary()
-        .is_some_and(|summary| matches!(summary.end, RunEnd::Failed(_)));
+fn advice(idle: &[(&SessionShare, IdleSpan)]) -> &'static str {
     if idle.is_empty() {
-        return match failed {
-            true => {
-                "See the error with which the run failed: a session that fails in its script is \
-                 lost. Mend the script, or have it ignore that error, and run again."
-            }
-            false => {
-                "See the errors for why those sessions ended. The figures are those of fewer \
-                 sessions than were asked for."
-            }
-        };
+        return "See the errors for why those sessions ended. The figures are those of fewer \
+                sessions than were asked for.";
     }
     match idle.first().map(|(_, idle)| idle.idle_in) {
         Some(IdleIn::Connecting) => {

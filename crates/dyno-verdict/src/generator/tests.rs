@@ -2,8 +2,7 @@
 
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Arrivals;
-use dyno_core::record::IdleSpan;
-use dyno_core::record::RunRecord;
+use dyno_core::record::{Event, EventKind, IdleSpan, RunRecord};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
 
@@ -284,12 +283,11 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
 
 #[test]
 fn sessions_whose_script_failed_are_no_fault_of_the_servers() {
-    let found = expect("idle-sessions", Refuse, |run| {
+    let found = expect("idle-sessions", NotChecked, |run| {
         summary(run).end = RunEnd::Failed("session 1: near line 12: boom".to_owned());
         run.sessions[1].state = Some(SessionState::Lost);
     });
-    assert!(found.advice.contains("Mend the script"), "{found:?}");
-    assert!(!found.advice.contains("server"), "{found:?}");
+    assert!(found.evidence.contains("as `errors` tells"), "{found:?}");
     let found = expect("idle-sessions", Refuse, |run| {
         run.sessions[1].state = Some(SessionState::Lost);
     });
@@ -419,4 +417,24 @@ fn one_host_for_both_is_said_and_no_fault_in_itself() {
     expect("same-host", NotChecked, |run| {
         drop_fact(run, "server.same_host")
     });
+}
+
+#[test]
+fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
+    let frozen = |waits: &[f64], words: &str| {
+        let found = expect("client-cpu", Doubt, |run| {
+            series(run, "client.worker[0].run_queue_wait", waits);
+            run.events.push(Event {
+                kind: EventKind::Frozen,
+                at_s: 12.2,
+                until_s: Some(13.7),
+                text: String::new(),
+            });
+        });
+        assert!(found.evidence.contains(words), "{}", found.evidence);
+    };
+    let mut waits = [0.1; 30];
+    frozen(&waits, "as a process that is stopped");
+    waits[12..14].fill(0.8);
+    frozen(&waits, "while its threads waited for a CPU");
 }

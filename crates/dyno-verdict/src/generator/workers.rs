@@ -1,7 +1,7 @@
 //! Check 2: the workers that drive the sessions.
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
-use dyno_core::record::{Event, EventKind};
+use dyno_core::record::{Event, EventKind, Series};
 
 use crate::check::{Check, Made, Threshold};
 use crate::text;
@@ -175,7 +175,7 @@ impl Workers {
         if alone && reaches(self.waiting, &WAITING) && starved(view) {
             faults.push(("a worker was starved of CPU".to_owned(), NO_CPU));
         }
-        match frozen(view, self.waiting) {
+        match frozen(view) {
             Some(fault) => faults.push(fault),
             None if alone && shared && reaches(self.stall_ms, &STALL_MS) => {
                 let said = "a worker was kept from its sockets, and its sessions with it";
@@ -276,7 +276,7 @@ fn is_script(workload: &str) -> bool {
 
 /// How often, how long and since when the process stood still, if it did for long, and what to
 /// try.
-fn frozen(view: &View, waiting: Option<f64>) -> Option<(String, &'static str)> {
+fn frozen(view: &View) -> Option<(String, &'static str)> {
     let times = view.events(EventKind::Frozen);
     let length_s = |event: &&Event| event.until_s.unwrap_or(event.at_s) - event.at_s;
     let longest_s = times.iter().map(length_s).fold(0.0, f64::max);
@@ -286,7 +286,7 @@ fn frozen(view: &View, waiting: Option<f64>) -> Option<(String, &'static str)> {
         return None;
     }
     // A thread that is stopped waits for no CPU.
-    let starved = waiting.is_some_and(|percent| percent / 100.0 * view.length_s * 2.0 >= all_s);
+    let starved = waited_meanwhile_s(view, &times) * 2.0 >= all_s;
     let (why, try_this) = match starved {
         true => ("while its threads waited for a CPU", NO_CPU),
         false => (
@@ -302,6 +302,26 @@ fn frozen(view: &View, waiting: Option<f64>) -> Option<(String, &'static str)> {
         text::seconds(first.at_s.max(0.0))
     );
     Some((said, try_this))
+}
+
+/// How long a worker waited for a CPU in the seconds of these events, at most.
+fn waited_meanwhile_s(view: &View, times: &[&Event]) -> f64 {
+    let meanwhile = |from_s: f64, to_s: f64| {
+        let touches = |event: &&Event| {
+            from_s < event.until_s.unwrap_or(event.at_s) && event.at_s.max(0.0) < to_s
+        };
+        times.iter().copied().any(|event| touches(&event))
+    };
+    let waited = |series: &Series| {
+        let points = series.points.windows(2);
+        let then = points.filter(|pair| meanwhile(pair[0].0, pair[1].0));
+        let waits = then.map(|pair| pair[1].1 * (pair[1].0 - pair[0].0));
+        waits.filter(|wait| wait.is_finite()).sum::<f64>()
+    };
+    let all = view.devices("client.worker[", "].run_queue_wait");
+    all.iter()
+        .map(|(_, series)| waited(series))
+        .fold(0.0, f64::max)
 }
 
 /// Whether somebody else than the server on the same host takes the CPUs.

@@ -28,12 +28,12 @@ pub(super) const DURABILITY: Check = Check {
     title: "What a commit promises: flush, binary log, doublewrite, full-page writes, the tables' \
             engines, the file system; and whether there were commits",
     rule: "Always said, with its class; doubt if a crash may leave a damaged database (fsync off, \
-           doublewrite or full-page writes off, a flush method without syncs, SQLite without \
-           syncs or journal, tables of an engine without a log), if it empties tables (UNLOGGED, \
-           MEMORY, data on tmpfs or ramfs), or if what was written was not committed: next to no \
-           COMMIT with autocommit off, or with transactions open at the end, or no changed rows \
-           with these on PostgreSQL, {0} % of the transactions rolled back as a whole or to a \
-           savepoint, or a file of SQLite's that did not change.",
+           doublewrite or full-page writes off, a flush method without syncs, SQLite without syncs \
+           or journal, tables of an engine without a log), if it empties tables (UNLOGGED, MEMORY, \
+           temporary tables alone, data on tmpfs or ramfs), or if what was written was not \
+           committed: next to no COMMIT with autocommit off, or with transactions open at the end, \
+           or no changed rows with these on PostgreSQL, {0} % of the transactions rolled back as a \
+           whole or to a savepoint, or a file of SQLite's that did not change.",
     thresholds: &[commits::ROLLED_BACK],
     make: durability,
 };

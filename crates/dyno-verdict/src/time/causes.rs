@@ -134,10 +134,23 @@ impl Seen<'_, '_> {
                 && then >= least
                 && then >= usual * factor
             {
-                found.push(told(words, unit, then, usual));
+                let moved = told(words, unit, then, usual);
+                found.push(match words == BY_OTHERS {
+                    true => moved + &self.by_name(),
+                    false => moved,
+                });
             }
         }
         found
+    }
+
+    /// Which processes those were, over the whole run.
+    fn by_name(&self) -> String {
+        let names = crate::machine::others_by_name(self.view);
+        match names.strip_prefix(": ") {
+            Some(names) => format!(" [{names}]"),
+            None => String::new(),
+        }
     }
 
     /// The mean of a series within the slower seconds, and its median in the usual ones.

@@ -158,8 +158,16 @@ fn stalls(view: &View) -> Made {
             text::rate(found.level_per_s),
             text::few(&listed, 3)
         ),
-        "Averages hide them: look at the server's log and series at these times, and at the \
-         disk's.",
+        match listed.iter().any(|one| one.contains("lock")) {
+            true => {
+                "Averages hide them: find who held the lock then: a session with a transaction \
+                 left open, LOCK TABLES, a change of the schema, a backup."
+            }
+            false => {
+                "Averages hide them: look at the server's log and series at these times, and at \
+                 the disk's."
+            }
+        },
     )
     .with("stalls", found.spans.len() as f64, "count")
     .with("stalled", stalled, "s")

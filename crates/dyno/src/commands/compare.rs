@@ -5,15 +5,18 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use dyno_core::finding::{Verdict, verdict};
 use dyno_core::record::RunRecord;
+use dyno_core::threshold::Threshold;
 use dyno_report::terminal::{Look, comparison};
 use dyno_results::Scope;
 use dyno_verdict::{CompareOptions, Comparison, compare};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::definitions::COMPARE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
-use crate::{STATUS_DONE, STATUS_REFUSED, console, kept};
+use crate::wanted::thresholds;
+use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, kept};
 
 /// A factor that matches nothing is answered with so many of the differences there are.
 const DIFFERENCES_TOLD: usize = 8;
@@ -47,6 +50,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         other_workload: parsed.has("force"),
         ..CompareOptions::default()
     };
+    let conditions = ratios(&parsed)?;
     let base = side(&parsed, base)?;
     let base: Vec<&RunRecord> = base.iter().collect();
     let sides: Vec<Vec<RunRecord>> = new
@@ -59,11 +63,29 @@ pub fn main(args: &[String]) -> Result<u8> {
         compared.push(compare(&base, &new, &options)?);
     }
     refuse_unknown(&base, &sides, &options.intended)?;
+    write(&parsed, &compared, &conditions)?;
+    let refused = |compared: &Comparison| verdict(&compared.findings) == Verdict::Refused;
+    let failed = |compared: &Comparison| {
+        let mut held = held(compared, &conditions).into_iter();
+        held.any(|one| one.outcome == Limit::Failed)
+    };
+    Ok(if parsed.has("gate") && compared.iter().any(refused) {
+        STATUS_REFUSED
+    } else if compared.iter().any(failed) {
+        STATUS_LIMIT
+    } else {
+        STATUS_DONE
+    })
+}
+
+/// As text, as JSON, or both.
+fn write(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold]) -> Result<()> {
     let file = parsed
         .value("json")
         .filter(|file| !matches!(*file, "" | "-"));
     if parsed.has("json") {
-        let all: Vec<Value> = compared.iter().map(as_json).collect();
+        let with_limits = |compared: &Comparison| as_json(compared, &held(compared, conditions));
+        let all: Vec<Value> = compared.iter().map(with_limits).collect();
         let text = serde_json::to_string_pretty(&all)? + "\n";
         match file {
             None => console::json(&text),
@@ -76,16 +98,93 @@ pub fn main(args: &[String]) -> Result<u8> {
             colour: console::colors(parsed.has("no-color")),
             ascii: false,
         };
-        for compared in &compared {
-            console::page(&look, |look| comparison(compared, look));
+        for compared in compared {
+            console::page(&look, |look| comparison(compared, parsed.has("all"), look));
+            for held in held(compared, conditions) {
+                console::out(&held.line());
+            }
         }
     }
-    let refused = |compared: &Comparison| verdict(&compared.findings) == Verdict::Refused;
-    Ok(if parsed.has("gate") && compared.iter().any(refused) {
-        STATUS_REFUSED
-    } else {
-        STATUS_DONE
-    })
+    Ok(())
+}
+
+/// The conditions of `--fail-if`, which are ratios here.
+fn ratios(parsed: &Parsed) -> Result<Vec<Threshold>> {
+    let conditions = thresholds(parsed)?;
+    match conditions.iter().find(|condition| !condition.is_ratio()) {
+        Some(other) => Err(usage(format!(
+            "--fail-if: {other} is no ratio; write for example 'rate < 0.95x', or give it to \
+             `dyno run`"
+        ))),
+        None => Ok(conditions),
+    }
+}
+
+/// What came of a limit on a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Limit {
+    /// The condition holds for the whole interval.
+    Failed,
+    /// It holds nowhere in it.
+    Kept,
+    /// It holds in a part of it, or there is none.
+    Undecided,
+}
+
+/// A limit held against a comparison.
+#[derive(Serialize)]
+struct Held {
+    condition: String,
+    ratio: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    outcome: Limit,
+}
+
+impl Held {
+    fn line(&self) -> String {
+        let mark = match self.outcome {
+            Limit::Failed => "✘",
+            Limit::Kept => "✔",
+            Limit::Undecided => "?",
+        };
+        let found = match (self.ratio, self.low, self.high) {
+            (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3}x ({low:.3} – {high:.3})"),
+            (Some(ratio), ..) => format!("{ratio:.3}x, whose interval is not known"),
+            _ => "there is no such ratio".to_owned(),
+        };
+        let sure = match self.outcome {
+            Limit::Undecided => ": cannot be told",
+            _ => "",
+        };
+        format!("  {mark} fails if    {}: {found}{sure}\n", self.condition)
+    }
+}
+
+/// Each condition by the interval of its ratio, never by the ratio alone.
+fn held(compared: &Comparison, conditions: &[Threshold]) -> Vec<Held> {
+    let held = |condition: &Threshold| {
+        let name = condition.metric();
+        let metric = compared
+            .metrics
+            .iter()
+            .find(|one| one.name.eq_ignore_ascii_case(&name));
+        let bounds = metric.and_then(|one| Some((one.low?, one.high.unwrap_or(f64::INFINITY))));
+        let decided = bounds.and_then(|(low, high)| condition.holds_between(low, high));
+        Held {
+            condition: condition.to_string(),
+            ratio: metric.and_then(|one| one.ratio),
+            low: metric.and_then(|one| one.low),
+            high: metric.and_then(|one| one.high),
+            outcome: match decided {
+                Some(true) => Limit::Failed,
+                Some(false) => Limit::Kept,
+                None => Limit::Undecided,
+            },
+        }
+    };
+    conditions.iter().map(held).collect()
 }
 
 /// Refuses factors that match no difference: what was meant would be told as meant by nobody.
@@ -126,7 +225,7 @@ fn side(parsed: &Parsed, word: &str) -> Result<Vec<RunRecord>> {
         .collect()
 }
 
-fn as_json(compared: &Comparison) -> Value {
+fn as_json(compared: &Comparison, limits: &[Held]) -> Value {
     let side = |side: &dyno_verdict::Side| {
         let runs: Vec<Value> = side
             .runs
@@ -180,5 +279,6 @@ fn as_json(compared: &Comparison) -> Value {
         "metrics": metrics,
         "differences": differences,
         "findings": compared.findings,
+        "thresholds": limits,
     })
 }

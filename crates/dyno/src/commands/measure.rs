@@ -6,13 +6,14 @@ use std::time::Duration;
 use anyhow::{Error, Result};
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
+use dyno_core::threshold::Threshold;
 use dyno_report::terminal::{EventWord, Look, live_line};
 use dyno_run::{IntervalReport, Ready, RunRequest, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
 use crate::background::Background;
 use crate::options::Parsed;
-use crate::{STATUS_DONE, STATUS_FAILED, STATUS_REFUSED, console, notices};
+use crate::{STATUS_DONE, STATUS_FAILED, STATUS_LIMIT, STATUS_REFUSED, console, notices};
 
 /// What the user sees of a run while it goes on and at its end.
 pub struct Screen {
@@ -70,6 +71,8 @@ impl Measured {
             STATUS_FAILED
         } else if self.gate && summary.verdict == Some(Verdict::Refused) {
             STATUS_REFUSED
+        } else if summary.thresholds.iter().any(|held| held.failed) {
+            STATUS_LIMIT
         } else {
             STATUS_DONE
         })
@@ -92,13 +95,21 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
     }
     match measured {
         Ok(measured) => Ok(Measured {
-            summary: measured.summary,
+            summary: held(measured.summary, &request.plan.record.fail_if),
             trouble: measured.trouble.map(Into::into),
             disconnected: measured.disconnected,
             gate,
         }),
         Err(error) => Err(with_hint(error.into(), ready, &request.plan.workload)),
     }
+}
+
+/// The summary with what came of the conditions of `--fail-if`.
+pub fn held(mut summary: RunSummary, conditions: &[String]) -> RunSummary {
+    let conditions = conditions.iter().filter_map(|text| text.parse().ok());
+    let held = conditions.map(|one: Threshold| one.judge(&summary));
+    summary.thresholds = held.collect();
+    summary
 }
 
 /// How long the last live lines have to appear when the run is over.

@@ -53,6 +53,7 @@ Usage: dyno <command> …
   doctor              is this host, is this server fit to be measured?
 
   sysbench …          exactly sysbench's command line and report
+  help COMMAND        its options; help WORKLOAD has the workload's as well
 
 A workload is a name from `dyno list`, or the path of a Lua script written for sysbench or Dyno.
 A RUN is `last`, a number or the beginning of a name; runs are kept in dyno.db.
@@ -107,39 +108,119 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
         "doctor" => doctor::main(&args[2..]),
         "list" => list::main(&args[2..]),
         "sysbench" => sysbench::main(args.split_off(1)),
-        "help" | "-h" | "--help" => {
-            console::help(HELP);
-            Ok(STATUS_DONE)
-        }
+        "help" => match args.get(2).cloned() {
+            Some(topic) => help_on(args, topic),
+            None => whole_help(),
+        },
+        "-h" | "--help" => whole_help(),
         "--version" | "-V" | "version" => {
-            console::out(concat!("dyno ", env!("CARGO_PKG_VERSION"), "\n"));
+            console::out(VERSION);
             Ok(STATUS_DONE)
         }
         other => {
-            let nearest = COMMANDS
-                .iter()
-                .min_by_key(|known| strsim::osa_distance(known, other));
             // A script may declare commands of its own.
-            let near = nearest.is_some_and(|known| strsim::osa_distance(known, other) <= 1);
+            let near = nearest(other).is_some_and(|(_, distance)| distance <= 1);
             let workload = args.get(2).filter(|word| !word.starts_with('-'));
             let has_workload = workload.is_some_and(|name| Work::find(name, Edition::Dyno).is_ok());
             if has_workload && !near && !other.starts_with('-') {
                 return run::main(args, &command);
             }
-            let hint = nearest
-                .filter(|known| strsim::osa_distance(known, other) <= 2)
-                .map(|known| format!("; did you mean '{known}'?"))
-                .unwrap_or_else(|| "; see dyno --help".to_owned());
-            Err(crate::settings::usage(format!(
-                "unknown command '{other}'{hint}"
-            )))
+            Err(unknown(other))
         }
     }
 }
 
+fn whole_help() -> Result<u8> {
+    console::help(HELP);
+    Ok(STATUS_DONE)
+}
+
+/// The help of a command, or of a workload's run.
+fn help_on(args: Vec<String>, topic: String) -> Result<u8> {
+    let program = args.into_iter().next().unwrap_or_default();
+    let words = |words: &[&str]| {
+        let words = words.iter().map(|&word| word.to_owned());
+        std::iter::once(program.clone()).chain(words).collect()
+    };
+    if topic == "help" {
+        return whole_help();
+    }
+    if COMMANDS.contains(&topic.as_str()) || topic == "prewarm" {
+        return dispatch(words(&[&topic, "--help"]));
+    }
+    match Work::find(&topic, Edition::Dyno) {
+        Ok(_) => dispatch(words(&["run", &topic, "--help"])),
+        Err(_) => Err(unknown(&topic)),
+    }
+}
+
+/// What commands are called elsewhere.
+const ELSEWHERE: [(&str, &str); 8] = [
+    ("bench", "run"),
+    ("benchmark", "run"),
+    ("load", "prepare"),
+    ("init", "prepare"),
+    ("ls", "list"),
+    ("diff", "compare"),
+    ("html", "report"),
+    ("test", "run"),
+];
+
+fn unknown(word: &str) -> anyhow::Error {
+    let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
+    let hint = match (elsewhere, nearest(word)) {
+        (Some((_, known)), _) => format!("did you mean '{known}'?"),
+        _ if Work::find(word, Edition::Dyno).is_ok() => {
+            format!("it is a workload: dyno run {word}")
+        }
+        (None, Some((known, _))) => format!("did you mean '{known}'?"),
+        (None, None) => "see dyno --help".to_owned(),
+    };
+    crate::settings::usage(format!("unknown command '{word}'; {hint}"))
+}
+
+/// The command or switch that is spelt most like it, and how many letters lie between them.
+fn nearest(word: &str) -> Option<(&'static str, usize)> {
+    // A third of the letters may be wrong: of short words any is like any.
+    let room = (word.chars().count() / 3).max(1);
+    let known = COMMANDS.iter().chain(&["--help", "--version"]);
+    let distances = known.map(|known| (*known, strsim::osa_distance(known, word)));
+    let nearest = distances.min_by_key(|(_, distance)| *distance);
+    nearest.filter(|(_, distance)| *distance <= room)
+}
+
+/// The version, the commit it was built from, and for what.
+const VERSION: &str = concat!(
+    "dyno ",
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("DYNO_COMMIT"),
+    ", ",
+    env!("DYNO_TARGET"),
+    ", ",
+    env!("DYNO_PROFILE"),
+    ")\n"
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unknown_commands_are_answered_with_the_nearest_right_word() {
+        for (typed, told) in [
+            ("rnu", "did you mean 'run'?"),
+            ("comapre", "did you mean 'compare'?"),
+            ("--verison", "did you mean '--version'?"),
+            ("ls", "did you mean 'list'?"),
+            ("tpcc", "it is a workload: dyno run tpcc"),
+            ("rm", "see dyno --help"),
+            ("man", "see dyno --help"),
+        ] {
+            let error = unknown(typed).to_string();
+            assert_eq!(error, format!("unknown command '{typed}'; {told}"));
+        }
+    }
 
     #[test]
     fn the_help_and_the_readme_tell_of_every_command() {

@@ -58,8 +58,8 @@ impl Given {
         let text = input::read_text(file, BYTES_MAX).map_err(|error| match file {
             "-" => anyhow!("cannot read a plan from standard input: {error}"),
             file => usage(format!(
-                "cannot read the plan {file}: {error}. To print a workload's plan, name the \
-                 workload before: dyno {command} WORKLOAD --plan"
+                "cannot read the plan {file}: {error}. --plan=FILE runs the plan in it; to write \
+                 a workload's plan: dyno {command} WORKLOAD --plan > {file}"
             )),
         })?;
         let plan = parse(&text).map_err(|why| usage(format!("the plan {file}: {why}")))?;
@@ -288,6 +288,9 @@ fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<String>)>) {
     }
     own.extend(record.force.then_some(("force", None)));
     own.extend(record.gate.then_some(("gate", None)));
+    for condition in &record.fail_if {
+        own.push(("fail-if", Some(condition.clone())));
+    }
 }
 
 /// A value of the vocabulary by its one word.

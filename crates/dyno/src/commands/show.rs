@@ -8,6 +8,7 @@ use dyno_core::summary::{Recorded, RunSummary};
 use dyno_report::terminal::{Look, facts, findings};
 use dyno_results::Scope;
 
+use super::measure::held;
 use crate::definitions::SHOW;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
@@ -114,6 +115,9 @@ pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     summary.not_observed.clone_from(&record.not_observed);
     summary.verdict = record.verdict;
     summary.note.clone_from(&record.head.note);
+    let plan = record.head.plan.as_ref();
+    let conditions = plan.map_or(&[][..], |plan| &plan.record.fail_if);
+    summary = held(summary, conditions);
     summary.recorded = Some(Recorded {
         file: file.to_owned(),
         id: record.id,

@@ -307,6 +307,13 @@ pub const RUN: &[Opt] = &[
         "exit with status 3 if the verdict is refused",
     ),
     opt(
+        RECORD,
+        "fail-if",
+        Some("LIMIT"),
+        "exit with status 4 if e.g. 'p99 > 20ms', 'rate < 1000', 'errors > 1%', \
+         'new_order.p95 > 90ms'; may be repeated",
+    ),
+    opt(
         OUTPUT,
         "percentiles",
         Some("LIST"),

@@ -141,9 +141,22 @@ pub const COMPARE: &[Opt] = &[
     FACTOR,
     opt(
         GROUP,
+        "all",
+        None,
+        "every difference of settings and facts, not only those that matter most",
+    ),
+    opt(
+        GROUP,
         "force",
         None,
         "compare runs of different workloads all the same, and say so",
+    ),
+    opt(
+        GROUP,
+        "fail-if",
+        Some("LIMIT"),
+        "exit with status 4 if the whole interval of a ratio says so: 'rate < 0.95x', \
+         'p99 > 1.1x'; may be repeated",
     ),
     opt(
         GROUP,

@@ -49,7 +49,17 @@ pub(super) fn weaker(view: &View) -> Vec<(Class, String)> {
     let mut found: Vec<(Class, String)> = own(view).iter().filter_map(of_table).collect();
     found.extend(elsewhere(view).iter().filter_map(of_table));
     found.extend(places(|name| view.run.fact(name)));
+    if view.run.fact("client.statements.changes_temporary_only") == Some("yes") {
+        let names = temporary(view).unwrap_or_default();
+        let why = format!("statements change temporary tables alone ({names})");
+        found.push((Class::Emptied, why));
+    }
     found
+}
+
+/// Names of temporary tables that statements change.
+fn temporary<'a>(view: &View<'a>) -> Option<&'a str> {
+    view.run.fact("client.statements.temporary_tables")
 }
 
 /// Tables that the run used, or may have: none where its statements are known and name none.
@@ -108,6 +118,7 @@ pub(super) fn said(view: &View) -> Vec<String> {
     if view.totals().writes > 0 {
         said.extend(unknown(view));
     }
+    said.extend(temporary(view).map(|names| format!("temporary tables are changed: {names}")));
     said
 }
 

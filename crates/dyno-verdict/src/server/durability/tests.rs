@@ -49,6 +49,14 @@ fn engines_without_a_log_promise_less_than_the_settings() {
         engine(run, "notes", "MyISAM");
         fact(run, "db.table[notes].used", "no");
     });
+    // Rows of a temporary table are gone with their session.
+    for (only, outcome) in [("yes", Doubt), ("no", Pass)] {
+        let temporary = expect("durability", outcome, |run| {
+            fact(run, "client.statements.temporary_tables", "scratch");
+            fact(run, "client.statements.changes_temporary_only", only);
+        });
+        assert!(temporary.evidence.contains("scratch"), "{temporary:?}");
+    }
     // It is said although no setting is known.
     expect("durability", Doubt, |run| {
         run.settings.clear();

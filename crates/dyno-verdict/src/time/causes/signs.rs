@@ -21,7 +21,14 @@ pub(super) enum Unit {
 /// above the rest of the time, and in words.
 pub(super) type Sign = (&'static str, f64, f64, Unit, &'static str);
 
-pub(super) const SIGNS: [Sign; 29] = [
+pub(super) const SIGNS: [Sign; 30] = [
+    (
+        "db.status.innodb_row_lock_current_waits",
+        1.0,
+        2.0,
+        Unit::Count,
+        "statements waited for locks of rows",
+    ),
     (
         "host.cpu.iowait",
         10.0,

@@ -62,6 +62,7 @@ fn what_is_recorded_and_drawn_comes_back_as_it_was() {
         percentiles: vec![50.0, 99.99],
         force: true,
         gate: true,
+        fail_if: vec!["p99.99 > 20ms".to_owned(), "rate < 1000/s".to_owned()],
     };
     for plan in [plan, RecordPlan::default()] {
         let mut own = Vec::new();

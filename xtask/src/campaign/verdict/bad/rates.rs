@@ -118,7 +118,7 @@ pub const CASES: &[Case] = &[
     doubted(
         Postgres,
         "sixty events are too few",
-        "SHAPES --reads=1 -c 1 --events 60 --warmup 0",
+        "SHAPES --reads=1 -c 1 --rate 2/s --arrivals constant -t 30s --warmup 0",
         "samples",
         "60 latencies",
     ),

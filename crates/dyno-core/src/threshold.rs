@@ -1,0 +1,458 @@
+//! Limits that a run, or a comparison, must keep: `p99 > 20ms`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::summary::{LatencySummary, OperationSummary, RoleSummary, RunSummary};
+use crate::units::{format_duration, human_number, parse_duration};
+
+/// What the field calls figures, and what each is in.
+const FIGURES: [(&str, Kind); 12] = [
+    ("rate", Kind::Rate),
+    ("tps", Kind::Rate),
+    ("events", Kind::Rate),
+    ("transactions", Kind::Rate),
+    ("queries", Kind::Queries),
+    ("statements", Kind::Queries),
+    ("qps", Kind::Queries),
+    ("mean", Kind::Mean),
+    ("avg", Kind::Mean),
+    ("min", Kind::Least),
+    ("max", Kind::Most),
+    ("errors", Kind::Errors),
+];
+
+/// A condition on a figure, under which a run or a comparison fails: `p99 > 20ms`,
+/// `new_order.p95 >= 90ms`, `rate < 1000`, `errors > 1%`, `rate < 0.95x`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// The operation or the role; `None` for the run as a whole.
+    of: Option<String>,
+    figure: Kind,
+    relation: Relation,
+    /// In the figure's own unit.
+    limit: f64,
+    unit: Unit,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Rate,
+    Queries,
+    Percentile(f64),
+    Mean,
+    Least,
+    Most,
+    Errors,
+    /// One that the workload makes, by its name.
+    Own(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+}
+
+/// What the limit is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// As it is.
+    Plain,
+    /// Events or statements per second.
+    PerSecond,
+    /// Milliseconds.
+    Ms,
+    /// Percent of the attempts.
+    Percent,
+    /// Times the base's.
+    Times,
+}
+
+impl Unit {
+    /// A value in it, as a person reads it.
+    fn told(self, value: f64) -> String {
+        let (value, suffix) = match (self, value.abs()) {
+            (Self::Ms, under) if under < 1.0 => (value * 1e3, " µs"),
+            (Self::Ms, over) if over >= 1000.0 => (value / 1e3, " s"),
+            _ => (value, self.suffix()),
+        };
+        // A latency has its own unit; the rest is read as it is.
+        let decimals = match value.abs() {
+            whole if self == Self::Plain && whole.fract() == 0.0 => 0,
+            large if large >= 100.0 => 0,
+            usual if usual >= 10.0 => 1,
+            _ => 2,
+        };
+        format!("{}{suffix}", human_number(value, decimals))
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::PerSecond => "/s",
+            Self::Ms => " ms",
+            Self::Percent => " %",
+            Self::Times => "x",
+        }
+    }
+}
+
+/// Text that is no threshold: what is wrong, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no threshold: {why}; write for example 'p99 > 20ms' or 'rate < 1000'")]
+pub struct ThresholdError {
+    text: String,
+    why: String,
+}
+
+/// A threshold held against a run or a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// The condition, e.g. `p99 > 20 ms`.
+    pub condition: String,
+    /// The figure; `None` where there is none.
+    pub value: Option<f64>,
+    /// What it is in.
+    pub unit: Unit,
+    /// The condition holds, or cannot be told: the run fails by it.
+    pub failed: bool,
+    /// Why there is no figure; empty where there is one.
+    pub why: String,
+}
+
+impl Held {
+    /// What came of it, in a line: `p99 > 20 ms: 23.1 ms`.
+    pub fn told(&self) -> String {
+        match self.value {
+            Some(value) => format!("{}: {}", self.condition, self.unit.told(value)),
+            None => format!("{}: {}", self.condition, self.why),
+        }
+    }
+}
+
+impl Threshold {
+    /// Holds it against a run.
+    pub fn judge(&self, run: &RunSummary) -> Held {
+        let found = match self.unit {
+            Unit::Times => Err("a ratio is for `dyno compare`".to_owned()),
+            _ => self.value_of(run),
+        };
+        let (value, why) = match found {
+            Ok(value) => (Some(value), String::new()),
+            Err(why) => (None, why),
+        };
+        Held {
+            condition: self.to_string(),
+            value,
+            unit: self.unit,
+            failed: value.is_none_or(|value| self.relation.holds(value, self.limit)),
+            why,
+        }
+    }
+
+    /// The percentile that it is about.
+    pub fn percentile(&self) -> Option<f64> {
+        match self.figure {
+            Kind::Percentile(percent) => Some(percent),
+            _ => None,
+        }
+    }
+
+    /// Whether its limit is a ratio to a base's figure.
+    pub fn is_ratio(&self) -> bool {
+        self.unit == Unit::Times
+    }
+
+    /// The name of the metric of a comparison that it is about.
+    pub fn metric(&self) -> String {
+        let name = match &self.figure {
+            Kind::Rate => "events".to_owned(),
+            Kind::Queries => "statements".to_owned(),
+            Kind::Percentile(percent) => format!("latency, p{percent}"),
+            Kind::Mean => "latency, mean".to_owned(),
+            Kind::Least => "latency, minimum".to_owned(),
+            Kind::Most => "latency, maximum".to_owned(),
+            Kind::Errors => "errors".to_owned(),
+            Kind::Own(name) => name.clone(),
+        };
+        match &self.of {
+            Some(of) => format!("{of}, {name}"),
+            None => name,
+        }
+    }
+
+    /// Whether the condition holds for each value between these bounds (`Some(true)`), for none of
+    /// them (`Some(false)`), or for some.
+    pub fn holds_between(&self, low: f64, high: f64) -> Option<bool> {
+        let ends = [low, high].map(|value| self.relation.holds(value, self.limit));
+        (ends[0] == ends[1]).then_some(ends[0])
+    }
+
+    fn value_of(&self, run: &RunSummary) -> Result<f64, String> {
+        let Some(of) = &self.of else {
+            return self.whole(run);
+        };
+        let is_named = |name: &str| name.eq_ignore_ascii_case(of);
+        if let Some(operation) = run.operations.iter().find(|one| is_named(&one.name)) {
+            return self.of_operation(operation);
+        }
+        if let Some(role) = run.roles.iter().find(|one| is_named(&one.name)) {
+            return self.of_role(role);
+        }
+        let there = run.operations.iter().map(|one| one.name.as_str());
+        let there: Vec<&str> = there
+            .chain(run.roles.iter().map(|one| &*one.name))
+            .collect();
+        Err(match there.is_empty() {
+            true => format!("the run has no operation and no role, and no '{of}'"),
+            false => format!("the run has no '{of}'; it has {}", there.join(", ")),
+        })
+    }
+
+    fn whole(&self, run: &RunSummary) -> Result<f64, String> {
+        let latency = run.response.as_ref().unwrap_or(&run.service);
+        match &self.figure {
+            Kind::Rate => Ok(run.rates.events_per_s),
+            Kind::Queries => Ok(run.rates.queries_per_s),
+            Kind::Errors => {
+                let seen: u64 = run.errors.values().map(|error| error.count).sum();
+                let errors = seen.max(run.totals.errors) as f64;
+                let attempts = run.totals.events as f64 + errors;
+                Ok(match self.unit {
+                    Unit::Percent if attempts > 0.0 => errors / attempts * 100.0,
+                    Unit::Percent => 0.0,
+                    _ => errors,
+                })
+            }
+            Kind::Own(name) => {
+                let own = run.figures.iter().find(|one| same(&one.name, name));
+                own.map(|one| one.value).ok_or_else(|| {
+                    let own: Vec<&str> = run.figures.iter().map(|one| &*one.name).collect();
+                    match own.is_empty() {
+                        true => format!("the workload makes no figure '{name}', nor any other"),
+                        false => format!(
+                            "the workload makes no '{name}'; it makes {}",
+                            own.join(", ")
+                        ),
+                    }
+                })
+            }
+            figure => of_latency(figure, latency),
+        }
+    }
+
+    fn of_operation(&self, operation: &OperationSummary) -> Result<f64, String> {
+        match &self.figure {
+            Kind::Rate => Ok(operation.done_per_s),
+            Kind::Queries | Kind::Errors | Kind::Own(_) => {
+                Err("an operation has a rate and latencies".to_owned())
+            }
+            figure => {
+                let latency = operation.response.as_ref().unwrap_or(&operation.service);
+                of_latency(figure, latency)
+            }
+        }
+    }
+
+    fn of_role(&self, role: &RoleSummary) -> Result<f64, String> {
+        match &self.figure {
+            Kind::Rate => Ok(role.events_per_s),
+            _ => Err("a role has a rate".to_owned()),
+        }
+    }
+}
+
+fn of_latency(figure: &Kind, latency: &LatencySummary) -> Result<f64, String> {
+    if latency.count == 0 {
+        return Err("no latency was recorded".to_owned());
+    }
+    match figure {
+        Kind::Mean => Ok(latency.mean_ms),
+        Kind::Least => Ok(latency.min_ms),
+        Kind::Most => Ok(latency.max_ms),
+        Kind::Percentile(percent) => {
+            let found = latency
+                .percentiles
+                .iter()
+                .find(|one| one.percent == *percent);
+            match found.map(|one| one.value_ms) {
+                Some(Some(value)) => Ok(value),
+                Some(None) => Err("too few samples carry it".to_owned()),
+                None => Err("it was not recorded: --percentiles".to_owned()),
+            }
+        }
+        _ => Err("it is no latency".to_owned()),
+    }
+}
+
+/// Names as people type them: `new_orders` for `new orders`.
+fn same(name: &str, typed: &str) -> bool {
+    let plain = |text: &str| text.to_ascii_lowercase().replace([' ', '-'], "_");
+    plain(name) == plain(typed)
+}
+
+impl Relation {
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Below => value < limit,
+            Self::AtMost => value <= limit,
+            Self::Above => value > limit,
+            Self::AtLeast => value >= limit,
+        }
+    }
+
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Below => "<",
+            Self::AtMost => "<=",
+            Self::Above => ">",
+            Self::AtLeast => ">=",
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(of) = &self.of {
+            write!(f, "{of}.")?;
+        }
+        match &self.figure {
+            Kind::Percentile(percent) => write!(f, "p{percent}")?,
+            Kind::Own(name) => f.write_str(name)?,
+            figure => {
+                let named = FIGURES.iter().find(|(_, kind)| kind == figure);
+                f.write_str(named.map_or("", |(name, _)| name))?;
+            }
+        }
+        let (relation, unit) = (self.relation.symbol(), self.unit.suffix());
+        match self.unit {
+            Unit::Ms => {
+                let limit = Duration::from_nanos((self.limit * 1e6).round() as u64);
+                write!(f, " {relation} {}", format_duration(limit))
+            }
+            _ => write!(f, " {relation} {}{unit}", self.limit),
+        }
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = ThresholdError;
+
+    fn from_str(text: &str) -> Result<Self, ThresholdError> {
+        parsed(text).map_err(|why| ThresholdError {
+            text: text.to_owned(),
+            why,
+        })
+    }
+}
+
+fn parsed(text: &str) -> Result<Threshold, String> {
+    let at = text
+        .find(['<', '>'])
+        .ok_or_else(|| "a relation is missing: <, <=, > or >=".to_owned())?;
+    let (figure, rest) = text.split_at(at);
+    let (relation, limit) = match rest
+        .strip_prefix(">=")
+        .map(|rest| (Relation::AtLeast, rest))
+    {
+        Some(found) => found,
+        None => match rest.strip_prefix("<=") {
+            Some(rest) => (Relation::AtMost, rest),
+            None if rest.starts_with('>') => (Relation::Above, &rest[1..]),
+            None => (Relation::Below, &rest[1..]),
+        },
+    };
+    let (of, figure) = figure_of(figure.trim())?;
+    let (limit, unit) = limit_of(limit.trim(), &figure)?;
+    Ok(Threshold {
+        of,
+        figure,
+        relation,
+        limit,
+        unit,
+    })
+}
+
+fn figure_of(text: &str) -> Result<(Option<String>, Kind), String> {
+    if text.is_empty() {
+        return Err("a figure is missing before the relation".to_owned());
+    }
+    if let Some(kind) = known(text)? {
+        return Ok((None, kind));
+    }
+    if let Some((of, figure)) = text.split_once('.')
+        && !of.is_empty()
+        && let Some(kind) = known(figure)?
+    {
+        return Ok((Some(of.to_owned()), kind));
+    }
+    let near = FIGURES
+        .iter()
+        .map(|(name, _)| (strsim::osa_distance(name, text), *name))
+        .min();
+    match near {
+        Some((1, name)) => Err(format!(
+            "there is no figure '{text}'; did you mean '{name}'?"
+        )),
+        _ => Ok((None, Kind::Own(text.to_owned()))),
+    }
+}
+
+/// A figure by its usual name; an error for a percentile that is none.
+fn known(text: &str) -> Result<Option<Kind>, String> {
+    let lower = text.to_ascii_lowercase();
+    if let Some((_, kind)) = FIGURES.iter().find(|(name, _)| *name == lower) {
+        return Ok(Some(kind.clone()));
+    }
+    let percent = lower
+        .strip_prefix('p')
+        .and_then(|rest| rest.parse::<f64>().ok());
+    match percent {
+        Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Some(Kind::Percentile(percent))),
+        Some(_) => Err(format!("{text} is no percentile above 0 and up to 100")),
+        None => Ok(None),
+    }
+}
+
+fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
+    let text = &*text.replace(' ', "");
+    let number = |text: &str| {
+        let value = text
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|value| value.is_finite());
+        value.ok_or_else(|| format!("'{text}' is no number"))
+    };
+    if let Some(ratio) = text.strip_suffix('x') {
+        return Ok((number(ratio)?, Unit::Times));
+    }
+    match figure {
+        Kind::Rate | Kind::Queries => {
+            let per_s = crate::units::parse_rate(text);
+            per_s
+                .map(|per_s| (per_s, Unit::PerSecond))
+                .map_err(|error| error.to_string())
+        }
+        Kind::Errors => match text.strip_suffix('%') {
+            Some(share) => Ok((number(share)?, Unit::Percent)),
+            None => Ok((number(text)?, Unit::Plain)),
+        },
+        Kind::Own(_) => Ok((number(text)?, Unit::Plain)),
+        _ if number(text).is_ok() => Err(format!("'{text}' has no unit: ms, us or s")),
+        _ => {
+            let length = parse_duration(text).map_err(|error| error.to_string())?;
+            Ok((length.as_secs_f64() * 1e3, Unit::Ms))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+use dyno_verdict::{CompareOptions, compare};
+
+use super::*;
+use crate::html::samples::{Shape, USUAL, run};
+
+/// A run against one of 0.77 times its speed, with other settings.
+fn compared(intended: &[&str], settings: usize) -> Comparison {
+    let made = |stream, speed| {
+        run(Shape {
+            stream,
+            speed,
+            seconds: 60,
+            warmup: 0,
+            ..USUAL
+        })
+    };
+    let (mut base, mut new) = (made(1, 1.0), made(2, 0.77));
+    (base.id, new.id) = (3, 4);
+    let mut set = |name: &str, of_base: &str, of_new: &str| {
+        for (run, value) in [(&mut base, of_base), (&mut new, of_new)] {
+            run.settings.push(dyno_core::record::Setting {
+                name: name.to_owned(),
+                start: Some(value.to_owned()),
+                end: None,
+            });
+        }
+    };
+    for index in 0..settings {
+        set(&format!("minor_{index}"), "0", "1");
+    }
+    set("sync_binlog", "0", "1");
+    let options = CompareOptions {
+        intended: intended.iter().map(|&name| name.to_owned()).collect(),
+        ..CompareOptions::default()
+    };
+    compare(&[&base], &[&new], &options).unwrap()
+}
+
+fn shown(comparison: &Comparison, all: bool, columns: usize) -> String {
+    let look = Look {
+        columns,
+        ..Look::default()
+    };
+    super::comparison(comparison, all, &look)
+}
+
+#[test]
+fn the_answer_comes_first() {
+    insta::assert_snapshot!(shown(&compared(&["sync_binlog"], 0), false, 80));
+}
+
+#[test]
+fn narrow_and_wide() {
+    let comparison = compared(&[], 40);
+    insta::assert_snapshot!("narrow", shown(&comparison, false, 60));
+    insta::assert_snapshot!("wide", shown(&comparison, false, 120));
+    for columns in [40, 60, 80, 120] {
+        for line in shown(&comparison, true, columns).lines() {
+            let width = super::super::columns(line);
+            assert!(width <= columns.max(80), "{columns}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_decides_comes_before_what_does_not_and_the_rest_is_counted() {
+    let comparison = compared(&[], 40);
+    let told = shown(&comparison, false, 80);
+    let place = |what: &str| {
+        told.find(what)
+            .unwrap_or_else(|| panic!("{what} in {told}"))
+    };
+    assert!(place("setting sync_binlog: 0 → 1") < place("setting minor_0: 0 → 1"));
+    assert!(told.contains("more: --all shows them"), "{told}");
+    let all = shown(&comparison, true, 80);
+    assert!(
+        all.contains("setting minor_39: 0 → 1") && !all.contains("--all"),
+        "{all}"
+    );
+}
+
+#[test]
+fn sides_are_named_by_what_differs() {
+    assert_eq!(
+        product("MariaDB 10.11.19-MariaDB-0+deb12u1"),
+        "MariaDB 10.11.19"
+    );
+    assert_eq!(
+        product("PostgreSQL 15.18 (Debian 15.18-0+deb12u1)"),
+        "PostgreSQL 15.18"
+    );
+    let named = sides(&compared(&["sync_binlog"], 3));
+    assert_eq!(
+        named,
+        ("sync_binlog 0".to_owned(), "sync_binlog 1".to_owned())
+    );
+    let unnamed = sides(&compared(&[], 3));
+    assert_eq!(unnamed, ("run 3".to_owned(), "run 4".to_owned()));
+}
+
+#[test]
+fn what_does_not_differ_is_said() {
+    let mut comparison = compared(&["sync_binlog"], 0);
+    let rate = comparison.metrics.iter_mut();
+    let rate = rate.filter(|metric| metric.name == "events");
+    rate.for_each(|metric| {
+        (metric.significant, metric.p_corrected) = (false, Some(0.08));
+    });
+    let told = answer(&comparison);
+    assert!(
+        told.ends_with("not significant among all figures (p 0.08)"),
+        "{told}"
+    );
+    for metric in &mut comparison.metrics {
+        (metric.low, metric.high) = (Some(0.7), Some(1.1));
+    }
+    let told = answer(&comparison);
+    assert!(
+        told.starts_with("sync_binlog 1 against sync_binlog 0: no difference"),
+        "{told}"
+    );
+}
