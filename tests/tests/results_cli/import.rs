@@ -102,7 +102,9 @@ fn a_real_log_has_the_figures_that_were_printed() {
             0.0,
         );
         assert_eq!(service["percentiles"][0]["percent"], 95.0);
-        let lines = log.lines().filter(|line| line.starts_with("[ ") && line.contains(" tps: "));
+        let lines = log
+            .lines()
+            .filter(|line| line.starts_with("[ ") && line.contains(" tps: "));
         let told = lines.count();
         assert!(told >= 3, "{log}");
         assert_eq!(result["intervals"].as_array().unwrap().len(), told);
