@@ -109,7 +109,7 @@ impl OperationEnd {
 }
 
 /// An operation on a connection.
-pub enum Operation<'a> {
+pub enum Request<'a> {
     /// A text statement.
     Query(&'a [u8]),
     /// A step of a transaction.
@@ -156,7 +156,7 @@ pub trait Port {
         &mut self,
         session: SessionId,
         conn: ConnId,
-        operation: Operation<'_>,
+        operation: Request<'_>,
     ) -> Option<Submitted>;
 
     /// Waits for the pending operation without yielding, for code that cannot yield.

@@ -8,7 +8,7 @@ use dyno_core::session::{Counter, SessionId};
 use dyno_core::states::{IdleIn, IdleTime, SessionState, SessionStates};
 
 use crate::outcome::SessionTotals;
-use crate::session::{Session, Stage, Wait};
+use crate::session::{Session, SessionStage, Wait};
 use crate::state::State;
 
 /// How long sessions are not looked at, at most.
@@ -198,18 +198,18 @@ fn completed(session: &Session) -> u64 {
 /// What a session is doing.
 pub(crate) fn state_of(session: &Session) -> SessionState {
     match session.stage {
-        Stage::Ended | Stage::Done if session.lost => SessionState::Lost,
-        Stage::Ended | Stage::Done => SessionState::Finished,
-        Stage::Queued | Stage::Init | Stage::Ready => SessionState::Waiting,
-        Stage::Run if connects(session) => SessionState::Connecting,
-        Stage::Run if session.wait == Wait::Sleep && session.conns.all_closed() => {
+        SessionStage::Ended | SessionStage::Done if session.lost => SessionState::Lost,
+        SessionStage::Ended | SessionStage::Done => SessionState::Finished,
+        SessionStage::Queued | SessionStage::Init | SessionStage::Ready => SessionState::Waiting,
+        SessionStage::Run if connects(session) => SessionState::Connecting,
+        SessionStage::Run if session.wait == Wait::Sleep && session.conns.all_closed() => {
             SessionState::Lost
         }
-        Stage::Run if session.in_event || session.detached > 0 => SessionState::Working,
-        Stage::Run => match session.wait {
+        SessionStage::Run if session.in_event || session.detached > 0 => SessionState::Working,
+        SessionStage::Run => match session.wait {
             Wait::Event | Wait::Sleep if session.conns.all_closed() => SessionState::Lost,
             Wait::Event | Wait::Sleep => SessionState::Waiting,
-            Wait::Turn | Wait::Connect | Wait::Operation => SessionState::Working,
+            Wait::Turn | Wait::Connect | Wait::Request => SessionState::Working,
         },
     }
 }
@@ -222,7 +222,7 @@ fn connects(session: &Session) -> bool {
 fn idle_in(session: &Session, state: SessionState) -> IdleIn {
     match (state, session.wait) {
         (SessionState::Connecting, _) => IdleIn::Connecting,
-        (_, Wait::Operation) => IdleIn::Statement,
+        (_, Wait::Request) => IdleIn::Statement,
         _ => IdleIn::Script,
     }
 }
@@ -232,23 +232,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STAGES: [Stage; 6] = [
-        Stage::Queued,
-        Stage::Init,
-        Stage::Ready,
-        Stage::Run,
-        Stage::Done,
-        Stage::Ended,
+    const STAGES: [SessionStage; 6] = [
+        SessionStage::Queued,
+        SessionStage::Init,
+        SessionStage::Ready,
+        SessionStage::Run,
+        SessionStage::Done,
+        SessionStage::Ended,
     ];
     const WAITS: [Wait; 5] = [
         Wait::Turn,
         Wait::Connect,
-        Wait::Operation,
+        Wait::Request,
         Wait::Event,
         Wait::Sleep,
     ];
 
-    /// Stage, wait, in an event, lost, attempts, events.
+    /// SessionStage, wait, in an event, lost, attempts, events.
     type Drawn = (usize, usize, bool, bool, u16, u64);
 
     fn session((stage, wait, in_event, lost, attempts, events): Drawn) -> Session {
@@ -292,7 +292,7 @@ mod tests {
 
     fn running(wait: Wait) -> Session {
         let mut session = Session::new(0);
-        session.stage = Stage::Run;
+        session.stage = SessionStage::Run;
         session.in_event = true;
         session.wait = wait;
         session
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_an_answer_or_a_connection_is_idle_and_who_waits_for_time_is_not() {
-        let found = idle(running(Wait::Operation), 9).idle;
+        let found = idle(running(Wait::Request), 9).idle;
         let expected = IdleTime {
             from: 0,
             to: 9 * LOOK_NS,
@@ -373,7 +373,7 @@ mod tests {
             accounts.look(sessions, seconds * LOOK_NS).idle
         };
         let with_events = |mean_ns| {
-            let mut session = running(Wait::Operation);
+            let mut session = running(Wait::Request);
             (session.events, session.busy_ns) = (100, 100 * mean_ns);
             session
         };
@@ -385,11 +385,8 @@ mod tests {
         assert_eq!(after(19, std::slice::from_ref(&long)), 0);
         assert_eq!(after(20, std::slice::from_ref(&long)), 1);
         // It has none yet: those of others count.
-        assert_eq!(after(5, &[running(Wait::Operation)]), 1);
-        assert_eq!(
-            after(5, &[running(Wait::Operation), with_events(LOOK_NS)]),
-            0
-        );
+        assert_eq!(after(5, &[running(Wait::Request)]), 1);
+        assert_eq!(after(5, &[running(Wait::Request), with_events(LOOK_NS)]), 0);
         // Who sleeps, waits for its time or connects is not meant.
         let mut connecting = running(Wait::Connect);
         connecting.attempts = 4;
@@ -405,7 +402,7 @@ mod tests {
         for second in 1..=3 {
             accounts.look(std::slice::from_ref(&without), second * LOOK_NS);
         }
-        let sessions = [running(Wait::Operation)];
+        let sessions = [running(Wait::Request)];
         accounts.look(&sessions, 4 * LOOK_NS);
         let mut totals = Vec::new();
         accounts.totals(&sessions, &mut totals);
@@ -420,7 +417,7 @@ mod tests {
 
     #[test]
     fn a_completed_statement_ends_an_idle_time_and_the_longest_is_kept() {
-        let mut sessions = [running(Wait::Operation)];
+        let mut sessions = [running(Wait::Request)];
         let mut accounts = Accounts::new(1);
         accounts.begin(0);
         for second in 1..=20 {

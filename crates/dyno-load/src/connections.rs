@@ -120,7 +120,7 @@ impl State {
             self.look_for_end(session, id);
         }
         let wait = self.sessions[session].wait;
-        matches!(wait, Wait::Operation | Wait::Connect).then_some(session)
+        matches!(wait, Wait::Request | Wait::Connect).then_some(session)
     }
 
     /// The peer's end came with the last answer: of an attempt to connect it may have been that of

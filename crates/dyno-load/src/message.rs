@@ -18,7 +18,7 @@ use crate::poller::Waker;
 use crate::quota::Quota;
 use crate::recorder::Handover;
 use crate::roles::Cast;
-use crate::session::{Session, Stage, Wait};
+use crate::session::{Session, SessionStage, Wait};
 use crate::silences::TimeRange;
 use crate::statements::Statements;
 use crate::stop::{StopLevel, StopSignal};
@@ -61,9 +61,9 @@ impl Waits {
         let mut waits = Self::default();
         for session in sessions {
             let count = match (session.stage, session.wait) {
-                (Stage::Ready, _) => &mut waits.ready,
+                (SessionStage::Ready, _) => &mut waits.ready,
                 (_, Wait::Connect) => &mut waits.connecting,
-                (_, Wait::Operation) => &mut waits.statement,
+                (_, Wait::Request) => &mut waits.statement,
                 (_, Wait::Sleep) => &mut waits.sleeping,
                 _ => &mut waits.queued,
             };

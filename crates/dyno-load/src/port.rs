@@ -6,14 +6,14 @@ use std::os::fd::RawFd;
 use dyno_core::clock::Nanos;
 use dyno_core::db::{Connection, DbError, Submitted, TransactionStep};
 use dyno_core::session::{
-    ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+    ConnId, Counter, Detached, Next, OperationEnd, OperationId, Port, Request, SessionId,
 };
 
 use crate::connections::{settle, update_interest};
 use crate::poller;
 use crate::quota::Permission;
 use crate::recorder::Class;
-use crate::session::{OperationKind, Stage, WATCHED, Wait, token};
+use crate::session::{OperationKind, SessionStage, WATCHED, Wait, token};
 use crate::state::{State, as_connection, now};
 use crate::statements::{Purpose, Purposes, Statements};
 use crate::stop::stoppable;
@@ -27,27 +27,27 @@ const QUOTA_RETRY_NS: Nanos = 1_000_000;
 
 /// What a statement tells before it is sent.
 #[inline(always)]
-fn note(statements: &mut Statements, purposes: &mut Purposes, operation: &Operation<'_>) {
+fn note(statements: &mut Statements, purposes: &mut Purposes, operation: &Request<'_>) {
     match *operation {
-        Operation::Query(sql) => {
+        Request::Query(sql) => {
             statements.query(sql);
             purposes.query(sql);
         }
-        Operation::Execute(statement, params) => {
+        Request::Execute(statement, params) => {
             statements.execute(params);
             purposes.execute(statement);
         }
-        Operation::Prepare(sql, _) => {
+        Request::Prepare(sql, _) => {
             statements.prepare(sql);
             purposes.prepare(sql);
         }
-        Operation::Transaction(step) => purposes.ends(match step {
+        Request::Transaction(step) => purposes.ends(match step {
             TransactionStep::Begin { .. } => None,
             TransactionStep::Commit => Some(Purpose::Commit),
             TransactionStep::Rollback => Some(Purpose::Rollback),
         }),
-        Operation::BulkLoad(_) => purposes.ends(None),
-        Operation::Recover | Operation::CloseStatement(_) | Operation::NextResult => {}
+        Request::BulkLoad(_) => purposes.ends(None),
+        Request::Recover | Request::CloseStatement(_) | Request::NextResult => {}
     }
 }
 
@@ -62,7 +62,7 @@ impl Port for State {
         &mut self,
         session: SessionId,
         id: ConnId,
-        operation: Operation<'_>,
+        operation: Request<'_>,
     ) -> Option<Submitted> {
         self.stamp = 0;
         if self.sessions[session].conns.find(id)?.pending {
@@ -75,35 +75,35 @@ impl Port for State {
         let connection = conn.connection.as_mut();
         note(&mut self.statements, &mut conn.purposes, &operation);
         let (kind, submitted) = match operation {
-            Operation::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),
-            Operation::Transaction(step) => (
+            Request::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),
+            Request::Transaction(step) => (
                 OperationKind::Statement,
                 connection.transaction(scratch, step),
             ),
-            Operation::Recover => (
+            Request::Recover => (
                 OperationKind::Service,
                 connection.transaction(scratch, TransactionStep::Rollback),
             ),
-            Operation::Execute(statement, params) => {
+            Request::Execute(statement, params) => {
                 let executed = connection.execute(scratch, statement, params);
                 (OperationKind::Statement, executed)
             }
-            Operation::BulkLoad(load) => {
+            Request::BulkLoad(load) => {
                 let load = stoppable(load, &self.stop, self.after_end);
                 (
                     OperationKind::Statement,
                     connection.bulk_load(scratch, load),
                 )
             }
-            Operation::Prepare(sql, kinds) => {
+            Request::Prepare(sql, kinds) => {
                 let prepared = connection.prepare(scratch, sql, kinds);
                 (OperationKind::Service, prepared)
             }
-            Operation::CloseStatement(statement) => (
+            Request::CloseStatement(statement) => (
                 OperationKind::Service,
                 connection.close_statement(scratch, statement),
             ),
-            Operation::NextResult => (OperationKind::NextResult, connection.next_result(scratch)),
+            Request::NextResult => (OperationKind::NextResult, connection.next_result(scratch)),
         };
         conn.kind = kind;
         if submitted == Submitted::Ready {
@@ -119,7 +119,7 @@ impl Port for State {
             return Some(Submitted::Ready);
         }
         conn.pending = true;
-        record.wait = Wait::Operation;
+        record.wait = Wait::Request;
         Some(Submitted::Pending)
     }
 
@@ -196,7 +196,7 @@ impl Port for State {
         if self.stopping
             || self.over
             || !self.has_events
-            || self.sessions[session].stage != Stage::Run
+            || self.sessions[session].stage != SessionStage::Run
         {
             return Next::Stop;
         }
@@ -374,7 +374,7 @@ impl Port for State {
             self.over |= at >= limit;
             // As those are woken who sleep outside of events and can yield.
             let record = &self.sessions[session];
-            let idle = self.stopping && !record.in_event && record.stage == Stage::Run;
+            let idle = self.stopping && !record.in_event && record.stage == SessionStage::Run;
             if self.over || idle || at >= due {
                 break;
             }

@@ -23,7 +23,7 @@ pub(crate) struct Session {
     /// When it is woken, if it waits for time.
     pub(crate) due: Nanos,
     pub(crate) tid: u32,
-    pub(crate) stage: Stage,
+    pub(crate) stage: SessionStage,
     pub(crate) wait: Wait,
     pub(crate) class: Class,
     /// It has a claimed arrival or a place within the events limit that no event used yet.
@@ -31,7 +31,7 @@ pub(crate) struct Session {
     /// It was free and waiting when its arrival was due.
     pub(crate) waited: bool,
     pub(crate) in_event: bool,
-    /// Work of its event did not come to a good end.
+    /// OpenOperation of its event did not come to a good end.
     pub(crate) spoilt: bool,
     /// Its role's number.
     pub(crate) role: u16,
@@ -55,7 +55,7 @@ pub(crate) struct Session {
     /// Events that go on without it.
     pub(crate) detached: u32,
     /// The named piece of work under way.
-    pub(crate) work: Option<Work>,
+    pub(crate) work: Option<OpenOperation>,
     /// Its own totals since it began, in sysbench's order.
     pub(crate) counters: [u64; Counter::COUNT],
     /// Measured events.
@@ -69,7 +69,7 @@ pub(crate) struct Session {
 
 /// A named piece of work under way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
+pub(crate) struct OpenOperation {
     pub(crate) operation: OperationId,
     pub(crate) retries: u16,
     /// When the first try began.
@@ -80,7 +80,7 @@ pub(crate) struct Work {
 
 /// How far a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum SessionStage {
     /// Its initialisation has not begun.
     Queued,
     /// It initialises.
@@ -114,7 +114,7 @@ pub(crate) enum Wait {
     /// For a connection being made.
     Connect,
     /// For an operation's end.
-    Operation,
+    Request,
     /// For the instant at which its next event may begin.
     Event,
     /// For a sleep to end.
@@ -129,7 +129,7 @@ impl Session {
             scheduled: 0,
             due: 0,
             tid,
-            stage: Stage::Queued,
+            stage: SessionStage::Queued,
             wait: Wait::Turn,
             class: Class::Outside,
             claimed: false,
@@ -159,7 +159,7 @@ impl Session {
     pub(crate) fn awaited(&self) -> &'static str {
         match self.wait {
             Wait::Connect => "it was waiting for a connection",
-            Wait::Operation => "it was waiting for the answer of a statement",
+            Wait::Request => "it was waiting for the answer of a statement",
             Wait::Event | Wait::Sleep => "it was sleeping",
             Wait::Turn => "it was running its script",
         }

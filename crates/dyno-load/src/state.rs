@@ -19,7 +19,7 @@ use crate::outages::Outages;
 use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
-use crate::session::{Conn, Session, Stage, Wait};
+use crate::session::{Conn, Session, SessionStage, Wait};
 use crate::silences::{OWN_NS, SILENCE_NS, Silences, TimeRange};
 use crate::statements::Statements;
 use crate::stop::{StopLevel, StopSignal};
@@ -194,7 +194,7 @@ impl State {
             session.background = seat.background;
             session.pacer = seat.pacer;
             session.class = Class::Warmup;
-            let runs = session.stage != Stage::Ended;
+            let runs = session.stage != SessionStage::Ended;
             self.foreground += u32::from(runs && !seat.background);
         }
         self.tick(now);
@@ -232,7 +232,8 @@ impl State {
     #[cold]
     fn note_silence(&mut self, now: Nanos) {
         let awaits = |session: &&Session| {
-            session.stage == Stage::Run && matches!(session.wait, Wait::Operation | Wait::Connect)
+            session.stage == SessionStage::Run
+                && matches!(session.wait, Wait::Request | Wait::Connect)
         };
         let waiting = self.sessions.iter().filter(awaits);
         let begun = waiting.map(|session| match session.due <= now {
@@ -327,7 +328,7 @@ impl State {
     fn wake_idle(&mut self) {
         for (index, session) in self.sessions.iter_mut().enumerate() {
             let idle = matches!(session.wait, Wait::Event | Wait::Sleep) && !session.in_event;
-            if idle && session.stage == Stage::Run {
+            if idle && session.stage == SessionStage::Run {
                 session.wait = Wait::Turn;
                 session.due = 0;
                 self.ready.push_back(index as u32);
@@ -376,7 +377,7 @@ impl State {
     /// When this session, which blocks the worker's thread, is given up.
     pub(crate) fn limit_of(&self, session: SessionId) -> Nanos {
         match (&self.calendar, self.sessions[session].stage) {
-            (Some(calendar), Stage::Done) if self.stopping => calendar.done_end(),
+            (Some(calendar), SessionStage::Done) if self.stopping => calendar.done_end(),
             _ => self.limit(),
         }
     }

@@ -4,7 +4,7 @@ use dyno_core::clock::Nanos;
 use dyno_core::session::{Detached, OperationEnd, OperationId, SessionId};
 
 use crate::recorder::{Class, Ended};
-use crate::session::Work;
+use crate::session::OpenOperation;
 use crate::state::{State, now};
 
 impl State {
@@ -38,7 +38,7 @@ impl State {
             true => Class::Measured,
             false => Class::Warmup,
         };
-        record.work = event.work.map(|(operation, started)| Work {
+        record.work = event.work.map(|(operation, started)| OpenOperation {
             operation,
             retries: 0,
             started,
@@ -61,7 +61,7 @@ impl State {
             0 => now(),
             stamp => stamp,
         };
-        self.sessions[session].work = Some(Work {
+        self.sessions[session].work = Some(OpenOperation {
             operation,
             retries: 0,
             started,

@@ -181,7 +181,7 @@ impl Asker {
                     self.at = At::Asked;
                     self.number += 1;
                     let sql = format!("SELECT {}", self.number);
-                    let ask = Operation::Query(sql.as_bytes());
+                    let ask = Request::Query(sql.as_bytes());
                     if port.submit(s, self.conn.unwrap(), ask).unwrap() == Submitted::Pending {
                         return Step::Waiting;
                     }

@@ -8,7 +8,7 @@ use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::db::Family;
 
-use crate::sink::{Gauge, Recorder, Sink};
+use crate::sink::{Gauge, SampleBuffer, Sink};
 
 /// A walk that took so long is followed by another no sooner than after this many times as long,
 /// so that walking costs a hundredth of the time: most take a millisecond or two.
@@ -62,7 +62,7 @@ impl Data {
         }
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder, sink: &Sink) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, sink: &Sink) {
         let began = Clock.now();
         if self.is_given_up || began < self.due {
             return;

@@ -16,7 +16,7 @@ use crate::database::{Watch, watch};
 use crate::host::{CpuShares, Host, host_facts, host_gaps};
 use crate::place::{self, Place};
 use crate::process::{Located, Others, Own, Server, Workers};
-use crate::sink::{Gauge, Mean, Rate, Recorder, Sink, fact};
+use crate::sink::{Gauge, Mean, Rate, SampleBuffer, Sink, fact};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 
 /// Workers that were not told are looked for once in so many samples.
@@ -130,7 +130,7 @@ impl Observers {
 
 /// What the thread has.
 struct Observer {
-    recorder: Recorder,
+    recorder: SampleBuffer,
     host: Host,
     own: Own,
     workers: Workers,
@@ -209,7 +209,7 @@ impl Observer {
             allowed,
             workers_since: None,
             is_placed: false,
-            recorder: Recorder::new(sink, false),
+            recorder: SampleBuffer::new(sink, false),
         }
     }
 

@@ -115,7 +115,7 @@ pub(crate) fn fact(name: &str, value: impl Into<String>, source: &str) -> Fact {
 }
 
 /// The samples of one thread.
-pub(crate) struct Recorder {
+pub(crate) struct SampleBuffer {
     sink: Sink,
     at: Nanos,
     values: Vec<(u32, f64)>,
@@ -125,7 +125,7 @@ pub(crate) struct Recorder {
     is_finished: bool,
 }
 
-impl Recorder {
+impl SampleBuffer {
     /// `keeps_zeros`: whether series that were always 0 are kept back.
     pub(crate) fn new(sink: Sink, keeps_zeros: bool) -> Self {
         Self {
@@ -266,11 +266,11 @@ impl Gauge {
         self
     }
 
-    pub(crate) fn put(&mut self, recorder: &mut Recorder, value: f64) {
+    pub(crate) fn put(&mut self, recorder: &mut SampleBuffer, value: f64) {
         recorder.put(&mut self.0, value);
     }
 
-    pub(crate) fn put_some(&mut self, recorder: &mut Recorder, value: Option<f64>) {
+    pub(crate) fn put_some(&mut self, recorder: &mut SampleBuffer, value: Option<f64>) {
         if let Some(value) = value {
             self.put(recorder, value);
         }
@@ -311,7 +311,7 @@ impl Rate {
     }
 
     /// The counter as it stands. One that went back was reset: it begins anew.
-    pub(crate) fn put(&mut self, recorder: &mut Recorder, count: f64) -> Option<f64> {
+    pub(crate) fn put(&mut self, recorder: &mut SampleBuffer, count: f64) -> Option<f64> {
         let before = self.before.replace((recorder.at, count));
         let (at, earlier) = before?;
         if count < earlier || recorder.at <= at {
@@ -323,7 +323,11 @@ impl Rate {
         Some(rate)
     }
 
-    pub(crate) fn put_some(&mut self, recorder: &mut Recorder, count: Option<f64>) -> Option<f64> {
+    pub(crate) fn put_some(
+        &mut self,
+        recorder: &mut SampleBuffer,
+        count: Option<f64>,
+    ) -> Option<f64> {
         self.put(recorder, count?)
     }
 
@@ -346,7 +350,7 @@ impl Mean {
         Self(Slot::new(name, unit, source, SeriesKind::Rate))
     }
 
-    pub(crate) fn put(&mut self, recorder: &mut Recorder, value: f64) {
+    pub(crate) fn put(&mut self, recorder: &mut SampleBuffer, value: f64) {
         recorder.put(&mut self.0, value);
     }
 }
@@ -360,7 +364,7 @@ mod tests {
     #[test]
     fn rates_divide_by_the_time_that_passed() {
         let (sender, observations) = sync_channel(16);
-        let mut recorder = Recorder::new(Sink::new(sender), false);
+        let mut recorder = SampleBuffer::new(Sink::new(sender), false);
         let mut rate = Rate::scaled("host.x", "bytes/s", "/proc/x", 512.0);
         for (at, count) in [(1_000_000_000, 10.0), (3_000_000_000, 14.0)] {
             recorder.begin(at);
@@ -384,7 +388,7 @@ mod tests {
     #[test]
     fn what_is_found_again_goes_on_with_its_series() {
         let (sender, observations) = sync_channel(16);
-        let mut recorder = Recorder::new(Sink::new(sender), false);
+        let mut recorder = SampleBuffer::new(Sink::new(sender), false);
         let new = || Gauge::new("client.worker[0].cpu", "cores", "/proc");
         let (mut one, mut again) = (new(), new());
         recorder.begin(1);
@@ -406,7 +410,7 @@ mod tests {
     #[test]
     fn zeros_are_kept_back_until_they_end() {
         let (sender, observations) = sync_channel(16);
-        let mut recorder = Recorder::new(Sink::new(sender), true);
+        let mut recorder = SampleBuffer::new(Sink::new(sender), true);
         let mut gauge = Gauge::new("db.x", "count", "SHOW");
         let mut still = Gauge::new("db.y", "count", "SHOW");
         for (at, value) in [(1, 0.0), (2, 0.0), (3, 7.0), (4, 0.0)] {
@@ -432,7 +436,7 @@ mod tests {
     #[test]
     fn what_appears_late_was_zero_before() {
         let (sender, observations) = sync_channel(16);
-        let mut recorder = Recorder::new(Sink::new(sender), true);
+        let mut recorder = SampleBuffer::new(Sink::new(sender), true);
         recorder.begin(1);
         recorder.begin(2);
         recorder.finish();
@@ -451,7 +455,7 @@ mod tests {
     fn a_full_queue_is_counted_and_does_not_block() {
         let (sender, observations) = sync_channel(1);
         let sink = Sink::new(sender);
-        let mut recorder = Recorder::new(sink.clone(), false);
+        let mut recorder = SampleBuffer::new(sink.clone(), false);
         let mut gauge = Gauge::new("host.x", "count", "/proc/x");
         for at in 1..=3 {
             recorder.begin(at);

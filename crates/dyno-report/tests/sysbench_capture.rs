@@ -8,15 +8,15 @@ const CAPTURED: &str = include_str!("sysbench-1.0.20.txt");
 
 #[test]
 fn a_captured_run_is_rebuilt_to_the_letter() {
-    let mut text = start(&Start {
+    let mut text = start(&Startup {
         banner: "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)",
         threads: 2,
         report_interval_s: 1,
         checkpoints_s: &[2],
-        ..Start::default()
+        ..Startup::default()
     });
-    text += &stage(Stage::Initializing);
-    text += &stage(Stage::Started);
+    text += &stage(StartupStep::Initializing);
+    text += &stage(StartupStep::Started);
     text += &sql_line(&interval(1.0, [732, 10_360, 2939, 1472], 6, 0.004_25), 95);
     text += &checkpoint(2.0001);
     text += &cumulative(

@@ -1,7 +1,7 @@
 //! The results file: its schema, writing while a run goes on, reading, migration.
 //!
 //! A laboratory has one file, an SQLite database that anybody may query; `docs/results.md` explains
-//! it. [`Recorder`] writes a run from a thread of its own, [`RunWriter`] from the caller's;
+//! it. [`BackgroundWriter`] writes a run from a thread of its own, [`RunWriter`] from the caller's;
 //! [`Results`] reads.
 
 mod codec;
@@ -17,7 +17,7 @@ mod write;
 pub use codec::{Measured, SPAN_DIGITS};
 pub use error::{Problem, ResultsError};
 pub use open::{DEFAULT_NAME, PATIENCE, Results};
-pub use read::{Filter, IntervalDetail, RunLine, SPANS_HELD_MAX, Scope, Stage};
-pub use recorder::{Feed, QUEUE_MAX, Receipt, Recorder, THREAD_NAME};
+pub use read::{Filter, IntervalDetail, RunLine, RunStage, SPANS_HELD_MAX, Scope};
+pub use recorder::{BackgroundWriter, Feed, QUEUE_MAX, Receipt, THREAD_NAME};
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use write::{COARSE_S, Ending, FINE_S, PENDING_MAX, Record, RunWriter, SeriesId};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::{head, interval, latencies};
 use dyno_core::Clock;
 use dyno_core::record::{RunState, SeriesKey, SeriesKind};
-use dyno_results::{Filter, Results, RunWriter, Scope, Stage};
+use dyno_results::{Filter, Results, RunStage, RunWriter, Scope};
 use tempfile::TempDir;
 
 /// Where the child process writes. With it set, this program is the child.
@@ -103,7 +103,7 @@ fn whoever_is_killed_loses_at_most_one_interval() {
     let lines = results.runs(&Filter::default()).unwrap();
     assert!(lines.len() >= 8, "{} runs were begun", lines.len());
     assert!(
-        lines.iter().all(|line| line.stage == Stage::Unfinished),
+        lines.iter().all(|line| line.stage == RunStage::Unfinished),
         "{lines:?}"
     );
     assert!(
@@ -172,7 +172,7 @@ fn two_processes_write_at_once() {
     let names: Vec<_> = lines.iter().map(|line| line.name.as_str()).collect();
     assert_eq!(names, ["child", "child-2"]);
     for line in lines {
-        assert_eq!(line.stage, Stage::Completed);
+        assert_eq!(line.stage, RunStage::Completed);
         let run = results.load(line.id, &Scope::every()).unwrap();
         assert_eq!(run.intervals.len(), 200);
         let counted: u64 = run.operations[0].spans.iter().map(|span| span.count).sum();

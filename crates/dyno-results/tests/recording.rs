@@ -10,7 +10,7 @@ use dyno_core::interval::Latencies;
 use dyno_core::record::{
     Event, EventKind, Fact, NotObserved, RunRecord, RunState, SeriesKey, SeriesKind, SessionShare,
 };
-use dyno_results::{Filter, Problem, Recorder, Results, Scope, Stage};
+use dyno_results::{BackgroundWriter, Filter, Problem, Results, RunStage, Scope};
 use tempfile::TempDir;
 
 fn key(name: &str) -> SeriesKey {
@@ -53,7 +53,7 @@ fn restart() -> Event {
 fn a_run_comes_back_as_it_was_recorded() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    let recorder = Recorder::start(&path, &head("20261121-oltp-aaaa")).unwrap();
+    let recorder = BackgroundWriter::start(&path, &head("20261121-oltp-aaaa")).unwrap();
     let feed = recorder.feed();
     let fact = cpu_model();
     feed.facts(vec![fact.clone()]);
@@ -147,7 +147,7 @@ fn check_latencies(run: &RunRecord, whole: &Latencies) {
 fn a_verdict_is_kept_and_given_again() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    let recorder = Recorder::start(&path, &head("a")).unwrap();
+    let recorder = BackgroundWriter::start(&path, &head("a")).unwrap();
     recorder
         .finish(&summary(), RunState::Completed, &[], &[])
         .unwrap();
@@ -189,7 +189,7 @@ fn runs_are_listed_filtered_and_found() {
     for name in names {
         let mut head = head(name);
         head.workload.name = name[9..13].to_owned();
-        let recorder = Recorder::start(&path, &head).unwrap();
+        let recorder = BackgroundWriter::start(&path, &head).unwrap();
         let whole = latencies(2000, 4);
         recorder
             .finish(&summary(), RunState::Completed, &[("event", &whole)], &[])
@@ -205,7 +205,7 @@ fn runs_are_listed_filtered_and_found() {
         names
     );
     let line = &lines[0];
-    assert_eq!(line.stage, Stage::Completed);
+    assert_eq!(line.stage, RunStage::Completed);
     assert_eq!(
         (line.events_per_s, line.p95_ms, line.errors),
         (Some(20.0), Some(4.5), Some(4))
@@ -248,8 +248,8 @@ fn a_filter_lets_through_what_it_names() {
         &[1, 2, 3],
     );
     check(|filter| filter.verdict = Some(Verdict::Valid), &[]);
-    check(|filter| filter.stage = Some(Stage::Running), &[1, 2, 3]);
-    check(|filter| filter.stage = Some(Stage::Unfinished), &[]);
+    check(|filter| filter.stage = Some(RunStage::Running), &[1, 2, 3]);
+    check(|filter| filter.stage = Some(RunStage::Unfinished), &[]);
     check(|filter| filter.since_unix_s = Some(2e9), &[]);
     check(|filter| filter.until_unix_s = Some(2e9), &[1, 2, 3]);
 }
@@ -293,7 +293,7 @@ fn a_run_in_progress_is_seen_by_readers_and_abandoned_with_a_word() {
     let line = &reader.runs(&Filter::default()).unwrap()[0];
     assert_eq!(
         (line.stage, line.events_per_s),
-        (Stage::Running, Some(10.0))
+        (RunStage::Running, Some(10.0))
     );
     assert_eq!(line.product, "MariaDB");
     let run = reader.load(1, &Scope::whole()).unwrap();

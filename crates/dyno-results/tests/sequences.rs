@@ -6,7 +6,7 @@ mod common;
 
 use common::head;
 use dyno_core::summary::PhaseOf;
-use dyno_results::{Recorder, Results};
+use dyno_results::{BackgroundWriter, Results};
 
 #[test]
 fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
@@ -30,7 +30,7 @@ fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
             per_event: 1.0,
             before: None,
         });
-        Recorder::start(&path, &head)
+        BackgroundWriter::start(&path, &head)
             .unwrap()
             .abandon("made up")
             .unwrap();

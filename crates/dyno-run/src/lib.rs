@@ -2,6 +2,7 @@
 //! Who runs it says what to run by a [`Job`] and takes what comes of it by [`Sink`]s; nothing is
 //! printed here, and no command line is known.
 
+pub mod builtins;
 pub mod calibration;
 mod error;
 mod job;
@@ -13,8 +14,7 @@ mod reported;
 pub mod scratch;
 mod sink;
 mod summary;
-mod work;
-pub mod workloads;
+mod workload;
 
 pub use error::{Result, RunError};
 pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored_errors};
@@ -22,4 +22,4 @@ pub use measure::{Measured, Watch, measure};
 pub use recording::{Hidden, Recording, civil, new_name, sorted, try_file};
 pub use sink::{IntervalReport, Notice, Sink, Sinks};
 pub use summary::{RunRequest, disconnected};
-pub use work::Work;
+pub use workload::Workload;

@@ -11,7 +11,7 @@ use crate::ledger::Before;
 use crate::recording::{Recording, not_begun};
 use crate::reported;
 use crate::sink::{Notice, Sinks};
-use crate::summary::{RunRequest, Start, disconnected, summarise};
+use crate::summary::{RunRequest, StartReadings, disconnected, summarise};
 
 /// A run that has ended.
 pub struct Measured {
@@ -78,7 +78,7 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
 /// Takes a load's progress into the record, and what its summary needs of it.
 pub struct Watch {
     recording: Recording,
-    start: Start,
+    start: StartReadings,
     intervals: Vec<IntervalSummary>,
     percentiles: Vec<f64>,
     origin: u64,
@@ -89,7 +89,7 @@ impl Watch {
     pub fn new(recording: Recording, percentiles: &[f64]) -> Self {
         Self {
             recording,
-            start: Start::at(0),
+            start: StartReadings::at(0),
             intervals: Vec::new(),
             percentiles: percentiles.to_vec(),
             origin: 0,
@@ -100,7 +100,7 @@ impl Watch {
     pub fn take(&mut self, progress: &Progress<'_>) {
         match progress {
             Progress::Started { measured } => {
-                self.start = Start::at(*measured);
+                self.start = StartReadings::at(*measured);
                 self.origin = *measured;
                 self.recording.begins(*measured);
             }

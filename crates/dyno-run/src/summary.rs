@@ -29,7 +29,7 @@ const HOST_BUSY: f64 = 0.95;
 const FIGURE_MIN_S: f64 = 0.5;
 
 /// Readings taken when the measurement began.
-pub struct Start {
+pub struct StartReadings {
     /// Seconds since the Unix epoch.
     unix_s: f64,
     usage: Arc<Usage>,
@@ -44,7 +44,7 @@ struct Usage {
     host_total: AtomicU64,
 }
 
-impl Start {
+impl StartReadings {
     /// Reads CPU times at the instant `measured`, on a thread that sleeps until then.
     pub fn at(measured: Nanos) -> Self {
         let wait = Duration::from_nanos(measured.saturating_sub(Clock.now()));
@@ -127,7 +127,7 @@ pub struct RunRequest {
 pub fn summarise(
     ready: &Ready,
     outcome: &RunOutcome,
-    start: &Start,
+    start: &StartReadings,
     request: &RunRequest,
     intervals: Vec<IntervalSummary>,
 ) -> RunSummary {
@@ -178,7 +178,7 @@ pub fn summarise(
         phase: request.phase.clone(),
         roles: roles(&drive, outcome, measured_s),
         latency_limit: latency_limit(&ready.job.drive, outcome),
-        machine: crate::work::machine(ready, outcome, measured_s),
+        machine: crate::workload::machine(ready, outcome, measured_s),
         intervals,
         ..RunSummary::default()
     };
@@ -341,7 +341,7 @@ fn endpoints(ready: &Ready, outcome: &RunOutcome) -> Vec<EndpointSummary> {
         .collect()
 }
 
-fn client_cost(outcome: &RunOutcome, start: &Start) -> ClientCost {
+fn client_cost(outcome: &RunOutcome, start: &StartReadings) -> ClientCost {
     let now = usage();
     let seconds =
         |now: u64, then: &AtomicU64| now.saturating_sub(then.load(Ordering::Relaxed)) as f64 / 1e6;
@@ -384,7 +384,7 @@ fn frozen_ns(outcome: &RunOutcome) -> Nanos {
 }
 
 /// What limits the figure, as far as it can be seen from here.
-fn limits(summary: &RunSummary, start: &Start) -> Vec<String> {
+fn limits(summary: &RunSummary, start: &StartReadings) -> Vec<String> {
     let mut limits = Vec::new();
     let embedded = summary.target.family.is_some_and(Family::is_embedded);
     let client = summary.client.as_ref();

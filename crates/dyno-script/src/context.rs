@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{DbError, ErrorKind, Outcome, OutcomeKind, Row, StatementId, Submitted};
 use dyno_core::rand::Stream;
-use dyno_core::session::{ConnId, Operation, Port, SessionId};
+use dyno_core::session::{ConnId, Port, Request, SessionId};
 use mlua::ffi::lua_State;
 
 use crate::distributions::{Distributions, TextMaker, Unique};
@@ -196,7 +196,7 @@ pub(crate) fn with<R>(otherwise: R, act: impl FnOnce(Context<'_>) -> R) -> R {
 impl Context<'_> {
     /// Starts an operation and answers its outcome, or [`code::PENDING`].
     #[inline]
-    pub(crate) fn submit(&mut self, conn: ConnId, operation: Operation<'_>) -> i32 {
+    pub(crate) fn submit(&mut self, conn: ConnId, operation: Request<'_>) -> i32 {
         match self.port.submit(self.session.id, conn, operation) {
             Some(Submitted::Pending) => self.pend(conn),
             Some(Submitted::Ready) => outcome_at_once(self.port, self.session, conn),

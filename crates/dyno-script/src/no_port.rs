@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use dyno_core::clock::Nanos;
 use dyno_core::db::{Connection, DbError, ErrorKind, Submitted};
 use dyno_core::session::{
-    ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+    ConnId, Counter, Detached, Next, OperationEnd, OperationId, Port, Request, SessionId,
 };
 
 pub(crate) struct NoPort;
@@ -20,7 +20,7 @@ impl Port for NoPort {
         ))
     }
 
-    fn submit(&mut self, _: SessionId, _: ConnId, _: Operation<'_>) -> Option<Submitted> {
+    fn submit(&mut self, _: SessionId, _: ConnId, _: Request<'_>) -> Option<Submitted> {
         None
     }
 

@@ -7,15 +7,15 @@ mod console;
 mod definitions;
 mod fold;
 mod input;
-mod kept;
 mod loading;
 mod memory;
 mod notices;
 mod options;
 mod output;
+mod record_options;
+mod run_store;
 mod settings;
 mod signals;
-mod wanted;
 
 use dyno_run::RunError;
 use options::UsageError;

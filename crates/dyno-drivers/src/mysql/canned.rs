@@ -114,7 +114,7 @@ impl Client {
 
     /// Performs an operation whose answer arrives in pieces of these lengths, over and over.
     /// Returns everything that can be seen of it.
-    pub fn perform(&mut self, operation: &Operation, answer: &[u8], pieces: &[usize]) -> String {
+    pub fn perform(&mut self, operation: &Request, answer: &[u8], pieces: &[usize]) -> String {
         self.output.clear();
         let outcome = self.protocol.outcome_mut();
         (outcome.error, outcome.more) = (None, false);
@@ -145,22 +145,22 @@ impl Client {
         self.describe(submitted)
     }
 
-    fn submit(&mut self, operation: &Operation) -> Submitted {
+    fn submit(&mut self, operation: &Request) -> Submitted {
         let Self {
             protocol, output, ..
         } = self;
         match operation {
-            Operation::Connect => Submitted::Pending,
-            Operation::Query => protocol.query(b"SELECT", output),
-            Operation::Prepare => protocol.prepare(b"SELECT ?", &[], output),
-            Operation::Execute => {
+            Request::Connect => Submitted::Pending,
+            Request::Query => protocol.query(b"SELECT", output),
+            Request::Prepare => protocol.prepare(b"SELECT ?", &[], output),
+            Request::Execute => {
                 let mut param = Param::new(ParamKind::Int, 0);
                 param.is_null = 0;
                 protocol.execute(0, &[&param], output)
             }
-            Operation::ExecuteWithout => protocol.execute(0, &[], output),
-            Operation::NextResult => protocol.next_result(output),
-            Operation::Load => protocol.bulk_load(load(3), output),
+            Request::ExecuteWithout => protocol.execute(0, &[], output),
+            Request::NextResult => protocol.next_result(output),
+            Request::Load => protocol.bulk_load(load(3), output),
         }
     }
 
@@ -176,7 +176,7 @@ impl Client {
 
 /// What a client can do.
 #[derive(Clone, Copy, Debug)]
-pub enum Operation {
+pub enum Request {
     Connect,
     Query,
     Prepare,
@@ -188,7 +188,7 @@ pub enum Operation {
 }
 
 /// A valid conversation with a server of these capabilities: operations, and the answers to them.
-pub fn conversation(capabilities: u32) -> Vec<(Operation, Vec<u8>)> {
+pub fn conversation(capabilities: u32) -> Vec<(Request, Vec<u8>)> {
     let columns = [column(8), column(253), column(12)];
     let [a, b, c] = columns.each_ref().map(|column| &column[..]);
     let text: &[u8] = b"\x017\x03abc\x132024-02-29 00:00:00";
@@ -227,34 +227,28 @@ pub fn conversation(capabilities: u32) -> Vec<(Operation, Vec<u8>)> {
     ]);
     vec![
         (
-            Operation::Connect,
+            Request::Connect,
             [greeting, packets(2, &[b"\x01\x03", OK])].concat(),
         ),
-        (Operation::Query, answer(&[OK])),
+        (Request::Query, answer(&[OK])),
         (
-            Operation::Query,
+            Request::Query,
             answer(&[&[3], a, b, c, EOF, text, nulls, text, END]),
         ),
-        (Operation::Query, answer(&[ERROR])),
+        (Request::Query, answer(&[ERROR])),
+        (Request::Prepare, answer(&[prepared, a, EOF, a, b, c, EOF])),
+        (Request::Execute, answer(&[&[3], a, b, c, EOF, binary, END])),
         (
-            Operation::Prepare,
-            answer(&[prepared, a, EOF, a, b, c, EOF]),
-        ),
-        (
-            Operation::Execute,
-            answer(&[&[3], a, b, c, EOF, binary, END]),
-        ),
-        (
-            Operation::Execute,
+            Request::Execute,
             answer(&[&[3], a, b, c, EOF, binary, all_null, END]),
         ),
         (
-            Operation::Execute,
+            Request::Execute,
             answer(&[&[3], a, b, c, EOF, binary, ERROR]),
         ),
-        (Operation::Query, more),
-        (Operation::NextResult, Vec::new()),
-        (Operation::Query, answer(&[OK])),
+        (Request::Query, more),
+        (Request::NextResult, Vec::new()),
+        (Request::Query, answer(&[OK])),
     ]
 }
 

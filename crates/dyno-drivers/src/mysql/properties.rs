@@ -4,14 +4,14 @@ use dyno_core::db::{ErrorKind, OutcomeKind, Row};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::canned::{CAPABILITIES, Client, Operation, conversation, options};
+use super::canned::{CAPABILITIES, Client, Request, conversation, options};
 use super::rows::ResultSet;
 use super::wire::capability;
 use crate::channel::Protocol;
 
 const KINDS: [u32; 2] = [CAPABILITIES, CAPABILITIES & !capability::DEPRECATE_EOF];
 
-fn perform_all(answers: &[(Operation, Vec<u8>)], pieces: &[usize]) -> Vec<String> {
+fn perform_all(answers: &[(Request, Vec<u8>)], pieces: &[usize]) -> Vec<String> {
     let mut client = Client::new(options());
     let mut seen = Vec::new();
     for (operation, answer) in answers {
@@ -62,7 +62,7 @@ proptest! {
             client.perform(&operation, answer, &pieces);
         }
         let mut client = Client::new(options());
-        client.perform(&Operation::Connect, &answers[0], &pieces);
+        client.perform(&Request::Connect, &answers[0], &pieces);
     }
 
     /// Packets that are well framed, with any payloads.
@@ -162,11 +162,11 @@ fn result_with(empty: &ResultSet, row: &[u8]) -> ResultSet {
     result
 }
 
-const OPERATIONS: [Operation; 6] = [
-    Operation::Query,
-    Operation::Prepare,
-    Operation::Execute,
-    Operation::NextResult,
-    Operation::Load,
-    Operation::Connect,
+const OPERATIONS: [Request; 6] = [
+    Request::Query,
+    Request::Prepare,
+    Request::Execute,
+    Request::NextResult,
+    Request::Load,
+    Request::Connect,
 ];

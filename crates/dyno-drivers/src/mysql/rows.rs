@@ -261,7 +261,7 @@ pub const FEWER: Malformed = Malformed("a row has fewer fields than columns");
 mod tests {
     use dyno_core::db::{ErrorKind, OutcomeKind, Row};
 
-    use super::super::canned::{CAPABILITIES, Client, END, EOF, Operation, column, packets};
+    use super::super::canned::{CAPABILITIES, Client, END, EOF, Request, column, packets};
     use super::super::wire::{PACKET_MAX, capability};
     use crate::channel::Protocol;
 
@@ -282,15 +282,15 @@ mod tests {
             payloads.extend(rows);
             packets(1, &payloads)
         };
-        let mut operation = Operation::Query;
+        let mut operation = Request::Query;
         if binary {
             let prepared = &[0, 9, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0];
             client.perform(
-                &Operation::Prepare,
+                &Request::Prepare,
                 &with_columns(prepared, &[]),
                 &[usize::MAX],
             );
-            operation = Operation::ExecuteWithout;
+            operation = Request::ExecuteWithout;
         }
         let rows = [rows, &[end]].concat();
         client.perform(&operation, &with_columns(&[3], &rows), &[piece]);

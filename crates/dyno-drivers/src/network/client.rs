@@ -36,7 +36,7 @@ const ROWS_OF_A_LOAD: u64 = 5;
 
 /// What is asked, and the number that the answer must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum Request {
     Query(u64),
     /// Two statements in one request.
     Pair(u64),
@@ -149,56 +149,56 @@ impl<'a> Client<'a> {
     }
 
     /// What comes next.
-    pub fn choose(&mut self, number: u64) -> Operation {
+    pub fn choose(&mut self, number: u64) -> Request {
         match (self.random.below(16), self.statement) {
-            (0, _) => Operation::Large(number),
-            (1..4, _) => Operation::Pair(number),
-            (4 | 5, _) => Operation::Load,
-            (6..10, None) => Operation::Prepare,
-            (6, Some(_)) => Operation::Close,
-            (7..10, Some(_)) => Operation::Execute(number),
-            _ => Operation::Query(number),
+            (0, _) => Request::Large(number),
+            (1..4, _) => Request::Pair(number),
+            (4 | 5, _) => Request::Load,
+            (6..10, None) => Request::Prepare,
+            (6, Some(_)) => Request::Close,
+            (7..10, Some(_)) => Request::Execute(number),
+            _ => Request::Query(number),
         }
     }
 
     /// Performs an operation and looks at its answer.
-    pub fn operate(&mut self, operation: Operation) -> Result<(), Ended> {
+    pub fn operate(&mut self, operation: Request) -> Result<(), Ended> {
         let (connection, scratch) = (&mut self.connection, &mut self.worker.scratch);
         let submitted = match operation {
-            Operation::Query(n) => connection.query(scratch, format!("SELECT {n}").as_bytes()),
-            Operation::Pair(n) => {
+            Request::Query(n) => connection.query(scratch, format!("SELECT {n}").as_bytes()),
+            Request::Pair(n) => {
                 let text = format!("SELECT {n}; SELECT {}", n + 1);
                 connection.query(scratch, text.as_bytes())
             }
-            Operation::Large(n) => {
+            Request::Large(n) => {
                 let text = format!("SELECT {n} /*{}*/", "x".repeat(LARGE));
                 connection.query(scratch, text.as_bytes())
             }
-            Operation::Prepare => connection.prepare(scratch, b"SELECT ?", &[ParamKind::Int]),
-            Operation::Execute(n) => {
+            Request::Prepare => connection.prepare(scratch, b"SELECT ?", &[ParamKind::Int]),
+            Request::Execute(n) => {
                 let mut param = Param::new(ParamKind::Int, 0);
                 (param.int, param.is_null) = (n as i64, 0);
                 connection.execute(scratch, self.statement.unwrap(), &[&param])
             }
-            Operation::Close => {
+            Request::Close => {
                 let statement = self.statement.take().unwrap();
                 connection.close_statement(scratch, statement)
             }
-            Operation::Load => connection.bulk_load(scratch, load()),
+            Request::Load => connection.bulk_load(scratch, load()),
         };
         self.finish(submitted)?;
         match operation {
-            Operation::Query(n) | Operation::Large(n) | Operation::Execute(n) => self.expect(n),
-            Operation::Pair(n) => {
+            Request::Query(n) | Request::Large(n) | Request::Execute(n) => self.expect(n),
+            Request::Pair(n) => {
                 self.expect(n);
                 assert!(self.connection.outcome().more || self.server.corrupts());
                 let submitted = self.connection.next_result(&mut self.worker.scratch);
                 self.finish(submitted)?;
                 self.expect(n + 1);
             }
-            Operation::Prepare => self.statement = Some(self.connection.outcome().statement),
-            Operation::Close => {}
-            Operation::Load => {
+            Request::Prepare => self.statement = Some(self.connection.outcome().statement),
+            Request::Close => {}
+            Request::Load => {
                 let affected = self.connection.outcome().affected;
                 assert!(affected == ROWS_OF_A_LOAD || self.server.corrupts());
             }

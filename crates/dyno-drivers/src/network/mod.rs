@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dyno_core::rand::Stream;
 
-use client::{Client, Ended, Operation, Worker};
+use client::{Client, Ended, Request, Worker};
 use link::Link;
 use peer::{End, Plan, Server};
 use tls::Tls;
@@ -254,7 +254,7 @@ fn live(client: &mut Client<'_>, plan: &Plan, next: &mut u64, seen: &mut Seen) {
         end = client.operate(operation);
         if end.is_ok() {
             seen.answers += 1;
-            counted += u64::from(operation != Operation::Close || client.counts_close());
+            counted += u64::from(operation != Request::Close || client.counts_close());
         }
     }
     // Both sides count the same: what the client saw answered the server has answered, and of

@@ -335,7 +335,7 @@ impl Script {
                 At::Statement(n) if n < how.statements.len() => {
                     self.at = At::Statement(n + 1);
                     let (conn, sql) = (self.conn.unwrap(), &how.statements[n..]);
-                    match port.submit(s, conn, Operation::Query(sql)) {
+                    match port.submit(s, conn, Request::Query(sql)) {
                         Some(Submitted::Ready) => {}
                         Some(Submitted::Pending) if how.blocks => port.wait(s, conn),
                         Some(Submitted::Pending) => return Step::Waiting,
@@ -382,7 +382,7 @@ impl Script {
             2 => {
                 let conn = self.conn.unwrap();
                 assert_eq!(port.next_event(s), Next::Stop);
-                let submitted = port.submit(s, conn, Operation::Query(b"w"));
+                let submitted = port.submit(s, conn, Request::Query(b"w"));
                 assert_eq!(submitted, Some(Submitted::Pending));
                 Step::Waiting
             }

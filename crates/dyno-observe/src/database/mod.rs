@@ -23,7 +23,7 @@ use dyno_core::record::Fact;
 use dyno_drivers::Control;
 
 use crate::process::Claim;
-use crate::sink::{Recorder, Sink, fact};
+use crate::sink::{SampleBuffer, Sink, fact};
 pub use watch::setting_query;
 pub(crate) use watch::{Watch, watch};
 
@@ -45,7 +45,11 @@ trait Collector: Send {
     ///
     /// # Errors
     /// The connection is lost.
-    fn sample(&mut self, asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError>;
+    fn sample(
+        &mut self,
+        asking: &mut Asking<'_>,
+        recorder: &mut SampleBuffer,
+    ) -> Result<(), DbError>;
 
     /// What the server says of its process.
     ///

@@ -17,7 +17,7 @@ use super::variables::Table;
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
 use crate::place::Place;
 use crate::process::Claim;
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::fraction;
 
 const STATUS: &str = "SHOW GLOBAL STATUS";
@@ -171,7 +171,7 @@ impl Mysql {
     fn sample_metrics(
         &mut self,
         asking: &mut Asking<'_>,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
     ) -> Result<(), DbError> {
         let Some(table) = &mut self.metrics else {
             return Ok(());
@@ -218,7 +218,7 @@ impl Mysql {
     fn sample_binlog(
         &mut self,
         asking: &mut Asking<'_>,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
     ) -> Result<(), DbError> {
         let asked_at = Clock.now();
         if !self.has_binlog || asked_at < self.binlog_at {
@@ -268,7 +268,11 @@ impl Collector for Mysql {
         super::tables::of_mysql(asking, self.is_mariadb)
     }
 
-    fn sample(&mut self, asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError> {
+    fn sample(
+        &mut self,
+        asking: &mut Asking<'_>,
+        recorder: &mut SampleBuffer,
+    ) -> Result<(), DbError> {
         let asked_at = Clock.now();
         asking.control.ask(STATUS, asking.timeout)?;
         let answered_at = Clock.now();
@@ -329,7 +333,7 @@ impl Collector for Mysql {
 
 fn sample_status(
     row: &Row,
-    recorder: &mut Recorder,
+    recorder: &mut SampleBuffer,
     status: &mut Table,
     uptime: &mut Gauge,
     history: &mut Gauge,

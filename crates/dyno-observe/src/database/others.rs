@@ -9,7 +9,7 @@ use dyno_core::db::DbError;
 
 use super::{Asking, is_lost, refusal};
 use crate::process::{own_ports, ports_of};
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::whole;
 
 /// The list is read once in so many samples at the most.
@@ -94,7 +94,7 @@ impl Others {
     pub(super) fn sample(
         &mut self,
         asking: &mut Asking<'_>,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
     ) -> Result<(), DbError> {
         let Some(list) = self.list.filter(|_| self.samples >= self.next) else {
             self.samples += 1;

@@ -11,7 +11,7 @@ use super::statistics::{Part, parts};
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
 use crate::place::Place;
 use crate::process::Claim;
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{fraction, whole};
 
 /// Sizes and sums over all tables are asked for once in so many samples at the most, which is for
@@ -208,7 +208,11 @@ impl Collector for Postgres {
         super::tables::of_postgres(asking)
     }
 
-    fn sample(&mut self, asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError> {
+    fn sample(
+        &mut self,
+        asking: &mut Asking<'_>,
+        recorder: &mut SampleBuffer,
+    ) -> Result<(), DbError> {
         let asked_at = Clock.now();
         asking.control.ask(&self.fast_sql, asking.timeout)?;
         let answered_at = Clock.now();
@@ -314,7 +318,7 @@ fn statement(parts: &[Part]) -> String {
     format!("SELECT {} FROM (SELECT 1) base{joins}", columns.join(", "))
 }
 
-fn put_all(parts: &mut [Part], recorder: &mut Recorder, field: impl Fn(usize) -> Option<f64>) {
+fn put_all(parts: &mut [Part], recorder: &mut SampleBuffer, field: impl Fn(usize) -> Option<f64>) {
     let mut index = 0;
     for part in parts {
         for column in &mut part.columns {

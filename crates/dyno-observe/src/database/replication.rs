@@ -5,7 +5,7 @@ use dyno_core::db::{DbError, Row};
 
 use super::others::PROCESSLIST;
 use super::{Asking, is_lost, refusal};
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::fraction;
 
 const NEEDS_MONITOR: &str = "GRANT REPLICATION CLIENT (MariaDB: REPLICA MONITOR) ON *.* TO the \
@@ -99,7 +99,7 @@ impl Replication {
     pub(super) fn sample(
         &mut self,
         asking: &mut Asking<'_>,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
     ) -> Result<(), DbError> {
         if !self.is_replica {
             return Ok(());

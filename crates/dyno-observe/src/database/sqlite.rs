@@ -10,7 +10,7 @@ use dyno_core::db::{DbError, Family};
 use super::watch::beside;
 use super::{Asking, Collector, secrets};
 use crate::process::Claim;
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 
 /// Settings that decide how it works; those of a connection are the same for all that the target's
 /// URL makes.
@@ -120,7 +120,11 @@ impl Collector for Sqlite {
         super::tables::of_sqlite(asking)
     }
 
-    fn sample(&mut self, _asking: &mut Asking<'_>, recorder: &mut Recorder) -> Result<(), DbError> {
+    fn sample(
+        &mut self,
+        _asking: &mut Asking<'_>,
+        recorder: &mut SampleBuffer,
+    ) -> Result<(), DbError> {
         recorder.begin(Clock.now());
         let size = |path: &PathBuf| std::fs::metadata(path).ok().map(|data| data.len() as f64);
         self.file_size.put_some(recorder, size(&self.file));

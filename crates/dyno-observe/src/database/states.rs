@@ -3,7 +3,7 @@
 use dyno_core::db::{DbError, Row};
 
 use super::{Asking, is_lost, refusal};
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::fraction;
 
 /// So many states have a series of their own; what else there is counts as `other`.
@@ -107,7 +107,7 @@ impl States {
     pub(super) fn sample(
         &mut self,
         asking: &mut Asking<'_>,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
     ) -> Result<(), DbError> {
         while let Some(list) = self.list {
             match self.read(list, asking, recorder) {
@@ -127,7 +127,7 @@ impl States {
         &mut self,
         list: List,
         asking: &mut Asking<'_>,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
     ) -> Result<(), DbError> {
         let since = *self.since.get_or_insert(recorder.number());
         let mut others = 0.0;

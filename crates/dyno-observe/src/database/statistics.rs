@@ -1,6 +1,6 @@
 //! PostgreSQL's statistics: which there are in which version, and what series they make.
 
-use crate::sink::{Gauge, Rate, Recorder};
+use crate::sink::{Gauge, Rate, SampleBuffer};
 
 /// One subquery that gives one row.
 pub(super) struct Part {
@@ -32,7 +32,7 @@ impl Column {
         self
     }
 
-    pub(super) fn put(&mut self, recorder: &mut Recorder, value: f64) {
+    pub(super) fn put(&mut self, recorder: &mut SampleBuffer, value: f64) {
         match &mut self.series {
             Series::Gauge(gauge) => gauge.put(recorder, value),
             Series::Rate(rate) => drop(rate.put(recorder, value)),

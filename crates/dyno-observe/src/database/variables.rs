@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::status::Class;
-use crate::sink::{Gauge, Rate, Recorder};
+use crate::sink::{Gauge, Rate, SampleBuffer};
 
 /// Beyond this a value is -1 without its sign, which says that there is none.
 const UNKNOWN_MIN: f64 = 9e18;
@@ -37,7 +37,7 @@ impl Table {
     /// `describe` tells a name's series when it is seen for the first time.
     pub(super) fn put(
         &mut self,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
         name: &[u8],
         value: f64,
         describe: impl FnOnce(&str) -> (String, Class, &'static str),
@@ -63,7 +63,7 @@ impl Table {
     }
 
     /// Whether a new name is not taken; the first one is told.
-    fn refuses(&mut self, recorder: &Recorder, name: &[u8]) -> bool {
+    fn refuses(&mut self, recorder: &SampleBuffer, name: &[u8]) -> bool {
         let refuses = self.entries.len() >= NAMES_MAX || name.len() > NAME_BYTES_MAX;
         if refuses && !std::mem::replace(&mut self.is_full, true) {
             let why = format!(
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn names_beyond_the_bound_are_left_out_and_told_once() {
         let (sender, observations) = std::sync::mpsc::sync_channel(4 * NAMES_MAX);
-        let mut recorder = Recorder::new(Sink::new(sender), false);
+        let mut recorder = SampleBuffer::new(Sink::new(sender), false);
         let mut table = Table::default();
         let mut put = |name: &str| {
             let describe =

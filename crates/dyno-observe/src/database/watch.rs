@@ -22,7 +22,7 @@ use super::sqlite::Sqlite;
 use super::{Asking, Collector};
 use crate::observers::own_descriptors;
 use crate::process::{Located, locate, nodelay_of};
-use crate::sink::{Gauge, Recorder, Sink, fact};
+use crate::sink::{Gauge, SampleBuffer, Sink, fact};
 
 /// A server whose start moves by more than this between two connections is another one.
 const RESTART_S_MIN: f64 = 3.0;
@@ -115,7 +115,7 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
         stopped,
         finder,
         sink: sink.clone(),
-        recorder: Recorder::new(sink.clone(), true),
+        recorder: SampleBuffer::new(sink.clone(), true),
         round_trip: Gauge::new("db.round_trip", "ms", "SELECT 1"),
         control: None,
         collector: None,
@@ -182,7 +182,7 @@ struct Watcher {
     stopped: Receiver<()>,
     finder: Sender<Located>,
     sink: Sink,
-    recorder: Recorder,
+    recorder: SampleBuffer,
     round_trip: Gauge,
     control: Option<Control>,
     /// There since the first connection.

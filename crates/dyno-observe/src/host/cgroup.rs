@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{KeptFile, lines, named_numbers, small, whole, words};
 
 /// Beyond this a limit of version 1 means none: it is the largest number of pages.
@@ -145,7 +145,7 @@ impl Cgroup {
         })
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) {
         let text = self
             .cpu_stat
             .as_ref()

@@ -2,7 +2,7 @@
 
 use dyno_core::clock::Nanos;
 
-use crate::sink::{Gauge, Rate, Recorder};
+use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::{fraction, lines, named_numbers, number, words};
 
 const STAT: &str = "/proc/stat";
@@ -106,7 +106,7 @@ impl Cpu {
         }
     }
 
-    pub(crate) fn load(&mut self, recorder: &mut Recorder, text: &[u8]) {
+    pub(crate) fn load(&mut self, recorder: &mut SampleBuffer, text: &[u8]) {
         let load1 = words(text).next().and_then(fraction);
         self.load1.put_some(recorder, load1);
     }
@@ -114,7 +114,7 @@ impl Cpu {
     /// Shares since the sample before.
     pub(crate) fn stat(
         &mut self,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
         at: Nanos,
         text: &[u8],
     ) -> Option<CpuShares> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dyno_core::clock::Nanos;
 
-use crate::sink::{Gauge, Rate, Recorder};
+use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::{lines, number, words};
 
 const SOURCE: &str = "/proc/diskstats";
@@ -64,7 +64,7 @@ impl Disks {
         self.wanted.push(device);
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder, at: Nanos, text: &[u8]) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, at: Nanos, text: &[u8]) {
         for line in lines(text) {
             let Some((name, counters)) = parse(line) else {
                 continue;
@@ -102,7 +102,7 @@ impl Disk {
         }
     }
 
-    fn sample(&mut self, recorder: &mut Recorder, at: Nanos, now: Counters) {
+    fn sample(&mut self, recorder: &mut SampleBuffer, at: Nanos, now: Counters) {
         self.reads.put(recorder, now.reads);
         self.writes.put(recorder, now.writes);
         self.read_bytes.put(recorder, now.read_sectors);

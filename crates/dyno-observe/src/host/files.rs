@@ -1,6 +1,6 @@
 //! What the kernel keeps in memory for files: names, inodes, open files.
 
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{KeptFile, number, words};
 
 const DENTRIES: &str = "/proc/sys/fs/dentry-state";
@@ -30,7 +30,7 @@ impl OpenFiles {
         }
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) {
         for (file, gauge) in &mut self.counts {
             let text = file.read(buffer).ok();
             let first = text.and_then(|text| words(text).next()).and_then(number);

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::sink::{Gauge, Recorder, Sink, fact};
+use crate::sink::{Gauge, SampleBuffer, Sink, fact};
 
 /// Kinds of file systems by their numbers: see statfs(2).
 const KINDS: [(i64, &str); 12] = [
@@ -51,7 +51,7 @@ impl FileSystem {
         }
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer) {
         self.tell(recorder.sink());
         if let Some((free, size)) = room(&self.path) {
             self.free.put(recorder, free);

@@ -1,6 +1,6 @@
 //! How fast the CPUs run.
 
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{KeptFile, number};
 
 /// To read a CPU's frequency may wake it, so that not every one is asked.
@@ -31,7 +31,7 @@ impl Frequency {
         })
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) {
         let (mut min, mut max, mut sum, mut count) = (f64::MAX, 0.0_f64, 0.0, 0.0);
         for file in &self.files {
             let Some(khz) = file

@@ -1,6 +1,6 @@
 //! Memory of the whole host, its swapping and its page faults.
 
-use crate::sink::{Gauge, Rate, Recorder};
+use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::named_numbers;
 
 const MEMINFO: &str = "/proc/meminfo";
@@ -45,7 +45,7 @@ impl Memory {
         }
     }
 
-    pub(crate) fn meminfo(&mut self, recorder: &mut Recorder, text: &[u8]) {
+    pub(crate) fn meminfo(&mut self, recorder: &mut SampleBuffer, text: &[u8]) {
         for (name, value) in named_numbers(text) {
             let known = SIZES.iter().position(|(_, theirs)| *theirs == name);
             if let Some(index) = known {
@@ -54,7 +54,7 @@ impl Memory {
         }
     }
 
-    pub(crate) fn vmstat(&mut self, recorder: &mut Recorder, text: &[u8]) {
+    pub(crate) fn vmstat(&mut self, recorder: &mut SampleBuffer, text: &[u8]) {
         for (name, value) in named_numbers(text) {
             match name {
                 b"pswpin" => drop(self.swap_in.put(recorder, value)),

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use dyno_core::clock::Nanos;
 use dyno_core::record::EventKind;
 
-use crate::sink::Recorder;
+use crate::sink::SampleBuffer;
 use crate::text::KeptFile;
 use cgroup::{Cgroup, Places};
 use cpu::Cpu;
@@ -119,7 +119,7 @@ impl Host {
     /// Reads everything; tells how busy the CPUs were since the sample before.
     pub(crate) fn sample(
         &mut self,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
         at: Nanos,
         buffer: &mut Vec<u8>,
     ) -> Option<CpuShares> {
@@ -172,7 +172,7 @@ impl Host {
 
     /// Tells, once, where the kernel's accounting of CPU time misses the time that passed: nothing
     /// failed, but the shares are off by so much.
-    fn check_sum(&mut self, recorder: &Recorder, at: Nanos, shares: Option<CpuShares>) {
+    fn check_sum(&mut self, recorder: &SampleBuffer, at: Nanos, shares: Option<CpuShares>) {
         let Some(sum) = shares.and_then(|shares| shares.bad_sum) else {
             return;
         };

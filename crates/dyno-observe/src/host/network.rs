@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::sink::{Rate, Recorder};
+use crate::sink::{Rate, SampleBuffer};
 use crate::text::{lines, number, words};
 
 const DEV: &str = "/proc/net/dev";
@@ -43,7 +43,7 @@ impl Network {
         }
     }
 
-    pub(crate) fn dev(&mut self, recorder: &mut Recorder, text: &[u8]) {
+    pub(crate) fn dev(&mut self, recorder: &mut SampleBuffer, text: &[u8]) {
         let mut lines = lines(text).skip(1);
         let Some(places) = lines.next().and_then(places) else {
             return;
@@ -65,13 +65,13 @@ impl Network {
         }
     }
 
-    pub(crate) fn snmp(&mut self, recorder: &mut Recorder, text: &[u8]) {
+    pub(crate) fn snmp(&mut self, recorder: &mut SampleBuffer, text: &[u8]) {
         let field = |name: &[u8]| headed(text, b"Tcp:", name);
         self.retransmits.put_some(recorder, field(b"RetransSegs"));
         self.out_segments.put_some(recorder, field(b"OutSegs"));
     }
 
-    pub(crate) fn netstat(&mut self, recorder: &mut Recorder, text: &[u8]) {
+    pub(crate) fn netstat(&mut self, recorder: &mut SampleBuffer, text: &[u8]) {
         let field = |name: &[u8]| headed(text, b"TcpExt:", name);
         let overflows = field(b"ListenOverflows");
         self.listen_overflows.put_some(recorder, overflows);

@@ -1,6 +1,6 @@
 //! Pressure stall information: the share of the time that tasks stood still for want of something.
 
-use crate::sink::{Rate, Recorder};
+use crate::sink::{Rate, SampleBuffer};
 use crate::text::{KeptFile, lines, number, words};
 
 /// What a task can want for.
@@ -17,7 +17,7 @@ impl Pressure {
         (!files.is_empty()).then_some(Self { files })
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) {
         for (file, some, full) in &mut self.files {
             let Ok(text) = file.read(buffer) else {
                 continue;

@@ -4,7 +4,7 @@ use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::record::EventKind;
 
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 
 /// A step is told as an event when it is larger: a slewed clock gains at most half of this in a
 /// second.
@@ -28,7 +28,7 @@ impl Steps {
         }
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer) {
         // A thread that loses its CPU between the two clocks would see a step.
         for _ in 0..ATTEMPTS {
             let before = Clock.now();
@@ -40,7 +40,7 @@ impl Steps {
         }
     }
 
-    fn compare(&mut self, recorder: &mut Recorder, now: Nanos, wall_ns: i128) {
+    fn compare(&mut self, recorder: &mut SampleBuffer, now: Nanos, wall_ns: i128) {
         let offset = wall_ns - i128::from(now);
         let first = *self.first_ns.get_or_insert(offset);
         let ms = (offset - first) as f64 / 1e6;

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use crate::sink::{Recorder, Sink};
+use crate::sink::{SampleBuffer, Sink};
 use crate::{OBSERVATIONS_MAX, Observation};
 
 /// A recorder and what comes out of it.
-pub(crate) fn recorder() -> (Recorder, Receiver<Observation>) {
+pub(crate) fn recorder() -> (SampleBuffer, Receiver<Observation>) {
     let (sender, seen) = sync_channel(OBSERVATIONS_MAX);
-    (Recorder::new(Sink::new(sender), false), seen)
+    (SampleBuffer::new(Sink::new(sender), false), seen)
 }
 
 /// The values of each series so far, in order.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::sink::{Gauge, Recorder};
+use crate::sink::{Gauge, SampleBuffer};
 use crate::text::of_process;
 
 /// Processes that serve no client, as their titles begin.
@@ -77,7 +77,7 @@ impl Backends {
     }
 
     /// Tells what was added, and forgets it with the processes that are gone.
-    pub(crate) fn tell(&mut self, recorder: &mut Recorder, pids: &[i32]) {
+    pub(crate) fn tell(&mut self, recorder: &mut SampleBuffer, pids: &[i32]) {
         self.known.retain(|pid, _| pids.contains(pid));
         if self.count > 0.0 {
             self.mean.put(recorder, self.sum / self.count);

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use super::PidStat;
-use crate::sink::{Gauge, Rate, Recorder};
+use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::{KeptFile, named_numbers};
 
 /// Descriptors are counted once in so many samples where the kernel does not tell their number.
@@ -50,7 +50,7 @@ impl Own {
     /// `workers`: the threads with tables of descriptors of their own.
     pub(crate) fn sample(
         &mut self,
-        recorder: &mut Recorder,
+        recorder: &mut SampleBuffer,
         buffer: &mut Vec<u8>,
         workers: &[i32],
     ) {

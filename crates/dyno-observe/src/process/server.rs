@@ -10,7 +10,7 @@ use super::find::{processes, stat_of};
 use super::own::open_files;
 use super::{Located, PidStat, descriptors_limit};
 use crate::host::ticks_per_s;
-use crate::sink::{Gauge, Mean, Rate, Recorder, Sink};
+use crate::sink::{Gauge, Mean, Rate, SampleBuffer, Sink};
 use crate::text::{KeptFile, named_numbers, names_in, number, of_process, small, whole, words};
 
 /// Switches of threads, and descriptors where they must be counted one by one, once in so many
@@ -120,7 +120,7 @@ impl Server {
     }
 
     /// False when the process is gone, or cannot be looked at any more: then it is told why.
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) -> bool {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) -> bool {
         if self.samples.is_multiple_of(SLOW) {
             // The limit is raised when the load begins.
             self.kept_max = kept_max();
@@ -342,7 +342,7 @@ impl Switches {
         }
     }
 
-    fn sample(&mut self, recorder: &mut Recorder, pids: &[i32], buffer: &mut Vec<u8>) {
+    fn sample(&mut self, recorder: &mut SampleBuffer, pids: &[i32], buffer: &mut Vec<u8>) {
         let mut threads = HashMap::new();
         for pid in pids {
             let folder = of_process(*pid, "task");
@@ -397,7 +397,7 @@ mod tests {
     use crate::host::testing::{recorder, values};
 
     /// This process as a server, with a child.
-    fn own_server(recorder: &Recorder) -> (Server, Child) {
+    fn own_server(recorder: &SampleBuffer) -> (Server, Child) {
         let child = Command::new("sleep").arg("60").spawn().unwrap();
         let located = Located {
             family: Family::Postgres,

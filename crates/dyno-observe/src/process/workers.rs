@@ -2,7 +2,7 @@
 
 use super::PidStat;
 use crate::host::ticks_per_s;
-use crate::sink::{Mean, Rate, Recorder};
+use crate::sink::{Mean, Rate, SampleBuffer};
 use crate::text::{KeptFile, named_numbers, names_in, number, small, whole, words};
 
 const TASKS: &str = "/proc/self/task";
@@ -80,7 +80,7 @@ impl Workers {
         cpus.map(|cpu| cpu as usize).collect()
     }
 
-    pub(crate) fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) {
+    pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) {
         let mut waits = None;
         for thread in &mut self.threads {
             if let Some(wait) = thread.sample(recorder, buffer) {
@@ -128,7 +128,7 @@ impl Thread {
     }
 
     /// Tells how long it waited for a CPU, in seconds per second.
-    fn sample(&mut self, recorder: &mut Recorder, buffer: &mut Vec<u8>) -> Option<f64> {
+    fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) -> Option<f64> {
         let stat = self.stat.read(buffer).ok().and_then(PidStat::parse);
         let Some(stat) = stat else {
             self.gone = true;

@@ -19,7 +19,7 @@ pub use host::{
 pub use intermediate::{checkpoint, event_line, file_line, memory_line, queue_line, sql_line};
 pub use report::{general_block, sql_block, thread_block};
 pub use reporters::{JSON_BETWEEN, JSON_FIRST, JSON_LAST, report_csv, report_default, report_json};
-pub use start::{Stage, Start, stage, start};
+pub use start::{Startup, StartupStep, stage, start};
 
 use dyno_core::interval::{Counters, Latencies};
 

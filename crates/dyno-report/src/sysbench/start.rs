@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// What the start of a run tells.
 #[derive(Clone, Debug, Default)]
-pub struct Start<'a> {
+pub struct Startup<'a> {
     /// The first line, e.g. `sysbench 1.1.0-dyno (using bundled LuaJIT 2.1)`.
     pub banner: &'a str,
     /// Sessions.
@@ -29,7 +29,7 @@ pub struct Start<'a> {
 
 /// The text from the banner up to what the test itself says (`init`, or the mode of a built-in
 /// test).
-pub fn start(about: &Start<'_>) -> String {
+pub fn start(about: &Startup<'_>) -> String {
     let mut out = format!("{}\n\n", about.banner);
     out.push_str("Running the test with following options:\n");
     let _ = writeln!(out, "Number of threads: {}", about.threads);
@@ -71,7 +71,7 @@ pub fn start(about: &Start<'_>) -> String {
 
 /// What is said while a run comes under way and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum StartupStep {
     /// Sessions connect and initialise.
     Initializing,
     /// All have.
@@ -81,11 +81,11 @@ pub enum Stage {
 }
 
 /// The line of a stage, with the blank line after it.
-pub fn stage(stage: Stage) -> String {
+pub fn stage(stage: StartupStep) -> String {
     match stage {
-        Stage::Initializing => "Initializing worker threads...\n\n".into(),
-        Stage::Started => "Threads started!\n\n".into(),
-        Stage::WarmingUp(seconds) => format!("Warming up for {seconds} seconds...\n\n"),
+        StartupStep::Initializing => "Initializing worker threads...\n\n".into(),
+        StartupStep::Started => "Threads started!\n\n".into(),
+        StartupStep::WarmingUp(seconds) => format!("Warming up for {seconds} seconds...\n\n"),
     }
 }
 
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn the_shortest_start() {
-        let text = start(&Start {
+        let text = start(&Startup {
             banner: "sysbench X",
             threads: 3,
-            ..Start::default()
+            ..Startup::default()
         });
         assert_eq!(
-            text + &stage(Stage::Initializing) + &stage(Stage::Started),
+            text + &stage(StartupStep::Initializing) + &stage(StartupStep::Started),
             "sysbench X\n\
              \n\
              Running the test with following options:\n\
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_longest_start() {
-        let text = start(&Start {
+        let text = start(&Startup {
             banner: "sysbench X",
             threads: 2,
             warmup_s: 5,
@@ -131,7 +131,7 @@ mod tests {
             forced_shutdown_s: Some(3),
         });
         assert_eq!(
-            text + &stage(Stage::WarmingUp(5)),
+            text + &stage(StartupStep::WarmingUp(5)),
             "sysbench X\n\
              \n\
              Running the test with following options:\n\
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn a_fractional_rate_is_told() {
-        let text = start(&Start {
+        let text = start(&Startup {
             rate: 0.5,
-            ..Start::default()
+            ..Startup::default()
         });
         assert!(
             text.contains("\nTarget transaction rate: 0.5/sec\n"),

@@ -15,7 +15,7 @@ const NAMES_TOLD_MAX: usize = 5;
 
 /// How far a run has come, as far as can be seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RunStage {
     /// It is going on.
     Running,
     /// Its process died before the run was finished.
@@ -30,7 +30,7 @@ pub enum Stage {
     Imported,
 }
 
-impl Stage {
+impl RunStage {
     /// All of them, in the order of a run's life.
     pub const ALL: [Self; 6] = [
         Self::Running,
@@ -64,7 +64,7 @@ pub struct Filter {
     /// The verdict.
     pub verdict: Option<Verdict>,
     /// The stage.
-    pub stage: Option<Stage>,
+    pub stage: Option<RunStage>,
     /// Started then or later, seconds since the Unix epoch. A run that does not tell when counts as
     /// begun when it was recorded.
     pub since_unix_s: Option<f64>,
@@ -84,7 +84,7 @@ pub struct RunLine {
     /// Its name.
     pub name: String,
     /// How far it came.
-    pub stage: Stage,
+    pub stage: RunStage,
     /// The verdict; `None` before it was judged.
     pub verdict: Option<Verdict>,
     /// How many checks there were, and how many of them could be made.
@@ -285,12 +285,12 @@ fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
         })
     };
     let stage = match of_word(row.get(2)?, 2)? {
-        RunState::Running if process()?.lives() => Stage::Running,
-        RunState::Running => Stage::Unfinished,
-        RunState::Completed => Stage::Completed,
-        RunState::Interrupted => Stage::Interrupted,
-        RunState::Failed => Stage::Failed,
-        RunState::Imported => Stage::Imported,
+        RunState::Running if process()?.lives() => RunStage::Running,
+        RunState::Running => RunStage::Unfinished,
+        RunState::Completed => RunStage::Completed,
+        RunState::Interrupted => RunStage::Interrupted,
+        RunState::Failed => RunStage::Failed,
+        RunState::Imported => RunStage::Imported,
     };
     let verdict: Option<String> = row.get(3)?;
     Ok(RunLine {

@@ -4,5 +4,5 @@ mod list;
 mod load;
 mod spans;
 
-pub use list::{Filter, RunLine, Stage};
+pub use list::{Filter, RunLine, RunStage};
 pub use load::{IntervalDetail, SPANS_HELD_MAX, Scope};

@@ -41,7 +41,7 @@ const END_LOOK: Duration = Duration::from_millis(10);
 
 /// Records one run. Dropped without an ending, it leaves the run unfinished.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct BackgroundWriter {
     feed: Feed,
     run_id: i64,
     name: String,
@@ -121,7 +121,7 @@ struct Written {
     trouble: Option<ResultsError>,
 }
 
-impl Recorder {
+impl BackgroundWriter {
     /// Opens the results file, enters the run and starts the thread that writes.
     ///
     /// # Errors

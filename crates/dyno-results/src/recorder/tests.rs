@@ -100,7 +100,7 @@ fn a_full_disk_is_told_at_the_end_and_the_run_goes_on() {
     let error = failed.unwrap();
     assert!(matches!(error.problem, Problem::Full(_)), "{error}");
     assert!(error.to_string().contains("free some space"), "{error}");
-    let recorder = Recorder::over(writer).unwrap();
+    let recorder = BackgroundWriter::over(writer).unwrap();
     recorder.feed().interval(&interval(200), &[]);
     let error = recorder.abandon("it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::Full(_)), "{error}");
@@ -142,7 +142,7 @@ fn space_that_comes_back_in_time_loses_nothing() {
 fn a_file_that_others_lock_is_written_when_they_are_done() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    let recorder = Recorder::over(impatient(&path)).unwrap();
+    let recorder = BackgroundWriter::over(impatient(&path)).unwrap();
     let feed = recorder.feed();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -165,7 +165,7 @@ fn a_file_that_others_lock_is_written_when_they_are_done() {
 fn a_lock_that_never_ends_is_an_error() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    let recorder = Recorder::over(impatient(&path)).unwrap();
+    let recorder = BackgroundWriter::over(impatient(&path)).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = recorder.abandon("it ends").unwrap_err();
@@ -179,7 +179,7 @@ fn a_lock_is_waited_for_once_and_not_by_each_record() {
     let path = folder.path().join("dyno.db");
     let patience = Duration::from_millis(500);
     let results = Results::open_with(&path, patience, MIGRATIONS).unwrap();
-    let recorder = Recorder::over(results.begin(&head()).unwrap()).unwrap();
+    let recorder = BackgroundWriter::over(results.begin(&head()).unwrap()).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let begun = Clock.now();
@@ -199,7 +199,7 @@ fn the_end_of_a_run_is_waited_for_within_bounds_and_told() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let results = Results::open_with(&path, Duration::from_secs(3600), MIGRATIONS).unwrap();
-    let mut recorder = Recorder::over(results.begin(&head()).unwrap()).unwrap();
+    let mut recorder = BackgroundWriter::over(results.begin(&head()).unwrap()).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     recorder.end.notice = Duration::from_millis(1);
@@ -220,7 +220,7 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
     let writer = impatient(&path);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let recorder = Recorder::over(writer).unwrap();
+    let recorder = BackgroundWriter::over(writer).unwrap();
     let feed = recorder.feed();
     // The thread tries each interval for 20 ms while this goes on as fast as it can.
     let sent = 2 * QUEUE_MAX as u64;
@@ -247,7 +247,7 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
 fn many_points_of_one_series_are_one_record() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    let recorder = Recorder::over(impatient(&path)).unwrap();
+    let recorder = BackgroundWriter::over(impatient(&path)).unwrap();
     let feed = recorder.feed();
     let key = SeriesKey {
         name: "db.lock_waits".to_owned(),

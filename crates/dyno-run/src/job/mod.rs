@@ -24,9 +24,9 @@ use self::lazy::LazyConnector;
 use self::main_state::MainState;
 use self::ready::Main;
 pub use self::ready::{Ready, Reporter};
+use crate::builtins;
 use crate::error::{Result, failed};
-use crate::work::{self, Work};
-use crate::workloads;
+use crate::workload::{self, Workload};
 
 /// How long each of a script's functions around a run may take, unless the user says otherwise.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(600);
@@ -35,7 +35,7 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Clone)]
 pub struct Job {
     /// What the sessions do.
-    pub work: Work,
+    pub work: Workload,
     /// The command line, for scripts.
     pub argv: Vec<String>,
     /// The command, e.g. `run`.
@@ -141,8 +141,8 @@ impl Loaded {
         let shared = Shared::new(&job.drive);
         let connector = job.target.clone().map(LazyConnector::new).map(Arc::new);
         let (description, main) = match &job.work {
-            Work::Host(test, edition) => (work::description(test, *edition), None),
-            Work::Script(source) => {
+            Workload::Host(test, edition) => (workload::description(test, *edition), None),
+            Workload::Script(source) => {
                 let config = host_config(&job, source, MAIN_STREAM, &shared, None);
                 let connector = connector.clone().map(|made| made as Arc<dyn Connector>);
                 // Without a command the top level is all there is, and takes as long as it likes.
@@ -257,7 +257,7 @@ impl Loaded {
         }
         let main = match main {
             Some(main) => Main::Script(main),
-            None => Main::Host(Arc::new(work::plan(&mut job)?)),
+            None => Main::Host(Arc::new(workload::plan(&mut job)?)),
         };
         Ok(Ready {
             job,
@@ -307,7 +307,7 @@ fn host_config(
 ) -> HostConfig {
     HostConfig {
         source: source.clone(),
-        builtins: workloads::SCRIPTS,
+        builtins: builtins::SCRIPTS,
         options: job.options.clone(),
         argv: job.argv.clone(),
         command: job.command.clone(),

@@ -8,7 +8,7 @@ const BOUND: Duration = Duration::from_millis(100);
 /// A job that runs a script without a database.
 fn job(text: &str, sysbench: bool) -> Job {
     Job {
-        work: Work::Script(Source {
+        work: Workload::Script(Source {
             name: Some("edge.lua".to_owned()),
             path: "edge.lua".to_owned(),
             text: text.into(),

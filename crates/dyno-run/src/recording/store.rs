@@ -9,7 +9,7 @@ use dyno_core::record::{
     SeriesKind, SessionShare, Setting, Span,
 };
 use dyno_core::summary::RunSummary;
-use dyno_results::{Feed, Recorder, Results, ResultsError, Scope, SeriesId};
+use dyno_results::{BackgroundWriter, Feed, Results, ResultsError, Scope, SeriesId};
 
 use crate::error::{Context as _, Result, RunError};
 use crate::sink::{IntervalReport, Notice, Sink, Sinks};
@@ -47,7 +47,7 @@ pub fn not_begun(error: RunError) -> RunError {
 pub enum Store {
     /// Into a results file.
     File {
-        recorder: Recorder,
+        recorder: BackgroundWriter,
         feed: Feed,
         head: Box<RunHead>,
         series: HashMap<u32, SeriesId>,
@@ -61,7 +61,7 @@ pub enum Store {
 }
 
 /// A run that has ended, as it was recorded.
-pub struct Kept {
+pub struct StoredRun {
     /// The record; whole, unless something was lost.
     pub record: RunRecord,
     /// What of it was lost on the way to the file.
@@ -82,7 +82,7 @@ impl Store {
                 series: HashMap::new(),
             });
         };
-        let recorder = Recorder::start(path, head)?;
+        let recorder = BackgroundWriter::start(path, head)?;
         let sinks = sinks.clone();
         let recorder =
             recorder.on_wait(move |path| sinks.notice(&Notice::ResultsBusy(path.to_owned())));
@@ -104,7 +104,7 @@ impl Store {
         state: RunState,
         totals: &[(&str, &Latencies)],
         sessions: &[SessionShare],
-    ) -> Kept {
+    ) -> StoredRun {
         let complete = |mut record: RunRecord| {
             record.state = state;
             record.intervals.clone_from(&summary.intervals);
@@ -133,19 +133,19 @@ impl Store {
                 let load = || Results::open_read(&path)?.load(id, &Scope::whole());
                 let ended = recorder.finish(summary, state, totals, sessions);
                 match ended.and_then(|receipt| Ok((receipt, load()?))) {
-                    Ok((receipt, record)) => Kept {
+                    Ok((receipt, record)) => StoredRun {
                         record,
                         lost: receipt.warning(),
                         unfinished: None,
                     },
-                    Err(error) => Kept {
+                    Err(error) => StoredRun {
                         record: complete(load().unwrap_or_else(|_| RunRecord::new(*head))),
                         lost: Some(error.to_string()),
                         unfinished: Some(error),
                     },
                 }
             }
-            Self::Memory { record, .. } => Kept {
+            Self::Memory { record, .. } => StoredRun {
                 record: complete(*record),
                 lost: None,
                 unfinished: None,

@@ -13,7 +13,7 @@ use dyno_core::summary::RunSummary;
 use dyno_host::Edition;
 use dyno_load::StopSignal;
 use dyno_run::{
-    CALL_TIMEOUT, IntervalReport, Job, Loaded, Notice, RunError, RunRequest, Sink, Sinks, Work,
+    CALL_TIMEOUT, IntervalReport, Job, Loaded, Notice, RunError, RunRequest, Sink, Sinks, Workload,
     measure,
 };
 
@@ -101,7 +101,7 @@ pub fn drive() -> Drive {
 
 fn job(script: &std::path::Path, drive: Drive) -> Job {
     Job {
-        work: Work::find(&script.display().to_string(), Edition::Dyno).unwrap(),
+        work: Workload::find(&script.display().to_string(), Edition::Dyno).unwrap(),
         argv: vec!["test".to_owned()],
         command: Some("run".to_owned()),
         options: Vec::new(),

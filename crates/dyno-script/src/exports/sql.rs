@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 
 use dyno_core::db::{Param, ParamKind, TransactionStep};
-use dyno_core::session::{ConnId, Operation};
+use dyno_core::session::{ConnId, Request};
 
 use super::{Address, TEXT_BYTES_MAX, export};
 use crate::context::{BulkInsert, code, outcome_at_once, with};
@@ -90,9 +90,7 @@ extern "C" fn dyno_connection_id() -> c_int {
 unsafe extern "C" fn dyno_query(conn: ConnId, sql: *const c_char, len: usize) -> c_int {
     // SAFETY: LuaJIT passes a string and its length.
     let sql = unsafe { bytes(sql, len) };
-    with(code::CLOSED, |mut cx| {
-        cx.submit(conn, Operation::Query(sql))
-    })
+    with(code::CLOSED, |mut cx| cx.submit(conn, Request::Query(sql)))
 }
 
 #[unsafe(no_mangle)]
@@ -112,14 +110,14 @@ extern "C" fn dyno_rollback(conn: ConnId) -> c_int {
 
 fn take(conn: ConnId, step: TransactionStep) -> c_int {
     with(code::CLOSED, |mut cx| {
-        cx.submit(conn, Operation::Transaction(step))
+        cx.submit(conn, Request::Transaction(step))
     })
 }
 
 /// Ends a transaction that an ignored error has interrupted.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_recover(conn: ConnId) -> c_int {
-    with(code::CLOSED, |mut cx| cx.submit(conn, Operation::Recover))
+    with(code::CLOSED, |mut cx| cx.submit(conn, Request::Recover))
 }
 
 #[unsafe(no_mangle)]
@@ -134,7 +132,7 @@ unsafe extern "C" fn dyno_prepare(
     let (sql, kinds) = unsafe { (bytes(sql, len), std::slice::from_raw_parts(kinds, count)) };
     let kinds: Vec<ParamKind> = kinds.iter().map(|kind| param_kind(*kind)).collect();
     with(code::CLOSED, |mut cx| {
-        cx.submit(conn, Operation::Prepare(sql, &kinds))
+        cx.submit(conn, Request::Prepare(sql, &kinds))
     })
 }
 
@@ -148,9 +146,7 @@ fn param_kind(number: u32) -> ParamKind {
 
 #[unsafe(no_mangle)]
 extern "C" fn dyno_next_result(conn: ConnId) -> c_int {
-    with(code::CLOSED, |mut cx| {
-        cx.submit(conn, Operation::NextResult)
-    })
+    with(code::CLOSED, |mut cx| cx.submit(conn, Request::NextResult))
 }
 
 #[unsafe(no_mangle)]
@@ -404,7 +400,7 @@ extern "C" fn dyno_bulk_flush(conn: ConnId) -> c_int {
         if bulk.statement.is_empty() {
             return code::DONE;
         }
-        let answer = cx.submit(conn, Operation::Query(&bulk.statement));
+        let answer = cx.submit(conn, Request::Query(&bulk.statement));
         bulk.statement.clear();
         cx.session.bulk = Some(bulk);
         answer
@@ -415,7 +411,7 @@ extern "C" fn dyno_bulk_flush(conn: ConnId) -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn dyno_bulk_load(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| match cx.session.load.take() {
-        Some(load) => cx.submit(conn, Operation::BulkLoad(*load)),
+        Some(load) => cx.submit(conn, Request::BulkLoad(*load)),
         None => cx.misuse("there is nothing to load"),
     })
 }

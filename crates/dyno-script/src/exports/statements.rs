@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use dyno_core::db::{Param, StatementId};
-use dyno_core::session::{ConnId, Operation, SessionId};
+use dyno_core::session::{ConnId, Request, SessionId};
 
 use super::sql::of_outcome;
 use super::{Address, export};
@@ -96,7 +96,7 @@ extern "C" fn dyno_statement_dropped(conn: ConnId) -> f64 {
 #[unsafe(no_mangle)]
 extern "C" fn dyno_statement_close_dropped(conn: ConnId, id: StatementId) -> c_int {
     with(code::CLOSED, |mut cx| {
-        cx.submit(conn, Operation::CloseStatement(id))
+        cx.submit(conn, Request::CloseStatement(id))
     })
 }
 
@@ -144,10 +144,7 @@ unsafe extern "C" fn dyno_execute(statement: usize) -> c_int {
         )
     };
     with(code::CLOSED, |mut cx| {
-        cx.submit(
-            statement.connection,
-            Operation::Execute(statement.id, params),
-        )
+        cx.submit(statement.connection, Request::Execute(statement.id, params))
     })
 }
 
@@ -159,6 +156,6 @@ unsafe extern "C" fn dyno_statement_close(statement: *mut Statement) -> c_int {
         ((*statement).connection, (*statement).id)
     };
     with(code::CLOSED, |mut cx| {
-        cx.submit(conn, Operation::CloseStatement(id))
+        cx.submit(conn, Request::CloseStatement(id))
     })
 }

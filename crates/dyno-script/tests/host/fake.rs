@@ -10,7 +10,7 @@ use dyno_core::db::{
 };
 
 use dyno_core::session::{
-    ConnId, Counter, Detached, Next, Operation, OperationEnd, OperationId, Port, SessionId,
+    ConnId, Counter, Detached, Next, OperationEnd, OperationId, Port, Request, SessionId,
 };
 
 /// Answers every statement after one turn of waiting, as a server would.
@@ -187,24 +187,24 @@ impl Port for FakePort {
         &mut self,
         session: SessionId,
         id: ConnId,
-        operation: Operation<'_>,
+        operation: Request<'_>,
     ) -> Option<Submitted> {
         match &operation {
-            Operation::Query(sql) => {
+            Request::Query(sql) => {
                 let text = String::from_utf8_lossy(sql).into_owned();
                 self.log.push((session, text));
             }
-            Operation::Transaction(step) => self.log.push((session, words(*step).to_owned())),
-            Operation::Execute(_, params) => {
+            Request::Transaction(step) => self.log.push((session, words(*step).to_owned())),
+            Request::Execute(_, params) => {
                 let values: Vec<String> =
                     params.iter().map(|p| format!("{:?}", p.value())).collect();
                 self.log.push((session, values.join(" ")));
             }
-            Operation::Prepare(..) => {
+            Request::Prepare(..) => {
                 self.statements += 1;
                 self.statements_max = self.statements_max.max(self.statements);
             }
-            Operation::CloseStatement(_) => self.statements -= 1,
+            Request::CloseStatement(_) => self.statements -= 1,
             _ => {}
         }
         let Self {
@@ -214,14 +214,14 @@ impl Port for FakePort {
         } = self;
         let connection = connections.get_mut(id as usize)?;
         Some(match operation {
-            Operation::Query(sql) => connection.query(scratch, sql),
-            Operation::Prepare(sql, kinds) => connection.prepare(scratch, sql, kinds),
-            Operation::Execute(id, params) => connection.execute(scratch, id, params),
-            Operation::CloseStatement(id) => connection.close_statement(scratch, id),
-            Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
-            Operation::Transaction(step) => connection.transaction(scratch, step),
-            Operation::Recover => connection.transaction(scratch, TransactionStep::Rollback),
-            Operation::NextResult => connection.next_result(scratch),
+            Request::Query(sql) => connection.query(scratch, sql),
+            Request::Prepare(sql, kinds) => connection.prepare(scratch, sql, kinds),
+            Request::Execute(id, params) => connection.execute(scratch, id, params),
+            Request::CloseStatement(id) => connection.close_statement(scratch, id),
+            Request::BulkLoad(load) => connection.bulk_load(scratch, load),
+            Request::Transaction(step) => connection.transaction(scratch, step),
+            Request::Recover => connection.transaction(scratch, TransactionStep::Rollback),
+            Request::NextResult => connection.next_result(scratch),
         })
     }
     fn wait(&mut self, _: SessionId, _: ConnId) {

@@ -13,7 +13,7 @@ use dyno_core::db::{
 };
 use dyno_core::plan::{OptionValue, RandPlan};
 use dyno_core::session::{
-    ConnId, Counter, Detached, Entry, Next, Operation, OperationEnd, OperationId, Port, Program,
+    ConnId, Counter, Detached, Entry, Next, OperationEnd, OperationId, Port, Program, Request,
     SessionId, Step,
 };
 use dyno_script::{Barrier, Builtins, Host, HostConfig, LoadProgress, find};
@@ -128,13 +128,13 @@ impl Port for SqlitePort {
         &mut self,
         session: SessionId,
         id: ConnId,
-        operation: Operation<'_>,
+        operation: Request<'_>,
     ) -> Option<Submitted> {
         let connection = self.connections.get_mut(&(session, id))?;
         let scratch = &mut self.scratch;
         let prepares = match &operation {
-            Operation::Prepare(sql, _) => Some(String::from_utf8_lossy(sql).into_owned()),
-            Operation::Execute(statement, params) => {
+            Request::Prepare(sql, _) => Some(String::from_utf8_lossy(sql).into_owned()),
+            Request::Execute(statement, params) => {
                 let text = self.prepared.get(&(id, *statement)).cloned();
                 let params = params.iter().map(|param| value(param.value())).collect();
                 self.executed
@@ -145,17 +145,17 @@ impl Port for SqlitePort {
         };
         let counts = matches!(
             operation,
-            Operation::Query(_) | Operation::Transaction(_) | Operation::Execute(..)
+            Request::Query(_) | Request::Transaction(_) | Request::Execute(..)
         );
         let submitted = match operation {
-            Operation::Query(sql) => connection.query(scratch, sql),
-            Operation::Prepare(sql, kinds) => connection.prepare(scratch, sql, kinds),
-            Operation::Execute(id, params) => connection.execute(scratch, id, params),
-            Operation::CloseStatement(id) => connection.close_statement(scratch, id),
-            Operation::BulkLoad(load) => connection.bulk_load(scratch, load),
-            Operation::Transaction(step) => connection.transaction(scratch, step),
-            Operation::Recover => connection.transaction(scratch, TransactionStep::Rollback),
-            Operation::NextResult => connection.next_result(scratch),
+            Request::Query(sql) => connection.query(scratch, sql),
+            Request::Prepare(sql, kinds) => connection.prepare(scratch, sql, kinds),
+            Request::Execute(id, params) => connection.execute(scratch, id, params),
+            Request::CloseStatement(id) => connection.close_statement(scratch, id),
+            Request::BulkLoad(load) => connection.bulk_load(scratch, load),
+            Request::Transaction(step) => connection.transaction(scratch, step),
+            Request::Recover => connection.transaction(scratch, TransactionStep::Rollback),
+            Request::NextResult => connection.next_result(scratch),
         };
         let outcome = connection.outcome();
         if let Some(text) = prepares {

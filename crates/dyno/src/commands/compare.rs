@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::definitions::COMPARE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::record_options::thresholds;
 use crate::settings::usage;
-use crate::wanted::thresholds;
-use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, kept};
+use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, run_store};
 
 /// A factor that matches nothing is answered with so many of the differences there are.
 const DIFFERENCES_TOLD: usize = 8;
@@ -221,7 +221,7 @@ fn side(parsed: &Parsed, word: &str) -> Result<Vec<RunRecord>> {
     word.split(',')
         .map(str::trim)
         .filter(|run| !run.is_empty())
-        .map(|run| Ok(kept::load(parsed, run, &Scope::whole())?.1))
+        .map(|run| Ok(run_store::load(parsed, run, &Scope::whole())?.1))
         .collect()
 }
 

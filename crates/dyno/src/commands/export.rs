@@ -9,7 +9,7 @@ use crate::definitions::EXPORT;
 use crate::options::{Grammar, Script, help, parse};
 use crate::output;
 use crate::settings::usage;
-use crate::{STATUS_DONE, console, kept};
+use crate::{STATUS_DONE, console, run_store};
 
 /// Exports a run.
 ///
@@ -46,7 +46,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             )));
         }
     };
-    let (_, record) = kept::load(&parsed, run, &Scope::whole())?;
+    let (_, record) = run_store::load(&parsed, run, &Scope::whole())?;
     let bytes = export(&record).with_context(|| format!("cannot export run {}", record.id))?;
     match parsed.value("output") {
         None | Some("-") => console::raw(&bytes),

@@ -16,7 +16,7 @@ use crate::definitions::IMPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::settings::{duration, number, usage};
-use crate::{STATUS_DONE, console, input, kept};
+use crate::{STATUS_DONE, console, input, run_store};
 
 const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iostat FILE]";
 
@@ -57,7 +57,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     for warning in &imported.warnings {
         console::note(&format!("warning: {warning}"));
     }
-    let path = kept::required(&parsed)?;
+    let path = run_store::required(&parsed)?;
     let mut results = Results::open(&path)?;
     let look = Look {
         columns: console::width(),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::definitions::LIST;
 use crate::options::{Grammar, Script, help, parse};
 use crate::{STATUS_DONE, console, settings};
-use dyno_run::workloads;
+use dyno_run::builtins;
 
 /// Lists the workloads, or shows one.
 ///
@@ -30,8 +30,8 @@ pub fn main(args: &[String]) -> Result<u8> {
             )));
         }
         let bare = name.strip_suffix(".lua").unwrap_or(name);
-        let Some((_, script)) = workloads::SCRIPTS.iter().find(|(known, _)| *known == bare) else {
-            let names: Vec<&str> = workloads::SCRIPTS.iter().map(|(name, _)| *name).collect();
+        let Some((_, script)) = builtins::SCRIPTS.iter().find(|(known, _)| *known == bare) else {
+            let names: Vec<&str> = builtins::SCRIPTS.iter().map(|(name, _)| *name).collect();
             return Err(settings::usage(format!(
                 "no workload '{name}'; there are {}",
                 names.join(", ")
@@ -51,7 +51,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         }
     }
     let mut text = String::new();
-    for (name, about) in workloads::ABOUT
+    for (name, about) in builtins::ABOUT
         .iter()
         .filter(|(_, about)| !about.is_empty())
     {

@@ -24,7 +24,7 @@ mod waive;
 
 use anyhow::Result;
 use dyno_host::Edition;
-use dyno_run::Work;
+use dyno_run::Workload;
 
 use crate::{STATUS_DONE, STATUS_USAGE, console};
 
@@ -121,7 +121,8 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
             // A script may declare commands of its own.
             let near = nearest(other).is_some_and(|(_, distance)| distance <= 1);
             let workload = args.get(2).filter(|word| !word.starts_with('-'));
-            let has_workload = workload.is_some_and(|name| Work::find(name, Edition::Dyno).is_ok());
+            let has_workload =
+                workload.is_some_and(|name| Workload::find(name, Edition::Dyno).is_ok());
             if has_workload && !near && !other.starts_with('-') {
                 return run::main(args, &command);
             }
@@ -148,7 +149,7 @@ fn help_on(args: Vec<String>, topic: String) -> Result<u8> {
     if COMMANDS.contains(&topic.as_str()) || topic == "prewarm" {
         return dispatch(words(&[&topic, "--help"]));
     }
-    match Work::find(&topic, Edition::Dyno) {
+    match Workload::find(&topic, Edition::Dyno) {
         Ok(_) => dispatch(words(&["run", &topic, "--help"])),
         Err(_) => Err(unknown(&topic)),
     }
@@ -170,7 +171,7 @@ fn unknown(word: &str) -> anyhow::Error {
     let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
     let hint = match (elsewhere, nearest(word)) {
         (Some((_, known)), _) => format!("did you mean '{known}'?"),
-        _ if Work::find(word, Edition::Dyno).is_ok() => {
+        _ if Workload::find(word, Edition::Dyno).is_ok() => {
             format!("it is a workload: dyno run {word}")
         }
         (None, Some((known, _))) => format!("did you mean '{known}'?"),

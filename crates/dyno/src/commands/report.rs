@@ -12,7 +12,7 @@ use dyno_verdict::{CompareOptions, Metric, compare};
 use super::show;
 use crate::definitions::REPORT;
 use crate::options::{Grammar, Script, help, parse};
-use crate::{STATUS_DONE, console, kept, output};
+use crate::{STATUS_DONE, console, output, run_store};
 
 /// Writes the report.
 ///
@@ -41,7 +41,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     };
     let mut runs: Vec<RunRecord> = Vec::new();
     for word in words {
-        let (file, mut record) = kept::load(&parsed, word, &scope)?;
+        let (file, mut record) = run_store::load(&parsed, word, &scope)?;
         // A run that never finished is shown with what its intervals tell.
         record.summary = Some(show::summary(&record, &file.display().to_string()));
         runs.push(record);

@@ -22,11 +22,11 @@ use super::target::{Temporary, target};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
+use crate::record_options::record_plan;
 use crate::settings::{self, usage};
-use crate::wanted::wanted;
 use crate::{STATUS_DONE, console, loading, signals};
 use dyno_run::RunRequest;
-use dyno_run::Work;
+use dyno_run::Workload;
 use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, default_ignored_errors};
 
 /// Sessions of a parallel `dyno prepare` unless told otherwise.
@@ -93,7 +93,7 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
         warmup,
         given: given.as_ref().map(|given| (given, !changed)),
     };
-    let plan = plans::make(&shaping, &mut loaded, &own, wanted(&parsed)?)?;
+    let plan = plans::make(&shaping, &mut loaded, &own, record_plan(&parsed)?)?;
     if plans::is_wanted(&parsed) {
         let shown = serde_json::to_string_pretty(&plan.without_secrets())?;
         console::json(&(shown + "\n"));
@@ -148,8 +148,8 @@ fn one_word(parsed: &Parsed) -> Result<()> {
 }
 
 /// The workload of this name, to which all that is asked for means something.
-fn work(workload: &str, parsed: &Parsed) -> Result<Work> {
-    let work = Work::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
+fn work(workload: &str, parsed: &Parsed) -> Result<Workload> {
+    let work = Workload::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
     if let Some(test) = work.test() {
         host::refuse_meaningless(test, parsed)?;
     }
@@ -177,7 +177,7 @@ impl<'a> Request<'a> {
         command: &'a str,
         ladder: Option<Vec<u32>>,
         first: &Parsed,
-        work: &Work,
+        work: &Workload,
     ) -> Result<Self> {
         let percentiles =
             settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
@@ -196,7 +196,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    fn job(&self, first: &Parsed, work: Work) -> Result<Job> {
+    fn job(&self, first: &Parsed, work: Workload) -> Result<Job> {
         let family = self.target.as_ref().map(|target| target.family);
         let ignored = match first.value("ignore-errors") {
             None => default_ignored_errors(family),
@@ -253,9 +253,14 @@ impl<'a> Request<'a> {
     }
 
     /// Makes the tables of a database for this run alone.
-    fn prepare_temporary(&self, ready: &mut Ready, wanted: &RecordPlan, quiet: bool) -> Result<()> {
+    fn prepare_temporary(
+        &self,
+        ready: &mut Ready,
+        record_plan: &RecordPlan,
+        quiet: bool,
+    ) -> Result<()> {
         // Before the tables are made: a file that cannot be used costs no load.
-        if let Some(file) = &wanted.file {
+        if let Some(file) = &record_plan.file {
             dyno_run::try_file(file)?;
         }
         if !quiet {

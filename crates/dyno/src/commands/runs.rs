@@ -5,12 +5,12 @@ use dyno_core::clock::wall_time;
 use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::units;
 use dyno_report::terminal::{Look, RunRow, runs};
-use dyno_results::{Filter, Results, RunLine, Stage};
+use dyno_results::{Filter, Results, RunLine, RunStage};
 use serde_json::{Value, json};
 
 use crate::options::Parsed;
 use crate::settings::{count, usage};
-use crate::{STATUS_DONE, console, kept};
+use crate::{STATUS_DONE, console, run_store};
 use dyno_run::civil;
 
 /// So many of the latest runs unless told otherwise.
@@ -21,7 +21,7 @@ const LIMIT: u64 = 50;
 /// # Errors
 /// A filter without sense, a file that is no results file.
 pub fn main(parsed: &Parsed) -> Result<u8> {
-    let path = kept::required(parsed)?;
+    let path = run_store::required(parsed)?;
     let lines = Results::open_read(&path)?.runs(&filter(parsed)?)?;
     if parsed.has("json") {
         let lines: Vec<_> = lines.iter().map(as_json).collect();
@@ -77,17 +77,17 @@ fn filter(parsed: &Parsed) -> Result<Filter> {
     })
 }
 
-fn stage(word: &str) -> Result<Stage> {
-    let known = Stage::ALL.into_iter().find(|stage| stage.word() == word);
+fn stage(word: &str) -> Result<RunStage> {
+    let known = RunStage::ALL.into_iter().find(|stage| stage.word() == word);
     known.ok_or_else(|| {
-        let words = Stage::ALL.map(Stage::word).join(", ");
+        let words = RunStage::ALL.map(RunStage::word).join(", ");
         usage(format!("--state: '{word}' is none of {words}"))
     })
 }
 
 fn row(line: &RunLine) -> RunRow {
     let state = match line.stage {
-        Stage::Completed => "",
+        RunStage::Completed => "",
         other => other.word(),
     };
     RunRow {

@@ -13,7 +13,7 @@ use crate::definitions::SHOW;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::settings::usage;
-use crate::{STATUS_DONE, console, kept};
+use crate::{STATUS_DONE, console, run_store};
 
 /// Shows runs.
 ///
@@ -67,7 +67,7 @@ pub fn main(args: &[String]) -> Result<u8> {
 
 /// Prints the plan of a run.
 fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
-    let (_, record) = kept::load(parsed, word, &Scope::terminal())?;
+    let (_, record) = run_store::load(parsed, word, &Scope::terminal())?;
     let head = &record.head;
     let Some(plan) = &head.plan else {
         let why = match head.source {
@@ -88,11 +88,11 @@ fn load(parsed: &Parsed, word: &str) -> Result<(PathBuf, RunRecord)> {
     } else {
         Scope::terminal()
     };
-    let (file, record) = kept::load(parsed, word, &scope)?;
+    let (file, record) = run_store::load(parsed, word, &scope)?;
     if record.summary.is_some() {
         return Ok((file, record));
     }
-    kept::load(parsed, word, &Scope::whole())
+    run_store::load(parsed, word, &Scope::whole())
 }
 
 /// The same as [`summary`], with the intervals.

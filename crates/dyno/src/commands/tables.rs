@@ -9,7 +9,7 @@ use dyno_results::{Results, Scope};
 use crate::definitions::PHASES;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
-use crate::{STATUS_DONE, console, kept, output};
+use crate::{STATUS_DONE, console, output, run_store};
 
 /// Stands between groups of sequences.
 const BREAK: &str = "BREAK";
@@ -87,10 +87,10 @@ fn sequence(parsed: &Parsed, word: &str) -> Result<Sequence> {
         Some((label, rest)) if !label.is_empty() => (Some(label), rest),
         _ => (None, word),
     };
-    let (path, wanted) = kept::place(parsed, word)?;
+    let (path, named) = run_store::place(parsed, word)?;
     let results = Results::open_read(&path)?;
     let mut runs = Vec::new();
-    for id in results.sequence(&wanted)? {
+    for id in results.sequence(&named)? {
         runs.push(results.load(id, &Scope::whole())?);
     }
     let mut sequence = Sequence::of(runs);

@@ -6,9 +6,9 @@ use dyno_results::{Results, Scope};
 
 use crate::definitions::WAIVE;
 use crate::options::{Grammar, Script, help, parse};
+use crate::record_options::waiver;
 use crate::settings::usage;
-use crate::wanted::waiver;
-use crate::{STATUS_DONE, console, kept};
+use crate::{STATUS_DONE, console, run_store};
 use dyno_core::redact;
 
 /// Waives.
@@ -40,7 +40,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             _ => return Err(usage(format!("'{pair}' is no CHECK=REASON"))),
         }
     }
-    let (path, run) = kept::place(&parsed, run)?;
+    let (path, run) = run_store::place(&parsed, run)?;
     let mut results = Results::open(&path)?;
     let id = results.find(&run)?;
     let record = results.load(id, &Scope::summary())?;

@@ -7,8 +7,8 @@ use dyno_core::plan::{Calibrate, Claim, Compared, OpenLoop, RandKind};
 use super::*;
 use crate::commands::drive::drive as drive_of;
 use crate::options::{Grammar, Script, parse as parse_line};
+use crate::record_options::record_plan;
 use crate::settings;
-use crate::wanted::wanted;
 
 fn parsed(line: &str) -> Parsed {
     let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -67,7 +67,7 @@ fn what_is_recorded_and_drawn_comes_back_as_it_was() {
     for plan in [plan, RecordPlan::default()] {
         let mut own = Vec::new();
         record(&plan, &mut own);
-        assert_eq!(again(&own, wanted), plan);
+        assert_eq!(again(&own, record_plan), plan);
     }
     let plan = RandPlan {
         kind: RandKind::Zipfian,

@@ -19,7 +19,7 @@ use crate::commands::target::hide_password;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 use crate::{console, input};
-use dyno_run::Work;
+use dyno_run::Workload;
 use dyno_run::{CALL_TIMEOUT, Job};
 
 /// What says who this is, where sysbench gives its name and version.
@@ -143,7 +143,7 @@ impl Settings {
     }
 
     /// The job, without the script's own options.
-    pub fn job(&self, work: Work) -> Job {
+    pub fn job(&self, work: Workload) -> Job {
         Job {
             argv: self.argv.clone(),
             command: self.command.clone(),

@@ -23,7 +23,7 @@ use crate::definitions::SYSBENCH;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::{STATUS_DONE, STATUS_FAILED, console, settings, signals};
 use dyno_run::Loaded;
-use dyno_run::Work;
+use dyno_run::Workload;
 
 /// sysbench's exit status after a forced shutdown.
 const STATUS_FORCED: u8 = 2;
@@ -83,7 +83,7 @@ fn command_line(args: Vec<String>) -> Result<u8> {
     let settings = Settings::new(&args, &first, command.as_deref())?;
     output::set_verbosity(settings.verbosity);
     output::notice(&format!("{}\n\n", settings.banner()));
-    let work = match Work::find(test.as_deref().unwrap_or("-"), Edition::Sysbench) {
+    let work = match Workload::find(test.as_deref().unwrap_or("-"), Edition::Sysbench) {
         Ok(work) => work,
         Err(error @ SourceError::NotFound { .. }) => return Err(anyhow!("{error}")),
         Err(error) => return Err(error.into()),

@@ -8,7 +8,7 @@ use dyno_core::summary::RunSummary;
 use dyno_load::{Progress, RunOutcome, StopLevel};
 
 use super::args::Settings;
-use crate::{console, kept, notices, settings};
+use crate::{console, notices, run_store, settings};
 use dyno_core::redact;
 use dyno_run::{Ready, Recording, RunRequest, Watch};
 
@@ -27,8 +27,8 @@ impl Record {
     /// record, not the run.
     pub fn begin(settings: &Settings, ready: &Ready) -> Option<Self> {
         let otherwise = (!called_sysbench()).then_some("dyno.db");
-        let file = kept::named(None, otherwise)?;
-        let wanted = RecordPlan {
+        let file = run_store::named(None, otherwise)?;
+        let record_plan = RecordPlan {
             file: Some(file),
             ledger: Compared::Nothing,
             percentiles: percentiles(settings),
@@ -38,7 +38,7 @@ impl Record {
             force: true,
             ..RecordPlan::default()
         };
-        let begun = request(wanted, ready).and_then(|request| {
+        let begun = request(record_plan, ready).and_then(|request| {
             let recording = Recording::start(ready, &request, notices::quiet())?;
             let watch = Watch::new(recording, &request.plan.record.percentiles);
             Ok(Self { watch, request })
@@ -125,7 +125,7 @@ fn percentiles(sysbench: &Settings) -> Vec<f64> {
     percentiles
 }
 
-fn request(wanted: RecordPlan, ready: &Ready) -> Result<RunRequest> {
+fn request(record_plan: RecordPlan, ready: &Ready) -> Result<RunRequest> {
     let server = match (&ready.connector, &ready.job.target) {
         (Some(connector), Some(target)) => {
             // Scripts that use no database run with the default driver's target all the same.
@@ -145,7 +145,11 @@ fn request(wanted: RecordPlan, ready: &Ready) -> Result<RunRequest> {
         .collect();
     let work = &ready.job.work;
     Ok(RunRequest {
-        plan: (ready.job).plan(work.name().unwrap_or_else(|| work.path()), &own, wanted),
+        plan: (ready.job).plan(
+            work.name().unwrap_or_else(|| work.path()),
+            &own,
+            record_plan,
+        ),
         changed: settings::changed(&declared, &own),
         options: redact::options(&own),
         server,

@@ -10,7 +10,7 @@ use dyno_core::target::Endpoint;
 use dyno_core::units::format_duration;
 use dyno_host::Plan;
 use dyno_load::{LoadError, Progress, RunOutcome};
-use dyno_report::sysbench::{self as text, Edition, Stage, Stat};
+use dyno_report::sysbench::{self as text, Edition, StartupStep, Stat};
 
 use super::args::Settings;
 use super::record::Record;
@@ -34,7 +34,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
         host::announce(plan, settings.drive.events);
     }
     let mut record = Record::begin(settings, ready);
-    output::notice(&text::stage(Stage::Initializing));
+    output::notice(&text::stage(StartupStep::Initializing));
     let hooked = |name: &str| ready.description.hooks.iter().any(|hook| hook == name);
     let hooks = hooked("report_intermediate")
         || (hooked("report_cumulative") && !settings.checkpoints_s.is_empty());
@@ -58,10 +58,12 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
             }
             match progress {
                 Progress::Started { .. } => {
-                    reports.screen.text(text::stage(Stage::Started));
+                    reports.screen.text(text::stage(StartupStep::Started));
                     let warmup_s = settings.drive.warmup.as_secs();
                     if warmup_s > 0 {
-                        reports.screen.text(text::stage(Stage::WarmingUp(warmup_s)));
+                        reports
+                            .screen
+                            .text(text::stage(StartupStep::WarmingUp(warmup_s)));
                     }
                 }
                 Progress::Interval(interval) => reports.interval(interval, ready),
@@ -89,7 +91,7 @@ fn announce(settings: &Settings) {
     if settings.drive.time.is_none() && settings.drive.events.is_none() {
         output::warning("Both event and time limits are disabled, running an endless test");
     }
-    let about = text::Start {
+    let about = text::Startup {
         banner: &settings.banner(),
         threads: settings.drive.sessions,
         warmup_s: settings.drive.warmup.as_secs(),

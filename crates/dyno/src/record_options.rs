@@ -7,15 +7,15 @@ use dyno_core::threshold::Threshold;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::kept;
 use crate::options::Parsed;
+use crate::run_store;
 use crate::settings::{self, usage};
 
 /// What `dyno run`'s options say.
 ///
 /// # Errors
 /// An option without sense.
-pub fn wanted(parsed: &Parsed) -> Result<RecordPlan> {
+pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
     let usual = RecordPlan::default();
     let observe = switch(parsed, "observe")?;
     let calibrate = choice(parsed, "calibrate", "auto, always, never")?;
@@ -34,7 +34,7 @@ pub fn wanted(parsed: &Parsed) -> Result<RecordPlan> {
         ));
     }
     Ok(RecordPlan {
-        file: kept::file(parsed),
+        file: run_store::file(parsed),
         observe,
         ledger: ledger.unwrap_or(usual.ledger),
         note: parsed.value("note").unwrap_or_default().to_owned(),

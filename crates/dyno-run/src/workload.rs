@@ -6,20 +6,20 @@ use dyno_host::{Edition, Kind, Plan, Setting, Test};
 use dyno_load::RunOutcome;
 use dyno_script::{Declared, Description, OptionKind, ScriptOption, Source, SourceError};
 
+use crate::builtins;
 use crate::error::{Result, RunError, failed};
 use crate::job::{Job, Ready};
-use crate::workloads;
 
 /// What the sessions of a run do.
 #[derive(Clone)]
-pub enum Work {
+pub enum Workload {
     /// What a script says.
     Script(Source),
     /// What a test of the host does, with the defaults of a command line.
     Host(&'static Test, Edition),
 }
 
-impl Work {
+impl Workload {
     /// The work of this name: a test of the host, else a script.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Work {
     pub fn find(name: &str, edition: Edition) -> Result<Self, SourceError> {
         match dyno_host::find(name) {
             Some(test) => Ok(Self::Host(test, edition)),
-            None => dyno_script::find(name, workloads::SCRIPTS).map(Self::Script),
+            None => dyno_script::find(name, builtins::SCRIPTS).map(Self::Script),
         }
     }
 
@@ -76,7 +76,7 @@ impl Work {
     /// Whether it comes with the binary, unchanged.
     pub fn is_builtin(&self) -> bool {
         match self {
-            Self::Script(source) => workloads::is_builtin(source),
+            Self::Script(source) => builtins::is_builtin(source),
             Self::Host(..) => true,
         }
     }
@@ -117,7 +117,7 @@ pub fn description(test: &Test, edition: Edition) -> Description {
 /// # Errors
 /// Values that make no sense.
 pub fn plan(job: &mut Job) -> Result<Plan> {
-    let Work::Host(test, edition) = job.work else {
+    let Workload::Host(test, edition) = job.work else {
         let path = job.work.path();
         return Err(failed(format!("{path} is no test of the host")));
     };
