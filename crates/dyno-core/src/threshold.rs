@@ -121,7 +121,7 @@ pub struct Held {
     pub value: Option<f64>,
     /// What it is in.
     pub unit: Unit,
-    /// The condition holds, or cannot be told: the run fails by it.
+    /// The condition holds, or cannot be judged: the run fails by it.
     pub failed: bool,
     /// Why there is no figure; empty where there is one.
     pub why: String,

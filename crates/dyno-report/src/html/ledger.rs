@@ -88,7 +88,7 @@ fn shares(page: &mut Page, view: &View<'_>) {
     page.section(view, "shares", "Spread of the work");
     let Some(summary) = &view.run.summary else {
         page.nothing(
-            "The spread over sessions is told at the end of a run, which this one has not.",
+            "The spread over sessions is known at the end of a run, which this one has not.",
         );
         page.end_section();
         return;

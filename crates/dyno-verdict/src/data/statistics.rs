@@ -14,7 +14,7 @@ pub(super) const STATISTICS: Check = Check {
     title: "Whole tables that are scanned, for want of an index or of the optimiser's statistics",
     rule: "Doubt if statements that read or change rows scan {0} rows of whole tables each or more \
            while a table that the run used has no index or was never analysed. Such tables, and \
-           those without a primary key, are told in any case. SQLite does not count what it scans.",
+           those without a primary key, are reported in any case. SQLite does not count what it scans.",
     thresholds: &[SCANNED],
     make: statistics,
 };

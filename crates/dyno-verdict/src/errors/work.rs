@@ -16,7 +16,7 @@ pub(super) const WORK: Check = Check {
     title: "Zero work, and figures too good to be true",
     rule: "Refusal if no event ended, or if a database was to be used and got no statement; doubt \
            if fewer than {0} rows per statement were found or changed (reads that find none are \
-           told by `misses`), if {4} % of the statements or more touch no table as the server \
+           reported by `misses`), if {4} % of the statements or more touch no table as the server \
            counts, if a statement took less than {1} us over a connection, if rate times latency \
            exceeds the sessions by {2} %, if there were {5} % more events than statements, if the \
            sessions spent {6} % of their time or more outside of events, or if a log's stated time \

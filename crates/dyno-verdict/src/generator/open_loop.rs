@@ -46,7 +46,7 @@ const LAG_MEAN: Threshold = Threshold {
     name: "lag in the mean response time",
     value: 10.0,
     unit: "percent",
-    why: "a tenth is what two figures must usually differ by to be told apart",
+    why: "a tenth is what two figures must usually differ by to be distinguished",
 };
 const LAG_PERCENTILE: Threshold = Threshold {
     name: "lag's percentile against the response time's",

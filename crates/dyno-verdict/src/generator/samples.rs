@@ -19,7 +19,7 @@ pub(super) const UNSERVED: Check = Check {
            many as lie beyond the highest of p95, p99 and p99.9 that the run carries, for their \
            latencies are missing; if {1} % or more of the sessions had an event that did not end \
            within the grace, which was {2} times the median event; or if the run never finished. \
-           What a target did not take is told by `offered-rate` alone.",
+           What a target did not take is reported by `offered-rate` alone.",
     thresholds: &[MISSING, HUNG, HUNG_EVENTS],
     make: unserved,
 };

@@ -155,7 +155,7 @@ impl Held {
             _ => "there is no such ratio".to_owned(),
         };
         let sure = match self.outcome {
-            Limit::Undecided => ": cannot be told",
+            Limit::Undecided => ": cannot be judged",
             _ => "",
         };
         format!("  {mark} fails if    {}: {found}{sure}\n", self.condition)
