@@ -132,7 +132,11 @@ impl Span {
 impl Stalls {
     /// How long all of them lasted together.
     pub fn stalled_s(&self) -> f64 {
-        self.spans.iter().map(Span::length_s).sum()
+        // The sum of nothing is -0.0.
+        self.spans
+            .iter()
+            .map(Span::length_s)
+            .fold(0.0, |a, b| a + b)
     }
 
     /// How long the longest lasted, 0 without any.

@@ -108,6 +108,18 @@ impl Counters {
         *field += amount;
     }
 
+    /// Tries of events: those that ended, done or not, and those that were repeated or cut short by
+    /// an error. `errors` is how many errors were seen. An error that a script caught while its
+    /// event went on is part of that event.
+    pub fn attempts(&self, errors: u64) -> u64 {
+        let cut_short = errors.saturating_sub(self.errors);
+        let ended = self.events.saturating_add(self.not_done);
+        match ended.saturating_add(self.retries.max(cut_short)) {
+            0 => errors,
+            attempts => attempts,
+        }
+    }
+
     /// All statements.
     pub fn queries(&self) -> u64 {
         self.reads + self.writes + self.other

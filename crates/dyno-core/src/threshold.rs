@@ -223,12 +223,14 @@ impl Threshold {
             Kind::Queries => Ok(run.rates.queries_per_s),
             Kind::Errors => {
                 let seen: u64 = run.errors.values().map(|error| error.count).sum();
-                let errors = seen.max(run.totals.errors) as f64;
-                let attempts = run.totals.events as f64 + errors;
+                let errors = seen.max(run.totals.errors);
+                let attempts = run.totals.attempts(errors);
                 Ok(match self.unit {
-                    Unit::Percent if attempts > 0.0 => errors / attempts * 100.0,
+                    Unit::Percent if attempts > 0 => {
+                        (errors as f64 / attempts as f64 * 100.0).min(100.0)
+                    }
                     Unit::Percent => 0.0,
-                    _ => errors,
+                    _ => errors as f64,
                 })
             }
             Kind::Own(name) => {

@@ -213,7 +213,7 @@ fn side(views: &[View]) -> Side {
         runs: views.iter().map(label).collect(),
         mean_per_s: metrics::pooled_rate(views, |counters| counters.events),
         median_per_s: dyno_stats::median(&rates),
-        stalled_s: whole.then(|| stalls.iter().map(Stalls::stalled_s).sum()),
+        stalled_s: whole.then(|| stalls.iter().map(Stalls::stalled_s).fold(0.0, |a, b| a + b)),
         stalls: whole.then(|| stalls.iter().map(|found| found.spans.len() as u64).sum()),
     }
 }

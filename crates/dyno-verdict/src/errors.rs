@@ -69,7 +69,7 @@ fn errors(view: &View) -> Made {
     });
     let errors = totals.errors.max(seen);
     let not_done = not_done(view);
-    let attempts = totals.events.saturating_add(errors.max(not_done));
+    let attempts = view.attempts(&totals, errors);
     if let Some(why) = failure(view) {
         return Made::refuse(
             format!("The run failed: {}.", why.trim_end_matches('.')),
@@ -80,7 +80,8 @@ fn errors(view: &View) -> Made {
     if attempts == 0 {
         return Made::not_checked("Nothing was attempted.");
     }
-    let share = errors as f64 / attempts as f64 * 100.0;
+    // An event may meet several errors.
+    let share = (errors as f64 / attempts as f64 * 100.0).min(100.0);
     let all = totals.events.saturating_add(not_done).max(1);
     let missing = not_done as f64 / all as f64 * 100.0;
     let outcome = graded(share, &ERRORS_DOUBT, &ERRORS_REFUSE).max(graded(

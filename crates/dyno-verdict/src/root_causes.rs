@@ -49,10 +49,12 @@ const OF_NEIGHBOURS: &[Symptom] = &[
 /// What others' statements, and their locks, do at the server.
 const OF_OTHERS: &[Symptom] = &[
     ("server-warnings", ""),
-    ("stalls", "lock"),
+    ("stalls", causes::LOCKS),
     ("length", "either way"),
     ("length", "its own size"),
 ];
+/// What a server that stands still does to who observes it.
+const OF_STALLS: &[Symptom] = &[("restarts", server::ONLY_SILENT)];
 /// What a run that failed, or did nothing but fail, has no more: these are refusals, too.
 const OF_FAILURES: &[Symptom] = &[
     ("work-done", ""),
@@ -113,6 +115,9 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
         causes.push((OF_RESTARTS, told));
     } else if is_refused("idle-sessions") {
         causes.push((OF_IDLE_SESSIONS, "Sessions hung, as `idle-sessions` tells."));
+    }
+    if is_doubted("stalls") {
+        causes.push((OF_STALLS, "The server stood still, as `stalls` tells."));
     }
     if has_failed(view, findings) {
         causes.push((OF_FAILURES, "The run failed, as `errors` tells."));

@@ -282,6 +282,9 @@ fn asked_to_reconnect(view: &View) -> bool {
     })
 }
 
+/// How it reads where the server was silent and no connection was lost.
+pub(crate) const ONLY_SILENT: &str = "no reconnects, and ";
+
 fn reconnects(count: u64) -> String {
     match count {
         0 => "no reconnects".to_owned(),

@@ -100,6 +100,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Tries of events among these counters, of which `errors` errors are known. sysbench repeats an
+    /// event after each error that it ignores, and its logs do not count that.
+    pub(crate) fn attempts(&self, counters: &Counters, errors: u64) -> u64 {
+        match self.imported() {
+            true => counters.events.saturating_add(errors),
+            false => counters.attempts(errors),
+        }
+    }
+
     /// Sums over the measurement: of the summary, or of the intervals where there is none.
     pub(crate) fn totals(&self) -> Counters {
         if let Some(summary) = self.summary() {

@@ -184,13 +184,13 @@ fn errors(page: &mut Page, view: &View<'_>) {
     let seen: u64 = summary.errors.values().map(|error| error.count).sum();
     let seen = seen.max(summary.totals.errors);
     let totals = &summary.totals;
-    let attempts = totals.events + totals.errors;
+    let attempts = totals.attempts(seen);
     let mut detail = vec![match summary.errors.len() {
         0 if seen == 0 => "none".to_owned(),
         codes => count(codes as u64, "code"),
     }];
     if summary.totals.errors > 0 && attempts > 0 {
-        let share = summary.totals.errors as f64 / attempts as f64;
+        let share = (totals.errors as f64 / attempts as f64).min(1.0);
         detail.push(format!("ignored: {} of events", figures::percent(share)));
     }
     if summary.totals.not_done > 0 {

@@ -113,27 +113,26 @@ fn median_row(base: &[View], new: &[View]) -> Row {
 
 fn errors_row(base: &[View], new: &[View]) -> Row {
     let estimate = |views: &[View]| {
-        let share = |counters: Counters| {
-            let all = counters.events.saturating_add(counters.errors);
-            (all > 0).then(|| counters.errors as f64 / all as f64 * 100.0)
+        let share = |view: &View, counters: &Counters| {
+            let all = view.attempts(counters, counters.errors);
+            // An event may meet several errors.
+            (all > 0).then(|| (counters.errors as f64 / all as f64 * 100.0).min(100.0))
         };
         let mut sums = Counters::default();
         for view in views {
             sums.merge(&view.totals());
         }
         Some(Estimate {
-            value: share(sums)?,
+            value: share(views.first()?, &sums)?,
             runs: views
                 .iter()
-                .filter_map(|view| share(view.totals()))
+                .filter_map(|view| share(view, &view.totals()))
                 .collect(),
-            within: series(
-                views
-                    .iter()
-                    .flat_map(|view| view.bins.iter())
-                    // A second without attempts has no share of errors.
-                    .filter_map(|bin| share(bin.counters)),
-            ),
+            // A second without attempts has no share of errors.
+            within: series(views.iter().flat_map(|view| {
+                let bins = view.bins.iter();
+                bins.filter_map(|bin| share(view, &bin.counters))
+            })),
         })
     };
     Row {

@@ -49,6 +49,24 @@ fn errors_are_few_and_named_by_kind() {
     });
 }
 
+/// An error that a script catches is part of an event that counts; one after which the event is
+/// repeated is an attempt of its own.
+#[test]
+fn an_error_that_a_script_catches_is_no_attempt_of_its_own() {
+    let told = |change: &dyn Fn(&mut dyno_core::interval::Counters, u64)| {
+        let refused = expect("errors", Refuse, |run| {
+            let events = summary(run).totals.events;
+            failing(run, "1146", ErrorKind::NoTable, events);
+            change(&mut summary(run).totals, events);
+        });
+        let at = refused.evidence.find('(').unwrap();
+        refused.evidence[at..].split(',').next().unwrap().to_owned()
+    };
+    assert_eq!(told(&|_, _| {}), "(100 %)");
+    assert_eq!(told(&|totals, events| totals.retries += events), "(50 %)");
+    assert_eq!(told(&|totals, _| totals.events /= 2), "(100 %)");
+}
+
 #[test]
 fn work_was_done_and_not_too_fast() {
     expect("work-done", Pass, |_| {});

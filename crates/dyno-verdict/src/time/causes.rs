@@ -16,9 +16,16 @@ use signs::{SIGNS, told};
 const SLOW_CPUS: &str = "the CPUs were slower (their clock, or neighbours on the same machine)";
 /// How much more CPU time of the client an event takes then.
 const SLOWER: f64 = 1.15;
+/// Of the usual rate. Below it the client's CPU time is that of its idle loops and its observers.
+const SLOW_RATE_MIN: f64 = 0.25;
 /// Percent of the host's CPU time. With more of it idle a lower rate makes the client wake up more
 /// often for each event.
 const SLOW_IDLE_MAX: f64 = 10.0;
+
+/// What is said of a server that answers nobody.
+pub(super) const SILENT: &str = "the server did not answer its observer";
+/// How locks are known in what is said.
+pub(crate) const LOCKS: &str = " lock";
 
 /// What is said of neighbours.
 pub(crate) const BY_OTHERS: &str = "other processes took CPUs";
@@ -119,13 +126,17 @@ struct Seen<'a, 'b> {
 
 impl Seen<'_, '_> {
     fn moved(&self) -> Vec<String> {
-        let mut found: Vec<String> = self.sessions().into_iter().collect();
-        if let Some(up) = self.view.run.series("db.up") {
-            // In samples that stand for several seconds a silent one is a part.
-            if within(up, self.seconds.slower).iter().any(|up| *up < 1.0) {
-                found.push("the server did not answer its observer".to_owned());
-            }
-        }
+        let up = self.view.run.series("db.up");
+        // In samples that stand for several seconds a silent one is a part.
+        let silent = up.is_some_and(|up| {
+            let mut then = within(up, self.seconds.slower).into_iter();
+            then.any(|up| up < 1.0)
+        });
+        // What sessions waited for was seen before or after the silence.
+        let mut found: Vec<String> = match silent {
+            true => vec![SILENT.to_owned()],
+            false => self.sessions().into_iter().collect(),
+        };
         found.extend(self.processors());
         found.extend(self.slow_cpus());
         found.extend(self.disks());
@@ -244,8 +255,12 @@ impl Seen<'_, '_> {
                 .collect();
             dyno_stats::mean(&rates).filter(|rate| *rate > 0.0)
         };
-        let then_us = cores(true)? / rate(true)? * 1e6;
-        let usual_us = cores(false)? / rate(false)? * 1e6;
+        let (then, usual) = (rate(true)?, rate(false)?);
+        if then < usual * SLOW_RATE_MIN {
+            return None;
+        }
+        let then_us = cores(true)? / then * 1e6;
+        let usual_us = cores(false)? / usual * 1e6;
         (then_us >= usual_us * SLOWER).then(|| {
             format!(
                 "{SLOW_CPUS}: the client needed {} µs of CPU time for an event instead of {}",

@@ -158,16 +158,7 @@ fn stalls(view: &View) -> Made {
             text::rate(found.level_per_s),
             text::few(&listed, 3)
         ),
-        match listed.iter().any(|one| one.contains("lock")) {
-            true => {
-                "Averages hide them: find who held the lock then: a session with a transaction \
-                 left open, LOCK TABLES, a change of the schema, a backup."
-            }
-            false => {
-                "Averages hide them: look at the server's log and series at these times, and at \
-                 the disk's."
-            }
-        },
+        advice(&listed),
     )
     .with("stalls", found.spans.len() as f64, "count")
     .with("stalled", stalled, "s")
@@ -175,6 +166,19 @@ fn stalls(view: &View) -> Made {
     .with("share of the time", share, "percent")
     .with("level", found.level_per_s, "per second")
     .with_some("period", found.period_s, "s")
+}
+
+fn advice(listed: &[String]) -> &'static str {
+    let names = |cause: &str| listed.iter().any(|one| one.contains(cause));
+    if names(causes::SILENT) {
+        "The server answered nobody: see its log and the kernel's (dmesg) for what held the whole \
+         process: a signal or a debugger, swapping, a frozen virtual machine, a disk that hung."
+    } else if names(causes::LOCKS) {
+        "Averages hide them: find who held the lock then: a session with a transaction left open, \
+         LOCK TABLES, a change of the schema, a backup."
+    } else {
+        "Averages hide them: look at the server's log and series at these times, and at the disk's."
+    }
 }
 
 fn none_found(found: &Stalls) -> Made {
