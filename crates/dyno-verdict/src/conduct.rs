@@ -123,6 +123,9 @@ fn cost(view: &View) -> Made {
 /// Series of which one at least is sampled every period, whatever the target is.
 const EVERY_SECOND: [&str; 3] = ["host.cpu.idle", "client.cpu.user", "observer.cpu"];
 
+/// How it reads where samples were taken late and nothing else happened.
+pub(crate) const ONLY_LATE: &str = "No observer failed; the latest sample was ";
+
 fn observers(view: &View) -> Made {
     let samples = EVERY_SECOND
         .iter()

@@ -9,7 +9,7 @@ mod work;
 mod tests;
 
 pub(crate) use tables::OBSERVERS_ROWS;
-pub(crate) use work::untouched;
+pub(crate) use work::{OUTSIDE_EVENTS, untouched};
 
 use dyno_analysis::errors::{self, KindCount};
 use dyno_core::db::ErrorKind;

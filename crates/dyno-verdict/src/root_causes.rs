@@ -1,11 +1,12 @@
 //! One cause is told once: what it brings about is no doubt of its own.
 
 use dyno_core::finding::{Finding, Outcome};
+use dyno_core::record::EventKind;
 use dyno_core::summary::RunEnd;
 
-use crate::server;
 use crate::time::{causes, modes};
 use crate::view::View;
+use crate::{conduct, errors, server};
 
 /// What another finding brings about: a check, and the words in its evidence by which it is known;
 /// without any, whatever it says.
@@ -19,6 +20,7 @@ const OF_RESTARTS: &[Symptom] = &[
     ("length", ""),
     ("idle-sessions", ""),
     ("observers", ""),
+    ("work-done", errors::OUTSIDE_EVENTS),
 ];
 /// What sessions that hang do: their server may have fallen silent.
 const OF_IDLE_SESSIONS: &[Symptom] = &[
@@ -30,6 +32,8 @@ const OF_IDLE_SESSIONS: &[Symptom] = &[
     ("length", ""),
     ("restarts", ""),
     ("observers", ""),
+    ("fairness", ""),
+    ("work-done", errors::OUTSIDE_EVENTS),
 ];
 /// What sessions that all ended with errors do.
 const OF_ERRORS: &[Symptom] = &[
@@ -54,7 +58,13 @@ const OF_OTHERS: &[Symptom] = &[
     ("length", "its own size"),
 ];
 /// What a server that stands still does to who observes it.
-const OF_STALLS: &[Symptom] = &[("restarts", server::ONLY_SILENT)];
+const OF_STALLS: &[Symptom] = &[
+    ("restarts", server::ONLY_SILENT),
+    ("unserved", ""),
+    ("work-done", errors::OUTSIDE_EVENTS),
+];
+/// What a generator that was frozen does to its observers.
+const OF_FREEZES: &[Symptom] = &[("observers", conduct::ONLY_LATE)];
 /// What a run that failed, or did nothing but fail, has no more: these are refusals, too.
 const OF_FAILURES: &[Symptom] = &[
     ("work-done", ""),
@@ -115,6 +125,10 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
         causes.push((OF_RESTARTS, told));
     } else if is_refused("idle-sessions") {
         causes.push((OF_IDLE_SESSIONS, "Sessions hung, as `idle-sessions` tells."));
+    }
+    if is_doubted("client-cpu") && !view.events(EventKind::Frozen).is_empty() {
+        let told = "The generator stood still, as `client-cpu` tells.";
+        causes.push((OF_FREEZES, told));
     }
     if is_doubted("stalls") {
         causes.push((OF_STALLS, "The server stood still, as `stalls` tells."));

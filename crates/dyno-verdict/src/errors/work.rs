@@ -309,6 +309,9 @@ fn without_statements(view: &View) -> Option<String> {
     })
 }
 
+/// How time outside of events is known in the evidence.
+pub(crate) const OUTSIDE_EVENTS: &str = "their time outside of events, in no latency";
+
 /// Time of a closed loop's sessions that no latency holds.
 fn outside_events(view: &View) -> Option<String> {
     let summary = view.summary()?;
@@ -336,7 +339,7 @@ fn outside_events(view: &View) -> Option<String> {
     let outside = (1.0 - inside - cut_off) * 100.0;
     (summary.service.count > 0 && outside >= OUTSIDE.value).then(|| {
         format!(
-            "the sessions spent {} % of their time outside of events, in no latency",
+            "the sessions spent {} % of {OUTSIDE_EVENTS}",
             text::plain((1.0 - inside) * 100.0)
         )
     })

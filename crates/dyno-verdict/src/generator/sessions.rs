@@ -18,7 +18,8 @@ pub(super) const IDLE_SESSIONS: Check = Check {
            its script while others work only if that is {3} times what the tenth of its role's \
            sessions with the shortest such times had. \
            Refusal if that is {4} % of all sessions' time, if a session was lost, or if {5} % of \
-           the sessions or more were still connecting at the end.",
+           the sessions or more were without a connection at the end: connecting for {6} s, or \
+           while attempts failed.",
     thresholds: &[
         IDLE_S,
         IDLE_SHARE,
@@ -26,6 +27,7 @@ pub(super) const IDLE_SESSIONS: Check = Check {
         IDLE_PEERS,
         IDLE_REFUSE,
         CONNECTING_REFUSE,
+        CONNECTING_S,
     ],
     make: idle_sessions,
 };
@@ -70,6 +72,13 @@ const CONNECTING_REFUSE: Threshold = Threshold {
     why: "the server was gone, and the load with it",
 };
 
+const CONNECTING_S: Threshold = Threshold {
+    name: "one attempt to connect",
+    value: 1.0,
+    unit: "s",
+    why: "a script that connects for each event is at that whenever it is looked at",
+};
+
 /// Sessions are looked at once a second, so that the last look may be so long before the end.
 pub(super) const LAST_LOOK_S: f64 = 1.5;
 
@@ -91,7 +100,7 @@ fn idle_sessions(view: &View) -> Made {
         own.count()
     };
     let lost = of_state(SessionState::Lost);
-    let connecting = of_state(SessionState::Connecting);
+    let connecting = connecting(view);
     let without = connecting as f64 / sessions.len() as f64 * 100.0;
     let idle_s: f64 = idle.iter().map(|(_, idle)| idle.length_s()).sum();
     let share = idle_s / (sessions.len() as f64 * view.length_s) * 100.0;
@@ -106,15 +115,48 @@ fn idle_sessions(view: &View) -> Made {
     let mut evidence = evidence(sessions, lost, &idle, bound_s);
     if without >= CONNECTING_REFUSE.value {
         let all = sessions.len();
+        let why = refused(view);
         evidence =
-            format!("{connecting} of {all} sessions had no connection at the end. {evidence}");
+            format!("{connecting} of {all} sessions had no connection at the end{why}. {evidence}");
     }
-    Made::of(outcome, evidence, advice(&idle))
+    Made::of(outcome, evidence, advice(&idle, connecting))
         .with("sessions", sessions.len() as f64, "count")
         .with("idle sessions", idle.len() as f64, "count")
         .with("lost sessions", lost as f64, "count")
         .with("idle time", share, "percent of all sessions' time")
         .with("bound in this run", bound_s, "s")
+}
+
+/// How many sessions had no connection at the end, and not just because they make one for each
+/// event.
+fn connecting(view: &View) -> usize {
+    let end_s = view.length_s - LAST_LOOK_S;
+    let sessions = view.run.sessions.iter();
+    let mut without: Vec<&SessionShare> = sessions
+        .filter(|own| own.state == Some(SessionState::Connecting))
+        .collect();
+    let last = view.run.intervals.iter().filter(|one| one.at_s >= end_s);
+    let failed: u64 = last.map(|one| one.counters.connects_failed).sum();
+    // Between attempts they pause for up to a second, and a half more.
+    if failed as f64 >= without.len() as f64 / 2.0 && failed > 0 {
+        return without.len();
+    }
+    without.retain(|own| {
+        own.idle.is_some_and(|idle| {
+            let long = idle.length_s() >= CONNECTING_S.value || idle.attempts > 1;
+            idle.idle_in == IdleIn::Connecting && idle.to_s >= end_s && long
+        })
+    });
+    without.len()
+}
+
+/// What the server, or the network, said to most attempts to connect.
+fn refused(view: &View) -> String {
+    let errors = view.summary().map(|summary| &summary.connect_errors);
+    let most = errors.and_then(|errors| errors.values().max_by_key(|error| error.count));
+    most.map_or_else(String::new, |error| {
+        format!(" (attempts failed: {})", error.sample.trim_end_matches('.'))
+    })
 }
 
 /// From how long on a session counts as idle in this run.
@@ -263,16 +305,16 @@ fn story(session: &SessionShare, idle: &IdleSpan) -> String {
     )
 }
 
-fn advice(idle: &[(&SessionShare, IdleSpan)]) -> &'static str {
+fn advice(idle: &[(&SessionShare, IdleSpan)], connecting: usize) -> &'static str {
+    if idle.is_empty() && connecting > 0 {
+        return NO_CONNECTIONS;
+    }
     if idle.is_empty() {
         return "See the errors for why those sessions ended. The figures are those of fewer \
                 sessions than were asked for.";
     }
     match idle.first().map(|(_, idle)| idle.idle_in) {
-        Some(IdleIn::Connecting) => {
-            "Look at why the server took no connections: its limit of connections, its log, the \
-             network between. The figures are those of fewer sessions than were asked for."
-        }
+        Some(IdleIn::Connecting) => NO_CONNECTIONS,
         Some(IdleIn::Script | IdleIn::Worker) => {
             "Look for what the script does there: a loop that does not end, a call that blocks. \
              The figures are those of fewer sessions than were asked for."
@@ -284,3 +326,7 @@ fn advice(idle: &[(&SessionShare, IdleSpan)]) -> &'static str {
         }
     }
 }
+
+const NO_CONNECTIONS: &str = "Look at why the server took no connections: whether it was up, its \
+                              limit of connections, its log, the network between. The figures \
+                              are those of fewer sessions than were asked for.";

@@ -281,6 +281,45 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
     });
 }
 
+/// A script may connect for each event: whoever looks sees it connecting.
+#[test]
+fn sessions_that_connect_again_and_again_are_at_work() {
+    let connecting = |run: &mut RunRecord| {
+        for session in &mut run.sessions {
+            session.state = Some(SessionState::Connecting);
+        }
+    };
+    expect("idle-sessions", Pass, connecting);
+    let gone = expect("idle-sessions", Refuse, |run| {
+        connecting(run);
+        let sessions = run.sessions.len() as u64;
+        run.intervals.last_mut().unwrap().counters.connects_failed = sessions;
+        let error = dyno_core::interval::ErrorCount {
+            count: sessions,
+            kind: dyno_core::db::ErrorKind::Refused,
+            sample: "the connection was refused".to_owned(),
+        };
+        summary(run).connect_errors.insert("111".to_owned(), error);
+    });
+    let told = "had no connection at the end (attempts failed: the connection was refused).";
+    assert!(gone.evidence.contains(told), "{}", gone.evidence);
+    let advice = "Look at why the server took no connections: whether it was up";
+    assert!(gone.advice.starts_with(advice), "{}", gone.advice);
+    // Its attempts get no answer.
+    expect("idle-sessions", Refuse, |run| {
+        connecting(run);
+        let end_s = run.intervals.last().unwrap().at_s;
+        for session in &mut run.sessions {
+            session.idle = Some(IdleSpan {
+                from_s: end_s - 2.0,
+                to_s: end_s,
+                idle_in: IdleIn::Connecting,
+                attempts: 1,
+            });
+        }
+    });
+}
+
 #[test]
 fn sessions_whose_script_failed_are_no_fault_of_the_servers() {
     let found = expect("idle-sessions", NotChecked, |run| {
