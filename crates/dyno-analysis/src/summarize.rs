@@ -73,7 +73,8 @@ pub fn percentiles(
             Some(max_ns as f64 / NS_PER_MS)
         } else if carries(histogram.len(), percent) {
             let ns = histogram.value_at_quantile(percent / 100.0);
-            Some(ns.clamp(min_ns, max_ns) as f64 / NS_PER_MS)
+            // A file that somebody edited may hold a maximum below its minimum.
+            Some(ns.clamp(min_ns, max_ns.max(min_ns)) as f64 / NS_PER_MS)
         } else {
             None
         }

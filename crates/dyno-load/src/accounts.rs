@@ -8,7 +8,7 @@ use dyno_core::session::{Counter, SessionId};
 use dyno_core::states::{IdleIn, IdleTime, SessionState, SessionStates};
 
 use crate::outcome::SessionTotals;
-use crate::session::{Session, SessionStage, Wait};
+use crate::session::{Lifecycle, Session, Wait};
 use crate::state::State;
 
 /// How long sessions are not looked at, at most.
@@ -198,15 +198,15 @@ fn completed(session: &Session) -> u64 {
 /// What a session is doing.
 pub(crate) fn state_of(session: &Session) -> SessionState {
     match session.stage {
-        SessionStage::Ended | SessionStage::Done if session.lost => SessionState::Lost,
-        SessionStage::Ended | SessionStage::Done => SessionState::Finished,
-        SessionStage::Queued | SessionStage::Init | SessionStage::Ready => SessionState::Waiting,
-        SessionStage::Run if connects(session) => SessionState::Connecting,
-        SessionStage::Run if session.wait == Wait::Sleep && session.conns.all_closed() => {
+        Lifecycle::Ended | Lifecycle::Done if session.lost => SessionState::Lost,
+        Lifecycle::Ended | Lifecycle::Done => SessionState::Finished,
+        Lifecycle::Queued | Lifecycle::Init | Lifecycle::Ready => SessionState::Waiting,
+        Lifecycle::Run if connects(session) => SessionState::Connecting,
+        Lifecycle::Run if session.wait == Wait::Sleep && session.conns.all_closed() => {
             SessionState::Lost
         }
-        SessionStage::Run if session.in_event || session.detached > 0 => SessionState::Working,
-        SessionStage::Run => match session.wait {
+        Lifecycle::Run if session.in_event || session.detached > 0 => SessionState::Working,
+        Lifecycle::Run => match session.wait {
             Wait::Event | Wait::Sleep if session.conns.all_closed() => SessionState::Lost,
             Wait::Event | Wait::Sleep => SessionState::Waiting,
             Wait::Turn | Wait::Connect | Wait::Request => SessionState::Working,
@@ -232,13 +232,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STAGES: [SessionStage; 6] = [
-        SessionStage::Queued,
-        SessionStage::Init,
-        SessionStage::Ready,
-        SessionStage::Run,
-        SessionStage::Done,
-        SessionStage::Ended,
+    const STAGES: [Lifecycle; 6] = [
+        Lifecycle::Queued,
+        Lifecycle::Init,
+        Lifecycle::Ready,
+        Lifecycle::Run,
+        Lifecycle::Done,
+        Lifecycle::Ended,
     ];
     const WAITS: [Wait; 5] = [
         Wait::Turn,
@@ -248,7 +248,7 @@ mod tests {
         Wait::Sleep,
     ];
 
-    /// SessionStage, wait, in an event, lost, attempts, events.
+    /// Lifecycle, wait, in an event, lost, attempts, events.
     type Drawn = (usize, usize, bool, bool, u16, u64);
 
     fn session((stage, wait, in_event, lost, attempts, events): Drawn) -> Session {
@@ -292,7 +292,7 @@ mod tests {
 
     fn running(wait: Wait) -> Session {
         let mut session = Session::new(0);
-        session.stage = SessionStage::Run;
+        session.stage = Lifecycle::Run;
         session.in_event = true;
         session.wait = wait;
         session

@@ -18,7 +18,7 @@ use crate::poller::Waker;
 use crate::quota::Quota;
 use crate::recorder::Handover;
 use crate::roles::Cast;
-use crate::session::{Session, SessionStage, Wait};
+use crate::session::{Lifecycle, Session, Wait};
 use crate::silences::TimeRange;
 use crate::statements::Statements;
 use crate::stop::{StopLevel, StopSignal};
@@ -61,7 +61,7 @@ impl Waits {
         let mut waits = Self::default();
         for session in sessions {
             let count = match (session.stage, session.wait) {
-                (SessionStage::Ready, _) => &mut waits.ready,
+                (Lifecycle::Ready, _) => &mut waits.ready,
                 (_, Wait::Connect) => &mut waits.connecting,
                 (_, Wait::Request) => &mut waits.statement,
                 (_, Wait::Sleep) => &mut waits.sleeping,

@@ -13,7 +13,7 @@ use crate::connections::{settle, update_interest};
 use crate::poller;
 use crate::quota::Permission;
 use crate::recorder::Class;
-use crate::session::{OperationKind, SessionStage, WATCHED, Wait, token};
+use crate::session::{Lifecycle, OperationKind, WATCHED, Wait, token};
 use crate::state::{State, as_connection, now};
 use crate::statements::{Purpose, Purposes, Statements};
 use crate::stop::stoppable;
@@ -34,7 +34,7 @@ fn note(statements: &mut Statements, purposes: &mut Purposes, operation: &Reques
             purposes.query(sql);
         }
         Request::Execute(statement, params) => {
-            statements.execute(params);
+            statements.execute(statement, params);
             purposes.execute(statement);
         }
         Request::Prepare(sql, _) => {
@@ -196,7 +196,7 @@ impl Port for State {
         if self.stopping
             || self.over
             || !self.has_events
-            || self.sessions[session].stage != SessionStage::Run
+            || self.sessions[session].stage != Lifecycle::Run
         {
             return Next::Stop;
         }
@@ -374,7 +374,7 @@ impl Port for State {
             self.over |= at >= limit;
             // As those are woken who sleep outside of events and can yield.
             let record = &self.sessions[session];
-            let idle = self.stopping && !record.in_event && record.stage == SessionStage::Run;
+            let idle = self.stopping && !record.in_event && record.stage == Lifecycle::Run;
             if self.over || idle || at >= due {
                 break;
             }

@@ -23,7 +23,7 @@ pub(crate) struct Session {
     /// When it is woken, if it waits for time.
     pub(crate) due: Nanos,
     pub(crate) tid: u32,
-    pub(crate) stage: SessionStage,
+    pub(crate) stage: Lifecycle,
     pub(crate) wait: Wait,
     pub(crate) class: Class,
     /// It has a claimed arrival or a place within the events limit that no event used yet.
@@ -80,7 +80,7 @@ pub(crate) struct OpenOperation {
 
 /// How far a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SessionStage {
+pub(crate) enum Lifecycle {
     /// Its initialisation has not begun.
     Queued,
     /// It initialises.
@@ -129,7 +129,7 @@ impl Session {
             scheduled: 0,
             due: 0,
             tid,
-            stage: SessionStage::Queued,
+            stage: Lifecycle::Queued,
             wait: Wait::Turn,
             class: Class::Outside,
             claimed: false,

@@ -19,7 +19,7 @@ use crate::outages::Outages;
 use crate::poller::Poller;
 use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
-use crate::session::{Conn, Session, SessionStage, Wait};
+use crate::session::{Conn, Lifecycle, Session, Wait};
 use crate::silences::{OWN_NS, SILENCE_NS, Silences, TimeRange};
 use crate::statements::Statements;
 use crate::stop::{StopLevel, StopSignal};
@@ -194,7 +194,7 @@ impl State {
             session.background = seat.background;
             session.pacer = seat.pacer;
             session.class = Class::Warmup;
-            let runs = session.stage != SessionStage::Ended;
+            let runs = session.stage != Lifecycle::Ended;
             self.foreground += u32::from(runs && !seat.background);
         }
         self.tick(now);
@@ -232,8 +232,7 @@ impl State {
     #[cold]
     fn note_silence(&mut self, now: Nanos) {
         let awaits = |session: &&Session| {
-            session.stage == SessionStage::Run
-                && matches!(session.wait, Wait::Request | Wait::Connect)
+            session.stage == Lifecycle::Run && matches!(session.wait, Wait::Request | Wait::Connect)
         };
         let waiting = self.sessions.iter().filter(awaits);
         let begun = waiting.map(|session| match session.due <= now {
@@ -328,7 +327,7 @@ impl State {
     fn wake_idle(&mut self) {
         for (index, session) in self.sessions.iter_mut().enumerate() {
             let idle = matches!(session.wait, Wait::Event | Wait::Sleep) && !session.in_event;
-            if idle && session.stage == SessionStage::Run {
+            if idle && session.stage == Lifecycle::Run {
                 session.wait = Wait::Turn;
                 session.due = 0;
                 self.ready.push_back(index as u32);
@@ -377,7 +376,7 @@ impl State {
     /// When this session, which blocks the worker's thread, is given up.
     pub(crate) fn limit_of(&self, session: SessionId) -> Nanos {
         match (&self.calendar, self.sessions[session].stage) {
-            (Some(calendar), SessionStage::Done) if self.stopping => calendar.done_end(),
+            (Some(calendar), Lifecycle::Done) if self.stopping => calendar.done_end(),
             _ => self.limit(),
         }
     }

@@ -9,7 +9,7 @@ mod temporary;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use dyno_core::db::{Param, ParamValue};
+use dyno_core::db::{Param, ParamValue, StatementId};
 
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};
@@ -40,7 +40,7 @@ pub(crate) struct Statements {
 /// How far statements differed, and what they changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatementFacts {
-    /// Statements that were looked at: of those in text, and of prepared ones with parameters.
+    /// Statements that were looked at, in text or prepared.
     pub looked_at: u64,
     /// How many of them were different.
     pub different: u64,
@@ -93,12 +93,15 @@ impl Statements {
         }
     }
 
-    /// An execution of a prepared one. Whose statement it is does not matter: each session has its
-    /// own.
+    /// An execution of a prepared one. With parameters it does not matter whose statement it is:
+    /// each session has its own. Without any, sessions number theirs alike.
     #[inline]
-    pub(crate) fn execute(&mut self, params: &[&Param]) {
-        if !params.is_empty() && self.is_next() {
+    pub(crate) fn execute(&mut self, statement: StatementId, params: &[&Param]) {
+        if self.is_next() {
             self.look(|hasher| {
+                if params.is_empty() {
+                    statement.hash(hasher);
+                }
                 for param in params {
                     match param.value() {
                         ParamValue::Null => 0_u8.hash(hasher),
@@ -188,19 +191,19 @@ mod tests {
         param.is_null = 0;
         for id in 0..100 {
             param.int = id % 5;
-            other.execute(&[&param]);
-            other.execute(&[]);
+            other.execute(StatementId::default(), &[&param]);
+            other.execute(StatementId::default(), &[]);
         }
         let expected = StatementFacts {
-            looked_at: 100,
-            different: 5,
+            looked_at: 200,
+            different: 6,
             ..StatementFacts::default()
         };
         assert_eq!(other.facts(), expected);
-        let looked_at = own.facts().looked_at + 100;
+        let looked_at = own.facts().looked_at + 200;
         own.merge(other);
         let both = own.facts();
-        assert_eq!((both.looked_at, both.different), (looked_at, 8));
+        assert_eq!((both.looked_at, both.different), (looked_at, 9));
     }
 
     #[test]

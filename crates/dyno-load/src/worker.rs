@@ -15,7 +15,7 @@ use crate::calendar::{Calendar, Schedule};
 use crate::message::{Message, Waits, WorkerEnd, tell};
 use crate::poller::WAKE;
 use crate::recorder::Class;
-use crate::session::{SessionStage, Wait};
+use crate::session::{Lifecycle, Wait};
 use crate::state::{Parts, State, now};
 
 /// How many answers are taken before the first of their sessions goes on: so few that it waits
@@ -92,13 +92,13 @@ impl<P: Program> Worker<P> {
     /// Has session 0 run an entry until it ends, is stopped, or its bound is reached; its
     /// connections stay open.
     pub(crate) fn run_alone(&mut self, entry: &Entry) -> io::Result<()> {
-        self.state.sessions[0].stage = SessionStage::Queued;
+        self.state.sessions[0].stage = Lifecycle::Queued;
         self.state.live = 1;
         self.state.ready.clear();
         self.woke = now();
-        self.enter(0, entry, SessionStage::Init);
+        self.enter(0, entry, Lifecycle::Init);
         self.turn(0);
-        while self.state.sessions[0].stage == SessionStage::Init && !self.state.over {
+        while self.state.sessions[0].stage == Lifecycle::Init && !self.state.over {
             self.poll()?;
             self.state.over |= self.woke >= self.state.bound;
         }
@@ -110,7 +110,7 @@ impl<P: Program> Worker<P> {
         let sessions = self.state.sessions.len();
         if self.entry != Entry::Run {
             for session in &mut self.state.sessions {
-                session.stage = SessionStage::Ready;
+                session.stage = Lifecycle::Ready;
             }
             self.ready = sessions as u32;
             return Ok(());
@@ -119,7 +119,7 @@ impl<P: Program> Worker<P> {
         while (self.ready as usize) < sessions && !self.state.over {
             let may_begin = self.state.connecting < CONNECTING_MAX;
             if next < sessions && may_begin {
-                self.enter(next, &Entry::Init, SessionStage::Init);
+                self.enter(next, &Entry::Init, Lifecycle::Init);
                 self.turn(next);
                 self.state.tick(now());
                 next += 1;
@@ -148,8 +148,8 @@ impl<P: Program> Worker<P> {
         self.state.begin(*start, now());
         let entry = self.entry.clone();
         for session in 0..self.state.sessions.len() {
-            self.enter(session, &entry, SessionStage::Run);
-            if self.state.sessions[session].stage == SessionStage::Run {
+            self.enter(session, &entry, Lifecycle::Run);
+            if self.state.sessions[session].stage == Lifecycle::Run {
                 self.state.ready.push_back(session as u32);
             }
         }
@@ -176,7 +176,7 @@ impl<P: Program> Worker<P> {
             return;
         }
         for session in 0..self.state.sessions.len() {
-            if self.state.sessions[session].stage == SessionStage::Run {
+            if self.state.sessions[session].stage == Lifecycle::Run {
                 self.abandon(session);
             }
         }
@@ -199,7 +199,7 @@ impl<P: Program> Worker<P> {
     #[cold]
     fn give_up_done(&mut self) {
         for session in 0..self.state.sessions.len() {
-            if self.state.sessions[session].stage == SessionStage::Done {
+            if self.state.sessions[session].stage == Lifecycle::Done {
                 let schedule = self.state.calendar.as_ref().map(Calendar::schedule);
                 let limit = Duration::from_nanos(schedule.map_or(0, Schedule::done_ns));
                 let why = format!(
@@ -320,9 +320,9 @@ impl<P: Program> Worker<P> {
     }
 
     /// Prepares a session for an entry.
-    fn enter(&mut self, session: SessionId, entry: &Entry, stage: SessionStage) {
+    fn enter(&mut self, session: SessionId, entry: &Entry, stage: Lifecycle) {
         let record = &mut self.state.sessions[session];
-        if record.stage == SessionStage::Ended {
+        if record.stage == Lifecycle::Ended {
             return;
         }
         record.stage = stage;
@@ -339,12 +339,12 @@ impl<P: Program> Worker<P> {
         let record = &mut self.state.sessions[session];
         if matches!(
             record.stage,
-            SessionStage::Ended | SessionStage::Ready | SessionStage::Queued
+            Lifecycle::Ended | Lifecycle::Ready | Lifecycle::Queued
         ) {
             return;
         }
         record.wait = Wait::Turn;
-        let done = record.stage == SessionStage::Done;
+        let done = record.stage == Lifecycle::Done;
         self.state.stamp = 0;
         self.state.turn_events = 0;
         if done {
@@ -371,11 +371,11 @@ impl<P: Program> Worker<P> {
         let given_up = self.state.over || self.state.mailbox.gave_up();
         self.state.unfinished += u64::from(in_event && given_up);
         match self.state.sessions[session].stage {
-            SessionStage::Init => {
-                self.state.sessions[session].stage = SessionStage::Ready;
+            Lifecycle::Init => {
+                self.state.sessions[session].stage = Lifecycle::Ready;
                 self.ready += 1;
             }
-            SessionStage::Run if self.entry == Entry::Run => {
+            Lifecycle::Run if self.entry == Entry::Run => {
                 self.state.note_connection(session, now());
                 self.state.running -= 1;
                 let stopping = self.state.stopping;
@@ -387,8 +387,8 @@ impl<P: Program> Worker<P> {
                     self.tell(Message::DoneBegun(self.index));
                 }
                 self.end_drained();
-                self.enter(session, &Entry::Done, SessionStage::Done);
-                if self.state.sessions[session].stage == SessionStage::Done {
+                self.enter(session, &Entry::Done, Lifecycle::Done);
+                if self.state.sessions[session].stage == Lifecycle::Done {
                     self.state.ready.push_back(session as u32);
                 }
             }
@@ -406,7 +406,7 @@ impl<P: Program> Worker<P> {
         self.state.unfinished += u64::from(in_event && given_up);
         // What a session does after its events is not cut short by the end of the load, but by a
         // time limit of its own: that is a failure, unless the user asked for it.
-        let after = self.state.sessions[session].stage == SessionStage::Done && !self.state.over;
+        let after = self.state.sessions[session].stage == Lifecycle::Done && !self.state.over;
         if !given_up || after {
             self.lose(session, why);
         }
@@ -423,15 +423,15 @@ impl<P: Program> Worker<P> {
     /// The session is over.
     fn leave(&mut self, session: SessionId, politely: bool) {
         let record = &mut self.state.sessions[session];
-        if record.stage == SessionStage::Ended {
+        if record.stage == Lifecycle::Ended {
             return;
         }
-        let ran = record.stage == SessionStage::Run;
+        let ran = record.stage == Lifecycle::Run;
         if ran {
             self.state.note_connection(session, now());
         }
         let record = &mut self.state.sessions[session];
-        record.stage = SessionStage::Ended;
+        record.stage = Lifecycle::Ended;
         record.class = Class::Outside;
         let background = record.background;
         self.state.unfinished += self.state.drop_detached(session);
@@ -452,7 +452,7 @@ impl<P: Program> Worker<P> {
     fn end(mut self) {
         let (at, cpu) = (now(), thread_cpu());
         for session in 0..self.state.sessions.len() {
-            if self.state.sessions[session].stage != SessionStage::Ended {
+            if self.state.sessions[session].stage != Lifecycle::Ended {
                 self.abandon(session);
             }
         }

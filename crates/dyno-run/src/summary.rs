@@ -25,6 +25,8 @@ use crate::job::Ready;
 const WORKER_BUSY: f64 = 0.9;
 /// A share of the host's CPU time from which the host is called busy.
 const HOST_BUSY: f64 = 0.95;
+/// Of the offered rate, from which it counts as reached.
+const REACHED: f64 = 0.98;
 /// Seconds; shorter ones are no measurement that anything limits.
 const FIGURE_MIN_S: f64 = 0.5;
 
@@ -404,6 +406,9 @@ fn limits(summary: &RunSummary, start: &StartReadings) -> Vec<String> {
         let total = total.saturating_sub(then.host_total.load(Ordering::Relaxed)) as f64;
         // Of a moment, or of nothing, nothing limits the figure.
         let is_figure = summary.totals.events > 0 && summary.measured_s >= FIGURE_MIN_S;
+        // What is served as it is offered is limited by what is offered.
+        let reached = |open: &OpenLoopSummary| open.achieved_per_s >= open.offered_per_s * REACHED;
+        let is_figure = is_figure && !summary.open_loop.as_ref().is_some_and(reached);
         if total > 0.0 && busy / total >= HOST_BUSY && is_figure {
             let own = client.map_or(0.0, |client| client.user_s + client.system_s);
             let ticks = 100.0; // USER_HZ, fixed for user space on Linux
@@ -415,7 +420,7 @@ fn limits(summary: &RunSummary, start: &StartReadings) -> Vec<String> {
         }
     }
     if let Some(open) = &summary.open_loop
-        && open.achieved_per_s < open.offered_per_s * 0.98
+        && open.achieved_per_s < open.offered_per_s * REACHED
         && open.backlog > 0
     {
         limits.push(format!(

@@ -65,6 +65,16 @@ const OF_STALLS: &[Symptom] = &[
 ];
 /// What a generator that was frozen does to its observers.
 const OF_FREEZES: &[Symptom] = &[("observers", conduct::ONLY_LATE)];
+/// What connections that are ended do to who observes the server.
+const OF_LOST_CONNECTIONS: &[Symptom] = &[("observers", "")];
+/// What transactions that are never committed do to the server's count of them.
+const OF_OPEN_TRANSACTIONS: &[Symptom] = &[("server-counters", "")];
+/// What statements that fail do: they find nothing, and the server counts them otherwise.
+const OF_FAILING: &[Symptom] = &[("work-done", "Not one statement"), ("server-counters", "")];
+/// What statements that ask no table for anything do.
+const OF_UNTOUCHED: &[Symptom] = &[("misses", "reads")];
+/// What events that hold no work do.
+const OF_EMPTY_EVENTS: &[Symptom] = &[("clock", "percentile")];
 /// What a run that failed, or did nothing but fail, has no more: these are refusals, too.
 const OF_FAILURES: &[Symptom] = &[
     ("work-done", ""),
@@ -138,6 +148,31 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
     }
     if is_refused("errors") && view.totals().events == 0 {
         causes.push((OF_ERRORS, "No event succeeded, as `errors` tells."));
+    }
+    let says = |check: &str, words: &str| {
+        let mut found = findings.iter();
+        is_doubted(check) && found.any(|one| one.check == check && one.evidence.contains(words))
+    };
+    if is_doubted("restarts") && view.totals().reconnects > 0 {
+        causes.push((
+            OF_LOST_CONNECTIONS,
+            "Connections ended, as `restarts` tells.",
+        ));
+    }
+    if says("durability", "ended within a transaction") {
+        let told = "Transactions stayed open, as `durability` tells.";
+        causes.push((OF_OPEN_TRANSACTIONS, told));
+    }
+    if is_refused("errors") {
+        causes.push((OF_FAILING, "Statements failed, as `errors` tells."));
+    }
+    if says("work-done", "touch no table") {
+        let told = "The statements asked no table, as `work-done` tells.";
+        causes.push((OF_UNTOUCHED, told));
+    }
+    if says("work-done", "sent no statement") {
+        let told = "Events hold no work, as `work-done` tells.";
+        causes.push((OF_EMPTY_EVENTS, told));
     }
     if is_doubted("server-counters") && view.largest("db.other_sessions") > Some(0.0) {
         let told = "Others use the server, as `server-counters` tells.";

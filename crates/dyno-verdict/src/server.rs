@@ -241,11 +241,14 @@ fn restarts(view: &View) -> Made {
         };
         Made::of(outcome, format!("{how}{disturbed}; {reconnects}."), see_log)
     } else if share >= RECONNECTS.value && !asked || silent >= SILENT.value {
-        let silence = silence(silent);
+        let silence = match totals.reconnects {
+            0 => silence(silent),
+            _ => unanswered(silent),
+        };
         match stayed_up(view) {
             Some(how) => Made::doubt(
                 format!("The server was not restarted: {how}; {reconnects}{silence}."),
-                match silent >= SILENT.value {
+                match silent >= SILENT.value && totals.reconnects == 0 {
                     true => "See the server's log for why it did not answer, and run again.",
                     false => {
                         "Look for what ended the connections: sessions that an administrator or a \
@@ -289,6 +292,18 @@ fn reconnects(count: u64) -> String {
     match count {
         0 => "no reconnects".to_owned(),
         _ => format!("{} reconnect{}", text::count(count), text::plural(count)),
+    }
+}
+
+/// The same where connections were ended, the observer's perhaps among them.
+fn unanswered(seconds: f64) -> String {
+    match seconds as u64 {
+        0 => String::new(),
+        seconds => format!(
+            "; the observer, whose connection may have ended too, got no answer in {} second{}",
+            text::count(seconds),
+            text::plural(seconds)
+        ),
     }
 }
 

@@ -100,8 +100,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Tries of events among these counters, of which `errors` errors are known. sysbench repeats an
-    /// event after each error that it ignores, and its logs do not count that.
+    /// Tries of events among these counters, of which `errors` errors are known. sysbench repeats
+    /// an event after each error that it ignores, and its logs do not count that.
     pub(crate) fn attempts(&self, counters: &Counters, errors: u64) -> u64 {
         match self.imported() {
             true => counters.events.saturating_add(errors),

@@ -89,11 +89,11 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
         let ends = ["low", "high"].map(|end| events[end].as_f64().is_some_and(inside));
         let told = lab.dyno(&format!("compare 1,2,3 4,5,6 --fail-if 'rate {limit}'"));
         let (mark, status) = match ends {
-            [true, true] => ("✘", 4),
-            [false, false] => ("✔", 0),
-            _ => ("?", 0),
+            [true, true] => ("✘ failed", 4),
+            [false, false] => ("✔ kept", 0),
+            _ => ("? undecided", 0),
         };
-        has(&told, &[&format!("{mark} fails if rate {limit}: 0.")]);
+        has(&told, &[&format!("{mark} rate {limit}: 0.")]);
         assert_eq!(told.status.code(), Some(status), "{told:?}");
     };
     decided("< 0.9x", &|ratio| ratio < 0.9);

@@ -19,6 +19,11 @@ impl Names {
     #[cold]
     pub(super) fn note(&mut self, sql: &[u8]) {
         let text = String::from_utf8_lossy(&sql[..sql.len().min(BYTES_MAX)]);
+        // In PREPARE and EXECUTE IMMEDIATE a value is a statement.
+        let text = match holds_statement(&text) {
+            true => text.replace('\'', " ").into(),
+            false => text,
+        };
         for name in names(&text) {
             if self.is_full {
                 return;
@@ -79,6 +84,11 @@ pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+fn holds_statement(text: &str) -> bool {
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    first.eq_ignore_ascii_case("PREPARE") || first.eq_ignore_ascii_case("EXECUTE")
+}
+
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$')
 }
@@ -100,6 +110,18 @@ mod tests {
             "{found:?}"
         );
         assert_eq!(names("`open").count() + names("'open").count(), 0);
+    }
+
+    #[test]
+    fn statements_within_statements_tell_their_names() {
+        for sql in [
+            "prepare s FROM 'UPDATE mem1 SET k = k + 1 WHERE id = ?'",
+            "EXECUTE IMMEDIATE 'UPDATE mem1 SET k = 2'",
+        ] {
+            let mut found = Names::default();
+            found.note(sql.as_bytes());
+            assert!(found.all().unwrap().contains("mem1"), "{sql}");
+        }
     }
 
     #[test]

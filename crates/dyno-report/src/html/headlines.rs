@@ -191,7 +191,7 @@ fn errors(page: &mut Page, view: &View<'_>) {
     }];
     if summary.totals.errors > 0 && attempts > 0 {
         let share = (totals.errors as f64 / attempts as f64).min(1.0);
-        detail.push(format!("ignored: {} of events", figures::percent(share)));
+        detail.push(format!("ignored: {} of attempts", figures::percent(share)));
     }
     if summary.totals.not_done > 0 {
         let not_done = number::thousands(summary.totals.not_done);

@@ -62,8 +62,8 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     page.blank();
     for held in &run.thresholds {
         let (ink, mark) = match held.failed {
-            true => (Ink::Error, "✘ fails if"),
-            false => (Ink::Good, "✔ fails if"),
+            true => (Ink::Error, "✘ failed"),
+            false => (Ink::Good, "✔ kept"),
         };
         page.row(mark, ink, &held.told());
     }

@@ -23,6 +23,8 @@ const TABLES_MAX: usize = 5_000;
 struct Side {
     tables: BTreeMap<String, Table>,
     digests: BTreeSet<String>,
+    /// Tables that are there and that its runs did not use.
+    unused: BTreeSet<String>,
     is_read: bool,
     /// Tables were left out, of which nothing is known.
     is_partial: bool,
@@ -80,6 +82,10 @@ fn side(views: &[View], is_coarse: bool) -> Side {
         let groups = groups(&view.run.facts);
         side.is_read |= !groups.is_empty();
         side.is_partial |= view.run.fact(TABLES) != view.run.fact(TABLES_READ);
+        for group in groups.iter().filter(|group| !group.counts()) {
+            let names = names_in(&group.names).into_iter();
+            side.unused.extend(names.take(TABLES_MAX));
+        }
         for group in groups.iter().filter(|group| group.counts()) {
             let parts = parts(group, is_coarse);
             side.digests.insert(group.sha256.clone());
@@ -132,6 +138,7 @@ fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Found> {
     let only = |base: &str, new: &str| vec![(String::new(), base.to_owned(), new.to_owned())];
     let (one, other) = match (base.tables.get(name), new.tables.get(name)) {
         (Some(one), Some(other)) => (one, other),
+        _ if base.unused.contains(name) || new.unused.contains(name) => return Vec::new(),
         (Some(one), None) if !new.is_partial && is_unlike(one, new) => {
             return only("there", "(not there)");
         }

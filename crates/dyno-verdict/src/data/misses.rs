@@ -15,8 +15,8 @@ pub(super) const MISSES: Check = Check {
     title: "Reads that found no row, changes that changed none, and duplicate keys",
     rule: "Doubt if {0} % of the reads or more found no row, or {1} % of the statements that are \
            to change rows (UPDATE, DELETE, INSERT, REPLACE, MERGE, DO) changed none, unless the \
-           script tells the fact `misses`: then some are meant to. Duplicate keys are reported, and \
-           judged by `errors`. Needs 50 of either.",
+           script tells the fact `misses`: then some are meant to. Duplicate keys are reported, \
+           and judged by `errors`. Needs 50 of either.",
     thresholds: &[EMPTY, UNCHANGED],
     make: misses,
 };

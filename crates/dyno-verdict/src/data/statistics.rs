@@ -13,9 +13,11 @@ pub(super) const STATISTICS: Check = Check {
     name: "statistics",
     title: "Whole tables that are scanned, for want of an index or of the optimiser's statistics",
     rule: "Doubt if statements that read or change rows scan {0} rows of whole tables each or more \
-           while a table that the run used has no index or was never analysed. Such tables, and \
-           those without a primary key, are reported in any case. SQLite does not count what it scans.",
-    thresholds: &[SCANNED],
+           while a table that the run used has no index or was never analysed, or {1} rows and {2} \
+           times as many as they return or change. Tables without an index, those never analysed \
+           and those without a primary key are reported in any case. SQLite does not count what it \
+           scans.",
+    thresholds: &[SCANNED, MANY, FOUND],
     make: statistics,
 };
 
@@ -24,6 +26,19 @@ const SCANNED: Threshold = Threshold {
     value: 200.0,
     unit: "count",
     why: "a table of so few rows is read as fast without its index, and optimisers do so",
+};
+
+const MANY: Threshold = Threshold {
+    name: "rows scanned though there are indexes",
+    value: 1000.0,
+    unit: "count",
+    why: "an index that the statements lack stands beside others",
+};
+const FOUND: Threshold = Threshold {
+    name: "rows scanned for one that is returned or changed",
+    value: 100.0,
+    unit: "count",
+    why: "a hundredth of a table is found by an index, not by a scan",
 };
 
 fn statistics(view: &View) -> Made {
@@ -53,18 +68,43 @@ fn statistics(view: &View) -> Made {
             "How many rows of whole tables statements scanned is not known.{told}"
         ));
     };
-    let bad = scanned >= SCANNED.value && !faults.is_empty();
+    let needless = needless(view, scanned);
+    let bad = scanned >= SCANNED.value && !faults.is_empty() || needless;
     Made::of(
         if bad { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "A statement scanned {} row{} of whole tables on average.{told}",
+            "A statement scanned {} row{} of whole tables on average{}.{told}",
             text::rate(scanned),
-            if scanned == 1.0 { "" } else { "s" }
+            if scanned == 1.0 { "" } else { "s" },
+            match needless {
+                true => format!(", for {} that it returned or changed", found(view)),
+                false => String::new(),
+            }
         ),
         "Look at the plans (EXPLAIN) of the statements: make the index that they lack, and have \
-         the tables analysed (ANALYZE) after loading.",
+         the tables analysed (ANALYZE) after loading. If whole tables are meant to be read, say so \
+         (--waive statistics=WHY).",
     )
     .with("rows scanned by a statement", scanned, "count")
+}
+
+/// Whether it is for few rows that whole tables are scanned: an index would find them.
+fn needless(view: &View, scanned: f64) -> bool {
+    scanned >= MANY.value && scanned >= rows_found(view) * FOUND.value
+}
+
+/// Rows that a statement returned or changed, on average.
+fn rows_found(view: &View) -> f64 {
+    let totals = view.totals();
+    let statements = totals.reads + totals.writes;
+    totals.rows as f64 / statements.max(1) as f64
+}
+
+/// The same in words.
+fn found(view: &View) -> String {
+    let rows = rows_found(view);
+    let plural = if rows == 1.0 { "" } else { "s" };
+    format!("{} row{plural}", text::plain(rows))
 }
 
 /// Rows of whole tables that the server read for a statement that reads or changes rows.

@@ -173,11 +173,18 @@ fn whole_tables_that_are_scanned_are_told() {
     let unknown = expect("statistics", Doubt, table("1", "0 of 1", 9e8));
     let told = "Never analysed: t; without a primary key: t.";
     assert!(unknown.evidence.ends_with(told), "{}", unknown.evidence);
-    // Nothing is scanned, or on purpose.
+    // There are indexes, but not the one that the statements need.
+    let needless = expect("statistics", Doubt, table("1", "1 of 1", 9e8));
+    let told = " rows of whole tables on average, for 2.22 rows that it returned or changed.";
+    assert!(needless.evidence.contains(told), "{}", needless.evidence);
+    // Nothing is scanned, or to be returned.
     let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
     let told = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
     assert_eq!(history.evidence, told);
-    expect("statistics", Pass, table("1", "1 of 1", 9e8));
+    expect("statistics", Pass, |run| {
+        table("1", "1 of 1", 9e8)(run);
+        summary(run).totals.rows *= 1_000;
+    });
     let silent = expect("statistics", NotChecked, |run| {
         table("0", "1 of 1", 0.0)(run);
         drop_series(run, "db.status.handler_read_rnd_next");

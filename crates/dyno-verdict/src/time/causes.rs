@@ -16,8 +16,8 @@ use signs::{SIGNS, told};
 const SLOW_CPUS: &str = "the CPUs were slower (their clock, or neighbours on the same machine)";
 /// How much more CPU time of the client an event takes then.
 const SLOWER: f64 = 1.15;
-/// Of the usual rate. Below it the client's CPU time is that of its idle loops and its observers.
-const SLOW_RATE_MIN: f64 = 0.25;
+/// Of the usual rate. Below it events did other work, or the client's time is that of waking up.
+const SLOW_RATE_MIN: f64 = 0.4;
 /// Percent of the host's CPU time. With more of it idle a lower rate makes the client wake up more
 /// often for each event.
 const SLOW_IDLE_MAX: f64 = 10.0;

@@ -223,22 +223,23 @@ fn split(total: &Span) -> Option<Split> {
             most.map(|mode| mode.at)
         };
         let (fast_ms, slow_ms) = (highest(fast)?, highest(slow)?);
+        // Either part may have several modes; the gap is between those beside it.
+        let (below_ms, above) = (fast.last()?.at, slow.first()?);
         let count: u64 = slow.iter().map(|mode| mode.count).sum();
         let share = count as f64 / all as f64;
         let enough = share * 100.0 >= LEAST.value && share * 100.0 <= MOST.value;
-        let far = slow_ms >= FACTOR.value * fast_ms && slow_ms - fast_ms >= APART.value;
-        (enough && far).then(|| Split {
+        let far = above.at >= FACTOR.value * below_ms && above.at - below_ms >= APART.value;
+        let split = Split {
             fast_ms,
             slow_ms,
-            from_ms: slow.first().map_or(slow_ms, |mode| mode.from),
+            from_ms: above.from,
             share,
             count,
-        })
+        };
+        (enough && far).then_some((above.at / below_ms, split))
     });
-    splits.max_by(|one, other| {
-        let ratio = |split: &Split| split.slow_ms / split.fast_ms;
-        ratio(one).total_cmp(&ratio(other))
-    })
+    let widest = splits.max_by(|one, other| one.0.total_cmp(&other.0));
+    widest.map(|(_, split)| split)
 }
 
 /// Whether a pause of this length, so many times a second, is that of acknowledgements: in words.

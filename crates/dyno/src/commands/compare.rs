@@ -145,20 +145,16 @@ struct Held {
 impl Held {
     fn line(&self) -> String {
         let mark = match self.outcome {
-            Limit::Failed => "✘",
-            Limit::Kept => "✔",
-            Limit::Undecided => "?",
+            Limit::Failed => "✘ failed",
+            Limit::Kept => "✔ kept",
+            Limit::Undecided => "? undecided",
         };
         let found = match (self.ratio, self.low, self.high) {
             (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3}x ({low:.3} – {high:.3})"),
             (Some(ratio), ..) => format!("{ratio:.3}x, whose interval is not known"),
             _ => "there is no such ratio".to_owned(),
         };
-        let sure = match self.outcome {
-            Limit::Undecided => ": cannot be judged",
-            _ => "",
-        };
-        format!("  {mark} fails if    {}: {found}{sure}\n", self.condition)
+        format!("  {mark:13} {}: {found}\n", self.condition)
     }
 }
 
