@@ -95,6 +95,13 @@ pub(crate) enum Lifecycle {
     Ended,
 }
 
+impl Lifecycle {
+    /// No entry of its script is under way.
+    pub(crate) fn is_between_entries(self) -> bool {
+        matches!(self, Self::Queued | Self::Ready | Self::Ended)
+    }
+}
+
 impl Class {
     /// The same, unless nobody is to count it.
     #[inline]

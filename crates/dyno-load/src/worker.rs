@@ -337,10 +337,7 @@ impl<P: Program> Worker<P> {
     #[inline]
     fn turn(&mut self, session: SessionId) {
         let record = &mut self.state.sessions[session];
-        if matches!(
-            record.stage,
-            Lifecycle::Ended | Lifecycle::Ready | Lifecycle::Queued
-        ) {
+        if record.stage.is_between_entries() {
             return;
         }
         record.wait = Wait::Turn;
