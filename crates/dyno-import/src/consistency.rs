@@ -298,5 +298,31 @@ fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)
         contradict(format!(
             "the histogram holds {count} events, but the report {events}"
         ));
+        return;
     }
+    if !draft.checkpoints.is_empty() {
+        return;
+    }
+    for &(percent, printed_ms) in &report.percentiles {
+        let Some(ms) = percentile(&draft.histogram, count, percent) else {
+            continue;
+        };
+        // Rows of the histogram are 1.8 % apart, and printed with few digits.
+        if (printed_ms - ms).abs() > (ms * 0.05).max(0.02) {
+            contradict(format!(
+                "the {percent}th percentile is {printed_ms:.2} ms, but that of the histogram {ms:.2} ms"
+            ));
+        }
+    }
+}
+
+/// The percentile of a histogram of `count` events, whose rows ascend.
+fn percentile(rows: &[(f64, u64)], count: u64, percent: f64) -> Option<f64> {
+    let rank = count as f64 * percent / 100.0;
+    let mut sum = 0_u64;
+    let found = rows.iter().find(|(_, count)| {
+        sum = sum.saturating_add(*count);
+        sum as f64 >= rank
+    });
+    found.map(|(ms, _)| *ms)
 }

@@ -5,6 +5,30 @@
 
 use dyno_import::{Log, Options, sysbench};
 
+/// Only one of the two can be so.
+#[test]
+fn a_percentile_that_is_not_its_histograms_is_a_contradiction() {
+    let fact = |text: &str| {
+        let log = Log { name: "log", text };
+        let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+        let run = imported.runs.remove(0);
+        run.fact("import.contradictions").map(str::to_owned)
+    };
+    let log = include_str!("../fixtures/histogram.out");
+    assert_eq!(fact(log), None);
+    let line = log
+        .lines()
+        .find(|line| line.contains("percentile:"))
+        .unwrap();
+    let changed = log.replace(
+        line,
+        "         99th percentile:                       50.00",
+    );
+    let found = fact(&changed).unwrap_or_default();
+    let told = "the 99th percentile is 50.00 ms, but that of the histogram ";
+    assert!(found.contains(told), "{found}");
+}
+
 #[test]
 fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
     let fact = |text: &str| {
