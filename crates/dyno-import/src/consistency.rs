@@ -310,7 +310,8 @@ fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)
         // Rows of the histogram are 1.8 % apart, and printed with few digits.
         if (printed_ms - ms).abs() > (ms * 0.05).max(0.02) {
             contradict(format!(
-                "the {percent}th percentile is {printed_ms:.2} ms, but that of the histogram {ms:.2} ms"
+                "the {percent}th percentile is {printed_ms:.2} ms, but that of the histogram \
+                 {ms:.2} ms"
             ));
         }
     }
