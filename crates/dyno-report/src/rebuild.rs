@@ -64,6 +64,10 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
     }
 }
 
+/// What is said of a run without an end.
+pub(crate) const UNFINISHED: &str =
+    "The run was not finished: its process died, or it is still going on.";
+
 /// What ended the run, as it noted itself where it failed before there was anything to sum up.
 fn why(run: &RunRecord) -> String {
     let noted = run
@@ -73,7 +77,7 @@ fn why(run: &RunRecord) -> String {
         .find(|event| event.kind == EventKind::Note);
     match noted.filter(|_| run.state == RunState::Failed) {
         Some(note) => note.text.clone(),
-        None => "The run was not finished: its process died, or it is still going on.".to_owned(),
+        None => UNFINISHED.to_owned(),
     }
 }
 

@@ -34,6 +34,7 @@ pub use words::EventWord;
 
 use dyno_core::summary::{RunEnd, RunSummary};
 
+use crate::rebuild::UNFINISHED;
 use page::Page;
 
 /// The summary of a run: lines no wider than `look.columns`, an empty line first and a line end
@@ -98,7 +99,11 @@ fn head(run: &RunSummary, page: &mut Page) {
             "The run was stopped early; the figures cover what ran before.",
         ),
         RunEnd::Failed(why) => {
-            page.row("failed", Ink::Error, why);
+            let state = match why == UNFINISHED {
+                true => "unfinished",
+                false => "failed",
+            };
+            page.row(state, Ink::Error, why);
             page.row("", Ink::Plain, "The figures cover what ran before.");
         }
     }

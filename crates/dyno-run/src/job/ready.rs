@@ -122,6 +122,18 @@ impl Ready {
     /// # Errors
     /// What it raised, in any session.
     pub fn command(&mut self, name: &str, observer: impl FnMut(Progress<'_>)) -> Result<()> {
+        let result = self.whole_command(name, observer);
+        let stopped = self.stop.level() != StopLevel::None;
+        match result {
+            Err(error) if stopped && name == "prepare" => Err(failed(format!(
+                "{error}; the tables that it made are still there, half filled perhaps: the \
+                 command cleanup drops them"
+            ))),
+            other => other,
+        }
+    }
+
+    fn whole_command(&mut self, name: &str, observer: impl FnMut(Progress<'_>)) -> Result<()> {
         let known = self.description.commands.iter().any(|(own, _)| own == name)
             || self.description.functions.iter().any(|own| own == name);
         if !known {
