@@ -110,6 +110,32 @@ fn an_observer_that_loses_its_connection_is_missed() {
     lost.nothing_but(&["observers", "restarts"]);
 }
 
+/// What was said of the tables before the load no longer holds.
+#[test]
+fn tables_that_are_kept_otherwise_at_the_end_are_told() {
+    let _turn = alone();
+    for (kind, alter, told) in [
+        (
+            Kind::Mariadb,
+            "ALTER TABLE shape ENGINE = MEMORY",
+            "storage of table shape went from innodb to memory",
+        ),
+        (
+            Kind::Postgres,
+            "ALTER TABLE shape SET UNLOGGED",
+            "storage of table shape went from permanent to unlogged",
+        ),
+    ] {
+        let (server, url) = private(kind);
+        let line = format!("{} --reads=1 -c 2 -t 6s --warmup 0", shapes(&url));
+        let altered = judged_while(&line, Some(server.pid()), |running| {
+            into(running);
+            server.server().execute(Some("verdict"), alter);
+        });
+        altered.caught("moved-settings", "doubt", told);
+    }
+}
+
 #[test]
 fn what_an_observer_may_not_see_is_not_taken_for_good() {
     let _turn = alone();

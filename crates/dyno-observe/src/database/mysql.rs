@@ -13,6 +13,7 @@ use super::others::{Others, PROCESSLIST};
 use super::replication::Replication;
 use super::states::States;
 use super::status::{class_of, metric_class, rocksdb_class};
+use super::tables::Stores;
 use super::variables::Table;
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
 use crate::place::Place;
@@ -44,6 +45,7 @@ pub(super) struct Mysql {
     binlog_at: Nanos,
     moves: Moves,
     replication: Replication,
+    stores: Stores,
 }
 
 impl Mysql {
@@ -64,6 +66,7 @@ impl Mysql {
             binlog_at: 0,
             moves: Moves::new(VARIABLES),
             replication: Replication::new(server.product == "MariaDB"),
+            stores: Stores::default(),
         }
     }
 
@@ -256,6 +259,8 @@ impl Collector for Mysql {
             return Self::plugins(asking);
         }
         self.others.tell(asking);
+        let stores = super::tables::stores_of_mysql(self.is_mariadb);
+        self.stores.compare(asking, &stores)?;
         // Who may not read these sees no sessions of others either.
         if self.metrics.is_none() {
             let why = format!("sessions of other users are hidden: {NEEDS_PROCESS}");
@@ -265,7 +270,8 @@ impl Collector for Mysql {
     }
 
     fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
-        super::tables::of_mysql(asking, self.is_mariadb)
+        self.stores = super::tables::of_mysql(asking, self.is_mariadb)?;
+        Ok(())
     }
 
     fn sample(

@@ -8,6 +8,7 @@ use dyno_core::db::{DbError, Family};
 use super::moves::Moves;
 use super::others::{ACTIVITY, Others};
 use super::statistics::{Part, parts};
+use super::tables::Stores;
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
 use crate::place::Place;
 use crate::process::Claim;
@@ -40,6 +41,7 @@ pub(super) struct Postgres {
     slow_at: u64,
     /// Whether pg_stat_statements is in this database.
     counts_statements: bool,
+    stores: Stores,
 }
 
 impl Postgres {
@@ -57,6 +59,7 @@ impl Postgres {
             samples: 0,
             slow_at: 0,
             counts_statements: false,
+            stores: Stores::default(),
         }
     }
 
@@ -197,6 +200,10 @@ impl Collector for Postgres {
             self.others.tell(asking);
         }
         self.settings(asking, at_end)?;
+        if at_end {
+            self.stores
+                .compare(asking, super::tables::STORES_OF_POSTGRES)?;
+        }
         if !at_end {
             (self.fast, self.slow) = (Vec::new(), Vec::new());
             self.prepare(asking)?;
@@ -205,7 +212,8 @@ impl Collector for Postgres {
     }
 
     fn tables(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
-        super::tables::of_postgres(asking)
+        self.stores = super::tables::of_postgres(asking)?;
+        Ok(())
     }
 
     fn sample(

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
+use dyno_core::db::DbError;
 use dyno_core::tables::{
     TABLES, TABLES_READ, TableGroup, elements, general, natural, ranges, without_number,
 };
@@ -19,8 +20,8 @@ use sha2::{Digest, Sha256};
 use super::Asking;
 use crate::sink::{Sink, fact};
 
-pub(super) use mysql::tell as of_mysql;
-pub(super) use postgres::tell as of_postgres;
+pub(super) use mysql::{stores as stores_of_mysql, tell as of_mysql};
+pub(super) use postgres::{STORES as STORES_OF_POSTGRES, tell as of_postgres};
 pub(super) use sqlite::tell as of_sqlite;
 
 /// So many names are asked for, and one more to see whether there are others.
@@ -34,6 +35,61 @@ const LISTING: Duration = Duration::from_millis(500);
 const READING: Duration = Duration::from_secs(1);
 /// So many bytes of a definition are kept.
 const DEFINITION_BYTES_MAX: usize = 16 * 1024;
+
+/// Of these tables it is looked at the end whether they keep their rows as before the load.
+const STORES_MAX: usize = 300;
+
+/// How tables keep their rows, by their names: the engine, or the persistence.
+#[derive(Default)]
+pub(super) struct Stores(BTreeMap<String, String>);
+
+impl Stores {
+    /// Of the tables before the load; of none where there are more than are asked for at its end.
+    fn of(listed: &Listed, tables: &[Table]) -> Self {
+        if listed
+            .total
+            .parse()
+            .is_ok_and(|total: usize| total > STORES_MAX)
+        {
+            return Self::default();
+        }
+        let how = |table: &Table| {
+            let how = table.persistence.or(table.engine.as_deref())?;
+            Some((table.name.clone(), how.to_owned()))
+        };
+        Self(tables.iter().filter_map(how).collect())
+    }
+
+    /// Tells of those that keep them otherwise at the end, as settings that moved. `sql` answers
+    /// with names and how.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(super) fn compare(&self, asking: &mut Asking<'_>, sql: &str) -> Result<(), DbError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        for row in asking.rows_or_gap("db.tables.end", sql, "")? {
+            let mut fields = row.into_iter().flatten();
+            let (Some(name), Some(now)) = (fields.next(), fields.next()) else {
+                continue;
+            };
+            // The definition may say more than the catalog.
+            let before = self.0.get(&name).filter(|before| !before.starts_with(&now));
+            for (value, at_end) in before
+                .into_iter()
+                .flat_map(|old| [(old, false), (&now, true)])
+            {
+                asking.sink.send(crate::Observation::Setting {
+                    name: format!("storage of table {name}"),
+                    value: value.clone(),
+                    at_end,
+                });
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A row of an answer.
 type TextRow = Vec<Option<String>>;

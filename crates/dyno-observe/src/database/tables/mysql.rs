@@ -8,7 +8,7 @@ use dyno_core::tables::{TABLES, elements};
 
 use super::super::{is_lost, refusal};
 use super::uses::{ELSEWHERE, ELSEWHERE_MAX, mentioned, of_view, tell_elsewhere, tell_uses};
-use super::{Asking, LISTED_MAX, LISTING, Listed, Table, deadline, tell as tell_all};
+use super::{Asking, LISTED_MAX, LISTING, Listed, Stores, Table, deadline, tell as tell_all};
 
 const SOURCE: &str = "SHOW CREATE TABLE";
 const TABLES_SOURCE: &str = "information_schema.TABLES";
@@ -25,19 +25,32 @@ const LOOKS_MAX: usize = 20;
 ///
 /// # Errors
 /// The connection is lost.
-pub(in crate::database) fn tell(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
+pub(in crate::database) fn tell(
+    asking: &mut Asking<'_>,
+    is_mariadb: bool,
+) -> Result<Stores, DbError> {
     let Some(database) = asking.one_or_gap(TABLES, "SELECT DATABASE()", "")? else {
         asking.sink.gap(TABLES, "the target names no database");
-        return Ok(());
+        return Ok(Stores::default());
     };
     // A table that somebody alters is not waited for, and all servers quote alike.
     let ours = "SET SESSION lock_wait_timeout = 1, sql_mode = '', sql_quote_show_create = 1";
     asking.rows_or_gap(TABLES, ours, "")?;
-    tables(asking, is_mariadb, &database)?;
+    let stores = tables(asking, is_mariadb, &database)?;
     elsewhere(asking, is_mariadb)?;
     let back = "SET SESSION lock_wait_timeout = DEFAULT, sql_mode = DEFAULT, \
                 sql_quote_show_create = DEFAULT";
-    asking.rows_or_gap(TABLES, back, "").map(drop)
+    asking.rows_or_gap(TABLES, back, "")?;
+    Ok(stores)
+}
+
+/// The engines of the tables, as they are now.
+pub(in crate::database) fn stores(is_mariadb: bool) -> String {
+    limited(
+        is_mariadb,
+        "TABLE_NAME, ENGINE FROM information_schema.TABLES \
+         WHERE TABLE_SCHEMA = DATABASE() AND ENGINE IS NOT NULL",
+    )
 }
 
 /// A query that ends after a while.
@@ -54,7 +67,7 @@ fn limited(is_mariadb: bool, select: &str) -> String {
     }
 }
 
-fn tables(asking: &mut Asking<'_>, is_mariadb: bool, database: &str) -> Result<(), DbError> {
+fn tables(asking: &mut Asking<'_>, is_mariadb: bool, database: &str) -> Result<Stores, DbError> {
     // The name alone takes MariaDB no look into the tables' own files.
     let names = format!(
         "TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() LIMIT {}",
@@ -84,8 +97,9 @@ fn tables(asking: &mut Asking<'_>, is_mariadb: bool, database: &str) -> Result<(
         tell_uses(asking.sink, &table.name, &used, SOURCE);
     }
     statistics(asking, &mut tables)?;
+    let stores = Stores::of(&listed, &tables);
     tell_all(asking.sink, &listed.total, tables, SOURCE);
-    Ok(())
+    Ok(stores)
 }
 
 fn read(name: &str, rows: Vec<Vec<Option<String>>>) -> Option<Table> {

@@ -7,7 +7,9 @@ use dyno_core::db::DbError;
 use dyno_core::tables::TABLES;
 
 use super::uses::{ELSEWHERE, ELSEWHERE_MAX, tell_elsewhere, tell_uses};
-use super::{Asking, LISTED_MAX, LISTING, Listed, READING, Table, TextRow, tell as tell_all};
+use super::{
+    Asking, LISTED_MAX, LISTING, Listed, READING, Stores, Table, TextRow, tell as tell_all,
+};
 
 const SOURCE: &str = "pg_catalog";
 /// The versions that brought columns of the catalogs.
@@ -20,17 +22,23 @@ const LINES_MAX: usize = 50_000;
 ///
 /// # Errors
 /// The connection is lost.
-pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> {
+pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
     // A table that somebody locks meanwhile is not waited for.
     asking.rows_or_gap(TABLES, "SET lock_timeout = '300ms'", "")?;
-    tables(asking)?;
+    let stores = tables(asking)?;
     uses(asking)?;
     elsewhere(asking)?;
     for name in ["statement_timeout", "lock_timeout"] {
         asking.rows_or_gap(TABLES, &format!("SET {name} TO DEFAULT"), "")?;
     }
-    Ok(())
+    Ok(stores)
 }
+
+/// The persistence of the tables, as it is now. That of a partitioned one is its partitions'.
+pub(in crate::database) const STORES: &str = "SELECT CASE n.nspname WHEN current_schema() THEN '' ELSE n.nspname || '.' END || c.relname, \
+     CASE c.relpersistence WHEN 'p' THEN 'permanent' WHEN 'u' THEN 'unlogged' ELSE 'temporary' END \
+     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+     WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'm')";
 
 /// Nor are a million tables.
 fn limit(asking: &mut Asking<'_>, time: Duration) -> Result<(), DbError> {
@@ -38,7 +46,7 @@ fn limit(asking: &mut Asking<'_>, time: Duration) -> Result<(), DbError> {
     asking.rows_or_gap(TABLES, &sql, "").map(drop)
 }
 
-fn tables(asking: &mut Asking<'_>) -> Result<(), DbError> {
+fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
     limit(asking, LISTING)?;
     let sql = format!(
         "SELECT CASE n.nspname WHEN current_schema() THEN '' ELSE n.nspname || '.' END || \
@@ -76,7 +84,7 @@ fn tables(asking: &mut Asking<'_>) -> Result<(), DbError> {
     let rows = asking.rows_or_gap(TABLES, &lines(&wanted, version), "")?;
     if rows.is_empty() {
         // They were refused, or there is no table.
-        return Ok(());
+        return Ok(Stores::default());
     }
     let mut of_tables: HashMap<String, Vec<String>> = HashMap::new();
     for row in rows {
@@ -95,9 +103,10 @@ fn tables(asking: &mut Asking<'_>) -> Result<(), DbError> {
         let lines = of_tables.remove(oid).unwrap_or_default();
         table(name, found.get(oid)?, lines)
     };
-    let tables = listed.names.iter().filter_map(table).collect();
+    let tables: Vec<Table> = listed.names.iter().filter_map(table).collect();
+    let stores = Stores::of(&listed, &tables);
     tell_all(asking.sink, &listed.total, tables, SOURCE);
-    Ok(())
+    Ok(stores)
 }
 
 /// Tells the tables that views and rules use, and of which table an unlogged partition is one.
