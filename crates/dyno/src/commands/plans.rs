@@ -13,7 +13,7 @@ use dyno_core::target::TargetPlan;
 use dyno_core::units::format_duration;
 use dyno_load::SESSIONS_MAX;
 use dyno_run::{Job, Loaded};
-use dyno_script::{Phase, ScriptOption};
+use dyno_script::{OptionKind, Phase, ScriptOption};
 use serde::Serialize;
 
 use super::host;
@@ -124,6 +124,15 @@ impl Given {
             {
                 return Err(usage(format!(
                     "the plan sets the option {name}, which {workload} does not have"
+                )));
+            }
+            let kind = declared
+                .and_then(|declared| declared.iter().find(|option| option.key() == *name))
+                .map(|option| option.kind);
+            if let Some(what) = kind.and_then(|kind| unlike(kind, value)) {
+                return Err(usage(format!(
+                    "the plan's option {name} of {workload} must be {what}, not {}",
+                    serde_json::to_string(value).unwrap_or_default()
                 )));
             }
             let hidden = text_of(value).contains(redact::HIDDEN);
@@ -302,6 +311,35 @@ fn word<T: Serialize>(value: &T) -> String {
 fn joined<T: ToString>(items: &[T]) -> String {
     let items: Vec<String> = items.iter().map(T::to_string).collect();
     items.join(",")
+}
+
+/// What an option of this kind takes, where a value is none; a command line has its own words.
+fn unlike(kind: OptionKind, value: &OptionValue) -> Option<&'static str> {
+    let is_number =
+        |text: &str| text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+    let is_hidden = |text: &str| text.contains(redact::HIDDEN);
+    let fits = match (kind, value) {
+        (OptionKind::Bool, OptionValue::Bool(_)) => true,
+        (OptionKind::Bool, OptionValue::Number(number)) => *number == 0.0 || *number == 1.0,
+        (OptionKind::Bool, OptionValue::Text(text)) => !text.is_empty(),
+        (OptionKind::Bool, OptionValue::List(_)) => false,
+        (OptionKind::Int | OptionKind::Size | OptionKind::Double, OptionValue::Text(text)) => {
+            is_number(text) || is_hidden(text)
+        }
+        (OptionKind::Int | OptionKind::Size | OptionKind::Double, value) => {
+            matches!(value, OptionValue::Number(_))
+        }
+        (OptionKind::String | OptionKind::File, value) => {
+            matches!(value, OptionValue::Text(_) | OptionValue::Number(_))
+        }
+        (OptionKind::List | OptionKind::Null, _) => true,
+    };
+    match kind {
+        _ if fits => None,
+        OptionKind::Bool => Some("true or false"),
+        OptionKind::Int | OptionKind::Size | OptionKind::Double => Some("a number"),
+        _ => Some("text"),
+    }
 }
 
 fn text_of(value: &OptionValue) -> String {

@@ -35,8 +35,10 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<Stores, DbErr
 }
 
 /// The persistence of the tables, as it is now. That of a partitioned one is its partitions'.
-pub(in crate::database) const STORES: &str = "SELECT CASE n.nspname WHEN current_schema() THEN '' ELSE n.nspname || '.' END || c.relname, \
-     CASE c.relpersistence WHEN 'p' THEN 'permanent' WHEN 'u' THEN 'unlogged' ELSE 'temporary' END \
+pub(in crate::database) const STORES: &str = "SELECT \
+     CASE n.nspname WHEN current_schema() THEN '' ELSE n.nspname || '.' END || c.relname, \
+     CASE c.relpersistence WHEN 'p' THEN 'permanent' WHEN 'u' THEN 'unlogged' \
+     ELSE 'temporary' END \
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
      WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'm')";
 

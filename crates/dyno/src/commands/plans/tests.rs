@@ -126,3 +126,32 @@ fn what_is_no_plan_is_named() {
     assert!(unknown.contains("unknown field `sesions`"), "{unknown}");
     assert!(unknown.contains("line 1"), "{unknown}");
 }
+
+/// What a hand wrote into a plan is not guessed at.
+#[test]
+fn options_of_a_plan_have_the_type_that_the_workload_declares() {
+    let text = |text: &str| OptionValue::Text(text.to_owned());
+    let list = || OptionValue::List(Vec::new());
+    for (kind, value) in [
+        (OptionKind::Bool, text("")),
+        (OptionKind::Bool, list()),
+        (OptionKind::Bool, OptionValue::Number(2.0)),
+        (OptionKind::Int, text("")),
+        (OptionKind::Int, text("many")),
+        (OptionKind::Size, OptionValue::Bool(true)),
+        (OptionKind::Double, list()),
+        (OptionKind::String, OptionValue::Bool(true)),
+    ] {
+        assert!(unlike(kind, &value).is_some(), "{kind:?} {value:?}");
+    }
+    for (kind, value) in [
+        (OptionKind::Bool, text("off")),
+        (OptionKind::Int, text("10")),
+        (OptionKind::Size, text("1G")),
+        (OptionKind::String, OptionValue::Number(7.0)),
+        (OptionKind::String, text("")),
+        (OptionKind::List, text("a,b")),
+    ] {
+        assert_eq!(unlike(kind, &value), None, "{kind:?} {value:?}");
+    }
+}
