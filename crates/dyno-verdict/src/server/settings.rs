@@ -21,8 +21,10 @@ pub(super) const MOVED: Check = Check {
     number: 41,
     name: "moved-settings",
     title: "Settings that moved during the run",
-    rule: "Doubt if a setting moved that is no counter or position of the server's own, even if it \
-           moved back; one that moved for less than a second between two looks is not seen.",
+    rule: "Doubt if a setting moved that is no counter or position of the server's own, \
+           even if it moved back; one that moved for less than a second between two looks \
+           is not seen; or if a table has another storage engine or persistence at the end \
+           than before the load.",
     thresholds: &[],
     make: moved,
 };
