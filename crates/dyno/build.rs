@@ -7,11 +7,12 @@ use std::process::Command;
 fn main() {
     println!("cargo:rustc-link-arg=-rdynamic");
     println!("cargo:rerun-if-changed=build.rs");
-    for name in ["TARGET", "PROFILE"] {
-        let value = std::env::var(name).unwrap_or_default();
-        println!("cargo:rustc-env=DYNO_{name}={value}");
+    // `cargo run` hands these on to the program, which takes its target from DYNO_TARGET.
+    for (name, variable) in [("TRIPLE", "TARGET"), ("PROFILE", "PROFILE")] {
+        let value = std::env::var(variable).unwrap_or_default();
+        println!("cargo:rustc-env=DYNO_BUILD_{name}={value}");
     }
-    println!("cargo:rustc-env=DYNO_COMMIT={}", commit());
+    println!("cargo:rustc-env=DYNO_BUILD_COMMIT={}", commit());
 }
 
 /// The commit that is built; `released` where the sources have no history.

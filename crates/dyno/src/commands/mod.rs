@@ -195,11 +195,11 @@ const VERSION: &str = concat!(
     "dyno ",
     env!("CARGO_PKG_VERSION"),
     " (",
-    env!("DYNO_COMMIT"),
+    env!("DYNO_BUILD_COMMIT"),
     ", ",
-    env!("DYNO_TARGET"),
+    env!("DYNO_BUILD_TRIPLE"),
     ", ",
-    env!("DYNO_PROFILE"),
+    env!("DYNO_BUILD_PROFILE"),
     ")\n"
 );
 
