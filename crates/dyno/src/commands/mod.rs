@@ -207,6 +207,16 @@ const VERSION: &str = concat!(
 mod tests {
     use super::*;
 
+    /// `cargo run` hands what a build script sets on to the program, whose own variables these
+    /// would be.
+    #[test]
+    fn the_build_sets_no_variable_that_the_program_reads() {
+        let sets = include_str!("../../build.rs").split("rustc-env=").skip(1);
+        let sets: Vec<&str> = sets.collect();
+        assert_eq!(sets.len(), 2);
+        assert!(sets.iter().all(|name| name.starts_with("DYNO_BUILD_")));
+    }
+
     #[test]
     fn unknown_commands_are_answered_with_the_nearest_right_word() {
         for (typed, told) in [
