@@ -31,7 +31,7 @@ pub(crate) struct Session {
     /// It was free and waiting when its arrival was due.
     pub(crate) waited: bool,
     pub(crate) in_event: bool,
-    /// OpenOperation of its event did not come to a good end.
+    /// Work of its event did not come to a good end.
     pub(crate) spoilt: bool,
     /// Its role's number.
     pub(crate) role: u16,

@@ -250,6 +250,63 @@ mod tests {
     }
 
     #[test]
+    fn what_a_cause_brings_about_is_reported_by_the_cause_alone() {
+        let run = crate::samples::good();
+        let context = crate::context::Context::default();
+        let view = View::new(&run, &context);
+        for (cause, outcome, says, symptom, evidence) in [
+            (
+                "stalls",
+                Doubt,
+                "",
+                "restarts",
+                "no reconnects, and 2 seconds",
+            ),
+            ("stalls", Doubt, "", "work-done", errors::OUTSIDE_EVENTS),
+            ("idle-sessions", Outcome::Refuse, "", "fairness", ""),
+            (
+                "durability",
+                Doubt,
+                "4 ended within a transaction",
+                "server-counters",
+                "",
+            ),
+            ("errors", Outcome::Refuse, "", "server-counters", ""),
+            (
+                "work-done",
+                Doubt,
+                "touch no table",
+                "misses",
+                "9 of 9 reads found none",
+            ),
+            (
+                "work-done",
+                Doubt,
+                "sent no statement",
+                "clock",
+                "shortest percentile",
+            ),
+        ] {
+            let judged = |is_caused: bool| {
+                let mut findings = crate::judge(&run, &context);
+                let mut set = |check: &str, outcome, says: &str| {
+                    let found = findings.iter_mut().find(|one| one.check == check).unwrap();
+                    (found.outcome, found.evidence) = (outcome, says.to_owned());
+                };
+                set(symptom, Doubt, evidence);
+                if is_caused {
+                    set(cause, outcome, says);
+                }
+                apply(&view, &mut findings);
+                let one = findings.iter().find(|one| one.check == symptom);
+                one.unwrap().outcome
+            };
+            assert_eq!(judged(false), Doubt, "{symptom} alone");
+            assert_eq!(judged(true), NotChecked, "{symptom} of {cause}");
+        }
+    }
+
+    #[test]
     fn a_run_that_failed_is_refused_once() {
         let told = expect("work-done", NotChecked, |run| {
             let own = summary(run);

@@ -85,8 +85,13 @@ pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn holds_statement(text: &str) -> bool {
-    let first = text.split_ascii_whitespace().next().unwrap_or_default();
-    first.eq_ignore_ascii_case("PREPARE") || first.eq_ignore_ascii_case("EXECUTE")
+    let mut words = text.split_ascii_whitespace().map(str::to_ascii_uppercase);
+    match words.next().as_deref() {
+        Some("PREPARE") => true,
+        // EXECUTE alone is followed by a name and values.
+        Some("EXECUTE") => words.next().as_deref() == Some("IMMEDIATE"),
+        _ => false,
+    }
 }
 
 fn is_name(c: char) -> bool {
@@ -122,6 +127,9 @@ mod tests {
             found.note(sql.as_bytes());
             assert!(found.all().unwrap().contains("mem1"), "{sql}");
         }
+        let mut values = Names::default();
+        values.note(b"EXECUTE s('mem1')");
+        assert!(!values.all().unwrap().contains("mem1"));
     }
 
     #[test]
