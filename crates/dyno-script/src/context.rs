@@ -196,8 +196,8 @@ pub(crate) fn with<R>(otherwise: R, act: impl FnOnce(Context<'_>) -> R) -> R {
 impl Context<'_> {
     /// Starts an operation and answers its outcome, or [`code::PENDING`].
     #[inline]
-    pub(crate) fn submit(&mut self, conn: ConnId, operation: Request<'_>) -> i32 {
-        match self.port.submit(self.session.id, conn, operation) {
+    pub(crate) fn submit(&mut self, conn: ConnId, request: Request<'_>) -> i32 {
+        match self.port.submit(self.session.id, conn, request) {
             Some(Submitted::Pending) => self.pend(conn),
             Some(Submitted::Ready) => outcome_at_once(self.port, self.session, conn),
             None => self.misuse("the connection is closed"),
