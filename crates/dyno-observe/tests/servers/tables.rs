@@ -227,6 +227,42 @@ fn definitions_of_postgresql_are_facts() {
 }
 
 #[test]
+fn tables_behind_stored_functions_are_told() {
+    let mysql = [
+        "CREATE TABLE bin (id INT PRIMARY KEY, k INT) ENGINE=MEMORY",
+        "CREATE FUNCTION add_row(n INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA \
+         BEGIN UPDATE bin SET k = n; RETURN n; END",
+    ];
+    let postgres = [
+        "CREATE UNLOGGED TABLE bin (id INTEGER, k INTEGER)",
+        "CREATE TABLE lasting (id INTEGER)",
+        "CREATE FUNCTION add_row(n INTEGER) RETURNS INTEGER LANGUAGE plpgsql AS \
+         $$ BEGIN UPDATE bin SET k = n; RETURN n; END $$",
+        "CREATE FUNCTION log_it() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN INSERT INTO bin VALUES (1, 1); RETURN NEW; END $$",
+        "CREATE TRIGGER logged BEFORE INSERT ON lasting FOR EACH ROW EXECUTE FUNCTION log_it()",
+    ];
+    for (kind, statements) in [
+        (Kind::Mariadb, &mysql[..]),
+        (Kind::Mysql, &mysql[..]),
+        (Kind::Postgres, &postgres[..]),
+    ] {
+        let (_private, url) = server_with(kind, statements);
+        let mut seen = Seen::start(&url);
+        seen.until("the tables", |seen| {
+            seen.facts.contains_key("db.tables.read") && seen.samples > 1
+        });
+        seen.stop();
+        let uses = |name: &str| seen.facts.get(&format!("db.tables.uses[{name}]"));
+        assert_eq!(uses("add_row").unwrap(), "bin", "{kind}");
+        if kind == Kind::Postgres {
+            assert_eq!(uses("log_it").unwrap(), "bin");
+            assert_eq!(uses("lasting").unwrap(), "log_it");
+        }
+    }
+}
+
+#[test]
 fn definitions_of_sqlite_are_facts() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("facts.db");

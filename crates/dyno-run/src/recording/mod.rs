@@ -178,13 +178,12 @@ impl Recording {
         }
         let mut known = tables.used(outcome.mentions.as_ref());
         known.push(tables::left_open(&outcome.sessions));
-        self.outputs.each(|sink| sink.facts(&known));
         self.hidden.clean_summary(summary);
         self.tell_context();
+        known.extend_from_slice(&summary.facts);
+        known.extend(context::statements(&outcome.statements));
         let outputs = &self.outputs;
-        outputs.each(|sink| sink.facts(&summary.facts));
-        let statements = context::statements(&outcome.statements);
-        outputs.each(|sink| sink.facts(&statements));
+        outputs.each(|sink| sink.facts(&known));
         for event in events::of(outcome) {
             outputs.each(|sink| sink.event(&event));
         }
@@ -202,6 +201,11 @@ impl Recording {
         let operations = with_event(&self.operations, &totals.latencies, &totals.operations);
         let kept = store.finish(summary, state, &operations, &shares);
         let mut record = kept.record;
+        if kept.lost.is_some() {
+            // A full disk is no reason to judge as though nobody had known them.
+            known.retain(|fact| record.facts.iter().all(|kept| kept.name != fact.name));
+            record.facts.append(&mut known);
+        }
         self.context.keeping = match (&self.wanted.file, kept.lost) {
             (None, _) => None,
             (Some(_), None) => Some(Keeping::Whole),

@@ -84,7 +84,9 @@ impl Seen {
     pub fn fact(&mut self, fact: &Fact) {
         let inner = |before: &str| fact.name.strip_prefix(before)?.strip_suffix(']');
         if let Some(name) = inner(USES) {
-            self.uses.insert(name.to_lowercase(), names_in(&fact.value));
+            // A function may have a table's name.
+            let used = self.uses.entry(name.to_lowercase()).or_default();
+            used.extend(names_in(&fact.value));
         } else if let Some(kind) = inner(ELSEWHERE) {
             self.elsewhere
                 .insert(kind.to_owned(), names_in(&fact.value));
@@ -248,6 +250,9 @@ mod tests {
             ("db.table[un].sha256", "cd"),
             ("db.tables.uses[Vun]", "un"),
             ("db.tables.uses[outer_view]", "vun, eyes_b.mm"),
+            ("db.tables.uses[add_row]", "part"),
+            ("db.tables.uses[part]", "log_it"),
+            ("db.tables.uses[log_it]", "un"),
             ("db.tables.elsewhere[MyISAM]", "eyes_b.mm, eyes_b.other"),
         ]);
         let of_view = [
@@ -256,10 +261,17 @@ mod tests {
             ("db.tables.named", "1"),
         ];
         assert_eq!(used(&seen, &["INSERT", "vun"]), pairs(&of_view));
+        let of_function = used(&seen, &["SELECT", "add_row"]);
+        let both = [
+            ("db.table[part].used", "yes"),
+            ("db.table[un].used", "yes"),
+            ("db.tables.named", "2"),
+        ];
+        assert_eq!(of_function, pairs(&both), "and what its trigger calls");
         let mut of_both = of_view.to_vec();
         of_both.push(("db.tables.used_elsewhere[MyISAM]", "eyes_b.mm"));
         assert_eq!(used(&seen, &["outer_view"]), pairs(&of_both));
-        // Of functions nothing is known.
+        // Nothing is known of this function.
         let none = [("db.tables.named", "0")];
         assert_eq!(used(&seen, &["SELECT", "pay"]), pairs(&none));
     }

@@ -4,6 +4,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::record::Series;
 
 use crate::check::{Check, Made, Threshold, advice};
+use crate::context::Keeping;
 use crate::text;
 use crate::view::View;
 
@@ -85,6 +86,8 @@ fn disk(view: &View) -> Made {
     let mut is_full = false;
     if let Some(space) = &free {
         is_full = space.share() < FREE_SHARE.value || space.free < FREE_GIB.value * GIB;
+        // What a full disk did to the results file is reported by `record`.
+        is_full &= !matches!(view.context.keeping, Some(Keeping::Lost(_)));
         if is_full {
             outcome = Outcome::Doubt;
         }

@@ -3,9 +3,9 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventKind, RunRecord};
 
-use crate::context::Context;
+use crate::context::{Context, Keeping};
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
-use crate::tests::{expect, made};
+use crate::tests::{expect, expect_with, made};
 
 #[test]
 fn a_cpu_that_slows_down_is_noticed() {
@@ -54,6 +54,11 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
     expect("disk", Pass, |_| {});
     expect("disk", Doubt, |run| {
         series(run, "host.filesystem.free", &[2e9; 30])
+    });
+    // A results file that did not fit on it is reported by `record`.
+    expect_with("disk", Pass, |run, context| {
+        series(run, "host.filesystem.free", &[2e4; 30]);
+        context.keeping = Some(Keeping::Lost("no space left".to_owned()));
     });
     let step = |high: f64, low: f64| -> Vec<f64> {
         let noise = noisy(60, 1.0, 0.05, 4);

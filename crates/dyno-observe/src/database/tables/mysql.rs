@@ -7,13 +7,18 @@ use dyno_core::db::DbError;
 use dyno_core::tables::{TABLES, elements};
 
 use super::super::{is_lost, refusal};
-use super::uses::{ELSEWHERE, ELSEWHERE_MAX, mentioned, of_view, tell_elsewhere, tell_uses};
+use super::uses::{
+    ELSEWHERE, ELSEWHERE_MAX, mentioned, of_view, routines, tell_elsewhere, tell_uses,
+};
 use super::{Asking, LISTED_MAX, LISTING, Listed, Stores, Table, deadline, tell as tell_all};
 
 const SOURCE: &str = "SHOW CREATE TABLE";
 const TABLES_SOURCE: &str = "information_schema.TABLES";
 /// What the definition of a view begins with.
 const VIEW: &str = "CREATE ALGORITHM=";
+/// What stored functions and procedures do, as far as this user may read it.
+const ROUTINES: &str = "SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES \
+                        WHERE ROUTINE_SCHEMA = DATABASE() LIMIT 1000";
 /// The server's own schemas.
 const SYSTEM: &str = "'information_schema', 'mysql', 'performance_schema', 'sys'";
 const STATISTICS: &str = "mysql.innodb_table_stats";
@@ -92,6 +97,12 @@ fn tables(asking: &mut Asking<'_>, is_mariadb: bool, database: &str) -> Result<S
         }
     }
     triggers(asking, &mut tables)?;
+    routines(
+        asking,
+        ROUTINES,
+        &listed.names,
+        "information_schema.ROUTINES",
+    )?;
     for table in &tables {
         let used = uses(table, &listed.names, database);
         tell_uses(asking.sink, &table.name, &used, SOURCE);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dyno_core::db::DbError;
 use dyno_core::tables::TABLES;
 
-use super::uses::{ELSEWHERE, ELSEWHERE_MAX, tell_elsewhere, tell_uses};
+use super::uses::{ELSEWHERE, ELSEWHERE_MAX, routines, tell_elsewhere, tell_uses};
 use super::{
     Asking, LISTED_MAX, LISTING, Listed, READING, Stores, Table, TextRow, tell as tell_all,
 };
@@ -33,6 +33,14 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<Stores, DbErr
     }
     Ok(stores)
 }
+
+/// What functions and procedures in SQL and PL/pgSQL do.
+const ROUTINES: &str = "SELECT p.proname, pg_catalog.pg_get_functiondef(p.oid) \
+     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+     JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
+     WHERE l.lanname IN ('sql', 'plpgsql') AND n.nspname = ANY (current_schemas(false)) \
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.objid = p.oid \
+     AND d.classid = 'pg_catalog.pg_proc'::regclass AND d.deptype = 'e') LIMIT 1000";
 
 /// The persistence of the tables, as it is now. That of a partitioned one is its partitions'.
 pub(in crate::database) const STORES: &str = "SELECT \
@@ -106,12 +114,14 @@ fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
         table(name, found.get(oid)?, lines)
     };
     let tables: Vec<Table> = listed.names.iter().filter_map(table).collect();
+    routines(asking, ROUTINES, &listed.names, "pg_proc")?;
     let stores = Stores::of(&listed, &tables);
     tell_all(asking.sink, &listed.total, tables, SOURCE);
     Ok(stores)
 }
 
-/// Tells the tables that views and rules use, and of which table an unlogged partition is one.
+/// Tells the tables that views and rules use, the functions that triggers call, and of which table
+/// an unlogged partition is one.
 fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
     let own = |schema: &str, table: &str| {
         format!(
@@ -134,9 +144,14 @@ fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
          JOIN pg_catalog.pg_class t ON t.oid = x.used \
          JOIN pg_catalog.pg_namespace m ON m.oid = t.relnamespace \
          WHERE t.relkind IN ('r', 'p', 'm', 'f', 'v') AND {} AND {} \
+         UNION SELECT {user}, p.proname FROM pg_catalog.pg_trigger g \
+         JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid WHERE NOT g.tgisinternal AND {} \
          ORDER BY 1, 2 LIMIT {LISTED_MAX}",
         not_of_system("n"),
-        not_of_system("m")
+        not_of_system("m"),
+        not_of_system("n")
     );
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in asking.rows_or_gap("db.tables.uses", &sql, "")? {
@@ -145,7 +160,12 @@ fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
         }
     }
     for (name, used) in found {
-        tell_uses(asking.sink, &name, &used, "pg_rewrite, pg_depend");
+        tell_uses(
+            asking.sink,
+            &name,
+            &used,
+            "pg_rewrite, pg_depend, pg_trigger",
+        );
     }
     Ok(())
 }

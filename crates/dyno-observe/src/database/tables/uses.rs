@@ -1,10 +1,12 @@
-//! Tables that statements use without their names: behind a view, a rule or a trigger, and those
-//! of other schemas.
+//! Tables that statements use without their names: behind a view, a rule, a trigger or a stored
+//! function, and those of other schemas.
 
 use std::collections::BTreeMap;
 
+use dyno_core::db::DbError;
 use dyno_core::tables::ranges;
 
+use super::Asking;
 use crate::sink::{Sink, fact};
 
 /// What is told of tables of other schemas.
@@ -18,6 +20,23 @@ pub(super) fn tell_uses(sink: &Sink, name: &str, used: &[String], source: &str) 
         let what = format!("db.tables.uses[{name}]");
         sink.fact(fact(&what, ranges(used), source));
     }
+}
+
+/// Tells the tables that statements use which name a stored function or procedure: those that its
+/// text mentions. The query gives names and texts.
+pub(super) fn routines(
+    asking: &mut Asking<'_>,
+    query: &str,
+    tables: &[String],
+    source: &str,
+) -> Result<(), DbError> {
+    for row in asking.rows_or_gap("db.tables.uses", query, "")? {
+        if let [Some(name), Some(text)] = row.as_slice() {
+            let used = mentioned(text, tables.iter());
+            tell_uses(asking.sink, name, &used, source);
+        }
+    }
+    Ok(())
 }
 
 /// Tells the tables of other schemas by their engine or persistence, and the schemas whose tables
