@@ -165,6 +165,14 @@ impl Threshold {
         }
     }
 
+    /// Why no run can be held against it that has the operations and roles of these names.
+    pub fn without_subject<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<String> {
+        let of = self.of.as_deref()?;
+        let names: Vec<&str> = names.collect();
+        let is_there = names.iter().any(|name| name.eq_ignore_ascii_case(of));
+        (!is_there).then(|| not_there(of, names.into_iter()))
+    }
+
     /// Whether its limit is a ratio to a base's figure.
     pub fn is_ratio(&self) -> bool {
         self.unit == Unit::Times
@@ -206,14 +214,9 @@ impl Threshold {
         if let Some(role) = run.roles.iter().find(|one| is_named(&one.name)) {
             return self.of_role(role);
         }
-        let there = run.operations.iter().map(|one| one.name.as_str());
-        let there: Vec<&str> = there
-            .chain(run.roles.iter().map(|one| &*one.name))
-            .collect();
-        Err(match there.is_empty() {
-            true => format!("the run has no operation and no role, and no '{of}'"),
-            false => format!("the run has no '{of}'; it has {}", there.join(", ")),
-        })
+        let operations = run.operations.iter().map(|one| one.name.as_str());
+        let names = operations.chain(run.roles.iter().map(|one| &*one.name));
+        Err(not_there(of, names))
     }
 
     fn whole(&self, run: &RunSummary) -> Result<f64, String> {
@@ -268,6 +271,14 @@ impl Threshold {
             Kind::Rate => Ok(role.events_per_s),
             _ => Err("a role has a rate".to_owned()),
         }
+    }
+}
+
+fn not_there<'a>(of: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.is_empty() {
+        true => format!("the run has no operation and no role, and no '{of}'"),
+        false => format!("the run has no '{of}'; it has {}", names.join(", ")),
     }
 }
 

@@ -4,6 +4,7 @@
 mod tests;
 
 use dyno_core::finding::Outcome;
+use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, RunRecord};
 
 use crate::check::{Check, Made, Threshold, doubted};
@@ -42,7 +43,8 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "record",
         title: "Whether all that was recorded was kept",
         rule: "Doubt if a part of the record was lost on its way into the results file, or if the \
-               events of the intervals and of the grace do not add up to the total.",
+               events of the intervals and of the grace do not add up to the total, or if the \
+               intervals have more statements, rows, bytes or errors than the run.",
         thresholds: &[],
         make: record,
     },
@@ -156,11 +158,11 @@ fn observers(view: &View) -> Made {
     });
     let gaps = missing.map_or_else(String::new, |missing| match missing.samples {
         0 => "; no sample is missing".to_owned(),
-        1 => format!("; 1 sample ({} %) is missing", text::plain(missing.percent)),
         samples => format!(
-            "; {} samples ({} %) are missing",
-            text::count(samples),
-            text::plain(missing.percent)
+            "; {} ({} %) {} missing",
+            text::counted(samples, "sample"),
+            text::plain(missing.percent),
+            if samples == 1 { "is" } else { "are" }
         ),
     });
     Made::of(
@@ -236,7 +238,7 @@ fn sums_differ(view: &View) -> Option<Made> {
     let events = intervals.iter().map(|interval| interval.counters.events);
     let sum = events.fold(summary.events_in_grace, u64::saturating_add);
     if sum == summary.totals.events {
-        return None;
+        return more_than_all(view, &summary.totals);
     }
     let lost = match &view.context.keeping {
         Some(Keeping::Lost(what)) => format!(" {}.", text::sentence(what.trim_end_matches('.'))),
@@ -253,6 +255,26 @@ fn sums_differ(view: &View) -> Option<Made> {
     );
     let made = made.with("events of the intervals", sum as f64, "count");
     Some(made.with("events in all", summary.totals.events as f64, "count"))
+}
+
+/// The finding where the intervals have more of something than the whole run: statements of the
+/// grace are in the totals alone, so that these may well be larger.
+fn more_than_all(view: &View, totals: &Counters) -> Option<Made> {
+    let mut sums = Counters::default();
+    for interval in &view.run.intervals {
+        sums.merge(&interval.counters);
+    }
+    let both = sums.values().into_iter().zip(totals.values());
+    let mut named = Counters::NAMES.iter().zip(both);
+    let (name, (sum, total)) = named.find(|(_, (sum, total))| sum > total)?;
+    Some(Made::doubt(
+        format!(
+            "The intervals have {} of `{name}`, and the total has {}.",
+            text::count(sum),
+            text::count(total)
+        ),
+        "The file was changed after the run, or its writing failed: measure again.",
+    ))
 }
 
 fn within(view: &View, points: &[(f64, f64)]) -> Vec<f64> {

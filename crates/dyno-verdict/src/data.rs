@@ -122,10 +122,10 @@ pub fn too_few(counts: &[RowCount]) -> Vec<String> {
     let differs = |count: &RowCount| {
         let found = count.found.filter(|found| *found < count.expected)?;
         Some(format!(
-            "{} holds {}{} rows instead of {}",
+            "{} holds {}{} instead of {}",
             count.table,
             if count.probed { "about " } else { "" },
-            text::count(found),
+            text::counted(found, "row"),
             text::count(count.expected)
         ))
     };

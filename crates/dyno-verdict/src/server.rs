@@ -311,10 +311,9 @@ fn unanswered(seconds: f64) -> String {
 fn silence(seconds: f64) -> String {
     match seconds as u64 {
         0 => String::new(),
-        1 => ", and 1 second in which the server did not answer its observer".to_owned(),
-        many => format!(
-            ", and {} seconds in which the server did not answer its observer",
-            text::count(many)
+        some => format!(
+            ", and {} in which the server did not answer its observer",
+            text::counted(some, "second")
         ),
     }
 }

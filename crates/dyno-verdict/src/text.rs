@@ -41,6 +41,12 @@ pub(crate) fn count(value: u64) -> String {
     out
 }
 
+/// So many of a thing: `1 event`, `1,234 events`.
+pub(crate) fn counted(value: u64, thing: &str) -> String {
+    let plural = if value == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", count(value))
+}
+
 /// A rate per second.
 pub(crate) fn rate(per_s: f64) -> String {
     if (1000.0..1e15).contains(&per_s) {

@@ -317,6 +317,8 @@ fn limits_fail_a_run_with_a_status_of_their_own() {
         ("p99 > 20", "has no unit"),
         ("rat < 3", "did you mean 'rate'"),
         ("rate < 0.95x", "dyno compare --fail-if"),
+        // A slip is reported before the load.
+        ("new_order.p99 > 1s", "the run has no operation and no role"),
     ] {
         let told = lab.dyno(&format!("{run} --fail-if '{limit}'")).failure(2);
         has(&told, &[why]);

@@ -359,6 +359,13 @@ impl Ready {
         }
     }
 
+    /// The names of its operations and roles.
+    pub fn names(&self) -> Vec<String> {
+        let roles = self.job.drive.roles.iter().map(|role| role.name.clone());
+        let operations = self.description.declared.operations.iter().cloned();
+        operations.chain(roles).collect()
+    }
+
     /// The test of the host, its options read; `None` for a script.
     pub fn plan(&self) -> Option<&Plan> {
         match &self.main {

@@ -24,8 +24,9 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
         warnings.push("No event ended within the measurement.".to_owned());
     } else if summary.totals.events < EVENTS_FEW {
         warnings.push(format!(
-            "Only {} events: a longer --time would tell more.",
-            summary.totals.events
+            "Only {} event{}: a longer --time would tell more.",
+            summary.totals.events,
+            if summary.totals.events == 1 { "" } else { "s" }
         ));
     }
     warnings.extend(silence(summary, drive));
@@ -58,8 +59,9 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
         let unserved = open.backlog + summary.events_unfinished;
         if unserved > 0 && unserved.saturating_mul(1000) >= summary.totals.events {
             warnings.push(format!(
-                "{unserved} events were due and not served: response times leave them out, so \
-                 the truth is worse than these figures."
+                "{unserved} event{} due and not served: response times leave them out, so \
+                 the truth is worse than these figures.",
+                if unserved == 1 { " was" } else { "s were" }
             ));
         }
         if let Some(lag) = &open.pacing_lag

@@ -5,7 +5,7 @@ use dyno_core::record::{Event, EventKind};
 
 use crate::context::{Context, Keeping, SecretScan};
 use crate::samples::{self, drop_series, fact, series, setting};
-use crate::tests::{expect, expect_with, made};
+use crate::tests::{expect, expect_with, made, summary};
 
 #[test]
 fn there_are_no_agents() {
@@ -112,6 +112,13 @@ fn a_record_with_a_gap_is_noticed() {
         found.evidence.contains("events, the total has"),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_total_that_is_less_than_its_intervals_is_noticed() {
+    let found = expect("record", Doubt, |run| summary(run).totals.reads /= 2);
+    assert!(found.evidence.contains("of `reads`, and"), "{found:?}");
+    expect("record", NotChecked, |run| summary(run).totals.reads += 7);
 }
 
 #[test]

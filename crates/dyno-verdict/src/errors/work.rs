@@ -126,8 +126,8 @@ fn work_done(view: &View) -> Made {
     if queries == 0 && database_expected(view) {
         return Made::refuse(
             format!(
-                "{} events ended and not one statement reached the database.",
-                text::count(totals.events)
+                "{} ended and not one statement reached the database.",
+                text::counted(totals.events, "event")
             ),
             "Look at the script: its events do nothing.",
         );
@@ -146,14 +146,14 @@ fn work_done(view: &View) -> Made {
     let (faults, mut try_this): (Vec<String>, Vec<&str>) = signs.unzip();
     try_this.dedup();
     let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
-    let mut done = format!("{} events ended", text::count(totals.events));
+    let mut done = format!("{} ended", text::counted(totals.events, "event"));
     if !tests_host {
-        done += &format!(" with {} statements", text::count(queries));
+        done += &format!(" with {}", text::counted(queries, "statement"));
     }
     if !view.imported() && !tests_host {
         done += &format!(
-            ", {} rows and {} received",
-            text::count(totals.rows),
+            ", {} and {} received",
+            text::counted(totals.rows, "row"),
             text::bytes(totals.bytes_in as f64)
         );
     }

@@ -102,8 +102,8 @@ fn beyond(events: u64) -> f64 {
 
 fn not_taken(missing: u64) -> Made {
     Made::not_checked(format!(
-        "{} events never ended: the target took less than was offered, as `offered-rate` tells.",
-        text::count(missing)
+        "{} never ended: the target took less than was offered, as `offered-rate` tells.",
+        text::counted(missing, "event")
     ))
 }
 
@@ -150,9 +150,9 @@ fn unserved(view: &View) -> Made {
     Made::of(
         outcome,
         format!(
-            "{} events ended, {} of them after the time limit; {} were begun and did not end, \
+            "{} ended, {} of them after the time limit; {} were begun and did not end, \
              and {} were due and not begun{too_late}{by_hand}.",
-            text::count(events),
+            text::counted(events, "event"),
             text::count(summary.events_in_grace),
             text::count(summary.events_unfinished),
             text::count(backlog)

@@ -13,6 +13,7 @@ use dyno_run::{IntervalReport, Ready, RunRequest, Sink, Sinks};
 use super::hints::{hint, with_hint};
 use crate::background::Background;
 use crate::options::Parsed;
+use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_LIMIT, STATUS_REFUSED, console, notices};
 
 /// What the user sees of a run while it goes on and at its end.
@@ -63,7 +64,12 @@ impl Measured {
         {
             console::note(&hint);
         }
-        let worthless = matches!(summary.end, RunEnd::Failed(_)) || summary.totals.events == 0;
+        // Events that ended after the measurement are no result.
+        let measured = summary
+            .totals
+            .events
+            .saturating_sub(summary.events_in_grace);
+        let worthless = matches!(summary.end, RunEnd::Failed(_)) || measured == 0;
         if let Some(disconnected) = &self.disconnected {
             console::note(&format!("error: {disconnected}"));
         }
@@ -85,6 +91,7 @@ impl Measured {
 /// What keeps it from a result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Result<Measured> {
     let gate = request.plan.record.gate;
+    check_subjects(ready, &request.plan.record.fail_if)?;
     let live = Arc::new(Mutex::new(Live::start(screen, ready)));
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices::Terminal::new(screen.quiet))];
     sinks.push(Box::new(LiveLine(Arc::clone(&live))));
@@ -102,6 +109,22 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
         }),
         Err(error) => Err(with_hint(error.into(), ready, &request.plan.workload)),
     }
+}
+
+/// A condition on an operation or a role that the workload does not have is a slip, which nobody
+/// wants to hear of when the run is over.
+fn check_subjects(ready: &Ready, conditions: &[String]) -> Result<()> {
+    let names = ready.names();
+    for text in conditions {
+        let one: Result<Threshold, _> = text.parse();
+        if let Some(why) = one
+            .ok()
+            .and_then(|one| one.without_subject(names.iter().map(String::as_str)))
+        {
+            return Err(usage(format!("--fail-if '{text}': {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// The summary with what came of the conditions of `--fail-if`.
