@@ -18,6 +18,8 @@ use crate::bins::{self, Bin};
 
 /// Fewer whole seconds have no level to speak of.
 pub const SECONDS_MIN: usize = 5;
+/// However long they are: of two one may be the stall.
+const BINS_MIN: usize = 3;
 
 /// Below so many events a second a second without any may be chance: of twenty Poisson arrivals
 /// one in a hundred million is.
@@ -41,6 +43,9 @@ pub const SHORT_SHARE: f64 = 0.1;
 
 /// And if so many events would have ended meanwhile: fewer may take their time.
 pub const SILENCE_EVENTS_MIN: f64 = 50.0;
+
+/// So many seconds at the end of a run may be a new level.
+const NEW_LEVEL_MIN: usize = 3;
 
 /// Gaps between silences are the same if they differ by no more than this share.
 const SAME_GAP: f64 = 0.2;
@@ -284,8 +289,10 @@ fn of_silences(bins: &[Bin], silences: &[Span]) -> Stalls {
 }
 
 fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
-    if bins.len() < SECONDS_MIN {
-        return Err(TooLittle::Seconds(bins.len()));
+    // A log may have intervals of many seconds.
+    let whole_s: f64 = bins.iter().map(|bin| bin.length_s).sum();
+    if whole_s.round() < SECONDS_MIN as f64 || bins.len() < BINS_MIN {
+        return Err(TooLittle::Seconds(whole_s.round() as usize));
     }
     let rates: Vec<f64> = bins.iter().map(Bin::events_per_s).collect();
     let events: Vec<f64> = (bins.iter())
@@ -300,7 +307,7 @@ fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
     let usual_s = measured_s / bins.len() as f64;
     let mut stalled = vec![false; bins.len()];
     let mut spans = Vec::new();
-    for run in &found.runs {
+    for run in found.runs.iter().filter(|run| !is_new_level(run, bins)) {
         let within = run.start..run.start + run.length;
         stalled[within.clone()].fill(true);
         if let [first, .., last] | [first @ last] = &bins[within] {
@@ -321,6 +328,14 @@ fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
         stalled,
         set_aside: Vec::new(),
     })
+}
+
+/// Whether it is a lower level that the run stays on: it works there in each second and to its end.
+/// The view of the results file counts its seconds as stalled all the same.
+fn is_new_level(run: &dyno_stats::stalls::Run, bins: &[Bin]) -> bool {
+    let seconds = &bins[run.start..run.start + run.length];
+    let works = |bin: &Bin| bin.events_per_s() >= LEVEL_MIN_PER_S;
+    run.start + run.length == bins.len() && run.length >= NEW_LEVEL_MIN && seconds.iter().all(works)
 }
 
 #[cfg(test)]

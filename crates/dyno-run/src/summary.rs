@@ -19,6 +19,7 @@ use dyno_core::summary::{
 use dyno_load::{RunOutcome, TimeRange};
 
 use self::warnings::warnings;
+pub(crate) use self::warnings::without_findings;
 use crate::job::Ready;
 
 /// A share of a core from which a worker is called busy.

@@ -113,6 +113,8 @@ pub struct RunLabel {
     pub verdict: Option<Verdict>,
     /// The checks whose doubts and refusals were waived.
     pub waived: Vec<String>,
+    /// The checks that doubt it, but for those that tell how exactly its figures are known.
+    pub doubts: Vec<String>,
     /// When it began, seconds since the Unix epoch; `None` where an imported log does not tell.
     pub started_unix_s: Option<f64>,
 }
@@ -218,6 +220,11 @@ fn side(views: &[View]) -> Side {
     }
 }
 
+/// Whether it tells how exactly a run's figures are known: that is in the comparison's intervals.
+fn is_width(check: &str) -> bool {
+    matches!(check, "length" | "samples")
+}
+
 fn label(view: &View) -> RunLabel {
     let run = view.run;
     let started_unix_s = match &run.summary {
@@ -228,12 +235,17 @@ fn label(view: &View) -> RunLabel {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) && finding.waived.is_some()
     };
     let waived = run.findings.iter().filter(counts);
+    let doubted = |finding: &&Finding| {
+        finding.outcome == Outcome::Doubt && finding.waived.is_none() && !is_width(&finding.check)
+    };
+    let doubts = run.findings.iter().filter(doubted);
     RunLabel {
         id: run.id,
         name: run.head.name.clone(),
         state: run.state,
         verdict: run.verdict,
         waived: waived.map(|finding| finding.check.clone()).collect(),
+        doubts: doubts.map(|finding| finding.check.clone()).collect(),
         started_unix_s,
     }
 }

@@ -189,6 +189,13 @@ fn errors_advice(codes: &ErrorsByCode) -> &'static str {
     }
 }
 
+/// Whether all errors are connections that ended.
+pub(crate) fn are_lost_connections(view: &View) -> bool {
+    let codes = view.summary().map(|summary| &summary.errors);
+    let kinds = codes.map_or_else(Vec::new, errors::by_kind);
+    matches!(kinds.as_slice(), [only] if only.kind == ErrorKind::Lost)
+}
+
 /// What kinds of errors there were, the most frequent first.
 fn kinds(codes: &ErrorsByCode) -> Vec<String> {
     let told = |sum: &KindCount<'_>| {

@@ -63,10 +63,34 @@ const OF_STALLS: &[Symptom] = &[
     ("unserved", ""),
     ("work-done", errors::OUTSIDE_EVENTS),
 ];
-/// What a generator that was frozen does to its observers.
-const OF_FREEZES: &[Symptom] = &[("observers", conduct::ONLY_LATE)];
-/// What connections that are ended do to who observes the server.
-const OF_LOST_CONNECTIONS: &[Symptom] = &[("observers", "")];
+/// What a generator that was frozen does to its observers and the rate.
+const OF_FREEZES: &[Symptom] = &[
+    ("observers", conduct::ONLY_LATE),
+    ("length", "either way"),
+    ("length", "its own size"),
+];
+/// What connections that are ended do to who observes the server and to the rate.
+const OF_LOST_CONNECTIONS: &[Symptom] = &[
+    ("observers", ""),
+    ("length", "either way"),
+    ("length", "its own size"),
+];
+/// The same, where all errors are lost connections.
+const OF_LOST_ALONE: &[Symptom] = &[("errors", "")];
+/// What reads that find nothing from some time on do to the rate.
+const OF_MISSES: &[Symptom] = &[
+    ("warm-up", causes::MISSES),
+    ("steady-state", causes::MISSES),
+    ("length", "either way"),
+    ("length", "its own size"),
+];
+/// What statements that scan tables from some time on do to the rate.
+const OF_SCANS: &[Symptom] = &[
+    ("warm-up", causes::SCANS),
+    ("steady-state", causes::SCANS),
+    ("length", "either way"),
+    ("length", "its own size"),
+];
 /// What transactions that are never committed do to the server's count of them.
 const OF_OPEN_TRANSACTIONS: &[Symptom] = &[("server-counters", "")];
 /// What statements that fail do: they find nothing, and the server counts them otherwise.
@@ -154,10 +178,18 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
         is_doubted(check) && found.any(|one| one.check == check && one.evidence.contains(words))
     };
     if is_doubted("restarts") && view.totals().reconnects > 0 {
-        causes.push((
-            OF_LOST_CONNECTIONS,
-            "Connections ended, as `restarts` tells.",
-        ));
+        let told = "Connections ended, as `restarts` tells.";
+        causes.push((OF_LOST_CONNECTIONS, told));
+        if errors::are_lost_connections(view) {
+            causes.push((OF_LOST_ALONE, told));
+        }
+    }
+    if is_doubted("misses") {
+        causes.push((OF_MISSES, "Reads found no row, as `misses` tells."));
+    }
+    if is_doubted("statistics") {
+        let told = "Statements scanned tables, as `statistics` tells.";
+        causes.push((OF_SCANS, told));
     }
     if says("durability", "ended within a transaction") {
         let told = "Transactions stayed open, as `durability` tells.";

@@ -84,7 +84,7 @@ fn build(view: &View) -> Made {
     if view.family().is_none() {
         return Made::not_checked(match view.imported() {
             true => "The log does not tell which server it was.",
-            false => "The script used no database.",
+            false => "No database was used.",
         });
     }
     let fact = view.run.fact("server.version").unwrap_or_default();
@@ -188,12 +188,20 @@ fn connection(view: &View) -> Made {
 
 /// Executions of prepared statements, in percent of the server's statements. Where the run sent
 /// none, those are others'.
+/// The run's share of the server's statements, from which on these tell what the run did.
+const OWN_MIN: f64 = 0.5;
+
 fn prepared_share(view: &View) -> Option<f64> {
     if view.totals().queries() == 0 {
         return None;
     }
-    let statements = view.mean("db.status.questions").filter(|all| *all > 0.0)?;
-    Some(view.mean("db.status.com_stmt_execute")? / statements * 100.0)
+    // The server counts the observers' statements, too.
+    let (_, own) = view.rates_while("db.status.questions")?;
+    let statements = view.mean("db.status.questions")?;
+    if own < statements * OWN_MIN {
+        return None;
+    }
+    Some(view.mean("db.status.com_stmt_execute")? / own * 100.0)
 }
 
 /// Whether the plan says that statements are prepared; the built-in scripts of the OLTP family

@@ -66,6 +66,29 @@ fn dips_are_stalls_only_where_next_to_nothing_ended() {
 }
 
 #[test]
+fn a_lower_level_to_the_end_is_no_stall() {
+    let mut rates = noisy(30, 40_000);
+    rates[15..].fill(900);
+    assert_eq!(spans(&rates), []);
+    // It came back, or did next to nothing.
+    rates[28..].fill(40_000);
+    assert_eq!(spans(&rates), [(15.0, 28.0)]);
+    rates[15..].fill(3);
+    assert_eq!(spans(&rates), [(15.0, 30.0)]);
+}
+
+#[test]
+fn intervals_may_be_longer_than_a_second() {
+    let mut bins = bins(&[40_000, 0, 38_000]);
+    for (number, bin) in bins.iter_mut().enumerate() {
+        (bin.at_s, bin.length_s) = (5.0 * (number + 1) as f64, 5.0);
+    }
+    let found = of_bins(&bins, &[]).unwrap();
+    assert_eq!(found.spans.len(), 1);
+    assert_eq!((found.spans[0].from_s, found.spans[0].to_s), (5.0, 10.0));
+}
+
+#[test]
 fn a_cold_start_is_no_stall() {
     let mut rates = noisy(60, 3500);
     rates[..3].copy_from_slice(&[525, 525, 1200]);

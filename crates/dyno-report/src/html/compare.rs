@@ -179,8 +179,10 @@ fn ratio(page: &mut Page, views: &[View<'_>], row: &ComparisonRow) {
         row.p.map_or("–".to_owned(), probability),
         if row.significant {
             "<span class=\"effect\">effect</span>"
-        } else {
+        } else if row.p.is_some() {
             "no effect shown"
+        } else {
+            "not tested"
         },
         if row.remark.is_empty() {
             String::new()

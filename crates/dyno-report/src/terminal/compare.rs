@@ -280,7 +280,7 @@ fn described(side: &Side) -> String {
     if let (Some(stalls), Some(stalled_s)) = (side.stalls, side.stalled_s) {
         let each = if stalls == 1 { "stall" } else { "stalls" };
         let stalled_s = if stalled_s > 0.0 { stalled_s } else { 0.0 };
-        parts.push(format!("{stalls} {each}, {stalled_s:.0} s"));
+        parts.push(format!("{stalls} {each}, {} s", figure(stalled_s)));
     }
     parts.join("; ")
 }

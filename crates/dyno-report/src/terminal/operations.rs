@@ -115,8 +115,9 @@ fn ends(operation: &OperationSummary) -> Vec<String> {
     }
     if totals.retries > 0 {
         let mut text = format!(
-            "{} retries in {}",
+            "{} retr{} in {}",
             thousands(totals.retries),
+            if totals.retries == 1 { "y" } else { "ies" },
             thousands(totals.retried + totals.given_up)
         );
         if let Some(first) = &operation.first_tries {

@@ -86,7 +86,8 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     if let Some(events) = drive.events {
         measured += &format!(", at most {}", count_of(events, EventWord::of(run).one()));
     }
-    if !drive.warmup.is_zero() {
+    // A run that ended before it was measured may have ended within it.
+    if !drive.warmup.is_zero() && run.measured_s > 0.0 {
         measured += &format!(", after {} of warm-up", length(drive.warmup.as_secs_f64()));
     }
     if own || drive.seed != 0 {

@@ -336,6 +336,7 @@ fn judge(
     let findings = sorted(findings);
     summary.verdict = Some(verdict(&findings));
     summary.findings = findings;
+    crate::summary::without_findings(summary);
     summary.costs = dyno_verdict::costs(record);
     summary.limits.extend(dyno_verdict::waits(record));
     summary.tables = dyno_core::tables::groups(&record.facts);

@@ -2,6 +2,7 @@
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::db::Family;
+use dyno_core::finding::Outcome;
 use dyno_core::plan::Drive;
 use dyno_core::summary::RunSummary;
 use dyno_load::RunOutcome;
@@ -56,7 +57,9 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
     }
     if let Some(open) = &summary.open_loop {
         // From a thousandth on, what was not served would change the tail that is shown.
-        let unserved = open.backlog + summary.events_unfinished;
+        let skipped = summary.latency_limit.as_ref();
+        let skipped = skipped.map_or(0, |limit| limit.skipped);
+        let unserved = open.backlog + summary.events_unfinished + skipped;
         if unserved > 0 && unserved.saturating_mul(1000) >= summary.totals.events {
             warnings.push(format!(
                 "{unserved} event{} due and not served: response times leave them out, so \
@@ -82,6 +85,20 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
     warnings
 }
 
+/// How the warning of intervals without an event begins.
+const SILENT: &str = "No transaction ended in";
+
+/// Drops the warnings of what findings tell better.
+pub(crate) fn without_findings(summary: &mut RunSummary) {
+    let is_told = summary.findings.iter().any(|finding| {
+        matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
+            && matches!(&*finding.check, "stalls" | "restarts" | "idle-sessions")
+    });
+    if is_told {
+        summary.warnings.retain(|text| !text.starts_with(SILENT));
+    }
+}
+
 /// Whole intervals in which nothing ended, although the run did something at other times.
 fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     let nominal_s = drive.interval.as_secs_f64();
@@ -101,7 +118,7 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     let slow = summary.service.mean_ms > nominal_s * 100.0;
     (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
         format!(
-            "No transaction ended in {silent} of {} intervals: the target hung or was away, and \
+            "{SILENT} {silent} of {} intervals: the target hung or was away, and \
              averages hide that.",
             whole.len()
         )

@@ -148,8 +148,14 @@ fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
     }
     Made::doubt(
         format!(
-            "With {counts} the variance from run to run is not known: the intervals hold what \
-             varies within runs alone, and are too narrow by as much."
+            "With {counts} the variance from run to run is not known{}.",
+            match comparison.metrics.iter().any(|metric| metric.low.is_some()) {
+                true => {
+                    ": the intervals hold what varies within runs alone, and are too narrow by as \
+                     much"
+                }
+                false => ", and the runs are too short for intervals of their own",
+            }
         ),
         "Make three runs a side or more, in turn.",
     )
@@ -275,19 +281,21 @@ fn listed(comparison: &Comparison) -> Made {
         outcome,
         match bad.is_empty() {
             true => listed,
-            false => format!("{} {listed}", text::sentence(&text::few(&bad, 4))),
+            false => text::sentence(&text::few(&bad, 4)),
         },
-        "Leave runs out that must not be used, and say so.",
+        "Leave runs out that must not be used, and say so; of doubtful ones see `dyno show`: what \
+         befell one side alone is in the ratio.",
     )
     .with("unfit runs", bad.len() as f64, "count")
 }
 
 fn unfit(run: &RunLabel) -> Option<String> {
     let why = match (run.state, run.verdict) {
-        (_, Some(Verdict::Refused)) => "was refused",
-        (RunState::Failed, _) => "failed",
-        (RunState::Running, _) => "never finished",
+        (_, Some(Verdict::Refused)) => "was refused".to_owned(),
+        (RunState::Failed, _) => "failed".to_owned(),
+        (RunState::Running, _) => "never finished".to_owned(),
+        _ if !run.doubts.is_empty() => format!("is doubtful ({})", run.doubts.join(", ")),
         _ => return None,
     };
-    Some(format!("{} {why}", run.name))
+    Some(format!("run {} {why}", run.id))
 }

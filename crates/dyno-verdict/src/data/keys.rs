@@ -171,13 +171,14 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
     });
     let made = Made::doubt(
         format!(
-            "Of {} statements looked at only {} differed, each of which read {} rows: they asked \
-             for the same rows again and again{locked}.",
+            "Of {} statements looked at only {} differed, and for each of them the server read {} \
+             rows: they asked for the same rows again and again{locked}.",
             text::count(all as u64),
             text::count(different as u64),
             text::plain(rows)
         ),
-        "Draw the keys at random (sysbench.rand), or waive this if one row is what is to be \
+        "Draw the keys at random (sysbench.rand in Lua, \\set id random(1, N) in a file of SQL), or \
+         waive this if one row is what is to be \
          measured: a page that is always in the CPU's cache, or a lock that all wait for.",
     );
     Some(

@@ -45,7 +45,7 @@ fn misses(view: &View) -> Made {
     if view.imported() || view.family().is_none() {
         return Made::not_checked(match view.imported() {
             true => "The log does not tell what statements found.",
-            false => "The script used no database.",
+            false => "No database was used.",
         });
     }
     let totals = view.totals();

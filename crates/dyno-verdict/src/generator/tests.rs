@@ -30,10 +30,23 @@ fn of(run: &RunRecord, check: &str) -> (Outcome, String) {
 #[test]
 fn the_rate_stays_below_the_generators_ceiling() {
     for (ceiling, outcome) in [(5000.0, Pass), (1300.0, Doubt), (1050.0, Refuse)] {
-        expect_with("generator-ceiling", outcome, |_, context| {
+        let found = expect_with("generator-ceiling", outcome, |run, context| {
+            client(run).worker_busy = vec![0.98];
             context.calibration = calibrated(ceiling);
         });
+        assert!(found.evidence.contains("no server behind it"), "{found:?}");
     }
+    // A calibration that found less than the run itself shows is no ceiling.
+    let found = expect_with("generator-ceiling", Pass, |run, context| {
+        client(run).worker_busy = vec![0.2, 0.3];
+        context.calibration = calibrated(1010.0);
+    });
+    assert!(
+        found
+            .evidence
+            .contains("by the CPU time that an event took here"),
+        "{found:?}"
+    );
     expect("generator-ceiling", NotChecked, |_| {});
     let sqlite = samples::closed(&[1000.0; 10], samples::Product::Sqlite);
     let context = Context {
@@ -474,6 +487,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
     };
     let mut waits = [0.1; 30];
     frozen(&waits, "as a process that is stopped");
+    frozen(&[0.5; 30], "as a process that is stopped");
     waits[12..14].fill(0.8);
     frozen(&waits, "while its threads waited for a CPU");
 }

@@ -285,8 +285,9 @@ fn frozen(view: &View) -> Option<(String, &'static str)> {
     if !long && all_s * 100.0 < FROZEN.value * view.length_s {
         return None;
     }
-    // A thread that is stopped waits for no CPU.
-    let starved = waited_meanwhile_s(view, &times) * 2.0 >= all_s;
+    // A thread that is stopped waits for no CPU; but for the freezes it waits as much as ever.
+    let usual_s = usual_wait(view) * all_s;
+    let starved = (waited_meanwhile_s(view, &times) - usual_s) * 2.0 >= all_s;
     let (why, try_this) = match starved {
         true => ("while its threads waited for a CPU", NO_CPU),
         false => (
@@ -302,6 +303,19 @@ fn frozen(view: &View) -> Option<(String, &'static str)> {
         text::seconds(first.at_s.max(0.0))
     );
     Some((said, try_this))
+}
+
+/// The share of the time that a worker usually waits for a CPU, at most.
+fn usual_wait(view: &View) -> f64 {
+    let all = view.devices("client.worker[", "].run_queue_wait");
+    let usual = |series: &Series| {
+        let within = view.within(series).into_iter();
+        let values: Vec<f64> = within.map(|(_, wait)| wait).collect();
+        dyno_stats::median(&values)
+    };
+    all.iter()
+        .filter_map(|(_, series)| usual(series))
+        .fold(0.0, f64::max)
 }
 
 /// How long a worker waited for a CPU in the seconds of these events, at most.

@@ -16,6 +16,7 @@ mod stored;
 mod tests;
 
 use dyno_core::finding::Outcome;
+use dyno_core::record::EventKind;
 
 use crate::check::{Check, Made, advice};
 use crate::text;
@@ -144,12 +145,7 @@ impl Promise {
             if *name == "sync_binlog" && setting("log_bin").is_some_and(off) {
                 continue;
             }
-            let lower = value.to_ascii_lowercase();
-            let class = match costs.iter().find(|cost| cost.1.contains(&lower.as_str())) {
-                Some(cost) => cost.0,
-                None if many_groups(name, &lower) => Class::LastCommits,
-                None => Class::Durable,
-            };
+            let class = class_of(name, costs, value);
             let entry = format!("{name} = {value}");
             if class != Class::Durable {
                 promise.weaken(class, entry.clone());
@@ -178,6 +174,7 @@ impl Promise {
         let read = Self::read(|name| view.run.setting(name));
         let known = read.is_some();
         let mut promise = read.unwrap_or_default();
+        promise.moved(view);
         for (class, why) in stored::weaker(view) {
             promise.weaken(class, why);
         }
@@ -192,6 +189,24 @@ impl Promise {
         }
         promise.said.extend(stored::said(view));
         (known || !promise.weaker.is_empty()).then_some(promise)
+    }
+
+    /// What a setting promised for a part of the run counts, too.
+    fn moved(&mut self, view: &View) {
+        for event in view.events(EventKind::Setting) {
+            let parts = event.text.split_once(" went from ");
+            let Some((name, (_, value))) =
+                parts.and_then(|(name, moved)| Some((name, moved.rsplit_once(" to ")?)))
+            else {
+                continue;
+            };
+            let row = SETTINGS.iter().find(|(known, _)| *known == name);
+            let class = row.map_or(Class::Durable, |(name, costs)| class_of(name, costs, value));
+            if class != Class::Durable {
+                let from = text::seconds(event.at_s.max(0.0));
+                self.weaken(class, format!("{name} = {value} from {from} on"));
+            }
+        }
     }
 
     fn weaken(&mut self, class: Class, why: String) {
@@ -283,6 +298,15 @@ fn durability(view: &View) -> Made {
 
 fn off(value: &str) -> bool {
     matches!(value.to_ascii_lowercase().as_str(), "off" | "0")
+}
+
+fn class_of(name: &str, costs: &[(Class, &[&str])], value: &str) -> Class {
+    let lower = value.trim().to_ascii_lowercase();
+    match costs.iter().find(|cost| cost.1.contains(&lower.as_str())) {
+        Some(cost) => cost.0,
+        None if many_groups(name, &lower) => Class::LastCommits,
+        None => Class::Durable,
+    }
 }
 
 /// Whether the binary log is synced only after several commits.

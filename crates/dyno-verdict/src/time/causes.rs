@@ -27,6 +27,13 @@ pub(super) const SILENT: &str = "the server did not answer its observer";
 /// How locks are known in what is said.
 pub(crate) const LOCKS: &str = " lock";
 
+/// How scans are known in what is said.
+pub(crate) const SCANS: &str = "rows of whole tables";
+/// How reads without a row are known in what is said.
+pub(crate) const MISSES: &str = "reads found no";
+/// Percent of the reads that find a row in the one time and none in the other.
+const MISSES_MIN: f64 = 10.0;
+
 /// What is said of neighbours.
 pub(crate) const BY_OTHERS: &str = "other processes took CPUs";
 
@@ -137,6 +144,7 @@ impl Seen<'_, '_> {
             true => vec![SILENT.to_owned()],
             false => self.sessions().into_iter().collect(),
         };
+        found.extend(self.misses());
         found.extend(self.processors());
         found.extend(self.slow_cpus());
         found.extend(self.disks());
@@ -227,7 +235,7 @@ impl Seen<'_, '_> {
         })
     }
 
-    /// The client does the same for every event: where that takes more CPU time though the CPUs
+    /// The client does the same for events whose answers are alike: where that takes more CPU time though the CPUs
     /// are busy all the time, it is they that are slower. No hypervisor tells so by itself.
     fn slow_cpus(&self) -> Option<String> {
         let idle = self.both(self.view.run.series("host.cpu.idle")?)?;
@@ -256,7 +264,7 @@ impl Seen<'_, '_> {
             dyno_stats::mean(&rates).filter(|rate| *rate > 0.0)
         };
         let (then, usual) = (rate(true)?, rate(false)?);
-        if then < usual * SLOW_RATE_MIN {
+        if then < usual * SLOW_RATE_MIN || self.other_work() {
             return None;
         }
         let then_us = cores(true)? / then * 1e6;
@@ -266,6 +274,48 @@ impl Seen<'_, '_> {
                 "{SLOW_CPUS}: the client needed {} µs of CPU time for an event instead of {}",
                 text::plain(then_us),
                 text::plain(usual_us)
+            )
+        })
+    }
+
+    /// Whether an event's answers had another size: then it was other work.
+    fn other_work(&self) -> bool {
+        let bytes = |slower: bool| {
+            let spans = match slower {
+                true => self.seconds.slower,
+                false => self.seconds.unusual,
+            };
+            let bins = self.view.bins.iter();
+            let bins = bins.filter(|bin| covered(spans, bin.at_s) == slower);
+            let sums = bins.fold((0, 0), |(bytes, events), bin| {
+                (bytes + bin.counters.bytes_in, events + bin.counters.events)
+            });
+            sums.0 as f64 / sums.1.max(1) as f64
+        };
+        let (then, usual) = (bytes(true), bytes(false));
+        (then - usual).abs() > usual * (SLOWER - 1.0)
+    }
+
+    /// Reads that found nothing tell of rows that went or came.
+    fn misses(&self) -> Option<String> {
+        let share = |slower: bool| {
+            let spans = match slower {
+                true => self.seconds.slower,
+                false => self.seconds.unusual,
+            };
+            let bins = self.view.bins.iter();
+            let bins = bins.filter(|bin| covered(spans, bin.at_s) == slower);
+            let sums = bins.fold((0, 0), |(empty, reads), bin| {
+                (empty + bin.counters.reads_empty, reads + bin.counters.reads)
+            });
+            (sums.1 > 0).then(|| sums.0 as f64 / sums.1 as f64 * 100.0)
+        };
+        let (then, usual) = (share(true)?, share(false)?);
+        ((then - usual).abs() >= MISSES_MIN).then(|| {
+            format!(
+                "{MISSES} row in {} % instead of {} %",
+                text::plain(then),
+                text::plain(usual)
             )
         })
     }

@@ -126,8 +126,10 @@ fn make(view: &View) -> Made {
         )
         .with("mode", at_ms, "ms"),
         None => Made::pass(match looked.len() {
-            1 => "The latency has one mode, or none that is far from the rest.".to_owned(),
-            many => format!("Each of {many} operations has one mode, or none that is far from it."),
+            1 => "The latency has no second mode with a share that counts.".to_owned(),
+            many => {
+                format!("Of {many} operations none has a second mode with a share that counts.")
+            }
         }),
     }
 }

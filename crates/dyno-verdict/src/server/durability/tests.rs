@@ -1,7 +1,7 @@
 //! Promises that settings make and something else breaks.
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
-use dyno_core::record::RunRecord;
+use dyno_core::record::{Event, EventKind, RunRecord};
 
 use crate::context::Context;
 use crate::samples::{Product, closed, fact, series, setting};
@@ -9,6 +9,21 @@ use crate::tests::{expect, made, summary};
 
 fn engine(run: &mut RunRecord, table: &str, engine: &str) {
     fact(run, &format!("db.table[{table}].engine"), engine);
+}
+
+#[test]
+fn what_was_promised_for_a_part_of_the_run_alone_is_no_promise() {
+    let found = expect("durability", Pass, |run| {
+        let text = "innodb_flush_log_at_trx_commit went from 1 to 0".to_owned();
+        run.events.push(Event {
+            kind: EventKind::Setting,
+            at_s: 5.0,
+            until_s: None,
+            text,
+        });
+    });
+    let words = "Lost on process crash because innodb_flush_log_at_trx_commit = 0 from 5 s on";
+    assert!(found.evidence.starts_with(words), "{}", found.evidence);
 }
 
 #[test]

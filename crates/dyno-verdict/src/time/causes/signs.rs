@@ -21,13 +21,34 @@ pub(super) enum Unit {
 /// above the rest of the time, and in words.
 pub(super) type Sign = (&'static str, f64, f64, Unit, &'static str);
 
-pub(super) const SIGNS: [Sign; 30] = [
+pub(super) const SIGNS: [Sign; 33] = [
     (
         "db.status.innodb_row_lock_current_waits",
         1.0,
         2.0,
         Unit::Count,
         "statements waited for locks of rows",
+    ),
+    (
+        "db.status.handler_read_rnd_next",
+        100_000.0,
+        3.0,
+        Unit::PerSecond,
+        "rows of whole tables were scanned",
+    ),
+    (
+        "db.tables.seq_tuples",
+        100_000.0,
+        3.0,
+        Unit::PerSecond,
+        "rows of whole tables were scanned",
+    ),
+    (
+        "db.status.com_alter_table",
+        0.01,
+        3.0,
+        Unit::Whether,
+        "an ALTER TABLE was executed",
     ),
     (
         "host.cpu.iowait",

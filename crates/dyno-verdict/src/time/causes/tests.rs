@@ -79,6 +79,19 @@ fn cpus_that_get_slower_are_told_by_what_the_client_itself_needs() {
     let words = "From then on: the CPUs were slower (their clock, or neighbours on the same \
                  machine): the client needed ";
     check_says(&run, "steady-state", words);
+    // Answers of another size are other work.
+    let mut other = run.clone();
+    for (second, interval) in other.intervals.iter_mut().enumerate() {
+        let counters = &mut interval.counters;
+        counters.bytes_in = counters.events * if second < 22 { 4_000 } else { 100 };
+        counters.reads = counters.events;
+        counters.reads_empty = if second < 22 { 0 } else { counters.reads };
+    }
+    check_says(
+        &other,
+        "steady-state",
+        "From then on: reads found no row in 100 % instead of 0 %.",
+    );
     // With CPU left a client that waits wakes up more often.
     series(&mut run, "host.cpu.idle", &[30.0; 40]);
     let nothing = "From then on, nothing that is recorded was unusual.";
