@@ -81,7 +81,8 @@ pub(crate) const COMPARISON: &[Check] = &[
         50,
         "runs-listed",
         "Runs that were planned, done, refused and deleted",
-        "Refusal if a run that takes part was refused, doubt if one failed or never finished.",
+        "Refusal if a run that takes part was refused, doubt if one failed, never finished or is \
+         doubtful, but for how exactly its figures are known.",
     ),
 ];
 

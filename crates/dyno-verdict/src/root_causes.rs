@@ -173,10 +173,6 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
     if is_refused("errors") && view.totals().events == 0 {
         causes.push((OF_ERRORS, "No event succeeded, as `errors` tells."));
     }
-    let says = |check: &str, words: &str| {
-        let mut found = findings.iter();
-        is_doubted(check) && found.any(|one| one.check == check && one.evidence.contains(words))
-    };
     if is_doubted("restarts") && view.totals().reconnects > 0 {
         let told = "Connections ended, as `restarts` tells.";
         causes.push((OF_LOST_CONNECTIONS, told));
@@ -191,20 +187,8 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
         let told = "Statements scanned tables, as `statistics` tells.";
         causes.push((OF_SCANS, told));
     }
-    if says("durability", "ended within a transaction") {
-        let told = "Transactions stayed open, as `durability` tells.";
-        causes.push((OF_OPEN_TRANSACTIONS, told));
-    }
     if is_refused("errors") {
         causes.push((OF_FAILING, "Statements failed, as `errors` tells."));
-    }
-    if says("work-done", "touch no table") {
-        let told = "The statements asked no table, as `work-done` tells.";
-        causes.push((OF_UNTOUCHED, told));
-    }
-    if says("work-done", "sent no statement") {
-        let told = "Events hold no work, as `work-done` tells.";
-        causes.push((OF_EMPTY_EVENTS, told));
     }
     if is_doubted("server-counters") && view.largest("db.other_sessions") > Some(0.0) {
         let told = "Others use the server, as `server-counters` tells.";
@@ -217,7 +201,43 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
         let told = "Sessions were served unevenly, as `fairness` tells.";
         causes.push((OF_UNFAIRNESS, told));
     }
+    causes.extend(of_words(findings));
     causes
+}
+
+/// Those that are one of several things that their check looks for.
+fn of_words(
+    findings: &[Finding],
+) -> impl Iterator<Item = (&'static [Symptom], &'static str)> + use<'_> {
+    const ALL: [(&str, &str, &[Symptom], &str); 3] = [
+        (
+            "durability",
+            "ended within a transaction",
+            OF_OPEN_TRANSACTIONS,
+            "Transactions stayed open, as `durability` tells.",
+        ),
+        (
+            "work-done",
+            "touch no table",
+            OF_UNTOUCHED,
+            "The statements asked no table, as `work-done` tells.",
+        ),
+        (
+            "work-done",
+            "sent no statement",
+            OF_EMPTY_EVENTS,
+            "Events hold no work, as `work-done` tells.",
+        ),
+    ];
+    let says = |check: &str, words: &str| {
+        findings.iter().any(|one| {
+            one.check == check && one.outcome == Outcome::Doubt && one.evidence.contains(words)
+        })
+    };
+    let there = ALL
+        .into_iter()
+        .filter(move |(check, words, ..)| says(check, words));
+    there.map(|(_, _, symptoms, told)| (symptoms, told))
 }
 
 #[cfg(test)]

@@ -55,6 +55,18 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
              sessions: {advice}."
         ));
     }
+    warnings.extend(open_loop(summary));
+    let through =
+        (summary.roles.iter()).any(|role| !role.background && role.finished_last_s.is_some());
+    if drive.time.is_none() && drive.events.is_none() && !through {
+        warnings.push("The run had no limit but the user's patience.".to_owned());
+    }
+    warnings
+}
+
+/// What an open loop did not serve, or not in time.
+fn open_loop(summary: &RunSummary) -> Vec<String> {
+    let mut warnings = Vec::new();
     if let Some(open) = &summary.open_loop {
         // From a thousandth on, what was not served would change the tail that is shown.
         let skipped = summary.latency_limit.as_ref();
@@ -76,11 +88,6 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
                 lag.max_ms
             ));
         }
-    }
-    let through =
-        (summary.roles.iter()).any(|role| !role.background && role.finished_last_s.is_some());
-    if drive.time.is_none() && drive.events.is_none() && !through {
-        warnings.push("The run had no limit but the user's patience.".to_owned());
     }
     warnings
 }

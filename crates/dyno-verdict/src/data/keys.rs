@@ -177,8 +177,8 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
             text::count(different as u64),
             text::plain(rows)
         ),
-        "Draw the keys at random (sysbench.rand in Lua, \\set id random(1, N) in a file of SQL), or \
-         waive this if one row is what is to be \
+        "Draw the keys at random (sysbench.rand in Lua, \\set id random(1, N) in a file of SQL), \
+         or waive this if one row is what is to be \
          measured: a page that is always in the CPU's cache, or a lock that all wait for.",
     );
     Some(

@@ -235,8 +235,9 @@ impl Seen<'_, '_> {
         })
     }
 
-    /// The client does the same for events whose answers are alike: where that takes more CPU time though the CPUs
-    /// are busy all the time, it is they that are slower. No hypervisor tells so by itself.
+    /// The client does the same for events whose answers are alike: where that takes more CPU time
+    /// though the CPUs are busy all the time, it is they that are slower. No hypervisor tells so by
+    /// itself.
     fn slow_cpus(&self) -> Option<String> {
         let idle = self.both(self.view.run.series("host.cpu.idle")?)?;
         if idle.0.max(idle.1) > SLOW_IDLE_MAX {
