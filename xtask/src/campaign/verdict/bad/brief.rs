@@ -41,4 +41,45 @@ pub const CASES: &[Case] = &[
     )
     .while_(Act::DynoStops(stops(11, 200, 800)))
     .also(&["schedule-lag"]),
+    Case::new(
+        On::Server(Mariadb),
+        "the tables are emptied in mid run",
+        EMPTIED,
+    )
+    .prepared("oltp_read_only --table-size 20000")
+    .while_(Act::Between(
+        3.0,
+        0.5,
+        ["TRUNCATE TABLE sbtest1", "SELECT 1"],
+    ))
+    .finds(Expect::Check("misses", "doubt", "found no row"))
+    .also(&["stalls"]),
+    Case::new(
+        On::Server(Postgres),
+        "the tables are emptied in mid run",
+        EMPTIED,
+    )
+    .prepared("oltp_read_only --table-size 20000")
+    .while_(Act::Between(
+        3.0,
+        0.5,
+        ["TRUNCATE TABLE sbtest1", "SELECT 1"],
+    ))
+    .finds(Expect::Check("misses", "doubt", "found no row"))
+    .also(&["stalls"]),
+    Case::new(
+        On::Server(Mariadb),
+        "an index is dropped in mid run",
+        "select_random_points --table-size 20000 -c 2 -t 14s --warmup 0",
+    )
+    .prepared("select_random_points --table-size 20000")
+    .while_(Act::Between(
+        4.0,
+        0.5,
+        ["ALTER TABLE sbtest1 DROP INDEX k_1", "SELECT 1"],
+    ))
+    .finds(Expect::Check("statistics", "doubt", "whole tables")),
 ];
+
+/// Reads until and after the rows are gone.
+const EMPTIED: &str = "oltp_read_only --table-size 20000 -c 2 -t 14s --warmup 0";
