@@ -2,7 +2,7 @@
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
-use super::super::case::{Act, Case, doubted};
+use super::super::case::{Act, Case, Expect, On, doubted};
 use super::rates::stops;
 
 /// See above.
