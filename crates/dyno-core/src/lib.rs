@@ -6,6 +6,7 @@ pub mod bulk;
 pub mod clock;
 pub mod db;
 pub mod distributions;
+pub mod factors;
 pub mod finding;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

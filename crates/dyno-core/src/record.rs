@@ -6,6 +6,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::factors::Factors;
 use crate::finding::{Finding, Verdict};
 use crate::plan::{Drive, Plan};
 use crate::states::{IdleIn, SessionState};
@@ -81,6 +82,9 @@ pub struct RunHead {
     pub percentiles: Vec<f64>,
     /// What the user wrote about it (`--note`).
     pub note: String,
+    /// What the user varied from run to run (`--factor memory=5G`).
+    #[serde(default, skip_serializing_if = "Factors::is_empty")]
+    pub factors: Factors,
     /// Of which sequence of runs it is a phase.
     #[serde(default)]
     pub phase: Option<PhaseOf>,

@@ -39,6 +39,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         // Without its command line a log does not tell how long the run was to be.
         drive: (!draft.argv.is_empty() && draft.threads.is_some()).then(|| drive.clone()),
         percentiles: percents(draft, options),
+        factors: Default::default(),
         note: String::new(),
         phase: None,
         plan: None,

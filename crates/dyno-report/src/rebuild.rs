@@ -139,6 +139,7 @@ mod tests {
             target: good.target.clone(),
             drive: good.drive.clone(),
             percentiles: vec![50.0],
+            factors: Default::default(),
             note: String::new(),
             phase: None,
             plan: None,

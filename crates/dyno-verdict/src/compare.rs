@@ -190,6 +190,9 @@ fn compared(
     options: &CompareOptions,
 ) -> Result<Comparison, CompareError> {
     refusal::check(base, new, options)?;
+    let mut options = options.clone();
+    options.intended.extend(differences::varied(base, new));
+    let options = &options;
     let basis = match base.len().min(new.len()) >= estimate::RUNS_MIN {
         true => Basis::BetweenRuns,
         false => Basis::WithinRuns,

@@ -50,8 +50,11 @@ const OF_NEIGHBOURS: &[Symptom] = &[
     ("warm-up", causes::BY_OTHERS),
     ("steady-state", causes::BY_OTHERS),
 ];
-/// What others' statements, and their locks, do at the server.
+/// What others' statements, and their locks, do at the server, and to a rate that nothing else
+/// explains.
 const OF_OTHERS: &[Symptom] = &[
+    ("warm-up", causes::NOTHING),
+    ("steady-state", causes::NOTHING),
     ("server-warnings", ""),
     ("stalls", causes::LOCKS),
     ("length", "either way"),
@@ -60,9 +63,14 @@ const OF_OTHERS: &[Symptom] = &[
 /// What a server that stands still does to who observes it.
 const OF_STALLS: &[Symptom] = &[
     ("restarts", server::ONLY_SILENT),
-    ("unserved", ""),
     ("work-done", errors::OUTSIDE_EVENTS),
+    ("warm-up", causes::IDLE_SERVER),
+    ("warm-up", causes::SILENT),
+    ("steady-state", causes::IDLE_SERVER),
+    ("steady-state", causes::SILENT),
 ];
+/// What one does that is longer than several events, and lasts to the end.
+const OF_A_LAST_STALL: &[Symptom] = &[("unserved", "")];
 /// What a generator that was frozen does to its observers and the rate.
 const OF_FREEZES: &[Symptom] = &[
     ("observers", conduct::ONLY_LATE),
@@ -141,6 +149,22 @@ fn has_failed(view: &View, findings: &[Finding]) -> bool {
     (ended || nothing) && findings.iter().any(by_errors)
 }
 
+/// Whether the run ended in a stall. Where all events are as long as the silence between them,
+/// they did not end for their length, not for a stall.
+fn stalled_at_the_end(view: &View) -> bool {
+    const EVENTS: f64 = 3.0;
+    const END_S: f64 = 1.0;
+    let event = view.run.operations.first();
+    let total = event.and_then(|event| event.total.as_ref());
+    let median_s = total.filter(|total| total.count > 0).map_or(0.0, |total| {
+        total.service.value_at_quantile(0.5) as f64 / 1e9
+    });
+    view.stalls().is_ok_and(|found| {
+        let mut spans = found.spans.iter();
+        spans.any(|span| span.to_s >= view.length_s - END_S && span.length_s() >= EVENTS * median_s)
+    })
+}
+
 /// Findings that bring others about, and how that is told.
 fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static str)> {
     let outcome = |check: &str| {
@@ -165,7 +189,11 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
         causes.push((OF_FREEZES, told));
     }
     if is_doubted("stalls") {
-        causes.push((OF_STALLS, "The server stood still, as `stalls` tells."));
+        let told = "The server stood still, as `stalls` tells.";
+        causes.push((OF_STALLS, told));
+        if stalled_at_the_end(view) {
+            causes.push((OF_A_LAST_STALL, told));
+        }
     }
     if has_failed(view, findings) {
         causes.push((OF_FAILURES, "The run failed, as `errors` tells."));

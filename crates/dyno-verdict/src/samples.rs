@@ -366,6 +366,7 @@ fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHe
         target,
         drive: Some(drive),
         percentiles: PERCENTS.to_vec(),
+        factors: Default::default(),
         note: String::new(),
         phase: None,
     }

@@ -1,6 +1,7 @@
 //! What the user wants recorded, claimed and waived.
 
 use anyhow::Result;
+use dyno_core::factors::{Factors, parse_factors};
 use dyno_core::finding::Waiver;
 use dyno_core::plan::{RecordPlan, RequestedSetting};
 use dyno_core::threshold::Threshold;
@@ -38,6 +39,7 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
         observe,
         ledger: ledger.unwrap_or(usual.ledger),
         note: parsed.value("note").unwrap_or_default().to_owned(),
+        factors: factors(parsed)?,
         claim: choice(parsed, "claim", "in-memory, on-disk, cold, warm")?,
         expected: expected
             .into_iter()
@@ -53,6 +55,14 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
         gate: parsed.has("gate"),
         fail_if: thresholds.iter().map(Threshold::to_string).collect(),
     })
+}
+
+/// The factors of `--factor NAME=LEVEL`.
+///
+/// # Errors
+/// One that is none.
+pub fn factors(parsed: &Parsed) -> Result<Factors> {
+    parse_factors(parsed.values("factor")).map_err(|why| usage(format!("--factor: {why}")))
 }
 
 /// The conditions of `--fail-if`.

@@ -16,6 +16,7 @@ mod record;
 mod secrets;
 mod shards;
 mod sysbench;
+mod table;
 mod unfinished;
 mod verdict;
 mod visible;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::factors::Factors;
 use crate::finding::Waiver;
 use crate::redact;
 use crate::target::TargetPlan;
@@ -153,6 +154,9 @@ pub struct RecordPlan {
     pub waivers: Vec<Waiver>,
     /// The user's words about the run.
     pub note: String,
+    /// What the user varies from run to run, by name.
+    #[serde(default)]
+    pub factors: Factors,
     /// Percentiles to show, in percent.
     pub percentiles: Vec<f64>,
     /// Whether to run although it is known before that the run will be refused.
@@ -175,6 +179,7 @@ impl Default for RecordPlan {
             expected: Vec::new(),
             waivers: Vec::new(),
             note: String::new(),
+            factors: Factors::new(),
             percentiles: vec![50.0, 95.0, 99.0, 99.9],
             force: false,
             gate: false,

@@ -26,6 +26,7 @@ pub(crate) fn record() -> RunRecord {
         target: summary.target.clone(),
         drive: summary.drive.clone(),
         percentiles: vec![50.0, 95.0, 99.0, 99.9],
+        factors: Default::default(),
         note: "a \"note\", with commas".into(),
         phase: None,
         plan: None,

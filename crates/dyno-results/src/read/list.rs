@@ -1,5 +1,6 @@
 //! Which runs there are, and which one is meant.
 
+use dyno_core::factors::Factors;
 use dyno_core::finding::Verdict;
 use dyno_core::record::{RunState, Source};
 use rusqlite::types::Value;
@@ -72,6 +73,8 @@ pub struct Filter {
     pub until_unix_s: Option<f64>,
     /// A part of the note; case does not matter.
     pub note: Option<String>,
+    /// These levels of these factors, all of them: see [`RunLine::level`].
+    pub factors: Factors,
     /// At most so many, the latest.
     pub limit: Option<usize>,
 }
@@ -125,6 +128,24 @@ pub struct RunLine {
     pub errors: Option<u64>,
     /// What the user wrote about it.
     pub note: String,
+    /// What the user varied, by name.
+    pub factors: Factors,
+}
+
+impl RunLine {
+    /// Its level of a factor; `workload`, `server` and `sessions` are factors of every run.
+    pub fn level(&self, factor: &str) -> Option<String> {
+        let own = self.factors.get(factor).cloned();
+        own.or_else(|| match factor {
+            "workload" => Some(self.workload.clone()),
+            "server" => {
+                let (product, version) = (&self.product, &self.server_version);
+                Some(format!("{product} {version}").trim().to_owned())
+            }
+            "sessions" => self.sessions.map(|sessions| sessions.to_string()),
+            _ => None,
+        })
+    }
 }
 
 impl Results {
@@ -143,7 +164,12 @@ impl Results {
             let mut lines = Vec::new();
             while let Some(row) = rows.next()? {
                 let line = line(row)?;
-                if filter.stage.is_none_or(|stage| stage == line.stage) {
+                let has = |(name, level): (&String, &String)| {
+                    line.level(name).is_some_and(|own| own == *level)
+                };
+                let is_wanted = filter.stage.is_none_or(|stage| stage == line.stage)
+                    && filter.factors.iter().all(has);
+                if is_wanted {
                     lines.push(line);
                 }
                 if filter.limit.is_some_and(|limit| lines.len() >= limit) {
@@ -273,7 +299,8 @@ const COLUMNS: &str = "id, name, state, verdict, source,
     (SELECT count(*) FROM finding f WHERE f.run_id = run.id),
     (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.outcome <> 'not_checked'),
     (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.waived IS NOT NULL
-        AND f.outcome IN ('doubt', 'refuse'))";
+        AND f.outcome IN ('doubt', 'refuse')),
+    json_extract(head, '$.factors')";
 
 fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
     let process = || -> rusqlite::Result<Process> {
@@ -318,6 +345,10 @@ fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
             .get::<_, Option<i64>>(17)?
             .map(|count| count.max(0) as u64),
         note: row.get(18)?,
+        factors: match row.get::<_, Option<String>>(26)? {
+            Some(text) => serde_json::from_str(&text).unwrap_or_default(),
+            None => Factors::new(),
+        },
     })
 }
 

@@ -36,6 +36,7 @@ fn head() -> RunHead {
         },
         drive: None,
         percentiles: Vec::new(),
+        factors: Default::default(),
         note: String::new(),
         phase: None,
         plan: None,

@@ -70,6 +70,7 @@ pub fn head(name: &str) -> RunHead {
         target: target(),
         drive: Some(drive()),
         percentiles: vec![50.0, 95.0, 99.0, 99.9],
+        factors: Default::default(),
         note: "before the upgrade".to_owned(),
         phase: None,
         plan: None,

@@ -41,6 +41,7 @@ pub fn head(job: &Job, request: &RunRequest) -> RunHead {
         drive: Some(job.drive.own()),
         percentiles: plan.record.percentiles.clone(),
         note: plan.record.note.clone(),
+        factors: plan.record.factors.clone(),
         phase: request.phase.clone(),
         plan: Some(Box::new(plan)),
     }

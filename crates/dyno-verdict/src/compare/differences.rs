@@ -61,6 +61,7 @@ pub(super) fn differences(
             });
         }
     }
+    found.extend(factors(base_views, new_views));
     one_dataset(&mut found, options);
     let of_tables = tables::differences(base_views, new_views);
     found.extend(of_tables.into_iter().map(|difference| Difference {
@@ -82,6 +83,41 @@ pub(super) fn differences(
         }
     }
     found
+}
+
+/// What the user varied from side to side, which is always meant.
+fn factors(base: &[View], new: &[View]) -> Vec<Difference> {
+    let levels = |views: &[View]| {
+        let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (name, level) in views.iter().flat_map(|view| &view.run.head.factors) {
+            all.entry(name.clone()).or_default().insert(level.clone());
+        }
+        all
+    };
+    let (base, new) = (levels(base), levels(new));
+    let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
+    let absent = BTreeSet::new();
+    let values = names.into_iter().map(|name| {
+        let of =
+            |side: &BTreeMap<String, BTreeSet<String>>| joined(side.get(name).unwrap_or(&absent));
+        (name, of(&base), of(&new))
+    });
+    let differ = values.filter(|(_, base, new)| base != new);
+    differ
+        .map(|(name, base, new)| Difference {
+            what: format!("factor {name}"),
+            base,
+            new,
+            intended: true,
+        })
+        .collect()
+}
+
+/// The names of the factors in which these sides differ: what is called so differs on purpose.
+pub(super) fn varied(base: &[View], new: &[View]) -> Vec<String> {
+    let found = factors(base, new).into_iter();
+    let names = found.filter_map(|one| Some(one.what.strip_prefix("factor ")?.to_owned()));
+    names.collect()
 }
 
 /// What a run was asked to do: options, sessions, pace, keys. How long it was to take is not in it.

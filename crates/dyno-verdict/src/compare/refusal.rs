@@ -107,13 +107,19 @@ pub(super) fn check(
     let Some((first, others)) = base.split_first() else {
         return Err(CompareError::NoRuns("base"));
     };
-    // One run against itself is told as what it is: nothing differs.
-    if base.len() + new.len() > 2 {
-        let mut known = BTreeSet::new();
-        let mut all = base.iter().chain(new);
-        if let Some(view) = all.find(|view| !known.insert(&view.run.head.name)) {
-            return Err(CompareError::Twice(name(view)));
-        }
+    // A side against itself is told as what it is: nothing differs.
+    let names = |views: &[View]| -> Vec<String> {
+        let names = views.iter().map(|view| view.run.head.name.clone());
+        names.collect()
+    };
+    let other = match names(base) == names(new) {
+        true => &[][..],
+        false => new,
+    };
+    let mut known = BTreeSet::new();
+    let mut all = base.iter().chain(other);
+    if let Some(view) = all.find(|view| !known.insert(&view.run.head.name)) {
+        return Err(CompareError::Twice(name(view)));
     }
     for view in base.iter().chain(new) {
         if view.totals().events == 0 {

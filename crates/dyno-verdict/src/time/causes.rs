@@ -23,7 +23,9 @@ const SLOW_RATE_MIN: f64 = 0.4;
 const SLOW_IDLE_MAX: f64 = 10.0;
 
 /// What is said of a server that answers nobody.
-pub(super) const SILENT: &str = "the server did not answer its observer";
+pub(crate) const SILENT: &str = "the server did not answer its observer";
+/// What is said of one that does nothing.
+pub(crate) const IDLE_SERVER: &str = "the server used no CPU";
 /// How locks are known in what is said.
 pub(crate) const LOCKS: &str = " lock";
 
@@ -106,7 +108,7 @@ pub(super) fn below(view: &View, level: f64) -> Vec<Span> {
 }
 
 /// What is said where nothing moved.
-pub(super) const NOTHING: &str = "nothing that is recorded was unusual";
+pub(crate) const NOTHING: &str = "nothing that is recorded was unusual";
 
 /// Whether the host and the database were looked at in these seconds.
 pub(super) fn watched(view: &View, spans: &[Span]) -> bool {
@@ -223,7 +225,7 @@ impl Seen<'_, '_> {
             && usual > 0.05
             && then < usual * 0.1
         {
-            return Some("the server used no CPU".to_owned());
+            return Some(IDLE_SERVER.to_owned());
         }
         let (then, usual) = self.both(series(&"host.cpu.idle")?)?;
         (then >= IDLE_MIN && then >= usual + IDLE_MORE).then(|| {

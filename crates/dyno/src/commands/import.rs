@@ -15,6 +15,7 @@ use super::show;
 use crate::definitions::IMPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
+use crate::record_options::factors;
 use crate::settings::{duration, number, usage};
 use crate::{STATUS_DONE, console, input, run_store};
 
@@ -64,7 +65,9 @@ pub fn main(args: &[String]) -> Result<u8> {
         colour: console::colors(parsed.has("no-color")),
         ascii: false,
     };
+    let factors = factors(&parsed)?;
     for mut run in imported.runs {
+        run.head.factors.clone_from(&factors);
         run.head.note = redact::text(parsed.value("note").unwrap_or_default());
         let record = judged(&mut results, &run)?;
         let summary = show::summary_with_intervals(record, &path.display().to_string());

@@ -11,6 +11,7 @@ mod import;
 mod list;
 mod measure;
 mod phases;
+mod pivot;
 mod plans;
 mod report;
 mod run;
@@ -46,6 +47,7 @@ Usage: dyno <command> …
   list [runs]         the workloads that come with Dyno; the runs of the results file
   report [RUN…]       runs as one offline HTML file
   compare BASE NEW…   ratios with intervals, and what differs besides
+  table --rows NAME   a figure for each level of what the runs vary (--factor), with ratios
   phases SEQUENCE…    the phases of workloads that have some, as tables
   export [RUN]        a run as JSON, CSV or HdrHistogram's log
   import sysbench F…  what sysbench printed years ago, judged by the same rules
@@ -65,7 +67,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ";
 
 /// The commands by their names.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "run",
     "prepare",
     "check",
@@ -76,6 +78,7 @@ const COMMANDS: [&str; 18] = [
     "show",
     "report",
     "compare",
+    "table",
     "phases",
     "export",
     "import",
@@ -102,6 +105,7 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
         "report" => report::main(&args[2..]),
         "export" => export::main(&args[2..]),
         "compare" => compare::main(&args[2..]),
+        "table" => pivot::main(&args[2..]),
         "phases" => tables::main(&args[2..]),
         "import" => import::main(&args),
         "waive" => waive::main(&args[2..]),
@@ -237,7 +241,7 @@ mod tests {
     fn the_help_and_the_readme_tell_of_every_command() {
         let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
         let list = readme.split_once("It is one binary:").unwrap().1;
-        let list = list.split_once("\n- ").unwrap().0;
+        let list = list.split_once("\n\n").unwrap().0;
         for command in COMMANDS.into_iter().filter(|command| *command != "help") {
             let told = |line: &str| {
                 let name = line

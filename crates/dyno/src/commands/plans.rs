@@ -288,6 +288,9 @@ fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<String>)>) {
     if !record.note.is_empty() {
         own.push(("note", Some(record.note.clone())));
     }
+    for (name, level) in &record.factors {
+        own.push(("factor", Some(format!("{name}={level}"))));
+    }
     let pair = |name: &str, value: &str| Some(format!("{name}={value}"));
     for setting in &record.expected {
         own.push(("expect", pair(&setting.name, &setting.value)));

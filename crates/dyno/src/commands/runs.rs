@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
+use dyno_core::factors::{Factors, parse_factors};
 use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::units;
 use dyno_report::terminal::{Look, RunRow, runs};
@@ -72,9 +73,19 @@ fn filter(parsed: &Parsed) -> Result<Filter> {
         verdict,
         stage,
         since_unix_s,
+        factors: selected(parsed)?,
         limit: (limit > 0).then_some(limit as usize),
         ..Filter::default()
     })
+}
+
+/// The levels that `--where` asks for.
+///
+/// # Errors
+/// One that is none.
+pub fn selected(parsed: &Parsed) -> Result<Factors> {
+    let texts = parsed.values("where").flat_map(|text| text.split(','));
+    parse_factors(texts).map_err(|why| usage(format!("--where: {why}")))
 }
 
 fn stage(word: &str) -> Result<RunStage> {
@@ -107,8 +118,16 @@ fn row(line: &RunLine) -> RunRow {
         thin: is_thin(line.checks_made, line.checks),
         waived: line.checks_waived,
         state: state.to_owned(),
-        note: line.note.clone(),
+        note: noted(line),
     }
+}
+
+/// The note, with the levels of the factors before it.
+fn noted(line: &RunLine) -> String {
+    let factors = line.factors.iter();
+    let mut words: Vec<String> = factors.map(|(n, level)| format!("{n}={level}")).collect();
+    words.extend((!line.note.is_empty()).then(|| line.note.clone()));
+    words.join(" ")
 }
 
 /// A version without its packager's tail: `10.11.6` of `10.11.6-MariaDB-0+deb12u1`.
@@ -142,5 +161,6 @@ fn as_json(line: &RunLine) -> Value {
         "p99_ms": line.p99_ms,
         "errors": line.errors,
         "note": line.note,
+        "factors": line.factors,
     })
 }

@@ -3,7 +3,7 @@
 mod results;
 mod sysbench;
 
-pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, SHOW, WAIVE};
+pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, SHOW, TABLE, WAIVE};
 pub use sysbench::{DYNO, SYSBENCH};
 
 use crate::options::Opt;
@@ -254,6 +254,13 @@ pub const RUN: &[Opt] = &[
         "note",
         Some("TEXT"),
         "what to remember of the run; kept with it",
+    ),
+    opt(
+        RECORD,
+        "factor",
+        Some("NAME=LEVEL"),
+        "what is varied from run to run, e.g. memory=5G, for `dyno table`, `list --where` and \
+         `compare`; may be repeated",
     ),
     opt(
         RECORD,

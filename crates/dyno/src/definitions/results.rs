@@ -24,6 +24,12 @@ const FACTOR: Opt = opt(
     "what was meant to differ: an option, a setting or a fact by its name, or the beginning \
          of names; may be repeated",
 );
+const WHERE: Opt = opt(
+    GROUP,
+    "where",
+    Some("NAME=LEVEL,…"),
+    "runs with these levels of their factors; workload, server and sessions are factors, too",
+);
 const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
@@ -85,6 +91,7 @@ pub const LIST: &[Opt] = &[
         Some("TEXT"),
         "runs whose note contains the text",
     ),
+    WHERE,
     opt(
         GROUP,
         "verdict",
@@ -163,6 +170,53 @@ pub const COMPARE: &[Opt] = &[
         "gate",
         None,
         "exit with status 3 if the comparison is refused",
+    ),
+    RESULTS,
+    JSON,
+    NO_COLOR,
+    HELP,
+];
+
+/// The options of `dyno table`.
+pub const TABLE: &[Opt] = &[
+    opt(
+        GROUP,
+        "rows",
+        Some("NAME"),
+        "the factor whose levels are the rows",
+    ),
+    opt(
+        GROUP,
+        "columns",
+        Some("NAME"),
+        "the factor whose levels are the columns",
+    ),
+    opt(
+        GROUP,
+        "figure",
+        Some("NAME"),
+        "what stands in the cells: rate, median_rate, queries, errors, mean, max or a percentile \
+         such as p99 [rate]",
+    ),
+    opt(
+        GROUP,
+        "base",
+        Some("LEVEL"),
+        "the level of the columns, or of the rows where there are none, that ratios are to [the \
+         first]",
+    ),
+    WHERE,
+    opt(
+        GROUP,
+        "csv",
+        None,
+        "a line per cell with commas between, for spreadsheets",
+    ),
+    opt(
+        GROUP,
+        "force",
+        None,
+        "runs of different workloads in one table all the same",
     ),
     RESULTS,
     JSON,
@@ -268,6 +322,12 @@ pub const IMPORT: &[Opt] = &[
         "note",
         Some("TEXT"),
         "what to remember of the runs; kept with them",
+    ),
+    opt(
+        GROUP,
+        "factor",
+        Some("NAME=LEVEL"),
+        "what the runs vary, e.g. memory=5G; kept with them, may be repeated",
     ),
     RESULTS,
     NO_COLOR,

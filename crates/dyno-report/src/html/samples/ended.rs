@@ -68,6 +68,7 @@ pub(super) fn head(shape: Shape) -> RunHead {
         target: target(),
         drive: Some(drive(shape)),
         percentiles: PERCENTS.to_vec(),
+        factors: Default::default(),
         note: "after the upgrade of the storage firmware".into(),
         phase: None,
         plan: None,

@@ -59,6 +59,9 @@ fn what_is_recorded_and_drawn_comes_back_as_it_was() {
             reason: "the backup, at noon = 12".to_owned(),
         }],
         note: "two words".to_owned(),
+        factors: [("memory", "5G"), ("sql", "a=b")]
+            .map(|(name, level)| (name.to_owned(), level.to_owned()))
+            .into(),
         percentiles: vec![50.0, 99.99],
         force: true,
         gate: true,

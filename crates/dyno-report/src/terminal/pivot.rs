@@ -1,0 +1,291 @@
+//! Runs as a table of one or two factors.
+
+use dyno_core::finding::Verdict;
+use dyno_verdict::Cell;
+
+use super::look::{Ink, Look, columns, cut};
+use crate::number::{figure, rate};
+
+/// Blanks between columns.
+const GAP: usize = 3;
+/// A level is not cut below this.
+const LEVEL_MIN: usize = 6;
+
+/// A table of runs, and what it is of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pivot {
+    /// The figure as the user names it, e.g. `rate`.
+    pub figure: String,
+    /// What the figure is in; empty where no run has it.
+    pub unit: String,
+    /// The factor of the rows, and its levels.
+    pub rows: (String, Vec<String>),
+    /// The factor of the columns, and its levels; `None` in a table of one.
+    pub columns: Option<(String, Vec<String>)>,
+    /// What ratios are to, e.g. `engine=innodb`.
+    pub base: String,
+    /// Those that have runs.
+    pub cells: Vec<Cell>,
+}
+
+/// The table, and below it what its marks mean.
+pub fn pivot(table: &Pivot, look: &Look) -> String {
+    let mut out = String::from("\n");
+    let title = match table.unit.is_empty() {
+        true => format!("{}; ratios to {}", table.figure, table.base),
+        false => format!("{}, {}; ratios to {}", table.figure, table.unit, table.base),
+    };
+    for line in super::look::wrap(&look.clean(&title), look.width()) {
+        out += &(look.paint(Ink::Strong, &line) + "\n");
+    }
+    out.push('\n');
+    let texts = texts(table);
+    for band in bands(table, &texts, look) {
+        out += &lines(table, &texts, band, look);
+    }
+    out += &legend(table, look);
+    out
+}
+
+/// What stands in each cell: the figure with its mark, the ratio with its interval, and stalls.
+struct Texts {
+    column: usize,
+    row: usize,
+    lines: Vec<(Ink, String)>,
+}
+
+fn texts(table: &Pivot) -> Vec<Texts> {
+    let of = |cell: &Cell| {
+        let (ink, mark) = mark(cell.verdict);
+        let value = cell
+            .value
+            .map_or_else(|| "–".to_owned(), |value| number(value, &table.unit));
+        let mut lines = vec![(ink, format!("{value} {mark}"))];
+        lines.extend(ratio(cell).map(|text| (Ink::Faint, text)));
+        if let Some(stalled_s) = cell.stalled_s.filter(|stalled_s| *stalled_s > 0.0) {
+            lines.push((Ink::Warning, format!("stalled {} s", figure(stalled_s))));
+        }
+        Texts {
+            column: cell.column,
+            row: cell.row,
+            lines,
+        }
+    };
+    table.cells.iter().map(of).collect()
+}
+
+fn mark(verdict: Option<Verdict>) -> (Ink, &'static str) {
+    match verdict {
+        Some(Verdict::Valid) => (Ink::Good, "✔"),
+        Some(Verdict::Doubtful) => (Ink::Warning, "?"),
+        Some(Verdict::Refused) => (Ink::Error, "✘"),
+        None => (Ink::Faint, "–"),
+    }
+}
+
+fn number(value: f64, unit: &str) -> String {
+    match unit {
+        "per second" => rate(value),
+        _ => figure(value),
+    }
+}
+
+/// The ratio to the base, and where it is known the interval that holds the true one.
+fn ratio(cell: &Cell) -> Option<String> {
+    let ratio = cell.ratio?;
+    let bounds = match (cell.low, cell.high) {
+        (Some(low), Some(high)) => format!(" ({low:.2} – {high:.2})"),
+        (Some(low), None) => format!(" (from {low:.2})"),
+        _ => String::new(),
+    };
+    Some(format!("{ratio:.2}×{bounds}"))
+}
+
+/// As many columns as fit beside the levels of the rows, and so on.
+fn bands(table: &Pivot, texts: &[Texts], look: &Look) -> Vec<std::ops::Range<usize>> {
+    let count = table.columns.as_ref().map_or(1, |(_, levels)| levels.len());
+    let mut bands = Vec::new();
+    let mut from = 0;
+    while from < count {
+        let mut left = look.width().saturating_sub(head_width(table));
+        let mut to = from;
+        while to < count {
+            let width = GAP + width(table, texts, to);
+            if width > left && to > from {
+                break;
+            }
+            left = left.saturating_sub(width);
+            to += 1;
+        }
+        bands.push(from..to);
+        from = to;
+    }
+    bands
+}
+
+/// How wide the levels of the rows are.
+fn head_width(table: &Pivot) -> usize {
+    let (name, levels) = &table.rows;
+    let widest = levels.iter().chain([name]).map(|text| columns(text)).max();
+    widest.unwrap_or(0).clamp(LEVEL_MIN, 24)
+}
+
+fn width(table: &Pivot, texts: &[Texts], column: usize) -> usize {
+    let own = texts.iter().filter(|text| text.column == column);
+    let lines = own
+        .flat_map(|text| &text.lines)
+        .map(|(_, line)| columns(line));
+    let head = columns(&head(table, column)).min(24);
+    lines.chain([head]).max().unwrap_or(LEVEL_MIN)
+}
+
+fn head(table: &Pivot, column: usize) -> String {
+    match &table.columns {
+        Some((name, levels)) => {
+            let level = levels.get(column).map_or("", String::as_str);
+            format!("{name} {level}")
+        }
+        None => String::new(),
+    }
+}
+
+fn lines(table: &Pivot, texts: &[Texts], band: std::ops::Range<usize>, look: &Look) -> String {
+    let first = head_width(table);
+    let widths: Vec<usize> = band
+        .clone()
+        .map(|column| width(table, texts, column))
+        .collect();
+    let line = |level: &str, cells: &[(Ink, String)]| {
+        let level = cut(&look.clean(level), first);
+        let mut line = format!("{level}{}", " ".repeat(first - columns(&level)));
+        for ((ink, text), width) in cells.iter().zip(&widths) {
+            let text = cut(&look.clean(text), *width);
+            let pad = " ".repeat(GAP + width - columns(&text));
+            line += &(pad + &look.paint(*ink, &text));
+        }
+        line.trim_end().to_owned() + "\n"
+    };
+    let heads: Vec<(Ink, String)> = band
+        .clone()
+        .map(|column| (Ink::Faint, head(table, column)))
+        .collect();
+    let mut out = line(&table.rows.0, &heads);
+    for (row, level) in table.rows.1.iter().enumerate() {
+        let cell = |column: usize| {
+            let mut all = texts.iter();
+            all.find(|text| text.row == row && text.column == column)
+        };
+        let height = band
+            .clone()
+            .filter_map(|column| Some(cell(column)?.lines.len()))
+            .max()
+            .unwrap_or(1);
+        for number in 0..height {
+            let cells: Vec<(Ink, String)> = band
+                .clone()
+                .map(|column| match cell(column) {
+                    Some(text) => text.lines.get(number).cloned(),
+                    None if number == 0 => Some((Ink::Faint, "no run".to_owned())),
+                    None => None,
+                })
+                .map(|text| text.unwrap_or((Ink::Plain, String::new())))
+                .collect();
+            out += &line(if number == 0 { level } else { "" }, &cells);
+        }
+    }
+    out + "\n"
+}
+
+fn legend(table: &Pivot, look: &Look) -> String {
+    let runs = table.cells.iter().map(|cell| cell.runs.len());
+    let (fewest, most) = (runs.clone().min().unwrap_or(0), runs.max().unwrap_or(0));
+    let runs = match (fewest, most) {
+        (1, 1) => "1 run a cell".to_owned(),
+        (fewest, most) if fewest == most => format!("{most} runs a cell"),
+        (fewest, most) => format!("{fewest} to {most} runs a cell"),
+    };
+    let text = format!(
+        "{runs}; ✔ valid, ? doubtful, ✘ refused: the worst of a cell. Ratios stand with the \
+         interval that holds the true one with 95 % confidence."
+    );
+    let lines = super::look::wrap(&look.clean(&text), look.width());
+    let faint = lines.iter().map(|line| look.paint(Ink::Faint, line) + "\n");
+    faint.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(row: usize, column: usize, value: f64, ratio: Option<f64>) -> Cell {
+        Cell {
+            row,
+            column,
+            runs: vec![1, 2, 3],
+            value: Some(value),
+            ratio,
+            low: ratio.map(|ratio| ratio * 0.95),
+            high: ratio.map(|ratio| ratio * 1.05),
+            stalled_s: Some(if row == 1 { 2.5 } else { 0.0 }),
+            verdict: Some(if column == 1 {
+                Verdict::Doubtful
+            } else {
+                Verdict::Valid
+            }),
+        }
+    }
+
+    fn table() -> Pivot {
+        Pivot {
+            figure: "rate".to_owned(),
+            unit: "per second".to_owned(),
+            rows: ("memory".to_owned(), vec!["5G".to_owned(), "12G".to_owned()]),
+            columns: Some((
+                "engine".to_owned(),
+                vec!["innodb".to_owned(), "myrocks".to_owned()],
+            )),
+            base: "engine=innodb".to_owned(),
+            cells: vec![
+                cell(0, 0, 1_228.4, None),
+                cell(0, 1, 1_350.9, Some(1.1)),
+                cell(1, 0, 28_051.0, None),
+            ],
+        }
+    }
+
+    #[test]
+    fn figures_stand_with_ratios_stalls_and_verdicts() {
+        insta::assert_snapshot!("both", pivot(&table(), &Look::default()));
+        let mut one = table();
+        one.columns = None;
+        one.base = "memory=5G".to_owned();
+        one.cells = vec![cell(0, 0, 12.5, None), cell(1, 0, 10.0, Some(0.8))];
+        one.unit = "ms".to_owned();
+        insta::assert_snapshot!("one", pivot(&one, &Look::default()));
+    }
+
+    #[test]
+    fn every_width_is_kept() {
+        let mut wide = table();
+        let levels: Vec<String> = (0..9).map(|n| format!("level {n}")).collect();
+        wide.cells = (0..9)
+            .map(|column| cell(0, column, 1e6, Some(1.0)))
+            .collect();
+        wide.columns = Some(("engine".to_owned(), levels));
+        for columns in [40, 60, 80, 120] {
+            for ascii in [false, true] {
+                let look = Look {
+                    columns,
+                    ascii,
+                    colour: false,
+                };
+                let text = pivot(&wide, &look);
+                for line in text.lines() {
+                    let width = super::columns(line);
+                    assert!(width <= columns, "{columns}: {line}");
+                }
+                assert_eq!(text.matches("level 8").count(), 1, "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Runs as a table of two factors: a figure in each cell, its ratio to a base with an interval, how
+//! long the runs stood still, and the worst verdict.
+
+use dyno_core::finding::Verdict;
+use dyno_core::record::RunRecord;
+
+use crate::compare::{CompareError, CompareOptions, Comparison, compare};
+
+/// The runs of a cell: how many rows and columns before it, and the runs.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// Its row, from 0 on.
+    pub row: usize,
+    /// Its column, from 0 on.
+    pub column: usize,
+    /// Repetitions of the same.
+    pub runs: Vec<&'a RunRecord>,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Its row, from 0 on.
+    pub row: usize,
+    /// Its column, from 0 on.
+    pub column: usize,
+    /// The numbers of its runs.
+    pub runs: Vec<i64>,
+    /// The figure over all of its runs; `None` where they do not have it.
+    pub value: Option<f64>,
+    /// The figure over that of the base; `None` for the base itself, and where one is missing.
+    pub ratio: Option<f64>,
+    /// Lower bound of the ratio, as `compare` tells it.
+    pub low: Option<f64>,
+    /// Upper bound of the ratio.
+    pub high: Option<f64>,
+    /// How long the runs stood still, in seconds; `None` where that cannot be told of each.
+    pub stalled_s: Option<f64>,
+    /// The worst verdict of its runs; `None` where one was not judged.
+    pub verdict: Option<Verdict>,
+}
+
+/// The cells of a table, in the order of the groups, with the unit of the figure.
+///
+/// `metric` is the name of one of `compare`'s metrics. The base of a cell is the group in the
+/// column `base` of its row; in a table of one column, the one in the row `base`.
+///
+/// # Errors
+/// See [`compare`]: runs in one cell that are no repetitions of each other, or other workloads.
+pub fn pivot(
+    groups: &[Group<'_>],
+    metric: &str,
+    base: usize,
+    options: &CompareOptions,
+) -> Result<(Vec<Cell>, String), CompareError> {
+    let columns = groups.iter().map(|group| group.column + 1).max();
+    let is_base = |of: &Group<'_>, group: &Group<'_>| match columns {
+        Some(1) => group.row == base,
+        _ => group.row == of.row && group.column == base,
+    };
+    let mut unit = String::new();
+    let mut cells = Vec::new();
+    for group in groups {
+        let other = groups.iter().find(|other| is_base(group, other));
+        let to_itself = other.is_none_or(|other| std::ptr::eq(other, group));
+        let against = other.filter(|_| !to_itself).unwrap_or(group);
+        let compared = compare(&against.runs, &group.runs, options)?;
+        cells.push(cell(group, &compared, metric, to_itself, &mut unit));
+    }
+    Ok((cells, unit))
+}
+
+fn cell(
+    group: &Group<'_>,
+    compared: &Comparison,
+    metric: &str,
+    to_itself: bool,
+    unit: &mut String,
+) -> Cell {
+    let mut metrics = compared.metrics.iter();
+    let found = metrics.find(|one| one.name.eq_ignore_ascii_case(metric));
+    if let Some(found) = found {
+        unit.clone_from(&found.unit);
+    }
+    let ratio = found.filter(|_| !to_itself);
+    let runs = &compared.new.runs;
+    // A run that was not judged is no valid one.
+    let judged = runs
+        .iter()
+        .map(|run| run.verdict)
+        .collect::<Option<Vec<_>>>();
+    Cell {
+        row: group.row,
+        column: group.column,
+        runs: runs.iter().map(|run| run.id).collect(),
+        value: found.and_then(|one| one.new),
+        ratio: ratio.and_then(|one| one.ratio),
+        low: ratio.and_then(|one| one.low),
+        high: ratio.and_then(|one| one.high),
+        stalled_s: compared.new.stalled_s,
+        verdict: judged.and_then(|all| all.into_iter().max()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{Product, closed, noisy};
+
+    fn run(id: i64, level: f64) -> RunRecord {
+        let mut run = closed(&noisy(30, level, 0.02, id as u64), Product::Mysql);
+        (run.id, run.verdict) = (id, Some(Verdict::Valid));
+        run.head.name = format!("run {id}");
+        run
+    }
+
+    #[test]
+    fn cells_are_what_compare_tells_of_their_runs() {
+        let mut runs: Vec<RunRecord> = (1..=6).map(|id| run(id, 1_000.0)).collect();
+        runs.extend((7..=9).map(|id| run(id, 1_300.0)));
+        runs[7].verdict = Some(Verdict::Doubtful);
+        let all: Vec<&RunRecord> = runs.iter().collect();
+        let group = |row, column, from: usize| Group {
+            row,
+            column,
+            runs: all[from..from + 3].to_vec(),
+        };
+        let options = CompareOptions::default();
+        let groups = [group(0, 0, 0), group(0, 1, 6), group(1, 1, 3)];
+        let (cells, unit) = pivot(&groups, "events", 0, &options).unwrap();
+        assert_eq!(unit, "per second");
+        let expected = compare(&all[..3], &all[6..], &options).unwrap();
+        let events = &expected.metrics[0];
+        let [base, other, alone] = &cells[..] else {
+            panic!("{cells:?}")
+        };
+        assert_eq!((base.value, base.ratio), (events.base, None));
+        assert_eq!((other.value, other.ratio), (events.new, events.ratio));
+        assert_eq!((other.low, other.high), (events.low, events.high));
+        assert_eq!(other.verdict, Some(Verdict::Doubtful));
+        assert_eq!(other.runs, [7, 8, 9]);
+        // A row without the base has no ratios.
+        assert_eq!(alone.ratio, None);
+        // In one column the base is a row.
+        let groups = [group(0, 0, 0), group(1, 0, 6)];
+        let (cells, _) = pivot(&groups, "events", 1, &options).unwrap();
+        assert!(
+            cells[0]
+                .ratio
+                .is_some_and(|ratio| (0.7..0.85).contains(&ratio))
+        );
+        assert_eq!(cells[1].ratio, None);
+        let (cells, _) = pivot(&groups, "no such", 1, &options).unwrap();
+        assert_eq!(cells[0].value, None);
+    }
+}

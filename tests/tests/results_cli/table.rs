@@ -1,0 +1,94 @@
+//! Runs as tables of what they vary.
+
+use serde_json::Value;
+
+use crate::common::{Lab, SHORT, has};
+
+#[test]
+fn a_table_has_what_compare_tells_of_its_runs() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    for (sessions, memory) in [(1, "10M"), (1, "9M"), (2, "10M"), (1, "10M")] {
+        let run = format!("run oltp_point_select {target} {SHORT} -q -c {sessions}");
+        lab.dyno(&format!("{run} --factor memory={memory} --factor fs=xfs"))
+            .success();
+    }
+    let table = "table --rows memory --columns sessions --figure rate";
+    let told = lab.json(&format!("{table} --json"));
+    assert_eq!(told["rows"]["levels"], serde_json::json!(["9M", "10M"]));
+    assert_eq!(told["base"], "sessions=1");
+    let cell = |row: &str, column: &str| -> Value {
+        let cells = told["cells"].as_array().unwrap();
+        let found = cells
+            .iter()
+            .find(|c| c["row"] == row && c["column"] == column);
+        found.cloned().unwrap_or_default()
+    };
+    assert_eq!(cell("10M", "1")["runs"], serde_json::json!([1, 4]));
+    assert_eq!(cell("9M", "2"), Value::Null, "no run was like that");
+    // Both sides of the same comparison.
+    let compared = lab.json("compare 1,4 3 --json");
+    let metrics = compared[0]["metrics"].as_array().unwrap();
+    let events = metrics.iter().find(|one| one["name"] == "events").unwrap();
+    assert_eq!(cell("10M", "1")["value"], events["base"]);
+    for field in ["ratio", "low", "high"] {
+        assert_eq!(cell("10M", "2")[field], events[field], "{field}");
+    }
+    let text = lab.dyno(table).success();
+    has(
+        &text,
+        &["ratios to sessions=1", "sessions 2", "no run", "✔ valid"],
+    );
+    let csv = lab
+        .dyno(&format!("{table} --csv --where fs=xfs,memory=9M"))
+        .success();
+    let lines: Vec<&str> = csv.stdout.lines().collect();
+    assert_eq!(
+        lines[0],
+        "memory,sessions,runs,figure,unit,value,ratio,low,high,stalled_s,verdict"
+    );
+    assert!(lines[1].starts_with("9M,1,2,rate,per second,"), "{lines:?}");
+    assert_eq!(lines.len(), 2);
+    let listed = lab.json("list runs --where memory=10M,sessions=1 --json");
+    let ids: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| &run["id"])
+        .collect();
+    assert_eq!(ids, [1, 4]);
+    has(&lab.dyno("list runs").success(), &["fs=xfs"]);
+    // What is varied is meant to differ, and names the sides.
+    let compared = lab.dyno("compare 1 2").success();
+    has(&compared, &["memory 9M", "factor memory: 10M → 9M"]);
+}
+
+#[test]
+fn what_no_run_has_is_told_with_what_there_is() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    let run = format!("run oltp_point_select {target} {SHORT} -q");
+    lab.dyno(&format!("{run} --factor memory=1G")).success();
+    for (line, why) in [
+        ("table", "needs --rows"),
+        (
+            "table --rows memroy",
+            "no run has a factor 'memroy'; there are memory, server,",
+        ),
+        ("table --rows memory --figure speed", "no run has 'speed'"),
+        (
+            "table --rows memory --base 2G",
+            "memory has no level '2G'; it has 1G",
+        ),
+        (
+            "table --rows memory --where memory=2G",
+            "there is no run like that",
+        ),
+        ("table memory --rows memory", "takes no 'memory'"),
+        ("list runs --where memory", "'memory' has no level"),
+    ] {
+        has(&lab.dyno(line).failure(2), &[why]);
+    }
+    let twice = lab.dyno(&format!("{run} --factor m=1 --factor m=2"));
+    has(&twice.failure(2), &["m has two levels, 1 and 2"]);
+}
