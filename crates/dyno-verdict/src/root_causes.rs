@@ -1,5 +1,6 @@
 //! One cause is told once: what it brings about is no doubt of its own.
 
+use dyno_analysis::stalls::Span;
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::EventKind;
 use dyno_core::summary::RunEnd;
@@ -64,11 +65,11 @@ const OF_OTHERS: &[Symptom] = &[
 const OF_STALLS: &[Symptom] = &[
     ("restarts", server::ONLY_SILENT),
     ("work-done", errors::OUTSIDE_EVENTS),
-    ("warm-up", causes::IDLE_SERVER),
-    ("warm-up", causes::SILENT),
     ("steady-state", causes::IDLE_SERVER),
     ("steady-state", causes::SILENT),
 ];
+/// What one does that lies in the first seconds: they are slower than the rest.
+const OF_A_FIRST_STALL: &[Symptom] = &[("warm-up", "Before")];
 /// What one does that is longer than several events, and lasts to the end.
 const OF_A_LAST_STALL: &[Symptom] = &[("unserved", "")];
 /// What a generator that was frozen does to its observers and the rate.
@@ -149,6 +150,16 @@ fn has_failed(view: &View, findings: &[Finding]) -> bool {
     (ended || nothing) && findings.iter().any(by_errors)
 }
 
+/// Whether a tenth of the first seconds was a stall.
+fn stalled_at_first(view: &View) -> bool {
+    const FIRST_S: f64 = 3.0;
+    view.stalls().is_ok_and(|found| {
+        let within = |span: &Span| span.to_s.min(FIRST_S) - span.from_s.max(0.0);
+        let spans = found.spans.iter().map(within);
+        spans.filter(|length_s| *length_s > 0.0).sum::<f64>() >= FIRST_S / 10.0
+    })
+}
+
 /// Whether the run ended in a stall. Where all events are as long as the silence between them,
 /// they did not end for their length, not for a stall.
 fn stalled_at_the_end(view: &View) -> bool {
@@ -191,6 +202,9 @@ fn found(view: &View, findings: &[Finding]) -> Vec<(&'static [Symptom], &'static
     if is_doubted("stalls") {
         let told = "The server stood still, as `stalls` tells.";
         causes.push((OF_STALLS, told));
+        if stalled_at_first(view) {
+            causes.push((OF_A_FIRST_STALL, told));
+        }
         if stalled_at_the_end(view) {
             causes.push((OF_A_LAST_STALL, told));
         }

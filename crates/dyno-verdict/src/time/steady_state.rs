@@ -354,7 +354,7 @@ fn recurring(view: &View, rates: &[f64]) -> Option<Dips> {
 fn change(view: &View, rates: &[f64]) -> Option<Change> {
     let change = Change::of(&without_stalls(view, rates))?;
     let told = || warm_up(view).outcome == Outcome::Doubt;
-    let is_beginning = change.p.is_some() && change.is_early(rates.len()) && told();
+    let is_beginning = change.is_early(rates.len()) && told();
     (!is_beginning).then_some(change)
 }
 
