@@ -13,6 +13,7 @@ mod full;
 mod import;
 mod plan;
 mod record;
+mod remove;
 mod secrets;
 mod shards;
 mod sysbench;

@@ -21,6 +21,7 @@ mod draft;
 mod ending;
 mod import;
 mod judge;
+mod remove;
 mod rows;
 mod samples;
 mod spans;

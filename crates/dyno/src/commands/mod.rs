@@ -14,6 +14,7 @@ mod phases;
 mod pivot;
 mod plans;
 mod report;
+mod rm;
 mod run;
 mod runs;
 mod saturate;
@@ -52,6 +53,7 @@ Usage: dyno <command> …
   export [RUN]        a run as JSON, CSV or HdrHistogram's log
   import sysbench F…  what sysbench printed years ago, judged by the same rules
   waive RUN CHECK=WHY a finding that is not to count, and why
+  rm RUN…             runs taken out of the results file, for good
   doctor              is this host, is this server fit to be measured?
 
   sysbench …          exactly sysbench's command line and report
@@ -67,7 +69,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ";
 
 /// The commands by their names.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "run",
     "prepare",
     "check",
@@ -83,6 +85,7 @@ const COMMANDS: [&str; 19] = [
     "export",
     "import",
     "waive",
+    "rm",
     "doctor",
     "list",
     "sysbench",
@@ -109,6 +112,7 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
         "phases" => tables::main(&args[2..]),
         "import" => import::main(&args),
         "waive" => waive::main(&args[2..]),
+        "rm" => rm::main(&args[2..]),
         "doctor" => doctor::main(&args[2..]),
         "list" => list::main(&args[2..]),
         "sysbench" => sysbench::main(args.split_off(1)),
@@ -229,7 +233,7 @@ mod tests {
             ("--verison", "did you mean '--version'?"),
             ("ls", "did you mean 'list'?"),
             ("tpcc", "it is a workload: dyno run tpcc"),
-            ("rm", "see dyno --help"),
+            ("mr", "did you mean 'rm'?"),
             ("man", "see dyno --help"),
         ] {
             let error = unknown(typed).to_string();

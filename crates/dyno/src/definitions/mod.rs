@@ -3,7 +3,7 @@
 mod results;
 mod sysbench;
 
-pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, SHOW, TABLE, WAIVE};
+pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
 pub use sysbench::{DYNO, SYSBENCH};
 
 use crate::options::Opt;

@@ -368,5 +368,8 @@ pub const DOCTOR: &[Opt] = &[
     HELP,
 ];
 
+/// The options of `dyno rm`.
+pub const RM: &[Opt] = &[RESULTS, NO_COLOR, HELP];
+
 /// The options of `dyno waive`.
 pub const WAIVE: &[Opt] = &[RESULTS, NO_COLOR, HELP];

@@ -1,0 +1,58 @@
+//! Runs that are taken out of the file.
+
+use crate::error::ResultsError;
+use crate::open::Results;
+
+impl Results {
+    /// Removes runs with all that belongs to them, and gives their room back to the file system.
+    /// Their numbers are never used again. Returns by how many bytes the file shrank; 0 where
+    /// another process has it open, which keeps the room for runs to come.
+    ///
+    /// # Errors
+    /// A run is not there, and nothing is removed then; or the file cannot be written to.
+    pub fn remove(&mut self, ids: &[i64]) -> Result<u64, ResultsError> {
+        let doing = "remove runs from";
+        for id in ids {
+            self.check_run(*id, doing)?;
+        }
+        let before = self.bytes(doing)?;
+        self.transact(doing, |connection| {
+            let sql = "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c \
+                       WHERE t.type = 'table' AND c.name = 'run_id'";
+            let mut statement = connection.prepare(sql)?;
+            let tables = statement.query_map([], |row| row.get::<_, String>(0))?;
+            for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {
+                let sql = format!("DELETE FROM \"{table}\" WHERE run_id = ?1");
+                let mut delete = connection.prepare(&sql)?;
+                for id in ids {
+                    delete.execute([id])?;
+                }
+            }
+            let mut delete = connection.prepare("DELETE FROM run WHERE id = ?1")?;
+            for id in ids {
+                delete.execute([id])?;
+            }
+            Ok(())
+        })?;
+        // What is removed stays so, whether the room can be had now or not.
+        let shrunk = self
+            .connection
+            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+        match shrunk {
+            Ok(()) => Ok(before.saturating_sub(self.bytes(doing)?)),
+            Err(_) => Ok(0),
+        }
+    }
+
+    /// How large the database is.
+    fn bytes(&self, doing: &'static str) -> Result<u64, ResultsError> {
+        let number = |pragma: &str| {
+            let value = self
+                .connection
+                .pragma_query_value(None, pragma, |row| row.get(0));
+            value.map_err(|error| self.at(doing).sqlite(error))
+        };
+        let (pages, size): (i64, i64) = (number("page_count")?, number("page_size")?);
+        Ok((pages * size).max(0) as u64)
+    }
+}

@@ -1,0 +1,64 @@
+//! `dyno rm`: runs that are taken out of their results file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use dyno_results::{Filter, Results, RunStage};
+
+use crate::definitions::RM;
+use crate::options::{Grammar, Script, help, parse};
+use crate::settings::usage;
+use crate::{STATUS_DONE, console, run_store};
+
+/// Removes runs.
+///
+/// # Errors
+/// A run that is not there or goes on, of which none is removed then; a file that cannot be
+/// written to.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, RM, Script::Declares(&[]), Grammar::Dyno)?;
+    if parsed.has("help") {
+        console::help(&format!(
+            "Usage: dyno rm RUN…\n\n\
+             Removes runs from their results file, for good.\n{}",
+            help(RM, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    if parsed.words.is_empty() {
+        return Err(usage("dyno rm needs a RUN to remove"));
+    }
+    let mut files: BTreeMap<PathBuf, Vec<i64>> = BTreeMap::new();
+    for word in &parsed.words {
+        let (path, run) = run_store::place(&parsed, word)?;
+        let results = Results::open_read(&path)?;
+        let id = results.find(&run)?;
+        let filter = Filter {
+            stage: Some(RunStage::Running),
+            ..Filter::default()
+        };
+        if results.runs(&filter)?.iter().any(|line| line.id == id) {
+            return Err(anyhow::anyhow!("run {id} is going on: end it first"));
+        }
+        let ids = files.entry(path).or_default();
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    for (path, ids) in files {
+        let freed = Results::open(&path)?.remove(&ids)?;
+        let names: Vec<String> = ids.iter().map(i64::to_string).collect();
+        let shrunk = match freed {
+            0 => "its room is kept for runs to come".to_owned(),
+            freed => format!("it is {:.1} MB smaller", freed as f64 / 1e6),
+        };
+        console::out(&format!(
+            "{}: removed run{} {}; {shrunk}\n",
+            path.display(),
+            if ids.len() == 1 { "" } else { "s" },
+            names.join(", ")
+        ));
+    }
+    Ok(STATUS_DONE)
+}
