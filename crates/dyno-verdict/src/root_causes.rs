@@ -343,44 +343,68 @@ mod tests {
         assert_eq!(outcome(&findings), NotChecked);
     }
 
+    /// A finding with its outcome and what it says, and one that it brings about.
+    const CAUSED: &[(&str, Outcome, &str, &str, &str)] = &[
+        (
+            "stalls",
+            Doubt,
+            "",
+            "restarts",
+            "no reconnects, and 2 seconds",
+        ),
+        ("stalls", Doubt, "", "work-done", errors::OUTSIDE_EVENTS),
+        ("idle-sessions", Outcome::Refuse, "", "fairness", ""),
+        (
+            "misses",
+            Doubt,
+            "",
+            "steady-state",
+            "From then on: reads found no row in 90 % instead of 0 %.",
+        ),
+        (
+            "statistics",
+            Doubt,
+            "",
+            "warm-up",
+            "From then on: rows of whole tables were scanned: 9 instead of 1 per second.",
+        ),
+        (
+            "stalls",
+            Doubt,
+            "",
+            "steady-state",
+            "From then on: the server used no CPU.",
+        ),
+        (
+            "durability",
+            Doubt,
+            "4 ended within a transaction",
+            "server-counters",
+            "",
+        ),
+        ("errors", Outcome::Refuse, "", "server-counters", ""),
+        (
+            "work-done",
+            Doubt,
+            "touch no table",
+            "misses",
+            "9 of 9 reads found none",
+        ),
+        (
+            "work-done",
+            Doubt,
+            "sent no statement",
+            "clock",
+            "shortest percentile",
+        ),
+    ];
+
     #[test]
     fn what_a_cause_brings_about_is_reported_by_the_cause_alone() {
         let run = crate::samples::good();
         let context = crate::context::Context::default();
         let view = View::new(&run, &context);
-        for (cause, outcome, says, symptom, evidence) in [
-            (
-                "stalls",
-                Doubt,
-                "",
-                "restarts",
-                "no reconnects, and 2 seconds",
-            ),
-            ("stalls", Doubt, "", "work-done", errors::OUTSIDE_EVENTS),
-            ("idle-sessions", Outcome::Refuse, "", "fairness", ""),
-            (
-                "durability",
-                Doubt,
-                "4 ended within a transaction",
-                "server-counters",
-                "",
-            ),
-            ("errors", Outcome::Refuse, "", "server-counters", ""),
-            (
-                "work-done",
-                Doubt,
-                "touch no table",
-                "misses",
-                "9 of 9 reads found none",
-            ),
-            (
-                "work-done",
-                Doubt,
-                "sent no statement",
-                "clock",
-                "shortest percentile",
-            ),
-        ] {
+        for (cause, outcome, says, symptom, evidence) in CAUSED.iter().copied() {
             let judged = |is_caused: bool| {
                 let mut findings = crate::judge(&run, &context);
                 let mut set = |check: &str, outcome, says: &str| {
@@ -398,6 +422,25 @@ mod tests {
             assert_eq!(judged(false), Doubt, "{symptom} alone");
             assert_eq!(judged(true), NotChecked, "{symptom} of {cause}");
         }
+    }
+
+    #[test]
+    fn what_was_not_served_is_a_stalls_only_where_it_lasted_to_the_end() {
+        let stall = |from_s: f64, to_s: f64| {
+            let mut run = crate::samples::good();
+            run.events.push(dyno_core::record::Event {
+                kind: EventKind::Stall,
+                at_s: from_s,
+                until_s: Some(to_s),
+                text: String::new(),
+            });
+            let context = crate::context::Context::default();
+            let view = View::new(&run, &context);
+            (stalled_at_first(&view), stalled_at_the_end(&view))
+        };
+        assert_eq!(stall(12.0, 13.0), (false, false));
+        assert_eq!(stall(28.5, 30.0), (false, true));
+        assert_eq!(stall(2.5, 4.0), (true, false));
     }
 
     #[test]
