@@ -6,6 +6,7 @@ use std::time::Duration;
 use dyno_core::Clock;
 use dyno_tests::command::Running;
 use dyno_tests::{Kind, Output, PrivateServer, start_private_server};
+use serde_json::Value;
 
 use crate::common::{LIMIT, command, dyno, has, sound, url};
 
@@ -66,9 +67,17 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["events_unfinished"], 4, "{kind}: {result}");
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
+        // A finding tells it, and then no warning does.
+        let tells = |finding: &Value| {
+            let checks = ["idle-sessions", "stalls"];
+            checks.contains(&finding["check"].as_str().unwrap())
+                && ["doubt", "refuse"].contains(&finding["outcome"].as_str().unwrap())
+        };
+        let findings = result["findings"].as_array().unwrap();
+        assert!(findings.iter().any(tells), "{kind}: {findings:#?}");
         let warnings = result["warnings"].to_string();
         assert!(
-            warnings.contains("No transaction ended in"),
+            !warnings.contains("No transaction ended in"),
             "{kind}: {warnings}"
         );
 
