@@ -21,7 +21,9 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 1,
         name: "generator-ceiling",
         title: "The rate against what the generator reaches with this script and no server",
-        rule: "Doubt from {0} % of the generator's own ceiling on, refusal from {1} % on.",
+        rule: "Doubt from {0} % of the generator's own ceiling on, refusal from {1} % on. The \
+               ceiling is what the calibration found, or what the CPU time of an event in the run \
+               gives, where that is more.",
         thresholds: &[CEILING_DOUBT, CEILING_REFUSE],
         make: ceiling,
     },

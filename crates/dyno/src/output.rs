@@ -15,6 +15,35 @@ use self::file::Destination;
 use crate::console;
 use crate::options::Parsed;
 
+/// What a command about recorded runs answers: as text, as JSON, or with `--json=FILE` as both.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn json_or_text(
+    parsed: &Parsed,
+    as_json: impl FnOnce() -> serde_json::Value,
+    show: impl FnOnce(&Look),
+) -> Result<()> {
+    let file = parsed
+        .value("json")
+        .filter(|file| !matches!(*file, "" | "-"));
+    if parsed.has("json") {
+        let text = serde_json::to_string_pretty(&as_json())? + "\n";
+        match file {
+            None => console::json(&text),
+            Some(path) => write(path, &text)?,
+        }
+    }
+    if !parsed.has("json") || file.is_some() {
+        show(&Look {
+            columns: console::width(),
+            colour: console::colors(parsed.has("no-color")),
+            ascii: false,
+        });
+    }
+    Ok(())
+}
+
 /// Where the result goes.
 pub enum Output {
     /// As text to standard output.

@@ -85,6 +85,7 @@ fn what_no_run_has_is_told_with_what_there_is() {
             "there is no run like that",
         ),
         ("table memory --rows memory", "takes no 'memory'"),
+        ("table --rows memory --csv --json", "two formats"),
         ("list runs --where memory", "'memory' has no level"),
     ] {
         has(&lab.dyno(line).failure(2), &[why]);

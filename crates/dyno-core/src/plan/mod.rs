@@ -252,6 +252,7 @@ impl Plan {
         }
         let hide = |text: &mut String| *text = redact::text(text);
         hide(&mut self.record.note);
+        self.record.factors.values_mut().for_each(hide);
         for waiver in &mut self.record.waivers {
             hide(&mut waiver.reason);
         }

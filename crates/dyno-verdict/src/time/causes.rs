@@ -6,6 +6,7 @@ mod signs;
 mod tests;
 
 use dyno_analysis::stalls::Span;
+use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, Series};
 
 use crate::text;
@@ -281,19 +282,25 @@ impl Seen<'_, '_> {
         })
     }
 
+    /// What was counted in the slower seconds, or in the usual ones.
+    fn counted(&self, slower: bool) -> Counters {
+        let spans = match slower {
+            true => self.seconds.slower,
+            false => self.seconds.unusual,
+        };
+        let mut sums = Counters::default();
+        let bins = self.view.bins.iter();
+        for bin in bins.filter(|bin| covered(spans, bin.at_s) == slower) {
+            sums.merge(&bin.counters);
+        }
+        sums
+    }
+
     /// Whether an event's answers had another size: then it was other work.
     fn other_work(&self) -> bool {
         let bytes = |slower: bool| {
-            let spans = match slower {
-                true => self.seconds.slower,
-                false => self.seconds.unusual,
-            };
-            let bins = self.view.bins.iter();
-            let bins = bins.filter(|bin| covered(spans, bin.at_s) == slower);
-            let sums = bins.fold((0, 0), |(bytes, events), bin| {
-                (bytes + bin.counters.bytes_in, events + bin.counters.events)
-            });
-            sums.0 as f64 / sums.1.max(1) as f64
+            let sums = self.counted(slower);
+            sums.bytes_in as f64 / sums.events.max(1) as f64
         };
         let (then, usual) = (bytes(true), bytes(false));
         (then - usual).abs() > usual * (SLOWER - 1.0)
@@ -302,16 +309,8 @@ impl Seen<'_, '_> {
     /// Reads that found nothing tell of rows that went or came.
     fn misses(&self) -> Option<String> {
         let share = |slower: bool| {
-            let spans = match slower {
-                true => self.seconds.slower,
-                false => self.seconds.unusual,
-            };
-            let bins = self.view.bins.iter();
-            let bins = bins.filter(|bin| covered(spans, bin.at_s) == slower);
-            let sums = bins.fold((0, 0), |(empty, reads), bin| {
-                (empty + bin.counters.reads_empty, reads + bin.counters.reads)
-            });
-            (sums.1 > 0).then(|| sums.0 as f64 / sums.1 as f64 * 100.0)
+            let sums = self.counted(slower);
+            (sums.reads > 0).then(|| sums.reads_empty as f64 / sums.reads as f64 * 100.0)
         };
         let (then, usual) = (share(true)?, share(false)?);
         ((then - usual).abs() >= MISSES_MIN).then(|| {

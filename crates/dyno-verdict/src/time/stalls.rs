@@ -18,8 +18,9 @@ pub(super) const STALLS: Check = Check {
     rule: "A second is stalled at {0} % of the level or less; the level is the median of the \
            seconds above {0} % of the rate at which the median event ended. Doubt if stalls are \
            {1} % of the time or more, last {2} s or longer in a row, or recur with a period; \
-           needs {3} whole seconds and a level of {4} events per second. Silences that the \
-           generator saw to the millisecond, of {5} s or longer while {6} events were missed, are \
+           needs {3} whole seconds and a level of {4} events per second. A lower level of as much \
+           to the end of the run is none. Silences that the generator saw to the millisecond, of \
+           {5} s or longer while {6} events were missed, are \
            stalls whatever seconds they lie in: doubt if {7} of {8} s or longer are {1} % of the \
            time, if all are {9} %, or if they recur. Shorter ones, of {10} s or longer, are \
            stalls where all are {11} % of the time.",

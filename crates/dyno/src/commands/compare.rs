@@ -6,7 +6,7 @@ use anyhow::Result;
 use dyno_core::finding::{Verdict, verdict};
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
-use dyno_report::terminal::{Look, comparison};
+use dyno_report::terminal::comparison;
 use dyno_results::Scope;
 use dyno_verdict::{CompareOptions, Comparison, compare};
 use serde::Serialize;
@@ -80,32 +80,18 @@ pub fn main(args: &[String]) -> Result<u8> {
 
 /// As text, as JSON, or both.
 fn write(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold]) -> Result<()> {
-    let file = parsed
-        .value("json")
-        .filter(|file| !matches!(*file, "" | "-"));
-    if parsed.has("json") {
+    let as_json = || {
         let with_limits = |compared: &Comparison| as_json(compared, &held(compared, conditions));
-        let all: Vec<Value> = compared.iter().map(with_limits).collect();
-        let text = serde_json::to_string_pretty(&all)? + "\n";
-        match file {
-            None => console::json(&text),
-            Some(path) => crate::output::write(path, &text)?,
-        }
-    }
-    if !parsed.has("json") || file.is_some() {
-        let look = Look {
-            columns: console::width(),
-            colour: console::colors(parsed.has("no-color")),
-            ascii: false,
-        };
+        Value::Array(compared.iter().map(with_limits).collect())
+    };
+    crate::output::json_or_text(parsed, as_json, |look| {
         for compared in compared {
-            console::page(&look, |look| comparison(compared, parsed.has("all"), look));
+            console::page(look, |look| comparison(compared, parsed.has("all"), look));
             for held in held(compared, conditions) {
                 console::out(&held.line());
             }
         }
-    }
-    Ok(())
+    })
 }
 
 /// The conditions of `--fail-if`, which are ratios here.

@@ -65,7 +65,10 @@ pub fn main(args: &[String]) -> Result<u8> {
         colour: console::colors(parsed.has("no-color")),
         ascii: false,
     };
-    let factors = factors(&parsed)?;
+    let mut factors = factors(&parsed)?;
+    factors
+        .values_mut()
+        .for_each(|level| *level = redact::text(level));
     for mut run in imported.runs {
         run.head.factors.clone_from(&factors);
         run.head.note = redact::text(parsed.value("note").unwrap_or_default());

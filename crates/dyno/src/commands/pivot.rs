@@ -6,7 +6,7 @@ use anyhow::Result;
 use dyno_core::factors;
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
-use dyno_report::terminal::{Look, Pivot, pivot as shown};
+use dyno_report::terminal::{Pivot, pivot as shown};
 use dyno_results::{Filter, Results, RunLine, Scope};
 use dyno_verdict::{Cell, CompareOptions, Group, pivot};
 use serde_json::{Value, json};
@@ -46,6 +46,9 @@ pub fn main(args: &[String]) -> Result<u8> {
             "dyno table needs --rows NAME, the factor of its rows",
         ));
     };
+    if parsed.has("csv") && parsed.has("json") {
+        return Err(usage("--csv and --json are two formats: ask for one"));
+    }
     let figure = parsed.value("figure").unwrap_or("rate");
     let metric = metric(figure)?;
     let results = Results::open_read(&run_store::required(&parsed)?)?;
@@ -202,25 +205,11 @@ fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {
         console::out(&csv(table));
         return Ok(());
     }
-    let file = parsed
-        .value("json")
-        .filter(|file| !matches!(*file, "" | "-"));
-    if parsed.has("json") {
-        let text = serde_json::to_string_pretty(&as_json(table))? + "\n";
-        match file {
-            None => console::json(&text),
-            Some(path) => crate::output::write(path, &text)?,
-        }
-    }
-    if !parsed.has("json") || file.is_some() {
-        let look = Look {
-            columns: console::width(),
-            colour: console::colors(parsed.has("no-color")),
-            ascii: false,
-        };
-        console::page(&look, |look| shown(table, look));
-    }
-    Ok(())
+    crate::output::json_or_text(
+        parsed,
+        || as_json(table),
+        |look| console::page(look, |look| shown(table, look)),
+    )
 }
 
 /// The levels of a cell.

@@ -1,6 +1,6 @@
 //! What is short each time, and takes much of the time in all.
 
-use crate::servers::Kind::{Mariadb, Mysql, Postgres};
+use crate::servers::Kind::{self, Mariadb, Mysql, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 use super::rates::stops;
@@ -41,32 +41,8 @@ pub const CASES: &[Case] = &[
     )
     .while_(Act::DynoStops(stops(11, 200, 800)))
     .also(&["schedule-lag"]),
-    Case::new(
-        On::Server(Mariadb),
-        "the tables are emptied in mid run",
-        EMPTIED,
-    )
-    .prepared("oltp_read_only --table-size 20000")
-    .while_(Act::Between(
-        3.0,
-        0.5,
-        ["TRUNCATE TABLE sbtest1", "SELECT 1"],
-    ))
-    .finds(Expect::Check("misses", "doubt", "found no row"))
-    .also(&["stalls"]),
-    Case::new(
-        On::Server(Postgres),
-        "the tables are emptied in mid run",
-        EMPTIED,
-    )
-    .prepared("oltp_read_only --table-size 20000")
-    .while_(Act::Between(
-        3.0,
-        0.5,
-        ["TRUNCATE TABLE sbtest1", "SELECT 1"],
-    ))
-    .finds(Expect::Check("misses", "doubt", "found no row"))
-    .also(&["stalls"]),
+    emptied(Mariadb),
+    emptied(Postgres),
     Case::new(
         On::Server(Mariadb),
         "an index is dropped in mid run",
@@ -81,5 +57,19 @@ pub const CASES: &[Case] = &[
     .finds(Expect::Check("statistics", "doubt", "whole tables")),
 ];
 
-/// Reads until and after the rows are gone.
-const EMPTIED: &str = "oltp_read_only --table-size 20000 -c 2 -t 14s --warmup 0";
+/// Reads until and after the rows are gone. Emptying waits for locks, and reads for it.
+const fn emptied(kind: Kind) -> Case {
+    Case::new(
+        On::Server(kind),
+        "the tables are emptied in mid run",
+        "oltp_read_only --table-size 20000 -c 2 -t 14s --warmup 0",
+    )
+    .prepared("oltp_read_only --table-size 20000")
+    .while_(Act::Between(
+        3.0,
+        0.5,
+        ["TRUNCATE TABLE sbtest1", "SELECT 1"],
+    ))
+    .finds(Expect::Check("misses", "doubt", "found no row"))
+    .also(&["stalls"])
+}
