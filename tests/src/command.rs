@@ -135,6 +135,12 @@ impl Running {
         if !command.get_envs().any(|(name, _)| name == "DYNO_RESULTS") {
             command.env("DYNO_RESULTS", "none");
         }
+        // Tests read all that is told of a run, at one width, unless they are about less.
+        for (name, value) in [("DYNO_VERBOSE", "1"), ("COLUMNS", "80")] {
+            if !command.get_envs().any(|(set, _)| set == name) {
+                command.env(name, value);
+            }
+        }
         let what = format!("{command:?}").replace('"', "");
         let mut child = command
             .stdin(Stdio::null())

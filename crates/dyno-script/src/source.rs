@@ -156,6 +156,9 @@ fn builtin<'a>(name: &str, builtins: Builtins) -> Option<&'a (&'static str, &'st
 }
 
 fn hint(name: &str, builtins: Builtins) -> String {
+    if Path::new(name).is_dir() {
+        return "; it is a directory, and a workload is a file of Lua or SQL".to_owned();
+    }
     let nearest = builtins
         .iter()
         .map(|(builtin, _)| (distance(name, builtin), *builtin))

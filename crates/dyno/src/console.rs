@@ -9,9 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_core::{redact, visible};
-use dyno_report::terminal::Look;
+use dyno_report::terminal::{Look, PIPE_COLUMNS};
 
 use crate::fold::fold;
+use crate::options::Parsed;
 
 /// How often, and how far apart, C's standard output is tried: another thread prints a line at a
 /// time.
@@ -97,21 +98,67 @@ pub fn line(look: &Look, render: impl Fn(&Look) -> String) {
 
 /// Replaces the last line of standard error, if that is a terminal.
 pub fn progress(line: &str) {
-    if io::stderr().is_terminal() {
+    if io::stderr().is_terminal() && !is_dumb() {
         let line = visible::text(line);
         let mut stderr = io::stderr().lock();
         let _ = write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush());
     }
 }
 
-/// Whether colours are welcome on standard output.
-pub fn colors(refused: bool) -> bool {
-    !refused && std::env::var_os("NO_COLOR").is_none() && io::stdout().is_terminal()
+/// How text on standard output looks, as the options and the terminal say.
+pub fn look(parsed: &Parsed) -> Look {
+    Look {
+        columns: width(),
+        colour: colors(parsed.has("no-color")),
+        verbose: parsed.has("verbose") || is_on("DYNO_VERBOSE"),
+        ..Look::default()
+    }
 }
 
-/// Columns of the terminal, 80 if there is none.
-pub fn width() -> usize {
-    const WIDTH: usize = 80;
+/// How lines on standard error look while something goes on.
+pub fn live_look() -> Look {
+    Look {
+        columns: columns_of(libc::STDERR_FILENO).unwrap_or(WIDTH),
+        ..Look::default()
+    }
+}
+
+/// Whether colours are welcome on standard output.
+fn colors(refused: bool) -> bool {
+    let refused = refused || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let forced = is_on("CLICOLOR_FORCE");
+    !refused && (forced || io::stdout().is_terminal() && !is_dumb())
+}
+
+/// Whether a variable of the environment is set, to something other than nothing and 0.
+fn is_on(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Whether the terminal can do no more than print lines.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// Columns where the terminal does not tell.
+const WIDTH: usize = 80;
+
+/// Columns of standard output: of the terminal, or no bound to speak of where there is none.
+fn width() -> usize {
+    match io::stdout().is_terminal() {
+        true => columns_of(libc::STDOUT_FILENO).unwrap_or(WIDTH),
+        false => columns_set().unwrap_or(PIPE_COLUMNS),
+    }
+}
+
+/// `$COLUMNS`, which a user or a shell has set.
+fn columns_set() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok()?.trim().parse().ok()?;
+    (columns > 0).then_some(columns)
+}
+
+/// `$COLUMNS`, or what the terminal behind a descriptor says of its width.
+fn columns_of(descriptor: libc::c_int) -> Option<usize> {
     let mut size = libc::winsize {
         ws_row: 0,
         ws_col: 0,
@@ -119,12 +166,9 @@ pub fn width() -> usize {
         ws_ypixel: 0,
     };
     // SAFETY: `size` is a valid winsize for the kernel to fill.
-    let answer = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
-    if answer == 0 && size.ws_col >= 40 {
-        usize::from(size.ws_col)
-    } else {
-        WIDTH
-    }
+    let answer = unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ, &raw mut size) };
+    let told = (answer == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col));
+    columns_set().or(told)
 }
 
 unsafe extern "C" {

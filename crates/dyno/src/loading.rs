@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_core::Clock;
-use dyno_report::terminal::{Look, Progress, progress_line};
+use dyno_report::terminal::{Progress, progress_line};
 
 use crate::console;
 use dyno_run::Ready;
@@ -24,11 +24,7 @@ pub fn with_progress(ready: &mut Ready, command: &str, quiet: bool) -> Result<()
         let (over, rows) = (Arc::clone(&over), ready.progress());
         std::thread::spawn(move || {
             let start = Clock.now();
-            let look = Look {
-                columns: console::width(),
-                colour: false,
-                ascii: false,
-            };
+            let look = console::live_look();
             let mut last = (0, 0);
             while !over.load(Ordering::Relaxed) {
                 std::thread::park_timeout(REDRAW);

@@ -31,6 +31,8 @@ const STATUS_REFUSED: u8 = 3;
 const STATUS_LIMIT: u8 = 4;
 /// The command line makes no sense.
 const STATUS_USAGE: u8 = 2;
+/// The user ended the run early: 128 + SIGINT, as shells have it.
+const STATUS_INTERRUPTED: u8 = 130;
 
 #[global_allocator]
 static ALLOCATOR: memory::Wiping = memory::Wiping;

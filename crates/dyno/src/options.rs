@@ -258,16 +258,19 @@ fn unknown(
     options: &[ScriptOption],
     grammar: Grammar,
 ) -> UsageError {
-    let names = own
-        .iter()
-        .map(|opt| opt.name)
-        .chain(options.iter().map(|o| o.name.as_str()));
+    let own = own.iter();
+    let own = own.flat_map(|opt| std::iter::once(&opt.name).chain(opt.aliases));
+    let names = own.copied().chain(options.iter().map(|o| o.name.as_str()));
+    let typed = name.replace('_', "-");
     let nearest = names
         .map(|known| {
-            (
-                strsim::osa_distance(&known.replace('_', "-"), &name.replace('_', "-")),
-                known,
-            )
+            let plain = known.replace('_', "-");
+            // What somebody began to type is meant more surely than what is spelt alike.
+            let distance = match typed.len() > 2 && plain.starts_with(&typed) {
+                true => 0,
+                false => strsim::osa_distance(&plain, &typed),
+            };
+            (distance, known)
         })
         .min();
     let hint = match nearest {

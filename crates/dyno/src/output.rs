@@ -35,11 +35,7 @@ pub fn json_or_text(
         }
     }
     if !parsed.has("json") || file.is_some() {
-        show(&Look {
-            columns: console::width(),
-            colour: console::colors(parsed.has("no-color")),
-            ascii: false,
-        });
+        show(&console::look(parsed));
     }
     Ok(())
 }

@@ -8,12 +8,10 @@ use dyno_load::{StopLevel, StopSignal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::console;
+use crate::{STATUS_INTERRUPTED, console};
 
 /// How long an abandoned run may take to end by itself.
 const ABANDON: Duration = Duration::from_secs(2);
-/// The exit status of a run ended by the user at once: 128 + SIGINT, as shells have it.
-const STATUS_INTERRUPTED: i32 = 130;
 /// What the first signal is answered with.
 const STOPPING: &str = "Stopping; a second Ctrl-C (or SIGTERM) ends at once.";
 
@@ -44,7 +42,7 @@ pub fn install() -> Result<Arc<StopSignal>> {
                 if level == StopLevel::Abandon {
                     // A script that blocks its worker would keep the process for ever.
                     std::thread::sleep(ABANDON);
-                    console::leave(STATUS_INTERRUPTED);
+                    console::leave(STATUS_INTERRUPTED.into());
                 }
             }
         })

@@ -223,7 +223,7 @@ fn a_statement_that_computes_ends_with_the_runs_grace() {
     running.measuring();
     thread::sleep(Duration::from_millis(500));
     running.signal(libc::SIGINT);
-    ended(sound(running.finish(LIMIT)).success(), "interrupted");
+    ended(sound(running.finish(LIMIT)).failure(130), "interrupted");
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn ctrl_c_reaches_a_run_whose_script_runs_commands() {
     thread::sleep(Duration::from_millis(1100));
     running.signal(libc::SIGINT);
     let began_ns = Clock.now();
-    let run = json(&sound(running.finish(LIMIT)).success().stdout);
+    let run = json(&sound(running.finish(LIMIT)).failure(130).stdout);
     assert!(Clock.now() - began_ns < 20_000_000_000, "{run}");
     assert_eq!(run["end"]["how"], "interrupted", "{run}");
     assert!(run["totals"]["events"].as_u64() >= Some(3), "{run}");

@@ -145,7 +145,7 @@ fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
         thread::sleep(Duration::from_millis(1500));
         let stopped = Clock.now();
         running.signal(libc::SIGINT);
-        let result = json(&sound(running.finish(LIMIT)).success());
+        let result = json(&sound(running.finish(LIMIT)).failure(130));
         let seconds = (Clock.now() - stopped) as f64 / 1e9;
         // The grace and the observer's patience are a second each.
         assert!(seconds < 2.0 + SLACK_S, "{kind}: {seconds} s");

@@ -41,7 +41,7 @@ fn an_interrupted_run_reports_what_there_is() {
         let mut running = Running::start(&mut command(&line));
         running.measuring();
         running.signal(libc::SIGINT);
-        let output = sound(running.finish(LIMIT)).failure(0);
+        let output = sound(running.finish(LIMIT)).failure(130);
         let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(result["end"]["how"], "interrupted", "{result}");
         assert!(

@@ -188,7 +188,7 @@ fn options_that_make_no_sense() {
         ),
         (
             "run oltp_point_select extra",
-            &["'extra' is one word too many"],
+            &["unexpected argument 'extra'"],
         ),
         ("run oltp_point_select --json x.json", &["--json=x.json"]),
         (

@@ -77,7 +77,7 @@ fn a_run_that_is_interrupted_or_fails_says_so_in_the_record() {
     let running = lab.start(&line);
     thread::sleep(Duration::from_secs(3));
     running.signal(libc::SIGINT);
-    running.finish(LIMIT).success();
+    running.finish(LIMIT).failure(130);
     assert_eq!(lab.json("list runs --json")[0]["state"], "interrupted");
     has(&lab.dyno("show").success(), &["stopped early"]);
 

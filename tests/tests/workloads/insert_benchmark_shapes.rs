@@ -141,7 +141,8 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
             inserting.wait();
             running.signal(2);
         }
-        let output = running.finish(Duration::from_secs(60)).success();
+        let output = running.finish(Duration::from_secs(60));
+        let output = output.failure(if seen { 130 } else { 0 });
         let runs: Value = serde_json::from_str(&output.stdout).unwrap();
         let runs = runs.as_array().unwrap();
         assert_eq!(outcome(&runs[0], "consistency"), "pass", "{name}");

@@ -12,6 +12,9 @@ use dyno_analysis::summarize::SAMPLES_BEYOND_MIN;
 /// The bounds of a distribution take so many columns each.
 const BOUND_WIDTH: usize = 9;
 
+/// Columns of the distribution with its bounds, where no terminal's edge ends it.
+const BARS_MAX: usize = 120;
+
 /// More buckets than any histogram of ours has: a summary from elsewhere must not ask for
 /// gigabytes.
 const AXIS_BUCKETS_MAX: i32 = 1000;
@@ -121,7 +124,7 @@ fn distribution(rows: &[(&str, &LatencySummary)], page: &mut Page) {
     if buckets().next().is_none() {
         return;
     }
-    let width = page.body_width() - 2 * (BOUND_WIDTH + 1);
+    let width = page.body_width().min(BARS_MAX) - 2 * (BOUND_WIDTH + 1);
     let axis = axis(rows);
     let from = right(&latency(low), BOUND_WIDTH);
     for (i, (name, summary)) in rows.iter().enumerate() {

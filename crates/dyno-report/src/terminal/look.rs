@@ -11,6 +11,8 @@ pub struct Look {
     pub colour: bool,
     /// Whether to keep to ASCII.
     pub ascii: bool,
+    /// Whether a summary tells all, not only the figures and what speaks against them.
+    pub verbose: bool,
 }
 
 impl Default for Look {
@@ -19,9 +21,13 @@ impl Default for Look {
             columns: 80,
             colour: false,
             ascii: false,
+            verbose: false,
         }
     }
 }
+
+/// How wide text is that no terminal shows: what is cut at the edge of a screen is whole there.
+pub const PIPE_COLUMNS: usize = 1000;
 
 /// What a piece of text is, which its colour tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What a person reads in a terminal.
 
+mod brief;
 mod compare;
 mod facts;
 mod findings;
@@ -25,8 +26,8 @@ pub use compare::comparison;
 pub use facts::facts;
 pub use findings::findings;
 pub use live::live_line;
-pub use look::Look;
 pub(crate) use look::{Ink, columns, wrap};
+pub use look::{Look, PIPE_COLUMNS};
 pub use phases::phases;
 pub use pivot::{Pivot, pivot};
 pub use progress::{Progress, progress_line};
@@ -40,12 +41,20 @@ use crate::rebuild::UNFINISHED;
 use page::Page;
 
 /// The summary of a run: lines no wider than `look.columns`, an empty line first and a line end
-/// last.
+/// last. The figures come first; all that is known follows if `look.verbose` says so.
 pub fn summary(run: &RunSummary, look: &Look) -> String {
+    match look.verbose {
+        false => brief::summary(run, look),
+        true => full(run, look),
+    }
+}
+
+/// All that is known of a run.
+fn full(run: &RunSummary, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
-    head(run, &mut page);
-    page.blank();
+    title(run, &mut page);
+    ended(run, &mut page);
     sections::throughput(run, &mut page);
     page.blank();
     latency::section(run, &mut page);
@@ -59,40 +68,37 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     page.blank();
     sections::trouble(run, &mut page);
     page.blank();
-    sections::spread(run, &mut page);
-    sections::client(run, &mut page);
-    verdict::costs(run, &mut page);
-    page.blank();
-    for held in &run.thresholds {
-        let (ink, mark) = match held.failed {
-            true => (Ink::Error, "✘ failed"),
-            false => (Ink::Good, "✔ kept"),
-        };
-        page.row(mark, ink, &held.told());
-    }
+    verdict::verdict(run, &mut page);
+    verdict::durability(run, &mut page);
+    sections::thresholds(run, &mut page);
     for limit in &run.limits {
         page.row("limit", Ink::Strong, limit);
     }
     for warning in &run.warnings {
         page.row("warning", Ink::Warning, warning);
     }
+    page.blank();
+    sections::spread(run, &mut page);
+    sections::client(run, &mut page);
+    verdict::costs(run, &mut page);
+    page.blank();
+    set_up(run, &mut page);
     page.finish()
 }
 
-/// What ran on what, and how it ended.
-fn head(run: &RunSummary, page: &mut Page) {
+/// What ran on what.
+fn title(run: &RunSummary, page: &mut Page) {
     let target = &run.target;
     let server = match (target.product.is_empty(), target.version.is_empty()) {
         (true, _) => String::new(),
         (false, true) => format!(" on {}", target.product),
         (false, false) => format!(" on {} {}", target.product, target.version),
     };
-    let command = match run.workload.command.as_str() {
-        "run" | "" => String::new(),
-        other => format!(" {other}"),
-    };
-    page.title(&format!("{}{command}{server}", run.workload.name));
-    verdict::verdict(run, page);
+    page.title(&format!("{}{server}", sections::named(run)));
+}
+
+/// How the run ended, unless it went as planned.
+fn ended(run: &RunSummary, page: &mut Page) {
     match &run.end {
         RunEnd::Completed => {}
         RunEnd::Interrupted => page.row(
@@ -109,6 +115,11 @@ fn head(run: &RunSummary, page: &mut Page) {
             page.row("", Ink::Plain, "The figures cover what ran before.");
         }
     }
+}
+
+/// What was measured, and how.
+fn set_up(run: &RunSummary, page: &mut Page) {
+    let target = &run.target;
     if !target.url.is_empty() {
         let tls = target.tls.as_ref().map(|tls| format!(", {tls}"));
         page.row(
@@ -117,7 +128,6 @@ fn head(run: &RunSummary, page: &mut Page) {
             &(target.url.clone() + &tls.unwrap_or_default()),
         );
     }
-    verdict::durability(run, page);
     if let Some(phase) = &run.phase {
         let text = format!(
             "{}, {} of {} in {}",
@@ -145,7 +155,73 @@ mod tests {
     use std::sync::LazyLock;
 
     fn plain(run: &RunSummary) -> String {
-        summary(run, &Look::default())
+        let look = Look {
+            verbose: true,
+            ..Look::default()
+        };
+        summary(run, &look)
+    }
+
+    /// What a run ends with, at three widths and in a pipe.
+    fn brief(run: &RunSummary) -> String {
+        let shown = |columns| {
+            let look = Look {
+                columns,
+                ..Look::default()
+            };
+            format!("── {columns}\n{}", summary(run, &look))
+        };
+        [60, 80, 120, PIPE_COLUMNS].map(shown).concat()
+    }
+
+    #[test]
+    fn brief_good() {
+        insta::assert_snapshot!(brief(&samples::good()));
+    }
+
+    #[test]
+    fn brief_overloaded() {
+        insta::assert_snapshot!(brief(&samples::overloaded()));
+    }
+
+    #[test]
+    fn brief_errors() {
+        insta::assert_snapshot!(brief(&samples::errors()));
+    }
+
+    #[test]
+    fn brief_worked() {
+        insta::assert_snapshot!(brief(&samples::worked()));
+    }
+
+    #[test]
+    fn brief_failed() {
+        insta::assert_snapshot!(brief(&samples::few()));
+    }
+
+    #[test]
+    fn brief_host() {
+        insta::assert_snapshot!(brief(&samples::host()));
+    }
+
+    #[test]
+    fn a_valid_run_fits_sixteen_lines() {
+        for run in [samples::good(), samples::sqlite()] {
+            let text = summary(&run, &Look::default());
+            assert!(text.lines().count() <= 16, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_fails_at_once_is_three_lines() {
+        let mut run = samples::few();
+        run.totals = Default::default();
+        run.end = RunEnd::Failed("session 0: line 12: attempt to index a nil value".into());
+        insta::assert_snapshot!(summary(&run, &Look::default()), @r"
+
+        oltp_read_write · MariaDB 10.11.6 · 1 session · 3.2 s of 10 s
+          failed        session 0: line 12: attempt to index a nil value
+        ");
     }
 
     #[test]
@@ -204,6 +280,7 @@ mod tests {
         let look = Look {
             columns: 48,
             ascii: true,
+            verbose: true,
             ..Look::default()
         };
         insta::assert_snapshot!(summary(&samples::errors(), &look));
@@ -213,6 +290,7 @@ mod tests {
     fn in_colour() {
         let look = Look {
             colour: true,
+            verbose: true,
             ..Look::default()
         };
         insta::assert_snapshot!(summary(&samples::few(), &look).replace('\x1b', "ESC"));
@@ -221,12 +299,13 @@ mod tests {
     #[test]
     fn every_look_keeps_to_its_width() {
         for run in samples::all() {
-            for columns in [20, 40, 48, 60, 80, 120, 200] {
-                for ascii in [false, true] {
+            for columns in [20, 40, 48, 60, 80, 120, 200, PIPE_COLUMNS] {
+                for (ascii, verbose) in [(false, false), (true, true), (true, false)] {
                     let look = Look {
                         columns,
                         ascii,
                         colour: false,
+                        verbose,
                     };
                     let text = summary(&run, &look);
                     for line in text.lines() {
@@ -246,6 +325,7 @@ mod tests {
         for run in samples::all() {
             let look = Look {
                 colour: true,
+                verbose: true,
                 ..Look::default()
             };
             let coloured = summary(&run, &look);
@@ -269,7 +349,7 @@ mod tests {
             columns in 0usize..300,
             ascii: bool,
         ) {
-            let look = Look { columns, colour: false, ascii };
+            let look = Look { columns, colour: false, ascii, verbose: ascii };
             // Recording them for every case would take most of the time.
             static SAMPLES: LazyLock<Vec<RunSummary>> = LazyLock::new(samples::all);
             for mut run in SAMPLES.iter().cloned() {

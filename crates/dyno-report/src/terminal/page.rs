@@ -73,6 +73,44 @@ impl Page {
         }
     }
 
+    /// A row of short items, as many in a line as fit; without a label from the edge on.
+    pub(super) fn items(&mut self, label: &str, items: &[(Ink, String)]) {
+        const GAP: usize = 2;
+        let (gap, width) = match label.is_empty() {
+            true => (GAP + 1, self.look.width() - 2),
+            false => (GAP, self.body_width()),
+        };
+        let mut lines: Vec<Vec<&(Ink, String)>> = Vec::new();
+        let mut used = 0;
+        for item in items {
+            let length = columns(&item.1);
+            match lines.last_mut() {
+                Some(line) if used + gap + length <= width => {
+                    used += gap + length;
+                    line.push(item);
+                }
+                _ => {
+                    used = length;
+                    lines.push(vec![item]);
+                }
+            }
+        }
+        let mut beside = label;
+        for line in lines {
+            let painted = line.iter().map(|(ink, text)| {
+                let clean = cut(&self.look.clean(text), width);
+                self.look.paint(*ink, &clean)
+            });
+            let text = painted.collect::<Vec<_>>().join(&" ".repeat(gap));
+            let edge = match label.is_empty() {
+                true => String::new(),
+                false => format!("{beside:width$}", width = GUTTER - 2),
+            };
+            self.out.push_str(&format!("  {edge}{text}\n"));
+            beside = "";
+        }
+    }
+
     /// A row of pieces that fit the width by construction, or are cut.
     pub(super) fn line(&mut self, label: &str, ink: Ink, pieces: &[(Ink, &str)]) {
         let label = self.look.clean(&cut(&self.look.clean(label), GUTTER - 3));

@@ -277,7 +277,7 @@ mod tests {
                 let look = Look {
                     columns,
                     ascii,
-                    colour: false,
+                    ..Look::default()
                 };
                 let text = pivot(&wide, &look);
                 for line in text.lines() {

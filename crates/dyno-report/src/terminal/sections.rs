@@ -16,8 +16,29 @@ use crate::number::{bytes, latency, length, percent, plain, rate, thousands};
 
 /// Codes of errors that are listed; the rest is summed up.
 const ERROR_CODES_MAX: usize = 10;
+/// Columns of a sparkline with its bounds, where no terminal's edge ends it.
+const BARS_MAX: usize = 120;
 /// Endpoints that are listed.
 const ENDPOINTS_MAX: usize = 16;
+
+/// The workload, and what of it if that is not its run.
+pub(super) fn named(run: &RunSummary) -> String {
+    match run.workload.command.as_str() {
+        "run" | "" => run.workload.name.clone(),
+        other => format!("{} {other}", run.workload.name),
+    }
+}
+
+/// What came of the conditions of `--fail-if`.
+pub(super) fn thresholds(run: &RunSummary, page: &mut Page) {
+    for held in &run.thresholds {
+        let (ink, mark) = match held.failed {
+            true => (Ink::Error, "✘ failed"),
+            false => (Ink::Good, "✔ kept"),
+        };
+        page.row(mark, ink, &held.told());
+    }
+}
 
 /// The workload's options that are not as the script has them.
 pub(super) fn options(run: &RunSummary, page: &mut Page) {
@@ -131,15 +152,20 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// What a test of the host measured besides its events, and whose speed that is.
+/// What a test of the host measured besides its events.
+pub(super) fn machine_figures(run: &RunSummary, page: &mut Page) {
+    for figure in run.machine.iter().flat_map(|machine| &machine.figures) {
+        let value = format!("{} {}", rate(figure.value), figure.unit);
+        page.row(&figure.name, Ink::Strong, &value);
+    }
+}
+
+/// Its figures, and whose speed they are.
 pub(super) fn machine(run: &RunSummary, page: &mut Page) {
     let Some(machine) = &run.machine else {
         return;
     };
-    for figure in &machine.figures {
-        let value = format!("{} {}", rate(figure.value), figure.unit);
-        page.row(&figure.name, Ink::Strong, &value);
-    }
+    machine_figures(run, page);
     let mut label = "measured is";
     for sentence in &machine.about {
         page.row(label, Ink::Plain, sentence);
@@ -150,6 +176,12 @@ pub(super) fn machine(run: &RunSummary, page: &mut Page) {
 /// What went wrong, and what was cut off.
 pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
     errors(run, page);
+    interruptions(run, page);
+    cut_off(run, page);
+}
+
+/// Work that was not done, and sessions that lost their connections.
+pub(super) fn interruptions(run: &RunSummary, page: &mut Page) {
     let totals = &run.totals;
     if totals.not_done > 0 {
         let text = format!(
@@ -182,7 +214,16 @@ pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
         let text = format!("{} ({per_s} /s)", thousands(totals.reconnects));
         page.row("reconnects", Ink::Warning, &text);
     }
-    if run.events_in_grace > 0 {
+}
+
+/// Events that the end of the run cut off. That each session of a closed loop has one under way
+/// then is no news.
+fn cut_off(run: &RunSummary, page: &mut Page) {
+    let open = run
+        .drive
+        .as_ref()
+        .is_some_and(|drive| drive.open_loop.is_some());
+    if run.events_in_grace > 0 && open {
         let grace = run.drive.as_ref().map_or_else(String::new, |drive| {
             format!(" of {}", length(drive.grace.as_secs_f64()))
         });
@@ -232,7 +273,7 @@ fn unevenness(fairness: &Fairness, what: &str, page: &mut Page) {
     }
 }
 
-fn endpoints(run: &RunSummary, page: &mut Page) {
+pub(super) fn endpoints(run: &RunSummary, page: &mut Page) {
     if run.endpoints.len() < 2 {
         return;
     }
@@ -330,26 +371,32 @@ fn error_kinds(run: &RunSummary) -> String {
     format!(" ({})", each.join(", "))
 }
 
-/// Transactions per second over the run, as a sparkline over zero.
-fn over_time(run: &RunSummary, page: &mut Page) {
+/// Events per second in each interval of the measurement.
+pub(super) fn interval_rates(run: &RunSummary) -> Vec<f64> {
     // The last interval may be a stump, whose rate is noise, and the grace is no part of it.
     let nominal = (run.drive.as_ref()).map_or(0.0, |drive| drive.interval.as_secs_f64());
     let counts = |i: &&IntervalSummary| {
         i.length_s > 0.0 && i.length_s >= nominal * 0.5 && i.at_s <= run.measured_s + nominal * 0.5
     };
-    let rates: Vec<f64> = run
-        .intervals
-        .iter()
-        .filter(counts)
+    let counted = run.intervals.iter().filter(counts);
+    counted
         .map(|i| i.counters.events as f64 / i.length_s)
-        .collect();
+        .collect()
+}
+
+/// Events per second over the run, as a sparkline over zero.
+pub(super) fn over_time(run: &RunSummary, page: &mut Page) {
+    let rates = interval_rates(run);
     if rates.len() < 2 {
         return;
     }
     let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let high = rates.iter().copied().fold(0.0, f64::max);
     let bounds = format!(" {} – {} /s", rate(low), rate(high));
-    let width = page.body_width().saturating_sub(columns(&bounds));
+    let width = page
+        .body_width()
+        .min(BARS_MAX)
+        .saturating_sub(columns(&bounds));
     let bars = sparkline(&grouped(&rates, width, mean));
     page.line(
         "over time",
@@ -432,7 +479,7 @@ fn option_value(value: &OptionValue) -> String {
 }
 
 /// `1 session`, `2 sessions`.
-fn count_of(count: u64, what: &str) -> String {
+pub(super) fn count_of(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {what}{plural}", thousands(count))
 }

@@ -27,15 +27,20 @@ pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
         ink,
         &[(ink, word), (Ink::Faint, &format!(" – {}", tally.words()))],
     );
+    for finding in against(run) {
+        one(finding, page);
+    }
+}
+
+/// What speaks against the run, worst first, what was waived last.
+pub(super) fn against(run: &RunSummary) -> Vec<&Finding> {
     let mut against: Vec<&Finding> = run
         .findings
         .iter()
         .filter(|finding| matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse))
         .collect();
     against.sort_by_key(|finding| (finding.waived.is_some(), std::cmp::Reverse(finding.outcome)));
-    for finding in against {
-        one(finding, page);
-    }
+    against
 }
 
 fn one(finding: &Finding, page: &mut Page) {
@@ -57,12 +62,17 @@ fn one(finding: &Finding, page: &mut Page) {
 }
 
 /// The class of durability: figures of two classes are no comparison. A doubt has been told.
-pub(super) fn durability(run: &RunSummary, page: &mut Page) {
+pub(super) fn class_of_durability(run: &RunSummary) -> Option<&str> {
     let found = run
         .findings
         .iter()
         .find(|finding| finding.check == "durability" && finding.outcome == Outcome::Pass);
-    if let Some(class) = found.and_then(|finding| finding.evidence.split(':').next()) {
+    found.and_then(|finding| finding.evidence.split(':').next())
+}
+
+/// That class as a row.
+pub(super) fn durability(run: &RunSummary, page: &mut Page) {
+    if let Some(class) = class_of_durability(run) {
         page.row("durability", Ink::Plain, class);
     }
 }
@@ -94,7 +104,7 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
 }
 
 /// A cost with its unit, in the units of all figures; `None` for nothing.
-fn amount(value: f64, unit: &str) -> Option<String> {
+pub(super) fn amount(value: f64, unit: &str) -> Option<String> {
     const LEAST: f64 = 0.0005;
     if !value.is_finite() || value < LEAST {
         return None;

@@ -7,7 +7,6 @@ use dyno_core::finding::verdict;
 use dyno_core::record::{Profile, RunRecord};
 use dyno_core::redact;
 use dyno_import::{Log, Options};
-use dyno_report::terminal::Look;
 use dyno_results::{Results, Scope};
 use dyno_verdict::Context;
 
@@ -60,11 +59,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     let path = run_store::required(&parsed)?;
     let mut results = Results::open(&path)?;
-    let look = Look {
-        columns: console::width(),
-        colour: console::colors(parsed.has("no-color")),
-        ascii: false,
-    };
+    let look = console::look(&parsed);
     let mut factors = factors(&parsed)?;
     factors
         .values_mut()

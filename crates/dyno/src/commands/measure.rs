@@ -14,7 +14,9 @@ use super::hints::{hint, with_hint};
 use crate::background::Background;
 use crate::options::Parsed;
 use crate::settings::usage;
-use crate::{STATUS_DONE, STATUS_FAILED, STATUS_LIMIT, STATUS_REFUSED, console, notices};
+use crate::{
+    STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_LIMIT, STATUS_REFUSED, console, notices,
+};
 
 /// What the user sees of a run while it goes on and at its end.
 pub struct Screen {
@@ -29,11 +31,7 @@ impl Screen {
     pub fn of(parsed: &Parsed) -> Self {
         Self {
             quiet: parsed.has("quiet"),
-            look: Look {
-                columns: console::width(),
-                colour: console::colors(parsed.has("no-color")),
-                ascii: false,
-            },
+            look: console::look(parsed),
         }
     }
 }
@@ -73,7 +71,9 @@ impl Measured {
         if let Some(disconnected) = &self.disconnected {
             console::note(&format!("error: {disconnected}"));
         }
-        Ok(if worthless || self.disconnected.is_some() {
+        Ok(if summary.end == RunEnd::Interrupted {
+            STATUS_INTERRUPTED
+        } else if worthless || self.disconnected.is_some() {
             STATUS_FAILED
         } else if self.gate && summary.verdict == Some(Verdict::Refused) {
             STATUS_REFUSED

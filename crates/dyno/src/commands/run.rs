@@ -19,8 +19,8 @@ use super::phases::{self, Base};
 use super::plans::{self, Given, Shaping};
 use super::saturate;
 use super::target::{Temporary, target};
-use crate::definitions::RUN;
-use crate::options::{Grammar, Parsed, Script, help, near_miss, parse};
+use crate::definitions::{RUN, means_something};
+use crate::options::{Grammar, Opt, Parsed, Script, help, near_miss, parse};
 use crate::output::Output;
 use crate::record_options::record_plan;
 use crate::settings::{self, usage};
@@ -116,7 +116,7 @@ fn without_workload(command: &str, parsed: &Parsed) -> Result<u8> {
     console::help(&format!(
         "Usage: dyno {command} WORKLOAD [--target URL] [options] [the workload's options]\n       \
          dyno {command} --plan FILE [options that count before the plan's]\n{}",
-        help(RUN, Grammar::Dyno)
+        options_help(command)
     ));
     Ok(STATUS_DONE)
 }
@@ -143,7 +143,7 @@ fn one_word(parsed: &Parsed) -> Result<()> {
         false => String::new(),
     };
     Err(usage(format!(
-        "'{word}' is one word too many after {workload}{hint}"
+        "unexpected argument '{word}' after {workload}{hint}"
     )))
 }
 
@@ -381,15 +381,27 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Refuses what other commands have no use for.
+/// Refuses what only runs have a use for.
 fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
-    let names = ["shard", "begin-at"];
-    match names.into_iter().find(|name| parsed.has(name)) {
-        Some(name) if !["run", "saturate"].contains(&command) => Err(usage(format!(
-            "--{name} belongs to dyno run; dyno {command} does all of its work at once"
-        ))),
-        _ => Ok(()),
+    // These two have words of their own about numbers of sessions.
+    if ["run", "saturate"].contains(&command) {
+        return Ok(());
     }
+    let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
+    match given.find(|opt| opt.name != "ladder" && !means_something(command, opt)) {
+        Some(opt) => Err(usage(format!(
+            "--{} belongs to dyno run; dyno {command} has no use for it",
+            opt.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Help on the options that mean something to the command.
+fn options_help(command: &str) -> String {
+    let options = RUN.iter().filter(|opt| means_something(command, opt));
+    let options: Vec<Opt> = options.copied().collect();
+    help(&options, Grammar::Dyno)
 }
 
 /// Refuses a sequence of runs on several load generators.
@@ -477,7 +489,7 @@ fn workload_help(command: &str, workload: &str, loaded: &Loaded) -> String {
     }
     text.push_str(&match test {
         Some(test) => host::run_help(test),
-        None => help(RUN, Grammar::Dyno),
+        None => options_help(command),
     });
     text
 }

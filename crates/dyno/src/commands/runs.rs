@@ -5,7 +5,7 @@ use dyno_core::clock::wall_time;
 use dyno_core::factors::{Factors, parse_factors};
 use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::units;
-use dyno_report::terminal::{Look, RunRow, runs};
+use dyno_report::terminal::{RunRow, runs};
 use dyno_results::{Filter, Results, RunLine, RunStage};
 use serde_json::{Value, json};
 
@@ -34,11 +34,7 @@ pub fn main(parsed: &Parsed) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     let rows: Vec<RunRow> = lines.iter().map(row).collect();
-    let look = Look {
-        columns: console::width(),
-        colour: console::colors(false),
-        ascii: false,
-    };
+    let look = console::look(&parsed);
     console::page(&look, |look| runs(&rows, look));
     Ok(STATUS_DONE)
 }

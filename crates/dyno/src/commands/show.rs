@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{Recorded, RunSummary};
-use dyno_report::terminal::{Look, facts, findings};
+use dyno_report::terminal::{facts, findings};
 use dyno_results::Scope;
 
 use super::measure::held;
@@ -30,11 +30,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         ));
         return Ok(STATUS_DONE);
     }
-    let look = Look {
-        columns: console::width(),
-        colour: console::colors(parsed.has("no-color")),
-        ascii: false,
-    };
+    let look = console::look(&parsed);
     let last = ["last".to_owned()];
     let words = match parsed.words.as_slice() {
         [] => last.as_slice(),
@@ -129,7 +125,7 @@ pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
 #[cfg(test)]
 mod tests {
     use dyno_import::{Log, Options};
-    use dyno_report::terminal::summary as text;
+    use dyno_report::terminal::{Look, summary as text};
     use dyno_results::Results;
     use tempfile::TempDir;
 

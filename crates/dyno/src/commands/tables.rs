@@ -3,7 +3,6 @@
 use anyhow::Result;
 use dyno_core::clock::wall_time;
 use dyno_report::phases::{Sequence, html, tables, terminal, tsv};
-use dyno_report::terminal::Look;
 use dyno_results::{Results, Scope};
 
 use crate::definitions::PHASES;
@@ -72,11 +71,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         Some(path) => output::write(path, tsv(&tables))?,
         None => {}
     }
-    let look = Look {
-        columns: console::width(),
-        colour: console::colors(parsed.has("no-color")),
-        ascii: false,
-    };
+    let look = console::look(&parsed);
     console::page(&look, |look| terminal(&tables, look));
     Ok(STATUS_DONE)
 }

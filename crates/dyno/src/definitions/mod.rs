@@ -55,6 +55,38 @@ const RANDOM: &str = "Random numbers";
 const RECORD: &str = "Record and verdict";
 const OUTPUT: &str = "Output";
 
+/// Those of [`RUN`] that say how a load is driven, measured or judged: commands that make, check or
+/// drop tables have no use for them.
+const OF_RUNS: [&str; 17] = [
+    "rate",
+    "arrivals",
+    "latency-limit",
+    "ramp-up",
+    "shard",
+    "begin-at",
+    "grace",
+    "warmup",
+    "note",
+    "factor",
+    "claim",
+    "expect",
+    "calibrate",
+    "waive",
+    "gate",
+    "fail-if",
+    "percentiles",
+];
+
+/// Whether one of [`RUN`] changes anything in a command on a workload.
+pub fn means_something(command: &str, opt: &Opt) -> bool {
+    match command {
+        "saturate" => opt.name != "sessions",
+        "run" => opt.name != "ladder",
+        "calibrate" => !["ladder", "gate", "fail-if", "factor"].contains(&opt.name),
+        _ => opt.name != "ladder" && !OF_RUNS.contains(&opt.name),
+    }
+}
+
 /// The options of `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 pub const RUN: &[Opt] = &[
     short(
@@ -124,7 +156,7 @@ pub const RUN: &[Opt] = &[
     opt(
         LOAD,
         "arrivals",
-        Some("LAW"),
+        Some("DISTRIBUTION"),
         "spacing of arrivals: poisson or constant [poisson]",
     ),
     opt(
@@ -342,11 +374,21 @@ pub const RUN: &[Opt] = &[
         'q',
         opt(OUTPUT, "quiet", None, "no live lines and no progress"),
     ),
+    short(
+        'v',
+        opt(
+            OUTPUT,
+            "verbose",
+            None,
+            "tell all of a run: distribution, findings in full with advice, costs, set-up; also \
+             $DYNO_VERBOSE",
+        ),
+    ),
     opt(
         OUTPUT,
         "no-color",
         None,
-        "no colours (also $NO_COLOR, or output that is no terminal)",
+        "no colours; also $NO_COLOR ($CLICOLOR_FORCE: colours without a terminal, too)",
     ),
     leads(opt(
         OUTPUT,

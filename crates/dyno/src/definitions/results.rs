@@ -34,7 +34,17 @@ const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
     None,
-    "no colours (also $NO_COLOR, or output that is no terminal)",
+    "no colours; also $NO_COLOR ($CLICOLOR_FORCE: colours without a terminal, too)",
+);
+const VERBOSE: Opt = short(
+    'v',
+    opt(
+        GROUP,
+        "verbose",
+        None,
+        "tell all of a run: distribution, findings in full with advice, costs, set-up; also \
+         $DYNO_VERBOSE",
+    ),
 );
 const HELP: Opt = short('h', opt(GROUP, "help", None, "this text"));
 
@@ -59,6 +69,7 @@ pub const SHOW: &[Opt] = &[
         "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",
     ),
     RESULTS,
+    VERBOSE,
     JSON,
     NO_COLOR,
     HELP,
@@ -329,6 +340,7 @@ pub const IMPORT: &[Opt] = &[
         Some("NAME=LEVEL"),
         "what the runs vary, e.g. memory=5G; kept with them, may be repeated",
     ),
+    VERBOSE,
     RESULTS,
     NO_COLOR,
     HELP,

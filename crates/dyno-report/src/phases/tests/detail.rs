@@ -100,7 +100,7 @@ fn colours_are_those_of_good_and_bad_or_of_more_and_less() {
     let look = Look {
         columns: 100,
         colour: true,
-        ascii: false,
+        ..Look::default()
     };
     let text = terminal(&tables, &look);
     for (colour, text_) in [

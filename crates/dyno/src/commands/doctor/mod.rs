@@ -11,7 +11,7 @@ use dyno_core::db::Connector;
 use dyno_core::finding::{Finding, Outcome, Verdict, verdict};
 use dyno_core::record::{Fact, NotObserved, Setting};
 use dyno_observe::{Config, Observation, Observers};
-use dyno_report::terminal::{Look, findings};
+use dyno_report::terminal::findings;
 use dyno_verdict::fitness::{self, Known};
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     if let Some(word) = parsed.words.first() {
         return Err(settings::usage(format!(
-            "'{word}' is one word too many; a server is named by --target URL"
+            "unexpected argument '{word}'; a server is named by --target URL"
         )));
     }
     let time = settings::duration(&parsed, "time", LISTEN)?;
@@ -91,11 +91,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("json") {
         console::json(&(serde_json::to_string_pretty(&fitness)? + "\n"));
     } else {
-        let look = Look {
-            columns: console::width(),
-            colour: console::colors(parsed.has("no-color")),
-            ascii: false,
-        };
+        let look = console::look(&parsed);
         let title = title(&seen, &all, server.as_ref());
         console::page(&look, |look| findings(&title, &all, look));
     }

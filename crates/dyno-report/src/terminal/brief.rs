@@ -1,0 +1,375 @@
+//! The summary that every run ends with: figures first, then one line for each thing that speaks
+//! against them. What stands behind them is the full text's.
+
+use dyno_analysis::errors;
+use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
+use dyno_core::plan::Arrivals;
+use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
+
+use super::look::{Ink, Look, columns, cut, wrap};
+use super::page::Page;
+use super::words::EventWord;
+use super::{operations, reported, roles, sections, verdict};
+use crate::number::{latency, length, percent, plain, rate, thousands};
+use crate::rebuild::UNFINISHED;
+
+/// Lines that one finding may take; all of it is in the full text.
+const LINES_MAX: usize = 2;
+/// Codes of errors that are listed.
+const ERROR_CODES_MAX: usize = 3;
+/// How certain the interval of the rate is.
+const CONFIDENCE: f64 = 0.95;
+/// What a cost is called where there is little room, in the order of what is wanted first.
+const COSTS: &[(&str, &str)] = &[
+    ("server CPU", "server CPU"),
+    ("client CPU", "client CPU"),
+    ("written by the server", "written"),
+    ("written to disks", "written to disks"),
+    ("redo log syncs", "log syncs"),
+    ("pages read", "pages read"),
+    ("server context switches", "switches"),
+];
+/// What stands between the parts of a line.
+const DOT: &str = " · ";
+
+/// The figures of a run and what they are worth, in as few lines as tell it.
+pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
+    let mut page = Page::new(*look);
+    page.blank();
+    page.title(&title(run));
+    ended(run, &mut page);
+    // Nothing was measured, and why has just been said.
+    if run.totals.events == 0 && matches!(run.end, RunEnd::Failed(_)) {
+        kept(run, &mut page);
+        return page.finish();
+    }
+    figures(run, &mut page);
+    sections::over_time(run, &mut page);
+    sections::machine_figures(run, &mut page);
+    roles::section(run, &mut page);
+    operations::section(run, &mut page);
+    reported::figures(run, &mut page);
+    error_codes(run, &mut page);
+    sections::interruptions(run, &mut page);
+    sections::endpoints(run, &mut page);
+    judged(run, &mut page);
+    if let Some(class) = verdict::class_of_durability(run).filter(|c| !c.starts_with("Each commit"))
+    {
+        page.row("durability", Ink::Plain, class);
+    }
+    sections::thresholds(run, &mut page);
+    for limit in &run.limits {
+        short("limit", Ink::Strong, limit, &mut page);
+    }
+    for warning in &run.warnings {
+        short("warning", Ink::Warning, warning, &mut page);
+    }
+    costs(run, &mut page);
+    if !run.note.is_empty() {
+        page.row("note", Ink::Plain, &run.note);
+    }
+    kept(run, &mut page);
+    page.finish()
+}
+
+/// What ran on what, with how many sessions, for how long.
+fn title(run: &RunSummary) -> String {
+    let mut parts = vec![sections::named(run)];
+    let target = &run.target;
+    if !target.product.is_empty() {
+        // A distribution's marks after the version tell nothing of the server.
+        let version = target.version.split(['-', ' ', '+']).next().unwrap_or("");
+        parts.push(
+            format!("{} {version}", target.product)
+                .trim_end()
+                .to_owned(),
+        );
+    }
+    if let Some(phase) = &run.phase {
+        parts.push(format!(
+            "phase {} ({} of {})",
+            phase.name, phase.number, phase.of
+        ));
+    }
+    let mut measured = length(run.measured_s);
+    if let Some(drive) = &run.drive {
+        parts.push(sections::count_of(u64::from(drive.sessions), "session"));
+        if let Some(open) = drive.open_loop {
+            let arrivals = match open.arrivals {
+                Arrivals::Poisson => "offered",
+                Arrivals::Constant => "offered, evenly",
+            };
+            parts.push(format!("{}/s {arrivals}", plain(open.per_second)));
+        }
+        match drive.time.map(|time| time.as_secs_f64()) {
+            Some(asked) if run.measured_s < asked * 0.99 => {
+                measured += &format!(" of {}", length(asked));
+            }
+            _ => {}
+        }
+        if !drive.warmup.is_zero() && run.measured_s > 0.0 {
+            measured += &format!(" (+{} warm-up)", length(drive.warmup.as_secs_f64()));
+        }
+    }
+    parts.push(measured);
+    parts.join(DOT)
+}
+
+/// How the run ended, unless it went as planned.
+fn ended(run: &RunSummary, page: &mut Page) {
+    match &run.end {
+        RunEnd::Completed => {}
+        RunEnd::Interrupted => page.row("interrupted", Ink::Warning, "before its time was over"),
+        RunEnd::Failed(why) if why == UNFINISHED => page.row("unfinished", Ink::Error, why),
+        RunEnd::Failed(why) => page.row("failed", Ink::Error, why),
+    }
+}
+
+/// Rates and errors in one line, latencies in the next.
+fn figures(run: &RunSummary, page: &mut Page) {
+    let word = EventWord::of(run);
+    let mut events = format!("{} {}/s", rate(run.rates.events_per_s), word.short());
+    // A log that was printed to whole numbers may show no variation at all.
+    if let Some(half) = half_width(run).filter(|half| *half >= 0.0005) {
+        events += &format!(" ±{}", percent(half));
+    }
+    let mut rates = vec![(Ink::Strong, events)];
+    if run.totals.queries() > 0 {
+        rates.push((
+            Ink::Strong,
+            format!("{} q/s", rate(run.rates.queries_per_s)),
+        ));
+    }
+    rates.extend(run.open_loop.as_ref().map(|open| {
+        let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog > 0;
+        let ink = if behind { Ink::Warning } else { Ink::Plain };
+        (
+            ink,
+            format!("{} waiting at the end", thousands(open.backlog)),
+        )
+    }));
+    rates.extend(error_count(run));
+    page.items("", &rates);
+    if run.service.count == 0 {
+        let text = format!("no {} ended", word.one());
+        page.row("latency", Ink::Warning, &text);
+        return;
+    }
+    match &run.response {
+        None => page.items("latency", &percentiles(&run.service)),
+        Some(response) => {
+            page.items("response", &percentiles(response));
+            page.items("service", &percentiles(&run.service));
+        }
+    }
+}
+
+/// Half of the interval in which the mean rate lies, as a share of it.
+fn half_width(run: &RunSummary) -> Option<f64> {
+    let rates = sections::interval_rates(run);
+    let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0)?;
+    let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, CONFIDENCE)?;
+    let half = (bounds.high - bounds.low) / 2.0 / mean;
+    (half.is_finite() && half < 1.0).then_some(half)
+}
+
+fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
+    let seen: u64 = run.errors.values().map(|error| error.count).sum();
+    let seen = seen.max(run.totals.errors);
+    // A log of another tool may not tell.
+    if seen == 0 && run.client.is_none() {
+        return None;
+    }
+    let kinds = match errors::by_kind(&run.errors).first() {
+        Some(sum) if sum.count == seen => format!("{} {}", thousands(seen), sum.kind.noun(seen)),
+        _ => sections::count_of(seen, "error"),
+    };
+    let ink = if seen > 0 { Ink::Error } else { Ink::Plain };
+    Some((ink, kinds))
+}
+
+/// Percentiles and the maximum, with one unit where all have the same.
+fn percentiles(summary: &LatencySummary) -> Vec<(Ink, String)> {
+    let carried = summary.percentiles.iter().filter_map(|p| {
+        let value = latency(p.value_ms?);
+        Some((format!("p{}", plain(p.percent)), value))
+    });
+    let mut all: Vec<(String, String)> = carried.collect();
+    if all.is_empty() {
+        all.push(("mean".to_owned(), latency(summary.mean_ms)));
+    }
+    all.push(("max".to_owned(), latency(summary.max_ms)));
+    let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
+    let alike = all.windows(2).all(|two| unit(&two[0].1) == unit(&two[1].1));
+    let last = all.len() - 1;
+    let cell = |(index, (name, value)): (usize, (String, String))| {
+        let bare = value
+            .rsplit_once(' ')
+            .map_or(value.as_str(), |(bare, _)| bare);
+        let shown = if alike && index < last { bare } else { &value };
+        (Ink::Plain, format!("{name} {shown}"))
+    };
+    all.into_iter().enumerate().map(cell).collect()
+}
+
+/// The commonest errors, with the first message of each.
+fn error_codes(run: &RunSummary, page: &mut Page) {
+    let mut codes: Vec<_> = run.errors.iter().collect();
+    codes.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
+    let mut label = "errors";
+    for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
+        let text = format!("{} × {code}: {}", thousands(error.count), error.sample);
+        short(label, Ink::Error, &text, page);
+        label = "";
+    }
+    if codes.len() > ERROR_CODES_MAX {
+        let rest = codes[ERROR_CODES_MAX..].iter();
+        let sum: u64 = rest.map(|(_, error)| error.count).sum();
+        let text = format!("{} of other codes", thousands(sum));
+        page.row("", Ink::Plain, &text);
+    }
+}
+
+/// The verdict, and a line for each finding that speaks against the run.
+fn judged(run: &RunSummary, page: &mut Page) {
+    let Some(word) = run.verdict else {
+        return;
+    };
+    let tally = Tally::of(&run.findings);
+    let (ink, label) = match word {
+        Verdict::Valid if tally.is_thin() => (Ink::Warning, "? thin"),
+        Verdict::Valid => (Ink::Good, "✔ valid"),
+        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
+        Verdict::Refused => (Ink::Error, "✘ refused"),
+    };
+    let against = verdict::against(run);
+    let open: Vec<&&Finding> = against.iter().filter(|f| f.waived.is_none()).collect();
+    match (word, &open[..]) {
+        (Verdict::Valid, _) | (_, []) => {
+            let thin = match tally.is_thin() && word == Verdict::Valid {
+                true => "valid as far as seen: ",
+                false => "",
+            };
+            page.row(label, ink, &format!("{thin}{}", tally.words()));
+        }
+        (_, findings) => {
+            let mut label = label;
+            let mut doubts = word == Verdict::Doubtful;
+            for finding in findings {
+                if finding.outcome == Outcome::Doubt && !doubts {
+                    label = "? doubt";
+                    doubts = true;
+                }
+                let ink = match finding.outcome {
+                    Outcome::Refuse => Ink::Error,
+                    _ => Ink::Warning,
+                };
+                short(label, ink, &told(finding), page);
+                label = "";
+            }
+        }
+    }
+    for finding in against.iter().filter(|finding| finding.waived.is_some()) {
+        let reason = finding.waived.as_deref().unwrap_or_default();
+        short(
+            "- waived",
+            Ink::Faint,
+            &format!("{}: {reason}", finding.check),
+            page,
+        );
+    }
+}
+
+/// A finding in one sentence.
+fn told(finding: &Finding) -> String {
+    format!("{}: {}", finding.check, first_sentence(&finding.evidence))
+}
+
+/// Up to the first full stop that another sentence follows.
+fn first_sentence(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or("");
+    let ends = line.match_indices(". ").map(|(at, _)| at);
+    let mut ends = ends.filter(|at| line[at + 2..].starts_with(|c: char| c.is_uppercase()));
+    match ends.next() {
+        Some(at) => &line[..=at],
+        None => line,
+    }
+}
+
+/// A row of at most two lines, with an ellipsis where there is more.
+fn short(label: &str, ink: Ink, text: &str, page: &mut Page) {
+    let width = page.body_width();
+    let line = first_sentence(text).trim();
+    let lines = wrap(line, width);
+    let mut label = label;
+    for (index, one) in lines.iter().take(LINES_MAX).enumerate() {
+        let more = index + 1 == LINES_MAX && lines.len() > LINES_MAX;
+        let shown = match more {
+            true => {
+                let cut = cut(one, width.saturating_sub(2));
+                format!("{} …", cut.trim_end_matches('…').trim_end())
+            }
+            false => one.clone(),
+        };
+        page.line(label, ink, &[(Ink::Plain, &shown)]);
+        label = "";
+    }
+}
+
+/// What one event cost: of what is known, what fits in a line.
+fn costs(run: &RunSummary, page: &mut Page) {
+    let known = |(name, word): &(&str, &str)| {
+        let cost = run.costs.iter().find(|cost| cost.name == *name)?;
+        let amount = verdict::amount(cost.value?, &cost.unit)?;
+        Some(format!("{amount} {word}"))
+    };
+    let mut line = String::new();
+    for part in COSTS.iter().filter_map(known) {
+        let longer = match line.is_empty() {
+            true => part,
+            false => format!("{line}{DOT}{part}"),
+        };
+        if columns(&longer) > page.body_width() {
+            break;
+        }
+        line = longer;
+    }
+    if !line.is_empty() {
+        let label = format!("cost/{}", EventWord::of(run).short());
+        page.row(&label, Ink::Plain, &line);
+    }
+}
+
+/// Where the rest of it is.
+fn kept(run: &RunSummary, page: &mut Page) {
+    let Some(kept) = &run.recorded else {
+        if !verdict::against(run).is_empty() {
+            page.row(
+                "",
+                Ink::Faint,
+                "-v tells the findings in full, and what to do",
+            );
+        }
+        return;
+    };
+    let id = kept.id;
+    let text = format!(
+        "in {}{DOT}dyno show {id} -v{DOT}dyno report {id}",
+        kept.file
+    );
+    page.row(&format!("run {id}"), Ink::Faint, &text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_ends_where_another_begins() {
+        assert_eq!(first_sentence("One of 1.5 s. Two."), "One of 1.5 s.");
+        assert_eq!(first_sentence("See e.g. this"), "See e.g. this");
+        assert_eq!(first_sentence("Only one."), "Only one.");
+        assert_eq!(first_sentence("One\nTwo"), "One");
+        assert_eq!(first_sentence(""), "");
+    }
+}
