@@ -3,6 +3,7 @@
 //! (see [`visible`]); only what scripts print themselves goes past this, as it is.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -48,6 +49,9 @@ pub fn json(text: &str) {
 pub fn raw(bytes: &[u8]) {
     // What scripts have printed comes first.
     flush_c();
+    if io::stdout().is_terminal() {
+        let _ = write!(io::stderr(), "{}", cleared());
+    }
     let mut lock = io::stdout().lock();
     let written = lock.write_all(bytes).and_then(|()| lock.flush());
     if let Err(error) = written
@@ -79,7 +83,7 @@ pub fn help(text: &str) {
 pub fn note(line: &str) {
     let line = redact::text(line);
     let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "{}", visible::text(&line));
+    let _ = writeln!(stderr, "{}{}", cleared(), visible::text(&line));
 }
 
 /// Writes a line that may have colours to standard error, as [`page`] does.
@@ -90,18 +94,37 @@ pub fn line(look: &Look, render: impl Fn(&Look) -> String) {
     });
     if look.colour && visible::is_clean(&plain) {
         let mut stderr = io::stderr().lock();
-        let _ = writeln!(stderr, "{}", render(look));
+        let _ = writeln!(stderr, "{}{}", cleared(), render(look));
     } else {
         note(&plain);
     }
 }
 
-/// Replaces the last line of standard error, if that is a terminal.
+/// Whether the last line of standard error can be drawn anew.
+pub fn draws() -> bool {
+    io::stderr().is_terminal() && !is_dumb()
+}
+
+/// Replaces the last line of standard error where it can be drawn anew. What else is written there
+/// takes its place.
 pub fn progress(line: &str) {
-    if io::stderr().is_terminal() && !is_dumb() {
-        let line = visible::text(line);
+    if draws() {
         let mut stderr = io::stderr().lock();
-        let _ = write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush());
+        IS_DRAWN.store(!line.is_empty(), Ordering::Relaxed);
+        let _ = write!(stderr, "{CLEAR}{line}").and_then(|()| stderr.flush());
+    }
+}
+
+/// Goes to the beginning of the line and empties it.
+const CLEAR: &str = "\r\x1b[2K";
+/// Whether the last line of standard error is one that can be drawn anew.
+static IS_DRAWN: AtomicBool = AtomicBool::new(false);
+
+/// What comes before a line that takes the place of one that is drawn anew.
+fn cleared() -> &'static str {
+    match IS_DRAWN.swap(false, Ordering::Relaxed) {
+        true => CLEAR,
+        false => "",
     }
 }
 
@@ -109,25 +132,26 @@ pub fn progress(line: &str) {
 pub fn look(parsed: &Parsed) -> Look {
     Look {
         columns: width(),
-        colour: colors(parsed.has("no-color")),
+        colour: colors_on(&io::stdout(), parsed.has("no-color")),
         verbose: parsed.has("verbose") || is_on("DYNO_VERBOSE"),
         ..Look::default()
     }
 }
 
 /// How lines on standard error look while something goes on.
-pub fn live_look() -> Look {
+pub fn live_look(no_color: bool) -> Look {
     Look {
         columns: columns_of(libc::STDERR_FILENO).unwrap_or(WIDTH),
+        colour: colors_on(&io::stderr(), no_color),
         ..Look::default()
     }
 }
 
-/// Whether colours are welcome on standard output.
-fn colors(refused: bool) -> bool {
+/// Whether colours are welcome on a stream.
+fn colors_on(stream: &impl io::IsTerminal, refused: bool) -> bool {
     let refused = refused || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let forced = is_on("CLICOLOR_FORCE");
-    !refused && (forced || io::stdout().is_terminal() && !is_dumb())
+    !refused && (forced || stream.is_terminal() && !is_dumb())
 }
 
 /// Whether a variable of the environment is set, to something other than nothing and 0.

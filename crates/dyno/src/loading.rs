@@ -24,7 +24,7 @@ pub fn with_progress(ready: &mut Ready, command: &str, quiet: bool) -> Result<()
         let (over, rows) = (Arc::clone(&over), ready.progress());
         std::thread::spawn(move || {
             let start = Clock.now();
-            let look = console::live_look();
+            let look = console::live_look(true);
             let mut last = (0, 0);
             while !over.load(Ordering::Relaxed) {
                 std::thread::park_timeout(REDRAW);

@@ -7,6 +7,7 @@ mod console;
 mod definitions;
 mod fold;
 mod input;
+mod live;
 mod loading;
 mod memory;
 mod notices;

@@ -8,12 +8,13 @@ use super::words::EventWord;
 use crate::number::{latency, plain, rate, thousands};
 
 /// One interval in one line, without a line end: columns stay where they are from one line to the
-/// next. `open_loop` adds the backlog. Where the line is too long for the look, queries, sessions
+/// next. `open_loop` adds the backlog, and `total_s` says how long is measured in all. Where the line is too long for the look, queries, sessions
 /// and latencies fall away in this order.
 pub fn live_line(
     interval: &IntervalSummary,
     event: EventWord,
     open_loop: bool,
+    total_s: Option<f64>,
     look: &Look,
 ) -> String {
     let per_s = |count: u64| {
@@ -25,7 +26,7 @@ pub fn live_line(
     };
     let counters = &interval.counters;
     let mut parts = vec![
-        Part::needed(Ink::Faint, format!("{:>4}", clock(interval.at_s))),
+        Part::needed(Ink::Faint, elapsed(interval.at_s, total_s)),
         Part::spare(3, Ink::Plain, sessions(interval.sessions)),
         Part::needed(
             Ink::Strong,
@@ -77,6 +78,22 @@ pub fn live_line(
         parts.push(Part::needed(Ink::Error, reconnects));
     }
     join(parts, look)
+}
+
+/// What a terminal shows in the warm-up, of which so many seconds are over.
+pub fn warmup_line(over_s: f64, total_s: f64, look: &Look) -> String {
+    let over = elapsed(over_s.floor(), Some(total_s));
+    join(
+        vec![Part::needed(Ink::Faint, format!("warm-up {over}"))],
+        look,
+    )
+}
+
+fn elapsed(at_s: f64, total_s: Option<f64>) -> String {
+    match total_s {
+        Some(total_s) => format!("{:>4} of {}", clock(at_s), clock(total_s)),
+        None => format!("{:>4}", clock(at_s)),
+    }
 }
 
 /// Sessions that hang while others go on, and those that neither work nor wait for their time.
@@ -206,9 +223,9 @@ mod tests {
             ..Look::default()
         };
         let lines = [
-            live_line(&interval(), EventWord::Transaction, false, &look),
-            live_line(&second, EventWord::Transaction, false, &look),
-            live_line(&interval(), EventWord::Transaction, true, &look),
+            live_line(&interval(), EventWord::Transaction, false, None, &look),
+            live_line(&second, EventWord::Transaction, false, None, &look),
+            live_line(&interval(), EventWord::Transaction, true, None, &look),
         ];
         insta::assert_snapshot!(lines.join("\n"));
     }
@@ -219,9 +236,15 @@ mod tests {
             columns: 44,
             ..Look::default()
         };
-        let line = live_line(&interval(), EventWord::Transaction, true, &look);
+        let line = live_line(&interval(), EventWord::Transaction, true, None, &look);
         assert_eq!(line, " 12s  12,345 tx/s  backlog     0  errors 0");
-        let line = live_line(&interval(), EventWord::Transaction, false, &Look::default());
+        let line = live_line(
+            &interval(),
+            EventWord::Transaction,
+            false,
+            None,
+            &Look::default(),
+        );
         assert_eq!(columns(&line), 80, "{line}");
         assert!(line.contains("246,900 q/s"), "{line}");
     }
@@ -230,7 +253,13 @@ mod tests {
     fn sessions_that_neither_work_nor_wait_are_shown() {
         let mut interval = interval();
         let line = |interval: &IntervalSummary| {
-            live_line(interval, EventWord::Transaction, false, &Look::default())
+            live_line(
+                interval,
+                EventWord::Transaction,
+                false,
+                None,
+                &Look::default(),
+            )
         };
         interval.states = Some(SessionStates::all(SessionState::Waiting, 16));
         assert!(!line(&interval).contains("waiting"));
@@ -247,7 +276,13 @@ mod tests {
     fn sessions_that_hang_while_others_work_are_shown() {
         let mut interval = interval();
         let line = |interval: &IntervalSummary| {
-            live_line(interval, EventWord::Transaction, false, &Look::default())
+            live_line(
+                interval,
+                EventWord::Transaction,
+                false,
+                None,
+                &Look::default(),
+            )
         };
         interval.states = Some(SessionStates {
             working: 16,
@@ -267,8 +302,29 @@ mod tests {
         interval.counters.events = 0;
         interval.max_ms = 0.0;
         interval.percentiles[0].value_ms = None;
-        let line = live_line(&interval, EventWord::Transaction, false, &Look::default());
+        let line = live_line(
+            &interval,
+            EventWord::Transaction,
+            false,
+            None,
+            &Look::default(),
+        );
         assert!(line.contains("max       –"), "{line}");
+    }
+
+    #[test]
+    fn a_line_in_place_says_how_much_is_left() {
+        let look = Look::default();
+        let line = live_line(
+            &interval(),
+            EventWord::Transaction,
+            false,
+            Some(300.0),
+            &look,
+        );
+        assert!(line.starts_with(" 12s of 5m00s  12,345 tx/s"), "{line}");
+        assert!(columns(&line) <= 80, "{line}");
+        assert_eq!(warmup_line(1.3, 5.0, &look), "warm-up   1s of 5s");
     }
 
     #[test]

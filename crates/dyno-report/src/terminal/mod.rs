@@ -25,7 +25,7 @@ mod words;
 pub use compare::comparison;
 pub use facts::facts;
 pub use findings::findings;
-pub use live::live_line;
+pub use live::{live_line, warmup_line};
 pub(crate) use look::{Ink, columns, wrap};
 pub use look::{Look, PIPE_COLUMNS};
 pub use phases::phases;
@@ -378,7 +378,7 @@ mod tests {
                 for interval in &mut run.intervals {
                     interval.length_s = figures[11];
                     interval.counters.events = counts[5];
-                    let line = live_line(interval, EventWord::Transaction, true, &look);
+                    let line = live_line(interval, EventWord::Transaction, true, None, &look);
                     proptest::prop_assert!(
                         unicode_width::UnicodeWidthStr::width(line.as_str()) <= columns.max(40)
                     );

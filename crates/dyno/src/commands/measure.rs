@@ -1,17 +1,16 @@
 //! One measured run: recorded, observed, judged.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Error, Result};
 use dyno_core::finding::Verdict;
-use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
+use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::threshold::Threshold;
-use dyno_report::terminal::{EventWord, Look, live_line};
-use dyno_run::{IntervalReport, Ready, RunRequest, Sink, Sinks};
+use dyno_report::terminal::{EventWord, Look};
+use dyno_run::{Ready, RunRequest, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
-use crate::background::Background;
+use crate::live::{Live, LiveSink};
 use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{
@@ -24,6 +23,8 @@ pub struct Screen {
     pub quiet: bool,
     /// How the result looks.
     pub look: Look,
+    /// How what is shown meanwhile looks.
+    pub live: Look,
 }
 
 impl Screen {
@@ -32,6 +33,7 @@ impl Screen {
         Self {
             quiet: parsed.has("quiet"),
             look: console::look(parsed),
+            live: console::live_look(parsed.has("no-color")),
         }
     }
 }
@@ -92,9 +94,14 @@ impl Measured {
 pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Result<Measured> {
     let gate = request.plan.record.gate;
     check_subjects(ready, &request.plan.record.fail_if)?;
-    let live = Arc::new(Mutex::new(Live::start(screen, ready)));
+    let event = match ready.plan() {
+        Some(_) => EventWord::Event,
+        None => EventWord::Transaction,
+    };
+    let live = (!screen.quiet).then(|| Live::start(screen.live, event, &ready.job.drive));
+    let live = Arc::new(Mutex::new(live.flatten()));
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices::Terminal::new(screen.quiet))];
-    sinks.push(Box::new(LiveLine(Arc::clone(&live))));
+    sinks.push(Box::new(LiveSink(Arc::clone(&live))));
     let measured = dyno_run::measure(ready, request, &Sinks::new(sinks));
     let live = live.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(live) = live {
@@ -133,56 +140,4 @@ pub fn held(mut summary: RunSummary, conditions: &[String]) -> RunSummary {
     let held = conditions.map(|one: Threshold| one.judge(&summary));
     summary.thresholds = held.collect();
     summary
-}
-
-/// How long the last live lines have to appear when the run is over.
-const LIVE_PATIENCE: Duration = Duration::from_secs(1);
-
-/// The live line.
-struct Live(Background<IntervalSummary>);
-
-impl Live {
-    /// `None` where nobody wants to see it, or where there is no thread for it.
-    fn start(screen: &Screen, ready: &Ready) -> Option<Self> {
-        let look = screen.look;
-        let event = match ready.plan() {
-            Some(_) => EventWord::Event,
-            None => EventWord::Transaction,
-        };
-        let open = ready.job.drive.open_loop.is_some();
-        let show = move |told: Option<IntervalSummary>| {
-            if let Some(told) = told {
-                console::line(&look, |look| live_line(&told, event, open, look));
-            }
-        };
-        let lines = (!screen.quiet).then(|| Background::start(move || Ok(show)))?;
-        lines.ok().map(Self)
-    }
-
-    fn give(&mut self, told: IntervalSummary) {
-        self.0.give(told);
-    }
-
-    fn finish(self) {
-        let ended = self.0.finish(LIVE_PATIENCE, || false);
-        // Who does not read now would hold up what is to be kept.
-        if ended.all_taken && ended.left_out > 0 {
-            console::note(&format!(
-                "{} live lines were left out: standard error was not read in time.",
-                ended.left_out
-            ));
-        }
-    }
-}
-
-/// Shows each interval on the live line until the measurement is over.
-struct LiveLine(Arc<Mutex<Option<Live>>>);
-
-impl Sink for LiveLine {
-    fn interval(&mut self, report: IntervalReport<'_>) {
-        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(live) = live.as_mut() {
-            live.give(report.summary.clone());
-        }
-    }
 }

@@ -1,0 +1,192 @@
+//! What is seen of a run while it goes on: on a terminal one line that is drawn anew, elsewhere a
+//! line for each interval.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use dyno_core::clock::wall_time;
+use dyno_core::plan::Drive;
+use dyno_core::summary::IntervalSummary;
+use dyno_report::terminal::{EventWord, Look, live_line, warmup_line};
+use dyno_run::{IntervalReport, Sink};
+
+use crate::background::Background;
+use crate::console;
+
+/// How often the line is drawn anew.
+const REDRAW: Duration = Duration::from_millis(200);
+/// How long the last lines have to appear when the run is over.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a line is made of besides its interval.
+#[derive(Clone, Copy)]
+struct Made {
+    look: Look,
+    event: EventWord,
+    open: bool,
+    /// How long is measured, where that is known.
+    total_s: Option<f64>,
+    warmup_s: f64,
+}
+
+impl Made {
+    fn line(&self, interval: &IntervalSummary, look: &Look) -> String {
+        live_line(interval, self.event, self.open, self.total_s, look)
+    }
+}
+
+/// Shows a run.
+pub enum Live {
+    /// In one place.
+    View(View),
+    /// Line by line.
+    Lines(Background<IntervalSummary>),
+}
+
+impl Live {
+    /// `None` where there is no thread for it.
+    pub fn start(look: Look, event: EventWord, drive: &Drive) -> Option<Self> {
+        let in_place = console::draws();
+        let total_s = drive.time.map(|time| time.as_secs_f64());
+        let made = Made {
+            look,
+            event,
+            open: drive.open_loop.is_some(),
+            // A line that stays has its place among the others.
+            total_s: total_s.filter(|_| in_place),
+            warmup_s: drive.warmup.as_secs_f64(),
+        };
+        if in_place {
+            return View::start(made).map(Self::View);
+        }
+        let show = move |told: Option<IntervalSummary>| {
+            if let Some(told) = told {
+                console::line(&made.look, |look| made.line(&told, look));
+            }
+        };
+        Background::start(move || Ok(show)).ok().map(Self::Lines)
+    }
+
+    /// Ends it; what was shown in one place is taken away.
+    pub fn finish(self) {
+        let lines = match self {
+            Self::View(view) => return view.finish(),
+            Self::Lines(lines) => lines,
+        };
+        let ended = lines.finish(PATIENCE, || false);
+        // Who does not read now would hold up what is to be kept.
+        if ended.all_taken && ended.left_out > 0 {
+            console::note(&format!(
+                "{} live lines were left out: standard error was not read in time.",
+                ended.left_out
+            ));
+        }
+    }
+}
+
+/// What a view shows.
+#[derive(Default)]
+struct Seen {
+    /// When the measurement begins, in seconds since the Unix epoch.
+    begins_unix_s: Option<f64>,
+    last: Option<IntervalSummary>,
+    over: bool,
+}
+
+/// A line that is drawn anew.
+pub struct View {
+    seen: Arc<Mutex<Seen>>,
+    thread: Thread,
+    ended: Receiver<()>,
+}
+
+impl View {
+    fn start(made: Made) -> Option<Self> {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let (end, ended) = channel();
+        let watched = Arc::clone(&seen);
+        let draw = move || {
+            let mut shown = String::new();
+            loop {
+                thread::park_timeout(REDRAW);
+                let seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
+                if seen.over {
+                    break;
+                }
+                let line = text(&seen, &made);
+                drop(seen);
+                if line != shown {
+                    console::progress(&line);
+                    shown = line;
+                }
+            }
+            console::progress("");
+            drop(end);
+        };
+        let thread = thread::Builder::new().name("screen".to_owned()).spawn(draw);
+        Some(Self {
+            seen,
+            thread: thread.ok()?.thread().clone(),
+            ended,
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn finish(self) {
+        self.change(|seen| seen.over = true);
+        self.thread.unpark();
+        // A terminal that is held (Ctrl-S) takes nothing.
+        let _ = self.ended.recv_timeout(PATIENCE);
+    }
+}
+
+/// What is to be seen now; nothing before the load begins.
+fn text(seen: &Seen, made: &Made) -> String {
+    if let Some(last) = &seen.last {
+        return made.line(last, &made.look);
+    }
+    let ahead_s = seen
+        .begins_unix_s
+        .map(|begins| begins - wall_time().as_secs_f64());
+    match ahead_s {
+        Some(ahead_s) if ahead_s > 0.0 && ahead_s <= made.warmup_s => {
+            warmup_line(made.warmup_s - ahead_s, made.warmup_s, &made.look)
+        }
+        _ => String::new(),
+    }
+}
+
+/// Shows what a run tells until the measurement is over.
+pub struct LiveSink(pub Arc<Mutex<Option<Live>>>);
+
+impl LiveSink {
+    fn with(&self, give: impl FnOnce(&mut Live)) {
+        let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(live) = live.as_mut() {
+            give(live);
+        }
+    }
+}
+
+impl Sink for LiveSink {
+    fn started(&mut self, unix_s: f64) {
+        self.with(|live| {
+            if let Live::View(view) = live {
+                view.change(|seen| seen.begins_unix_s = Some(unix_s));
+            }
+        });
+    }
+
+    fn interval(&mut self, report: IntervalReport<'_>) {
+        let told = report.summary.clone();
+        self.with(|live| match live {
+            Live::View(view) => view.change(|seen| seen.last = Some(told)),
+            Live::Lines(lines) => lines.give(told),
+        });
+    }
+}
