@@ -82,6 +82,9 @@ pub struct RunSummary {
     /// The script's named pieces of work, in the order it declares them; empty without any.
     #[serde(default)]
     pub operations: Vec<OperationSummary>,
+    /// What each shape of statement took, most of the time first; empty unless asked for.
+    #[serde(default)]
+    pub statements: Vec<StatementSummary>,
     /// Of which sequence of runs it is a phase; `None` where it stands alone.
     #[serde(default)]
     pub phase: Option<PhaseOf>,
@@ -232,6 +235,23 @@ pub struct Rates {
     pub errors_per_s: f64,
     /// Reconnects.
     pub reconnects_per_s: f64,
+}
+
+/// What statements of one shape did within the measurement.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct StatementSummary {
+    /// The statement with `?` for values and `N` for numbers at the end of names.
+    pub shape: String,
+    /// Those that succeeded, per second.
+    pub per_s: f64,
+    /// Rows that each of them returned or changed, on average.
+    pub rows_mean: f64,
+    /// Those that failed.
+    pub errors: u64,
+    /// The time that all took, as a share of the service time of all events, 0 to 1.
+    pub time_share: f64,
+    /// From sending one to having its answer.
+    pub latency: LatencySummary,
 }
 
 /// A latency distribution, in milliseconds.

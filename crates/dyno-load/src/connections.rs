@@ -66,6 +66,7 @@ impl State {
             writes: false,
             closed: false,
             purposes: Purposes::default(),
+            shapes: None,
             connection,
         });
         if let Err(error) = register(&self.poller, session, conn) {
@@ -258,6 +259,9 @@ pub(crate) fn settle(
 ) {
     conn.pending = false;
     let outcome = conn.connection.outcome();
+    if let (Some(shapes), Some(own)) = (&mut statements.shapes, &mut conn.shapes) {
+        shapes.end(own, outcome, now(), class == Class::Measured);
+    }
     let counters = recorder.counters(class);
     counters.bytes_in += outcome.bytes_in;
     counters.bytes_out += outcome.bytes_out;

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::message::WorkerEnd;
 use crate::outages::Outage;
 use crate::silences::Pauses;
-use crate::statements::StatementFacts;
+use crate::statements::{ShapeFigures, StatementFacts};
 
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Debug)]
@@ -46,6 +46,8 @@ pub struct RunOutcome {
     pub mentions: Option<BTreeSet<Box<str>>>,
     /// Whether statements differed, and what they changed.
     pub statements: StatementFacts,
+    /// What each shape of statement took, most of the time first; empty unless asked for.
+    pub shapes: Vec<ShapeFigures>,
     /// What the ramp-up and the warm-up did.
     pub warmup: Counters,
     /// What sessions did before the run: a script's `thread_init()`.

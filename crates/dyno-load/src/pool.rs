@@ -88,6 +88,7 @@ impl WorkerPool {
                 stop: Arc::clone(&config.stop),
                 mailbox: Arc::clone(&pool.mailboxes[index]),
                 recorder,
+                shapes: config.shapes,
             };
             let spawned = spawn(
                 index,

@@ -51,6 +51,8 @@ pub struct RunConfig {
     pub entry: Entry,
     /// How many operations the script declares.
     pub operations: usize,
+    /// Whether to keep figures of each shape of statement.
+    pub shapes: bool,
 }
 
 /// What a run's observer is told, in this order.
@@ -343,6 +345,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             pauses: Pauses::default(),
             mentions: None,
             statements: Default::default(),
+            shapes: Vec::new(),
             warmup: Default::default(),
             before: Default::default(),
             after: Default::default(),
@@ -370,6 +373,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         };
         outcome.pauses = pauses(silences, frozen, measured);
         outcome.statements = statements.facts();
+        let shapes = statements.shapes.take();
+        outcome.shapes = shapes.map_or_else(Vec::new, |shapes| shapes.figures());
         // One that did not end may have named others.
         outcome.mentions = statements.names().filter(|_| all_ended);
         outcome.sessions.sort_by_key(|session| session.tid);

@@ -35,6 +35,8 @@ pub(crate) struct Parts {
     pub(crate) stop: Arc<StopSignal>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) recorder: Recorder,
+    /// Whether to keep figures of each shape of statement.
+    pub(crate) shapes: bool,
 }
 
 /// A worker's state.
@@ -139,7 +141,7 @@ impl State {
             accounts: Accounts::new(live as usize),
             outages: Outages::default(),
             silences: Silences::default(),
-            statements: Statements::default(),
+            statements: Statements::new(parts.shapes),
             quiet_since: now(),
             answered: false,
             quota: None,

@@ -4,6 +4,7 @@
 mod comments;
 mod names;
 mod purpose;
+mod shapes;
 mod temporary;
 
 use std::collections::{BTreeSet, HashSet};
@@ -13,6 +14,8 @@ use dyno_core::db::{Param, ParamValue, StatementId};
 
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};
+pub use shapes::ShapeFigures;
+pub(crate) use shapes::{OwnShapes, Shapes};
 use temporary::Temporary;
 
 /// A worker looks at all of its first so many statements.
@@ -35,6 +38,8 @@ pub(crate) struct Statements {
     names: Names,
     temporary: Temporary,
     ended: Ended,
+    /// What each shape took, where that was asked for.
+    pub(crate) shapes: Option<Box<Shapes>>,
 }
 
 /// How far statements differed, and what they changed.
@@ -66,6 +71,14 @@ pub struct Ended {
 }
 
 impl Statements {
+    /// None yet; `shapes` says whether to keep figures of each shape.
+    pub(crate) fn new(shapes: bool) -> Self {
+        Self {
+            shapes: shapes.then(Box::default),
+            ..Self::default()
+        }
+    }
+
     /// A statement in text.
     #[inline]
     pub(crate) fn query(&mut self, sql: &[u8]) {
@@ -136,6 +149,9 @@ impl Statements {
         self.ended.commits += other.ended.commits;
         self.ended.rollbacks += other.ended.rollbacks;
         self.ended.rollbacks_to_savepoint += other.ended.rollbacks_to_savepoint;
+        if let Some(theirs) = other.shapes {
+            self.shapes.get_or_insert_default().merge(*theirs);
+        }
     }
 
     /// Names that they mention; `None` where they are not all known.

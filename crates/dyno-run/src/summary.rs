@@ -11,12 +11,14 @@ use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::db::{Family, ServerInfo};
 use dyno_core::plan::{Drive, OptionValue, Plan, Role};
+use dyno_core::redact;
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{
     ClientCost, EndpointSummary, IntervalSummary, LatencyLimit, OpenLoopSummary, OperationSummary,
-    PhaseOf, RoleSummary, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
+    PhaseOf, RoleSummary, RunSummary, SCHEMA_VERSION, StatementSummary, TargetSummary,
+    WorkloadSummary,
 };
-use dyno_load::{RunOutcome, TimeRange};
+use dyno_load::{RunOutcome, ShapeFigures, TimeRange};
 
 use self::warnings::warnings;
 pub(crate) use self::warnings::without_findings;
@@ -178,6 +180,7 @@ pub fn summarise(
         endpoints: endpoints(ready, outcome),
         client: Some(client),
         operations: operations(ready, outcome, measured_s, percentiles),
+        statements: statements(outcome, measured_s, percentiles),
         phase: request.phase.clone(),
         roles: roles(&drive, outcome, measured_s),
         latency_limit: latency_limit(&ready.job.drive, outcome),
@@ -206,6 +209,22 @@ fn operations(
             summarize::operation(name, sums, &in_window, measured_s, (open, percentiles))
         })
         .collect()
+}
+
+fn statements(outcome: &RunOutcome, measured_s: f64, percentiles: &[f64]) -> Vec<StatementSummary> {
+    let events_ns = outcome.totals.latencies.service_ns_sum as f64;
+    let summary = |one: &ShapeFigures| {
+        let count = one.latencies.service.len() as f64;
+        StatementSummary {
+            shape: redact::text(&one.shape),
+            per_s: count / measured_s.max(f64::MIN_POSITIVE),
+            rows_mean: one.rows as f64 / count.max(1.0),
+            errors: one.errors,
+            time_share: one.latencies.service_ns_sum as f64 / events_ns.max(1.0),
+            latency: summarize::service(&one.latencies, percentiles),
+        }
+    };
+    outcome.shapes.iter().map(summary).collect()
 }
 
 fn roles(drive: &Drive, outcome: &RunOutcome, measured_s: f64) -> Vec<RoleSummary> {

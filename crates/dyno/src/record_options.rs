@@ -40,6 +40,7 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
         ledger: ledger.unwrap_or(usual.ledger),
         note: parsed.value("note").unwrap_or_default().to_owned(),
         factors: factors(parsed)?,
+        statements: parsed.has("statements"),
         claim: choice(parsed, "claim", "in-memory, on-disk, cold, warm")?,
         expected: expected
             .into_iter()

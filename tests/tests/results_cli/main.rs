@@ -16,6 +16,7 @@ mod record;
 mod remove;
 mod secrets;
 mod shards;
+mod statements;
 mod sysbench;
 mod table;
 mod unfinished;

@@ -157,6 +157,9 @@ pub struct RecordPlan {
     /// What the user varies from run to run, by name.
     #[serde(default)]
     pub factors: Factors,
+    /// Whether to keep figures of each shape of statement.
+    #[serde(default)]
+    pub statements: bool,
     /// Percentiles to show, in percent.
     pub percentiles: Vec<f64>,
     /// Whether to run although it is known before that the run will be refused.
@@ -180,6 +183,7 @@ impl Default for RecordPlan {
             waivers: Vec::new(),
             note: String::new(),
             factors: Factors::new(),
+            statements: false,
             percentiles: vec![50.0, 95.0, 99.0, 99.9],
             force: false,
             gate: false,

@@ -53,6 +53,7 @@ fn state(limit: Option<Duration>) -> State {
         stop: StopSignal::new(),
         mailbox: Mailbox::new().unwrap(),
         recorder: Recorder::new(0, nothing, sender, returned),
+        shapes: false,
     })
     .unwrap();
     let drive = Drive {

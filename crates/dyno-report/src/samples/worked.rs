@@ -37,6 +37,14 @@ pub(crate) fn worked() -> RunSummary {
     ];
     run.operations[0].first_tries = Some(latency.clone());
     run.operations[1].response = Some(latency.clone());
+    run.statements = vec![StatementSummary {
+        shape: "SELECT c FROM sbtestN WHERE id BETWEEN ? AND ? ORDER BY c".into(),
+        per_s: 1_228.3,
+        rows_mean: 100.0,
+        errors: 12,
+        time_share: 0.41,
+        latency: latency.clone(),
+    }];
     roles(&mut run);
     run.phase = Some(PhaseOf {
         sequence: "20261121-124512-worked-3f9a".into(),

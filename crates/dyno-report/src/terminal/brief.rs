@@ -9,7 +9,7 @@ use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use super::look::{Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
-use super::{operations, reported, roles, sections, verdict};
+use super::{operations, reported, roles, sections, statements, verdict};
 use crate::number::{latency, length, percent, plain, rate, thousands};
 use crate::rebuild::UNFINISHED;
 
@@ -48,6 +48,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     sections::machine_figures(run, &mut page);
     roles::section(run, &mut page);
     operations::section(run, &mut page);
+    statements::section(run, false, &mut page);
     reported::figures(run, &mut page);
     error_codes(run, &mut page);
     sections::interruptions(run, &mut page);

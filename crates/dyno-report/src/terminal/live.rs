@@ -322,7 +322,10 @@ mod tests {
             Some(300.0),
             &look,
         );
-        assert!(line.starts_with(" 12s of 5m00s  12,345 tx/s"), "{line}");
+        assert!(
+            line.starts_with(" 12s of 5m00s   16 sessions  12,345 tx/s"),
+            "{line}"
+        );
         assert!(columns(&line) <= 80, "{line}");
         assert_eq!(warmup_line(1.3, 5.0, &look), "warm-up   1s of 5s");
     }

@@ -18,6 +18,7 @@ mod runs;
 mod saturation;
 mod sections;
 mod spark;
+mod statements;
 mod table;
 mod verdict;
 mod words;
@@ -64,6 +65,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     sections::machine(run, &mut page);
     page.blank();
     operations::section(run, &mut page);
+    statements::section(run, true, &mut page);
     reported::figures(run, &mut page);
     page.blank();
     sections::trouble(run, &mut page);

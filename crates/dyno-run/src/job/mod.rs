@@ -64,6 +64,8 @@ pub struct Job {
     pub luajit_cmd: Option<String>,
     /// The target is the null server: see [`HostConfig::canned`].
     pub canned: bool,
+    /// Keep figures of each shape of statement.
+    pub shapes: bool,
     /// What scripts print goes to standard error.
     pub quiet_scripts: bool,
     /// It is sysbench's command line: see [`HostConfig::sysbench`].

@@ -399,6 +399,7 @@ impl Ready {
             stop: Arc::clone(&self.stop),
             entry,
             operations: self.description.declared.operations.len(),
+            shapes: self.job.shapes,
         };
         let source = match (&self.main, &self.job.work) {
             (Main::Host(plan), _) => {

@@ -27,6 +27,8 @@ fn job(text: &str, sysbench: bool) -> Job {
         emulate_prepared: false,
         luajit_cmd: None,
         canned: false,
+
+        shapes: false,
         quiet_scripts: true,
         sysbench,
         log: |_, _| {},

@@ -116,6 +116,8 @@ fn job(script: &std::path::Path, drive: Drive) -> Job {
         emulate_prepared: false,
         luajit_cmd: None,
         canned: false,
+
+        shapes: false,
         quiet_scripts: true,
         sysbench: false,
         log: |_, _| {},

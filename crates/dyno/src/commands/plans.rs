@@ -291,6 +291,7 @@ fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<String>)>) {
     for (name, level) in &record.factors {
         own.push(("factor", Some(format!("{name}={level}"))));
     }
+    own.extend(record.statements.then_some(("statements", None)));
     let pair = |name: &str, value: &str| Some(format!("{name}={value}"));
     for setting in &record.expected {
         own.push(("expect", pair(&setting.name, &setting.value)));

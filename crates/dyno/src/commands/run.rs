@@ -237,6 +237,8 @@ impl<'a> Request<'a> {
             luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
             // What a check prints is its result.
             canned: false,
+
+            shapes: first.has("statements"),
             quiet_scripts: self.command != "check",
             sysbench: false,
             log: |_, _| {},

@@ -57,7 +57,8 @@ const OUTPUT: &str = "Output";
 
 /// Those of [`RUN`] that say how a load is driven, measured or judged: commands that make, check or
 /// drop tables have no use for them.
-const OF_RUNS: [&str; 17] = [
+const OF_RUNS: [&str; 18] = [
+    "statements",
     "rate",
     "arrivals",
     "latency-limit",
@@ -357,6 +358,12 @@ pub const RUN: &[Opt] = &[
         "percentiles",
         Some("LIST"),
         "latency percentiles, each shown only where the samples carry it [50,95,99,99.9]",
+    ),
+    opt(
+        OUTPUT,
+        "statements",
+        None,
+        "rate, rows, errors and latency of each shape of statement as well",
     ),
     opt(
         OUTPUT,

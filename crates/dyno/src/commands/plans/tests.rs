@@ -45,6 +45,7 @@ fn a_drive_comes_back_as_it_was() {
 #[test]
 fn what_is_recorded_and_drawn_comes_back_as_it_was() {
     let plan = RecordPlan {
+        statements: true,
         file: Some("a b/dyno.db".into()),
         observe: true,
         ledger: Compared::Whole,

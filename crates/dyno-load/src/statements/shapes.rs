@@ -1,0 +1,401 @@
+//! What each shape of statement took: statements that differ in their values, or in the number at
+//! the end of a table's name, are of one shape.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+
+use dyno_core::clock::Nanos;
+use dyno_core::db::{Outcome, OutcomeKind, StatementId, TransactionStep};
+use dyno_core::interval::Latencies;
+use dyno_core::session::Request;
+
+use super::comments::stripped;
+
+/// So many shapes are told apart; what comes later is of the last.
+const SHAPES_MAX: usize = 256;
+/// So many texts are remembered with their shapes.
+const TEXTS_MAX: usize = 65_536;
+/// Bytes of a shape that are kept.
+const LENGTH_MAX: usize = 1_024;
+/// What statements beyond [`SHAPES_MAX`] are called.
+const OTHERS: &str = "other statements";
+
+/// What statements of one shape did within the measurement.
+#[derive(Clone, Debug, Default)]
+pub struct ShapeFigures {
+    /// The statement with `?` for values and `N` for numbers at the end of names.
+    pub shape: Box<str>,
+    /// Those that failed.
+    pub errors: u64,
+    /// Rows that the others returned or changed.
+    pub rows: u64,
+    /// Of the others, from sending one to having its answer.
+    pub latencies: Latencies,
+}
+
+/// The shapes that a worker has met.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes {
+    figures: Vec<ShapeFigures>,
+    by_shape: HashMap<Box<str>, u32>,
+    /// By the hash of a text: most are sent again and again.
+    by_text: HashMap<u64, u32>,
+    seed: RandomState,
+}
+
+/// What a connection knows of its statements.
+#[derive(Debug, Default)]
+pub(crate) struct OwnShapes {
+    /// Of the prepared ones, ascending.
+    prepared: Vec<(StatementId, u32)>,
+    /// The one that is being prepared.
+    prepares: Option<u32>,
+    /// The one under way, and since when.
+    under_way: Option<(u32, Nanos)>,
+}
+
+impl Shapes {
+    /// A request is about to be sent.
+    pub(crate) fn begin(&mut self, own: &mut OwnShapes, request: &Request<'_>, at: Nanos) {
+        own.under_way = None;
+        let shape = match *request {
+            Request::Query(sql) => self.of(sql),
+            Request::Execute(statement, _) => match own.find(statement) {
+                Some(shape) => shape,
+                None => return,
+            },
+            Request::Prepare(sql, _) => {
+                own.prepares = Some(self.of(sql));
+                return;
+            }
+            Request::Transaction(step) => self.of(match step {
+                TransactionStep::Begin { .. } => b"BEGIN",
+                TransactionStep::Commit => b"COMMIT",
+                TransactionStep::Rollback => b"ROLLBACK",
+            }),
+            Request::BulkLoad(_) => self.of(b"bulk load"),
+            Request::Recover | Request::CloseStatement(_) | Request::NextResult => return,
+        };
+        own.under_way = Some((shape, at));
+    }
+
+    /// It has ended, in the measurement or not.
+    pub(crate) fn end(&mut self, own: &mut OwnShapes, outcome: &Outcome, at: Nanos, counts: bool) {
+        if outcome.kind == OutcomeKind::Prepared
+            && let Some(shape) = own.prepares.take()
+        {
+            own.add(outcome.statement, shape);
+        }
+        let Some((shape, since)) = own.under_way.take() else {
+            return;
+        };
+        let Some(figures) = self.figures.get_mut(shape as usize).filter(|_| counts) else {
+            return;
+        };
+        if outcome.kind == OutcomeKind::Failed {
+            figures.errors += 1;
+            return;
+        }
+        figures.rows += outcome.rows + outcome.affected;
+        figures.latencies.record_service(at.saturating_sub(since));
+    }
+
+    /// Takes another worker's.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for theirs in other.figures {
+            let place = self.place(theirs.shape.clone());
+            let own = &mut self.figures[place as usize];
+            own.errors += theirs.errors;
+            own.rows += theirs.rows;
+            own.latencies.merge(&theirs.latencies);
+        }
+    }
+
+    /// Those that did something, what took most of the time first.
+    pub(crate) fn figures(self) -> Vec<ShapeFigures> {
+        let mut figures = self.figures;
+        figures.retain(|one| one.errors > 0 || !one.latencies.service.is_empty());
+        figures.sort_by_key(|one| std::cmp::Reverse(one.latencies.service_ns_sum));
+        figures
+    }
+
+    fn of(&mut self, sql: &[u8]) -> u32 {
+        let mut hasher: DefaultHasher = self.seed.build_hasher();
+        hasher.write(sql);
+        let hash = hasher.finish();
+        if let Some(shape) = self.by_text.get(&hash) {
+            return *shape;
+        }
+        let shape = self.place(shape(sql).into());
+        if self.by_text.len() < TEXTS_MAX {
+            self.by_text.insert(hash, shape);
+        }
+        shape
+    }
+
+    /// The place of a shape, which is made if there is none.
+    fn place(&mut self, shape: Box<str>) -> u32 {
+        if let Some(place) = self.by_shape.get(&shape) {
+            return *place;
+        }
+        let full = self.figures.len() + 1 >= SHAPES_MAX;
+        let shape = if full { OTHERS.into() } else { shape };
+        if let Some(place) = self.by_shape.get(&shape) {
+            return *place;
+        }
+        let place = self.figures.len() as u32;
+        self.figures.push(ShapeFigures {
+            shape: shape.clone(),
+            ..ShapeFigures::default()
+        });
+        self.by_shape.insert(shape, place);
+        place
+    }
+}
+
+impl OwnShapes {
+    fn find(&self, statement: StatementId) -> Option<u32> {
+        let place = self
+            .prepared
+            .binary_search_by_key(&statement, |(number, _)| *number);
+        Some(self.prepared[place.ok()?].1)
+    }
+
+    fn add(&mut self, statement: StatementId, shape: u32) {
+        let place = self
+            .prepared
+            .binary_search_by_key(&statement, |(number, _)| *number);
+        match place {
+            Ok(place) => self.prepared[place].1 = shape,
+            Err(place) => self.prepared.insert(place, (statement, shape)),
+        }
+    }
+}
+
+/// A statement without its values: `?` for each of them and for parameters, `?, …` for several in
+/// a row, and `N` for the number at the end of a name.
+pub(crate) fn shape(sql: &[u8]) -> String {
+    let bare = stripped(sql);
+    let bare = bare
+        .trim_ascii()
+        .strip_suffix(b";")
+        .unwrap_or(bare.trim_ascii());
+    let text = String::from_utf8_lossy(bare);
+    let mut out = String::with_capacity(text.len().min(LENGTH_MAX));
+    let mut rest = text.as_ref();
+    while let Some(first) = rest.chars().next() {
+        if out.len() >= LENGTH_MAX {
+            out.push('…');
+            break;
+        }
+        let length = match first {
+            '\'' => {
+                value(&mut out);
+                literal(rest)
+            }
+            '0'..='9' => {
+                value(&mut out);
+                number(rest)
+            }
+            // PostgreSQL's parameters.
+            '$' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => {
+                value(&mut out);
+                1 + word(&rest[1..])
+            }
+            '?' => {
+                value(&mut out);
+                1
+            }
+            ')' => {
+                close(&mut out);
+                1
+            }
+            _ if first.is_alphabetic() || first == '_' => {
+                let length = word(rest);
+                name(&rest[..length], &mut out);
+                length
+            }
+            _ => {
+                out.push(first);
+                first.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// A name without the number at its end.
+fn name(word: &str, out: &mut String) {
+    let bare = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    out.push_str(bare);
+    if bare.len() < word.len() {
+        out.push('N');
+    }
+}
+
+fn word(text: &str) -> usize {
+    let ends = |c: char| !(c.is_alphanumeric() || c == '_' || c == '$');
+    text.find(ends).unwrap_or(text.len())
+}
+
+fn number(text: &str) -> usize {
+    let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '.');
+    text.find(ends).unwrap_or(text.len())
+}
+
+/// The length of a text in quotes, which are doubled or escaped within it.
+fn literal(text: &str) -> usize {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => {
+                chars.next();
+            }
+            '\'' if chars.peek().is_some_and(|(_, next)| *next == '\'') => {
+                chars.next();
+            }
+            '\'' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// A value, which of several in a row is the first.
+fn value(out: &mut String) {
+    let before = out.trim_end().strip_suffix(',').map(str::trim_end);
+    match before {
+        Some(list) if list.ends_with('?') => {
+            out.truncate(list.len());
+            out.push_str(", …");
+        }
+        Some(list) if list.ends_with('…') => out.truncate(list.len()),
+        _ => out.push('?'),
+    }
+}
+
+/// The end of a list, which of several alike in a row is the first.
+fn close(out: &mut String) {
+    out.push(')');
+    let Some(start) = out.rfind('(') else { return };
+    let group = &out[start..];
+    if !group.chars().all(|c| "(?, …)".contains(c)) {
+        return;
+    }
+    let Some(before) = out[..start].trim_end().strip_suffix(',') else {
+        return;
+    };
+    let before = before.trim_end();
+    if before.ends_with(group) {
+        out.truncate(before.len());
+        out.push_str(", …");
+    } else if before.ends_with("), …") {
+        out.truncate(before.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_differ_in_their_values_are_of_one_shape() {
+        for (sql, expected) in [
+            (
+                "SELECT c FROM sbtest12 WHERE id=1203",
+                "SELECT c FROM sbtestN WHERE id=?",
+            ),
+            (
+                "SELECT c FROM sbtest1  WHERE id=$1;",
+                "SELECT c FROM sbtestN WHERE id=?",
+            ),
+            ("/* x */ SELECT 'it''s', \"a\", 1.5e3", "SELECT ?, \"a\", ?"),
+            ("UPDATE t SET c='a\\'b', k=k+1", "UPDATE t SET c=?, k=k+?"),
+            (
+                "INSERT INTO t (a,b) VALUES (1,'x'), (2,'y'),(3,'z')",
+                "INSERT INTO t (a,b) VALUES (?, …), …",
+            ),
+            (
+                "SELECT * FROM t WHERE id IN (1,2,3)",
+                "SELECT * FROM t WHERE id IN (?, …)",
+            ),
+            (
+                "SELECT * FROM t WHERE id IN (?)",
+                "SELECT * FROM t WHERE id IN (?)",
+            ),
+            (
+                "SELECT a1b, x$1 FROM \u{e9}t2",
+                "SELECT a1b, x$N FROM \u{e9}tN",
+            ),
+            ("COMMIT", "COMMIT"),
+            ("SELECT 'open", "SELECT ?"),
+            ("", ""),
+        ] {
+            assert_eq!(shape(sql.as_bytes()), expected, "{sql}");
+        }
+        let long = format!("SELECT {}", "a, ".repeat(2_000));
+        assert!(shape(long.as_bytes()).len() <= LENGTH_MAX + 8);
+    }
+
+    fn outcome(kind: OutcomeKind, rows: u64) -> Outcome {
+        Outcome {
+            kind,
+            rows,
+            ..Outcome::default()
+        }
+    }
+
+    #[test]
+    fn prepared_and_texts_are_counted_by_shape() {
+        let (mut shapes, mut own) = (Shapes::default(), OwnShapes::default());
+        let run = |shapes: &mut Shapes, own: &mut OwnShapes, request: Request<'_>, counts| {
+            shapes.begin(own, &request, 100);
+            shapes.end(own, &outcome(OutcomeKind::Rows, 2), 350, counts);
+        };
+        let prepare = Request::Prepare(b"SELECT a FROM t1 WHERE id = ?", &[]);
+        shapes.begin(&mut own, &prepare, 0);
+        shapes.end(&mut own, &outcome(OutcomeKind::Prepared, 0), 5, true);
+        let execute = || Request::Execute(StatementId::default(), &[]);
+        run(&mut shapes, &mut own, execute(), true);
+        run(&mut shapes, &mut own, execute(), false);
+        run(
+            &mut shapes,
+            &mut own,
+            Request::Query(b"SELECT a FROM t7 WHERE id = 3"),
+            true,
+        );
+        shapes.begin(&mut own, &execute(), 1);
+        shapes.end(&mut own, &outcome(OutcomeKind::Failed, 0), 9, true);
+        let mut other = Shapes::default();
+        run(
+            &mut other,
+            &mut OwnShapes::default(),
+            Request::Query(b"SELECT 1"),
+            true,
+        );
+        shapes.merge(other);
+        let figures = shapes.figures();
+        assert_eq!(figures.len(), 2);
+        assert_eq!(&*figures[0].shape, "SELECT a FROM tN WHERE id = ?");
+        assert_eq!((figures[0].errors, figures[0].rows), (1, 4));
+        assert_eq!(figures[0].latencies.service.len(), 2);
+        assert_eq!(figures[0].latencies.service_ns_sum, 500);
+        assert_eq!(&*figures[1].shape, "SELECT ?");
+    }
+
+    #[test]
+    fn beyond_a_bound_shapes_are_not_told_apart() {
+        let (mut shapes, mut own) = (Shapes::default(), OwnShapes::default());
+        for number in 0..1_000 {
+            let sql = format!("SELECT {}", "a".repeat(number + 1));
+            shapes.begin(&mut own, &Request::Query(sql.as_bytes()), 0);
+            shapes.end(&mut own, &outcome(OutcomeKind::Rows, 1), 10, true);
+        }
+        let figures = shapes.figures();
+        assert_eq!(figures.len(), SHAPES_MAX);
+        let rows: u64 = figures.iter().map(|one| one.rows).sum();
+        assert_eq!(rows, 1_000);
+        assert!(figures.iter().any(|one| &*one.shape == OTHERS));
+    }
+}

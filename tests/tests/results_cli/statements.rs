@@ -1,0 +1,99 @@
+//! Figures of each shape of statement, against what the server itself counts.
+
+use std::collections::BTreeMap;
+
+use dyno_tests::{Database, Kind};
+use serde_json::Value;
+
+use crate::common::{Lab, has, url_of};
+
+const EVENTS: u64 = 100;
+
+/// How often the server executed statements of each shape, in the words of Dyno's shapes without
+/// blanks.
+fn digests(database: &Database) -> BTreeMap<String, u64> {
+    let rows = database.query(&format!(
+        "SELECT DIGEST_TEXT, COUNT_STAR FROM performance_schema.events_statements_summary_by_digest \
+         WHERE SCHEMA_NAME = '{}'",
+        database.name
+    ));
+    let shape = |text: &str| {
+        let bare: String = text.chars().filter(|c| !" `".contains(*c)).collect();
+        // What the server calls its executions of prepared ones, and DISTINCT.
+        let bare = bare.strip_prefix("EXECUTE").unwrap_or(&bare);
+        let bare = bare.replace("DISTINCTROW", "DISTINCT");
+        bare.replace("sbtest1", "sbtestN").replace("(...)", "(?,…)")
+    };
+    rows.iter()
+        .map(|row| (shape(&row[0]), row[1].parse().unwrap()))
+        .collect()
+}
+
+fn shapes(run: &Value) -> BTreeMap<String, u64> {
+    let shapes = run["statements"].as_array().unwrap().iter();
+    shapes
+        .map(|one| {
+            let shape = one["shape"].as_str().unwrap().replace(' ', "");
+            (shape, one["latency"]["count"].as_u64().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn shapes_of_statements_are_those_that_the_server_counts() {
+    let database = Database::new(Kind::Mysql);
+    let lab = Lab::new();
+    let tables = format!(
+        "--target {} --tables 1 --table-size 1000",
+        url_of(&database)
+    );
+    lab.dyno(&format!("prepare oltp_read_write {tables} -q"))
+        .success();
+    for mode in ["auto", "disable"] {
+        database.execute("TRUNCATE performance_schema.events_statements_summary_by_digest");
+        let run = lab.json(&format!(
+            "run oltp_read_write {tables} -t 0 --events {EVENTS} --warmup 0 --calibrate never \
+             --observe off --ps-mode {mode} --statements --json -q"
+        ));
+        let (told, counted) = (shapes(&run), digests(&database));
+        assert_eq!(told.len(), 11, "{told:#?}");
+        for (shape, count) in &told {
+            assert_eq!(
+                counted.get(shape),
+                Some(count),
+                "{mode} {shape}: {counted:#?}"
+            );
+        }
+        assert_eq!(told["SELECTcFROMsbtestNWHEREid=?"], 10 * EVENTS);
+        let shares = run["statements"].as_array().unwrap().iter();
+        let sum: f64 = shares.map(|one| one["time_share"].as_f64().unwrap()).sum();
+        assert!((0.5..=1.0).contains(&sum), "{sum}");
+    }
+    // The record has them, and they are shown again.
+    let shown = lab.dyno("show last").success();
+    has(&shown, &["SELECT c FROM sbtestN WHERE id=?", "time in"]);
+}
+
+#[test]
+fn statements_that_fail_are_counted_by_shape() {
+    let lab = Lab::new();
+    let script = lab.file(
+        "fails.lua",
+        "function event()\n\
+           pcall(con.query, con, 'SELECT 1 FROM missing' .. sysbench.rand.uniform(1, 9))\n\
+           con:query('SELECT 7')\n\
+         end\n\
+         function thread_init() con = sysbench.sql.driver():connect() end\n",
+    );
+    let run = lab.json(&format!(
+        "run {script} --target sqlite:small.db -t 0 --events 20 --warmup 0 --calibrate never \
+         --statements --json -q"
+    ));
+    let of = |shape: &str| {
+        let mut all = run["statements"].as_array().unwrap().iter();
+        all.find(|one| one["shape"] == shape).unwrap().clone()
+    };
+    assert_eq!(of("SELECT ? FROM missingN")["errors"], 20);
+    assert_eq!(of("SELECT ?")["latency"]["count"], 20);
+    assert_eq!(of("SELECT ?")["errors"], 0);
+}
