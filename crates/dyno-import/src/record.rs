@@ -83,9 +83,13 @@ fn name(draft: &Draft, workload: &str) -> String {
         }
     };
     let workload: String = workload.chars().map(plain).take(40).collect();
+    format!("imported-{workload}-{}", &digest(draft)[..8])
+}
+
+/// The hash of all of the run's lines.
+fn digest(draft: &Draft) -> String {
     let digest = draft.digest.clone().finalize();
-    let digest: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
-    format!("imported-{workload}-{digest}")
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// How the run was driven, as far as it is printed. A thread of sysbench is a session and a worker.
@@ -301,6 +305,7 @@ fn facts(draft: &Draft) -> Vec<Fact> {
         format!("{}:{}", draft.file, draft.line),
         "the imported log",
     )];
+    facts.push(fact(LOG_DIGEST, digest(draft), "the imported log's lines"));
     if let Some(version) = &draft.version {
         facts.push(fact("client.version", version.clone(), "sysbench's banner"));
     }

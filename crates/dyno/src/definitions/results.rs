@@ -269,15 +269,39 @@ pub const EXPORT: &[Opt] = &[
 pub const IMPORT: &[Opt] = &[
     opt(
         GROUP,
+        "pattern",
+        Some("PATTERN"),
+        "of a folder, the files whose path below it is like '…/{fs}-{binlog}/BP{memory}/res.txt': \
+         the parts in braces become factors, * is any part of a name, … any folders",
+    ),
+    opt(
+        GROUP,
         "vmstat",
         Some("FILE"),
-        "what vmstat printed meanwhile",
+        "what vmstat printed meanwhile; with several logs it may be repeated, each for the log in \
+         its folder",
     ),
     opt(
         GROUP,
         "iostat",
         Some("FILE"),
-        "what iostat -x printed meanwhile",
+        "what iostat -x printed meanwhile; repeated as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "config",
+        Some("FILE"),
+        "the server's my.cnf, kept with the runs as what was configured; repeated as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "replace",
+        None,
+        "import logs that are in the results file already anew, in place of their runs",
+    ),
+    short(
+        'q',
+        opt(GROUP, "quiet", None, "tell only what could not be imported"),
     ),
     opt(
         GROUP,
