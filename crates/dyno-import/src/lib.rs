@@ -246,8 +246,13 @@ fn sentence(warning: &Warning) -> String {
 }
 
 fn unfinished(draft: &mut Draft, run: &RunRecord) {
-    if run.summary.is_none() && draft.points_from == "report lines" {
-        let text = "the statistics at the end are missing or cut off, so there are no totals";
+    let whole = draft
+        .report
+        .as_ref()
+        .is_some_and(|report| report.events().is_some());
+    if (!whole || run.summary.is_none()) && draft.points_from == "report lines" {
+        let text = "the statistics at the end are missing or cut off; the totals are those of the \
+                    report lines";
         draft.warnings.push((Some(draft.line), text.to_owned()));
     }
 }

@@ -22,7 +22,7 @@ use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::record_options::factors;
 use crate::settings::usage;
-use crate::{STATUS_DONE, STATUS_FAILED, console, run_store};
+use crate::{STATUS_DONE, STATUS_FAILED, console, run_store, window};
 
 const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iostat FILE]\n       \
                      dyno import sysbench FOLDER [--pattern '…/{fs}/BP{memory}/res.txt']";
@@ -60,6 +60,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let words = Words {
         factors: factors(&parsed)?,
         note: parsed.value("note").unwrap_or_default().to_owned(),
+        window: options::window(&parsed)?,
         ..Words::default()
     };
     let pattern = parsed.value("pattern").map(Pattern::parse).transpose();
@@ -92,6 +93,11 @@ fn read(
     }
     for run in &mut imported.runs {
         words.give(run);
+    }
+    if let Some(window) = words.window {
+        let runs = std::mem::take(&mut imported.runs);
+        let parts = runs.into_iter().map(|run| window::part(run, window));
+        imported.runs = parts.collect::<Result<_>>()?;
     }
     Ok(imported)
 }

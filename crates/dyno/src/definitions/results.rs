@@ -30,6 +30,13 @@ const WHERE: Opt = opt(
     Some("NAME=LEVEL,…"),
     "runs with these levels of their factors; workload, server and sessions are factors, too",
 );
+const FROM: Opt = opt(
+    GROUP,
+    "from",
+    Some("TIME"),
+    "figures and verdict from this time of the measurement on; what was before is warm-up [0s]",
+);
+const TO: Opt = opt(GROUP, "to", Some("TIME"), "and up to this time [its end]");
 const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
@@ -58,6 +65,8 @@ pub const SHOW: &[Opt] = &[
         None,
         "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",
     ),
+    FROM,
+    TO,
     RESULTS,
     JSON,
     NO_COLOR,
@@ -139,6 +148,8 @@ pub const REPORT: &[Opt] = &[
         "the page's title [the workload and the server]",
     ),
     FACTOR,
+    FROM,
+    TO,
     RESULTS,
     HELP,
 ];
@@ -171,6 +182,8 @@ pub const COMPARE: &[Opt] = &[
         None,
         "exit with status 3 if the comparison is refused",
     ),
+    FROM,
+    TO,
     RESULTS,
     JSON,
     NO_COLOR,
@@ -218,6 +231,8 @@ pub const TABLE: &[Opt] = &[
         None,
         "runs of different workloads in one table all the same",
     ),
+    FROM,
+    TO,
     RESULTS,
     JSON,
     NO_COLOR,
@@ -341,6 +356,14 @@ pub const IMPORT: &[Opt] = &[
         "standard, or reference for a workload with the faults of the tool that it copies; the two \
          are not compared [standard]",
     ),
+    opt(
+        GROUP,
+        "warmup",
+        Some("TIME"),
+        "so much of each run's beginning is warm-up and in no figure, as --from",
+    ),
+    FROM,
+    TO,
     opt(
         GROUP,
         "note",

@@ -1,6 +1,7 @@
 //! Runs as they are kept and judged.
 
 use anyhow::{Result, bail};
+use dyno_analysis::window::Window;
 use dyno_core::factors::Factors;
 use dyno_core::finding::verdict;
 use dyno_core::record::{Fact, LOG_DIGEST, RunRecord};
@@ -20,6 +21,8 @@ pub struct Words {
     pub note: String,
     /// The log's path below the folder that is imported.
     pub path: Option<String>,
+    /// Which part of the runs counts; `None` for all.
+    pub window: Option<Window>,
     /// What a configuration file beside it says.
     pub configured: Vec<Fact>,
 }
@@ -76,6 +79,7 @@ pub fn keep(results: &mut Results, run: &RunRecord, replace: bool) -> Result<Opt
     }
     let id = results.import_instead(run, &same)?;
     let record = results.load(id, &Scope::whole())?;
+    // A window's findings are those of a part, which is what the record holds.
     let findings = dyno_run::sorted(dyno_verdict::judge(&record, &Context::default()));
     results.judge(id, &findings, verdict(&findings), &[])?;
     if let Some(mut summary) = record.summary.clone() {

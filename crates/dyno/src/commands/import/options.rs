@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use dyno_analysis::window::Window;
 use dyno_core::record::Profile;
 use dyno_import::Options;
 
 use crate::options::Parsed;
 use crate::settings::{duration, number, usage};
+use crate::window;
 
 /// What the user knows and the logs do not say.
 pub fn options(parsed: &Parsed) -> Result<Options> {
@@ -64,4 +66,26 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
         profile,
         ..known
     })
+}
+
+/// Which part of the runs counts: from the end of `--warmup`, or between `--from` and `--to`.
+///
+/// # Errors
+/// Both of them, or a time that is none.
+pub fn window(parsed: &Parsed) -> Result<Option<Window>> {
+    let asked = window::asked(parsed)?;
+    if parsed.value("warmup").is_none() {
+        return Ok(asked);
+    }
+    if parsed.has("from") {
+        return Err(usage(
+            "--warmup and --from are two names for where the figures begin: give one",
+        ));
+    }
+    let from_s = duration(parsed, "warmup", Duration::ZERO)?.as_secs_f64();
+    let to_s = asked.and_then(|window| window.to_s);
+    Ok(Some(Window {
+        from_s: Some(from_s),
+        to_s,
+    }))
 }
