@@ -178,6 +178,11 @@ fn rates(report: &Report, totals: &Counters, measured_s: f64) -> Rates {
 }
 
 fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySummary {
+    let told = [report.min_ms, report.avg_ms, report.max_ms, report.sum_ms];
+    if told.iter().all(Option::is_none) && report.percentiles.is_empty() && operations.is_empty() {
+        // How many there were does not make them known.
+        return window::unknown_latencies(&[]);
+    }
     let sum_ms = report.sum_ms.unwrap_or(0.0);
     let mean = (events > 0).then(|| sum_ms / events as f64);
     LatencySummary {
