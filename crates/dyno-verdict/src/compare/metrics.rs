@@ -1,6 +1,7 @@
 //! The metrics that are compared, each side's estimate of them, and their ratios.
 
 mod figures;
+mod host;
 mod latencies;
 
 use dyno_core::interval::Counters;
@@ -36,6 +37,7 @@ pub(super) fn metrics(
     rows.push(errors_row(base, new));
     rows.extend(figures::rows(base, new));
     rows.extend(COSTS.iter().map(|cost| cost_row(cost, base, new)));
+    rows.extend(host::rows(base, new));
     let mut metrics: Vec<Metric> = rows
         .into_iter()
         .map(|row| compared(row, basis, options.confidence))
