@@ -27,6 +27,7 @@ mod summary;
 mod sysbench;
 mod table;
 mod text;
+mod tie;
 mod vmstat;
 
 pub use configured::configured;
