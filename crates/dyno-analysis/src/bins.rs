@@ -2,6 +2,7 @@
 
 use dyno_core::interval::Counters;
 use dyno_core::record::RunRecord;
+use dyno_core::summary::IntervalSummary;
 
 /// An interval counts as whole from this share of the usual length, and several as a second from
 /// this share of one.
@@ -20,6 +21,10 @@ pub struct Bin {
     pub sessions: u32,
     /// What was counted within it.
     pub counters: Counters,
+    /// Events within it, of which `counters` are rounded where rates were printed.
+    pub events: f64,
+    /// Statements within it, likewise.
+    pub statements: f64,
     /// Events that were due and not begun at its end.
     pub backlog: u64,
     /// Events under way at its end.
@@ -31,7 +36,7 @@ pub struct Bin {
 impl Bin {
     /// Events per second.
     pub fn events_per_s(&self) -> f64 {
-        self.counters.events as f64 / self.length_s
+        self.events / self.length_s
     }
 
     /// Its start, seconds since the start of the measurement.
@@ -73,6 +78,9 @@ pub fn of(run: &RunRecord) -> Vec<Bin> {
         bin.length_s += interval.length_s;
         bin.sessions = bin.sessions.min(interval.sessions);
         bin.counters.merge(&interval.counters);
+        let (events, statements) = exact(interval);
+        bin.events += events;
+        bin.statements += statements;
         bin.backlog = interval.backlog;
         bin.concurrency = interval.concurrency;
         let lowest = interval.percentiles.first().and_then(|p| p.value_ms);
@@ -85,6 +93,20 @@ pub fn of(run: &RunRecord) -> Vec<Bin> {
         }
     }
     whole(bins)
+}
+
+/// Events and statements of an interval, as exactly as they are known.
+pub(crate) fn exact(interval: &IntervalSummary) -> (f64, f64) {
+    let of = |printed: Option<f64>, count: u64| match printed {
+        Some(per_s) => per_s * interval.length_s,
+        None => count as f64,
+    };
+    let printed = interval.printed.unwrap_or_default();
+    let counters = &interval.counters;
+    (
+        of(printed.events_per_s, counters.events),
+        of(printed.queries_per_s, counters.queries()),
+    )
 }
 
 /// Without bins that were cut short.

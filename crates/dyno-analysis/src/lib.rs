@@ -4,3 +4,4 @@ pub mod bins;
 pub mod errors;
 pub mod stalls;
 pub mod summarize;
+pub mod window;

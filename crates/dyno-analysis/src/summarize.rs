@@ -179,6 +179,7 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
         sessions: interval.states.running(),
         states: Some(interval.states),
         counters: interval.counters,
+        printed: None,
         errors_seen: interval.errors.values().map(|error| error.count).sum(),
         percentiles: percentiles(histogram, min_ns, max_ns, percents),
         max_ms: max_ns as f64 / NS_PER_MS,

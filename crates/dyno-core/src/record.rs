@@ -101,6 +101,9 @@ pub struct Fact {
     pub source: String,
 }
 
+/// The name of the fact that holds the hash of the log that a run was imported from.
+pub const LOG_DIGEST: &str = "import.sha256";
+
 /// One effective setting of the server, at the start and at the end of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {

@@ -468,6 +468,10 @@ pub struct IntervalSummary {
     pub states: Option<SessionStates>,
     /// Sums.
     pub counters: Counters,
+    /// The rates as another tool printed them, of which the counts are rounded; `None` where they
+    /// were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<PrintedRates>,
     /// Errors of all codes, whatever came of them.
     pub errors_seen: u64,
     /// The latency percentiles asked for (response times in an open loop).
@@ -478,4 +482,35 @@ pub struct IntervalSummary {
     pub backlog: u64,
     /// Open loop: under way.
     pub concurrency: u32,
+}
+
+/// Rates of an interval, per second, as another tool printed them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PrintedRates {
+    /// Events.
+    pub events_per_s: Option<f64>,
+    /// Statements.
+    pub queries_per_s: Option<f64>,
+}
+
+impl IntervalSummary {
+    /// Events per second: as printed, else of those that were counted. Not a number in an interval
+    /// without length.
+    pub fn events_per_s(&self) -> f64 {
+        let printed = self.printed.and_then(|printed| printed.events_per_s);
+        printed.unwrap_or_else(|| self.per_s(self.counters.events))
+    }
+
+    /// Statements per second, likewise.
+    pub fn queries_per_s(&self) -> f64 {
+        let printed = self.printed.and_then(|printed| printed.queries_per_s);
+        printed.unwrap_or_else(|| self.per_s(self.counters.queries()))
+    }
+
+    fn per_s(&self, count: u64) -> f64 {
+        match self.length_s > 0.0 {
+            true => count as f64 / self.length_s,
+            false => f64::NAN,
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! The host's logs laid beside a run: from samples to seconds of the measurement.
 
 use dyno_core::record::{Fact, RunRecord, Series, SeriesKey};
+use dyno_core::summary::IntervalSummary;
 
 use crate::civil::Moment;
 use crate::gaps::gap;
 use crate::table::{Collected, Values};
+use crate::tie::{self, Tie};
 use crate::{Warning, observed};
 
 /// A log of `vmstat` or `iostat`. Its first sample is the mean since the machine started.
@@ -47,7 +49,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
     let disks_apart = logs.iter().any(|log| has_devices(&log.collected));
     let mut found = false;
     for log in logs {
-        let Some(times) = times(log, place, said) else {
+        let Some(times) = times(log, &run.intervals, place, said) else {
             let why = format!(
                 "the log of {} has no times, and several runs share it: give it -t, and times to \
                  sysbench's lines",
@@ -123,7 +125,12 @@ fn has_devices(collected: &Collected) -> bool {
 }
 
 /// Each sample's time in seconds of the measurement; `None` if nothing ties the log to this run.
-fn times(log: &HostLog, place: &Place, said: &mut Said) -> Option<Vec<f64>> {
+fn times(
+    log: &HostLog,
+    intervals: &[IntervalSummary],
+    place: &Place,
+    said: &mut Said,
+) -> Option<Vec<f64>> {
     let stamped: Option<Vec<Moment>> = log.moments.iter().copied().collect();
     if let (Some(moments), Some(start)) = (&stamped, place.start) {
         if moments.iter().any(|moment| moment.ambiguous) {
@@ -142,6 +149,11 @@ fn times(log: &HostLog, place: &Place, said: &mut Said) -> Option<Vec<f64>> {
         Some(moments) => moments[at].seconds - moments[0].seconds,
         None => at as f64 * log.interval_s,
     };
+    let nominal: Vec<f64> = (0..log.moments.len()).map(from_first).collect();
+    if let Some(tie) = tie::tie(intervals, &nominal, &log.collected.all) {
+        said.push((None, aligned(log, &tie)));
+        return Some(nominal.into_iter().map(|at| tie.at(at)).collect());
+    }
     let every = match &stamped {
         Some(_) => "by its own times".to_owned(),
         None => format!("as one sample each {} s", log.interval_s),
@@ -151,10 +163,38 @@ fn times(log: &HostLog, place: &Place, said: &mut Said) -> Option<Vec<f64>> {
         None,
         format!(
             "{file}: times do not tie it to the run (--started says when that began): {tool} is \
-             taken to have begun with the measurement, {every}"
+             taken to have begun with the measurement, {every}, as nothing in it moves with the \
+             throughput so clearly that it could be aligned by that"
         ),
     ));
-    Some((0..log.moments.len()).map(from_first).collect())
+    Some(nominal)
+}
+
+/// How a log was laid beside the run by what moves with the throughput.
+fn aligned(log: &HostLog, tie: &Tie) -> String {
+    let (file, tool) = (&log.file, log.tool);
+    let began = match tie.offset_s {
+        offset if offset < 0.0 => format!("{:.1} s before the measurement", -offset),
+        offset => format!("{offset:.1} s after the measurement's beginning"),
+    };
+    let drift = tie.drift_s_per_hour();
+    let pace = match drift.abs() >= 0.1 {
+        true => format!(
+            ", and its samples {} {:.1} s an hour",
+            if drift > 0.0 {
+                "lag by"
+            } else {
+                "are ahead by"
+            },
+            drift.abs()
+        ),
+        false => String::new(),
+    };
+    format!(
+        "{file}: {tool} is aligned by {}, which moves with the throughput (correlation {:.2}): it \
+         began {began}{pace}",
+        tie.signal, tie.correlation
+    )
 }
 
 /// The samples within the window, without the first of the log: it is since the machine started.

@@ -11,7 +11,7 @@ use crate::civil::{self, Moment};
 use crate::number;
 use crate::table::{Collected, Filled, Meaning, Row, meaning};
 use crate::text::{self, Line};
-use crate::{ImportError, Log, Options, Warning};
+use crate::{ImportError, Log, Looks, Options, Warning};
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1_048_576.0;
@@ -82,14 +82,16 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     }
     reader.end_of_row("the log ends within a row");
     if reader.collected.all.is_empty() {
-        return Err(ImportError::NotRecognised {
-            file: log.name.to_owned(),
-            what: match reader.moments.is_empty() {
-                true => "it has no heading of iostat (avg-cpu or Device)".to_owned(),
-                false => "it has iostat's headings and no row of figures".to_owned(),
-            },
-            advice: "give the output of `iostat -x 1` or `iostat -xt 1`".to_owned(),
-        });
+        let what = match reader.moments.is_empty() {
+            true => "it has no heading of iostat (avg-cpu or Device)".to_owned(),
+            false => "it has iostat's headings and no row of figures".to_owned(),
+        };
+        return Err(crate::not_recognised(
+            log,
+            what,
+            Looks::Iostat,
+            "give the output of `iostat -x 1` or `iostat -xt 1`",
+        ));
     }
     Ok(reader.finish(options))
 }

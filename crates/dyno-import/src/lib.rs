@@ -13,18 +13,26 @@ use dyno_core::record::{NotObserved, Profile, RunRecord};
 mod align;
 mod civil;
 mod command;
+mod configured;
 mod consistency;
 mod coverage;
 mod gaps;
 mod intervals;
 mod iostat;
+mod looks;
 mod number;
+mod pattern;
 mod record;
 mod summary;
 mod sysbench;
 mod table;
 mod text;
+mod tie;
 mod vmstat;
+
+pub use configured::configured;
+pub use looks::Looks;
+pub use pattern::Pattern;
 
 use sysbench::model::Draft;
 
@@ -239,8 +247,13 @@ fn sentence(warning: &Warning) -> String {
 }
 
 fn unfinished(draft: &mut Draft, run: &RunRecord) {
-    if run.summary.is_none() && draft.points_from == "report lines" {
-        let text = "the statistics at the end are missing or cut off, so there are no totals";
+    let whole = draft
+        .report
+        .as_ref()
+        .is_some_and(|report| report.events().is_some());
+    if (!whole || run.summary.is_none()) && draft.points_from == "report lines" {
+        let text = "the statistics at the end are missing or cut off; the totals are those of the \
+                    report lines";
         draft.warnings.push((Some(draft.line), text.to_owned()));
     }
 }
@@ -295,10 +308,25 @@ fn not_sysbench(log: &Log<'_>, warnings: &[Warning]) -> ImportError {
                  JSON"
             .to_owned(),
     };
+    not_recognised(
+        log,
+        what,
+        Looks::Sysbench,
+        "give the text that sysbench printed on its standard output",
+    )
+}
+
+/// The error of a log that is not of the tool it should be of: what it looks like instead, if like
+/// anything known.
+fn not_recognised(log: &Log<'_>, what: String, expected: Looks, advice: &str) -> ImportError {
+    let other = Looks::of(log.text).filter(|looks| *looks != expected);
     ImportError::NotRecognised {
         file: log.name.to_owned(),
         what,
-        advice: "give the text that sysbench printed on its standard output".to_owned(),
+        advice: match other {
+            Some(looks) => format!("it looks like {looks}; {advice}"),
+            None => advice.to_owned(),
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use dyno_core::interval::{Counters, latency_histogram};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::record::*;
 use dyno_core::summary::IntervalSummary;
-use dyno_core::summary::Percentile;
+use dyno_core::summary::{Percentile, PrintedRates};
 use sha2::Digest;
 
 use crate::coverage::{self, Coverage};
@@ -46,7 +46,16 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
     };
     let operations = operations(draft, measured_s.unwrap_or_else(|| draft.last_s()));
     let not_observed = gaps::gaps(draft, &intervals, started.is_some());
-    let summary = summary::summary(draft, &head, drive, started, &operations, &not_observed);
+    let of_report = summary::summary(
+        draft,
+        &head,
+        drive.clone(),
+        started,
+        &operations,
+        &not_observed,
+    );
+    let summary = of_report
+        .or_else(|| summary::of_intervals(&head, drive, started, &intervals, &not_observed));
     RunRecord {
         id: 0,
         state: RunState::Imported,
@@ -83,9 +92,13 @@ fn name(draft: &Draft, workload: &str) -> String {
         }
     };
     let workload: String = workload.chars().map(plain).take(40).collect();
+    format!("imported-{workload}-{}", &digest(draft)[..8])
+}
+
+/// The hash of all of the run's lines.
+fn digest(draft: &Draft) -> String {
     let digest = draft.digest.clone().finalize();
-    let digest: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
-    format!("imported-{workload}-{digest}")
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// How the run was driven, as far as it is printed. A thread of sysbench is a session and a worker.
@@ -202,6 +215,8 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
         (None, Some(queries)) => Some((queries - known).max(0.0)),
         (None, None) => None,
     };
+    let sum = apart.then_some(known + other.unwrap_or(0.0));
+    let queries = point.queries.or(sum);
     let counters = Counters {
         events: count(point.tps),
         reads: count(point.reads),
@@ -217,6 +232,10 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
         sessions: point.threads.unwrap_or(0),
         states: None,
         counters,
+        printed: Some(PrintedRates {
+            events_per_s: point.tps,
+            queries_per_s: queries,
+        }),
         errors_seen: counters.errors,
         percentiles,
         max_ms: 0.0,
@@ -301,6 +320,7 @@ fn facts(draft: &Draft) -> Vec<Fact> {
         format!("{}:{}", draft.file, draft.line),
         "the imported log",
     )];
+    facts.push(fact(LOG_DIGEST, digest(draft), "the imported log's lines"));
     if let Some(version) = &draft.version {
         facts.push(fact("client.version", version.clone(), "sysbench's banner"));
     }

@@ -1,5 +1,6 @@
 //! From the statistics at the end of a run to its summary.
 
+use dyno_analysis::window;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{NotObserved, Operation, RunHead};
@@ -54,6 +55,44 @@ pub(crate) fn summary(
         not_observed: not_observed.to_vec(),
         intervals: Vec::new(),
         // Of a drive without sessions nothing is known.
+        drive: (drive.sessions > 0).then_some(drive),
+        ..RunSummary::default()
+    })
+}
+
+/// What the report lines tell of a run whose statistics are missing; `None` without such lines.
+/// Rates are over the time that the lines cover.
+pub(crate) fn of_intervals(
+    head: &RunHead,
+    drive: Drive,
+    started: Option<f64>,
+    intervals: &[IntervalSummary],
+    not_observed: &[NotObserved],
+) -> Option<RunSummary> {
+    let last = intervals.last()?;
+    let told = window::told(intervals.iter());
+    let all: Vec<&IntervalSummary> = intervals.iter().collect();
+    Some(RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: head.tool.clone(),
+        started_unix_s: started,
+        end: RunEnd::Completed,
+        workload: head.workload.clone(),
+        target: head.target.clone(),
+        measured_s: last.at_s,
+        elapsed_s: last.at_s,
+        rates: told.rates,
+        totals: told.totals,
+        service: window::unknown_latencies(&head.percentiles),
+        open_loop: (drive.open_loop).map(|open| OpenLoopSummary {
+            offered_per_s: open.per_second,
+            achieved_per_s: told.rates.events_per_s,
+            backlog: last.backlog,
+            backlog_max: told.backlog_max,
+            pacing_lag: None,
+        }),
+        figures: window::of_percentiles(&all),
+        not_observed: not_observed.to_vec(),
         drive: (drive.sessions > 0).then_some(drive),
         ..RunSummary::default()
     })
@@ -139,6 +178,11 @@ fn rates(report: &Report, totals: &Counters, measured_s: f64) -> Rates {
 }
 
 fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySummary {
+    let told = [report.min_ms, report.avg_ms, report.max_ms, report.sum_ms];
+    if told.iter().all(Option::is_none) && report.percentiles.is_empty() && operations.is_empty() {
+        // How many there were does not make them known.
+        return window::unknown_latencies(&[]);
+    }
     let sum_ms = report.sum_ms.unwrap_or(0.0);
     let mean = (events > 0).then(|| sum_ms / events as f64);
     LatencySummary {

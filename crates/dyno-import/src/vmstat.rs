@@ -8,7 +8,7 @@ use crate::civil::{self, Moment};
 use crate::number;
 use crate::table::{Collected, Filled, Meaning, Row, meaning};
 use crate::text::{self, Line};
-use crate::{ImportError, Log, Options, Warning};
+use crate::{ImportError, Log, Looks, Options, Warning};
 
 const KIB: f64 = 1024.0;
 
@@ -70,14 +70,16 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     }
     reader.end_of_row("the log ends within a row");
     if reader.samples == 0 {
-        return Err(ImportError::NotRecognised {
-            file: log.name.to_owned(),
-            what: match reader.columns.is_empty() {
-                true => "it has no heading of vmstat (r b swpd free …)".to_owned(),
-                false => "it has vmstat's heading and no row of figures".to_owned(),
-            },
-            advice: "give the output of `vmstat 1` or `vmstat -t 1`".to_owned(),
-        });
+        let what = match reader.columns.is_empty() {
+            true => "it has no heading of vmstat (r b swpd free …)".to_owned(),
+            false => "it has vmstat's heading and no row of figures".to_owned(),
+        };
+        return Err(crate::not_recognised(
+            log,
+            what,
+            Looks::Vmstat,
+            "give the output of `vmstat 1` or `vmstat -t 1`",
+        ));
     }
     Ok(reader.finish(options))
 }

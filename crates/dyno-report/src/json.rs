@@ -75,7 +75,10 @@ mod tests {
         let mut promised = BTreeSet::new();
         describe(&schema, &schema, "", &mut promised);
         let mut produced = BTreeSet::new();
-        for sample in samples::all() {
+        let mut all = samples::all();
+        // As an import has them.
+        all[0].intervals[0].printed = Some(Default::default());
+        for sample in all {
             walk(&json(&sample), "", &mut produced);
         }
         let missing: Vec<_> = promised.difference(&produced).collect();

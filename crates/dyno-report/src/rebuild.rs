@@ -1,10 +1,10 @@
 //! The summary of a run that never finished, from what was saved of it.
 
-use dyno_core::interval::{Counters, Latencies};
 use dyno_core::record::{EventKind, RunRecord, RunState};
-use dyno_core::summary::{OpenLoopSummary, RunEnd, RunSummary, SCHEMA_VERSION};
+use dyno_core::summary::{IntervalSummary, OpenLoopSummary, RunEnd, RunSummary, SCHEMA_VERSION};
 
-use dyno_analysis::summarize;
+use dyno_analysis::bins::ROOM_S;
+use dyno_analysis::{summarize, window};
 
 /// What can be told of a run that has intervals, and perhaps latencies, but no end: its process
 /// died, or it is still going on. Client cost, errors by code and the spread over sessions are
@@ -12,13 +12,22 @@ use dyno_analysis::summarize;
 pub fn rebuild(run: &RunRecord) -> RunSummary {
     let head = &run.head;
     let drive = head.drive.clone();
-    let mut totals = Counters::default();
-    for interval in &run.intervals {
-        totals.merge(&interval.counters);
-    }
-    let measured_s = run.intervals.last().map_or(0.0, |interval| interval.at_s);
-    let rates = summarize::rates(&totals, measured_s);
-    let latencies = merged(run);
+    // The warm-up is in no figure.
+    let measured = run
+        .intervals
+        .iter()
+        .filter(|interval| interval.at_s > ROOM_S);
+    let told = window::told(measured.clone());
+    let measured_s = run
+        .intervals
+        .last()
+        .map_or(0.0, |interval| interval.at_s.max(0.0));
+    let (totals, rates) = (told.totals, told.rates);
+    let event = run.operations.first();
+    let spans = event.iter().flat_map(|operation| &operation.spans);
+    let (latencies, _) = window::merged(spans.filter(|span| span.to_s > ROOM_S));
+    let known = !latencies.service.is_empty();
+    let measured: Vec<&IntervalSummary> = measured.collect();
     let open = drive.as_ref().and_then(|drive| drive.open_loop);
     let last = run.intervals.last();
     RunSummary {
@@ -35,12 +44,16 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         totals,
         rates,
         service: summarize::service(&latencies, &head.percentiles),
+        figures: match known {
+            true => Vec::new(),
+            false => window::of_percentiles(&measured),
+        },
         response: open.map(|_| summarize::response(&latencies, &head.percentiles)),
         open_loop: open.map(|open| OpenLoopSummary {
             offered_per_s: open.per_second,
             achieved_per_s: rates.events_per_s,
             backlog: last.map_or(0, |interval| interval.backlog),
-            backlog_max: run.intervals.iter().map(|i| i.backlog).max().unwrap_or(0),
+            backlog_max: told.backlog_max,
             pacing_lag: None,
         }),
         events_in_grace: 0,
@@ -81,33 +94,11 @@ fn why(run: &RunRecord) -> String {
     }
 }
 
-/// All spans of events as one.
-fn merged(run: &RunRecord) -> Latencies {
-    let mut all = Latencies::default();
-    let event = run.operations.first();
-    for span in event.iter().flat_map(|operation| &operation.spans) {
-        if span.count == 0 {
-            continue;
-        }
-        // What a span holds was measured within the same bounds, so that adding cannot fail.
-        let _ = all.service.add(&span.service);
-        let _ = all.response.add(&span.response);
-        all.service_ns_sum += span.service_ns_sum;
-        all.service_ns_min = all.service_ns_min.min(span.service_ns_min);
-        all.service_ns_max = all.service_ns_max.max(span.service_ns_max);
-    }
-    if !all.response.is_empty() {
-        // Exact extremes are kept of service times only; the histogram's are within its digits.
-        (all.response_ns_min, all.response_ns_max) = (all.response.min(), all.response.max());
-        all.response_ns_sum = (all.response.mean() * all.response.len() as f64) as u64;
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::samples;
+    use dyno_core::interval::Latencies;
     use dyno_core::record::{Operation, Profile, RunHead, Source, Span};
 
     #[test]

@@ -89,7 +89,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
         return Some(*upper);
     }
     let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Some(lower + (*upper - lower) / 2.0)
+    Some(lower.midpoint(*upper))
 }
 
 /// The quantile of an ascending sample for a probability in [0, 1], interpolated between the two

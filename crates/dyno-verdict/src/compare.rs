@@ -216,7 +216,7 @@ fn side(views: &[View]) -> Side {
     let whole = !stalls.is_empty() && stalls.len() == views.len();
     Side {
         runs: views.iter().map(label).collect(),
-        mean_per_s: metrics::pooled_rate(views, |counters| counters.events),
+        mean_per_s: metrics::pooled_rate(views, metrics::Counted::Events),
         median_per_s: dyno_stats::median(&rates),
         stalled_s: whole.then(|| stalls.iter().map(Stalls::stalled_s).fold(0.0, |a, b| a + b)),
         stalls: whole.then(|| stalls.iter().map(|found| found.spans.len() as u64).sum()),

@@ -12,6 +12,7 @@ mod errors;
 pub mod fitness;
 mod generator;
 mod machine;
+mod part;
 mod pivot;
 mod registry;
 mod root_causes;
@@ -35,6 +36,7 @@ pub use compare::{
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::costs;
 pub use data::too_few as too_few_rows;
+pub use part::{judge_part, steady_from};
 pub use pivot::{Cell, Group, pivot};
 pub use registry::checks;
 pub use server::same_setting;

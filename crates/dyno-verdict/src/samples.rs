@@ -295,6 +295,7 @@ fn interval(span: &Span, drive: &Drive) -> IntervalSummary {
             bytes_out: statements * 60,
             ..Counters::default()
         },
+        printed: None,
         errors_seen: 0,
         percentiles: percentiles(&span.service),
         max_ms: span.service_ns_max as f64 / 1e6,

@@ -138,8 +138,9 @@ impl<'a> View<'a> {
     pub(crate) fn events_per_s(&self) -> Option<f64> {
         let stated = self.summary().map(|summary| summary.rates.events_per_s);
         let counted = || {
-            let (sums, length_s) = self.covered();
-            (length_s > 0.0).then(|| sums.events as f64 / length_s)
+            let events: f64 = self.bins.iter().map(|bin| bin.events).sum();
+            let (_, length_s) = self.covered();
+            (length_s > 0.0).then(|| events / length_s)
         };
         stated
             .filter(|rate| rate.is_finite() && *rate > 0.0)
@@ -268,8 +269,8 @@ impl<'a> View<'a> {
                 let overlap = at.min(bin.at_s) - from.max(bin.at_s - bin.length_s);
                 if overlap > 0.0 {
                     let share = overlap / bin.length_s;
-                    events += bin.counters.events as f64 * share;
-                    statements += bin.counters.queries() as f64 * share;
+                    events += bin.events * share;
+                    statements += bin.statements * share;
                     length_s += overlap;
                 }
             }

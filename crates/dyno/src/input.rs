@@ -26,7 +26,11 @@ pub fn read_text(file: &str, most: u64) -> io::Result<String> {
     })
 }
 
-fn bounded(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+/// All that there is to read, up to a bound.
+///
+/// # Errors
+/// It cannot be read, or has more than `most` bytes.
+pub fn bounded(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

@@ -17,6 +17,7 @@ mod record_options;
 mod run_store;
 mod settings;
 mod signals;
+mod window;
 
 use dyno_run::RunError;
 use options::UsageError;

@@ -209,7 +209,6 @@ fn what_is_no_log_changes_nothing() {
         format!("import sysbench {garbage}"),
         format!("import sysbench {empty}"),
         format!("import sysbench {absent}"),
-        format!("import sysbench {}", lab.path("").display()),
         format!("import sysbench {good} {garbage}"),
         format!("import sysbench {good} {absent}"),
         format!("import sysbench {good} --vmstat {absent}"),
@@ -239,4 +238,193 @@ fn what_is_no_log_changes_nothing() {
     ] {
         has(&lab.dyno(line).failure(2), &[told]);
     }
+}
+
+/// What sysbench prints of a run of so many seconds at a rate with two decimals.
+fn printed_log(seconds: u32, per_s: f64) -> String {
+    let mut log = "sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)\n\nRunning the test with \
+                   following options:\nNumber of threads: 4\nReport intermediate results every 1 \
+                   second(s)\n\nThreads started!\n\n"
+        .to_owned();
+    let mut events = 0.0;
+    for second in 1..=seconds {
+        // The first quarter is slow, and the rest swings a little about the rate.
+        let swing = f64::from(second * 37 % 21) / 100.0 - 0.1;
+        let rate = if second <= seconds / 4 {
+            per_s / 4.0
+        } else {
+            per_s + swing
+        };
+        events += rate;
+        log += &format!(
+            "[ {second}s ] thds: 4 tps: {rate:.2} qps: {:.2} (r/w/o: {:.2}/{:.2}/{:.2}) lat \
+             (ms,95%): 9.50 err/s: 0.00 reconn/s: 0.00\n",
+            rate * 20.0,
+            rate * 14.0,
+            rate * 4.0,
+            rate * 2.0
+        );
+    }
+    log += &format!(
+        "SQL statistics:\n    transactions:                        {events:.0} ({:.2} per sec.)\n\n\
+         General statistics:\n    total time:                          {seconds}.0000s\n    total \
+         number of events:              {events:.0}\n\n",
+        events / f64::from(seconds)
+    );
+    log
+}
+
+fn vmstat_log(seconds: u32) -> String {
+    let mut log =
+        " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+            .to_owned();
+    for _ in 0..=seconds {
+        log +=
+            " 1  0      0 2135977  19700 241029    0    0     8   960  253  389 24  3 70  3  0\n";
+    }
+    log
+}
+
+/// A file below the lab's folder.
+fn below(lab: &Lab, path: &str, text: &str) {
+    let path = lab.path(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
+    let lab = Lab::new();
+    for (fs, rate) in [("ext4", 400.0), ("xfs", 500.0)] {
+        for memory in [5_u32, 10, 128] {
+            let folder = format!("old/{fs}-off/BP{memory}");
+            let log = printed_log(80, rate + f64::from(memory));
+            below(&lab, &format!("{folder}/res.txt"), &log);
+            below(&lab, &format!("{folder}/vmstat.txt"), &vmstat_log(80));
+            let settings = "[mysqld]\nsync-binlog = 0\nmaster_password = canary-5731\n";
+            below(&lab, &format!("{folder}/my.cnf"), settings);
+        }
+    }
+    let gzipped = lab.path("old/xfs-off/BP128/res.txt");
+    assert!(
+        Command::new("gzip")
+            .arg(&gzipped)
+            .status()
+            .unwrap()
+            .success()
+    );
+    below(&lab, "old/xfs-off/BP256/res.txt", "lorem ipsum\n");
+    let pattern = "'…/{fs}-{binlog}/BP{memory}/res.txt'";
+    let line = format!(
+        "import sysbench {} --pattern {pattern}",
+        lab.path("old").display()
+    );
+    let output = lab.dyno(&line).failure(1);
+    has(
+        &output,
+        &[
+            "6 of 7 logs imported into",
+            "6 new runs",
+            "not imported: cannot import",
+            "BP256/res.txt: nothing in it looks like",
+        ],
+    );
+    let listed = lab.json("list runs --json --where memory=128,fs=xfs");
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed:#}");
+    assert_eq!(listed[0]["factors"]["binlog"], "off");
+    assert!(
+        listed[0]["name"]
+            .as_str()
+            .unwrap()
+            .contains("xfs-off-BP128-res.txt")
+    );
+    let table = lab.dyno("table --rows memory --columns fs --figure median_rate --csv");
+    let table = table.success().stdout;
+    assert_eq!(table.lines().count(), 7, "{table}");
+    // Beside each log.
+    let facts =
+        "SELECT count(*) FROM fact WHERE name = 'server.configured.sync_binlog' AND value = '0'";
+    assert_eq!(lab.number(facts), 6.0);
+    let secret = "SELECT count(*) FROM fact WHERE value LIKE '%canary%'";
+    assert_eq!(lab.number(secret), 0.0);
+    let idle = "SELECT count(DISTINCT run_id) FROM series WHERE name = 'host.cpu.idle'";
+    assert_eq!(lab.number(idle), 6.0);
+
+    // Again: nothing is there twice.
+    let again = lab.dyno(&line).failure(1);
+    has(&again, &["0 new runs", "6 runs there already"]);
+    lab.dyno(&format!("{line} --replace -q")).failure(1);
+    assert_eq!(lab.number("SELECT count(*) FROM run"), 6.0);
+
+    for (options, told) in [
+        ("--pattern 'BP{memory'", "has a { without its }"),
+        ("--pattern '{a}/{a}'", "has {a} twice"),
+        ("--pattern 'xfs-off/BP{m}/rse.txt'", "the nearest are"),
+        ("--vmstat x", "--vmstat is about one log"),
+    ] {
+        let line = format!("import sysbench {} {options}", lab.path("old").display());
+        has(&lab.dyno(&line).failure(2), &[told]);
+    }
+    has(
+        &lab.dyno(&format!("{line} --factor fs=zfs")).failure(2),
+        &["a factor has one level"],
+    );
+}
+
+#[test]
+fn a_window_has_figures_and_a_verdict_of_its_own() {
+    let lab = Lab::new();
+    let file = lab.file("res.txt", &printed_log(80, 437.67));
+    lab.dyno(&format!("import sysbench {file}")).success();
+    has(
+        &lab.dyno("show --findings").success(),
+        &["is steady: `dyno show --from 2"],
+    );
+    // As printed, to the last digit: the swing has its middle at 0.
+    let part = lab.json("show --json --from 20s --to 62s");
+    near(&part["measured_s"], 42.0, 1e-9);
+    near(&part["rates"]["events_per_s"], 437.67, 1e-6);
+    let first = &part["intervals"][20];
+    near(&first["at_s"], 1.0, 1e-9);
+    let swing = f64::from(21 * 37 % 21) / 100.0 - 0.1;
+    near(&first["printed"]["events_per_s"], 437.67 + swing, 0.005);
+    let compared = lab.json("compare 1 1 --json --from 20s --to 62s");
+    near(&compared[0]["base"]["median_per_s"], 437.67, 1e-9);
+    lab.dyno(&format!("import sysbench {file} --warmup 20s --replace"))
+        .success();
+    assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
+    let result = lab.json("show --json");
+    near(&result["measured_s"], 60.0, 1e-9);
+    for (line, told) in [
+        ("show --from 99s", "the measurement is 60 s long"),
+        ("show --from 5s --to 2s", "not behind its beginning"),
+        ("compare 1 1 --to soon", "--to: 'soon' is not a duration"),
+    ] {
+        has(&lab.dyno(line).failure(2), &[told]);
+    }
+}
+
+#[test]
+fn one_log_is_not_there_twice() {
+    let lab = Lab::new();
+    let file = lab.file("res.txt", &printed_log(12, 50.0));
+    let vmstat = lab.file("vmstat.txt", &vmstat_log(12));
+    lab.dyno(&format!("import sysbench {file}")).success();
+    let line = format!("import sysbench {file} --note again");
+    has(
+        &lab.dyno(&line).failure(1),
+        &["already, as run 1", "--replace"],
+    );
+    lab.dyno(&format!("{line} --replace")).success();
+    assert_eq!(
+        query(&lab.path("dyno.db"), "SELECT note FROM run"),
+        [["again"]]
+    );
+    let twice = format!("{line} --vmstat {vmstat} --vmstat {vmstat}");
+    has(
+        &lab.dyno(&twice).failure(2),
+        &["--vmstat is given more than once"],
+    );
+    let wrong = lab.dyno(&format!("import sysbench {vmstat}")).failure(1);
+    has(&wrong, &["it looks like a log of vmstat"]);
 }

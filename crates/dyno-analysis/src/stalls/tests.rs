@@ -12,6 +12,7 @@ fn bins(rates: &[u64]) -> Vec<Bin> {
             ..Bin::default()
         };
         bin.counters.events = events;
+        bin.events = events as f64;
         bin
     };
     rates.iter().enumerate().map(bin).collect()

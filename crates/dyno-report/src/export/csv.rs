@@ -136,24 +136,23 @@ fn fields(interval: &IntervalSummary, percents: &[f64], known: &Known) -> Vec<St
             String::new()
         }
     };
-    let rate = |known: bool, count: u64| {
-        if known && interval.length_s > 0.0 {
-            number(count as f64 / interval.length_s)
+    let rate = |known: bool, per_s: f64| {
+        if known && per_s.is_finite() {
+            number(per_s)
         } else {
             String::new()
         }
     };
-    let queries = counters.queries();
     let mut fields = vec![
         number(interval.at_s),
         number(interval.length_s),
         text(known.sessions, u64::from(interval.sessions)),
         counters.events.to_string(),
-        rate(true, counters.events),
+        rate(true, interval.events_per_s()),
         text(known.queries, counters.reads),
         text(known.queries, counters.writes),
         text(known.queries, counters.other),
-        rate(known.queries, queries),
+        rate(known.queries, interval.queries_per_s()),
         text(known.errors, counters.errors),
         text(known.errors, interval.errors_seen),
         text(known.errors, counters.reconnects),

@@ -212,10 +212,7 @@ pub(super) fn middle_s(interval: &IntervalSummary) -> f64 {
 }
 
 fn rate_of(interval: &IntervalSummary) -> (f64, f64) {
-    (
-        middle_s(interval),
-        per_s(interval, interval.counters.events),
-    )
+    (middle_s(interval), interval.events_per_s())
 }
 
 /// So many within an interval, per second.

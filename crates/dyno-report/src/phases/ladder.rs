@@ -77,7 +77,7 @@ fn cells(phase: &Phase<'_>, active: f64) -> Vec<Cell> {
     let run = phase.run;
     let mut rates: Vec<f64> = phase
         .whole_intervals()
-        .map(|interval| interval.counters.events as f64 / interval.length_s)
+        .map(|interval| interval.events_per_s())
         .collect();
     rates.sort_by(f64::total_cmp);
     let quantile = |share: f64| {

@@ -233,9 +233,7 @@ impl<'a> Phase<'a> {
         let phase = self.run.head.phase.as_ref();
         let per_event = phase.map_or(1.0, |phase| phase.per_event);
         self.whole_intervals()
-            .map(|interval| {
-                interval.counters.events as f64 / interval.length_s * per_event / clients
-            })
+            .map(|interval| interval.events_per_s() * per_event / clients)
             .collect()
     }
 

@@ -21,6 +21,14 @@ const AXIS_BUCKETS_MAX: i32 = 1000;
 
 /// The latencies of the run.
 pub(super) fn section(run: &RunSummary, page: &mut Page) {
+    if run.service.count == 0 && run.totals.events > 0 {
+        let text = match run.figures.is_empty() {
+            true => "not known",
+            false => "of all together not known; the figures have those of the intervals",
+        };
+        page.row("latency", Ink::Plain, text);
+        return;
+    }
     if run.service.count == 0 {
         page.row(
             "latency",

@@ -197,6 +197,7 @@ mod tests {
                 reads: 246_900,
                 ..Counters::default()
             },
+            printed: None,
             errors_seen: 0,
             percentiles: vec![Percentile {
                 percent: 95.0,

@@ -376,12 +376,14 @@ pub(super) fn interval_rates(run: &RunSummary) -> Vec<f64> {
     // The last interval may be a stump, whose rate is noise, and the grace is no part of it.
     let nominal = (run.drive.as_ref()).map_or(0.0, |drive| drive.interval.as_secs_f64());
     let counts = |i: &&IntervalSummary| {
-        i.length_s > 0.0 && i.length_s >= nominal * 0.5 && i.at_s <= run.measured_s + nominal * 0.5
+        // Of the warm-up nothing is shown either.
+        i.at_s > i.length_s * 0.5
+            && i.length_s > 0.0
+            && i.length_s >= nominal * 0.5
+            && i.at_s <= run.measured_s + nominal * 0.5
     };
     let counted = run.intervals.iter().filter(counts);
-    counted
-        .map(|i| i.counters.events as f64 / i.length_s)
-        .collect()
+    counted.map(|i| i.events_per_s()).collect()
 }
 
 /// Events per second over the run, as a sparkline over zero.

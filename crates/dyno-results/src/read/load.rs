@@ -9,7 +9,7 @@ use dyno_core::record::{
     SessionShare, Setting,
 };
 use dyno_core::states::SessionStates;
-use dyno_core::summary::{IntervalSummary, Percentile, Recorded, RunSummary};
+use dyno_core::summary::{IntervalSummary, Percentile, PrintedRates, Recorded, RunSummary};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Deserializer as _;
@@ -181,14 +181,16 @@ impl Results {
         match wanted {
             IntervalDetail::None => Ok(Vec::new()),
             IntervalDetail::Events => {
-                let sql = "SELECT at_s, length_s, events
+                let sql =
+                    "SELECT at_s, length_s, events, printed_events_per_s, printed_queries_per_s
                            FROM interval WHERE run_id = ?1 ORDER BY number";
                 self.rows(sql, id, interval_events)
             }
             IntervalDetail::Whole => {
                 let sql = format!(
                     "SELECT at_s, length_s, sessions, errors_seen, max_ms, backlog, concurrency,
-                         percentiles, working, waiting, connecting, lost, finished, {}
+                         percentiles, working, waiting, connecting, lost, finished,
+                         printed_events_per_s, printed_queries_per_s, {}
                      FROM interval WHERE run_id = ?1 ORDER BY number",
                     Counters::NAMES.join(", ")
                 );
@@ -360,6 +362,7 @@ fn interval_events(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
             events: count(row, 2)?,
             ..Counters::default()
         },
+        printed: printed(row, 3)?,
         sessions: 0,
         states: None,
         errors_seen: 0,
@@ -374,7 +377,7 @@ fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
     let mut counters = Counters::default();
     for (index, counter) in counters.values_mut().into_iter().enumerate() {
         // They stand behind the interval's own columns.
-        *counter = count(row, 13 + index)?;
+        *counter = count(row, 15 + index)?;
     }
     Ok(IntervalSummary {
         at_s: row.get(0)?,
@@ -382,12 +385,22 @@ fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
         sessions: row.get(2)?,
         states: states(row)?,
         counters,
+        printed: printed(row, 13)?,
         errors_seen: count(row, 3)?,
         max_ms: row.get(4)?,
         backlog: count(row, 5)?,
         concurrency: row.get(6)?,
         percentiles: percentiles(row, 7)?,
     })
+}
+
+/// What stands in this column and the next.
+fn printed(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<PrintedRates>> {
+    let printed = PrintedRates {
+        events_per_s: row.get(column)?,
+        queries_per_s: row.get(column + 1)?,
+    };
+    Ok((printed != PrintedRates::default()).then_some(printed))
 }
 
 fn states(row: &Row<'_>) -> rusqlite::Result<Option<SessionStates>> {

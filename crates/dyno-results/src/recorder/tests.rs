@@ -59,6 +59,7 @@ fn interval(number: u32) -> IntervalSummary {
         sessions: 1,
         states: None,
         counters: dyno_core::interval::Counters::default(),
+        printed: None,
         errors_seen: 0,
         percentiles: Vec::new(),
         max_ms: 1.0,

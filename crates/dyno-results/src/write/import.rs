@@ -1,10 +1,11 @@
 //! A whole run at once, recorded elsewhere.
 
 use dyno_core::finding::Waiver;
-use dyno_core::record::{Operation, RunRecord};
+use dyno_core::record::{LOG_DIGEST, Operation, RunRecord};
 
 use super::judge::write_judgement;
-use super::rows::{insert_run, is_taken};
+use super::remove::delete;
+use super::rows::insert_run;
 use super::{Draft, Ending, Record, SeriesId};
 use crate::codec::{Measured, SpanRow};
 use crate::error::{Problem, ResultsError};
@@ -19,6 +20,14 @@ impl Results {
     /// A run of its name is there already, or the file cannot be written to. Nothing is written
     /// then.
     pub fn import(&mut self, run: &RunRecord) -> Result<i64, ResultsError> {
+        self.import_instead(run, &[])
+    }
+
+    /// The same in place of other runs, which are removed where it succeeds.
+    ///
+    /// # Errors
+    /// See [`Self::import`].
+    pub fn import_instead(&mut self, run: &RunRecord, others: &[i64]) -> Result<i64, ResultsError> {
         let doing = "import a run into";
         let mut draft = drafted(run);
         let ending = Ending {
@@ -30,9 +39,10 @@ impl Results {
             why: None,
         };
         let entered = self.transact(doing, |connection| {
-            if is_taken(connection, &run.head.name)? {
+            if is_taken_beside(connection, &run.head.name, others)? {
                 return Ok(None);
             }
+            delete(connection, others)?;
             let id = insert_run(connection, &run.head, run.state, &Process::default())?;
             draft.write(connection, id)?;
             ending.write(connection, id, &mut draft)?;
@@ -42,6 +52,37 @@ impl Results {
         let taken = || Problem::NameTaken(run.head.name.clone());
         entered.ok_or_else(|| self.at(doing).error(taken()))
     }
+
+    /// The runs that were made of the log with this hash, whose fact [`LOG_DIGEST`] it is. Those of
+    /// versions without that fact are known by the hash's first digits, which end their names.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn imported_of(&self, digest: &str) -> Result<Vec<i64>, ResultsError> {
+        let found = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT id FROM run WHERE state = 'imported'
+                 AND substr(name, -9) = '-' || substr(?1, 1, 8)
+                 AND coalesce((SELECT value FROM fact WHERE run_id = run.id AND name = ?2), ?1) = ?1
+                 ORDER BY id",
+            )?;
+            let ids = statement.query_map((digest, LOG_DIGEST), |row| row.get(0))?;
+            ids.collect::<rusqlite::Result<Vec<i64>>>()
+        };
+        found().map_err(|error| self.at("look for a run in").sqlite(error))
+    }
+}
+
+/// Whether a run that stays has this name.
+fn is_taken_beside(
+    connection: &rusqlite::Connection,
+    name: &str,
+    others: &[i64],
+) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT id FROM run WHERE name = ?1")?;
+    let ids = statement.query_map([name], |row| row.get::<_, i64>(0))?;
+    let ids = ids.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(ids.iter().any(|id| !others.contains(id)))
 }
 
 fn drafted(run: &RunRecord) -> Draft {

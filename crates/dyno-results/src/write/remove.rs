@@ -1,7 +1,29 @@
 //! Runs that are taken out of the file.
 
+use rusqlite::Connection;
+
 use crate::error::ResultsError;
 use crate::open::Results;
+
+/// Deletes the rows of runs in all tables.
+pub(super) fn delete(connection: &Connection, ids: &[i64]) -> rusqlite::Result<()> {
+    let sql = "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c \
+               WHERE t.type = 'table' AND c.name = 'run_id'";
+    let mut statement = connection.prepare(sql)?;
+    let tables = statement.query_map([], |row| row.get::<_, String>(0))?;
+    for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {
+        let sql = format!("DELETE FROM \"{table}\" WHERE run_id = ?1");
+        let mut delete = connection.prepare(&sql)?;
+        for id in ids {
+            delete.execute([id])?;
+        }
+    }
+    let mut delete = connection.prepare("DELETE FROM run WHERE id = ?1")?;
+    for id in ids {
+        delete.execute([id])?;
+    }
+    Ok(())
+}
 
 impl Results {
     /// Removes runs with all that belongs to them, and gives their room back to the file system.
@@ -16,24 +38,7 @@ impl Results {
             self.check_run(*id, doing)?;
         }
         let before = self.bytes(doing)?;
-        self.transact(doing, |connection| {
-            let sql = "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c \
-                       WHERE t.type = 'table' AND c.name = 'run_id'";
-            let mut statement = connection.prepare(sql)?;
-            let tables = statement.query_map([], |row| row.get::<_, String>(0))?;
-            for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {
-                let sql = format!("DELETE FROM \"{table}\" WHERE run_id = ?1");
-                let mut delete = connection.prepare(&sql)?;
-                for id in ids {
-                    delete.execute([id])?;
-                }
-            }
-            let mut delete = connection.prepare("DELETE FROM run WHERE id = ?1")?;
-            for id in ids {
-                delete.execute([id])?;
-            }
-            Ok(())
-        })?;
+        self.transact(doing, |connection| delete(connection, ids))?;
         // What is removed stays so, whether the room can be had now or not.
         let shrunk = self
             .connection

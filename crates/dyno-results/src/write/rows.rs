@@ -191,6 +191,8 @@ fn write_interval(
         interval.states.map(|states| states.connecting),
         interval.states.map(|states| states.lost),
         interval.states.map(|states| states.finished),
+        interval.printed.and_then(|printed| printed.events_per_s),
+        interval.printed.and_then(|printed| printed.queries_per_s),
     ];
     let counts = interval.counters.values().map(whole);
     let counts = counts.iter().map(|count| count as &dyn ToSql);
@@ -203,7 +205,8 @@ fn write_interval(
 /// A row of `interval`: its own columns, and one for each counter.
 static INSERT_INTERVAL: LazyLock<String> = LazyLock::new(|| {
     let own = "run_id, number, at_s, length_s, sessions, errors_seen, max_ms, backlog,
-               concurrency, percentiles, working, waiting, connecting, lost, finished";
+               concurrency, percentiles, working, waiting, connecting, lost, finished,
+               printed_events_per_s, printed_queries_per_s";
     let counters = Counters::NAMES;
     let columns = own.split(',').count() + counters.len();
     format!(

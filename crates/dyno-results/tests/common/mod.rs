@@ -12,8 +12,8 @@ use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::record::{Cost, Profile, RunHead, Source};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{
-    ClientCost, Fairness, IntervalSummary, LatencySummary, Percentile, Rates, RunEnd, RunSummary,
-    SCHEMA_VERSION, TargetSummary, WorkloadSummary,
+    ClientCost, Fairness, IntervalSummary, LatencySummary, Percentile, PrintedRates, Rates, RunEnd,
+    RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
 };
 
 /// Numbers that replay.
@@ -115,6 +115,10 @@ pub fn interval(number: u32) -> IntervalSummary {
             bytes_in: 1 << 20,
             bytes_out: 1 << 10,
         },
+        printed: number.is_multiple_of(2).then_some(PrintedRates {
+            events_per_s: Some(437.67 + f64::from(number)),
+            queries_per_s: None,
+        }),
         errors_seen: 4,
         percentiles: vec![
             Percentile {

@@ -1,6 +1,7 @@
 //! The metrics that are compared, each side's estimate of them, and their ratios.
 
 mod figures;
+mod host;
 mod latencies;
 
 use dyno_core::interval::Counters;
@@ -28,14 +29,15 @@ pub(super) fn metrics(
     options: &CompareOptions,
 ) -> Vec<Metric> {
     let mut rows = vec![
-        rate_row("events", base, new, |counters| counters.events),
+        rate_row("events", base, new, Counted::Events),
         median_row(base, new),
-        rate_row("statements", base, new, Counters::queries),
+        rate_row("statements", base, new, Counted::Statements),
     ];
     rows.extend(latencies::rows(base, new));
     rows.push(errors_row(base, new));
     rows.extend(figures::rows(base, new));
     rows.extend(COSTS.iter().map(|cost| cost_row(cost, base, new)));
+    rows.extend(host::rows(base, new));
     let mut metrics: Vec<Metric> = rows
         .into_iter()
         .map(|row| compared(row, basis, options.confidence))
@@ -44,35 +46,53 @@ pub(super) fn metrics(
     metrics
 }
 
+/// What a rate is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Counted {
+    Events,
+    Statements,
+}
+
+impl Counted {
+    fn within(self, bin: &Bin) -> f64 {
+        match self {
+            Self::Events => bin.events,
+            Self::Statements => bin.statements,
+        }
+    }
+
+    fn among(self, counters: &Counters) -> u64 {
+        match self {
+            Self::Events => counters.events,
+            Self::Statements => counters.queries(),
+        }
+    }
+}
+
 /// The rate over all whole seconds of all runs; as stated where a log gives no seconds.
-pub(super) fn pooled_rate(views: &[View], count: impl Fn(&Counters) -> u64) -> Option<f64> {
+pub(super) fn pooled_rate(views: &[View], of: Counted) -> Option<f64> {
     let (mut sum, mut seconds) = (0.0, 0.0);
     for view in views {
-        let (counters, covered_s) = view.covered();
+        let (_, covered_s) = view.covered();
         if covered_s > 0.0 {
-            sum += count(&counters) as f64;
+            sum += view.bins.iter().map(|bin| of.within(bin)).sum::<f64>();
             seconds += covered_s;
         } else if view.length_s > 0.0 {
-            sum += count(&view.totals()) as f64;
+            sum += of.among(&view.totals()) as f64;
             seconds += view.length_s;
         }
     }
     (seconds > 0.0).then(|| sum / seconds)
 }
 
-fn rate_row(
-    name: &str,
-    base: &[View],
-    new: &[View],
-    count: impl Fn(&Counters) -> u64 + Copy,
-) -> Row {
+fn rate_row(name: &str, base: &[View], new: &[View], of: Counted) -> Row {
     let estimate = |views: &[View]| {
-        let seconds = |bin: &Bin| count(&bin.counters) as f64 / bin.length_s;
+        let seconds = |bin: &Bin| of.within(bin) / bin.length_s;
         Some(Estimate {
-            value: pooled_rate(views, count)?,
+            value: pooled_rate(views, of)?,
             runs: views
                 .iter()
-                .filter_map(|view| pooled_rate(std::slice::from_ref(view), count))
+                .filter_map(|view| pooled_rate(std::slice::from_ref(view), of))
                 .collect(),
             within: series(views.iter().flat_map(|view| view.bins.iter().map(seconds))),
         })

@@ -81,7 +81,7 @@ fn fairness(view: &View) -> Made {
     if spread.index < JAIN_MIN.value {
         faults.push("sessions were served unevenly".to_owned());
     }
-    if spread.fewest == 0 {
+    if spread.fewest == Some(0) {
         faults.push("at least one session did nothing".to_owned());
     }
     if uneven_workers {
@@ -95,12 +95,23 @@ fn fairness(view: &View) -> Made {
             text::plain(*share)
         ));
     }
+    let did = match (spread.fewest, spread.most) {
+        (Some(fewest), Some(most)) => format!(
+            "{} to {} events, {} on average",
+            text::count(fewest),
+            text::count(most),
+            text::plain(spread.mean)
+        ),
+        _ => format!(
+            "{} events on average, with a standard deviation of {}; the fewest and the most are \
+             not known",
+            text::plain(spread.mean),
+            text::plain(spread.deviation)
+        ),
+    };
     let facts = format!(
-        "{} sessions did {} to {} events, {} on average; Jain's index is {}.",
+        "{} sessions did {did}; Jain's index is {}.",
         spread.sessions,
-        text::count(spread.fewest),
-        text::count(spread.most),
-        text::plain(spread.mean),
         text::plain(spread.index)
     );
     let outcome = if faults.is_empty() {
@@ -115,8 +126,16 @@ fn fairness(view: &View) -> Made {
     Made::of(outcome, evidence, &fairness_advice(uneven_workers, weak))
         .with("Jain's index over sessions", spread.index, "ratio")
         .with_some("Jain's index over workers", workers, "ratio")
-        .with("fewest events of a session", spread.fewest as f64, "count")
-        .with("most events of a session", spread.most as f64, "count")
+        .with_some(
+            "fewest events of a session",
+            spread.fewest.map(|count| count as f64),
+            "count",
+        )
+        .with_some(
+            "most events of a session",
+            spread.most.map(|count| count as f64),
+            "count",
+        )
         .with_some(
             "weakest endpoint",
             endpoint.map(|(_, share)| share),
@@ -128,8 +147,10 @@ fn fairness(view: &View) -> Made {
 struct Spread {
     sessions: usize,
     mean: f64,
-    fewest: u64,
-    most: u64,
+    /// `None` where a log gives mean and deviation alone.
+    fewest: Option<u64>,
+    most: Option<u64>,
+    deviation: f64,
     index: f64,
 }
 
@@ -141,8 +162,9 @@ impl Spread {
             return Some(Self {
                 sessions: events.len(),
                 mean: events.iter().sum::<f64>() / events.len() as f64,
-                fewest: peers.iter().map(|s| s.events).min()?,
-                most: peers.iter().map(|s| s.events).max()?,
+                fewest: peers.iter().map(|s| s.events).min(),
+                most: peers.iter().map(|s| s.events).max(),
+                deviation: 0.0,
                 index: jain(&events)?,
             });
         }
@@ -156,16 +178,9 @@ impl Spread {
         Some(Self {
             sessions: view.drive().map_or(1, |drive| drive.sessions) as usize,
             mean: fairness.events_mean,
-            fewest: if known {
-                fairness.events_min
-            } else {
-                fairness.events_mean as u64
-            },
-            most: if known {
-                fairness.events_max
-            } else {
-                fairness.events_mean as u64
-            },
+            fewest: known.then_some(fairness.events_min),
+            most: known.then_some(fairness.events_max),
+            deviation: fairness.events_stddev,
             index: 1.0 / (1.0 + variation * variation),
         })
     }

@@ -339,6 +339,7 @@ impl Seen<'_, '_> {
         for (what, words) in [("write_bytes", "written to"), ("read_bytes", "read from")] {
             for (device, (then, usual)) in both(&format!("].{what}")) {
                 if then >= MOVED_MIN && then >= usual * MOVED_FACTOR {
+                    let device = if device == "all" { "the disks" } else { device };
                     found.push(format!(
                         "{:.0} MB/s were {words} {device} instead of {:.0}",
                         then / 1e6,

@@ -189,6 +189,23 @@ fn beginning(view: &View, found: &Beginning) -> Made {
         true => slower_part(view, length_s, difference < 0.0),
         false => String::new(),
     };
+    let advice = match difference < 0.0 {
+        true => {
+            "Warm up for longer (--warmup), until caches, plans and the CPU's frequency have \
+             settled."
+        }
+        false => {
+            "It was faster at first: warm up for longer (--warmup), until logs and caches of \
+             writes are full, dirty pages are flushed and bursts are used up."
+        }
+    };
+    let steady = off.then(|| crate::part::steady_of(&view.bins)).flatten();
+    let steady = steady.map_or_else(String::new, |from_s| {
+        format!(
+            " From second {from_s} on this run is steady: `dyno show --from {from_s}s` judges \
+             that part of it alone."
+        )
+    });
     Made::of(
         if off { Outcome::Doubt } else { Outcome::Pass },
         format!(
@@ -199,16 +216,7 @@ fn beginning(view: &View, found: &Beginning) -> Made {
             text::signed(difference),
             text::chance(found.p)
         ),
-        match difference < 0.0 {
-            true => {
-                "Warm up for longer (--warmup), until caches, plans and the CPU's frequency have \
-                 settled."
-            }
-            false => {
-                "It was faster at first: warm up for longer (--warmup), until logs and caches of \
-                 writes are full, dirty pages are flushed and bursts are used up."
-            }
-        },
+        &format!("{advice}{steady}"),
     )
     .with("beginning", length_s, "s")
     .with("its rate", found.first, "per second")

@@ -16,7 +16,7 @@ use crate::definitions::COMPARE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::record_options::thresholds;
 use crate::settings::usage;
-use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, run_store};
+use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, window};
 
 /// A factor that matches nothing is answered with so many of the differences there are.
 const DIFFERENCES_TOLD: usize = 8;
@@ -200,10 +200,11 @@ fn refuse_unknown(base: &[&RunRecord], sides: &[Vec<RunRecord>], factors: &[Stri
 
 /// The runs of one side.
 fn side(parsed: &Parsed, word: &str) -> Result<Vec<RunRecord>> {
+    let window = window::asked(parsed)?;
     word.split(',')
         .map(str::trim)
         .filter(|run| !run.is_empty())
-        .map(|run| Ok(run_store::load(parsed, run, &Scope::whole())?.1))
+        .map(|run| Ok(window::load(parsed, run, &Scope::whole(), window)?.1))
         .collect()
 }
 

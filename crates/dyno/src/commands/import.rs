@@ -1,29 +1,39 @@
-//! `dyno import sysbench`: what sysbench printed, as runs that can be judged.
+//! `dyno import`: what other tools printed, as runs that can be judged.
 
-use std::time::Duration;
+mod folder;
+mod kept;
+mod options;
+mod text;
 
-use anyhow::{Context as _, Result};
-use dyno_core::finding::verdict;
-use dyno_core::record::{Profile, RunRecord};
-use dyno_core::redact;
-use dyno_import::{Log, Options};
-use dyno_results::{Results, Scope};
-use dyno_verdict::Context;
+use std::collections::BTreeMap;
 
-use super::show;
+use anyhow::{Context as _, Result, anyhow};
+use dyno_core::factors::Factors;
+use dyno_import::{Imported, Log, Looks, Options, Pattern};
+use dyno_report::terminal::runs as table;
+use dyno_results::{Filter, Results};
+
+use self::folder::{BESIDE, Found};
+use self::kept::{Words, keep};
+use self::text::Text;
+use super::{runs, show};
 use crate::definitions::IMPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::record_options::factors;
-use crate::settings::{duration, number, usage};
-use crate::{STATUS_DONE, console, input, run_store};
+use crate::settings::usage;
+use crate::{STATUS_DONE, STATUS_FAILED, console, run_store, window};
 
-const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iostat FILE]";
+const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iostat FILE]\n       \
+                     dyno import sysbench FOLDER [--pattern '…/{fs}/BP{memory}/res.txt']";
+
+/// Options that are about one log.
+const OF_ONE: [&str; 4] = ["vmstat", "iostat", "config", "started"];
 
 /// Imports logs.
 ///
 /// # Errors
-/// A log that cannot be read, or holds nothing of sysbench's; a results file that cannot be
+/// A log that cannot be read, or holds nothing of the tool's; a results file that cannot be
 /// written to. What was imported before an error stays.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(&args[2..], IMPORT, Script::Declares(&[]), Grammar::Dyno)?;
@@ -32,7 +42,9 @@ pub fn main(args: &[String]) -> Result<u8> {
             "{USAGE}\n\n\
              Reads what sysbench and sysbench-tpcc print: reports, interval lines, histograms and \
              CSV; several runs in one file become several runs. Columns of vmstat and iostat are \
-             found by their names.\n{}",
+             found by their names. Files may be compressed by gzip or xz; - is standard input. Of \
+             a folder all logs are taken, each with the vmstat, iostat and *.cnf files beside \
+             it.\n{}",
             help(IMPORT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -44,129 +56,282 @@ pub fn main(args: &[String]) -> Result<u8> {
         }
         _ => return Err(usage(format!("what is to be imported? {USAGE}"))),
     };
-    let texts: Vec<Text> = files.iter().map(Text::read).collect::<Result<_>>()?;
-    let beside = |name: &str| parsed.value(name).map(Text::read).transpose();
-    let (vmstat, iostat) = (beside("vmstat")?, beside("iostat")?);
-    let logs: Vec<Log<'_>> = texts.iter().map(Text::log).collect();
-    let imported = dyno_import::sysbench(
-        &logs,
-        vmstat.as_ref().map(Text::log),
-        iostat.as_ref().map(Text::log),
-        &options(&parsed)?,
-    )?;
+    let options = options::options(&parsed)?;
+    let words = Words {
+        factors: factors(&parsed)?,
+        note: parsed.value("note").unwrap_or_default().to_owned(),
+        window: options::window(&parsed)?,
+        ..Words::default()
+    };
+    let pattern = parsed.value("pattern").map(Pattern::parse).transpose();
+    let pattern = pattern.map_err(|why| usage(format!("--pattern: {why}")))?;
+    match files {
+        [folder] if std::path::Path::new(folder).is_dir() => {
+            of_folder(&parsed, folder, pattern.as_ref(), &options, &words)
+        }
+        _ if pattern.is_some() => Err(usage(
+            "--pattern is about the files below one folder: name that folder instead of files",
+        )),
+        _ => of_files(&parsed, files, &options, words),
+    }
+}
+
+/// Reads logs with what ran beside them.
+fn read(
+    logs: &[Text],
+    beside: &BTreeMap<&'static str, Text>,
+    options: &Options,
+    words: &mut Words,
+) -> Result<Imported> {
+    let logs: Vec<Log<'_>> = logs.iter().map(Text::log).collect();
+    let log = |name: &str| beside.get(name).map(Text::log);
+    let mut imported = dyno_import::sysbench(&logs, log("vmstat"), log("iostat"), options)?;
+    if let Some(log) = log("config") {
+        let (facts, warnings) = dyno_import::configured(&log);
+        words.configured = facts;
+        imported.warnings.extend(warnings);
+    }
+    for run in &mut imported.runs {
+        words.give(run);
+    }
+    if let Some(window) = words.window {
+        let runs = std::mem::take(&mut imported.runs);
+        let parts = runs.into_iter().map(|run| window::part(run, window));
+        imported.runs = parts.collect::<Result<_>>()?;
+    }
+    Ok(imported)
+}
+
+/// Imports files that are named: all of them, or nothing.
+fn of_files(parsed: &Parsed, files: &[String], options: &Options, mut words: Words) -> Result<u8> {
+    if let Some(folder) = files
+        .iter()
+        .find(|file| std::path::Path::new(file).is_dir())
+    {
+        return Err(anyhow!(
+            "{folder} is a folder: import it alone, without other files"
+        ));
+    }
+    let mut imported = Imported {
+        runs: Vec::new(),
+        warnings: Vec::new(),
+    };
+    for (files, beside) in paired(parsed, files)? {
+        let texts: Vec<Text> = files.iter().map(Text::read).collect::<Result<_>>()?;
+        let beside = beside
+            .into_iter()
+            .map(|(name, file)| Ok((name, Text::read(file)?)));
+        let beside = beside.collect::<Result<BTreeMap<_, _>>>()?;
+        let more = read(&texts, &beside, options, &mut words)?;
+        imported.runs.extend(more.runs);
+        imported.warnings.extend(more.warnings);
+    }
     for warning in &imported.warnings {
         console::note(&format!("warning: {warning}"));
     }
-    let path = run_store::required(&parsed)?;
-    let mut results = Results::open(&path)?;
-    let look = console::look(&parsed);
-    let mut factors = factors(&parsed)?;
-    factors
-        .values_mut()
-        .for_each(|level| *level = redact::text(level));
-    for mut run in imported.runs {
-        run.head.factors.clone_from(&factors);
-        run.head.note = redact::text(parsed.value("note").unwrap_or_default());
-        let record = judged(&mut results, &run)?;
-        let summary = show::summary_with_intervals(record, &path.display().to_string());
-        Output::of(&parsed)?.write(&summary, &look)?;
+    let mut results = Results::open(&run_store::required(parsed)?)?;
+    let replace = parsed.has("replace");
+    if !replace {
+        kept::refuse_known(&results, &imported.runs)?;
+    }
+    let path = results.path().display().to_string();
+    for run in &imported.runs {
+        if let Some(record) = keep(&mut results, run, replace)?
+            && !parsed.has("quiet")
+        {
+            let summary = show::summary_with_intervals(record, &path);
+            Output::of(parsed)?.write(&summary, &console::look(parsed))?;
+        }
     }
     Ok(STATUS_DONE)
 }
 
-/// What the user knows and the logs do not say.
-fn options(parsed: &Parsed) -> Result<Options> {
-    let known = Options::default();
-    let utc_offset_s = match parsed.value("utc-offset") {
-        None => known.utc_offset_s,
-        Some(text) => dyno_import::utc_offset(text).ok_or_else(|| {
-            usage(format!(
-                "--utc-offset: '{text}' is no distance from UTC like +02:00 or -5"
-            ))
-        })?,
+/// A set of files that are read together, and what ran beside them.
+type Together<'a> = (&'a [String], BTreeMap<&'static str, String>);
+
+/// Logs with what ran beside them: one of each kind for all, or several, each for the log in its
+/// folder.
+fn paired<'a>(parsed: &Parsed, files: &'a [String]) -> Result<Vec<Together<'a>>> {
+    let several = |name: &&str| parsed.values(name).count() > 1;
+    let Some(twice) = BESIDE.iter().map(|(name, _)| *name).find(several) else {
+        let beside = BESIDE.iter().filter_map(|(name, _)| {
+            let file = parsed.value(name)?.to_owned();
+            Some((*name, file))
+        });
+        return Ok(vec![(files, beside.collect())]);
     };
-    let started = |text: &str| {
-        dyno_import::point_in_time(text, utc_offset_s).ok_or_else(|| {
-            usage(format!(
-                "--started: '{text}' is no date with a time like 2026-11-21T12:45:12Z, nor seconds \
-                 since 1970"
-            ))
-        })
+    if files.len() == 1 {
+        return Err(usage(format!(
+            "--{twice} is given more than once, and there is one log; with several logs each \
+             file goes to the one in its folder"
+        )));
+    }
+    let folder = |file: &str| {
+        std::path::Path::new(file)
+            .parent()
+            .map(std::path::Path::to_owned)
     };
-    let interval = |name: &str, otherwise: f64| match parsed.value(name) {
-        None => Ok(otherwise),
-        Some(_) => match duration(parsed, name, Duration::ZERO)?.as_secs_f64() {
-            0.0 => Err(usage(format!("--{name}: a delay is longer than nothing"))),
-            seconds => Ok(seconds),
-        },
-    };
-    let percentile = match parsed.value("percentile") {
-        None => None,
-        Some(_) => match number(parsed, "percentile", 0.0)? {
-            percent if percent > 0.0 && percent <= 100.0 => Some(percent),
-            percent => {
+    let mut sets: Vec<Together<'_>> = files.chunks(1).map(|one| (one, BTreeMap::new())).collect();
+    for (name, _) in BESIDE {
+        for file in parsed.values(name) {
+            let mut there = sets
+                .iter_mut()
+                .filter(|(logs, _)| folder(&logs[0]) == folder(file));
+            let (Some((_, beside)), None) = (there.next(), there.next()) else {
                 return Err(usage(format!(
-                    "--percentile: {percent} is not above 0 and up to 100"
+                    "--{name} {file}: there must be one log in its folder, to which it belongs"
+                )));
+            };
+            if beside.insert(name, file.to_owned()).is_some() {
+                return Err(usage(format!(
+                    "--{name} {file}: the log in its folder has another one already"
                 )));
             }
-        },
-    };
-    let profile = match parsed.value("profile") {
-        None | Some("standard") => Profile::Standard,
-        Some("reference") => Profile::Reference,
-        Some(other) => {
-            return Err(usage(format!(
-                "--profile: '{other}' is neither standard nor reference"
-            )));
         }
+    }
+    Ok(sets)
+}
+
+/// What came of a folder.
+#[derive(Default)]
+struct Tally {
+    ids: Vec<i64>,
+    already: usize,
+    remarks: usize,
+    failed: Vec<String>,
+}
+
+/// Imports what a folder holds; what is damaged is told and passed over.
+fn of_folder(
+    parsed: &Parsed,
+    folder: &str,
+    pattern: Option<&Pattern>,
+    options: &Options,
+    words: &Words,
+) -> Result<u8> {
+    if let Some(one) = OF_ONE.iter().find(|name| parsed.has(name)) {
+        return Err(usage(format!(
+            "--{one} is about one log, and {folder} is a folder: what lies beside each log there \
+             is taken by its name"
+        )));
+    }
+    let named = pattern.map_or(&[][..], Pattern::names);
+    if let Some(name) = named.iter().find(|name| words.factors.contains_key(*name)) {
+        return Err(usage(format!(
+            "--factor {name}=… and {{{name}}} in --pattern: a factor has one level"
+        )));
+    }
+    let path = run_store::required(parsed)?;
+    let found = folder::find(folder, pattern, Looks::Sysbench)?;
+    let mut results = Results::open(&path)?;
+    let mut tally = Tally::default();
+    let count = found.logs.len();
+    for (index, log) in found.logs.iter().enumerate() {
+        if !parsed.has("quiet") {
+            console::progress(&format!("{} of {count}: {}", index + 1, log.path));
+        }
+        let kept = one_of_folder(
+            parsed,
+            (folder, log),
+            options,
+            words,
+            &mut results,
+            &mut tally,
+        );
+        if let Err(error) = kept {
+            let of_file = format!("{folder}/{}", log.path);
+            let told = format!("{error:#}");
+            tally.failed.push(match told.contains(&of_file) {
+                true => told,
+                false => format!("{of_file}: {told}"),
+            });
+        }
+    }
+    console::progress("");
+    for note in &found.notes {
+        console::note(&format!("note: {folder}/{note}"));
+    }
+    tell(parsed, &results, count, &tally)
+}
+
+/// Imports one log of a folder. An error of the results file ends the import of it only, as the
+/// next one will fail the same way and be told.
+fn one_of_folder(
+    parsed: &Parsed,
+    (folder, log): (&str, &Found),
+    options: &Options,
+    words: &Words,
+    results: &mut Results,
+    tally: &mut Tally,
+) -> Result<()> {
+    if let Some(damage) = &log.damage {
+        return Err(anyhow!("{damage}"));
+    }
+    let text = [Text::read(format!("{folder}/{}", log.path))?];
+    let mut beside = BTreeMap::new();
+    for (name, file) in &log.beside {
+        beside.insert(*name, Text::read(format!("{folder}/{file}"))?);
+    }
+    let mut factors: Factors = words.factors.clone();
+    factors.extend(log.factors.clone());
+    let mut words = Words {
+        factors,
+        path: Some(log.path.clone()),
+        ..words.clone()
     };
-    Ok(Options {
-        started_unix_s: parsed.value("started").map(started).transpose()?,
-        utc_offset_s,
-        vmstat_interval_s: interval("vmstat-interval", known.vmstat_interval_s)?,
-        iostat_interval_s: interval("iostat-interval", known.iostat_interval_s)?,
-        percentile,
-        profile,
-        ..known
+    // Something must tell the runs apart where they are listed.
+    if words.note.is_empty() && log.factors.is_empty() {
+        words.note.clone_from(&log.path);
+    }
+    let imported = read(&text, &beside, options, &mut words)?;
+    tally.remarks += imported.warnings.len();
+    for run in &imported.runs {
+        let kept = keep(results, run, parsed.has("replace"));
+        match kept.with_context(|| format!("cannot keep {folder}/{}", log.path))? {
+            Some(record) => tally.ids.push(record.id),
+            None => tally.already += 1,
+        }
+    }
+    Ok(())
+}
+
+/// Tells what came of a folder.
+fn tell(parsed: &Parsed, results: &Results, count: usize, tally: &Tally) -> Result<u8> {
+    if !parsed.has("quiet") && !tally.ids.is_empty() {
+        let mut lines = results.runs(&Filter::default())?;
+        lines.retain(|line| tally.ids.contains(&line.id));
+        let rows: Vec<_> = lines.iter().map(runs::row).collect();
+        console::page(&console::look(parsed), |look| table(&rows, look));
+    }
+    let several = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    let mut told = format!(
+        "{} of {} imported into {}, {}",
+        count - tally.failed.len(),
+        several(count, "log"),
+        results.path().display(),
+        several(tally.ids.len(), "new run"),
+    );
+    if tally.already > 0 {
+        told += &format!(
+            "; {} there already (--replace imports them anew)",
+            several(tally.already, "run")
+        );
+    }
+    if tally.remarks > 0 {
+        told += &format!(
+            "; {} on the logs, kept with the runs (dyno show RUN)",
+            several(tally.remarks, "remark")
+        );
+    }
+    console::note(&told);
+    for failed in &tally.failed {
+        console::note(&format!("not imported: {failed}"));
+    }
+    Ok(match tally.failed.is_empty() {
+        true => STATUS_DONE,
+        false => STATUS_FAILED,
     })
-}
-
-/// Keeps a run, judges it as it is kept, and gives it back as it can be read.
-fn judged(results: &mut Results, run: &RunRecord) -> Result<RunRecord> {
-    let id = results.import(run)?;
-    let record = results.load(id, &Scope::whole())?;
-    let findings = dyno_run::sorted(dyno_verdict::judge(&record, &Context::default()));
-    results.judge(id, &findings, verdict(&findings), &[])?;
-    if let Some(mut summary) = record.summary.clone() {
-        summary.costs = dyno_verdict::costs(&record);
-        results.set_summary(id, &summary)?;
-    }
-    Ok(results.load(id, &Scope::summary())?)
-}
-
-/// A day of intervals of a second has some tens of MiB.
-const LOG_BYTES_MAX: u64 = 1 << 30;
-
-/// A log.
-struct Text {
-    name: String,
-    text: String,
-}
-
-impl Text {
-    /// Bytes that are no UTF-8 are replaced: figures are ASCII.
-    fn read(file: impl AsRef<str>) -> Result<Self> {
-        let name = file.as_ref().to_owned();
-        let bytes =
-            input::read(&name, LOG_BYTES_MAX).with_context(|| format!("cannot read {name}"))?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Self { name, text })
-    }
-
-    fn log(&self) -> Log<'_> {
-        Log {
-            name: &self.name,
-            text: &self.text,
-        }
-    }
 }

@@ -15,7 +15,7 @@ use super::runs::selected;
 use crate::definitions::TABLE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
-use crate::{STATUS_DONE, console, run_store};
+use crate::{STATUS_DONE, console, run_store, window};
 
 /// The name of the median second among the figures, and among `compare`'s metrics.
 const MEDIAN: (&str, &str) = ("median_rate", "events, median second");
@@ -168,10 +168,17 @@ fn table(
     base: usize,
     (figure, metric): (&str, &str),
 ) -> Result<Pivot> {
+    let window = window::asked(parsed)?;
     let mut records: Vec<((usize, usize), Vec<RunRecord>)> = Vec::new();
     for (place, ids) in &placed.runs {
-        let load = |id: &i64| results.load(*id, &Scope::whole());
-        records.push((*place, ids.iter().map(load).collect::<Result<_, _>>()?));
+        let load = |id: &i64| {
+            let run = results.load(*id, &Scope::whole())?;
+            match window {
+                Some(window) => window::part(run, window),
+                None => Ok(run),
+            }
+        };
+        records.push((*place, ids.iter().map(load).collect::<Result<_>>()?));
     }
     let groups: Vec<Group<'_>> = records
         .iter()

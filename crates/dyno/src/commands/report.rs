@@ -12,7 +12,7 @@ use dyno_verdict::{CompareOptions, Metric, compare};
 use super::show;
 use crate::definitions::REPORT;
 use crate::options::{Grammar, Script, help, parse};
-use crate::{STATUS_DONE, console, output, run_store};
+use crate::{STATUS_DONE, console, output, window};
 
 /// Writes the report.
 ///
@@ -39,9 +39,10 @@ pub fn main(args: &[String]) -> Result<u8> {
         // A comparison looks at the spans too.
         _ => Scope::whole(),
     };
+    let window = window::asked(&parsed)?;
     let mut runs: Vec<RunRecord> = Vec::new();
     for word in words {
-        let (file, mut record) = run_store::load(&parsed, word, &scope)?;
+        let (file, mut record) = window::load(&parsed, word, &scope, window)?;
         // A run that never finished is shown with what its intervals tell.
         record.summary = Some(show::summary(&record, &file.display().to_string()));
         runs.push(record);

@@ -92,7 +92,8 @@ fn stage(word: &str) -> Result<RunStage> {
     })
 }
 
-fn row(line: &RunLine) -> RunRow {
+/// A run in one line.
+pub fn row(line: &RunLine) -> RunRow {
     let state = match line.stage {
         RunStage::Completed => "",
         other => other.word(),

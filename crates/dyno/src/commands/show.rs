@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use dyno_analysis::window::Window;
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{Recorded, RunSummary};
 use dyno_report::terminal::{facts, findings};
@@ -13,7 +14,7 @@ use crate::definitions::SHOW;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::settings::usage;
-use crate::{STATUS_DONE, console, run_store};
+use crate::{STATUS_DONE, console, run_store, window};
 
 /// Shows runs.
 ///
@@ -23,7 +24,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno show [RUN…] [--findings] [--facts] [--plan]\n\n\
+            "Usage: dyno show [RUN…] [--findings] [--facts] [--plan] [--from TIME] [--to TIME]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
              another results file.\n{}",
             help(SHOW, Grammar::Dyno)
@@ -44,8 +45,9 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("plan") {
         return plan(&parsed, &words[0]);
     }
+    let window = window::asked(&parsed)?;
     for word in words {
-        let (file, record) = load(&parsed, word)?;
+        let (file, record) = load(&parsed, word, window)?;
         let known = record.facts.clone();
         let summary = summary_with_intervals(record, &file.display().to_string());
         Output::of(&parsed)?.write(&summary, &look)?;
@@ -77,7 +79,10 @@ fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
 }
 
 /// A run without an end has its latencies in its spans only.
-fn load(parsed: &Parsed, word: &str) -> Result<(PathBuf, RunRecord)> {
+fn load(parsed: &Parsed, word: &str, window: Option<Window>) -> Result<(PathBuf, RunRecord)> {
+    if window.is_some() {
+        return window::load(parsed, word, &Scope::whole(), window);
+    }
     // As text, a day's run is shown without most of what its intervals hold.
     let scope = if parsed.has("json") {
         Scope::summary()

@@ -30,6 +30,13 @@ const WHERE: Opt = opt(
     Some("NAME=LEVEL,…"),
     "runs with these levels of their factors; workload, server and sessions are factors, too",
 );
+const FROM: Opt = opt(
+    GROUP,
+    "from",
+    Some("TIME"),
+    "figures and verdict from this time of the measurement on; what was before is warm-up [0s]",
+);
+const TO: Opt = opt(GROUP, "to", Some("TIME"), "and up to this time [its end]");
 const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
@@ -68,6 +75,8 @@ pub const SHOW: &[Opt] = &[
         None,
         "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",
     ),
+    FROM,
+    TO,
     RESULTS,
     VERBOSE,
     JSON,
@@ -150,6 +159,8 @@ pub const REPORT: &[Opt] = &[
         "the page's title [the workload and the server]",
     ),
     FACTOR,
+    FROM,
+    TO,
     RESULTS,
     HELP,
 ];
@@ -182,6 +193,8 @@ pub const COMPARE: &[Opt] = &[
         None,
         "exit with status 3 if the comparison is refused",
     ),
+    FROM,
+    TO,
     RESULTS,
     JSON,
     NO_COLOR,
@@ -229,6 +242,8 @@ pub const TABLE: &[Opt] = &[
         None,
         "runs of different workloads in one table all the same",
     ),
+    FROM,
+    TO,
     RESULTS,
     JSON,
     NO_COLOR,
@@ -280,15 +295,39 @@ pub const EXPORT: &[Opt] = &[
 pub const IMPORT: &[Opt] = &[
     opt(
         GROUP,
+        "pattern",
+        Some("PATTERN"),
+        "of a folder, the files whose path below it is like '…/{fs}-{binlog}/BP{memory}/res.txt': \
+         the parts in braces become factors, * is any part of a name, … any folders",
+    ),
+    opt(
+        GROUP,
         "vmstat",
         Some("FILE"),
-        "what vmstat printed meanwhile",
+        "what vmstat printed meanwhile; with several logs it may be repeated, each for the log in \
+         its folder",
     ),
     opt(
         GROUP,
         "iostat",
         Some("FILE"),
-        "what iostat -x printed meanwhile",
+        "what iostat -x printed meanwhile; repeated as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "config",
+        Some("FILE"),
+        "the server's my.cnf, kept with the runs as what was configured; repeated as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "replace",
+        None,
+        "import logs that are in the results file already anew, in place of their runs",
+    ),
+    short(
+        'q',
+        opt(GROUP, "quiet", None, "tell only what could not be imported"),
     ),
     opt(
         GROUP,
@@ -328,6 +367,14 @@ pub const IMPORT: &[Opt] = &[
         "standard, or reference for a workload with the faults of the tool that it copies; the two \
          are not compared [standard]",
     ),
+    opt(
+        GROUP,
+        "warmup",
+        Some("TIME"),
+        "so much of each run's beginning is warm-up and in no figure, as --from",
+    ),
+    FROM,
+    TO,
     opt(
         GROUP,
         "note",

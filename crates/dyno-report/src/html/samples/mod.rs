@@ -189,6 +189,7 @@ fn interval(shape: Shape, at_s: f64) -> IntervalSummary {
             bytes_out: events * 1_200,
             ..Counters::default()
         },
+        printed: None,
         errors_seen: errors,
         percentiles: vec![
             percentile(50.0, 12.1),

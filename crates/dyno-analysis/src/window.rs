@@ -1,0 +1,409 @@
+//! A part of a run as a run of its own, and what the intervals of a run tell of it.
+
+use dyno_core::interval::{Counters, Latencies};
+use dyno_core::record::{NotObserved, Operation, RunRecord, Span};
+use dyno_core::reported::{Better, Figure};
+use dyno_core::summary::{
+    IntervalSummary, LatencySummary, OpenLoopSummary, OperationSummary, Percentile, Rates,
+    RunSummary,
+};
+
+use crate::bins::{self, ROOM_S};
+use crate::summarize;
+
+/// A part of the measurement, in seconds from its start; where an end is not given, to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// From here.
+    pub from_s: Option<f64>,
+    /// To here.
+    pub to_s: Option<f64>,
+}
+
+/// Why a part of a run cannot be told.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WindowError {
+    /// Nothing is known over time.
+    #[error("the run has no intervals on record, so that no part of it can be told alone")]
+    NoIntervals,
+    /// It begins where the run is over.
+    #[error("the window begins at {from_s} s, and the measurement is {length_s:.0} s long")]
+    Beyond {
+        /// The window's beginning.
+        from_s: f64,
+        /// The run's length.
+        length_s: f64,
+    },
+    /// It ends before it begins.
+    #[error("the window ends at {to_s} s, which is not behind its beginning at {from_s} s")]
+    Backwards {
+        /// The window's beginning.
+        from_s: f64,
+        /// Its end.
+        to_s: f64,
+    },
+    /// It is too short.
+    #[error(
+        "no interval lies wholly between {from_s} and {to_s} s; the run's are {usual_s} s long"
+    )]
+    Nothing {
+        /// The window's beginning.
+        from_s: f64,
+        /// Its end.
+        to_s: f64,
+        /// How long intervals are.
+        usual_s: f64,
+    },
+}
+
+/// What the intervals of a time say.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Sums.
+    pub totals: Counters,
+    /// Over the time that the intervals cover; exact where rates were printed.
+    pub rates: Rates,
+    /// From the first one's start to the last one's end.
+    pub length_s: f64,
+    /// How much of that is in an interval.
+    pub covered_s: f64,
+    /// The longest backlog at the end of one.
+    pub backlog_max: u64,
+}
+
+/// What these intervals say.
+pub fn told<'a>(intervals: impl Iterator<Item = &'a IntervalSummary> + Clone) -> Told {
+    let mut told = Told::default();
+    let (mut events, mut statements) = (0.0, 0.0);
+    let mut bounds: Option<(f64, f64)> = None;
+    for interval in intervals {
+        told.totals.merge(&interval.counters);
+        told.covered_s += interval.length_s.max(0.0);
+        told.backlog_max = told.backlog_max.max(interval.backlog);
+        let of = bins::exact(interval);
+        (events, statements) = (events + of.0, statements + of.1);
+        let start = interval.at_s - interval.length_s;
+        let (from, to) = bounds.unwrap_or((start, interval.at_s));
+        bounds = Some((from.min(start), to.max(interval.at_s)));
+    }
+    told.length_s = bounds.map_or(0.0, |(from, to)| to - from);
+    told.rates = summarize::rates(&told.totals, told.covered_s);
+    if told.covered_s > 0.0 {
+        told.rates.events_per_s = events / told.covered_s;
+        told.rates.queries_per_s = statements / told.covered_s;
+    }
+    told
+}
+
+/// The latencies of these spans as one, and how much time they cover.
+pub fn merged<'a>(spans: impl Iterator<Item = &'a Span>) -> (Latencies, f64) {
+    let mut all = Latencies::default();
+    let mut covered_s = 0.0;
+    for span in spans {
+        covered_s += span.to_s - span.from_s;
+        if span.count == 0 {
+            continue;
+        }
+        // What a span holds was measured within the same bounds, so that adding cannot fail.
+        let _ = all.service.add(&span.service);
+        let _ = all.response.add(&span.response);
+        all.service_ns_sum += span.service_ns_sum;
+        all.service_ns_min = all.service_ns_min.min(span.service_ns_min);
+        all.service_ns_max = all.service_ns_max.max(span.service_ns_max);
+    }
+    if !all.response.is_empty() {
+        // Exact extremes are kept of service times only; the histogram's are within its digits.
+        (all.response_ns_min, all.response_ns_max) = (all.response.min(), all.response.max());
+        all.response_ns_sum = (all.response.mean() * all.response.len() as f64) as u64;
+    }
+    (all, covered_s)
+}
+
+/// What is left of the latencies where only each interval's percentiles are known: their median,
+/// and the highest.
+pub fn of_percentiles(intervals: &[&IntervalSummary]) -> Vec<Figure> {
+    let all = intervals.iter().flat_map(|interval| &interval.percentiles);
+    let mut percents: Vec<f64> = all.map(|told| told.percent).collect();
+    percents.sort_by(f64::total_cmp);
+    percents.dedup();
+    let mut figures = Vec::new();
+    for percent in percents {
+        let own = |interval: &&IntervalSummary| {
+            let mut all = interval.percentiles.iter();
+            all.find(|told| told.percent == percent)?.value_ms
+        };
+        let values: Vec<f64> = intervals.iter().filter_map(own).collect();
+        let highest = values.iter().copied().reduce(f64::max);
+        let median = dyno_stats::median(&values);
+        for (which, value) in [("median", median), ("highest", highest)] {
+            figures.extend(value.filter(|ms| ms.is_finite()).map(|value| Figure {
+                name: format!("p{percent} of intervals, {which}"),
+                value,
+                unit: "ms".to_owned(),
+                better: Some(Better::Lower),
+            }));
+        }
+    }
+    figures
+}
+
+/// Latencies of which nothing is known but that they were asked for.
+pub fn unknown_latencies(percents: &[f64]) -> LatencySummary {
+    let unknown = |&percent: &f64| Percentile {
+        percent,
+        value_ms: None,
+    };
+    LatencySummary {
+        percentiles: percents.iter().map(unknown).collect(),
+        ..LatencySummary::default()
+    }
+}
+
+/// The part of a run that lies in the window, as a run: its times count from the first interval
+/// that begins within, what was before is warm-up, and what came later is left out. Findings are
+/// those of the whole run, and have to be made anew.
+///
+/// # Errors
+/// The window holds no interval.
+pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
+    let (from_s, to_s) = bounds(&run, window)?;
+    let inside: Vec<&IntervalSummary> = run
+        .intervals
+        .iter()
+        .filter(|interval| {
+            interval.length_s > 0.0
+                && interval.at_s - interval.length_s >= from_s - ROOM_S
+                && interval.at_s <= to_s + ROOM_S
+        })
+        .collect();
+    let (Some(first), Some(last)) = (inside.first(), inside.last()) else {
+        let lengths: Vec<f64> = run.intervals.iter().map(|one| one.length_s).collect();
+        return Err(WindowError::Nothing {
+            from_s,
+            to_s,
+            usual_s: dyno_stats::median(&lengths).unwrap_or(0.0),
+        });
+    };
+    let (origin, end) = (first.at_s - first.length_s, last.at_s);
+    let summary = summary(&run, &inside, (origin, end));
+    let mut run = moved(run, origin, end);
+    let mut drive = run.head.drive.take().or(summary.drive.clone());
+    if let Some(drive) = &mut drive {
+        let seconds = |s: f64| std::time::Duration::try_from_secs_f64(s.max(0.0));
+        drive.warmup += seconds(origin).unwrap_or_default();
+        // A limit that was not reached within the window is none of it.
+        drive.time = seconds(end - origin).ok();
+        drive.events = None;
+    }
+    run.head.drive.clone_from(&drive);
+    run.not_observed.extend(unknown(&summary));
+    run.summary = Some(RunSummary {
+        drive,
+        not_observed: run.not_observed.clone(),
+        ..summary
+    });
+    Ok(run)
+}
+
+fn bounds(run: &RunRecord, window: Window) -> Result<(f64, f64), WindowError> {
+    if run.intervals.is_empty() {
+        return Err(WindowError::NoIntervals);
+    }
+    let length_s = bins::length_s(run);
+    let from_s = window.from_s.unwrap_or(0.0);
+    if from_s >= length_s {
+        return Err(WindowError::Beyond { from_s, length_s });
+    }
+    let to_s = window.to_s.unwrap_or(length_s);
+    if to_s <= from_s {
+        return Err(WindowError::Backwards { from_s, to_s });
+    }
+    Ok((from_s, to_s.min(length_s)))
+}
+
+fn within(span: &&Span, (origin, end): (f64, f64)) -> bool {
+    span.from_s >= origin - ROOM_S && span.to_s <= end + ROOM_S
+}
+
+/// The summary of the window. What was only counted over the whole run is left out.
+fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> RunSummary {
+    let told = told(inside.iter().copied());
+    let (origin, end) = bounds;
+    let whole = run.summary.clone().unwrap_or_else(|| RunSummary {
+        schema_version: dyno_core::summary::SCHEMA_VERSION,
+        tool: run.head.tool.clone(),
+        workload: run.head.workload.clone(),
+        target: run.head.target.clone(),
+        drive: run.head.drive.clone(),
+        ..RunSummary::default()
+    });
+    let percents = &run.head.percentiles;
+    let events = run.operations.first();
+    let spans = events.iter().flat_map(|operation| &operation.spans);
+    let (latencies, spanned_s) = merged(spans.filter(|span| within(span, bounds)));
+    let known = !latencies.service.is_empty();
+    let open = whole.drive.as_ref().and_then(|drive| drive.open_loop);
+    let last = inside.last();
+    let mut warnings = vec![format!(
+        "These figures are of {} to {} s of a run of {} s.",
+        number(origin),
+        number(end),
+        number(bins::length_s(run)),
+    )];
+    if known && spanned_s < told.length_s * 0.99 - ROOM_S {
+        warnings.push(format!(
+            "The latencies are of {} of these {} s: those of a run's later hours are kept in \
+             longer spans, and spans that lie across an end of the window are left out.",
+            number(spanned_s),
+            number(told.length_s),
+        ));
+    }
+    if told.covered_s < told.length_s * 0.99 - ROOM_S {
+        warnings.push(format!(
+            "Intervals cover {} of these {} s; rates are over these.",
+            number(told.covered_s),
+            number(told.length_s)
+        ));
+    }
+    warnings.extend(whole.warnings.iter().cloned());
+    let operations = run.operations.iter().skip(1);
+    RunSummary {
+        started_unix_s: whole.started_unix_s.map(|started| started + origin),
+        measured_s: told.length_s,
+        elapsed_s: told.length_s,
+        totals: told.totals,
+        rates: told.rates,
+        service: match known {
+            true => summarize::service(&latencies, percents),
+            false => unknown_latencies(percents),
+        },
+        response: (open.is_some() && known).then(|| summarize::response(&latencies, percents)),
+        open_loop: open.map(|open| OpenLoopSummary {
+            offered_per_s: open.per_second,
+            achieved_per_s: told.rates.events_per_s,
+            backlog: last.map_or(0, |interval| interval.backlog),
+            backlog_max: told.backlog_max,
+            pacing_lag: None,
+        }),
+        events_in_grace: 0,
+        events_unfinished: 0,
+        errors: Default::default(),
+        connect_errors: Default::default(),
+        states: last.and_then(|interval| interval.states),
+        fairness: None,
+        endpoints: Vec::new(),
+        client: None,
+        limits: Vec::new(),
+        warnings,
+        operations: operations
+            .map(|operation| operation_summary(operation, bounds, (told.length_s, percents)))
+            .collect(),
+        roles: Vec::new(),
+        latency_limit: None,
+        machine: None,
+        figures: match known {
+            true => Vec::new(),
+            false => of_percentiles(inside),
+        },
+        costs: Vec::new(),
+        ..whole
+    }
+}
+
+fn operation_summary(
+    operation: &Operation,
+    bounds: (f64, f64),
+    (length_s, percents): (f64, &[f64]),
+) -> OperationSummary {
+    let spans = operation.spans.iter().filter(|span| within(span, bounds));
+    let (latencies, _) = merged(spans);
+    let mut part = dyno_core::interval::OperationInterval::default();
+    part.counters.done = latencies.service.len();
+    part.latencies = latencies;
+    let open = !part.latencies.response.is_empty();
+    let counters = part.counters;
+    summarize::operation(
+        &operation.name,
+        Some(&part),
+        &counters,
+        length_s,
+        (open, percents),
+    )
+}
+
+/// The record with its times counted from `origin`, without what came after the end.
+fn moved(mut run: RunRecord, origin: f64, end: f64) -> RunRecord {
+    run.intervals
+        .retain(|interval| interval.at_s <= end + ROOM_S);
+    for interval in &mut run.intervals {
+        interval.at_s -= origin;
+    }
+    for operation in &mut run.operations {
+        operation.spans.retain(|span| span.to_s <= end + ROOM_S);
+        for span in &mut operation.spans {
+            span.from_s -= origin;
+            span.to_s -= origin;
+        }
+        let inside = operation.spans.iter().filter(|span| span.from_s >= -ROOM_S);
+        let (latencies, covered_s) = merged(inside);
+        operation.total = (covered_s > 0.0).then(|| Span {
+            from_s: 0.0,
+            to_s: end - origin,
+            count: latencies.service.len(),
+            service_ns_sum: latencies.service_ns_sum,
+            service_ns_min: match latencies.service_ns_min {
+                u64::MAX => 0,
+                least => least,
+            },
+            service_ns_max: latencies.service_ns_max,
+            service: latencies.service,
+            response: latencies.response,
+        });
+    }
+    for series in &mut run.series {
+        series.points.retain(|(at, _)| *at <= end + ROOM_S);
+        series.points.iter_mut().for_each(|(at, _)| *at -= origin);
+    }
+    run.events.retain(|event| event.at_s <= end);
+    for event in &mut run.events {
+        event.at_s -= origin;
+        event.until_s = event.until_s.map(|until| until - origin);
+    }
+    run.sessions.clear();
+    run
+}
+
+/// What is known of the whole run only.
+fn unknown(summary: &RunSummary) -> Vec<NotObserved> {
+    let gap = |what: &str, why: &str| NotObserved {
+        what: what.to_owned(),
+        why: format!("{why}, not of a part of it"),
+    };
+    let mut gaps = vec![
+        gap("fairness", "each session's share is known of the whole run"),
+        gap(
+            "client.cost",
+            "the client's own cost is known of the whole run",
+        ),
+        gap(
+            "errors.by_code",
+            "errors are counted by code over the whole run",
+        ),
+    ];
+    if summary.service.count == 0 {
+        gaps.push(gap(
+            "service",
+            "latencies are known of the whole run and as percentiles of intervals",
+        ));
+    }
+    gaps
+}
+
+/// With a decimal where it tells something.
+fn number(seconds: f64) -> String {
+    let text = format!("{seconds:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! Windows against the same reckoned by hand.
+
+#![allow(clippy::unwrap_used)] // a broken test may well panic
+
+use std::time::Duration;
+
+use dyno_core::plan::Drive;
+use dyno_core::record::{Event, EventKind, RunHead, Series, SeriesKey, SeriesKind, Source};
+use dyno_core::summary::PrintedRates;
+use proptest::prelude::*;
+
+use super::*;
+
+fn head() -> RunHead {
+    RunHead {
+        name: "x".into(),
+        source: Source::Dyno,
+        profile: Default::default(),
+        tool: "dyno".into(),
+        created_unix_s: 1.0,
+        argv: Vec::new(),
+        workload: Default::default(),
+        script_sha256: String::new(),
+        target: Default::default(),
+        drive: Some(Drive {
+            warmup: Duration::from_secs(2),
+            time: Some(Duration::from_secs(100)),
+            ..Drive::default()
+        }),
+        percentiles: vec![50.0, 100.0],
+        factors: Default::default(),
+        note: String::new(),
+        phase: None,
+        plan: None,
+    }
+}
+
+fn interval(at_s: f64, printed: f64) -> IntervalSummary {
+    IntervalSummary {
+        at_s,
+        length_s: 1.0,
+        sessions: 1,
+        states: None,
+        counters: Counters {
+            events: printed.round() as u64,
+            reads: 3,
+            errors: 1,
+            ..Counters::default()
+        },
+        printed: Some(PrintedRates {
+            events_per_s: Some(printed),
+            queries_per_s: None,
+        }),
+        errors_seen: 1,
+        percentiles: vec![Percentile {
+            percent: 95.0,
+            value_ms: Some(printed / 10.0),
+        }],
+        max_ms: 0.0,
+        backlog: at_s as u64,
+        concurrency: 0,
+    }
+}
+
+/// A second each, from `first` on.
+fn run(first: i32, rates: &[f64]) -> RunRecord {
+    let mut run = RunRecord::new(head());
+    let ends = (first + 1..).map(f64::from);
+    run.intervals = ends
+        .zip(rates)
+        .map(|(at, rate)| interval(at, *rate))
+        .collect();
+    run
+}
+
+fn span(from_s: f64, ms: &[u64]) -> Span {
+    let mut latencies = Latencies::default();
+    ms.iter()
+        .for_each(|ms| latencies.record_service(ms * 1_000_000));
+    Span {
+        from_s,
+        to_s: from_s + 1.0,
+        count: ms.len() as u64,
+        service_ns_sum: latencies.service_ns_sum,
+        service_ns_min: latencies.service_ns_min,
+        service_ns_max: latencies.service_ns_max,
+        service: latencies.service,
+        response: latencies.response,
+    }
+}
+
+fn window(from_s: f64, to_s: f64) -> Window {
+    Window {
+        from_s: Some(from_s),
+        to_s: Some(to_s),
+    }
+}
+
+#[test]
+fn figures_are_of_the_window_alone() {
+    let mut whole = run(-2, &[1.0, 2.0, 10.4, 20.4, 437.67, 40.4, 50.4]);
+    whole.operations = vec![Operation {
+        name: "event".into(),
+        spans: (0..5)
+            .map(|s| span(f64::from(s), &[1, 2, s as u64 + 10]))
+            .collect(),
+        total: None,
+    }];
+    whole.series = vec![Series {
+        key: SeriesKey {
+            name: "host.cpu.idle".into(),
+            unit: "percent".into(),
+            source: "x".into(),
+        },
+        kind: SeriesKind::Rate,
+        points: (0..6).map(|s| (f64::from(s), f64::from(s))).collect(),
+    }];
+    whole.events = [0.5, 2.5, 4.5]
+        .map(|at_s| Event {
+            at_s,
+            until_s: Some(at_s + 0.25),
+            kind: EventKind::Note,
+            text: "x".into(),
+        })
+        .into();
+    let part = cut(whole, window(1.0, 4.0)).unwrap();
+    let summary = part.summary.as_ref().unwrap();
+    assert_eq!(
+        (summary.measured_s, summary.totals.events),
+        (3.0, 20 + 438 + 40)
+    );
+    let mean = (20.4 + 437.67 + 40.4) / 3.0;
+    assert!((summary.rates.events_per_s - mean).abs() < 1e-9);
+    assert_eq!(summary.rates.queries_per_s, 3.0);
+    assert_eq!(
+        (summary.totals.errors, summary.rates.errors_per_s),
+        (3, 1.0)
+    );
+    // The spans of the seconds 1 to 3.
+    assert_eq!((summary.service.count, summary.service.max_ms), (9, 13.0));
+    assert!((summary.service.mean_ms - (9.0 + 36.0) / 9.0).abs() < 1e-9);
+    assert_eq!(part.operations[0].total.as_ref().unwrap().count, 9);
+    let bins = bins::of(&part);
+    let rates: Vec<f64> = bins.iter().map(bins::Bin::events_per_s).collect();
+    assert_eq!(rates, [20.4, 437.67, 40.4]);
+    let times: Vec<f64> = part
+        .intervals
+        .iter()
+        .map(|interval| interval.at_s)
+        .collect();
+    assert_eq!(times, [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]);
+    assert_eq!(part.series[0].points.last(), Some(&(3.0, 4.0)));
+    let events: Vec<f64> = part.events.iter().map(|event| event.at_s).collect();
+    assert_eq!(events, [-0.5, 1.5]);
+    let drive = summary.drive.as_ref().unwrap();
+    assert_eq!(
+        (drive.warmup.as_secs(), drive.time.unwrap().as_secs()),
+        (3, 3)
+    );
+    assert_eq!(
+        summary.warnings,
+        ["These figures are of 1 to 4 s of a run of 5 s."]
+    );
+}
+
+#[test]
+fn without_histograms_percentiles_are_those_of_intervals() {
+    let part = cut(run(0, &[10.0, 30.0, 20.0, 90.0]), window(0.0, 3.0)).unwrap();
+    let summary = part.summary.unwrap();
+    assert_eq!(summary.service.count, 0);
+    assert!(
+        summary
+            .service
+            .percentiles
+            .iter()
+            .all(|told| told.value_ms.is_none())
+    );
+    let figures: Vec<(&str, f64)> = summary
+        .figures
+        .iter()
+        .map(|figure| (figure.name.as_str(), figure.value))
+        .collect();
+    assert_eq!(
+        figures,
+        [
+            ("p95 of intervals, median", 2.0),
+            ("p95 of intervals, highest", 3.0)
+        ]
+    );
+    assert!(part.not_observed.iter().any(|gap| gap.what == "service"));
+}
+
+#[test]
+fn a_gap_is_in_no_rate() {
+    let mut whole = run(0, &[100.0; 4]);
+    whole
+        .intervals
+        .extend((10..14).map(|at| interval(f64::from(at), 100.0)));
+    let part = cut(whole, window(2.0, 12.0)).unwrap().summary.unwrap();
+    assert_eq!((part.measured_s, part.rates.events_per_s), (10.0, 100.0));
+    assert_eq!(part.totals.events, 500);
+    let said = "Intervals cover 5 of these 10 s; rates are over these.";
+    assert!(
+        part.warnings.iter().any(|warning| warning == said),
+        "{:?}",
+        part.warnings
+    );
+}
+
+#[test]
+fn windows_without_sense_are_told() {
+    let error = |from_s, to_s| cut(run(0, &[1.0; 5]), window(from_s, to_s)).unwrap_err();
+    assert!(error(9.0, 12.0).to_string().contains("is 5 s long"));
+    assert!(
+        error(3.0, 2.0)
+            .to_string()
+            .contains("not behind its beginning")
+    );
+    assert!(error(1.2, 1.9).to_string().contains("are 1 s long"));
+    let nothing = cut(run(0, &[]), Window::default()).unwrap_err();
+    assert_eq!(nothing, WindowError::NoIntervals);
+}
+
+proptest! {
+    #[test]
+    fn a_window_is_the_run_of_its_seconds(
+        rates in prop::collection::vec(0u32..100_000, 4..60),
+        ends in (0usize..60, 1usize..60),
+    ) {
+        let rates: Vec<f64> = rates.into_iter().map(|rate| f64::from(rate) / 100.0).collect();
+        let from = ends.0 % (rates.len() - 1);
+        let to = (from + ends.1).min(rates.len());
+        let part = cut(run(0, &rates), window(from as f64, to as f64)).unwrap();
+        let alone = run(0, &rates[from..to]);
+        let of = |run: &RunRecord| -> Vec<f64> {
+            bins::of(run).iter().map(bins::Bin::events_per_s).collect()
+        };
+        prop_assert_eq!(of(&part), of(&alone));
+        // The same once more, by another way.
+        let mut sorted = rates[from..to].to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let half = sorted.len() / 2;
+        let median = match sorted.len() % 2 {
+            0 => (sorted[half - 1] + sorted[half]) / 2.0,
+            _ => sorted[half],
+        };
+        let found = dyno_stats::median(&of(&part)).unwrap();
+        prop_assert!((found - median).abs() <= 1e-9 * median.max(1.0));
+        let summary = part.summary.unwrap();
+        let mean = rates[from..to].iter().sum::<f64>() / (to - from) as f64;
+        prop_assert!((summary.rates.events_per_s - mean).abs() <= 1e-9 * mean.max(1.0));
+        prop_assert_eq!(summary.measured_s, (to - from) as f64);
+    }
+}

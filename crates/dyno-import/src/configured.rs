@@ -1,0 +1,151 @@
+//! A server's configuration file beside a log: what the server was told, which need not be what
+//! it ran with.
+
+use dyno_core::record::Fact;
+use dyno_core::redact;
+
+use crate::{Log, Warning, text};
+
+/// Groups of a `my.cnf` that a server reads.
+const GROUPS: [&str; 4] = ["mysqld", "mariadb", "server", "mariadbd"];
+
+/// The options of the server's groups as facts `server.configured.NAME`, the last one where a name
+/// stands twice. An option without a value is `ON`. Secrets are hidden.
+pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
+    let source = format!("as configured, from {}", log.name);
+    let mut of_server = false;
+    let mut facts: Vec<Fact> = Vec::new();
+    let mut warnings = Vec::new();
+    for line in text::lines(log.text) {
+        let text = line.text.trim();
+        if text.is_empty() || text.starts_with(['#', ';']) {
+            continue;
+        }
+        let group = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        if let Some((group, _)) = group {
+            let plain = group.split_once('-').map_or(group, |(name, _)| name);
+            of_server = GROUPS.contains(&plain);
+            continue;
+        }
+        if text.starts_with('!') {
+            let what = text::excerpt(text);
+            let told = format!("'{what}' names another file, which is not read");
+            warnings.push(Warning::new(log.name, Some(line.number), told));
+            continue;
+        }
+        if !of_server {
+            continue;
+        }
+        let (name, value) = option(text);
+        let fact = Fact {
+            name: format!("server.configured.{name}"),
+            value: secretless(&name, value),
+            source: source.clone(),
+        };
+        facts.retain(|other| other.name != fact.name);
+        facts.push(fact);
+    }
+    if facts.is_empty() {
+        let text = "it has no option of a server's group, such as [mysqld]".to_owned();
+        warnings.push(Warning::new(log.name, None, text));
+    }
+    (facts, warnings)
+}
+
+/// `name = value # why`, as a server reads it.
+fn option(text: &str) -> (String, String) {
+    let (name, value) = text.split_once('=').unwrap_or((text, "ON"));
+    let (name, value) = (without_comment(name), value.trim());
+    let value = match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => {
+            let inside = &value[1..];
+            inside.split_once(quote).map_or(inside, |(text, _)| text)
+        }
+        _ => without_comment(value),
+    };
+    let name = name
+        .trim_start_matches("loose-")
+        .trim_start_matches("loose_");
+    (
+        name.to_ascii_lowercase().replace('-', "_"),
+        value.to_owned(),
+    )
+}
+
+fn without_comment(text: &str) -> &str {
+    let at = text.find(" #").or_else(|| text.find("\t#"));
+    text[..at.unwrap_or(text.len())].trim()
+}
+
+/// The value without secrets: an option named after one, and a password within a text.
+fn secretless(name: &str, value: String) -> String {
+    let line = [format!("--{}={value}", name.replace('_', "-"))];
+    let hidden = redact::argv(&line).remove(0);
+    let shown = hidden
+        .split_once('=')
+        .map_or(value, |(_, value)| value.to_owned());
+    redact::text(&shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_server_are_facts() {
+        let text = "\
+# of the benchmark
+[client]
+password = hidden1
+[mysqld]
+innodb-buffer-pool-size = 5G   # of 128
+skip-log-bin
+sync_binlog=0
+sync_binlog = 1
+sql_mode = \"A,B # no comment\"
+master_password = hidden2
+loose-rocksdb_cache=1
+!includedir /etc/my.cnf.d
+[mysqld-8.0]
+port = 3307
+[mysqldump]
+quick
+";
+        let log = Log {
+            name: "x/my.cnf",
+            text,
+        };
+        let (facts, warnings) = configured(&log);
+        let told: Vec<String> = facts
+            .iter()
+            .map(|fact| {
+                let name = fact.name.strip_prefix("server.configured.").unwrap();
+                format!("{name}={}", fact.value)
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "innodb_buffer_pool_size=5G",
+                "skip_log_bin=ON",
+                "sync_binlog=1",
+                "sql_mode=A,B # no comment",
+                "master_password=***",
+                "rocksdb_cache=1",
+                "port=3307",
+            ]
+        );
+        assert_eq!(facts[0].source, "as configured, from x/my.cnf");
+        assert_eq!(warnings.len(), 1);
+        assert!(
+            warnings[0]
+                .to_string()
+                .starts_with("x/my.cnf:12: '!includedir")
+        );
+        let (facts, warnings) = configured(&Log {
+            name: "y",
+            text: "[client]\nuser=x\n",
+        });
+        assert!(facts.is_empty() && warnings[0].text.contains("no option"));
+    }
+}

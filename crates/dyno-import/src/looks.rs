@@ -1,0 +1,155 @@
+//! What a text looks like, by what its tool always prints.
+
+use std::fmt;
+
+use crate::text;
+
+/// The output of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// sysbench, or sysbench-tpcc.
+    Sysbench,
+    /// vmstat.
+    Vmstat,
+    /// iostat.
+    Iostat,
+    /// mpstat.
+    Mpstat,
+    /// sar.
+    Sar,
+    /// pgbench.
+    Pgbench,
+    /// fio, as JSON.
+    Fio,
+    /// HammerDB.
+    Hammerdb,
+    /// A server's configuration, as in `my.cnf`.
+    Configuration,
+}
+
+/// So many lines are looked at.
+const LINES_MAX: usize = 4000;
+
+impl Looks {
+    /// What it looks like; `None` if like nothing that is known.
+    pub fn of(text: &str) -> Option<Self> {
+        let lines = text::lines(head(text));
+        let lines: Vec<&str> = lines.iter().map(|line| line.unstamped().1).collect();
+        let any = |fits: &dyn Fn(&str) -> bool| lines.iter().any(|line| fits(line.trim()));
+        let sysbench = |line: &str| {
+            (line.starts_with("sysbench ") && line.contains('.'))
+                || line.starts_with("sysbench-tpcc")
+                || line == "Running the test with following options:"
+                || line == "Threads started!"
+                || line.starts_with("SQL statistics:")
+                || line.starts_with("OLTP test statistics:")
+                || line.starts_with("General statistics:")
+                || (line.starts_with('[') && line.contains("tps:"))
+        };
+        let hammerdb = |line: &str| {
+            line.contains("TEST RESULT : System achieved") || line.starts_with("HammerDB CLI")
+        };
+        let pgbench = |line: &str| {
+            line.starts_with("pgbench (")
+                || line.starts_with("transaction type: ")
+                || (line.starts_with("progress: ") && line.contains(" tps, lat "))
+        };
+        let words = |line: &str, first: &[&str]| {
+            let mut own = line.split_whitespace();
+            first.iter().all(|word| own.next() == Some(*word))
+        };
+        let columns = |line: &str, all: &[&str]| {
+            let own: Vec<&str> = line.split_whitespace().collect();
+            all.iter().all(|word| own.contains(word))
+        };
+        let fio = text.trim_start().starts_with('{') && text.contains("\"fio version\"");
+        Some(match () {
+            () if fio => Self::Fio,
+            () if any(&hammerdb) => Self::Hammerdb,
+            () if any(&pgbench) => Self::Pgbench,
+            () if any(&sysbench) => Self::Sysbench,
+            () if any(&|line| words(line, &["r", "b", "swpd"])) => Self::Vmstat,
+            () if any(&|line| columns(line, &["CPU", "%usr", "%sys", "%idle"])) => Self::Mpstat,
+            () if any(&|line| {
+                line.starts_with("avg-cpu:") || line.starts_with("Device") && line.contains("r/s")
+            }) =>
+            {
+                Self::Iostat
+            }
+            () if any(&|line| columns(line, &["CPU", "%user", "%system", "%idle"])) => Self::Sar,
+            () if any(&|line| columns(line, &["DEV", "tps"])) => Self::Sar,
+            () if any(&|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")) => {
+                Self::Configuration
+            }
+            () => return None,
+        })
+    }
+}
+
+/// The first lines.
+fn head(text: &str) -> &str {
+    let end = text.match_indices('\n').nth(LINES_MAX);
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+impl fmt::Display for Looks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sysbench => "a log of sysbench",
+            Self::Vmstat => "a log of vmstat",
+            Self::Iostat => "a log of iostat",
+            Self::Mpstat => "a log of mpstat",
+            Self::Sar => "a log of sar",
+            Self::Pgbench => "a log of pgbench",
+            Self::Fio => "fio's JSON",
+            Self::Hammerdb => "a log of HammerDB",
+            Self::Configuration => "a server's configuration",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_told_by_what_they_always_print() {
+        for (text, looks) in [
+            (include_str!("../fixtures/stamped.out"), Looks::Sysbench),
+            (include_str!("../fixtures/written-0.4.out"), Looks::Sysbench),
+            (
+                include_str!("../fixtures/written-tpcc.out"),
+                Looks::Sysbench,
+            ),
+            (include_str!("../fixtures/fileio.out"), Looks::Sysbench),
+            (
+                include_str!("../fixtures/stamped-vmstat.out"),
+                Looks::Vmstat,
+            ),
+            (include_str!("../fixtures/ladder-iostat.out"), Looks::Iostat),
+            (
+                "pgbench (15.14)\nprogress: 1.0 s, 5.0 tps, lat 1.0 ms\n",
+                Looks::Pgbench,
+            ),
+            ("{\n \"fio version\" : \"fio-3.33\"\n}", Looks::Fio),
+            (
+                "Vuser 1:TEST RESULT : System achieved 1 NOPM from 2 MySQL TPM\n",
+                Looks::Hammerdb,
+            ),
+            (
+                "12:00:01  CPU  %usr  %nice  %sys %iowait %idle\n",
+                Looks::Mpstat,
+            ),
+            (
+                "12:00:01  CPU  %user  %nice  %system %iowait %steal %idle\n",
+                Looks::Sar,
+            ),
+            ("[client]\nport=1\n[mysqld]\nport=2\n", Looks::Configuration),
+        ] {
+            assert_eq!(Looks::of(text), Some(looks), "{text}");
+        }
+        for text in ["", "lorem ipsum\n", "{}", "[ 1 ] 2\n"] {
+            assert_eq!(Looks::of(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A host's log without times laid beside a run by what moves with the throughput: when it began,
+//! and how its samples drift from the seconds that they are taken for.
+
+use dyno_core::summary::IntervalSummary;
+
+use crate::table::Values;
+
+/// What moves with the throughput of a server, in series of vmstat and iostat.
+const SIGNALS: [&str; 5] = [
+    "host.context_switches",
+    "host.cpu.idle",
+    "host.interrupts",
+    "host.disk[all].write_bytes",
+    "host.cpu.user",
+];
+/// A log is looked for so many seconds before and after the measurement's beginning.
+const OFFSET_MAX_S: i32 = 30;
+/// A clock of samples is off by no more than this, in seconds an hour: their delay is made by
+/// sleeping, to which the time of printing is added.
+const DRIFT_MAX_S: f64 = 6.0;
+/// Steps of the finer search, in seconds.
+const FINE_S: f64 = 0.25;
+/// Slower movements are taken out: seconds about each that are looked at.
+const AROUND: usize = 30;
+/// From this correlation on a log is aligned, and from so many times what chance makes of few
+/// samples.
+const CORRELATION_MIN: f64 = 0.3;
+const CHANCE: f64 = 5.0;
+/// It must be the best by this factor, among offsets that are further away than this.
+const BETTER: f64 = 1.15;
+const APART_S: f64 = 3.0;
+/// Fewer seconds tell nothing.
+const SECONDS_MIN: usize = 30;
+
+/// How a log lies beside a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tie {
+    /// A nominal time of 0 is this second of the measurement.
+    pub(crate) offset_s: f64,
+    /// Seconds of the measurement in a nominal one.
+    pub(crate) pace: f64,
+    /// How well it fits, 0 to 1.
+    pub(crate) correlation: f64,
+    /// By which series.
+    pub(crate) signal: &'static str,
+}
+
+impl Tie {
+    /// The second of the measurement of a nominal time.
+    pub(crate) fn at(&self, nominal_s: f64) -> f64 {
+        self.offset_s + nominal_s * self.pace
+    }
+
+    /// How many seconds it gains an hour.
+    pub(crate) fn drift_s_per_hour(&self) -> f64 {
+        (self.pace - 1.0) * 3600.0
+    }
+}
+
+/// Where the log fits best; `None` where nothing in it moves with the throughput clearly enough.
+pub(crate) fn tie(
+    intervals: &[IntervalSummary],
+    nominal_s: &[f64],
+    collected: &[Values],
+) -> Option<Tie> {
+    let rates = seconds(intervals)?;
+    let spanned_s = nominal_s.last()? - nominal_s.first()?;
+    let mut best: Option<(Tie, f64)> = None;
+    for signal in SIGNALS {
+        let Some(values) = collected.iter().find(|values| values.name == signal) else {
+            continue;
+        };
+        // The first sample is since the machine started.
+        let samples = values.values.iter().filter(|(sample, _)| *sample > 0);
+        let samples = samples.filter_map(|&(sample, value)| Some((*nominal_s.get(sample)?, value)));
+        let (times, values): (Vec<f64>, Vec<f64>) = samples.unzip();
+        if values.len() < SECONDS_MIN {
+            continue;
+        }
+        let found = search(&rates, &times, &swings(&values), (spanned_s, signal));
+        if let Some((tie, other)) = found
+            && best
+                .as_ref()
+                .is_none_or(|(known, _)| tie.correlation > known.correlation)
+        {
+            best = Some((tie, other));
+        }
+    }
+    let (tie, other) = best?;
+    let chance = CHANCE / (rates.len().min(nominal_s.len()) as f64).sqrt();
+    let clear = tie.correlation >= CORRELATION_MIN.max(chance) && tie.correlation >= other * BETTER;
+    clear.then_some(tie)
+}
+
+/// The swings of the rate in each second of the measurement; none of intervals that are not about
+/// a second long.
+fn seconds(intervals: &[IntervalSummary]) -> Option<Vec<f64>> {
+    let last_s = intervals.last()?.at_s;
+    let short = |one: &IntervalSummary| (0.5..=1.5).contains(&one.length_s);
+    let regular = intervals.iter().filter(|one| short(one)).count();
+    if regular < SECONDS_MIN || regular * 10 < intervals.len() * 9 || last_s > 1e6 {
+        return None;
+    }
+    let mut rates = vec![f64::NAN; last_s.ceil() as usize];
+    for interval in intervals {
+        let second = (interval.at_s - 0.5).max(0.0) as usize;
+        if let Some(rate) = rates.get_mut(second) {
+            *rate = interval.events_per_s();
+        }
+    }
+    Some(swings(&rates))
+}
+
+/// A series without its slow movements.
+fn swings(values: &[f64]) -> Vec<f64> {
+    let (mut sums, mut counts) = (vec![0.0], vec![0.0]);
+    for value in values {
+        let known = value.is_finite();
+        sums.push(sums[sums.len() - 1] + if known { *value } else { 0.0 });
+        counts.push(counts[counts.len() - 1] + f64::from(u8::from(known)));
+    }
+    let swing = |(at, value): (usize, &f64)| {
+        let (from, to) = (
+            at.saturating_sub(AROUND),
+            (at + AROUND + 1).min(values.len()),
+        );
+        value - (sums[to] - sums[from]) / (counts[to] - counts[from]).max(1.0)
+    };
+    values.iter().enumerate().map(swing).collect()
+}
+
+/// The best place of a signal, and the correlation of the best one apart from it.
+fn search(
+    rates: &[f64],
+    times: &[f64],
+    values: &[f64],
+    (spanned_s, signal): (f64, &'static str),
+) -> Option<(Tie, f64)> {
+    let drift_s = DRIFT_MAX_S * spanned_s / 3600.0;
+    let steps = drift_s.ceil() as i32;
+    let pace = |drift: f64| 1.0 + drift / spanned_s.max(1.0);
+    let mut all = Vec::new();
+    for offset in -OFFSET_MAX_S..=OFFSET_MAX_S {
+        for step in -steps..=steps {
+            let place = (f64::from(offset), f64::from(step));
+            let found = correlation(rates, times, values, (place.0, pace(place.1)));
+            all.extend(found.map(|correlation| (correlation, place)));
+        }
+    }
+    let coarse = all.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (mut best, middle) = *coarse;
+    let mut place = middle;
+    for offset in -4..=4 {
+        for step in -4..=4 {
+            let near = (
+                middle.0 + f64::from(offset) * FINE_S,
+                middle.1 + f64::from(step) * FINE_S,
+            );
+            let found = correlation(rates, times, values, (near.0, pace(near.1)));
+            if let Some(found) = found.filter(|found| *found > best) {
+                (best, place) = (found, near);
+            }
+        }
+    }
+    let apart = |one: &&(f64, (f64, f64))| {
+        // By where the middle of the log lies.
+        let moved = one.1.0 - place.0 + (one.1.1 - place.1) / 2.0;
+        moved.abs() > APART_S
+    };
+    let other = all
+        .iter()
+        .filter(apart)
+        .map(|one| one.0)
+        .fold(0.0, f64::max);
+    let tie = Tie {
+        offset_s: place.0,
+        pace: pace(place.1),
+        correlation: best,
+        signal,
+    };
+    Some((tie, other))
+}
+
+/// How well a signal that is laid so beside the rates moves with them, whichever way.
+fn correlation(
+    rates: &[f64],
+    times: &[f64],
+    values: &[f64],
+    (offset_s, pace): (f64, f64),
+) -> Option<f64> {
+    let (mut count, mut sums, mut squares, mut product) = (0.0, (0.0, 0.0), (0.0, 0.0), 0.0);
+    for (time, value) in times.iter().zip(values) {
+        // A sample covers the second before it, as an interval does.
+        let at = offset_s + time * pace - 1.0;
+        if at < 0.0 {
+            continue;
+        }
+        let second = at as usize;
+        let (Some(before), Some(behind)) = (rates.get(second), rates.get(second + 1)) else {
+            continue;
+        };
+        let rate = before + (behind - before) * (at - second as f64);
+        if !rate.is_finite() || !value.is_finite() {
+            continue;
+        }
+        count += 1.0;
+        sums = (sums.0 + rate, sums.1 + value);
+        squares = (squares.0 + rate * rate, squares.1 + value * value);
+        product += rate * value;
+    }
+    if count < SECONDS_MIN as f64 || count < 0.5 * values.len().min(rates.len()) as f64 {
+        return None;
+    }
+    let covariance = product - sums.0 * sums.1 / count;
+    let spread = (squares.0 - sums.0 * sums.0 / count) * (squares.1 - sums.1 * sums.1 / count);
+    (spread > 0.0).then(|| (covariance / spread.sqrt()).abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::interval::Counters;
+    use dyno_core::record::SeriesKind;
+    use proptest::prelude::*;
+
+    /// Noise that repeats with its seed.
+    fn noise(seed: u64, second: i64) -> f64 {
+        let mut x = (second as u64)
+            .wrapping_add(1000)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ seed;
+        x ^= x >> 31;
+        x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x ^= x >> 27;
+        (x % 2000) as f64 / 1000.0 - 1.0
+    }
+
+    fn run(seed: u64, seconds: i64) -> Vec<IntervalSummary> {
+        let interval = |second: i64| IntervalSummary {
+            at_s: second as f64 + 1.0,
+            length_s: 1.0,
+            sessions: 1,
+            states: None,
+            counters: Counters {
+                events: (1000.0 + 100.0 * noise(seed, second)) as u64,
+                ..Counters::default()
+            },
+            printed: None,
+            errors_seen: 0,
+            percentiles: Vec::new(),
+            max_ms: 0.0,
+            backlog: 0,
+            concurrency: 0,
+        };
+        (0..seconds).map(interval).collect()
+    }
+
+    /// What vmstat would print each second, begun at an offset, its seconds so long.
+    fn vmstat(seed: u64, samples: usize, offset_s: f64, pace: f64) -> (Vec<f64>, Vec<Values>) {
+        let nominal: Vec<f64> = (0..samples).map(|sample| sample as f64).collect();
+        let value = |sample: usize| {
+            let at = offset_s + sample as f64 * pace - 1.0;
+            let (second, share) = (at.floor(), at - at.floor());
+            let mixed =
+                noise(seed, second as i64) * (1.0 - share) + noise(seed, second as i64 + 1) * share;
+            (
+                sample,
+                20_000.0 + 3000.0 * mixed + 300.0 * noise(seed ^ 77, sample as i64),
+            )
+        };
+        let values = Values {
+            name: "host.context_switches".to_owned(),
+            unit: "count/s",
+            source: String::new(),
+            kind: SeriesKind::Rate,
+            values: (0..samples).map(value).collect(),
+        };
+        (nominal, vec![values])
+    }
+
+    #[test]
+    fn what_does_not_move_with_the_rate_ties_nothing() {
+        let (nominal, other) = vmstat(5, 300, 0.0, 1.0);
+        assert_eq!(tie(&run(99, 300), &nominal, &other), None);
+        assert_eq!(tie(&run(5, 20), &nominal, &other), None);
+        assert_eq!(tie(&[], &nominal, &other), None);
+        assert_eq!(tie(&run(5, 300), &[], &[]), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+        #[test]
+        fn a_log_is_found_where_it_lies(
+            seed in 1u64..1000,
+            offset in -20.0f64..20.0,
+            drift_per_hour in -4.0f64..4.0,
+        ) {
+            let pace = 1.0 + drift_per_hour / 3600.0;
+            let (nominal, collected) = vmstat(seed, 1800, offset, pace);
+            let found = tie(&run(seed, 1800), &nominal, &collected).unwrap();
+            for nominal in [100.0, 900.0, 1700.0] {
+                let expected = offset + nominal * pace;
+                prop_assert!((found.at(nominal) - expected).abs() <= 0.5, "{found:?}");
+            }
+            prop_assert!(found.correlation > 0.6, "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What an event cost the host, of runs of other tools: nobody knows what their server took of it,
+//! and the logs of vmstat and iostat beside them are of the whole host.
+
+use super::{Row, cost_series};
+use crate::compare::Better;
+use crate::compare::estimate::Estimate;
+use crate::view::View;
+
+const KIB: f64 = 1024.0;
+const DISK: &str = "host.disk[";
+
+/// A row's name, the series' name (or its end, of the disks'), what one of it is worth in the unit
+/// of the row, and that unit.
+const ROWS: [(&str, &str, f64, &str); 6] = [
+    (
+        "written to disks",
+        "].write_bytes",
+        1.0 / KIB,
+        "KB per event",
+    ),
+    ("read from disks", "].read_bytes", 1.0 / KIB, "KB per event"),
+    (
+        "host context switches",
+        "host.context_switches",
+        1.0,
+        "per event",
+    ),
+    (
+        "host CPU, user",
+        "host.cpu.user",
+        1000.0,
+        "% per 1000 events/s",
+    ),
+    (
+        "host CPU, system",
+        "host.cpu.system",
+        1000.0,
+        "% per 1000 events/s",
+    ),
+    (
+        "host CPU, waiting for disks",
+        "host.cpu.iowait",
+        1000.0,
+        "% per 1000 events/s",
+    ),
+];
+
+/// A row for each that was observed in all runs of both sides; none where a side is not imported.
+pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
+    if !base.iter().chain(new).all(View::imported) {
+        return Vec::new();
+    }
+    let row = |(name, series, worth, unit): (&str, &str, f64, &str)| {
+        Some(Row {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            better: Better::Lower,
+            base: Some(estimate(base, series, worth)?),
+            new: Some(estimate(new, series, worth)?),
+            remark: String::new(),
+        })
+    };
+    ROWS.into_iter().filter_map(row).collect()
+}
+
+fn estimate(views: &[View], series: &str, worth: f64) -> Option<Estimate> {
+    let names = |view: &View| match series.strip_prefix(']') {
+        Some(_) => {
+            let devices = view.devices(DISK, series).into_iter();
+            devices.map(|(_, series)| series.key.name.clone()).collect()
+        }
+        None => vec![series.to_owned()],
+    };
+    let cost = |view: &View| {
+        let means = names(view).into_iter().map(|name| view.mean(&name));
+        let means: Vec<f64> = means.collect::<Option<_>>()?;
+        (!means.is_empty()).then_some(means.iter().sum::<f64>() / view.events_per_s()? * worth)
+    };
+    let runs = views.iter().map(cost).collect::<Option<Vec<f64>>>()?;
+    let weights: Vec<f64> = views
+        .iter()
+        .map(|view| view.totals().events as f64)
+        .collect();
+    let all: f64 = weights.iter().sum();
+    let first = views.first().map(names)?;
+    let first: Vec<&str> = first.iter().map(String::as_str).collect();
+    let sum: f64 = runs
+        .iter()
+        .zip(&weights)
+        .map(|(run, weight)| run * weight)
+        .sum();
+    Some(Estimate {
+        value: if all > 0.0 { sum / all } else { *runs.first()? },
+        runs,
+        within: cost_series(views, &first, worth),
+    })
+}

@@ -1,0 +1,399 @@
+//! The logs of a folder, each with what lies beside it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use dyno_core::factors::Factors;
+use dyno_import::{Looks, Pattern};
+
+use super::text::{COMPRESSED, Text, uncompressed};
+use crate::settings::usage;
+
+/// Folders within folders, at most: links may go round in circles.
+const DEPTH_MAX: usize = 64;
+/// So many paths are told where none fits.
+const NEAREST: usize = 3;
+
+/// A log, and the files beside it that belong to it.
+#[derive(Debug, Default, PartialEq)]
+pub struct Found {
+    /// Its path below the folder, steps with `/` between.
+    pub path: String,
+    /// What the pattern makes of the path.
+    pub factors: Factors,
+    /// What ran beside it, by option: the path of a file below the folder.
+    pub beside: BTreeMap<&'static str, String>,
+    /// Why it is not to be imported after all.
+    pub damage: Option<String>,
+}
+
+/// The kinds of files beside a log: the option that names one, and what its name has in it.
+pub const BESIDE: [(&str, &[&str]); 3] = [
+    ("vmstat", &["vmstat"]),
+    ("iostat", &["iostat"]),
+    ("config", &[".cnf", "cnf."]),
+];
+
+/// Words in the names of logs and of files beside them that do not tell which of several it is.
+const COMMON: [&str; 10] = [
+    "sysbench", "vmstat", "iostat", "result", "res", "log", "txt", "out", "my", "cnf",
+];
+
+/// What is found in a folder: the logs in the order of their paths, and remarks.
+pub struct Folder {
+    pub logs: Vec<Found>,
+    pub notes: Vec<String>,
+}
+
+/// Looks for logs: all files that fit the pattern, or without one all that look like the tool's.
+///
+/// # Errors
+/// The folder cannot be read; no path fits, or none looks like a log.
+pub fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Folder> {
+    let mut paths = Vec::new();
+    walk(Path::new(folder), "", 0, &mut paths)
+        .with_context(|| format!("cannot read the folder {folder}"))?;
+    paths.sort_by(|a, b| natural(a).cmp(&natural(b)));
+    let mut logs = match pattern {
+        Some(pattern) => fitting(folder, pattern, &paths)?,
+        None => looking(folder, looks, &paths)?,
+    };
+    let mut notes = Vec::new();
+    pair(&mut logs, &paths, &mut notes);
+    Ok(Folder { logs, notes })
+}
+
+/// All files below a folder, by their paths from it.
+fn walk(at: &Path, below: &str, depth: usize, paths: &mut Vec<String>) -> std::io::Result<()> {
+    for entry in fs::read_dir(at)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            continue;
+        };
+        let path = match below {
+            "" => name.to_owned(),
+            below => format!("{below}/{name}"),
+        };
+        // Links are followed to files only.
+        if entry.file_type()?.is_dir() {
+            if depth < DEPTH_MAX {
+                walk(&entry.path(), &path, depth + 1, paths)?;
+            }
+        } else if entry.path().is_file() {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Paths in the order of their numbers: `t8` before `t16`.
+fn natural(path: &str) -> Vec<(u64, String)> {
+    let mut parts = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let word = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (text, tail) = rest.split_at(word);
+        let number = tail
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(tail.len());
+        let (digits, tail) = tail.split_at(number);
+        parts.push((0, text.to_owned()));
+        parts.push((digits.parse().unwrap_or(u64::MAX), digits.to_owned()));
+        rest = tail;
+    }
+    parts
+}
+
+fn fitting(folder: &str, pattern: &Pattern, paths: &[String]) -> Result<Vec<Found>> {
+    let mut logs = Vec::new();
+    for path in paths {
+        let read = pattern
+            .read(path)
+            .or_else(|| pattern.read(uncompressed(path)));
+        let Some(read) = read else {
+            continue;
+        };
+        let (factors, damage) = match read {
+            Ok(factors) => (factors, None),
+            Err(why) => (Factors::new(), Some(why)),
+        };
+        logs.push(Found {
+            path: path.clone(),
+            factors,
+            damage,
+            ..Found::default()
+        });
+    }
+    if logs.is_empty() {
+        return Err(usage(nothing_fits(folder, pattern.text(), paths)));
+    }
+    Ok(logs)
+}
+
+fn nothing_fits(folder: &str, pattern: &str, paths: &[String]) -> String {
+    let mut near: Vec<(f64, &String)> = paths
+        .iter()
+        .map(|path| (strsim::normalized_damerau_levenshtein(pattern, path), path))
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let near: Vec<&str> = near
+        .iter()
+        .take(NEAREST)
+        .map(|(_, path)| path.as_str())
+        .collect();
+    match near.is_empty() {
+        true => format!("--pattern: there is no file in {folder}"),
+        false => format!(
+            "--pattern: none of {} in {folder} fits '{pattern}'; the nearest {} {}",
+            files(paths.len()),
+            if near.len() == 1 { "is" } else { "are" },
+            near.join(", ")
+        ),
+    }
+}
+
+fn files(count: usize) -> String {
+    match count {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    }
+}
+
+/// The files that look like the tool's, and those that are called as these are and do not.
+fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<Found>> {
+    let mut seen: Vec<(&String, Result<Option<Looks>, String>)> = Vec::new();
+    for path in paths {
+        let read = Text::head(&format!("{folder}/{path}"));
+        let read = read.map(|text| Looks::of(&text));
+        seen.push((
+            path,
+            read.map_err(|error| format!("{:#}", error.root_cause())),
+        ));
+    }
+    let is_log = |read: &Result<Option<Looks>, String>| matches!(read, Ok(Some(l)) if *l == looks);
+    let shapes: BTreeSet<String> = seen
+        .iter()
+        .filter(|(_, read)| is_log(read))
+        .map(|(path, _)| shape(path))
+        .collect();
+    if shapes.is_empty() {
+        return Err(anyhow::anyhow!(
+            "none of {} in {folder} looks like {looks}; --pattern says which are to be read \
+             nevertheless",
+            files(paths.len())
+        ));
+    }
+    let found = seen.into_iter().filter_map(|(path, read)| {
+        let damage = match read {
+            Ok(Some(own)) if own == looks => None,
+            Ok(Some(_)) => return None,
+            Ok(None) if shapes.contains(&shape(path)) => Some(format!(
+                "nothing in it looks like {looks}, though it is called as such logs here are"
+            )),
+            Err(why) if shapes.contains(&shape(path)) => Some(why),
+            _ => return None,
+        };
+        Some(Found {
+            path: path.clone(),
+            damage,
+            ..Found::default()
+        })
+    });
+    Ok(found.collect())
+}
+
+/// The file's name without numbers and what compression adds.
+fn shape(path: &str) -> String {
+    let name = uncompressed(path.rsplit('/').next().unwrap_or(path));
+    let mut shape = String::new();
+    for c in name.chars() {
+        match c.is_ascii_digit() {
+            true if shape.ends_with('#') => {}
+            true => shape.push('#'),
+            false => shape.push(c),
+        }
+    }
+    shape
+}
+
+/// Gives each log what lies beside it: all of the folder where the log is alone there, else what
+/// is called as the log is.
+fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
+    let own: BTreeSet<String> = logs.iter().map(|log| log.path.clone()).collect();
+    let mut folders: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, log) in logs.iter().enumerate() {
+        folders
+            .entry(split(&log.path).0.to_owned())
+            .or_default()
+            .push(index);
+    }
+    for (folder, members) in folders {
+        let here = paths
+            .iter()
+            .filter(|path| split(path).0 == folder && !own.contains(*path));
+        let here: Vec<&String> = here.collect();
+        for (option, words) in BESIDE {
+            let fits = |path: &&&String| {
+                let name = split(path).1.to_ascii_lowercase();
+                words.iter().any(|word| name.contains(word))
+            };
+            let files: Vec<&String> = here.iter().filter(fits).copied().collect();
+            of_kind(logs, &members, option, &files, notes);
+        }
+    }
+}
+
+/// Gives the logs of one folder their files of one kind.
+fn of_kind(
+    logs: &mut [Found],
+    members: &[usize],
+    option: &'static str,
+    files: &[&String],
+    notes: &mut Vec<String>,
+) {
+    if let ([log], [file]) = (members, files) {
+        logs[*log].beside.insert(option, (*file).clone());
+        return;
+    }
+    for file in files {
+        let named = |index: &&usize| which(&logs[**index].path) == which(file);
+        let same: Vec<usize> = members.iter().filter(named).copied().collect();
+        match same.as_slice() {
+            [log] if !logs[*log].beside.contains_key(option) => {
+                logs[*log].beside.insert(option, (*file).clone());
+            }
+            // What the server was told holds for all that is there.
+            _ if option == "config" && files.len() == 1 => {
+                for log in members {
+                    logs[*log].beside.insert(option, (*file).clone());
+                }
+            }
+            _ => notes.push(format!(
+                "{file} is left out: by its name nobody knows which of the logs beside it it \
+                 belongs to"
+            )),
+        }
+    }
+}
+
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// What of a file's name tells which run it is of.
+fn which(path: &str) -> Vec<String> {
+    let name = split(path).1.to_ascii_lowercase();
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words = words.filter(|word| !word.is_empty() && !COMMON.contains(word));
+    let compressed = |word: &&str| COMPRESSED.iter().any(|ending| ending[1..] == **word);
+    words
+        .filter(|word| !compressed(word))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    const LOG: &str = "Threads started!\n[ 1s ] thds: 1 tps: 5.00 qps: 5.00\n";
+
+    fn folder(files: &[(&str, &str)]) -> TempDir {
+        let folder = TempDir::new().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    fn told(found: &Folder) -> Vec<String> {
+        let log = |log: &Found| {
+            let factors = log.factors.iter().map(|(n, level)| format!(" {n}={level}"));
+            let beside = log
+                .beside
+                .iter()
+                .map(|(option, path)| format!(" {option}:{path}"));
+            let damage = log.damage.iter().map(|_| " damaged".to_owned());
+            let all: String = factors.chain(beside).chain(damage).collect();
+            format!("{}{all}", log.path)
+        };
+        found.logs.iter().map(log).collect()
+    }
+
+    #[test]
+    fn logs_are_found_with_what_lies_beside_them() {
+        let folder = folder(&[
+            ("BP5/res.txt", LOG),
+            ("BP5/vmstat.txt", "x"),
+            ("BP5/iostat.log.gz", "x"),
+            ("BP5/my.cnf", "x"),
+            ("BP10/res.txt", LOG),
+            ("BP10/notes.txt", "x"),
+            ("many/run-16.log", LOG),
+            ("many/run-8.log", LOG),
+            ("many/vmstat-run-8.txt", "x"),
+            ("many/vmstat.txt", "x"),
+            ("many/server.cnf", "x"),
+        ]);
+        let path = folder.path().to_str().unwrap();
+        let found = find(path, None, Looks::Sysbench).unwrap();
+        assert_eq!(
+            told(&found),
+            [
+                "BP5/res.txt config:BP5/my.cnf iostat:BP5/iostat.log.gz vmstat:BP5/vmstat.txt",
+                "BP10/res.txt",
+                "many/run-8.log config:many/server.cnf vmstat:many/vmstat-run-8.txt",
+                "many/run-16.log config:many/server.cnf",
+            ]
+        );
+        assert_eq!(found.notes.len(), 1);
+        assert!(found.notes[0].starts_with("many/vmstat.txt is left out"));
+        let pattern = Pattern::parse("BP{memory}/res.txt").unwrap();
+        let found = find(path, Some(&pattern), Looks::Sysbench).unwrap();
+        assert_eq!(told(&found)[1], "BP10/res.txt memory=10");
+        let other = Pattern::parse("BP{memory}/rse.txt").unwrap();
+        let error = find(path, Some(&other), Looks::Sysbench)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains("none of 11 files"), "{error}");
+        assert!(
+            error.contains("the nearest are BP5/res.txt, BP10/res.txt"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_called_like_a_log_and_is_none_is_damaged() {
+        let folder = folder(&[
+            ("1/res-1.txt", LOG),
+            ("2/res-22.txt", "lorem ipsum"),
+            ("3/res-3.txt.gz", "\u{1f}lorem"),
+            ("4/README", "lorem ipsum"),
+        ]);
+        let path = folder.path().to_str().unwrap();
+        let found = find(path, None, Looks::Sysbench).unwrap();
+        assert_eq!(
+            told(&found),
+            [
+                "1/res-1.txt",
+                "2/res-22.txt damaged",
+                "3/res-3.txt.gz damaged"
+            ]
+        );
+        let nothing = find(path, None, Looks::Fio).err().unwrap().to_string();
+        assert!(nothing.contains("none of 4 files"), "{nothing}");
+        let absent = find("/nowhere/at/all", None, Looks::Sysbench)
+            .err()
+            .unwrap();
+        assert!(format!("{absent:#}").starts_with("cannot read the folder /nowhere"));
+    }
+}
