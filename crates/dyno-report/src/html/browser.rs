@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::hostile::{HOSTILE, hostile};
 use super::samples;
-use super::tests::{SHORT, bare, page_of, several};
+use super::tests::{SHORT, bare, by_factors, page_of, several};
 use chromium::Tab;
 
 mod chromium;
@@ -101,7 +101,7 @@ fn assert_fits(tab: &mut Tab, width: u32) {
 
 #[test]
 fn a_run_is_drawn_whole_and_asks_for_nothing() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     for (width, dark) in [(1280, false), (1280, true), (390, false)] {
         let name = format!("run-{width}-{}", if dark { "dark" } else { "light" });
         let (_folder, mut tab) = opened(&name, &page, width, dark);
@@ -114,19 +114,30 @@ fn a_run_is_drawn_whole_and_asks_for_nothing() {
 
 #[test]
 fn several_runs_are_drawn() {
-    let (runs, comparison) = several();
-    let (_folder, mut tab) = opened("several", &page_of(&runs, Some(&comparison)), 1280, false);
-    assert_all_painted(&mut tab, 60);
-    assert_fits(&mut tab, 1280);
-    keep("several.png", &tab.picture());
-    assert_quiet(&mut tab);
+    for (runs, width, dark) in [
+        (several(), 1280, false),
+        (several(), 390, false),
+        (by_factors(), 800, true),
+    ] {
+        let kind = if runs.pivot.is_some() {
+            "by-factors"
+        } else {
+            "several"
+        };
+        let name = format!("{kind}-{width}");
+        let (_folder, mut tab) = opened(&name, &runs.page(), width, dark);
+        assert_all_painted(&mut tab, 60);
+        assert_fits(&mut tab, width);
+        keep(&format!("{name}.png"), &tab.picture());
+        assert_quiet(&mut tab);
+    }
 }
 
 #[test]
 fn hostile_text_does_nothing() {
-    let (runs, comparison) = hostile(HOSTILE);
+    let hostile = hostile(HOSTILE);
     for width in [1280, 390] {
-        let page = page_of(&runs, Some(&comparison));
+        let page = hostile.page();
         let (_folder, mut tab) = opened("hostile", &page, width, false);
         tab.evaluate(DRAWN);
         assert_eq!(tab.evaluate("document.images.length"), json!(0));
@@ -138,14 +149,14 @@ fn hostile_text_does_nothing() {
 
 #[test]
 fn a_run_of_which_nothing_is_known_has_a_page() {
-    let (_folder, mut tab) = opened("bare", &page_of(&[bare()], None), 390, true);
+    let (_folder, mut tab) = opened("bare", &page_of(&[bare()]), 390, true);
     assert_fits(&mut tab, 390);
     assert_quiet(&mut tab);
 }
 
 #[test]
 fn the_keyboard_reaches_everything() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("keyboard", &page, 1280, false);
     tab.key("Tab");
     let first = tab.evaluate("document.activeElement.className");
@@ -173,7 +184,7 @@ fn the_keyboard_reaches_everything() {
 
 #[test]
 fn controls_do_what_they_say() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("controls", &page, 1280, false);
     let clicked = |tab: &mut Tab, what: &str| {
         tab.evaluate(&format!("document.querySelector('{what}').click()"));
@@ -219,7 +230,7 @@ fn controls_do_what_they_say() {
 
 #[test]
 fn paper_shows_every_chart_in_the_light() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("paper", &page, 1280, true);
     tab.evaluate(
         "window.addEventListener('beforeprint', () => { window.printed = \

@@ -8,14 +8,14 @@ use serde::{Serialize, Serializer};
 pub(super) enum Chart {
     /// Lines in time.
     Time(Time),
-    /// Latencies in time as shades.
+    /// Latencies in time as a heat map.
     Heat(Choice<Heat>),
     /// A histogram.
     Distribution(Choice<Distribution>),
-    /// Box plots, one per run.
-    Boxes(Boxes),
-    /// Every sample as a dot, one column per run.
-    Jitter(Jitter),
+    /// Curves over something else than time.
+    Curves(Curves),
+    /// Box plots with every sample as a dot, one below the other.
+    Groups(Groups),
 }
 
 /// One of several that the reader picks from, the first at first.
@@ -86,6 +86,8 @@ pub(super) struct Line {
     pub(super) look: Look,
     /// The number of its colour in the palette.
     pub(super) colour: usize,
+    /// How it is dashed: 0 is not at all.
+    pub(super) dash: usize,
 }
 
 /// Latencies in time: how many fell into which row in which column.
@@ -123,22 +125,50 @@ pub(super) struct Mode {
     pub(super) to_ms: Compact,
 }
 
-/// Box plots.
+/// Curves over a number.
 #[derive(Serialize)]
-pub(super) struct Boxes {
-    pub(super) axis: Axis,
-    /// Per run: lower whisker, lower quartile, median, upper quartile, upper whisker.
-    pub(super) boxes: Vec<[Compact; 5]>,
-    /// Per run: what lies beyond the whiskers.
-    pub(super) outliers: Vec<Vec<Compact>>,
+pub(super) struct Curves {
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    /// Where the axis is labelled, and how; empty where that is for the script to choose.
+    pub(super) ticks: Vec<(Compact, String)>,
+    pub(super) lines: Vec<Curve>,
+    /// Whether they are shares in percent whose tail can be looked at apart.
+    pub(super) tail: bool,
 }
 
-/// Dots.
+/// One of them.
 #[derive(Serialize)]
-pub(super) struct Jitter {
+pub(super) struct Curve {
+    pub(super) name: String,
+    /// The number of its colour.
+    pub(super) colour: usize,
+    /// How it is dashed: 0 is not at all.
+    pub(super) dash: usize,
+    /// x, y; and again.
+    pub(super) points: Vec<Compact>,
+    /// x, low, high; and again: how far values reach around a point.
+    pub(super) spread: Vec<Compact>,
+}
+
+/// Box plots with dots.
+#[derive(Serialize)]
+pub(super) struct Groups {
     pub(super) axis: Axis,
-    /// Per run.
-    pub(super) samples: Vec<Vec<Compact>>,
+    pub(super) groups: Vec<Group>,
+}
+
+/// One of them.
+#[derive(Serialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    /// What it and its neighbours have in common; perhaps empty.
+    pub(super) heading: String,
+    /// The number of its colour.
+    pub(super) colour: usize,
+    /// Lower whisker, lower quartile, median, upper quartile, upper whisker.
+    pub(super) five: [Compact; 5],
+    pub(super) dots: Vec<Compact>,
 }
 
 /// A number with five significant digits, written as short as JSON allows; no number is `null`.

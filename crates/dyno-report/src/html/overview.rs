@@ -25,7 +25,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         &id,
         &match view.label.as_str() {
             "" => "Overview".to_owned(),
-            label => format!("Run {label}: {}", view.title()),
+            _ => view.entry(),
         },
     );
     headline(page, view, &id);

@@ -25,6 +25,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/format.js"),
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/shapes.js"),
+    include_str!("../../assets/curves.js"),
     include_str!("../../assets/tables.js"),
     include_str!("../../assets/report.js"),
     "})();\n",
@@ -142,6 +143,21 @@ impl Page {
         });
     }
 
+    /// Makes an extent known that several runs share, from the start of their measurements on; its
+    /// number, as that of a run.
+    pub(super) fn add_overlay(&mut self, to_s: f64) -> usize {
+        self.data.runs.push(RunData {
+            label: String::new(),
+            name: String::new(),
+            from: Compact(0.0),
+            to: Compact(to_s.max(1e-3)),
+            warmup: None,
+            stalls: Vec::new(),
+            events: Vec::new(),
+        });
+        self.data.runs.len() - 1
+    }
+
     /// Begins a section, which stands in the navigation.
     pub(super) fn section(&mut self, view: &View<'_>, id: &str, title: &str) {
         let id = view.id(id);
@@ -242,6 +258,7 @@ impl Page {
             y: thin.values(),
             look,
             colour,
+            dash: 0,
         }
     }
 

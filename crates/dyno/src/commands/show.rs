@@ -8,6 +8,7 @@ use dyno_core::summary::{Recorded, RunSummary};
 use dyno_report::terminal::{Look, facts, findings};
 use dyno_results::Scope;
 
+use super::kinds::kinds;
 use super::measure::held;
 use crate::definitions::SHOW;
 use crate::options::{Grammar, Parsed, Script, help, parse};
@@ -23,7 +24,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno show [RUN…] [--findings] [--facts] [--plan]\n\n\
+            "Usage: dyno show [RUN…] [--where …] [--findings] [--facts] [--plan]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
              another results file.\n{}",
             help(SHOW, Grammar::Dyno)
@@ -35,18 +36,15 @@ pub fn main(args: &[String]) -> Result<u8> {
         colour: console::colors(parsed.has("no-color")),
         ascii: false,
     };
-    let last = ["last".to_owned()];
-    let words = match parsed.words.as_slice() {
-        [] => last.as_slice(),
-        words => words,
-    };
+    let kinds = kinds(&parsed)?;
+    let words = kinds.words();
     for alone in ["json", "plan"] {
         if words.len() > 1 && parsed.has(alone) {
             return Err(usage(format!("--{alone} is for one run at a time")));
         }
     }
     if parsed.has("plan") {
-        return plan(&parsed, &words[0]);
+        return plan(&parsed, words[0]);
     }
     for word in words {
         let (file, record) = load(&parsed, word)?;

@@ -30,6 +30,26 @@ const WHERE: Opt = opt(
     Some("NAME=LEVEL,…"),
     "runs with these levels of their factors; workload, server and sessions are factors, too",
 );
+const ROWS: Opt = opt(
+    GROUP,
+    "rows",
+    Some("NAME"),
+    "the factor whose levels are the rows",
+);
+const COLUMNS: Opt = opt(
+    GROUP,
+    "columns",
+    Some("NAME"),
+    "the factor whose levels are the columns",
+);
+const BASE: Opt = opt(
+    GROUP,
+    "base",
+    Some("LEVEL"),
+    "the level of the columns, or of the rows where there are none, that ratios are to [the \
+         first]",
+);
+const REPLACE: Opt = opt(GROUP, "force", None, "replace a file that is there already");
 const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
@@ -58,6 +78,7 @@ pub const SHOW: &[Opt] = &[
         None,
         "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",
     ),
+    WHERE,
     RESULTS,
     JSON,
     NO_COLOR,
@@ -136,9 +157,14 @@ pub const REPORT: &[Opt] = &[
         GROUP,
         "title",
         Some("TEXT"),
-        "the page's title [the workload and the server]",
+        "the page's title [the workload and the server; of several runs the answer]",
     ),
+    WHERE,
+    ROWS,
+    COLUMNS,
+    BASE,
     FACTOR,
+    REPLACE,
     RESULTS,
     HELP,
 ];
@@ -146,6 +172,7 @@ pub const REPORT: &[Opt] = &[
 /// The options of `dyno compare`.
 pub const COMPARE: &[Opt] = &[
     FACTOR,
+    WHERE,
     opt(
         GROUP,
         "all",
@@ -179,18 +206,8 @@ pub const COMPARE: &[Opt] = &[
 
 /// The options of `dyno table`.
 pub const TABLE: &[Opt] = &[
-    opt(
-        GROUP,
-        "rows",
-        Some("NAME"),
-        "the factor whose levels are the rows",
-    ),
-    opt(
-        GROUP,
-        "columns",
-        Some("NAME"),
-        "the factor whose levels are the columns",
-    ),
+    ROWS,
+    COLUMNS,
     opt(
         GROUP,
         "figure",
@@ -198,13 +215,7 @@ pub const TABLE: &[Opt] = &[
         "what stands in the cells: rate, median_rate, queries, errors, mean, max or a percentile \
          such as p99 [rate]",
     ),
-    opt(
-        GROUP,
-        "base",
-        Some("LEVEL"),
-        "the level of the columns, or of the rows where there are none, that ratios are to [the \
-         first]",
-    ),
+    BASE,
     WHERE,
     opt(
         GROUP,
@@ -258,9 +269,11 @@ pub const EXPORT: &[Opt] = &[
             GROUP,
             "output",
             Some("FILE"),
-            "where to write, over a file of that name, whole or not at all [standard output]",
+            "where to write, whole or not at all [standard output]",
         ),
     ),
+    WHERE,
+    REPLACE,
     RESULTS,
     HELP,
 ];
