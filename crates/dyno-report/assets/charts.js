@@ -33,7 +33,7 @@ function valueAxis(axis, side = 'left', { marks, ...more } = {}) {
   look.nameTextStyle = { ...look.nameTextStyle, align: side === 'left' ? 'left' : 'right', padding: side === 'left' ? [0, 0, 0, -52] : [0, -52, 0, 0] };
   return {
     type: axis.log ? 'log' : 'value',
-    name: unit && unit !== axis.name ? `${axis.name}, ${unit}` : axis.name,
+    name: unit && axis.name && unit !== axis.name ? `${axis.name}, ${unit}` : axis.name || unit,
     nameGap: 10,
     nameMoveOverlap: false,
     max: axis.max ?? undefined,
@@ -219,12 +219,37 @@ function logScale(values) {
   return { min: below, max: above > below ? above : below * 10, marks: customValues };
 }
 
+// Steps of 1, 2 or 5 times a power of ten, so that about five of them reach so far.
+function roundStep(reach) {
+  const rough = reach / 5;
+  if (!(rough > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].find((step) => step * power >= rough * 0.999) * power;
+}
+
+function linearScale(spec, index) {
+  const own = spec.lines.filter((line) => line.axis === index);
+  const { from, to } = DATA.runs[spec.run];
+  // What lies before the chart begins has no part in it.
+  const seen = (time) => time >= from * 1000 && time <= to * 1000;
+  const reaches = own.map((line) => line.y.reduce((max, y, i) => (seen(DATA.times[line.x][i]) ? Math.max(max, Math.abs(y ?? 0)) : max), 0));
+  const stacked = spec.lines.some((line) => line.look === 'stack');
+  const reach = spec.axes[index].max ?? (stacked ? reaches.reduce((sum, y) => sum + y, 0) : Math.max(0, ...reaches));
+  if (!(reach > 0)) return { min: 0 };
+  const step = roundStep(reach);
+  return {
+    interval: step,
+    min: (range) => (range.min < 0 ? step * Math.floor(range.min / step) : 0),
+    max: spec.axes[index].max ?? ((range) => Math.max(step, step * Math.ceil(range.max / step - 1e-9))),
+  };
+}
+
 // Where an axis ends and where its lines are: for bytes at multiples of powers of two.
 function scale(spec, index) {
   const axis = spec.axes[index];
   if (axis.log) return logScale(spec.lines.filter((line) => line.axis === index).flatMap((line) => line.y));
+  if (!axis.unit.startsWith('bytes')) return linearScale(spec, index);
   const from = { min: (range) => Math.min(0, range.min) };
-  if (!axis.unit.startsWith('bytes')) return from;
   const tops = spec.lines.filter((line) => line.axis === index).map((line) => line.y.reduce((max, y) => Math.max(max, y ?? 0), 0));
   const stacked = spec.lines.some((line) => line.look === 'stack');
   const top = stacked ? tops.reduce((sum, y) => sum + y, 0) : Math.max(0, ...tops);

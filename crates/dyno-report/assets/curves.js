@@ -98,11 +98,19 @@ const tailAxis = (spec) => ({
   axisLabel: { ...axisLook().axisLabel, formatter: tailLabel },
 });
 
+// From nothing to above the highest, in round steps.
+function linearCurve(spec) {
+  const tops = spec.lines.flatMap((line) => [...groups(line.points, 2).map(([, y]) => y), ...groups(line.spread, 3).map(([, , high]) => high)]);
+  const reach = spec.tail ? 100 : Math.max(0, ...tops);
+  const step = roundStep(reach);
+  return { min: 0, interval: step, max: step * Math.ceil(reach / step - 1e-9) || 1 };
+}
+
 function curvesOption(spec, toggles) {
   const tail = spec.tail && toggles.part === 'tail';
   const names = [...new Set(spec.lines.map((line) => line.name))];
   const rows = names.length > 1 ? legendRows(names) : 0;
-  const y = tail ? tailAxis(spec) : valueAxis({ ...spec.y, max: spec.tail ? 100 : null }, 'left', spec.y.log ? logScale(spec.lines.flatMap((line) => groups(line.points, 2).map(([, value]) => value))) : { min: 0 });
+  const y = tail ? tailAxis(spec) : valueAxis({ ...spec.y, max: spec.tail ? 100 : null }, 'left', spec.y.log ? logScale(spec.lines.flatMap((line) => groups(line.points, 2).map(([, value]) => value))) : linearCurve(spec));
   const head = (value) => (spec.ticks.length > 0 ? `${spec.x.name} ${nearest(new Map(spec.ticks), value)}` : withUnit(value, spec.x.unit));
   const told = (value) => (spec.tail ? (tail ? `${tailLabel(value)} took longer` : `${significant(value)} %`) : withUnit(value, spec.y.unit));
   return {
@@ -147,6 +155,12 @@ function boxPlot(spec) {
   };
 }
 
+function groupsScale(all) {
+  const top = Math.max(0, ...all.flatMap(({ dots, five }) => [...dots, five[4] ?? 0]));
+  const step = roundStep(top);
+  return { min: 0, interval: step, max: step * Math.ceil(top / step - 1e-9) || 1 };
+}
+
 function groupsOption(spec) {
   const { groups: all, axis } = spec;
   const left = narrow() ? 104 : Math.min(300, Math.max(96, ...all.map(({ name, heading }) => Math.max(name.length, heading.length) * 6.6 + 18)));
@@ -171,7 +185,7 @@ function groupsOption(spec) {
       const { five, name, heading } = all[point.dataIndex];
       return tip([heading, name].filter(Boolean).join(', '), words.map((word, i) => [colour(all[point.dataIndex].colour), word, withUnit(five[i], axis.unit)]).reverse());
     }),
-    xAxis: { ...valueAxis(axis, 'left', { position: 'bottom', nameLocation: 'middle', nameGap: 26, min: 0 }), splitLine: look.splitLine, nameTextStyle: { ...look.nameTextStyle, align: 'center' } },
+    xAxis: { ...valueAxis(axis, 'left', { position: 'bottom', nameLocation: 'middle', nameGap: 26, ...groupsScale(all) }), splitLine: look.splitLine, nameTextStyle: { ...look.nameTextStyle, align: 'center' } },
     yAxis: {
       type: 'value', min: 0, max: all.length, inverse: true, interval: 0.5, ...look, splitLine: { show: false },
       axisLabel: {

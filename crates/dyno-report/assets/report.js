@@ -23,6 +23,7 @@ function draw(chart) {
     const sharp = Math.max(2, window.devicePixelRatio || 1);
     chart.drawn = echarts.init(chart.place, null, { renderer: 'canvas', devicePixelRatio: sharp });
     if (zoomable(chart)) chart.drawn.on('datazoom', () => followZoom(chart));
+    setUpCross(chart);
   }
   drawing = chart.place;
   chart.drawn.setOption(optionOf(chart), { notMerge: true });
@@ -87,6 +88,7 @@ function setUpChart(place) {
   const spec = DATA.charts[id];
   const chart = { id, place, spec, choice: 0, toggles: { x: 'log', y: 'linear', part: 'all' }, drawn: null };
   charts.set(id, chart);
+  setUpKeys(chart);
   const controls = document.querySelector(`[data-controls="${id}"]`);
   if (spec.kind === 'distribution') {
     controls.append(switcher(chart, 'x', 'Latency', ['log', 'linear']), switcher(chart, 'y', 'Count', ['linear', 'log']));
@@ -117,7 +119,7 @@ function setUpPrinting() {
     // The style sheet for paper does not hold yet: this makes the colours light.
     document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
     charts.forEach((chart) => {
-      if (chart.place.clientWidth === 0) return;
+      if (!chart.place.checkVisibility()) return;
       if (!chart.drawn) draw(chart);
       chart.drawn.resize(on ? paperSize(chart) : { width: 'auto', height: 'auto' });
       // Last, since only this paints at once, and paper does not wait.

@@ -2,6 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
+use super::figures;
+
 /// A chart.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -16,6 +18,43 @@ pub(super) enum Chart {
     Curves(Curves),
     /// Box plots with every sample as a dot, one below the other.
     Groups(Groups),
+}
+
+impl Chart {
+    /// What is to be said of lines in time that never move, instead of showing them: no news.
+    pub(super) fn quiet(&self) -> Option<String> {
+        let Self::Time(time) = self else {
+            return None;
+        };
+        let mut told: Vec<String> = Vec::new();
+        for line in &time.lines {
+            let mut known = line
+                .y
+                .iter()
+                .map(|value| value.0)
+                .filter(|value| value.is_finite());
+            let first = known.next();
+            if known.any(|value| Some(value) != first) {
+                return None;
+            }
+            let unit = time
+                .axes
+                .get(line.axis)
+                .map_or("", |axis| axis.unit.as_str());
+            let value = first.map_or("nothing".to_owned(), |first| figures::value(first, unit));
+            if !told.contains(&value) {
+                told.push(value);
+            }
+        }
+        match told.as_slice() {
+            // None yet: the reader picks.
+            [] => None,
+            // A single point is no line.
+            _ if time.lines.iter().all(|line| line.y.len() < 2) => None,
+            [all] => Some(format!("{all} throughout")),
+            several => Some(format!("{} throughout", several.join(", "))),
+        }
+    }
 }
 
 /// One of several that the reader picks from, the first at first.
@@ -209,6 +248,36 @@ fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn lines(all: &[&[f64]]) -> Chart {
+        let line = |values: &&[f64]| Line {
+            name: String::new(),
+            axis: 0,
+            x: 0,
+            y: values.iter().copied().map(Compact).collect(),
+            look: Look::Line,
+            colour: 0,
+            dash: 0,
+        };
+        Chart::Time(Time {
+            axes: vec![Axis::new("", "bytes")],
+            lines: all.iter().map(line).collect(),
+            ..Time::default()
+        })
+    }
+
+    #[test]
+    fn lines_that_never_move_are_told_instead() {
+        let quiet = |all: &[&[f64]]| lines(all).quiet();
+        assert_eq!(quiet(&[&[0.0, 0.0, f64::NAN]]).unwrap(), "0 B throughout");
+        assert_eq!(
+            quiet(&[&[2048.0; 2], &[0.0; 2]]).unwrap(),
+            "2.00 KiB, 0 B throughout"
+        );
+        assert_eq!(quiet(&[&[f64::NAN; 3]]).unwrap(), "nothing throughout");
+        assert_eq!(quiet(&[&[1.0, 1.0], &[1.0, 2.0]]), None);
+        assert_eq!((quiet(&[]), quiet(&[&[1.0]])), (None, None));
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -16,6 +16,7 @@ mod disks;
 mod distribution;
 mod figures;
 mod findings;
+mod glance;
 mod grids;
 mod headlines;
 mod host;
@@ -43,6 +44,7 @@ mod tests;
 mod thin;
 mod throughput;
 mod time;
+mod waits;
 
 pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
@@ -147,6 +149,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     operations::write(page, view);
     ledger::write(page, view);
     host::write(page, view);
+    waits::write(page, view);
     database::write(page, view);
     findings::write(page, view);
     setup::write(page, view);

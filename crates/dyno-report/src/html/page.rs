@@ -27,6 +27,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/shapes.js"),
     include_str!("../../assets/curves.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/reach.js"),
     include_str!("../../assets/report.js"),
     "})();\n",
 );
@@ -225,11 +226,20 @@ impl Page {
 
     /// A chart of no single run.
     pub(super) fn figure_with_id(&mut self, id: String, caption: &Caption<'_>, chart: Chart) {
+        let quiet = chart.quiet();
+        if let Some(told) = &quiet {
+            put!(
+                self,
+                "<details class=\"panel quiet\"><summary>{}: {}</summary>",
+                Text(caption.title),
+                Text(told)
+            );
+        }
         put!(
             self,
             "<figure class=\"chart\"><figcaption><h3 id=\"{id}-t\">{}</h3><div class=\"controls\" \
                 data-controls=\"{id}\"></div></figcaption><div class=\"plot {}\" \
-                data-chart=\"{id}\" role=\"img\" aria-label=\"{}: {}\"></div><p \
+                data-chart=\"{id}\" role=\"img\" tabindex=\"0\" aria-label=\"{}: {}\"></div><p \
                 class=\"source\">{} <span>Source: {}.</span></p><details class=\"data\" \
                 data-table=\"{id}\"><summary>Data</summary></details></figure>\n",
             Text(caption.title),
@@ -239,6 +249,9 @@ impl Page {
             Text(caption.about),
             Text(caption.source),
         );
+        if quiet.is_some() {
+            put!(self, "</details>\n");
+        }
         self.data.charts.insert(id, chart);
     }
 

@@ -1,17 +1,14 @@
 //! `dyno export`: a run for other programs.
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result};
 use dyno_core::record::RunRecord;
 use dyno_report::export::{csv, hlog, json};
 use dyno_results::Scope;
 
 use super::kinds::kinds;
-use super::report::refuse_existing;
 use crate::definitions::EXPORT;
 use crate::options::{Grammar, Script, help, parse};
-use crate::output;
+use crate::output::fresh;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, run_store};
 
@@ -51,14 +48,13 @@ pub fn main(args: &[String]) -> Result<u8> {
             )));
         }
     };
-    if let Some(path) = parsed.value("output").filter(|path| *path != "-") {
-        refuse_existing(&parsed, Path::new(path))?;
-    }
+    let path = parsed.value("output").filter(|path| *path != "-");
+    let destination = path.map(|path| fresh(&parsed, path)).transpose()?;
     let (_, record) = run_store::load(&parsed, run, &Scope::whole())?;
     let bytes = export(&record).with_context(|| format!("cannot export run {}", record.id))?;
-    match parsed.value("output") {
-        None | Some("-") => console::raw(&bytes),
-        Some(path) => output::write(path, &bytes)?,
+    match destination {
+        None => console::raw(&bytes),
+        Some(destination) => destination.write(&bytes)?,
     }
     Ok(STATUS_DONE)
 }

@@ -1,7 +1,5 @@
 //! `dyno report`: runs as one offline HTML file.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Result, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
@@ -39,7 +37,12 @@ pub fn main(args: &[String]) -> Result<u8> {
         keep_placed(&mut runs, rows, parsed.value("columns"));
     }
     let pivot = on_page(&parsed, &runs)?;
-    let path = destination(&parsed, &runs)?;
+    let path = place(&parsed, &runs)?;
+    // Before the work, so that a name that is taken costs none.
+    let destination = path
+        .as_deref()
+        .map(|path| output::fresh(&parsed, path))
+        .transpose()?;
     let sides = match &pivot {
         // The cells that were asked for are the sides.
         Some((pivot, base)) if parsed.has("rows") => cells(pivot, *base),
@@ -47,15 +50,14 @@ pub fn main(args: &[String]) -> Result<u8> {
     };
     let pivot = pivot.map(|(pivot, _)| pivot);
     let text = page(&parsed, &runs, &sides, pivot.as_ref());
-    let Some(path) = path else {
+    let (Some(path), Some(destination)) = (path, destination) else {
         console::raw(text.as_bytes());
         return Ok(STATUS_DONE);
     };
-    output::write(&path.display().to_string(), &text)?;
+    destination.write(text.as_bytes())?;
     let plural = if runs.len() == 1 { "run" } else { "runs" };
     console::note(&format!(
-        "{}: {} {plural}, {:.1} MB",
-        path.display(),
+        "{path}: {} {plural}, {:.1} MB",
         runs.len(),
         text.len() as f64 / 1e6
     ));
@@ -102,31 +104,15 @@ fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
 }
 
 /// Where the page goes; `None` for standard output.
-fn destination(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<PathBuf>> {
-    let path = match parsed.value("output") {
-        Some("-") => return Ok(None),
-        Some(path) => PathBuf::from(path),
+fn place(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<String>> {
+    match parsed.value("output") {
+        Some("-") => Ok(None),
+        Some(path) => Ok(Some(path.to_owned())),
         None => match runs.first() {
-            Some(run) => PathBuf::from(format!("{}.html", run.head.name)),
+            Some(run) => Ok(Some(format!("{}.html", run.head.name))),
             None => bail!("there is no run to report"),
         },
-    };
-    refuse_existing(parsed, &path)?;
-    Ok(Some(path))
-}
-
-/// Refuses a file that is there, unless `--force` is given.
-///
-/// # Errors
-/// It is there.
-pub fn refuse_existing(parsed: &Parsed, path: &Path) -> Result<()> {
-    if !parsed.has("force") && path.is_file() {
-        bail!(
-            "{} is there already: name another file, or replace it (--force)",
-            path.display()
-        );
     }
-    Ok(())
 }
 
 fn page(

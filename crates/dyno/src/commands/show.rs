@@ -113,6 +113,7 @@ pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     summary.not_observed.clone_from(&record.not_observed);
     summary.verdict = record.verdict;
     summary.note.clone_from(&record.head.note);
+    summary.factors.clone_from(&record.head.factors);
     let plan = record.head.plan.as_ref();
     let conditions = plan.map_or(&[][..], |plan| &plan.record.fail_if);
     summary = held(summary, conditions);
