@@ -51,7 +51,7 @@ pub fn parse_factors<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Factors
 /// Levels in the order in which people write them: by size where all are numbers, perhaps with a
 /// unit, else by text.
 pub fn order(one: &str, other: &str) -> Ordering {
-    let by_size = match (size(one), size(other)) {
+    let by_size = match (number(one), number(other)) {
         (Some(one), Some(other)) => one.total_cmp(&other),
         // Numbers stand before words.
         (Some(_), None) => Ordering::Less,
@@ -61,7 +61,8 @@ pub fn order(one: &str, other: &str) -> Ordering {
     by_size.then_with(|| one.cmp(other))
 }
 
-fn size(level: &str) -> Option<f64> {
+/// The number that a level is, perhaps with a unit of size: 16, 0.5, 512M.
+pub fn number(level: &str) -> Option<f64> {
     let number = level.parse().ok().filter(|number: &f64| number.is_finite());
     number.or_else(|| parse_size(level).ok().map(|bytes| bytes as f64))
 }

@@ -6,6 +6,7 @@ mod ledger;
 use serde::{Deserialize, Serialize};
 
 use crate::db::Family;
+use crate::factors::Factors;
 use crate::finding::{Finding, Verdict};
 use crate::interval::{Counters, ErrorsByCode, OperationCounters};
 use crate::plan::{Drive, OptionValue, RandPlan};
@@ -125,6 +126,9 @@ pub struct RunSummary {
     /// What the user wrote about the run; perhaps empty.
     #[serde(default)]
     pub note: String,
+    /// What the user varied from run to run (`--factor memory=5G`).
+    #[serde(default, skip_serializing_if = "Factors::is_empty")]
+    pub factors: Factors,
     /// Where the run is kept; `None` where it is not.
     #[serde(default)]
     pub recorded: Option<Recorded>,

@@ -27,19 +27,20 @@ const axisLook = () => ({
   nameTextStyle: { color: style('--soft'), fontSize: 11 },
 });
 
-function valueAxis(axis, side = 'left', more = {}) {
+function valueAxis(axis, side = 'left', { marks, ...more } = {}) {
   const unit = unitName(axis.unit);
   const look = axisLook();
   look.nameTextStyle = { ...look.nameTextStyle, align: side === 'left' ? 'left' : 'right', padding: side === 'left' ? [0, 0, 0, -52] : [0, -52, 0, 0] };
   return {
     type: axis.log ? 'log' : 'value',
-    name: unit && unit !== axis.name ? `${axis.name}, ${unit}` : axis.name,
+    name: unit && axis.name && unit !== axis.name ? `${axis.name}, ${unit}` : axis.name || unit,
     nameGap: 10,
     nameMoveOverlap: false,
     max: axis.max ?? undefined,
     position: side,
     ...look,
-    axisLabel: { ...look.axisLabel, formatter: (value) => onAxis(value, axis.unit) },
+    axisLabel: { ...look.axisLabel, formatter: (value) => onAxis(value, axis.unit), ...(marks ? { customValues: marks } : {}) },
+    axisTick: marks ? { show: false, customValues: marks } : { show: false },
     splitLine: { ...look.splitLine, show: side === 'left' },
     ...more,
   };
@@ -153,6 +154,9 @@ function marks(run, labelled) {
   };
 }
 
+// How lines of one colour are told apart.
+const dashes = (number) => ['solid', [7, 4], [3, 2], [9, 3, 2, 3]][number % 4];
+
 function timeSeries(line, stacked) {
   const times = DATA.times[line.x];
   const paint = colour(line.colour);
@@ -161,7 +165,7 @@ function timeSeries(line, stacked) {
     type: 'line', name: line.name, yAxisIndex: line.axis,
     data: times.map((time, i) => [time, line.y[i]]),
     showSymbol: few, symbolSize: 5, color: paint,
-    lineStyle: { width: times.length > 1500 ? 1 : 1.5, color: paint },
+    lineStyle: { width: times.length > 1500 ? 1 : 1.5, color: paint, type: dashes(line.dash) },
     emphasis: { disabled: true },
   };
   if (line.look === 'area') series.areaStyle = { color: paint, opacity: 0.14 };
@@ -179,12 +183,13 @@ function timeOption(spec) {
   const slide = spec.slider && !printing;
   const unit = (index) => spec.axes[spec.lines[index].axis].unit;
   const right = spec.axes.length > 1;
-  const legendRows = Math.ceil(spec.lines.reduce((sum, line) => sum + line.name.length * 7 + 40, 0) / Math.max(300, plotWidth()));
+  const names = [...new Set(spec.lines.map((line) => line.name))];
+  const rows = legendRows(names);
   return {
     ...base(),
     aria: { enabled: printing && stacked, label: { enabled: false }, decal: { show: true } },
-    grid: { left: LEFT, right: right ? LEFT : 20, top: several ? 32 + 20 * Math.min(legendRows, 4) : 30, bottom: slide ? 64 : 36 },
-    legend: several ? { top: 0, left: 0, itemWidth: 16, itemHeight: 8, itemGap: 14, icon: stacked ? 'rect' : 'roundRect', textStyle: { color: style('--ink'), fontSize: 12 }, inactiveColor: style('--line') } : undefined,
+    grid: { left: LEFT, right: right ? LEFT : 20, top: several ? 32 + 20 * Math.min(rows, 6) : 30, bottom: slide ? 64 : 36 },
+    legend: several ? legendOf(names, stacked ? { icon: 'rect', itemWidth: 16 } : {}) : undefined,
     tooltip: tooltip('axis', (points) => {
       const list = Array.isArray(points) ? points : [points];
       if (list.length === 0) return '';
@@ -198,17 +203,53 @@ function timeOption(spec) {
   };
 }
 
+// A logarithmic axis labelled at 1, 2 and 5 times powers of ten, or at powers of ten where they are many.
+function logScale(values) {
+  const [low, high] = values.filter((y) => y > 0).reduce(([a, b], y) => [Math.min(a, y), Math.max(b, y)], [Infinity, 0]);
+  if (!(high > 0)) return {};
+  const decades = Math.log10(high / low);
+  const steps = decades > 3 ? [1] : decades > 1.7 ? [1, 3] : [1, 2, 5];
+  const marks = [];
+  for (let power = Math.floor(Math.log10(low)) - 1; power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (const step of steps) marks.push(Number(`${step}e${power}`));
+  }
+  const below = marks.filter((mark) => mark <= low * 1.0001).pop() ?? low;
+  const above = marks.find((mark) => mark >= high * 0.9999) ?? high;
+  const customValues = marks.filter((mark) => mark >= below && mark <= above);
+  return { min: below, max: above > below ? above : below * 10, marks: customValues };
+}
+
+// Steps of 1, 2 or 5 times a power of ten, so that about five of them reach so far.
+function roundStep(reach) {
+  const rough = reach / 5;
+  if (!(rough > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].find((step) => step * power >= rough * 0.999) * power;
+}
+
+function linearScale(spec, index) {
+  const own = spec.lines.filter((line) => line.axis === index);
+  const { from, to } = DATA.runs[spec.run];
+  // What lies before the chart begins has no part in it.
+  const seen = (time) => time >= from * 1000 && time <= to * 1000;
+  const reaches = own.map((line) => line.y.reduce((max, y, i) => (seen(DATA.times[line.x][i]) ? Math.max(max, Math.abs(y ?? 0)) : max), 0));
+  const stacked = spec.lines.some((line) => line.look === 'stack');
+  const reach = spec.axes[index].max ?? (stacked ? reaches.reduce((sum, y) => sum + y, 0) : Math.max(0, ...reaches));
+  if (!(reach > 0)) return { min: 0 };
+  const step = roundStep(reach);
+  return {
+    interval: step,
+    min: (range) => (range.min < 0 ? step * Math.floor(range.min / step) : 0),
+    max: spec.axes[index].max ?? ((range) => Math.max(step, step * Math.ceil(range.max / step - 1e-9))),
+  };
+}
+
 // Where an axis ends and where its lines are: for bytes at multiples of powers of two.
 function scale(spec, index) {
   const axis = spec.axes[index];
-  if (axis.log) {
-    // Less than two powers of ten have too few of them to read by.
-    const values = spec.lines.filter((line) => line.axis === index).flatMap((line) => line.y).filter((y) => y > 0);
-    const [low, high] = values.reduce(([a, b], y) => [Math.min(a, y), Math.max(b, y)], [Infinity, 0]);
-    return high / low < 100 ? { logBase: 2 } : {};
-  }
+  if (axis.log) return logScale(spec.lines.filter((line) => line.axis === index).flatMap((line) => line.y));
+  if (!axis.unit.startsWith('bytes')) return linearScale(spec, index);
   const from = { min: (range) => Math.min(0, range.min) };
-  if (!axis.unit.startsWith('bytes')) return from;
   const tops = spec.lines.filter((line) => line.axis === index).map((line) => line.y.reduce((max, y) => Math.max(max, y ?? 0), 0));
   const stacked = spec.lines.some((line) => line.look === 'stack');
   const top = stacked ? tops.reduce((sum, y) => sum + y, 0) : Math.max(0, ...tops);
@@ -217,7 +258,6 @@ function scale(spec, index) {
   return { ...from, interval: step, max: step * Math.ceil(top / step) };
 }
 
-const plotWidth = () => {
-  const any = document.querySelector('.plot');
-  return any ? any.clientWidth : 800;
-};
+// The place of the chart that is being drawn.
+let drawing = null;
+const plotWidth = () => drawing?.clientWidth || 800;

@@ -10,8 +10,8 @@ function optionOf(chart) {
     case 'time': return timeOption(picked);
     case 'heat': return heatOption(picked);
     case 'distribution': return distributionOption(picked, chart.toggles);
-    case 'boxes': return boxesOption(picked);
-    default: return jitterOption(picked);
+    case 'curves': return curvesOption(picked, chart.toggles);
+    default: return groupsOption(picked);
   }
 }
 
@@ -23,7 +23,9 @@ function draw(chart) {
     const sharp = Math.max(2, window.devicePixelRatio || 1);
     chart.drawn = echarts.init(chart.place, null, { renderer: 'canvas', devicePixelRatio: sharp });
     if (zoomable(chart)) chart.drawn.on('datazoom', () => followZoom(chart));
+    setUpCross(chart);
   }
+  drawing = chart.place;
   chart.drawn.setOption(optionOf(chart), { notMerge: true });
 }
 
@@ -84,12 +86,15 @@ function switcher(chart, name, label, choices) {
 function setUpChart(place) {
   const id = place.dataset.chart;
   const spec = DATA.charts[id];
-  const chart = { id, place, spec, choice: 0, toggles: { x: 'log', y: 'linear' }, drawn: null };
+  const chart = { id, place, spec, choice: 0, toggles: { x: 'log', y: 'linear', part: 'all' }, drawn: null };
   charts.set(id, chart);
+  setUpKeys(chart);
   const controls = document.querySelector(`[data-controls="${id}"]`);
   if (spec.kind === 'distribution') {
     controls.append(switcher(chart, 'x', 'Latency', ['log', 'linear']), switcher(chart, 'y', 'Count', ['linear', 'log']));
   }
+  if (spec.kind === 'curves' && spec.tail) controls.append(switcher(chart, 'part', 'Show', ['all', 'tail']));
+  if (spec.kind === 'groups') place.style.height = `${groupsHeight(spec)}px`;
   if (spec.of && spec.of.length > 1) {
     const select = element('select', { 'aria-label': 'Operation' }, ...spec.of.map(([name], i) => element('option', { value: i }, name)));
     select.addEventListener('change', () => {
@@ -101,7 +106,8 @@ function setUpChart(place) {
 }
 
 // The size of a chart on paper, as in print.css.
-function paperSize({ classList }) {
+function paperSize({ spec, place: { classList } }) {
+  if (spec.kind === 'groups') return { width: 660, height: groupsHeight(spec) };
   const height = classList.contains('tall') ? 260 : classList.contains('short') ? 170 : 210;
   return { width: 660, height };
 }
@@ -113,9 +119,9 @@ function setUpPrinting() {
     // The style sheet for paper does not hold yet: this makes the colours light.
     document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
     charts.forEach((chart) => {
-      if (chart.place.clientWidth === 0) return;
+      if (!chart.place.checkVisibility()) return;
       if (!chart.drawn) draw(chart);
-      chart.drawn.resize(on ? paperSize(chart.place) : { width: 'auto', height: 'auto' });
+      chart.drawn.resize(on ? paperSize(chart) : { width: 'auto', height: 'auto' });
       // Last, since only this paints at once, and paper does not wait.
       draw(chart);
     });

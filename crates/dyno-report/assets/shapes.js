@@ -1,4 +1,4 @@
-// Charts that are not lines in time: heat maps, distributions, box plots, dots.
+// Charts that are not lines in time: heat maps and histograms.
 
 const SHADES = {
   light: ['#e9edf2', '#bcd0e6', '#7fa6d0', '#4379b5', '#1f4e8c', '#0b2650'],
@@ -104,50 +104,3 @@ function distributionOption(spec, toggles) {
   };
 }
 
-const runNames = () => DATA.runs.map((run) => run.label || run.name);
-
-function boxesOption(spec) {
-  const boxes = spec.boxes.map((box) => ({ value: box }));
-  const outliers = spec.outliers.flatMap((values, run) => values.map((value) => [run, value]));
-  return {
-    ...base(),
-    grid: { left: LEFT, right: 24, top: 30, bottom: 44 },
-    tooltip: tooltip('item', (point) => {
-      const name = runNames()[point.seriesType === 'boxplot' ? point.dataIndex : point.value[0]];
-      if (point.seriesType !== 'boxplot') return tip(name, [[colour(1), 'outlier', withUnit(point.value[1], spec.axis.unit)]]);
-      const words = ['lower whisker', 'lower quartile', 'median', 'upper quartile', 'upper whisker'];
-      const box = spec.boxes[point.dataIndex];
-      return tip(name, words.map((word, i) => [colour(0), word, withUnit(box[i], spec.axis.unit)]).reverse());
-    }),
-    xAxis: { type: 'category', data: runNames(), name: 'run', nameLocation: 'middle', nameGap: 26, ...axisLook(), splitLine: { show: false } },
-    yAxis: valueAxis(spec.axis, 'left', { scale: false }),
-    series: [
-      { type: 'boxplot', data: boxes, itemStyle: { color: style('--shade'), borderColor: colour(0), borderWidth: 1.5 }, boxWidth: [12, 60] },
-      { type: 'scatter', data: outliers, symbolSize: 4, itemStyle: { color: colour(1), opacity: 0.6 } },
-    ],
-  };
-}
-
-// A number from 0 to 1 that looks random and is always the same for the same index.
-const scattered = (index) => (((index + 1) * 0.6180339887498949) % 1);
-
-function jitterOption(spec) {
-  const names = runNames();
-  const series = spec.samples.map((values, run) => ({
-    type: 'scatter', name: names[run], symbolSize: 4, silent: values.length > 5000, progressive: 0,
-    itemStyle: { color: colour(run), opacity: printing ? 0.5 : 0.3 },
-    data: values.map((value, i) => [run + 0.5 + (scattered(i) - 0.5) * 0.7, value]),
-  }));
-  const look = axisLook();
-  return {
-    ...base(),
-    grid: { left: LEFT, right: 24, top: 30, bottom: 44 },
-    tooltip: tooltip('item', (point) => tip(point.seriesName, [[point.color, 'a sample', withUnit(point.value[1], spec.axis.unit)]])),
-    xAxis: {
-      type: 'value', min: 0, max: names.length, interval: 0.5, ...look, splitLine: { show: false }, name: 'run', nameLocation: 'middle', nameGap: 26,
-      axisLabel: { ...look.axisLabel, hideOverlap: false, formatter: (value) => (value % 1 === 0.5 ? names[Math.floor(value)] : '') },
-    },
-    yAxis: valueAxis(spec.axis),
-    series,
-  };
-}

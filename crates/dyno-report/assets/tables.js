@@ -16,13 +16,13 @@ function tableOf(spec, choice) {
     case 'distribution': return {
       header: ['from (ms)', 'to (ms)', 'count'], rows: groups(picked.logarithmic, 3),
     };
-    case 'boxes': return {
-      header: ['run', 'lower whisker', 'lower quartile', 'median', 'upper quartile', 'upper whisker', 'outliers'],
-      rows: spec.boxes.map((box, i) => [runNames()[i], ...box, spec.outliers[i].length]),
+    case 'curves': return {
+      header: ['line', `${spec.x.name} (${spec.x.unit || 'number'})`, `${spec.y.name} (${spec.y.unit})`],
+      rows: spec.lines.flatMap(({ name, points }) => groups(points, 2).map(([x, y]) => [name, x, y])),
     };
     default: return {
-      header: ['run', 'sample'],
-      rows: spec.samples.flatMap((values, i) => values.map((value) => [runNames()[i], value])),
+      header: ['group', 'lower whisker', 'lower quartile', 'median', 'upper quartile', 'upper whisker', 'seconds drawn'],
+      rows: spec.groups.map(({ name, heading, five, dots }) => [[heading, name].filter(Boolean).join(', '), ...five, dots.length]),
     };
   }
 }

@@ -31,7 +31,9 @@ fn main() {
     let page = report(&ReportInput {
         runs: std::slice::from_ref(&day),
         costs: &costs,
-        comparison: None,
+        sides: &[],
+        compared: &[],
+        pivot: None,
         generated_unix_s: 1_795_266_134.0,
         title: "",
     });

@@ -81,6 +81,12 @@ mod tests {
         for sample in all {
             walk(&json(&sample), "", &mut produced);
         }
+        let mut varied = samples::good();
+        varied.factors.insert("memory".into(), "5G".into());
+        let varied = json(&varied);
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        assert!(validator.is_valid(&varied));
+        walk(&varied, "", &mut produced);
         let missing: Vec<_> = promised.difference(&produced).collect();
         assert!(promised.len() > 80, "{}", promised.len());
         assert!(missing.is_empty(), "{missing:#?}");

@@ -71,6 +71,7 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         findings: run.findings.clone(),
         not_observed: run.not_observed.clone(),
         note: head.note.clone(),
+        factors: head.factors.clone(),
         intervals: run.intervals.clone(),
         drive,
         ..RunSummary::default()

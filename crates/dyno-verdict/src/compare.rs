@@ -10,6 +10,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use dyno_analysis::stalls::Stalls;
 use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::record::{RunRecord, RunState};
@@ -178,6 +180,13 @@ pub fn compare(
 ) -> Result<Comparison, CompareError> {
     let context = Context::default();
     compared(&views(base, &context), &views(new, &context), options)
+}
+
+/// What describes runs of one side beside their figures – server, load, options, facts, settings –
+/// by name, with every value that one of them has. Factors are in the runs' heads.
+pub fn described(runs: &[&RunRecord]) -> BTreeMap<String, BTreeSet<String>> {
+    let context = Context::default();
+    differences::side(&views(runs, &context))
 }
 
 fn views<'a>(runs: &[&'a RunRecord], context: &'a Context) -> Vec<View<'a>> {

@@ -31,13 +31,13 @@ use dyno_core::record::RunRecord;
 pub use check::{Check, Threshold};
 pub use compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Difference, Metric, RunLabel,
-    RunToRun, Side, compare,
+    RunToRun, Side, compare, described,
 };
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::costs;
 pub use data::too_few as too_few_rows;
 pub use part::{judge_part, steady_from};
-pub use pivot::{Cell, Group, pivot};
+pub use pivot::{Cell, Group, Layout, level, pivot};
 pub use registry::checks;
 pub use server::same_setting;
 pub use waits::waits;

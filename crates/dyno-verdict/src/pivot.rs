@@ -1,10 +1,91 @@
 //! Runs as a table of two factors: a figure in each cell, its ratio to a base with an interval, how
 //! long the runs stood still, and the worst verdict.
 
+use std::collections::BTreeMap;
+
+use dyno_core::factors;
 use dyno_core::finding::Verdict;
 use dyno_core::record::RunRecord;
 
 use crate::compare::{CompareError, CompareOptions, Comparison, compare};
+
+/// The level of a factor in a run: one that its user gave it, or `workload`, `server` or
+/// `sessions`, which every run has.
+pub fn level(run: &RunRecord, factor: &str) -> Option<String> {
+    let own = run.head.factors.get(factor).cloned();
+    let summary = run.summary.as_ref();
+    own.or_else(|| match factor {
+        "workload" => Some(run.head.workload.name.clone()),
+        "server" => {
+            let target = summary.map_or(&run.head.target, |summary| &summary.target);
+            let (product, version) = (&target.product, &target.version);
+            Some(format!("{product} {version}").trim().to_owned())
+        }
+        "sessions" => Some(run.head.drive.as_ref()?.sessions.to_string()),
+        _ => None,
+    })
+}
+
+/// Where runs stand in a table of one or two factors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The factor of the rows, and its levels in their order.
+    pub rows: (String, Vec<String>),
+    /// The factor of the columns, and its levels; `None` in a table of one.
+    pub columns: Option<(String, Vec<String>)>,
+    /// The numbers of the runs, in the order given, by row and column.
+    pub places: BTreeMap<(usize, usize), Vec<usize>>,
+}
+
+impl Layout {
+    /// Places runs by the levels that `level` tells. Those that lack one are left out.
+    ///
+    /// # Errors
+    /// The name of a factor that no run has.
+    pub fn of<T>(
+        runs: &[T],
+        level: impl Fn(&T, &str) -> Option<String>,
+        rows: &str,
+        columns: Option<&str>,
+    ) -> Result<Self, String> {
+        let levels = |factor: &str| {
+            let mut levels: Vec<String> =
+                runs.iter().filter_map(|run| level(run, factor)).collect();
+            levels.sort_by(|one, other| factors::order(one, other));
+            levels.dedup();
+            match levels.is_empty() {
+                false => Ok((factor.to_owned(), levels)),
+                true => Err(factor.to_owned()),
+            }
+        };
+        let rows = levels(rows)?;
+        let columns = columns.map(levels).transpose()?;
+        let place = |run: &T, (name, levels): &(String, Vec<String>)| {
+            let own = level(run, name)?;
+            levels.iter().position(|level| *level == own)
+        };
+        let mut places: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for (number, run) in runs.iter().enumerate() {
+            let column = match &columns {
+                Some(columns) => place(run, columns),
+                None => Some(0),
+            };
+            if let (Some(row), Some(column)) = (place(run, &rows), column) {
+                places.entry((row, column)).or_default().push(number);
+            }
+        }
+        Ok(Self {
+            rows,
+            columns,
+            places,
+        })
+    }
+
+    /// The factor that ratios are along: of the columns, or of the rows where there are none.
+    pub fn along(&self) -> &(String, Vec<String>) {
+        self.columns.as_ref().unwrap_or(&self.rows)
+    }
+}
 
 /// The runs of a cell: how many rows and columns before it, and the runs.
 #[derive(Debug)]

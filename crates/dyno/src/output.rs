@@ -2,7 +2,7 @@
 
 mod file;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use dyno_core::summary::RunSummary;
 use dyno_core::visible;
 use dyno_report::json;
@@ -110,6 +110,18 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// Where a file goes that replaces none unless `--force` says so. Pipes and devices are written to.
+///
+/// # Errors
+/// A file is there already, or it cannot be written.
+pub fn fresh(parsed: &Parsed, path: &str) -> Result<Destination> {
+    let destination = Destination::of(path)?;
+    if !parsed.has("force") && std::path::Path::new(path).is_file() {
+        bail!("{path} is there already: name another file, or replace it (--force)");
+    }
+    Ok(destination)
 }
 
 /// Writes a file, whole or not at all; what was there is replaced.

@@ -46,8 +46,12 @@ fn a_run_leaves_in_every_format() {
     lab.dyno("export last -o run.json").success();
     let first = fs::read_to_string(lab.path("run.json")).unwrap();
     assert!(first.starts_with('{'), "{first}");
-    // As a report: the newest has the name.
-    lab.dyno("export last --format csv -o run.json").success();
+    // Nothing is replaced unawares.
+    let taken = lab.dyno("export last --format csv -o run.json").failure(1);
+    has(&taken, &["run.json is there already", "--force"]);
+    assert_eq!(fs::read_to_string(lab.path("run.json")).unwrap(), first);
+    lab.dyno("export last --format csv -o run.json --force")
+        .success();
     let second = fs::read_to_string(lab.path("run.json")).unwrap();
     assert_eq!(second, lines("csv"));
     for command in ["export 1", "report 1", "compare 1 1 --force --json"] {
@@ -81,6 +85,8 @@ fn runs_become_one_page() {
         .dyno("report 1 2 -o page.html --title 'Old and new'")
         .success();
     has(&output, &["page.html: 2 runs"]);
+    let taken = lab.dyno("report 1 -o page.html").failure(1);
+    has(&taken, &["page.html is there already", "--force"]);
     let page = fs::read_to_string(lab.path("page.html")).unwrap();
     for line in lab.json("list runs --json").as_array().unwrap() {
         let name = line["name"].as_str().unwrap();

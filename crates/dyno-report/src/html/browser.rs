@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::hostile::{HOSTILE, hostile};
 use super::samples;
-use super::tests::{SHORT, bare, page_of, several};
+use super::tests::{SHORT, bare, by_factors, page_of, several};
 use chromium::Tab;
 
 mod chromium;
 
 /// Charts of which as little is painted as there would be without their data.
 const EMPTY: &str = "(async () => {
-    document.querySelectorAll('details.run').forEach((run) => run.setAttribute('open', ''));
+    document.querySelectorAll('details:not(.data)').forEach((one) => one.setAttribute('open', ''));
     await new Promise((done) => setTimeout(done, 50));
     dynoReport.drawAll();
     const small = Object.assign(document.createElement('canvas'), { width: 400, height: 200 });
@@ -101,7 +101,7 @@ fn assert_fits(tab: &mut Tab, width: u32) {
 
 #[test]
 fn a_run_is_drawn_whole_and_asks_for_nothing() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     for (width, dark) in [(1280, false), (1280, true), (390, false)] {
         let name = format!("run-{width}-{}", if dark { "dark" } else { "light" });
         let (_folder, mut tab) = opened(&name, &page, width, dark);
@@ -114,19 +114,30 @@ fn a_run_is_drawn_whole_and_asks_for_nothing() {
 
 #[test]
 fn several_runs_are_drawn() {
-    let (runs, comparison) = several();
-    let (_folder, mut tab) = opened("several", &page_of(&runs, Some(&comparison)), 1280, false);
-    assert_all_painted(&mut tab, 60);
-    assert_fits(&mut tab, 1280);
-    keep("several.png", &tab.picture());
-    assert_quiet(&mut tab);
+    for (runs, width, dark) in [
+        (several(), 1280, false),
+        (several(), 390, false),
+        (by_factors(), 800, true),
+    ] {
+        let kind = if runs.pivot.is_some() {
+            "by-factors"
+        } else {
+            "several"
+        };
+        let name = format!("{kind}-{width}");
+        let (_folder, mut tab) = opened(&name, &runs.page(), width, dark);
+        assert_all_painted(&mut tab, 60);
+        assert_fits(&mut tab, width);
+        keep(&format!("{name}.png"), &tab.picture());
+        assert_quiet(&mut tab);
+    }
 }
 
 #[test]
 fn hostile_text_does_nothing() {
-    let (runs, comparison) = hostile(HOSTILE);
+    let hostile = hostile(HOSTILE);
     for width in [1280, 390] {
-        let page = page_of(&runs, Some(&comparison));
+        let page = hostile.page();
         let (_folder, mut tab) = opened("hostile", &page, width, false);
         tab.evaluate(DRAWN);
         assert_eq!(tab.evaluate("document.images.length"), json!(0));
@@ -138,14 +149,14 @@ fn hostile_text_does_nothing() {
 
 #[test]
 fn a_run_of_which_nothing_is_known_has_a_page() {
-    let (_folder, mut tab) = opened("bare", &page_of(&[bare()], None), 390, true);
+    let (_folder, mut tab) = opened("bare", &page_of(&[bare()]), 390, true);
     assert_fits(&mut tab, 390);
     assert_quiet(&mut tab);
 }
 
 #[test]
 fn the_keyboard_reaches_everything() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("keyboard", &page, 1280, false);
     tab.key("Tab");
     let first = tab.evaluate("document.activeElement.className");
@@ -173,7 +184,7 @@ fn the_keyboard_reaches_everything() {
 
 #[test]
 fn controls_do_what_they_say() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("controls", &page, 1280, false);
     let clicked = |tab: &mut Tab, what: &str| {
         tab.evaluate(&format!("document.querySelector('{what}').click()"));
@@ -184,7 +195,13 @@ fn controls_do_what_they_say() {
         json!("dark")
     );
 
-    tab.evaluate("dynoReport.drawAll()");
+    tab.evaluate(
+        "(async () => {
+            document.querySelectorAll('details:not(.data)').forEach((one) => { one.open = true; });
+            await new Promise((done) => setTimeout(done, 50));
+            dynoReport.drawAll();
+        })()",
+    );
     let axis = "dynoReport.charts.get('r1-distribution').drawn.getOption().xAxis[0].type";
     assert_eq!(tab.evaluate(axis), json!("log"));
     clicked(
@@ -218,17 +235,74 @@ fn controls_do_what_they_say() {
 }
 
 #[test]
+fn a_cross_hair_goes_over_all_charts_and_keys_move_it() {
+    let page = page_of(&[samples::run(SHORT)]);
+    let (_folder, mut tab) = opened("cross", &page, 1280, false);
+    tab.evaluate("dynoReport.drawAll()");
+    let press = |tab: &mut Tab, key: &str| {
+        tab.evaluate(&format!(
+            "document.querySelector('[data-chart=r1-over-time]').dispatchEvent(\
+             new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }}))"
+        ))
+    };
+    press(&mut tab, "Home");
+    press(&mut tab, "ArrowRight");
+    let said = tab.evaluate("document.getElementById('said').textContent");
+    let said = said.as_str().unwrap();
+    assert!(
+        said.contains("events/s ") && said.contains("p99 latency "),
+        "{said}"
+    );
+    let lines = "document.querySelectorAll('i.cross:not([hidden])').length";
+    let shown = tab.evaluate(lines).as_u64().unwrap();
+    assert!(shown > 10, "{shown}");
+    // At the same time in each: the second interval of the warm-up.
+    let at = "(() => { const { drawn, cross } = dynoReport.charts.get('r1-events'); \
+              return Math.round(drawn.convertFromPixel({ xAxisIndex: 0 }, parseFloat(cross.style.left))); })()";
+    let at = tab.evaluate(at).as_f64().unwrap();
+    assert!((at + 18_500.0).abs() < 200.0, "{at}");
+    press(&mut tab, "Escape");
+    assert_eq!(tab.evaluate(lines), json!(0));
+    assert_quiet(&mut tab);
+}
+
+#[test]
+fn axes_have_steps_of_one_two_or_five() {
+    let page = page_of(&[samples::run(SHORT)]);
+    let (_folder, mut tab) = opened("steps", &page, 1280, false);
+    tab.evaluate("dynoReport.drawAll()");
+    let steps = "[...dynoReport.charts.values()].filter(({ drawn, spec }) => drawn && spec.kind === 'time')\
+                 .flatMap(({ drawn, spec }) => drawn.getOption().yAxis.map((y, i) => [spec.axes[i].unit, y]))\
+                 .filter(([unit, y]) => y.interval && !unit.startsWith('bytes'))\
+                 .map(([, y]) => Number(y.interval.toExponential(6).split('e')[0]))";
+    let steps = tab.evaluate(steps);
+    let steps = steps.as_array().unwrap();
+    assert!(steps.len() > 8, "{steps:?}");
+    for step in steps {
+        assert!(
+            [1.0, 2.0, 5.0].contains(&step.as_f64().unwrap()),
+            "{steps:?}"
+        );
+    }
+    assert_quiet(&mut tab);
+}
+
+#[test]
 fn paper_shows_every_chart_in_the_light() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("paper", &page, 1280, true);
     tab.evaluate(
         "window.addEventListener('beforeprint', () => { window.printed = \
          [...dynoReport.charts.values()].filter(({ drawn }) => drawn).length; })",
     );
+    // What is folded on the screen is folded on paper.
     let pdf = tab.pdf();
     assert!(pdf.starts_with(b"%PDF"));
     keep("paper.pdf", &pdf);
-    let all = tab.evaluate("dynoReport.charts.size");
+    let all = tab.evaluate(
+        "[...dynoReport.charts.values()].filter(({ place }) => place.checkVisibility()).length",
+    );
+    assert!(all.as_u64().unwrap() > 15, "{all}");
     assert_eq!(tab.evaluate("window.printed"), all);
     // On the screen it is dark again.
     let axis = "dynoReport.charts.get('r1-over-time').drawn.getOption().legend[0].textStyle.color";

@@ -2,20 +2,59 @@
 
 use serde::{Serialize, Serializer};
 
+use super::figures;
+
 /// A chart.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum Chart {
     /// Lines in time.
     Time(Time),
-    /// Latencies in time as shades.
+    /// Latencies in time as a heat map.
     Heat(Choice<Heat>),
     /// A histogram.
     Distribution(Choice<Distribution>),
-    /// Box plots, one per run.
-    Boxes(Boxes),
-    /// Every sample as a dot, one column per run.
-    Jitter(Jitter),
+    /// Curves over something else than time.
+    Curves(Curves),
+    /// Box plots with every sample as a dot, one below the other.
+    Groups(Groups),
+}
+
+impl Chart {
+    /// What is to be said of lines in time that never move, instead of showing them: no news.
+    pub(super) fn quiet(&self) -> Option<String> {
+        let Self::Time(time) = self else {
+            return None;
+        };
+        let mut told: Vec<String> = Vec::new();
+        for line in &time.lines {
+            let mut known = line
+                .y
+                .iter()
+                .map(|value| value.0)
+                .filter(|value| value.is_finite());
+            let first = known.next();
+            if known.any(|value| Some(value) != first) {
+                return None;
+            }
+            let unit = time
+                .axes
+                .get(line.axis)
+                .map_or("", |axis| axis.unit.as_str());
+            let value = first.map_or("nothing".to_owned(), |first| figures::value(first, unit));
+            if !told.contains(&value) {
+                told.push(value);
+            }
+        }
+        match told.as_slice() {
+            // None yet: the reader picks.
+            [] => None,
+            // A single point is no line.
+            _ if time.lines.iter().all(|line| line.y.len() < 2) => None,
+            [all] => Some(format!("{all} throughout")),
+            several => Some(format!("{} throughout", several.join(", "))),
+        }
+    }
 }
 
 /// One of several that the reader picks from, the first at first.
@@ -86,6 +125,8 @@ pub(super) struct Line {
     pub(super) look: Look,
     /// The number of its colour in the palette.
     pub(super) colour: usize,
+    /// How it is dashed: 0 is not at all.
+    pub(super) dash: usize,
 }
 
 /// Latencies in time: how many fell into which row in which column.
@@ -123,22 +164,50 @@ pub(super) struct Mode {
     pub(super) to_ms: Compact,
 }
 
-/// Box plots.
+/// Curves over a number.
 #[derive(Serialize)]
-pub(super) struct Boxes {
-    pub(super) axis: Axis,
-    /// Per run: lower whisker, lower quartile, median, upper quartile, upper whisker.
-    pub(super) boxes: Vec<[Compact; 5]>,
-    /// Per run: what lies beyond the whiskers.
-    pub(super) outliers: Vec<Vec<Compact>>,
+pub(super) struct Curves {
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    /// Where the axis is labelled, and how; empty where that is for the script to choose.
+    pub(super) ticks: Vec<(Compact, String)>,
+    pub(super) lines: Vec<Curve>,
+    /// Whether they are shares in percent whose tail can be looked at apart.
+    pub(super) tail: bool,
 }
 
-/// Dots.
+/// One of them.
 #[derive(Serialize)]
-pub(super) struct Jitter {
+pub(super) struct Curve {
+    pub(super) name: String,
+    /// The number of its colour.
+    pub(super) colour: usize,
+    /// How it is dashed: 0 is not at all.
+    pub(super) dash: usize,
+    /// x, y; and again.
+    pub(super) points: Vec<Compact>,
+    /// x, low, high; and again: how far values reach around a point.
+    pub(super) spread: Vec<Compact>,
+}
+
+/// Box plots with dots.
+#[derive(Serialize)]
+pub(super) struct Groups {
     pub(super) axis: Axis,
-    /// Per run.
-    pub(super) samples: Vec<Vec<Compact>>,
+    pub(super) groups: Vec<Group>,
+}
+
+/// One of them.
+#[derive(Serialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    /// What it and its neighbours have in common; perhaps empty.
+    pub(super) heading: String,
+    /// The number of its colour.
+    pub(super) colour: usize,
+    /// Lower whisker, lower quartile, median, upper quartile, upper whisker.
+    pub(super) five: [Compact; 5],
+    pub(super) dots: Vec<Compact>,
 }
 
 /// A number with five significant digits, written as short as JSON allows; no number is `null`.
@@ -179,6 +248,36 @@ fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn lines(all: &[&[f64]]) -> Chart {
+        let line = |values: &&[f64]| Line {
+            name: String::new(),
+            axis: 0,
+            x: 0,
+            y: values.iter().copied().map(Compact).collect(),
+            look: Look::Line,
+            colour: 0,
+            dash: 0,
+        };
+        Chart::Time(Time {
+            axes: vec![Axis::new("", "bytes")],
+            lines: all.iter().map(line).collect(),
+            ..Time::default()
+        })
+    }
+
+    #[test]
+    fn lines_that_never_move_are_told_instead() {
+        let quiet = |all: &[&[f64]]| lines(all).quiet();
+        assert_eq!(quiet(&[&[0.0, 0.0, f64::NAN]]).unwrap(), "0 B throughout");
+        assert_eq!(
+            quiet(&[&[2048.0; 2], &[0.0; 2]]).unwrap(),
+            "2.00 KiB, 0 B throughout"
+        );
+        assert_eq!(quiet(&[&[f64::NAN; 3]]).unwrap(), "nothing throughout");
+        assert_eq!(quiet(&[&[1.0, 1.0], &[1.0, 2.0]]), None);
+        assert_eq!((quiet(&[]), quiet(&[&[1.0]])), (None, None));
+    }
 
     #[test]
     fn numbers_are_short() {

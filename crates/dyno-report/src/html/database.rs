@@ -7,6 +7,7 @@ use dyno_stats::describe;
 
 use super::chart::{Chart, Time};
 use super::figures;
+use super::glance;
 use super::markup::{Text, slug};
 use super::observed::{Plot, plot};
 use super::page::{Caption, Counter, CounterSet, Page, put};
@@ -42,6 +43,7 @@ fn counters(page: &mut Page, view: &View<'_>) {
         page.end_section();
         return;
     }
+    glance::write(page, view);
     let moving = |series: &&&Series| series.points.iter().any(|(_, value)| *value != 0.0);
     let moved: Vec<&Series> = all.iter().filter(moving).copied().collect();
     let still: Vec<&str> = all
@@ -50,6 +52,11 @@ fn counters(page: &mut Page, view: &View<'_>) {
         .map(|s| s.key.name.as_str())
         .collect();
     let box_id = view.id("counters");
+    put!(
+        page,
+        "<details class=\"panel\"><summary>All {} counters that moved, to pick from</summary>",
+        moved.len()
+    );
     put!(
         page,
         "<div class=\"counters\" id=\"{box_id}\" data-counters=\"{}\" data-chart-id=\"{}\">",
@@ -73,7 +80,7 @@ fn counters(page: &mut Page, view: &View<'_>) {
         }),
     );
     families(page, view, &box_id, &moved);
-    put!(page, "</div>");
+    put!(page, "</div></details>");
     if !still.is_empty() {
         put!(
             page,

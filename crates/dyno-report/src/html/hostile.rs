@@ -4,10 +4,11 @@ use dyno_core::interval::ErrorCount;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::reported::Figure;
 use dyno_core::summary::{MachineFigure, MachineSummary};
+use dyno_verdict::Cell;
 
-use super::Comparison;
+use super::Pivot;
 use super::samples;
-use super::tests::several;
+use super::tests::{Several, several};
 
 /// Ends scripts, comments, attributes and lines, steers terminals and turns letters around.
 pub(super) const HOSTILE: &str = "</script><script>alert(1)</script>\
@@ -16,27 +17,52 @@ pub(super) const HOSTILE: &str = "</script><script>alert(1)</script>\
      \u{1b}]0;x\u{7}\u{9b}2J\u{202e}\u{2066}";
 
 /// Hostile text wherever a server, a script or a user could put it.
-pub(super) fn hostile(text: &str) -> (Vec<RunRecord>, Comparison) {
-    let (mut runs, mut comparison) = several();
-    for run in &mut runs {
+pub(super) fn hostile(text: &str) -> Several {
+    let mut all = several();
+    for run in &mut all.runs {
         head(run, text);
         series(run, text);
         facts(run, text);
         said(run, text);
     }
-    comparison.notes.push(text.into());
-    comparison.rows[0].metric = text.into();
-    comparison.rows[0].unit = text.into();
-    comparison.rows[0].remark = text.into();
-    comparison.differences[0].what = text.into();
-    comparison.differences[0].base = text.into();
-    comparison.differences[0].new = text.into();
-    (runs, comparison)
+    for compared in all.compared.iter_mut().flatten() {
+        let metric = &mut compared.metrics[0];
+        (metric.name, metric.unit, metric.remark) = (text.into(), text.into(), text.into());
+        let difference = &mut compared.differences[0];
+        (difference.what, difference.base) = (text.into(), text.into());
+        difference.new = text.into();
+        for finding in &mut compared.findings {
+            (finding.evidence, finding.advice) = (text.into(), text.into());
+        }
+    }
+    all.compared.push(Err(text.into()));
+    let cell = |column, value| Cell {
+        row: 0,
+        column,
+        runs: vec![],
+        value: Some(value),
+        ratio: Some(1.0),
+        low: None,
+        high: None,
+        stalled_s: None,
+        verdict: None,
+    };
+    all.pivot = Some(Pivot {
+        rows: (text.into(), vec![text.into()]),
+        columns: Some((text.into(), vec![text.into(), text.into()])),
+        base: text.into(),
+        cells: vec![cell(0, 1.0), cell(1, f64::NAN)],
+        runs: vec![vec![0], vec![1, 2]],
+    });
+    all
 }
 
 fn head(run: &mut RunRecord, text: &str) {
     run.head.name = text.into();
     run.head.note = text.into();
+    run.head
+        .factors
+        .insert(text.into(), format!("{text}{}", run.id));
     run.head.tool = text.into();
     run.head.argv.push(text.into());
     run.head.script_sha256 = text.into();

@@ -1,4 +1,4 @@
-//! Latencies in time: percentiles as lines, everything as shades.
+//! Latencies in time: percentiles as lines, everything as a heat map.
 
 use dyno_core::record::{Operation, Span};
 use dyno_stats::median;
@@ -97,9 +97,9 @@ fn heat(page: &mut Page, view: &View<'_>) {
     let caption = Caption {
         id: "heat",
         title: if view.is_open() {
-            "Response times as shades"
+            "Response times as a heat map"
         } else {
-            "Latencies as shades"
+            "Latencies as a heat map"
         },
         about: "Each column is a span of time, each row a range of latencies; the darker, or on a \
             dark page the brighter, the more operations ended with it. A second stripe is a \

@@ -5,17 +5,18 @@
 //! Content-Security-Policy forbids every load and every script but these two.
 
 use dyno_core::record::{Cost, RunRecord};
+use dyno_verdict::{Cell, Comparison};
 
 #[cfg(test)]
 #[cfg(feature = "browser")]
 mod browser;
 mod chart;
-mod compare;
 mod database;
 mod disks;
 mod distribution;
 mod figures;
 mod findings;
+mod glance;
 mod grids;
 mod headlines;
 mod host;
@@ -35,6 +36,7 @@ mod run;
 #[cfg(test)]
 pub(crate) mod samples;
 mod setup;
+mod several;
 mod small_multiples;
 mod tables;
 #[cfg(test)]
@@ -42,6 +44,7 @@ mod tests;
 mod thin;
 mod throughput;
 mod time;
+mod waits;
 
 pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
@@ -56,74 +59,59 @@ pub struct ReportInput<'a> {
     pub runs: &'a [RunRecord],
     /// What an event cost, by run in the order of `runs`; a run without an entry shows none.
     pub costs: &'a [Vec<Cost>],
-    /// The runs compared, if they were.
-    pub comparison: Option<&'a Comparison>,
+    /// Which runs, by their places in `runs`, are repetitions of the same: the base first.
+    pub sides: &'a [Vec<usize>],
+    /// Each side but the first set against it, or why it cannot be.
+    pub compared: &'a [Result<Comparison, String>],
+    /// Factors as rows and columns, where there are some.
+    pub pivot: Option<&'a Pivot>,
     /// When the report was made, seconds since the Unix epoch.
     pub generated_unix_s: f64,
     /// The heading of a report on several runs, and the page's title; empty for a made one.
     pub title: &'a str,
 }
 
-/// Runs against a base.
-#[derive(Clone, Debug, Default)]
-pub struct Comparison {
-    /// How it was made, in whole sentences: the method, corrections, what the reader should know.
-    pub notes: Vec<String>,
-    /// The figures.
-    pub rows: Vec<ComparisonRow>,
-    /// What differs between the runs' environments, plans and settings.
-    pub differences: Vec<Difference>,
-}
-
-/// One figure of one run against the base.
+/// Runs by the levels of one or two factors.
 #[derive(Clone, Debug)]
-pub struct ComparisonRow {
-    /// The figure, e.g. `events per second`.
-    pub metric: String,
-    /// Its unit, as in [`SeriesKey::unit`](dyno_core::record::SeriesKey::unit).
-    pub unit: String,
-    /// The number of the run compared, in [`ReportInput::runs`]; at least 1.
-    pub run: usize,
-    /// The base's figure; `None` where there is none.
-    pub base: Option<f64>,
-    /// The run's.
-    pub new: Option<f64>,
-    /// new / base.
-    pub ratio: Option<f64>,
-    /// The lower end of the ratio's interval.
-    pub low: Option<f64>,
-    /// The upper end.
-    pub high: Option<f64>,
-    /// The probability of such a difference if there were none, after correction.
-    pub p: Option<f64>,
-    /// Whether it is called an effect.
-    pub significant: bool,
-    /// What else is to be said; perhaps empty.
-    pub remark: String,
-}
-
-/// Something that is not the same in two runs.
-#[derive(Clone, Debug)]
-pub struct Difference {
-    /// What, e.g. `innodb_buffer_pool_size`.
-    pub what: String,
-    /// The number of the run compared, in [`ReportInput::runs`]; at least 1.
-    pub run: usize,
-    /// In the base.
+pub struct Pivot {
+    /// The factor of the rows, and its levels.
+    pub rows: (String, Vec<String>),
+    /// The factor of the columns, and its levels; `None` in a table of one.
+    pub columns: Option<(String, Vec<String>)>,
+    /// What ratios are to, e.g. `engine=innodb`.
     pub base: String,
-    /// In the run.
-    pub new: String,
-    /// Whether it is what the comparison is about.
-    pub intended: bool,
+    /// Mean events per second, those places that have runs.
+    pub cells: Vec<Cell>,
+    /// The runs of each cell, by their places in [`ReportInput::runs`].
+    pub runs: Vec<Vec<usize>>,
+}
+
+impl Pivot {
+    /// The factors of a cell with its levels: of its row, and of its column if there is one.
+    fn levels(&self, cell: &Cell) -> (String, Option<String>) {
+        let told = |(name, levels): &(String, Vec<String>), at: usize| {
+            let level = levels.get(at).map_or("", String::as_str);
+            format!("{name} {level}")
+        };
+        let columns = self.columns.as_ref();
+        (
+            told(&self.rows, cell.row),
+            columns.map(|columns| told(columns, cell.column)),
+        )
+    }
 }
 
 /// The page.
 pub fn report(input: &ReportInput<'_>) -> String {
     let several = input.runs.len() > 1;
-    let views: Vec<View<'_>> = (input.runs.iter().enumerate())
-        .map(|(index, run)| {
+    let labels = match several {
+        true => several::labels(input),
+        false => vec![String::new(); input.runs.len()],
+    };
+    let views: Vec<View<'_>> = (input.runs.iter().zip(labels).enumerate())
+        .map(|(index, (run, label))| {
             let costs = input.costs.get(index).map_or(&[][..], Vec::as_slice);
-            View::new(index, several, run, costs)
+            View::new(index, label, run, costs)
         })
         .collect();
     let mut page = Page::default();
@@ -135,7 +123,7 @@ pub fn report(input: &ReportInput<'_>) -> String {
         page.nothing("There are no runs to report.");
     }
     if several {
-        compare::write(&mut page, &views, &title, input.comparison);
+        several::write(&mut page, input, &views, &title);
     }
     for view in &views {
         one_run(&mut page, view);
@@ -145,12 +133,11 @@ pub fn report(input: &ReportInput<'_>) -> String {
 
 fn one_run(page: &mut Page, view: &View<'_>) {
     if !view.label.is_empty() {
-        let open = if view.index == 0 { " open" } else { "" };
-        let (label, title) = (Text(&view.label), view.title());
+        let told = format!("{} – {}", view.entry(), view.title());
         put!(
             page,
-            "<details class=\"run\"{open}><summary>Run {label}: {}</summary>",
-            Text(title)
+            "<details class=\"run\"><summary>{}</summary>",
+            Text(told)
         );
     }
     overview::write(page, view);
@@ -162,6 +149,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     operations::write(page, view);
     ledger::write(page, view);
     host::write(page, view);
+    waits::write(page, view);
     database::write(page, view);
     findings::write(page, view);
     setup::write(page, view);
@@ -176,6 +164,6 @@ fn heading(input: &ReportInput<'_>, views: &[View<'_>]) -> String {
         _ if !input.title.is_empty() => input.title.to_owned(),
         [] => "No runs".to_owned(),
         [view] => view.title(),
-        several => format!("{} runs", several.len()),
+        views => several::sentence(&several::sides(input, views)),
     }
 }

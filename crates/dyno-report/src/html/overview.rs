@@ -25,7 +25,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         &id,
         &match view.label.as_str() {
             "" => "Overview".to_owned(),
-            label => format!("Run {label}: {}", view.title()),
+            _ => view.entry(),
         },
     );
     headline(page, view, &id);
@@ -59,6 +59,13 @@ fn headline(page: &mut Page, view: &View<'_>, id: &str) {
         Text(view.title())
     );
     put!(page, "<p class=\"lead\">{}</p>", Text(lead(view)));
+    if !head.factors.is_empty() {
+        put!(page, "<ul class=\"factors\" aria-label=\"Factors\">");
+        for (name, level) in &head.factors {
+            put!(page, "<li>{} <b>{}</b></li>", Text(name), Text(level));
+        }
+        put!(page, "</ul>");
+    }
     if !head.note.is_empty() {
         put!(
             page,

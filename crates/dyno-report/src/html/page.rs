@@ -25,7 +25,9 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/format.js"),
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/shapes.js"),
+    include_str!("../../assets/curves.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/reach.js"),
     include_str!("../../assets/report.js"),
     "})();\n",
 );
@@ -142,6 +144,21 @@ impl Page {
         });
     }
 
+    /// Makes an extent known that several runs share, from the start of their measurements on; its
+    /// number, as that of a run.
+    pub(super) fn add_overlay(&mut self, to_s: f64) -> usize {
+        self.data.runs.push(RunData {
+            label: String::new(),
+            name: String::new(),
+            from: Compact(0.0),
+            to: Compact(to_s.max(1e-3)),
+            warmup: None,
+            stalls: Vec::new(),
+            events: Vec::new(),
+        });
+        self.data.runs.len() - 1
+    }
+
     /// Begins a section, which stands in the navigation.
     pub(super) fn section(&mut self, view: &View<'_>, id: &str, title: &str) {
         let id = view.id(id);
@@ -209,11 +226,20 @@ impl Page {
 
     /// A chart of no single run.
     pub(super) fn figure_with_id(&mut self, id: String, caption: &Caption<'_>, chart: Chart) {
+        let quiet = chart.quiet();
+        if let Some(told) = &quiet {
+            put!(
+                self,
+                "<details class=\"panel quiet\"><summary>{}: {}</summary>",
+                Text(caption.title),
+                Text(told)
+            );
+        }
         put!(
             self,
             "<figure class=\"chart\"><figcaption><h3 id=\"{id}-t\">{}</h3><div class=\"controls\" \
                 data-controls=\"{id}\"></div></figcaption><div class=\"plot {}\" \
-                data-chart=\"{id}\" role=\"img\" aria-label=\"{}: {}\"></div><p \
+                data-chart=\"{id}\" role=\"img\" tabindex=\"0\" aria-label=\"{}: {}\"></div><p \
                 class=\"source\">{} <span>Source: {}.</span></p><details class=\"data\" \
                 data-table=\"{id}\"><summary>Data</summary></details></figure>\n",
             Text(caption.title),
@@ -223,6 +249,9 @@ impl Page {
             Text(caption.about),
             Text(caption.source),
         );
+        if quiet.is_some() {
+            put!(self, "</details>\n");
+        }
         self.data.charts.insert(id, chart);
     }
 
@@ -242,6 +271,7 @@ impl Page {
             y: thin.values(),
             look,
             colour,
+            dash: 0,
         }
     }
 

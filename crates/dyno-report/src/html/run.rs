@@ -11,7 +11,7 @@ use super::markup::Text;
 pub(super) struct View<'a> {
     /// Its number, from 0.
     pub(super) index: usize,
-    /// `A`, `B`, … where there are several; else empty.
+    /// What sets it apart where there are several; else empty.
     pub(super) label: String,
     pub(super) run: &'a RunRecord,
     pub(super) costs: &'a [Cost],
@@ -19,6 +19,8 @@ pub(super) struct View<'a> {
     pub(super) extent_s: (f64, f64),
     /// Events per second of each interval: its middle and the rate.
     pub(super) rates: Vec<(f64, f64)>,
+    /// Events per second of each whole second of the measurement.
+    pub(super) seconds: Vec<f64>,
     /// The median second's rate; `None` without whole seconds.
     pub(super) median_per_s: Option<f64>,
     /// Seconds in which next to nothing ended, or why they cannot be told.
@@ -26,22 +28,19 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(index: usize, several: bool, run: &'a RunRecord, costs: &'a [Cost]) -> Self {
+    pub(super) fn new(index: usize, label: String, run: &'a RunRecord, costs: &'a [Cost]) -> Self {
         let rates: Vec<(f64, f64)> = run.intervals.iter().map(rate_of).collect();
         let bins = bins::of(run);
         let seconds: Vec<f64> = bins.iter().map(Bin::events_per_s).collect();
         Self {
             index,
-            label: if several {
-                letter(index)
-            } else {
-                String::new()
-            },
+            label,
             run,
             costs,
             extent_s: extent(run),
             median_per_s: dyno_stats::median(&seconds),
             stalls: stalls::of_bins(&bins, &run.events),
+            seconds,
             rates,
         }
     }
@@ -170,6 +169,19 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Its number, with what sets it apart.
+    pub(super) fn entry(&self) -> String {
+        let number = format!("run {}", self.run.id);
+        let name = self
+            .label
+            .strip_suffix(number.as_str())
+            .unwrap_or(&self.label);
+        match name.trim_end_matches([',', ' ']) {
+            "" => format!("Run {}", self.run.id),
+            name => format!("Run {}: {name}", self.run.id),
+        }
+    }
+
     /// The label before a heading within a run's part.
     pub(super) fn badge(&self) -> String {
         match self.label.as_str() {
@@ -189,15 +201,6 @@ pub(super) fn event_kind(kind: EventKind) -> &'static str {
         EventKind::Frozen => "generator frozen",
         EventKind::Setting => "setting",
         EventKind::Note => "note",
-    }
-}
-
-/// A, B, … Z, AA, AB, …
-fn letter(index: usize) -> String {
-    let last = char::from(b'A' + (index % 26) as u8);
-    match index / 26 {
-        0 => last.to_string(),
-        more => format!("{}{last}", letter(more - 1)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::thin::{Keep, thin};
 /// As many points of a line as a small picture can show.
 const POINTS_MAX: usize = 600;
 /// The style sheet's colours.
-const COLOURS: usize = 8;
+pub(super) const COLOURS: usize = 8;
 
 /// A small picture.
 pub(crate) struct SmallMultiple {

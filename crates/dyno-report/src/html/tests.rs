@@ -1,16 +1,22 @@
 //! Pages of made-up runs: what they say, what they must never hold.
 
+mod several;
+
 use dyno_core::finding::Verdict;
 use dyno_core::record::{RunRecord, RunState, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
 use dyno_core::visible;
+use dyno_verdict::Comparison;
 use serde_json::Value;
 
 use super::hostile::{HOSTILE, hostile, hostile_costs};
 use super::samples::{self, Shape, USUAL};
-use super::{Comparison, ComparisonRow, Difference, ReportInput, report};
+use super::{Pivot, ReportInput, report};
+#[cfg(feature = "browser")]
+pub(super) use several::by_factors;
+pub(super) use several::{Several, several};
 
 /// Two minutes: what a page says does not depend on how long a run is.
 pub(super) const SHORT: Shape = Shape {
@@ -20,13 +26,25 @@ pub(super) const SHORT: Shape = Shape {
     ..USUAL
 };
 
-/// The page of these runs.
-pub(super) fn page_of(runs: &[RunRecord], comparison: Option<&Comparison>) -> String {
+/// The page of runs without anything that sets them against each other.
+pub(super) fn page_of(runs: &[RunRecord]) -> String {
+    let sides: Vec<Vec<usize>> = (0..runs.len()).map(|run| vec![run]).collect();
+    written(runs, &sides, &[], None)
+}
+
+fn written(
+    runs: &[RunRecord],
+    sides: &[Vec<usize>],
+    compared: &[Result<Comparison, String>],
+    pivot: Option<&Pivot>,
+) -> String {
     let costs: Vec<_> = runs.iter().map(|_| samples::costs()).collect();
     report(&ReportInput {
         runs,
         costs: &costs,
-        comparison,
+        sides,
+        compared,
+        pivot,
         generated_unix_s: 1_795_266_134.0,
         title: "",
     })
@@ -59,7 +77,7 @@ fn a_test_of_the_host_tells_what_it_measured() {
         }],
         depth: 1,
     });
-    let page = page_of(&[run], None);
+    let page = page_of(&[run]);
     for told in [
         "What was measured",
         "block &lt;of&gt; 1 MiB",
@@ -68,7 +86,7 @@ fn a_test_of_the_host_tells_what_it_measured() {
         assert!(page.contains(told), "{told}");
     }
     assert!(page.contains("<title>memory"), "the title names no server");
-    let usual = page_of(&[samples::run(SHORT)], None);
+    let usual = page_of(&[samples::run(SHORT)]);
     assert!(!usual.contains("What was measured"));
 }
 
@@ -81,7 +99,7 @@ fn figures_of_the_workload_have_a_table() {
         unit: "per minute".to_owned(),
         better: Some(Better::Higher),
     }];
-    let page = page_of(&[run], None);
+    let page = page_of(&[run]);
     let row = "<th scope=\"row\">new &lt;orders&gt; committed</th><td class=\"n\">41,235</td>\
                <td>per minute</td>";
     assert!(page.contains(row));
@@ -104,47 +122,9 @@ fn text_of(page: &str) -> String {
     text.to_owned()
 }
 
-fn comparison() -> Comparison {
-    Comparison {
-        notes: vec!["Bootstrap over blocks of seconds, 95 %.".into()],
-        rows: vec![ComparisonRow {
-            metric: "events per second".into(),
-            unit: "count/s".into(),
-            run: 1,
-            base: Some(4000.0),
-            new: Some(3080.0),
-            ratio: Some(0.77),
-            low: Some(0.75),
-            high: Some(0.79),
-            p: Some(0.0004),
-            significant: true,
-            remark: String::new(),
-        }],
-        differences: vec![Difference {
-            what: "sync_binlog".into(),
-            run: 1,
-            base: "0".into(),
-            new: "1".into(),
-            intended: true,
-        }],
-    }
-}
-
-/// Three runs, compared.
-pub(super) fn several() -> (Vec<RunRecord>, Comparison) {
-    let run = |stream, speed| {
-        samples::run(Shape {
-            stream,
-            speed,
-            ..SHORT
-        })
-    };
-    (vec![run(1, 1.0), run(2, 0.77), run(3, 1.1)], comparison())
-}
-
 #[test]
 fn the_first_screen_tells_what_matters() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     let text = text_of(&page);
     for said in [
         "oltp_read_write on MariaDB 10.11.6",
@@ -163,7 +143,7 @@ fn the_first_screen_tells_what_matters() {
 
 #[test]
 fn every_section_is_there_and_in_the_navigation() {
-    let text = text_of(&page_of(&[samples::run(SHORT)], None));
+    let text = text_of(&page_of(&[samples::run(SHORT)]));
     for id in [
         "overview",
         "throughput",
@@ -193,15 +173,16 @@ fn every_section_is_there_and_in_the_navigation() {
 
 #[test]
 fn every_chart_has_a_place_and_every_place_a_chart() {
-    let (runs, comparison) = several();
-    let page = page_of(&runs, Some(&comparison));
+    let several = several();
+    let page = several.page();
     let (data, text) = (data_of(&page), text_of(&page));
     let charts = data["charts"].as_object().unwrap();
     assert!(charts.len() > 60);
     assert_eq!(text.matches("data-chart=").count(), charts.len());
     for (id, chart) in charts {
         assert!(text.contains(&format!("data-chart=\"{id}\"")), "{id}");
-        for line in chart["lines"].as_array().into_iter().flatten() {
+        let lines = chart["lines"].as_array().into_iter().flatten();
+        for line in lines.filter(|line| line.get("x").is_some()) {
             let times = &data["times"][line["x"].as_u64().unwrap() as usize];
             let (x, y) = (times.as_array().unwrap(), line["y"].as_array().unwrap());
             assert_eq!(x.len(), y.len(), "{id}");
@@ -212,7 +193,7 @@ fn every_chart_has_a_place_and_every_place_a_chart() {
 #[test]
 fn sessions_that_were_lost_have_a_chart() {
     let mut run = samples::run(SHORT);
-    assert!(!page_of(&[run.clone()], None).contains("session-states"));
+    assert!(!page_of(&[run.clone()]).contains("session-states"));
     let states = SessionStates {
         working: 14,
         connecting: 1,
@@ -220,15 +201,15 @@ fn sessions_that_were_lost_have_a_chart() {
         ..SessionStates::default()
     };
     run.intervals[40].states = Some(states);
-    let page = page_of(&[run], None);
+    let page = page_of(&[run]);
     assert!(page.contains("session-states"));
     assert!(page.contains("What the sessions were doing at the end of each interval"));
 }
 
 #[test]
 fn ids_are_unique() {
-    let (runs, comparison) = several();
-    let text = text_of(&page_of(&runs, Some(&comparison)));
+    let several = several();
+    let text = text_of(&several.page());
     let mut ids: Vec<&str> = text
         .split(" id=\"")
         .skip(1)
@@ -249,47 +230,14 @@ fn stalls_are_seconds_next_to_zero() {
             interval.counters.events = 50;
         }
     }
-    let data = data_of(&page_of(&[run], None));
+    let data = data_of(&page_of(&[run]));
     let stalls = data["runs"][0]["stalls"].to_string();
     assert_eq!(stalls, "[[30,32],[49,50]]");
 }
 
 #[test]
-fn several_runs_are_compared() {
-    let (runs, comparison) = several();
-    let page = page_of(&runs, Some(&comparison));
-    let (text, data) = (text_of(&page), data_of(&page));
-    assert!(text.contains("<h1 id=\"runs-h\">3 runs</h1>"));
-    assert!(text.contains("0.770") && text.contains("0.750 to 0.790"));
-    assert!(text.contains("−23 %") && text.contains("&lt; 0.001"));
-    assert!(text.contains("sync_binlog"));
-    assert_eq!(text.matches("<details class=\"run\"").count(), 3);
-    assert_eq!(
-        data["charts"]["jitter"]["samples"]
-            .as_array()
-            .unwrap()
-            .len(),
-        3
-    );
-    assert_eq!(
-        data["charts"]["jitter"]["samples"][0]
-            .as_array()
-            .unwrap()
-            .len(),
-        120
-    );
-    assert_eq!(
-        data["charts"]["boxes"]["boxes"][2]
-            .as_array()
-            .unwrap()
-            .len(),
-        5
-    );
-}
-
-#[test]
 fn what_is_missing_is_explained() {
-    let text = text_of(&page_of(&[bare()], None));
+    let text = text_of(&page_of(&[bare()]));
     assert!(text.contains("This run has no end on record"));
     assert!(text.contains("not judged"));
     assert!(!text.contains("data-chart="));
@@ -306,7 +254,7 @@ fn runs_of_other_shapes_have_pages() {
     imported.head.drive = None;
     imported.series.clear();
     imported.operations.clear();
-    let text = text_of(&page_of(&[imported], None));
+    let text = text_of(&page_of(&[imported]));
     assert!(text.contains("imported from a log"));
 
     let mut single = samples::run(Shape {
@@ -316,7 +264,7 @@ fn runs_of_other_shapes_have_pages() {
         ..SHORT
     });
     single.verdict = Some(Verdict::Refused);
-    assert!(text_of(&page_of(&[single], None)).contains("<strong>refused</strong>"));
+    assert!(text_of(&page_of(&[single])).contains("<strong>refused</strong>"));
 
     let mut idle = samples::run(SHORT);
     for interval in &mut idle.intervals {
@@ -330,7 +278,7 @@ fn runs_of_other_shapes_have_pages() {
         summary.service = Default::default();
         summary.end = RunEnd::Failed("session 0: attempt to index a nil value".into());
     }
-    let text = text_of(&page_of(&[idle], None));
+    let text = text_of(&page_of(&[idle]));
     assert!(text.contains("no event ended"));
     assert!(text.contains("attempt to index a nil value"));
 
@@ -338,22 +286,28 @@ fn runs_of_other_shapes_have_pages() {
         open: true,
         ..SHORT
     });
-    let text = text_of(&page_of(&[open], None));
+    let text = text_of(&page_of(&[open]));
     assert!(text.contains("Response time") && text.contains("pacing lag"));
     assert!(text.contains("Queue of the open loop"));
 
-    assert!(page_of(&[], None).contains("There are no runs to report."));
+    assert!(page_of(&[]).contains("There are no runs to report."));
 }
 
 #[test]
 fn hostile_text_stays_text() {
-    let clean = page_of(&several().0, Some(&several().1));
-    let (runs, comparison) = hostile(HOSTILE);
-    let costs: Vec<_> = runs.iter().map(|_| hostile_costs(HOSTILE)).collect();
+    let clean = several().page();
+    let hostile = hostile(HOSTILE);
+    let costs: Vec<_> = hostile
+        .runs
+        .iter()
+        .map(|_| hostile_costs(HOSTILE))
+        .collect();
     let page = report(&ReportInput {
-        runs: &runs,
+        runs: &hostile.runs,
         costs: &costs,
-        comparison: Some(&comparison),
+        sides: &hostile.sides,
+        compared: &hostile.compared,
+        pivot: hostile.pivot.as_ref(),
         generated_unix_s: 0.0,
         title: HOSTILE,
     });
@@ -379,35 +333,32 @@ fn hostile_text_stays_text() {
 
 #[test]
 fn a_heat_map_says_what_was_merged_wherever_it_was() {
-    let shades = |seconds, span| {
-        let page = page_of(
-            &[samples::run(Shape {
-                seconds,
-                span,
-                ..SHORT
-            })],
-            None,
-        );
-        let (_, figure) = page.split_once("Latencies as shades").unwrap();
+    let heat_map = |seconds, span| {
+        let page = page_of(&[samples::run(Shape {
+            seconds,
+            span,
+            ..SHORT
+        })]);
+        let (_, figure) = page.split_once("Latencies as a heat map").unwrap();
         let (figure, _) = figure.split_once("</figure>").unwrap();
         let columns = &data_of(&page)["charts"]["r1-heat"]["of"][0][1]["columns"];
         (figure.to_owned(), columns.as_array().unwrap().len())
     };
     // Its intervals are a second long: as they are, merged here, merged when they were loaded.
-    let (figure, columns) = shades(120, 1);
+    let (figure, columns) = heat_map(120, 1);
     assert!(figure.contains("spans of the run") && !figure.contains("merged"));
     assert_eq!(columns, 120);
-    let (figure, columns) = shades(480, 1);
+    let (figure, columns) = heat_map(480, 1);
     assert!(figure.contains("merged into 240 columns of about 2"));
     assert_eq!(columns, 240);
-    let (figure, columns) = shades(480, 30);
+    let (figure, columns) = heat_map(480, 30);
     assert!(figure.contains("merged into 16 columns of about 30"));
     assert_eq!(columns, 16);
 }
 
 #[test]
 fn nothing_can_be_loaded() {
-    let page = page_of(&[samples::run(SHORT)], None);
+    let page = page_of(&[samples::run(SHORT)]);
     let (_, policy) = page
         .split_once("Content-Security-Policy\" content=\"")
         .unwrap();
@@ -432,7 +383,7 @@ fn an_hour_fits_into_three_megabytes() {
         operations: 5,
         ..USUAL
     };
-    let page = page_of(&[samples::run(hour)], None);
+    let page = page_of(&[samples::run(hour)]);
     let megabytes = page.len() as f64 / 1e6;
     assert!(megabytes < 3.0, "{megabytes}");
     let data = data_of(&page);

@@ -6,7 +6,7 @@ use dyno_core::summary::IntervalSummary;
 use super::chart::{Axis, Chart, Line, Look, Time};
 use super::page::{Caption, Page, source_note};
 use super::run::{View, middle_s, per_s};
-use super::thin::{Keep, thin};
+use super::thin::{Keep, Thin, thin};
 use crate::number;
 
 /// As many points as an hour has seconds: an hour is drawn whole.
@@ -20,6 +20,7 @@ pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
     }
     let rates = thin(&view.rates, POINTS_MAX, Keep::Extremes);
     let mut lines = vec![page.line("events/s", 0, &rates, Look::Area, 0)];
+    lines.extend(offered(page, view, &rates));
     let mut axes = vec![Axis::new("throughput", "count/s")];
     let mut title = "Throughput".to_owned();
     if let Some(percent) = view.headline_percent() {
@@ -41,8 +42,7 @@ pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
     let caption = Caption {
         id: "over-time",
         title: &title,
-        about: "Each point is an interval. Shaded: warm-up (grey), stalls (red). Dashed lines: \
-            the events numbered below. The latency axis is logarithmic.",
+        about: &legend(view, axes.len() > 1),
         source: &source_note("intervals of the run", &rates, Keep::Extremes),
         size: "tall",
     };
@@ -57,6 +57,45 @@ pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
             slider: true,
         }),
     );
+}
+
+/// The rate that an open loop offered.
+fn offered(page: &mut Page, view: &View<'_>, rates: &Thin) -> Option<Line> {
+    let drive = view.run.head.drive.as_ref()?;
+    let per_second = drive.open_loop.as_ref()?.per_second;
+    let ends = [rates.x.first(), rates.x.last()];
+    let x: Vec<f64> = ends.into_iter().flatten().copied().collect();
+    let points = Thin {
+        y: vec![per_second; x.len()],
+        of: x.len(),
+        x,
+    };
+    let mut line = page.line("offered/s", 0, &points, Look::Line, 6);
+    line.dash = 1;
+    Some(line)
+}
+
+/// What the marks mean, those that are there.
+fn legend(view: &View<'_>, latencies: bool) -> String {
+    let mut told = vec!["Each point is an interval.".to_owned()];
+    if view.warmup_s().is_some() {
+        told.push("Grey: the warm-up.".to_owned());
+    }
+    if !view.stall_spans().is_empty() {
+        told.push("Red: stalls.".to_owned());
+    }
+    match view.run.events.len() {
+        0 => {}
+        1 => told.push("Dashed: the event E1, told below.".to_owned()),
+        count => told.push(format!("Dashed: the events E1 to E{count}, told below.")),
+    }
+    if view.is_open() {
+        told.push("Grey dashes: the rate that was offered.".to_owned());
+    }
+    if latencies {
+        told.push("The latency axis is logarithmic.".to_owned());
+    }
+    told.join(" ")
 }
 
 /// Events, queries and errors each second.

@@ -40,7 +40,7 @@ pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
 }
 
 /// What most people want to know, in a sentence.
-fn answer(comparison: &Comparison) -> String {
+pub(crate) fn answer(comparison: &Comparison) -> String {
     let (base, new) = sides(comparison);
     let throughput = comparison.metrics.iter().find(|one| one.name == "events");
     let Some((events, ratio)) = throughput.and_then(|one| Some((one, one.ratio?))) else {
@@ -96,7 +96,7 @@ fn sides(comparison: &Comparison) -> (String, String) {
 }
 
 /// A server without the words of its packager: `MariaDB 10.11.19`.
-fn product(server: &str) -> String {
+pub(crate) fn product(server: &str) -> String {
     let mut words = server.split(' ');
     let mut named: Vec<&str> = words.by_ref().take(1).collect();
     named.extend(words.next().and_then(|version| version.split('-').next()));
@@ -213,7 +213,7 @@ const WHAT_RAN: [&str; 8] = [
 
 /// Where a difference stands among others: what was run and on what first, then settings that
 /// decide, then the host, the other settings, and paths.
-fn rank(what: &str) -> (usize, usize) {
+pub(crate) fn rank(what: &str) -> (usize, usize) {
     let setting = what.strip_prefix("setting ");
     let decisive = setting.and_then(|name| SETTINGS.iter().position(|known| *known == name));
     match (setting, decisive) {
@@ -286,7 +286,7 @@ fn described(side: &Side) -> String {
 }
 
 /// Whether there is something of it on either side: nothing against nothing is no news.
-fn is_there(metric: &Metric) -> bool {
+pub(crate) fn is_there(metric: &Metric) -> bool {
     let some = |value: Option<f64>| value.is_some_and(|value| value != 0.0);
     some(metric.base) || some(metric.new)
 }
@@ -362,13 +362,13 @@ fn name(metric: &Metric) -> String {
 }
 
 /// The interval of the ratio, where there is one.
-fn interval(metric: &Metric, between: &str) -> Option<String> {
+pub(crate) fn interval(metric: &Metric, between: &str) -> Option<String> {
     let high = metric.high.map_or_else(|| "∞".to_owned(), times);
     Some(format!("{}{between}{high}", times(metric.low?)))
 }
 
 /// A ratio: its third decimal is the last that means anything, but of small ones.
-fn times(ratio: f64) -> String {
+pub(crate) fn times(ratio: f64) -> String {
     match ratio.abs() {
         small if small < 0.0995 => {
             let scale = 10_f64.powi(2 - small.max(1e-9).log10().floor() as i32);

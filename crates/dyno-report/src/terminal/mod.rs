@@ -24,6 +24,7 @@ mod verdict;
 mod words;
 
 pub use compare::comparison;
+pub(crate) use compare::{answer, interval, is_there, product, rank, times};
 pub use facts::facts;
 pub use findings::findings;
 pub use live::{live_line, warmup_line};

@@ -127,6 +127,13 @@ fn size(mean: f64) -> String {
 
 /// The user's words about the run, and where it is kept for the commands that come after.
 pub(super) fn kept(run: &RunSummary, page: &mut Page) {
+    if !run.factors.is_empty() {
+        let told = run
+            .factors
+            .iter()
+            .map(|(name, level)| format!("{name}={level}"));
+        page.row("factors", Ink::Plain, &told.collect::<Vec<_>>().join(", "));
+    }
     if !run.note.is_empty() {
         page.row("note", Ink::Plain, &run.note);
     }

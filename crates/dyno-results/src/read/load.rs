@@ -161,6 +161,7 @@ impl Results {
             summary.findings.clone_from(&run.findings);
             summary.not_observed.clone_from(&run.not_observed);
             summary.note.clone_from(&run.head.note);
+            summary.factors.clone_from(&run.head.factors);
             summary.recorded = Some(Recorded {
                 file: self.path.display().to_string(),
                 id,

@@ -342,6 +342,7 @@ fn judge(
     summary.tables = dyno_core::tables::groups(&record.facts);
     summary.not_observed = record.not_observed.clone();
     summary.note.clone_from(&record.head.note);
+    summary.factors.clone_from(&record.head.factors);
     Ok(())
 }
 

@@ -155,7 +155,7 @@ fn one_dataset(found: &mut Vec<Difference>, options: &CompareOptions) {
 }
 
 /// The values of all runs of a side.
-fn side(views: &[View]) -> BTreeMap<String, BTreeSet<String>> {
+pub(super) fn side(views: &[View]) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for view in views {
         for (what, value) in describe(view) {

@@ -12,6 +12,7 @@ use dyno_verdict::{CompareOptions, Comparison, compare};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::kinds::kinds;
 use crate::definitions::COMPARE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::record_options::thresholds;
@@ -29,7 +30,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, COMPARE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno compare BASE NEW…\n\n\
+            "Usage: dyno compare BASE NEW…\n       dyno compare --where NAME=LEVEL,…\n\n\
              Each is `last`, a run's number or the beginning of its name; FILE:RUN is a run of \
              another results file. Runs with commas between them are repetitions of the same: \
              `dyno compare 1,2,3 4,5,6`.\n{}",
@@ -37,13 +38,18 @@ pub fn main(args: &[String]) -> Result<u8> {
         ));
         return Ok(STATUS_DONE);
     }
-    let [base, new @ ..] = parsed.words.as_slice() else {
+    let all = sides(&parsed)?;
+    let [base, sides @ ..] = all.as_slice() else {
         return Err(usage("dyno compare needs a BASE and at least one NEW run"));
     };
-    if new.is_empty() {
-        return Err(usage(
-            "dyno compare needs a NEW run to set against the base",
-        ));
+    if sides.is_empty() {
+        return Err(usage(match parsed.has("where") {
+            true => {
+                "--where: the runs like that differ in no factor, workload, server or number of \
+                 sessions, so that there is nothing to set against the base"
+            }
+            false => "dyno compare needs a NEW run to set against the base",
+        }));
     }
     let options = CompareOptions {
         intended: parsed.values("factor").map(str::to_owned).collect(),
@@ -51,18 +57,13 @@ pub fn main(args: &[String]) -> Result<u8> {
         ..CompareOptions::default()
     };
     let conditions = ratios(&parsed)?;
-    let base = side(&parsed, base)?;
     let base: Vec<&RunRecord> = base.iter().collect();
-    let sides: Vec<Vec<RunRecord>> = new
-        .iter()
-        .map(|word| side(&parsed, word))
-        .collect::<Result<_>>()?;
     let mut compared = Vec::new();
-    for side in &sides {
+    for side in sides {
         let new: Vec<&RunRecord> = side.iter().collect();
         compared.push(compare(&base, &new, &options)?);
     }
-    refuse_unknown(&base, &sides, &options.intended)?;
+    refuse_unknown(&base, sides, &options.intended)?;
     write(&parsed, &compared, &conditions)?;
     let refused = |compared: &Comparison| verdict(&compared.findings) == Verdict::Refused;
     let failed = |compared: &Comparison| {
@@ -198,14 +199,21 @@ fn refuse_unknown(base: &[&RunRecord], sides: &[Vec<RunRecord>], factors: &[Stri
     Ok(())
 }
 
-/// The runs of one side.
-fn side(parsed: &Parsed, word: &str) -> Result<Vec<RunRecord>> {
+/// The runs of each side, the base first: as named, or as `--where` selects them, those of the
+/// same levels on a side of their own.
+fn sides(parsed: &Parsed) -> Result<Vec<Vec<RunRecord>>> {
+    if parsed.words.is_empty() && !parsed.has("where") {
+        return Ok(Vec::new());
+    }
+    let kinds = kinds(parsed)?;
     let window = window::asked(parsed)?;
-    word.split(',')
-        .map(str::trim)
-        .filter(|run| !run.is_empty())
-        .map(|run| Ok(window::load(parsed, run, &Scope::whole(), window)?.1))
-        .collect()
+    let load = |word: &str| Ok(window::load(parsed, word, &Scope::whole(), window)?.1);
+    let runs: Vec<RunRecord> = kinds.words().into_iter().map(load).collect::<Result<_>>()?;
+    let sides = kinds.of(&runs);
+    let mut runs: Vec<Option<RunRecord>> = runs.into_iter().map(Some).collect();
+    let mut take = |place: &usize| runs.get_mut(*place).and_then(Option::take);
+    let side = |side: &Vec<usize>| side.iter().filter_map(&mut take).collect();
+    Ok(sides.iter().map(side).collect())
 }
 
 fn as_json(compared: &Comparison, limits: &[Held]) -> Value {

@@ -5,9 +5,10 @@ use dyno_core::record::RunRecord;
 use dyno_report::export::{csv, hlog, json};
 use dyno_results::Scope;
 
+use super::kinds::kinds;
 use crate::definitions::EXPORT;
 use crate::options::{Grammar, Script, help, parse};
-use crate::output;
+use crate::output::fresh;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, run_store};
 
@@ -19,18 +20,19 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno export [RUN] [--format json|csv|series|hlog] [-o FILE]\n\n\
+            "Usage: dyno export [RUN] [--where …] [--format json|csv|series|hlog] [-o FILE]\n\n\
              RUN is `last`, a run's number, or the beginning of its name.\n{}",
             help(EXPORT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
     }
-    let run = match parsed.words.as_slice() {
-        [] => "last",
-        [run] => run,
-        [_, word, ..] => {
+    let kinds = kinds(&parsed)?;
+    let run = match kinds.words().as_slice() {
+        [run] => *run,
+        several => {
             return Err(usage(format!(
-                "'{word}' is one word too many: one run is exported at a time"
+                "one run is exported at a time, not {}",
+                several.join(", ")
             )));
         }
     };
@@ -46,11 +48,13 @@ pub fn main(args: &[String]) -> Result<u8> {
             )));
         }
     };
+    let path = parsed.value("output").filter(|path| *path != "-");
+    let destination = path.map(|path| fresh(&parsed, path)).transpose()?;
     let (_, record) = run_store::load(&parsed, run, &Scope::whole())?;
     let bytes = export(&record).with_context(|| format!("cannot export run {}", record.id))?;
-    match parsed.value("output") {
-        None | Some("-") => console::raw(&bytes),
-        Some(path) => output::write(path, &bytes)?,
+    match destination {
+        None => console::raw(&bytes),
+        Some(destination) => destination.write(&bytes)?,
     }
     Ok(STATUS_DONE)
 }

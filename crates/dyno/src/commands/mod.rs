@@ -8,6 +8,7 @@ mod export;
 mod hints;
 mod host;
 mod import;
+mod kinds;
 mod list;
 mod measure;
 mod phases;

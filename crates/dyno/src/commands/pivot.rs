@@ -1,16 +1,17 @@
 //! `dyno table`: runs as a table of the factors that they vary.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use dyno_core::factors;
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
+use dyno_report::html as page;
 use dyno_report::terminal::{Pivot, pivot as shown};
 use dyno_results::{Filter, Results, RunLine, Scope};
-use dyno_verdict::{Cell, CompareOptions, Group, pivot};
+use dyno_verdict::{Cell, CompareOptions, Group, Layout, pivot};
 use serde_json::{Value, json};
 
+use super::kinds::EVERYBODYS;
 use super::runs::selected;
 use crate::definitions::TABLE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
@@ -57,9 +58,11 @@ pub fn main(args: &[String]) -> Result<u8> {
         ..Filter::default()
     };
     let lines = results.runs(&filter)?;
-    let placed = Placed::of(&lines, rows, parsed.value("columns"))?;
-    let base = placed.base(parsed.value("base"))?;
-    let table = table(&parsed, &results, placed, base, (figure, &metric))?;
+    let level = |line: &RunLine, factor: &str| line.level(factor);
+    let layout = Layout::of(&lines, level, rows, parsed.value("columns"))
+        .map_err(|factor| unknown(&lines, &factor))?;
+    let base = base(&layout, parsed.value("base"))?;
+    let table = table(&parsed, (&results, &lines), layout, base, (figure, &metric))?;
     write(&parsed, &table)?;
     Ok(STATUS_DONE)
 }
@@ -84,101 +87,145 @@ fn no_figure(figure: &str) -> anyhow::Error {
     ))
 }
 
-/// Runs at their places.
-struct Placed {
-    rows: (String, Vec<String>),
-    columns: Option<(String, Vec<String>)>,
-    /// Their numbers, by row and column.
-    runs: BTreeMap<(usize, usize), Vec<i64>>,
+/// The place of the level that ratios are to.
+fn base(layout: &Layout, wanted: Option<&str>) -> Result<usize> {
+    let (name, levels) = layout.along();
+    let Some(wanted) = wanted else {
+        return Ok(0);
+    };
+    let place = levels.iter().position(|level| level == wanted);
+    place.ok_or_else(|| {
+        usage(format!(
+            "--base: {name} has no level '{wanted}'; it has {}",
+            levels.join(", ")
+        ))
+    })
 }
 
-impl Placed {
-    fn of(lines: &[RunLine], rows: &str, columns: Option<&str>) -> Result<Self> {
-        let levels = |factor: &str| {
-            let mut levels: Vec<String> =
-                lines.iter().filter_map(|line| line.level(factor)).collect();
-            levels.sort_by(|one, other| factors::order(one, other));
-            levels.dedup();
-            match levels.is_empty() {
-                false => Ok((factor.to_owned(), levels)),
-                true => Err(unknown(lines, factor)),
-            }
-        };
-        let rows = levels(rows)?;
-        let columns = columns.map(levels).transpose()?;
-        let place = |line: &RunLine, (name, levels): &(String, Vec<String>)| {
-            let own = line.level(name)?;
-            levels.iter().position(|level| *level == own)
-        };
-        let mut runs: BTreeMap<(usize, usize), Vec<i64>> = BTreeMap::new();
-        for line in lines {
-            let column = match &columns {
-                Some(columns) => place(line, columns),
-                None => Some(0),
-            };
-            if let (Some(row), Some(column)) = (place(line, &rows), column) {
-                runs.entry((row, column)).or_default().push(line.id);
+/// What ratios are to, e.g. `engine=innodb`.
+fn base_name(layout: &Layout, base: usize) -> String {
+    let (name, levels) = layout.along();
+    format!("{name}={}", levels.get(base).map_or("", String::as_str))
+}
+
+/// The table of a report: by the factors asked for, or by those that the runs vary where they are
+/// several; with the place of the level that ratios are to.
+///
+/// # Errors
+/// A factor or level that no run has, runs that must not share a cell.
+pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(page::Pivot, usize)>> {
+    let asked = parsed.value("rows");
+    if asked.is_none() {
+        for needs in ["columns", "base"] {
+            if parsed.has(needs) {
+                return Err(usage(format!("--{needs} needs --rows NAME")));
             }
         }
-        Ok(Self {
-            rows,
-            columns,
-            runs,
-        })
     }
+    let known = |name: &str| EVERYBODYS.contains(&name);
+    let own = |run: &RunRecord, name: &str| dyno_verdict::level(run, name);
+    let (rows, columns) = match asked {
+        Some(rows) => (
+            vec![rows.to_owned()],
+            parsed.value("columns").map(str::to_owned),
+        ),
+        None => match varied(runs) {
+            None => return Ok(None),
+            Some((rows, columns)) => (rows, Some(columns)),
+        },
+    };
+    let name = rows.join(", ");
+    let level = |run: &RunRecord, wanted: &str| match wanted == name {
+        false => own(run, wanted),
+        true => {
+            let all: Option<Vec<String>> = rows.iter().map(|row| own(run, row)).collect();
+            all.map(|all| all.join(", "))
+        }
+    };
+    let layout = Layout::of(runs, level, &name, columns.as_deref()).map_err(|factor| {
+        let all = runs.iter().flat_map(|run| run.head.factors.keys());
+        no_factor(&factor, all.map(String::as_str).filter(|name| !known(name)))
+    })?;
+    let base = base(&layout, parsed.value("base"))?;
+    let group = |((row, column), places): (&(usize, usize), &Vec<usize>)| Group {
+        row: *row,
+        column: *column,
+        runs: places.iter().filter_map(|place| runs.get(*place)).collect(),
+    };
+    let groups: Vec<Group<'_>> = layout.places.iter().map(group).collect();
+    let cells = match pivot(&groups, "events", base, &CompareOptions::default()) {
+        Ok((cells, _)) => cells,
+        // Nobody asked for it.
+        Err(_) if asked.is_none() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let table = page::Pivot {
+        base: base_name(&layout, base),
+        runs: layout.places.values().cloned().collect(),
+        rows: layout.rows,
+        columns: layout.columns,
+        cells,
+    };
+    Ok(Some((table, base)))
+}
 
-    /// The place of the level that ratios are to.
-    fn base(&self, wanted: Option<&str>) -> Result<usize> {
-        let (name, levels) = self.columns.as_ref().unwrap_or(&self.rows);
-        let Some(wanted) = wanted else {
-            return Ok(0);
-        };
-        levels
-            .iter()
-            .position(|level| level == wanted)
-            .ok_or_else(|| {
-                usage(format!(
-                    "--base: {name} has no level '{wanted}'; it has {}",
-                    levels.join(", ")
-                ))
-            })
+/// The user's own factors that runs differ in, where there are two or more: the one of the fewest
+/// levels for the columns, the others for the rows.
+fn varied(runs: &[RunRecord]) -> Option<(Vec<String>, String)> {
+    let mut levels: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+    for (name, level) in runs.iter().flat_map(|run| &run.head.factors) {
+        levels.entry(name).or_default().insert(level);
     }
+    levels.retain(|_, levels| levels.len() > 1);
+    let columns = levels.iter().min_by_key(|(_, levels)| levels.len());
+    let columns = (*columns?.0).clone();
+    let rows: Vec<String> = levels
+        .into_keys()
+        .filter(|name| **name != columns)
+        .cloned()
+        .collect();
+    (!rows.is_empty()).then_some((rows, columns))
 }
 
 /// The error of a factor that no run has.
 fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
-    let own = lines.iter().flat_map(|line| line.factors.keys());
-    let mut names: Vec<&str> = own.map(String::as_str).collect();
-    names.extend(["workload", "server", "sessions"]);
-    names.sort_unstable();
-    names.dedup();
-    usage(match lines.is_empty() {
-        true => "there is no run like that".to_owned(),
-        false => format!(
-            "no run has a factor '{factor}'; there are {}",
-            names.join(", ")
-        ),
-    })
+    match lines.is_empty() {
+        true => usage("there is no run like that"),
+        false => {
+            let own = lines.iter().flat_map(|line| line.factors.keys());
+            no_factor(factor, own.map(String::as_str))
+        }
+    }
+}
+
+fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
+    let names: BTreeSet<&str> = own.chain(EVERYBODYS).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    usage(format!(
+        "no run has a factor '{factor}'; there are {}",
+        names.join(", ")
+    ))
 }
 
 fn table(
     parsed: &Parsed,
-    results: &Results,
-    placed: Placed,
+    (results, lines): (&Results, &[RunLine]),
+    layout: Layout,
     base: usize,
     (figure, metric): (&str, &str),
 ) -> Result<Pivot> {
     let window = window::asked(parsed)?;
     let mut records: Vec<((usize, usize), Vec<RunRecord>)> = Vec::new();
-    for (place, ids) in &placed.runs {
-        let load = |id: &i64| {
-            let run = results.load(*id, &Scope::whole())?;
+    for (place, runs) in &layout.places {
+        let ids = runs.iter().filter_map(|run| Some(lines.get(*run)?.id));
+        let load = |id: i64| {
+            let run = results.load(id, &Scope::whole())?;
             match window {
                 Some(window) => window::part(run, window),
                 None => Ok(run),
             }
         };
-        records.push((*place, ids.iter().map(load).collect::<Result<_>>()?));
+        records.push((*place, ids.map(load).collect::<Result<_>>()?));
     }
     let groups: Vec<Group<'_>> = records
         .iter()
@@ -196,13 +243,12 @@ fn table(
     if cells.iter().all(|cell| cell.value.is_none()) {
         return Err(no_figure(figure));
     }
-    let (name, levels) = placed.columns.as_ref().unwrap_or(&placed.rows);
     Ok(Pivot {
         figure: figure.to_owned(),
         unit,
-        base: format!("{name}={}", levels.get(base).map_or("", String::as_str)),
-        rows: placed.rows,
-        columns: placed.columns,
+        base: base_name(&layout, base),
+        rows: layout.rows,
+        columns: layout.columns,
         cells,
     })
 }

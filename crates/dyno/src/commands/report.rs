@@ -1,147 +1,159 @@
 //! `dyno report`: runs as one offline HTML file.
 
-use std::path::PathBuf;
-
-use anyhow::Result;
+use anyhow::{Result, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
-use dyno_report::html::{COLUMNS_MAX, Comparison, ComparisonRow, Difference, ReportInput, report};
+use dyno_report::html::{COLUMNS_MAX, Pivot, ReportInput, report};
 use dyno_results::Scope;
-use dyno_verdict::{CompareOptions, Metric, compare};
+use dyno_verdict::{CompareOptions, Comparison, compare};
 
+use super::kinds::{Kinds, kinds};
+use super::pivot::on_page;
 use super::show;
 use crate::definitions::REPORT;
-use crate::options::{Grammar, Script, help, parse};
+use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::{STATUS_DONE, console, output, window};
 
 /// Writes the report.
 ///
 /// # Errors
-/// A run that there is not, a file that cannot be written.
+/// A run that there is not, a file that is there already or cannot be written.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, REPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno report [RUN…] [-o FILE.html]\n\n\
+            "Usage: dyno report [RUN…] [-o FILE.html]\n       dyno report [--where …] [--rows NAME \
+             [--columns NAME]]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
-             another results file.\nSeveral runs are set against the first.\n{}",
+             another results file.\nSeveral runs are set against the first; runs with commas \
+             between them are repetitions of the same: `dyno report 1,2,3 4,5,6`.\n{}",
             help(REPORT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
     }
-    let last = ["last".to_owned()];
-    let words = match parsed.words.as_slice() {
-        [] => last.as_slice(),
-        words => words,
+    let kinds = kinds(&parsed)?;
+    let mut runs = loaded(&parsed, &kinds)?;
+    if let Some(rows) = parsed.value("rows") {
+        keep_placed(&mut runs, rows, parsed.value("columns"));
+    }
+    let pivot = on_page(&parsed, &runs)?;
+    let path = place(&parsed, &runs)?;
+    // Before the work, so that a name that is taken costs none.
+    let destination = path
+        .as_deref()
+        .map(|path| output::fresh(&parsed, path))
+        .transpose()?;
+    let sides = match &pivot {
+        // The cells that were asked for are the sides.
+        Some((pivot, base)) if parsed.has("rows") => cells(pivot, *base),
+        _ => kinds.of(&runs),
     };
-    let scope = match words {
-        [_] => Scope::columns(COLUMNS_MAX),
+    let pivot = pivot.map(|(pivot, _)| pivot);
+    let text = page(&parsed, &runs, &sides, pivot.as_ref());
+    let (Some(path), Some(destination)) = (path, destination) else {
+        console::raw(text.as_bytes());
+        return Ok(STATUS_DONE);
+    };
+    destination.write(text.as_bytes())?;
+    let plural = if runs.len() == 1 { "run" } else { "runs" };
+    console::note(&format!(
+        "{path}: {} {plural}, {:.1} MB",
+        runs.len(),
+        text.len() as f64 / 1e6
+    ));
+    Ok(STATUS_DONE)
+}
+
+/// Leaves out the runs that have no place in the table, but where that would leave none.
+fn keep_placed(runs: &mut Vec<RunRecord>, rows: &str, columns: Option<&str>) {
+    let has = |run: &RunRecord, factor: &str| dyno_verdict::level(run, factor).is_some();
+    let placed = |run: &RunRecord| has(run, rows) && columns.is_none_or(|name| has(run, name));
+    if runs.iter().any(placed) {
+        runs.retain(placed);
+    }
+}
+
+/// The runs of each cell, those of the base first.
+fn cells(pivot: &Pivot, base: usize) -> Vec<Vec<usize>> {
+    let is_base = |at: &usize| match pivot.columns {
+        Some(_) => pivot.cells[*at].column == base,
+        None => pivot.cells[*at].row == base,
+    };
+    let mut order: Vec<usize> = (0..pivot.cells.len()).collect();
+    if let Some(first) = order.iter().position(is_base) {
+        order[..=first].rotate_right(1);
+    }
+    order.into_iter().map(|at| pivot.runs[at].clone()).collect()
+}
+
+fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
+    let words = kinds.words();
+    let scope = match words.len() {
+        1 => Scope::columns(COLUMNS_MAX),
         // A comparison looks at the spans too.
         _ => Scope::whole(),
     };
-    let window = window::asked(&parsed)?;
+    let window = window::asked(parsed)?;
     let mut runs: Vec<RunRecord> = Vec::new();
     for word in words {
-        let (file, mut record) = window::load(&parsed, word, &scope, window)?;
+        let (file, mut record) = window::load(parsed, word, &scope, window)?;
         // A run that never finished is shown with what its intervals tell.
         record.summary = Some(show::summary(&record, &file.display().to_string()));
         runs.push(record);
     }
-    let path = match parsed.value("output") {
-        Some("-") => None,
-        Some(path) => Some(PathBuf::from(path)),
-        None => runs
-            .first()
-            .map(|run| PathBuf::from(format!("{}.html", run.head.name))),
-    };
-    let intended: Vec<String> = parsed.values("factor").map(str::to_owned).collect();
-    let comparison = (runs.len() > 1).then(|| compared(&runs, intended));
+    Ok(runs)
+}
+
+/// Where the page goes; `None` for standard output.
+fn place(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<String>> {
+    match parsed.value("output") {
+        Some("-") => Ok(None),
+        Some(path) => Ok(Some(path.to_owned())),
+        None => match runs.first() {
+            Some(run) => Ok(Some(format!("{}.html", run.head.name))),
+            None => bail!("there is no run to report"),
+        },
+    }
+}
+
+fn page(
+    parsed: &Parsed,
+    runs: &[RunRecord],
+    sides: &[Vec<usize>],
+    pivot: Option<&Pivot>,
+) -> String {
+    let compared = compared(parsed, runs, sides);
     let costs: Vec<Vec<Cost>> = runs.iter().map(dyno_verdict::costs).collect();
-    let text = report(&ReportInput {
-        runs: &runs,
+    report(&ReportInput {
+        runs,
         costs: &costs,
-        comparison: comparison.as_ref(),
+        sides,
+        compared: &compared,
+        pivot,
         generated_unix_s: wall_time().as_secs_f64(),
         title: parsed.value("title").unwrap_or_default(),
-    });
-    match path {
-        None => console::raw(text.as_bytes()),
-        Some(path) => {
-            output::write(&path.display().to_string(), &text)?;
-            let plural = if runs.len() == 1 { "run" } else { "runs" };
-            console::note(&format!(
-                "{}: {} {plural}, {:.1} MB",
-                path.display(),
-                runs.len(),
-                text.len() as f64 / 1e6
-            ));
-        }
-    }
-    Ok(STATUS_DONE)
+    })
 }
 
-/// Each run against the first.
-fn compared(runs: &[RunRecord], intended: Vec<String>) -> Comparison {
-    let mut all = Comparison::default();
-    let Some((base, others)) = runs.split_first() else {
-        return all;
-    };
+/// Each side against the first, or why it cannot be.
+fn compared(
+    parsed: &Parsed,
+    runs: &[RunRecord],
+    sides: &[Vec<usize>],
+) -> Vec<Result<Comparison, String>> {
     let options = CompareOptions {
-        intended,
+        intended: parsed.values("factor").map(str::to_owned).collect(),
         ..CompareOptions::default()
     };
-    for (index, new) in others.iter().enumerate() {
-        let run = index + 1;
-        let found = match compare(&[base], &[new], &options) {
-            Ok(found) => found,
-            Err(error) => {
-                let told = format!(
-                    "Run {} is not compared with run {}: {error}.",
-                    new.id, base.id
-                );
-                all.notes.push(told);
-                continue;
-            }
-        };
-        all.rows
-            .extend(found.metrics.iter().map(|metric| row(metric, run)));
-        all.differences
-            .extend(found.differences.iter().map(|difference| Difference {
-                what: difference.what.clone(),
-                run,
-                base: difference.base.clone(),
-                new: difference.new.clone(),
-                intended: difference.intended,
-            }));
-    }
-    if !all.rows.is_empty() {
-        all.notes.push(
-            "Intervals (95 %) and p, corrected by Holm's method for the number of figures, rest on \
-             the seconds within the runs. How much runs of the same differ is not in them."
-                .to_owned(),
-        );
-    }
-    all
-}
-
-fn row(metric: &Metric, run: usize) -> ComparisonRow {
-    let penalty = metric.penalty.filter(|_| metric.significant);
-    let remark = match (penalty, metric.remark.as_str()) {
-        (Some(penalty), "") => format!("penalty {:.1} %", penalty * 100.0),
-        (Some(penalty), remark) => format!("penalty {:.1} %; {remark}", penalty * 100.0),
-        (None, remark) => remark.to_owned(),
+    let of = |side: &Vec<usize>| -> Vec<&RunRecord> {
+        side.iter().filter_map(|run| runs.get(*run)).collect()
     };
-    ComparisonRow {
-        metric: metric.name.clone(),
-        unit: metric.unit.clone(),
-        run,
-        base: metric.base,
-        new: metric.new,
-        ratio: metric.ratio,
-        low: metric.low,
-        high: metric.high,
-        p: metric.p_corrected,
-        significant: metric.significant,
-        remark,
-    }
+    let Some((base, others)) = sides.split_first() else {
+        return Vec::new();
+    };
+    let base = of(base);
+    let against = |side: &Vec<usize>| {
+        compare(&base, &of(side), &options).map_err(|error| format!("{error}."))
+    };
+    others.iter().map(against).collect()
 }

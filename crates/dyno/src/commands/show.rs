@@ -9,6 +9,7 @@ use dyno_core::summary::{Recorded, RunSummary};
 use dyno_report::terminal::{facts, findings};
 use dyno_results::Scope;
 
+use super::kinds::kinds;
 use super::measure::held;
 use crate::definitions::SHOW;
 use crate::options::{Grammar, Parsed, Script, help, parse};
@@ -24,7 +25,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno show [RUN…] [--findings] [--facts] [--plan] [--from TIME] [--to TIME]\n\n\
+            "Usage: dyno show [RUN…] [--where …] [--findings] [--facts] [--plan] [--from TIME] \
+             [--to TIME]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
              another results file.\n{}",
             help(SHOW, Grammar::Dyno)
@@ -32,18 +34,15 @@ pub fn main(args: &[String]) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     let look = console::look(&parsed);
-    let last = ["last".to_owned()];
-    let words = match parsed.words.as_slice() {
-        [] => last.as_slice(),
-        words => words,
-    };
+    let kinds = kinds(&parsed)?;
+    let words = kinds.words();
     for alone in ["json", "plan"] {
         if words.len() > 1 && parsed.has(alone) {
             return Err(usage(format!("--{alone} is for one run at a time")));
         }
     }
     if parsed.has("plan") {
-        return plan(&parsed, &words[0]);
+        return plan(&parsed, words[0]);
     }
     let window = window::asked(&parsed)?;
     for word in words {
@@ -116,6 +115,7 @@ pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     summary.not_observed.clone_from(&record.not_observed);
     summary.verdict = record.verdict;
     summary.note.clone_from(&record.head.note);
+    summary.factors.clone_from(&record.head.factors);
     let plan = record.head.plan.as_ref();
     let conditions = plan.map_or(&[][..], |plan| &plan.record.fail_if);
     summary = held(summary, conditions);

@@ -37,6 +37,26 @@ const FROM: Opt = opt(
     "figures and verdict from this time of the measurement on; what was before is warm-up [0s]",
 );
 const TO: Opt = opt(GROUP, "to", Some("TIME"), "and up to this time [its end]");
+const ROWS: Opt = opt(
+    GROUP,
+    "rows",
+    Some("NAME"),
+    "the factor whose levels are the rows",
+);
+const COLUMNS: Opt = opt(
+    GROUP,
+    "columns",
+    Some("NAME"),
+    "the factor whose levels are the columns",
+);
+const BASE: Opt = opt(
+    GROUP,
+    "base",
+    Some("LEVEL"),
+    "the level of the columns, or of the rows where there are none, that ratios are to [the \
+         first]",
+);
+const REPLACE: Opt = opt(GROUP, "force", None, "replace a file that is there already");
 const NO_COLOR: Opt = opt(
     GROUP,
     "no-color",
@@ -77,6 +97,7 @@ pub const SHOW: &[Opt] = &[
     ),
     FROM,
     TO,
+    WHERE,
     RESULTS,
     VERBOSE,
     JSON,
@@ -156,11 +177,16 @@ pub const REPORT: &[Opt] = &[
         GROUP,
         "title",
         Some("TEXT"),
-        "the page's title [the workload and the server]",
+        "the page's title [the workload and the server; of several runs the answer]",
     ),
+    WHERE,
+    ROWS,
+    COLUMNS,
+    BASE,
     FACTOR,
     FROM,
     TO,
+    REPLACE,
     RESULTS,
     HELP,
 ];
@@ -168,6 +194,7 @@ pub const REPORT: &[Opt] = &[
 /// The options of `dyno compare`.
 pub const COMPARE: &[Opt] = &[
     FACTOR,
+    WHERE,
     opt(
         GROUP,
         "all",
@@ -203,18 +230,8 @@ pub const COMPARE: &[Opt] = &[
 
 /// The options of `dyno table`.
 pub const TABLE: &[Opt] = &[
-    opt(
-        GROUP,
-        "rows",
-        Some("NAME"),
-        "the factor whose levels are the rows",
-    ),
-    opt(
-        GROUP,
-        "columns",
-        Some("NAME"),
-        "the factor whose levels are the columns",
-    ),
+    ROWS,
+    COLUMNS,
     opt(
         GROUP,
         "figure",
@@ -222,13 +239,7 @@ pub const TABLE: &[Opt] = &[
         "what stands in the cells: rate, median_rate, queries, errors, mean, max or a percentile \
          such as p99 [rate]",
     ),
-    opt(
-        GROUP,
-        "base",
-        Some("LEVEL"),
-        "the level of the columns, or of the rows where there are none, that ratios are to [the \
-         first]",
-    ),
+    BASE,
     WHERE,
     opt(
         GROUP,
@@ -284,9 +295,11 @@ pub const EXPORT: &[Opt] = &[
             GROUP,
             "output",
             Some("FILE"),
-            "where to write, over a file of that name, whole or not at all [standard output]",
+            "where to write, whole or not at all [standard output]",
         ),
     ),
+    WHERE,
+    REPLACE,
     RESULTS,
     HELP,
 ];

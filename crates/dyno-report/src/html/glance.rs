@@ -1,0 +1,262 @@
+//! The database's counters that most people ask for first.
+
+use dyno_core::record::Series;
+
+use super::chart::{Axis, Chart, Look, Time};
+use super::page::{Caption, Page, put, source_note};
+use super::run::View;
+use super::thin::{Keep, thin};
+
+/// Points of one line.
+const POINTS_MAX: usize = 480;
+
+/// A chart of counters: those that the server has.
+struct Glance {
+    id: &'static str,
+    title: &'static str,
+    about: &'static str,
+    /// Series and their names in the legend. The first that is there of each list is drawn.
+    lines: &'static [(&'static [&'static str], &'static str)],
+}
+
+const GLANCES: [Glance; 5] = [
+    Glance {
+        id: "redo",
+        title: "Redo log written",
+        about: "Bytes of the redo log, or of the write-ahead log.",
+        lines: &[(
+            &[
+                "db.status.innodb_os_log_written",
+                "db.innodb.os_log_bytes_written",
+                "db.wal.bytes",
+            ],
+            "redo log",
+        )],
+    },
+    Glance {
+        id: "syncs",
+        title: "Syncs to disk",
+        about: "How often the server made data or log durable.",
+        lines: &[
+            (
+                &[
+                    "db.status.innodb_data_fsyncs",
+                    "db.innodb.os_data_fsyncs",
+                    "db.wal.syncs",
+                ],
+                "all",
+            ),
+            (
+                &["db.status.innodb_os_log_fsyncs", "db.innodb.os_log_fsyncs"],
+                "of the log",
+            ),
+        ],
+    },
+    Glance {
+        id: "row-locks",
+        title: "Waits for row locks",
+        about: "How often a row was locked by another session; sessions that wait on PostgreSQL.",
+        lines: &[(
+            &[
+                "db.status.innodb_row_lock_waits",
+                "db.innodb.lock_row_lock_waits",
+                "db.backends.waiting",
+            ],
+            "waits",
+        )],
+    },
+    Glance {
+        id: "checkpoint-age",
+        title: "Checkpoint age",
+        about: "Changes in the redo log that no data file has yet; near its limit the server \
+            writes pages before it goes on.",
+        lines: &[
+            (&["db.status.innodb_checkpoint_age"], "age"),
+            (&["db.status.innodb_checkpoint_max_age"], "limit"),
+        ],
+    },
+    Glance {
+        id: "threads-running",
+        title: "Threads running",
+        about: "Sessions that the server is working on.",
+        lines: &[(
+            &["db.status.threads_running", "db.backends.active"],
+            "running",
+        )],
+    },
+];
+
+/// What was read, and how much of it was not found in memory.
+const READS: [(&str, &str); 3] = [
+    (
+        "db.status.innodb_buffer_pool_read_requests",
+        "db.status.innodb_buffer_pool_reads",
+    ),
+    (
+        "db.innodb.buffer_pool_read_requests",
+        "db.innodb.buffer_pool_reads",
+    ),
+    ("db.database.blks_hit", "db.database.blks_read"),
+];
+
+/// Draws them beside each other; nothing where the server has none of them.
+pub(super) fn write(page: &mut Page, view: &View<'_>) {
+    put!(page, "<div class=\"thirds\">");
+    hits(page, view);
+    for glance in &GLANCES {
+        let found = glance.lines.iter().filter_map(|(names, legend)| {
+            let series = names.iter().find_map(|name| known(view, name))?;
+            Some((series, *legend))
+        });
+        let found: Vec<(&Series, &str)> = found.collect();
+        if let Some((first, _)) = found.first() {
+            let unit = first.key.unit.clone();
+            let lines: Vec<(Vec<(f64, f64)>, &str)> = found
+                .iter()
+                .map(|(series, legend)| (series.points.clone(), *legend))
+                .collect();
+            let names: Vec<&str> = found.iter().map(|(s, _)| s.key.name.as_str()).collect();
+            draw(
+                page,
+                view,
+                glance,
+                Axis::new("", &unit),
+                &lines,
+                &names.join(", "),
+            );
+        }
+    }
+    put!(page, "</div>");
+}
+
+fn known<'a>(view: &View<'a>, name: &str) -> Option<&'a Series> {
+    view.run
+        .series(name)
+        .filter(|series| !series.points.is_empty())
+}
+
+/// The share of reads that memory served.
+fn hits(page: &mut Page, view: &View<'_>) {
+    let pair = READS.iter().find_map(|(asked, missed)| {
+        Some((
+            known(view, asked)?,
+            view.run.series(missed),
+            *asked,
+            *missed,
+        ))
+    });
+    let Some((asked, missed, asked_name, missed_name)) = pair else {
+        return;
+    };
+    // PostgreSQL counts hits and misses, InnoDB all and misses.
+    let apart = asked_name.ends_with("_hit");
+    // A counter that never moved has no series: nothing was missed.
+    let zero = || view.run.fact("observer.always_zero");
+    let none = missed.is_none() && zero().is_some_and(|names| names.contains(missed_name));
+    if missed.is_none() && !none {
+        return;
+    }
+    let ratio = ratio(asked, missed, apart);
+    let glance = Glance {
+        id: "hit-ratio",
+        title: "Buffer pool hit ratio",
+        about: "Share of the page reads that memory served.",
+        lines: &[],
+    };
+    let source = format!("{missed_name} against {asked_name}");
+    let mut axis = Axis::new("", "percent");
+    axis.max = Some(100.0);
+    draw(page, view, &glance, axis, &[(ratio, "hits")], &source);
+}
+
+/// Hits in percent at each sample that has reads.
+fn ratio(asked: &Series, missed: Option<&Series>, apart: bool) -> Vec<(f64, f64)> {
+    let mut misses = missed
+        .map_or(&[][..], |series| &series.points)
+        .iter()
+        .peekable();
+    let mut points = Vec::new();
+    for (at_s, asked) in &asked.points {
+        while misses
+            .next_if(|(miss_s, _)| *miss_s < at_s - 1e-3)
+            .is_some()
+        {}
+        let missed = match misses.peek() {
+            Some((miss_s, missed)) if (miss_s - at_s).abs() <= 1e-3 => *missed,
+            _ if missed.is_none() => 0.0,
+            _ => f64::NAN,
+        };
+        let all = if apart { asked + missed } else { *asked };
+        let share = if all > 0.0 {
+            (1.0 - missed / all).clamp(0.0, 1.0) * 100.0
+        } else {
+            f64::NAN
+        };
+        points.push((*at_s, share));
+    }
+    points
+}
+
+fn draw(
+    page: &mut Page,
+    view: &View<'_>,
+    glance: &Glance,
+    axis: Axis,
+    lines: &[(Vec<(f64, f64)>, &str)],
+    source: &str,
+) {
+    let mut note = source.to_owned();
+    let mut drawn = Vec::new();
+    for (colour, (points, legend)) in lines.iter().enumerate() {
+        let points = thin(points, POINTS_MAX, Keep::Extremes);
+        note = source_note(source, &points, Keep::Extremes);
+        // The second is a limit, or a part of the first.
+        drawn.push(page.line(legend, 0, &points, Look::Line, [0, 6][colour.min(1)]));
+    }
+    let caption = Caption {
+        id: glance.id,
+        title: glance.title,
+        about: glance.about,
+        source: &note,
+        size: "short",
+    };
+    let time = Time {
+        run: view.index,
+        axes: vec![axis],
+        lines: drawn,
+        slider: false,
+    };
+    page.figure(view, &caption, Chart::Time(time));
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::record::{SeriesKey, SeriesKind};
+
+    use super::*;
+
+    fn series(points: &[(f64, f64)]) -> Series {
+        Series {
+            key: SeriesKey {
+                name: "db.x".into(),
+                unit: "count/s".into(),
+                source: "SHOW GLOBAL STATUS".into(),
+            },
+            kind: SeriesKind::Rate,
+            points: points.to_vec(),
+        }
+    }
+
+    #[test]
+    fn hits_are_of_what_was_asked_for() {
+        let asked = series(&[(1.0, 100.0), (2.0, 200.0), (3.0, 0.0), (4.0, 50.0)]);
+        let missed = series(&[(1.0, 10.0), (2.0, 0.0), (3.0, 0.0)]);
+        let found = ratio(&asked, Some(&missed), false);
+        assert_eq!(&found[..2], [(1.0, 90.0), (2.0, 100.0)]);
+        // Without reads, or without what was missed, there is no ratio.
+        assert!(found[2].1.is_nan() && found[3].1.is_nan());
+        let apart = ratio(&asked, Some(&missed), true);
+        assert!((apart[0].1 - 100.0 * 100.0 / 110.0).abs() < 1e-9);
+        assert_eq!(ratio(&asked, None, false)[0], (1.0, 100.0));
+    }
+}

@@ -1,0 +1,315 @@
+//! Several runs: the answer, each side's figures, their curves laid over each other, and what
+//! differs.
+
+mod curves;
+mod differs;
+mod levels;
+mod names;
+mod pivot;
+mod ratios;
+mod side;
+mod spread;
+
+use dyno_core::finding::Verdict;
+use dyno_verdict::Comparison;
+
+use super::figures;
+use super::markup::Text;
+use super::page::{Page, put};
+use super::run::View;
+use super::small_multiples::COLOURS;
+use super::{Pivot, ReportInput};
+use crate::number;
+use crate::terminal::{answer, interval, times};
+
+use side::Side;
+
+/// What each run is called, in the order of the runs: the name of its side, with the run's number
+/// where the side has several.
+pub(super) fn labels(input: &ReportInput<'_>) -> Vec<String> {
+    let named = named(input);
+    let label = |index: usize| {
+        let side = input.sides.iter().position(|side| side.contains(&index));
+        let id = input.runs[index].id;
+        match side.map(|side| (&named[side], input.sides[side].len())) {
+            Some((name, 1)) => name.clone(),
+            Some((name, _)) if name.starts_with("runs ") => format!("run {id}"),
+            Some((name, _)) => format!("{name}, run {id}"),
+            None => format!("run {id}"),
+        }
+    };
+    (0..input.runs.len()).map(label).collect()
+}
+
+fn named(input: &ReportInput<'_>) -> Vec<String> {
+    let of = |side: &Vec<usize>| {
+        side.iter()
+            .filter_map(|index| input.runs.get(*index))
+            .collect()
+    };
+    names::names(&input.sides.iter().map(of).collect::<Vec<_>>())
+}
+
+/// The sides, named.
+pub(super) fn sides<'v, 'a>(input: &ReportInput<'a>, views: &'v [View<'a>]) -> Vec<Side<'v, 'a>> {
+    let names = named(input).into_iter().zip(input.sides);
+    let side = |(index, (name, runs)): (usize, (String, &Vec<usize>))| Side {
+        index,
+        look: look(input.pivot, index, runs),
+        name,
+        views: runs.iter().filter_map(|run| views.get(*run)).collect(),
+        compared: match index {
+            // Its own figures stand in every comparison.
+            0 => input.compared.iter().find_map(|one| one.as_ref().ok()),
+            _ => input
+                .compared
+                .get(index - 1)
+                .and_then(|one| one.as_ref().ok()),
+        },
+    };
+    names.enumerate().map(side).collect()
+}
+
+/// In a table a side has the colour of its column, and its row decides how lines are dashed.
+fn look(pivot: Option<&Pivot>, index: usize, runs: &[usize]) -> (usize, usize) {
+    let by_number = (index, index / COLOURS);
+    let Some(table) = pivot.filter(|table| table.columns.is_some()) else {
+        return by_number;
+    };
+    let holds = |cell: &Vec<usize>| runs.first().is_some_and(|run| cell.contains(run));
+    let cell = table.runs.iter().position(holds).map(|at| &table.cells[at]);
+    cell.map_or(by_number, |cell| (cell.column, cell.row))
+}
+
+/// Writes what comes before the runs themselves.
+pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>], title: &str) {
+    let sides = sides(input, views);
+    put!(
+        page,
+        "<section class=\"overview\" id=\"runs\" aria-labelledby=\"runs-h\">"
+    );
+    eyebrow(page, views, &sides);
+    put!(page, "<h1 id=\"runs-h\">{}</h1>", Text(title));
+    page.entry("runs", "Answer");
+    if !input.title.is_empty() {
+        put!(page, "<p class=\"lead\">{}</p>", Text(sentence(&sides)));
+    }
+    if let Some(told) = against(&sides) {
+        put!(page, "<p class=\"lead\">{}</p>", Text(told));
+    }
+    for why in input.compared.iter().filter_map(|one| one.as_ref().err()) {
+        put!(page, "<p class=\"banner\">{}</p>", Text(why));
+    }
+    table(page, &sides);
+    page.end_section();
+    if let Some(table) = input.pivot {
+        pivot::write(page, table, views);
+    }
+    levels::write(page, &sides, input.pivot);
+    curves::write(page, views, &sides);
+    spread::write(page, &sides, input.pivot, views);
+    ratios::write(page, &sides);
+    differs::write(page, &sides);
+}
+
+fn eyebrow(page: &mut Page, views: &[View<'_>], sides: &[Side<'_, '_>]) {
+    let mut workloads: Vec<String> = views.iter().map(View::title).collect();
+    workloads.sort();
+    workloads.dedup();
+    let what = match workloads.as_slice() {
+        [one] => one.clone(),
+        several => format!("{} workloads or servers", several.len()),
+    };
+    let runs = match views.len() == sides.len() {
+        true => format!("{} runs", views.len()),
+        false => format!("{} runs, {} kinds", views.len(), sides.len()),
+    };
+    put!(page, "<p class=\"eyebrow\">{} · {runs}</p>", Text(what));
+}
+
+/// The answer in a sentence: that of `compare` for two sides, and for more from where to where
+/// throughput reaches.
+pub(super) fn sentence(sides: &[Side<'_, '_>]) -> String {
+    let (Some(base), others) = (sides.first(), sides.get(1..).unwrap_or_default()) else {
+        return "No runs".to_owned();
+    };
+    if let [only] = others {
+        return match only.compared {
+            Some(compared) => answer(compared),
+            None => format!("{} and {}, which are not compared", base.name, only.name),
+        };
+    }
+    range(sides).unwrap_or_else(|| format!("{} kinds of runs, which are not compared", sides.len()))
+}
+
+/// From the lowest to the highest throughput, and whether any difference from the base is shown.
+fn range(sides: &[Side<'_, '_>]) -> Option<String> {
+    let rated = sides
+        .iter()
+        .filter_map(|side| Some((side, side.mean_per_s()?)));
+    let low = rated
+        .clone()
+        .min_by(|one, other| one.1.total_cmp(&other.1))?;
+    let high = rated.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let told = |(side, rate): (&Side<'_, '_>, f64)| {
+        format!("{}/s ({})", figures::significant(rate.round()), side.name)
+    };
+    let (low, high) = (told(low), told(high));
+    Some(match shown(sides) {
+        Some((0, 0)) => format!("No difference in throughput is shown: from {low} to {high}"),
+        _ => format!("Throughput from {low} to {high}"),
+    })
+}
+
+/// How many sides are shown to have less throughput than the base, and how many to have more;
+/// nothing where no ratio has an interval.
+fn shown(sides: &[Side<'_, '_>]) -> Option<(usize, usize)> {
+    let metrics = sides
+        .iter()
+        .skip(1)
+        .filter_map(|side| side.metric("events"));
+    let mut told = metrics.filter(|metric| metric.low.is_some()).peekable();
+    told.peek()?;
+    let mut shown = (0, 0);
+    for metric in told {
+        shown.0 += usize::from(metric.high.is_some_and(|high| high < 1.0));
+        shown.1 += usize::from(metric.low.is_some_and(|low| low > 1.0));
+    }
+    Some(shown)
+}
+
+/// How many differ from the base, where they are more than two.
+fn against(sides: &[Side<'_, '_>]) -> Option<String> {
+    let (base, others) = (
+        sides.first()?,
+        sides.len().checked_sub(1).filter(|n| *n > 1)?,
+    );
+    let Some((lower, higher)) = shown(sides) else {
+        return Some("The runs are too short to tell differences from chance.".to_owned());
+    };
+    let left = others - lower - higher;
+    let counted = [
+        (higher, "higher"),
+        (lower, "lower"),
+        (left, "not shown to differ"),
+    ];
+    let parts = counted.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    Some(format!(
+        "Of {others} set against {}: {}.",
+        base.name,
+        parts.join(", ")
+    ))
+}
+
+fn table(page: &mut Page, sides: &[Side<'_, '_>]) {
+    put!(page, "<div class=\"panel\">");
+    page.table(&[
+        "what differs",
+        "runs",
+        "verdict",
+        "#mean /s",
+        "#ratio to the first (95 %)",
+        "#median /s",
+        "#varies by",
+        "#p50",
+        "#p99",
+        "#errors",
+        "#stalled",
+    ]);
+    for side in sides {
+        row(page, side);
+    }
+    put!(
+        page,
+        "</tbody></table></div><p class=\"source\">Mean, median second, variation and stalls \
+            stand side by side because each hides what the others show. Varies by: standard \
+            deviation of the seconds over their mean. Ratios are of the mean, with the interval \
+            that holds the true one with 95 % confidence.</p></div>\n"
+    );
+}
+
+fn row(page: &mut Page, side: &Side<'_, '_>) {
+    put!(
+        page,
+        "<tr><th scope=\"row\">{}{}</th><td>",
+        swatch(side.look.0),
+        Text(&side.name)
+    );
+    for (number, view) in side.views.iter().enumerate() {
+        let comma = if number == 0 { "" } else { ", " };
+        put!(
+            page,
+            "{comma}<a href=\"#{}\">{}</a>",
+            view.id("overview"),
+            view.run.id
+        );
+    }
+    let (class, word) = verdict(side.verdict());
+    let ms = |percent| figures::maybe(side.percentile_ms(percent), "ms");
+    let per_s = |value| figures::maybe(value, "count");
+    put!(
+        page,
+        "</td><td><span class=\"chip {class}\">{word}</span></td><td class=\"n\">{}</td><td \
+            class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
+            class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
+            class=\"n\">{}</td></tr>",
+        per_s(side.mean_per_s()),
+        Text(ratio(side)),
+        per_s(side.median_per_s()),
+        side.variation().map_or("–".to_owned(), number::percent),
+        ms(50.0),
+        ms(99.0),
+        side.errors().map_or("–".to_owned(), number::thousands),
+        stalled(side.stalls())
+    );
+}
+
+fn ratio(side: &Side<'_, '_>) -> String {
+    if side.index == 0 {
+        return "1".to_owned();
+    }
+    let Some((metric, ratio)) = side
+        .metric("events")
+        .and_then(|one| Some((one, one.ratio?)))
+    else {
+        return "–".to_owned();
+    };
+    let bounds = interval(metric, " – ").map_or_else(String::new, |bounds| format!(" ({bounds})"));
+    format!("{}×{bounds}", times(ratio))
+}
+
+/// `0`, `2 stalls, 3.5 s`.
+fn stalled(stalls: Option<(usize, f64)>) -> String {
+    match stalls {
+        None => "–".to_owned(),
+        Some((0, _)) => "0".to_owned(),
+        Some((count, length_s)) => format!("{count}×, {}", number::length(length_s)),
+    }
+}
+
+/// The class and the word of a verdict, with a shape for who sees no colours.
+fn verdict(verdict: Option<Verdict>) -> (&'static str, &'static str) {
+    match verdict {
+        None => ("", "not judged"),
+        Some(Verdict::Valid) => ("pass", "✓ valid"),
+        Some(Verdict::Doubtful) => ("doubt", "▲ doubtful"),
+        Some(Verdict::Refused) => ("refuse", "✕ refused"),
+    }
+}
+
+/// The colour that a side has in every chart.
+fn swatch(number: usize) -> String {
+    format!(
+        "<svg class=\"swatch\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect \
+            class=\"f{}\" width=\"10\" height=\"10\" rx=\"2\"/></svg>",
+        number % COLOURS
+    )
+}
+
+/// How far a comparison can be believed.
+fn judged(comparison: &Comparison) -> Verdict {
+    dyno_core::finding::verdict(&comparison.findings)
+}

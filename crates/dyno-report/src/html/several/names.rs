@@ -1,0 +1,236 @@
+//! Sides of runs named by what differs between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_core::factors::order;
+use dyno_core::record::RunRecord;
+
+use crate::terminal::{product, rank};
+
+/// A difference of a higher rank – of the host, of settings that decide little – names nobody.
+const RANK_MAX: usize = 3;
+/// So many parts beside the factors.
+const PARTS_MAX: usize = 3;
+/// Longer values are cut.
+const VALUE_MAX: usize = 40;
+/// What follows from something else that is named.
+const FOLLOWING: [&str; 4] = ["workers", "script", "tool", "target"];
+
+/// A name for each side: the levels of the factors in which they differ; where those do not tell
+/// them apart, what else does, the most decisive first; at last the numbers of their runs.
+pub(super) fn names(sides: &[Vec<&RunRecord>]) -> Vec<String> {
+    let mut parts: Vec<Vec<String>> = vec![Vec::new(); sides.len()];
+    for (_, values) in varied(sides) {
+        add(&mut parts, values);
+    }
+    let mut added = 0;
+    for values in differences(sides) {
+        if added == PARTS_MAX || distinct(&parts) == sides.len() {
+            break;
+        }
+        let mut more = parts.clone();
+        add(&mut more, values);
+        if distinct(&more) > distinct(&parts) {
+            (parts, added) = (more, added + 1);
+        }
+    }
+    let told: Vec<String> = parts.iter().map(|parts| parts.join(", ")).collect();
+    let name = |side: usize| {
+        let own = &told[side];
+        let alone = told.iter().filter(|other| *other == own).count() == 1;
+        match (own.is_empty(), alone) {
+            (false, true) => own.clone(),
+            (true, _) => numbers(&sides[side]),
+            (false, false) => format!("{own}, {}", numbers(&sides[side])),
+        }
+    };
+    (0..sides.len()).map(name).collect()
+}
+
+/// `run 3`, `runs 1, 2`.
+pub(super) fn numbers(runs: &[&RunRecord]) -> String {
+    let ids: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
+    let plural = if runs.len() == 1 { "run" } else { "runs" };
+    format!("{plural} {}", ids.join(", "))
+}
+
+/// The factors in which sides differ, with each side's part of a name.
+fn varied(sides: &[Vec<&RunRecord>]) -> Vec<(String, Vec<String>)> {
+    let mut names = BTreeSet::new();
+    for run in sides.iter().flatten() {
+        names.extend(run.head.factors.keys());
+    }
+    let levels = |side: &Vec<&RunRecord>, name: &String| {
+        let own = side.iter().filter_map(|run| run.head.factors.get(name));
+        let mut own: Vec<&String> = own.collect();
+        own.sort_by(|one, other| order(one, other));
+        own.dedup();
+        own.into_iter().cloned().collect::<Vec<_>>().join(" | ")
+    };
+    let of = |name: &String| {
+        let values: Vec<String> = sides.iter().map(|side| levels(side, name)).collect();
+        let differ = values.iter().any(|value| *value != values[0]);
+        let told = |value: String| match value.as_str() {
+            "" => format!("no {name}"),
+            _ => format!("{name} {}", short(&value)),
+        };
+        differ.then(|| (name.clone(), values.into_iter().map(told).collect()))
+    };
+    names.into_iter().filter_map(of).collect()
+}
+
+/// What else differs, the most decisive first: each side's part of a name.
+fn differences(sides: &[Vec<&RunRecord>]) -> Vec<Vec<String>> {
+    let described: Vec<BTreeMap<String, BTreeSet<String>>> = sides
+        .iter()
+        .map(|runs| dyno_verdict::described(runs))
+        .collect();
+    let mut names: Vec<&String> = described.iter().flat_map(BTreeMap::keys).collect();
+    names.sort_by(|one, other| {
+        rank_of(one)
+            .cmp(&rank_of(other))
+            .then_with(|| one.cmp(other))
+    });
+    names.dedup();
+    let of = |what: &&String| {
+        let value = |side: &BTreeMap<String, BTreeSet<String>>| {
+            let values = side.get(*what)?.iter().cloned().collect::<Vec<_>>();
+            Some(values.join(" | "))
+        };
+        let values: Vec<Option<String>> = described.iter().map(value).collect();
+        let known = values.iter().all(Option::is_some) || what.starts_with("option ");
+        let known = known || *what == "rate";
+        let differ = values.iter().any(|value| *value != values[0]);
+        (known && differ).then(|| {
+            values
+                .iter()
+                .map(|value| part(what, value.as_deref()))
+                .collect()
+        })
+    };
+    let named = |what: &&String| {
+        // What was observed of the host and the data has dots in its name.
+        let asked = !what.contains('.') || what.contains(' ');
+        asked && rank_of(what).0 <= RANK_MAX && !FOLLOWING.contains(&what.as_str())
+    };
+    names
+        .iter()
+        .copied()
+        .filter(named)
+        .filter_map(|what| of(&what))
+        .collect()
+}
+
+/// The server, then the sessions, before the rest of what decides whether there is anything to
+/// compare.
+fn rank_of(what: &str) -> (usize, usize) {
+    match (what, rank(what)) {
+        ("server", _) => (0, 0),
+        ("sessions", _) => (0, 1),
+        (_, (0, place)) => (0, 2 + place),
+        (_, rank) => rank,
+    }
+}
+
+fn part(what: &str, value: Option<&str>) -> String {
+    let name = what.rsplit(' ').next().unwrap_or(what);
+    match (what, value) {
+        ("server", Some(server)) => product(server),
+        ("workload", Some(workload)) => workload.to_owned(),
+        ("sessions", Some("1")) => "1 session".to_owned(),
+        ("sessions", Some(sessions)) => format!("{sessions} sessions"),
+        ("rate", Some(rate)) => format!("{rate}/s offered"),
+        ("rate", None) => "closed loop".to_owned(),
+        (_, Some(value)) => format!("{name} {}", short(value)),
+        (_, None) => format!("no {name}"),
+    }
+}
+
+fn short(value: &str) -> String {
+    match value.chars().count() > VALUE_MAX {
+        true => value.chars().take(VALUE_MAX - 1).chain(['…']).collect(),
+        false => value.to_owned(),
+    }
+}
+
+fn add(parts: &mut [Vec<String>], values: Vec<String>) {
+    for (parts, value) in parts.iter_mut().zip(values) {
+        parts.push(value);
+    }
+}
+
+fn distinct(parts: &[Vec<String>]) -> usize {
+    parts.iter().collect::<BTreeSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::samples;
+    use super::super::super::tests::SHORT;
+    use super::*;
+
+    fn run(id: i64, factors: &[(&str, &str)], sessions: u32) -> RunRecord {
+        let mut run = samples::run(SHORT);
+        run.id = id;
+        let pairs = factors.iter();
+        run.head.factors = pairs.map(|(n, l)| (n.to_string(), l.to_string())).collect();
+        run.head.drive.as_mut().unwrap().sessions = sessions;
+        run
+    }
+
+    fn named(runs: &[RunRecord]) -> Vec<String> {
+        let sides: Vec<Vec<&RunRecord>> = runs.iter().map(|run| vec![run]).collect();
+        names(&sides)
+    }
+
+    #[test]
+    fn factors_name_sides_before_all_else() {
+        let runs = [
+            run(1, &[("memory", "5G"), ("fs", "xfs")], 4),
+            run(2, &[("memory", "12G"), ("fs", "xfs")], 8),
+            run(3, &[("fs", "xfs")], 8),
+        ];
+        assert_eq!(named(&runs), ["memory 5G", "memory 12G", "no memory"]);
+    }
+
+    #[test]
+    fn what_factors_do_not_tell_apart_is_told_by_what_else_differs() {
+        let mut runs = vec![
+            run(1, &[("memory", "5G")], 1),
+            run(2, &[("memory", "5G")], 64),
+            run(3, &[("memory", "12G")], 64),
+        ];
+        let told = [
+            "memory 5G, 1 session",
+            "memory 5G, 64 sessions",
+            "memory 12G, 64 sessions",
+        ];
+        assert_eq!(named(&runs), told);
+        for run in &mut runs {
+            run.head.factors.clear();
+        }
+        let told = named(&runs);
+        assert_eq!(
+            told,
+            ["1 session", "64 sessions, run 2", "64 sessions, run 3"]
+        );
+        // The server says more than the sessions.
+        for (run, product) in runs.iter_mut().zip(["MySQL", "MariaDB", "PostgreSQL"]) {
+            run.head.target.product = product.to_owned();
+            run.summary.as_mut().unwrap().target.product = product.to_owned();
+        }
+        let told = named(&runs);
+        assert!(
+            told[0].starts_with("MySQL ") && told[2].starts_with("PostgreSQL "),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn repetitions_have_their_numbers() {
+        let runs = [run(4, &[], 8), run(7, &[], 8)];
+        assert_eq!(named(&runs), ["run 4", "run 7"]);
+        let both: Vec<&RunRecord> = runs.iter().collect();
+        assert_eq!(names(&[both]), ["runs 4, 7"]);
+    }
+}

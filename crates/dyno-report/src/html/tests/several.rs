@@ -1,0 +1,173 @@
+//! Pages of several runs.
+
+use dyno_core::record::RunRecord;
+use dyno_verdict::{CompareOptions, Comparison, Group, Layout, compare, level, pivot};
+
+use super::{SHORT, data_of, text_of, written};
+use crate::html::Pivot;
+use crate::html::samples::{self, Shape};
+
+/// Runs with what a command makes of them.
+pub(in crate::html) struct Several {
+    pub(in crate::html) runs: Vec<RunRecord>,
+    pub(in crate::html) sides: Vec<Vec<usize>>,
+    pub(in crate::html) compared: Vec<Result<Comparison, String>>,
+    pub(in crate::html) pivot: Option<Pivot>,
+}
+
+impl Several {
+    fn of(runs: Vec<RunRecord>, sides: Vec<Vec<usize>>) -> Self {
+        let options = CompareOptions::default();
+        let of =
+            |side: &Vec<usize>| -> Vec<&RunRecord> { side.iter().map(|run| &runs[*run]).collect() };
+        let against = |side| compare(&of(&sides[0]), &of(side), &options);
+        let compared = sides[1..]
+            .iter()
+            .map(|side| against(side).map_err(|e| e.to_string()));
+        Self {
+            compared: compared.collect(),
+            runs,
+            sides,
+            pivot: None,
+        }
+    }
+
+    pub(in crate::html) fn page(&self) -> String {
+        written(&self.runs, &self.sides, &self.compared, self.pivot.as_ref())
+    }
+}
+
+fn run_of(id: i64, speed: f64, factors: &[(&str, &str)]) -> RunRecord {
+    let mut run = samples::run(Shape {
+        stream: id as u64,
+        speed,
+        ..SHORT
+    });
+    (run.id, run.head.name) = (id, format!("run-{id}"));
+    let pairs = factors.iter();
+    run.head.factors = pairs.map(|(n, l)| (n.to_string(), l.to_string())).collect();
+    run
+}
+
+/// Three runs with other memory, compared.
+pub(in crate::html) fn several() -> Several {
+    let run = |id, speed, memory| run_of(id, speed, &[("memory", memory)]);
+    let runs = vec![run(1, 1.0, "5G"), run(2, 0.77, "8G"), run(3, 1.1, "12G")];
+    Several::of(runs, vec![vec![0], vec![1], vec![2]])
+}
+
+/// Twelve runs by two factors, two of each kind, as a table.
+pub(in crate::html) fn by_factors() -> Several {
+    let mut runs = Vec::new();
+    for id in 0..12 {
+        let memory = ["5G", "8G", "12G"][id % 3];
+        let engine = ["innodb", "myrocks"][id / 3 % 2];
+        let speed = [1.0, 1.4, 1.6][id % 3] * [1.0, 0.7][id / 3 % 2];
+        runs.push(run_of(
+            id as i64 + 1,
+            speed,
+            &[("memory", memory), ("engine", engine)],
+        ));
+    }
+    let layout = Layout::of(
+        &runs,
+        |run, name| level(run, name),
+        "memory",
+        Some("engine"),
+    )
+    .unwrap();
+    let places: Vec<Vec<usize>> = layout.places.values().cloned().collect();
+    let groups: Vec<Group<'_>> = (layout.places.iter())
+        .map(|((row, column), places)| Group {
+            row: *row,
+            column: *column,
+            runs: places.iter().map(|place| &runs[*place]).collect(),
+        })
+        .collect();
+    let (cells, _) = pivot(&groups, "events", 0, &CompareOptions::default()).unwrap();
+    drop(groups);
+    let mut all = Several::of(runs, places.clone());
+    all.pivot = Some(Pivot {
+        base: "engine=innodb".to_owned(),
+        rows: layout.rows,
+        columns: layout.columns,
+        cells,
+        runs: places,
+    });
+    all
+}
+
+#[test]
+fn several_runs_are_compared() {
+    let several = several();
+    let page = several.page();
+    let (text, data) = (text_of(&page), data_of(&page));
+    // The answer, with each run called by what sets it apart.
+    assert!(
+        text.contains("<h1 id=\"runs-h\">Throughput from "),
+        "{}",
+        &text[..3_000]
+    );
+    for name in ["memory 5G", "memory 8G", "memory 12G", "Against memory 5G"] {
+        assert!(text.contains(name), "{name}");
+    }
+    assert!(
+        text.contains("memory 8G: 0.7"),
+        "{}",
+        text.split_once("Against memory 5G").unwrap().1
+    );
+    assert!(text.contains("factor memory"));
+    assert_eq!(text.matches("<details class=\"run\"").count(), 3);
+    let lines = |chart: &str| data["charts"][chart]["lines"].as_array().unwrap().clone();
+    assert_eq!(lines("rate-overlay").len(), 3);
+    assert_eq!(lines("rate-overlay")[1]["name"], "memory 8G");
+    assert_eq!(lines("percentile-overlay").len(), 3);
+    assert_eq!(lines("ecdf").len(), 3);
+    // Lines over each other begin with their measurements.
+    let times = &data["times"][lines("rate-overlay")[0]["x"].as_u64().unwrap() as usize];
+    assert_eq!(times[0], 500);
+    // Memory is a number, over which there is a curve with a point for each run.
+    let over = lines("throughput-by");
+    assert_eq!(
+        (over.len(), over[0]["points"].as_array().unwrap().len()),
+        (1, 6)
+    );
+    let groups = data["charts"]["seconds"]["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 3);
+    assert_eq!(groups[0]["dots"].as_array().unwrap().len(), 120);
+    assert_eq!(groups[2]["five"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn factors_are_rows_and_columns() {
+    let several = by_factors();
+    let page = several.page();
+    let (text, data) = (text_of(&page), data_of(&page));
+    let (_, table) = text.split_once("id=\"pivot\"").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    // Rows by size, columns with their colours, two runs in each cell.
+    let place = |what: &str| {
+        table
+            .find(what)
+            .unwrap_or_else(|| panic!("{what}: {table}"))
+    };
+    assert!(place("scope=\"row\">5G<") < place("scope=\"row\">8G<"));
+    assert!(place("scope=\"row\">8G<") < place("scope=\"row\">12G<"));
+    assert!(place("engine innodb") < place("engine myrocks"));
+    assert_eq!(table.matches("<p class=\"figure\">").count(), 6);
+    assert_eq!(table.matches("class=\"ratio-of\">0.").count(), 3, "{table}");
+    assert_eq!(table.matches("href=\"#r").count(), 12);
+    assert!(table.contains("no stalls") && table.contains("varies by"));
+    // The box plots are in the same order, under the level of their row.
+    let groups = data["charts"]["seconds"]["groups"].as_array().unwrap();
+    let told: Vec<String> = groups
+        .iter()
+        .map(|group| format!("{} {}", group["heading"], group["name"]))
+        .collect();
+    assert_eq!(told[1], "\"memory 5G\" \"engine myrocks\"");
+    assert_eq!(told[4], "\"memory 12G\" \"engine innodb\"");
+    assert_eq!(groups[0]["dots"].as_array().unwrap().len(), 240);
+    // A line for each engine over the memory.
+    let lines = data["charts"]["throughput-by"]["lines"].as_array().unwrap();
+    assert_eq!(lines[1]["name"], "engine myrocks");
+}
