@@ -2,6 +2,8 @@
 //! Durations are seconds, latencies milliseconds, as their names say.
 
 mod ledger;
+mod roles;
+mod statements;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,8 @@ use crate::tables::TableGroup;
 use crate::threshold::Held;
 
 pub use ledger::LedgerEntry;
+pub use roles::RoleSummary;
+pub use statements::StatementSummary;
 
 /// The version of the JSON schema (`docs/schema/run.json`).
 pub const SCHEMA_VERSION: u32 = 2;
@@ -241,23 +245,6 @@ pub struct Rates {
     pub reconnects_per_s: f64,
 }
 
-/// What statements of one shape did within the measurement.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct StatementSummary {
-    /// The statement with `?` for values and `N` for numbers at the end of names.
-    pub shape: String,
-    /// Those that succeeded, per second.
-    pub per_s: f64,
-    /// Rows that each of them returned or changed, on average.
-    pub rows_mean: f64,
-    /// Those that failed.
-    pub errors: u64,
-    /// The time that all took, as a share of the service time of all events, 0 to 1.
-    pub time_share: f64,
-    /// From sending one to having its answer.
-    pub latency: LatencySummary,
-}
-
 /// A latency distribution, in milliseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LatencySummary {
@@ -316,48 +303,6 @@ pub struct OperationSummary {
     pub response: Option<LatencySummary>,
     /// How long the first try took, of those that took more than one; `None` where all took one.
     pub first_tries: Option<LatencySummary>,
-}
-
-/// The sessions of a role over the measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RoleSummary {
-    /// As the script names it, e.g. `inserter`.
-    pub name: String,
-    /// How many sessions played it.
-    pub sessions: u32,
-    /// Its events are not among the run's.
-    pub background: bool,
-    /// What an event of it is made of, e.g. `rows`.
-    pub unit: String,
-    /// How many of them an event is.
-    pub per_event: f64,
-    /// Events per second asked for, of all its sessions; `None` where it has no pace of its own.
-    pub asked_per_s: Option<f64>,
-    /// Its events, the grace included.
-    pub events: u64,
-    /// Its events per second of the measurement, without the grace.
-    pub events_per_s: f64,
-    /// Its events that ended without their work being done: not in `events`.
-    #[serde(default)]
-    pub not_done: u64,
-    /// Events that could not be begun in time and were left out.
-    pub skipped: u64,
-    /// The fewest events of a session.
-    pub events_min: u64,
-    /// The most.
-    pub events_max: u64,
-    /// When the first of its sessions was through with its work, in seconds from the start of the
-    /// measurement; `None` where the run's end ended one of them.
-    pub finished_first_s: Option<f64>,
-    /// When the last one was.
-    pub finished_last_s: Option<f64>,
-}
-
-impl RoleSummary {
-    /// Achieved over asked; `None` where nothing was asked.
-    pub fn achieved_share(&self) -> Option<f64> {
-        self.asked_per_s.map(|asked| self.events_per_s / asked)
-    }
 }
 
 /// What a limit on latencies found.

@@ -239,3 +239,21 @@ pub enum LoadError {
     #[error("stopped before the measurement began")]
     Interrupted,
 }
+
+impl WorkerReport {
+    /// What a worker that ended had used.
+    pub(crate) fn of(end: &WorkerEnd) -> Self {
+        // Spinning is waiting awake; it says nothing about how much the worker has to do.
+        let cpu_ns = end.cpu_ns.saturating_sub(end.spin_ns);
+        let share = |ns: Nanos| ns as f64 / end.span_ns.max(1) as f64;
+        Self {
+            cpu_ns,
+            spin_ns: end.spin_ns,
+            busy: share(cpu_ns),
+            stall_ns_max: end.stall_ns_max,
+            away: share(end.away_ns).min(1.0),
+            sessions: end.sessions.len() as u32,
+            stuck: false,
+        }
+    }
+}

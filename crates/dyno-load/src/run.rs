@@ -399,7 +399,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let mut reports = Vec::new();
         for worker in 0..self.pool.size() {
             let report = match &self.ends[worker] {
-                Some(end) => report(end),
+                Some(end) => WorkerReport::of(end),
                 None => self.silent(worker, measured_end, &mut lost),
             };
             reports.push(report);
@@ -486,19 +486,4 @@ fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
     };
     let open = drive.open_loop?;
     Some(Generator::new(open, (drive.seed, 0), span).of(drive.shard))
-}
-
-fn report(end: &WorkerEnd) -> WorkerReport {
-    // Spinning is waiting awake; it says nothing about how much the worker has to do.
-    let cpu_ns = end.cpu_ns.saturating_sub(end.spin_ns);
-    let share = |ns: Nanos| ns as f64 / end.span_ns.max(1) as f64;
-    WorkerReport {
-        cpu_ns,
-        spin_ns: end.spin_ns,
-        busy: share(cpu_ns),
-        stall_ns_max: end.stall_ns_max,
-        away: share(end.away_ns).min(1.0),
-        sessions: end.sessions.len() as u32,
-        stuck: false,
-    }
 }

@@ -2,6 +2,7 @@
 //! runs compared. Nothing here reads a file or asks a server: the same record and the same context
 //! give the same findings for ever.
 
+mod advice;
 mod check;
 mod compare;
 mod conduct;
@@ -28,6 +29,7 @@ mod waive;
 use dyno_core::finding::Finding;
 use dyno_core::record::RunRecord;
 
+pub use advice::{Advice, Counsel, advice};
 pub use check::{Check, Threshold};
 pub use compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Difference, Metric, RunLabel,

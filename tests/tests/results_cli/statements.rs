@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
-use crate::common::{Lab, has, url_of};
+use crate::common::{Lab, SHORT, has, prepared, url_of};
 
 const EVENTS: u64 = 100;
 
@@ -13,8 +13,8 @@ const EVENTS: u64 = 100;
 /// blanks.
 fn digests(database: &Database) -> BTreeMap<String, u64> {
     let rows = database.query(&format!(
-        "SELECT DIGEST_TEXT, COUNT_STAR FROM performance_schema.events_statements_summary_by_digest \
-         WHERE SCHEMA_NAME = '{}'",
+        "SELECT DIGEST_TEXT, COUNT_STAR \
+         FROM performance_schema.events_statements_summary_by_digest WHERE SCHEMA_NAME = '{}'",
         database.name
     ));
     let shape = |text: &str| {
@@ -96,4 +96,25 @@ fn statements_that_fail_are_counted_by_shape() {
     assert_eq!(of("SELECT ? FROM missingN")["errors"], 20);
     assert_eq!(of("SELECT ?")["latency"]["count"], 20);
     assert_eq!(of("SELECT ?")["errors"], 0);
+}
+
+#[test]
+fn counters_are_set_against_settings() {
+    for kind in Kind::ALL {
+        let lab = Lab::new();
+        let (_database, target) = prepared(&lab, kind);
+        lab.dyno(&format!("run oltp_read_only {target} {SHORT} -q"))
+            .success();
+        let told = lab.dyno("show --advice").success();
+        let counter = match kind {
+            Kind::Postgres => "database.temp_files",
+            _ => "Sort_merge_passes",
+        };
+        has(
+            &told,
+            &["Advice from the server's counters", "quiet", counter],
+        );
+        let counsel = lab.json("show last --advice --json");
+        assert!(counsel["settings"].is_array(), "{counsel}");
+    }
 }

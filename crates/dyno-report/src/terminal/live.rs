@@ -8,8 +8,8 @@ use super::words::EventWord;
 use crate::number::{latency, plain, rate, thousands};
 
 /// One interval in one line, without a line end: columns stay where they are from one line to the
-/// next. `open_loop` adds the backlog, and `total_s` says how long is measured in all. Where the line is too long for the look, queries, sessions
-/// and latencies fall away in this order.
+/// next. `open_loop` adds the backlog, and `total_s` says how long is measured in all. Where the
+/// line is too long for the look, queries, sessions and latencies fall away in this order.
 pub fn live_line(
     interval: &IntervalSummary,
     event: EventWord,

@@ -1,5 +1,6 @@
 //! What a person reads in a terminal.
 
+mod advice;
 mod brief;
 mod compare;
 mod facts;
@@ -23,6 +24,7 @@ mod table;
 mod verdict;
 mod words;
 
+pub use advice::advice;
 pub use compare::comparison;
 pub(crate) use compare::{answer, interval, is_there, product, rank, times};
 pub use facts::facts;

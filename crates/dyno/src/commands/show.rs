@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use dyno_analysis::window::Window;
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{Recorded, RunSummary};
-use dyno_report::terminal::{facts, findings};
+use dyno_report::terminal::{advice, facts, findings};
 use dyno_results::Scope;
 
 use super::kinds::kinds;
@@ -25,8 +25,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno show [RUN…] [--where …] [--findings] [--facts] [--plan] [--from TIME] \
-             [--to TIME]\n\n\
+            "Usage: dyno show [RUN…] [--where …] [--findings] [--facts] [--advice] [--plan] \
+             [--from TIME] [--to TIME]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run of \
              another results file.\n{}",
             help(SHOW, Grammar::Dyno)
@@ -47,9 +47,21 @@ pub fn main(args: &[String]) -> Result<u8> {
     let window = window::asked(&parsed)?;
     for word in words {
         let (file, record) = load(&parsed, word, window)?;
+        let counsel = match parsed.has("advice") {
+            true => Some(dyno_verdict::advice(&whole(&parsed, word, window)?)),
+            false => None,
+        };
+        if let Some(counsel) = counsel.as_ref().filter(|_| parsed.has("json")) {
+            console::json(&(serde_json::to_string_pretty(counsel)? + "\n"));
+            continue;
+        }
         let known = record.facts.clone();
         let summary = summary_with_intervals(record, &file.display().to_string());
         Output::of(&parsed)?.write(&summary, &look)?;
+        if let Some(counsel) = &counsel {
+            console::out("\n");
+            console::page(&look, |look| advice(counsel.as_ref(), look));
+        }
         if parsed.has("findings") {
             console::out("\n");
             console::page(&look, |look| findings("Findings", &summary.findings, look));
@@ -60,6 +72,11 @@ pub fn main(args: &[String]) -> Result<u8> {
         }
     }
     Ok(STATUS_DONE)
+}
+
+/// A run with all that was observed.
+fn whole(parsed: &Parsed, word: &str, window: Option<Window>) -> Result<RunRecord> {
+    Ok(window::load(parsed, word, &Scope::whole(), window)?.1)
 }
 
 /// Prints the plan of a run.

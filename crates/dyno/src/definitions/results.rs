@@ -91,6 +91,12 @@ pub const SHOW: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "advice",
+        None,
+        "what the server's counters during the run say of its settings",
+    ),
+    opt(
+        GROUP,
         "plan",
         None,
         "print the run's plan instead, as JSON: dyno run --plan FILE repeats the run",

@@ -1,0 +1,82 @@
+//! What the server's counters say of its settings.
+
+use dyno_verdict::Counsel;
+
+use super::look::{Ink, Look};
+use super::page::Page;
+
+/// Settings to look at, each with what the counters did; then what was quiet.
+pub fn advice(counsel: Option<&Counsel>, look: &Look) -> String {
+    let mut page = Page::new(*look);
+    page.title("Advice from the server's counters");
+    let Some(counsel) = counsel else {
+        let text = "The database's counters were not observed in this run, or are none of MySQL's, \
+                    MariaDB's or PostgreSQL's.";
+        page.row("none", Ink::Faint, text);
+        return page.finish();
+    };
+    for one in &counsel.settings {
+        let value = match &one.value {
+            Some(value) => format!(" = {value}"),
+            None => String::new(),
+        };
+        page.row("look at", Ink::Warning, &format!("{}{value}", one.setting));
+        page.row("", Ink::Plain, &one.evidence);
+        page.row("", Ink::Plain, one.about);
+        page.row(
+            "",
+            Ink::Plain,
+            &format!("Counters: {}", one.counters.join(", ")),
+        );
+    }
+    if counsel.settings.is_empty() {
+        page.row(
+            "none",
+            Ink::Good,
+            "No counter gives reason to look at a setting.",
+        );
+    }
+    let mut label = "disks";
+    for disk in &counsel.disks {
+        page.row(label, Ink::Plain, disk);
+        label = "";
+    }
+    if !counsel.quiet.is_empty() {
+        page.row("quiet", Ink::Faint, &counsel.quiet.join(", "));
+    }
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_verdict::Advice;
+
+    use super::*;
+
+    #[test]
+    fn settings_come_with_what_the_counters_did() {
+        let counsel = Counsel {
+            settings: vec![Advice {
+                setting: "table_open_cache",
+                value: Some("400".to_owned()),
+                evidence: "120/s tables were opened that were not in the cache, 12 % of all."
+                    .into(),
+                about: "How many open tables are kept for the next statement.",
+                counters: &["Table_open_cache_misses", "Table_open_cache_overflows"],
+            }],
+            quiet: vec!["Sort_merge_passes", "Innodb_log_waits"],
+            disks: vec!["vda, reads: 12.0/s of 16.0 KiB; writes: 431/s of 5.12 KiB".to_owned()],
+        };
+        insta::assert_snapshot!(advice(Some(&counsel), &Look::default()), @r"
+        Advice from the server's counters
+          look at       table_open_cache = 400
+                        120/s tables were opened that were not in the cache, 12 % of
+                        all.
+                        How many open tables are kept for the next statement.
+                        Counters: Table_open_cache_misses, Table_open_cache_overflows
+          disks         vda, reads: 12.0/s of 16.0 KiB; writes: 431/s of 5.12 KiB
+          quiet         Sort_merge_passes, Innodb_log_waits
+        ");
+        assert!(advice(None, &Look::default()).contains("not observed"));
+    }
+}
