@@ -214,6 +214,7 @@ const VERSION: &str = concat!(
     env!("DYNO_BUILD_COMMIT"),
     ", ",
     env!("DYNO_BUILD_TRIPLE"),
+    env!("DYNO_BUILD_LIBC"),
     ", ",
     env!("DYNO_BUILD_PROFILE"),
     ")\n"
@@ -229,7 +230,7 @@ mod tests {
     fn the_build_sets_no_variable_that_the_program_reads() {
         let sets = include_str!("../../build.rs").split("rustc-env=").skip(1);
         let sets: Vec<&str> = sets.collect();
-        assert_eq!(sets.len(), 2);
+        assert_eq!(sets.len(), 1);
         assert!(sets.iter().all(|name| name.starts_with("DYNO_BUILD_")));
     }
 
