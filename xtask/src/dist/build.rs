@@ -111,7 +111,11 @@ fn tools() -> PathBuf {
     folder().join("tools")
 }
 
-fn triple() -> Result<&'static str> {
+/// The target that the release is built for.
+///
+/// # Errors
+/// A machine that there is none for.
+pub fn triple() -> Result<&'static str> {
     match env::consts::ARCH {
         "x86_64" => Ok("x86_64-unknown-linux-gnu"),
         "aarch64" => Ok("aarch64-unknown-linux-gnu"),

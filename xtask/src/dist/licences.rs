@@ -49,6 +49,7 @@ pub fn copyright(sources: &Path) -> Result<String> {
 pub fn others() -> Result<String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["metadata", "--format-version=1", "--locked"]);
+    cargo.arg(format!("--filter-platform={}", super::build::triple()?));
     let text = output(cargo.current_dir(repository()))?;
     let metadata: Value = serde_json::from_str(&text).context("cargo's metadata is no JSON")?;
     let mut whole = String::from(

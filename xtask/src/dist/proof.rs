@@ -14,7 +14,7 @@ use super::{output, shell};
 use crate::repository;
 
 /// Command lines, and what bash must offer at their ends among others.
-const COMPLETED: [(&str, &str); 7] = [
+const COMPLETED: [(&str, &str); 9] = [
     ("dyno war", "warmup"),
     ("dyno run tpc", "tpcc"),
     ("dyno run tpcc --sca", "--scale"),
@@ -22,6 +22,8 @@ const COMPLETED: [(&str, &str); 7] = [
     ("dyno run tpcc --arrivals ", "constant"),
     ("dyno sysbench --thre", "--threads="),
     ("dyno show la", "last"),
+    ("dyno compare dyno.db:la", "last"),
+    ("dyno list runs --where workload=olt", "oltp_read_write"),
 ];
 
 /// Unpacks and uses it.

@@ -7,7 +7,11 @@ function __dyno_dynamic
     for line in $answer
         switch $line
             case :files
-                __fish_complete_path (string replace -r -- '^--[^=]*=' '' $current)
+                # The name may stand behind an option's equals sign, or in a URL.
+                set -l before (string match -r -- '^(?:--[^=]*=)?(?:sqlite:)?' $current)
+                for path in (__fish_complete_path (string replace -- "$before" '' $current))
+                    echo $before$path
+                end
             case :nospace
             case '*'
                 echo $line

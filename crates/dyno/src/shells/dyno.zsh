@@ -29,8 +29,9 @@ _dyno_dynamic() {
         compadd "$space[@]" -l -d told -a names && return
     fi
     if (( files )); then
-        # The name of a file may stand behind an option's equals sign.
+        # The name may stand behind an option's equals sign, or in a URL.
         [[ $PREFIX == --*=* ]] && compset -P '*='
+        compset -P 'sqlite:'
         _files
     fi
 }
