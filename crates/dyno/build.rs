@@ -6,8 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is built into the binary, seen from the repository's root. Other changes do not matter.
-const SOURCES: [&str; 4] = ["crates", "workloads", "Cargo.toml", "Cargo.lock"];
+/// What is built into the binary, beside the crates. Other changes do not matter.
+const SOURCES: [&str; 3] = ["workloads", "Cargo.toml", "Cargo.lock"];
+/// What is not, of the crates.
+const NO_SOURCES: [&str; 3] = ["tests", "benches", "examples"];
+/// So many letters tell a commit.
+const ABBREVIATED: usize = 10;
 
 fn main() {
     println!("cargo:rustc-link-arg=-rdynamic");
@@ -36,16 +40,25 @@ fn commit() -> String {
         return archived().unwrap_or_else(|| "commit not known".to_owned());
     };
     watch(&root);
-    let Some(commit) = git(&["show", "-s", "--abbrev=10", "--format=%h of %cs", "HEAD"]) else {
+    let at = root.display().to_string();
+    let head = ["-C", &at, "show", "-s", "--format=%H of %cs", "HEAD"];
+    let Some(commit) = git(&head) else {
         return "commit not known".to_owned();
     };
-    let mut status = vec!["status", "--porcelain", "--untracked-files=no", "--"];
-    let sources = SOURCES.map(|name| root.join(name).display().to_string());
-    status.extend(sources.iter().map(String::as_str));
+    let mut status = vec!["-C", &at, "status", "--porcelain", "--untracked-files=no"];
+    status.extend(["--", "crates"].iter().chain(&SOURCES));
+    let excluded = NO_SOURCES.map(|name| format!(":(exclude,glob)crates/*/{name}/**"));
+    status.extend(excluded.iter().map(String::as_str));
     match git(&status) {
-        Some(changes) if changes.is_empty() => commit,
-        _ => format!("{commit}, changed"),
+        Some(changes) if changes.is_empty() => abbreviated(&commit),
+        _ => format!("{}, changed", abbreviated(&commit)),
     }
+}
+
+/// A commit's name and day with fewer letters of the name.
+fn abbreviated(commit: &str) -> String {
+    let (name, day) = commit.split_once(' ').unwrap_or((commit, ""));
+    format!("{} {day}", name.get(..ABBREVIATED).unwrap_or(name))
 }
 
 /// The root of the repository, if this is one of git's and the crate's own.
@@ -63,7 +76,7 @@ fn repository() -> Option<PathBuf> {
 fn archived() -> Option<String> {
     println!("cargo:rerun-if-changed=archived.txt");
     let text = fs::read_to_string("archived.txt").ok()?;
-    (!text.starts_with('$')).then(|| text.trim().to_owned())
+    (!text.starts_with('$')).then(|| abbreviated(text.trim()))
 }
 
 /// Has cargo run this again when a commit is made, or when what is built in changes.
@@ -75,17 +88,26 @@ fn watch(root: &Path) {
             println!("cargo:rerun-if-changed={path}");
         }
     }
-    for name in SOURCES.iter().skip(1) {
+    for name in SOURCES {
         println!("cargo:rerun-if-changed={}", root.join(name).display());
     }
-    // Tests of the crates are not built in.
-    let crates = fs::read_dir(root.join("crates")).into_iter().flatten();
-    for entry in crates.filter_map(Result::ok) {
-        let sources = entry.path().join("src");
-        if sources.exists() {
-            println!("cargo:rerun-if-changed={}", sources.display());
+    for part in entries(&root.join("crates"))
+        .iter()
+        .flat_map(|path| entries(path))
+    {
+        let name = part.file_name().unwrap_or_default();
+        if !NO_SOURCES.iter().any(|other| name == *other) {
+            println!("cargo:rerun-if-changed={}", part.display());
         }
     }
+}
+
+/// What is in a folder.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let found = fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = found.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
 }
 
 fn git(args: &[&str]) -> Option<String> {
