@@ -83,33 +83,32 @@ fn glibc(name: &str) -> Option<(u32, u32)> {
 /// It needs a newer glibc or another library, or is too large.
 pub fn enforce(path: &Path) -> Result<Needs> {
     let needs = Needs::of(path)?;
-    let promised = format!("glibc {}.{}", GLIBC.0, GLIBC.1);
-    let newest = needs.glibc().context("the binary needs no glibc at all")?;
-    if newest > GLIBC {
-        let newer = needs.versions.iter();
-        let newer: Vec<&str> = newer
-            .filter(|name| glibc(name) > Some(GLIBC))
-            .map(String::as_str)
-            .collect();
-        bail!(
-            "{} needs {}, but it is promised to run with {promised}: `objdump -T` tells which \
-             functions want that",
-            path.display(),
-            newer.join(", ")
-        );
-    }
-    if needs.size > SIZE_MAX {
-        bail!(
-            "{} has {} bytes, more than {SIZE_MAX}",
-            path.display(),
-            needs.size
-        );
-    }
-    needs.packages()?;
+    let kept = needs.keep_the_promise();
+    kept.with_context(|| format!("{} cannot be released", path.display()))?;
     Ok(needs)
 }
 
 impl Needs {
+    /// Says what is wrong if this is more than is promised.
+    fn keep_the_promise(&self) -> Result<()> {
+        let newest = self.glibc().context("it needs no glibc at all")?;
+        if newest > GLIBC {
+            let versions = self.versions.iter().map(String::as_str);
+            let newer: Vec<&str> = versions.filter(|name| glibc(name) > Some(GLIBC)).collect();
+            bail!(
+                "it needs {}, but it is promised to run with glibc {}.{}: `objdump -T` tells \
+                 which functions want that",
+                newer.join(", "),
+                GLIBC.0,
+                GLIBC.1
+            );
+        }
+        if self.size > SIZE_MAX {
+            bail!("it has {} bytes, more than {SIZE_MAX}", self.size);
+        }
+        self.packages().map(|_| ())
+    }
+
     /// The packages of Debian that have the libraries.
     ///
     /// # Errors
@@ -152,6 +151,28 @@ mod tests {
         assert!(needs.glibc() >= Some((2, 2)), "{needs:?}");
         // Far larger than a release is, with all that debuggers want.
         assert!(needs.size > 1_000_000);
+    }
+
+    #[test]
+    fn what_needs_too_much_is_refused() {
+        let needs = |version: &str, library: &str, size| Needs {
+            versions: ["GLIBC_2.2.5", version].map(str::to_owned).into(),
+            libraries: ["libc.so.6", library].map(str::to_owned).into(),
+            size,
+        };
+        let good = needs("GLIBC_2.28", "libm.so.6", SIZE_MAX);
+        good.keep_the_promise().unwrap();
+        for (bad, told) in [
+            (needs("GLIBC_2.29", "libm.so.6", 1), "it needs GLIBC_2.29"),
+            (
+                needs("GLIBC_2.17", "libm.so.6", SIZE_MAX + 1),
+                "20000001 bytes",
+            ),
+            (needs("GLIBC_2.17", "libz.so.1", 1), "libz.so.1"),
+        ] {
+            let error = bad.keep_the_promise().unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 
     #[test]
