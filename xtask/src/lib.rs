@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub mod campaign;
+pub mod dist;
 pub mod packages;
 pub mod servers;
 pub mod sid;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use xtask::servers::set::{self, Set};
-use xtask::{campaign, repository, say, test, tidy};
+use xtask::{campaign, dist, repository, say, test, tidy};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
@@ -15,6 +15,7 @@ cargo xtask COMMAND
                           faults, bad inputs, long runs by a seed; $DYNO_BIN names another dyno
   campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]
                           the drivers on a simulated network, seed by seed
+  dist                    the release: a binary for old systems too, its Debian package, an archive
   servers up|env|down     servers to test against by hand: `eval \"$(cargo xtask servers env)\"`
   tidy                    hold the repository to its lint rules (sizes, words, lints)
 ";
@@ -49,6 +50,7 @@ fn run(arguments: &[&str]) -> Result<()> {
             Ok(())
         }
         ["campaign", rest @ ..] => campaign::run(campaign::Options::parse(rest)?),
+        ["dist"] => dist::run(),
         ["tidy"] => tidy::enforce(&repository()),
         ["help" | "--help" | "-h"] => {
             say(USAGE);

@@ -36,6 +36,11 @@ pub fn missing() -> Vec<&'static str> {
         // Looks at HTML reports.
         (program("chromium"), "chromium"),
         (Path::new(KEYRING).exists(), "debian-archive-keyring"),
+        // Fetches what links the release.
+        (has_pip(), "python3-pip"),
+        // Read the release's manual, pack its archive.
+        (program("groff"), "groff-base"),
+        (program("xz"), "xz-utils"),
     ];
     let absent = needed.into_iter().filter(|(there, _)| !there);
     absent.map(|(_, package)| package).collect()
@@ -86,6 +91,13 @@ fn as_root(program: &str) -> Command {
     let mut command = Command::new("sudo");
     command.arg(program);
     command
+}
+
+fn has_pip() -> bool {
+    let output = Command::new("python3")
+        .args(["-m", "pip", "--version"])
+        .output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 fn is_available(package: &str) -> bool {

@@ -14,11 +14,11 @@ use dyno_core::Clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::servers::process::ProcessId;
-use crate::servers::programs::{mysql_tree, target_directory, tell_testbed, testbed, variable};
+use crate::servers::programs::{mysql_tree, tell_testbed, testbed, variable};
 use crate::servers::set::{Set, down};
 use crate::servers::{Kind, programs};
 use crate::sid::Tree;
-use crate::{packages, repository, say, tidy};
+use crate::{dist, packages, repository, say, tidy};
 
 /// Installs what is missing, starts servers, and runs every check and every test. The servers are
 /// stopped whatever happens, unless they are to be kept.
@@ -80,7 +80,10 @@ fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
     cargo("fmt --all --check")?;
     cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
     stages.run("tidy", || tidy::enforce(&repository()))?;
-    cargo("build --release -p dyno -p dyno-null")?;
+    stages.run("fetch the release's tools", dist::build::install_tools)?;
+    stages.command("build the release", &mut dist::build::command()?)?;
+    stages.run("strip the release", dist::build::finish)?;
+    stages.run("pack the release", dist::pack)?;
     cargo("test --workspace --all-features")
 }
 
@@ -120,8 +123,12 @@ impl Stages {
         let mut command = Command::new(program);
         command.args(words.split(' ')).current_dir(repository());
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        command.env("DYNO_BIN", target_directory().join("release/dyno"));
-        self.run(&format!("cargo {words}"), || self.finish(&mut command))
+        command.env("DYNO_BIN", dist::build::binary());
+        self.command(&format!("cargo {words}"), &mut command)
+    }
+
+    fn command(&self, name: &str, command: &mut Command) -> Result<()> {
+        self.run(name, || self.finish(command))
     }
 
     /// Runs a command to its end; an interruption ends it and all that it started.

@@ -230,7 +230,8 @@ fn is_dash(c: u8) -> bool {
     c == b'-' || c == b'_'
 }
 
-fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
+/// The option of this name, alias or letter.
+pub fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
     own.iter().find(|opt| {
         same(opt.name, name)
             || opt.aliases.iter().any(|alias| same(alias, name))

@@ -196,8 +196,8 @@ struct Watcher {
 
 impl Watcher {
     fn work(mut self, ended: SyncSender<()>) {
-        // SAFETY: a call without pointers.
-        let tid = unsafe { libc::gettid() };
+        // SAFETY: a call without pointers. C libraries have a function for it from glibc 2.30 on.
+        let tid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
         self.shared.tid.store(tid, Ordering::Relaxed);
         let period_ns = (self.period.as_nanos() as Nanos).max(1_000_000);
         let mut due = Clock.now();

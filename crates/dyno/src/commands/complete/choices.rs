@@ -1,0 +1,144 @@
+//! Values that an option of Dyno's own can have.
+
+use dyno_core::db::ErrorKind;
+
+use super::{Answer, recorded};
+use crate::options::Opt;
+use crate::run_store;
+use dyno_run::builtins;
+
+/// Options that take one of a few words, by their name and a word that tells the option from
+/// another one of its name. A test holds them to the help.
+const CHOICES: &[(&str, &[&str])] = &[
+    ("arrivals", &["poisson", "constant"]),
+    ("calibrate", &["auto", "always", "never"]),
+    ("claim", &["in-memory", "on-disk", "cold", "warm"]),
+    (
+        "figure",
+        &[
+            "rate",
+            "median_rate",
+            "queries",
+            "errors",
+            "mean",
+            "max",
+            "p99",
+        ],
+    ),
+    ("format", &["json", "csv", "series", "hlog"]),
+    ("ledger", &["on", "full", "off"]),
+    ("lost-connections", &["reconnect", "stop"]),
+    ("observe", &["on", "off"]),
+    ("profile", &["standard", "reference"]),
+    ("ps-mode", &["auto", "disable"]),
+    (
+        "rand-type",
+        &["uniform", "gaussian", "special", "pareto", "zipfian"],
+    ),
+    (
+        "state",
+        &[
+            "running",
+            "unfinished",
+            "completed",
+            "interrupted",
+            "failed",
+            "imported",
+        ],
+    ),
+    ("verdict", &["valid", "doubtful", "refused"]),
+    ("workers", &["sessions"]),
+];
+
+/// The schemes of URLs of targets.
+const SCHEMES: [&str; 4] = ["mysql://", "mariadb://", "postgres://", "sqlite:"];
+
+/// The words that the option of this name takes, if its help names them.
+pub fn choices(name: &str, help: &str) -> Vec<&'static str> {
+    let known = CHOICES.iter().find(|(known, _)| *known == name);
+    let words = known.map_or(&[][..], |(_, words)| words);
+    match words.iter().all(|word| help.contains(word)) {
+        true => words.to_vec(),
+        false => Vec::new(),
+    }
+}
+
+/// What the option may have as its value, of which some is there.
+pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
+    let file = || run_store::named(results, Some(dyno_results::DEFAULT_NAME));
+    let open = |answer| Answer {
+        open: true,
+        ..answer
+    };
+    match (opt.name, opt.value) {
+        ("target", Some("URL")) if !current.contains(':') => open(Answer::of(SCHEMES)),
+        ("target", Some("URL")) => match current.starts_with("sqlite:") {
+            true => Answer::of_files(),
+            false => Answer::default(),
+        },
+        ("show", Some("NAME")) => Answer {
+            candidates: workloads().filter(|(name, _)| is_script(name)).collect(),
+            ..Answer::default()
+        },
+        ("waive", _) => open(checks()),
+        ("ignore-errors", _) => listed(current, &["all", "none"]),
+        ("factor" | "where", Some("NAME=LEVEL" | "NAME=LEVEL,…")) => {
+            recorded::levels(file(), current)
+        }
+        ("factor" | "rows" | "columns", _) => recorded::factors(file()),
+        (_, Some("FILE")) => Answer::of_files(),
+        _ => Answer::of(choices(opt.name, opt.help)),
+    }
+}
+
+/// The workloads that come with Dyno, and the tests of the host.
+pub fn workloads() -> impl Iterator<Item = (String, String)> {
+    let own = |(name, about): &(&str, &str)| ((*name).to_owned(), (*about).to_owned());
+    let scripts = builtins::ABOUT
+        .iter()
+        .filter(|(_, about)| !about.is_empty());
+    let tests = dyno_host::TESTS.iter();
+    let tests = tests.map(|test| (test.name.to_owned(), format!("this host: {}", test.about)));
+    scripts.map(own).chain(tests)
+}
+
+fn is_script(name: &str) -> bool {
+    dyno_host::find(name).is_none()
+}
+
+/// The checks, as they are waived.
+pub fn checks() -> Answer {
+    let checks = dyno_verdict::checks().iter();
+    Answer {
+        candidates: checks
+            .map(|check| (format!("{}=", check.name), check.title.to_owned()))
+            .collect(),
+        open: true,
+        ..Answer::default()
+    }
+}
+
+/// Kinds of errors, after those that the list has already.
+fn listed(current: &str, others: &[&str]) -> Answer {
+    let before = current.rfind(',').map_or("", |comma| &current[..=comma]);
+    let kinds = ErrorKind::ALL.map(ErrorKind::name);
+    Answer::of(kinds.iter().chain(others)).behind(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::catalogue;
+
+    #[test]
+    fn every_choice_is_one_of_an_option_that_there_is() {
+        for (name, words) in CHOICES {
+            let options = catalogue::all().flat_map(|command| command.options);
+            let mut options = options.filter(|opt| opt.name == *name);
+            assert!(
+                options.any(|opt| choices(name, opt.help) == *words),
+                "--{name}: its help does not name each of {words:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Where on the command line the last word is, and so what it may be.
+
+use std::path::PathBuf;
+
+use dyno_host::Edition;
+
+use super::script::Declared;
+use super::{Answer, choices, recorded};
+use crate::commands::catalogue::{self, Command, Words, repeats};
+use crate::definitions::RUN;
+use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
+use crate::run_store;
+
+/// What may stand after `before`, where `current` has been typed of it.
+pub fn after(before: &[String], current: &str) -> Answer {
+    let Some((name, args)) = before.split_first() else {
+        return first(current);
+    };
+    let command = match catalogue::find(name) {
+        Some(command) => command,
+        None if name.starts_with('-') => return Answer::default(),
+        // A script may have commands of its own.
+        None => Command {
+            name: "",
+            arguments: "",
+            about: "",
+            words: Words::Workload,
+            options: RUN.to_vec(),
+            grammar: Grammar::Dyno,
+        },
+    };
+    Line::new(command, args).complete(current)
+}
+
+/// The commands.
+fn first(current: &str) -> Answer {
+    if current.starts_with('-') {
+        return Answer::of(["--help", "--version"]);
+    }
+    let commands = catalogue::all();
+    Answer {
+        candidates: commands
+            .map(|command| (command.name.to_owned(), command.about.to_owned()))
+            .collect(),
+        ..Answer::default()
+    }
+}
+
+/// A command line up to the word that is typed.
+struct Line<'a> {
+    command: Command,
+    args: &'a [String],
+    parsed: Parsed,
+}
+
+impl<'a> Line<'a> {
+    fn new(command: Command, args: &'a [String]) -> Self {
+        let read = |args| parse(args, &command.options, Script::Unknown, command.grammar);
+        // The last option may still be without its value.
+        let parsed = read(args).or_else(|_| read(&args[..args.len().saturating_sub(1)]));
+        Self {
+            command,
+            args,
+            parsed: parsed.unwrap_or_default(),
+        }
+    }
+
+    fn complete(&self, current: &str) -> Answer {
+        if current.starts_with("--")
+            && let Some((option, value)) = current.split_once('=')
+        {
+            let values = self.values(option, value, true).unwrap_or_default();
+            return values.behind(&format!("{option}="));
+        }
+        let waiting = match self.command.grammar {
+            // As the parser does: what begins with two dashes is no value.
+            Grammar::Dyno if !current.starts_with("--") => self.args.last(),
+            _ => None,
+        };
+        if let Some(option) = waiting.filter(|word| word.starts_with('-'))
+            && let Some(values) = self.values(option, current, false)
+        {
+            return values;
+        }
+        match current.starts_with('-') {
+            true => self.options(),
+            false => self.words(current),
+        }
+    }
+
+    /// The values of an option as typed; `None` where the next word is none.
+    fn values(&self, typed: &str, current: &str, equals: bool) -> Option<Answer> {
+        let name = typed.trim_start_matches('-');
+        match find_own(&self.command.options, name) {
+            Some(opt) => {
+                let leads = opt.leads && self.parsed.words.is_empty();
+                let takes = opt.value.is_some() && (equals || leads || !opt.bare);
+                takes.then(|| choices::values(opt, current, self.parsed.value("results")))
+            }
+            None if typed.contains('=') => None,
+            None => self.workload()?.values(name, equals),
+        }
+    }
+
+    fn options(&self) -> Answer {
+        let equals = self.command.grammar == Grammar::Sysbench;
+        let given = |opt: &Opt| self.parsed.has(opt.name) && !repeats(opt);
+        let shown = self.command.options.iter();
+        let shown = shown.filter(|opt| !opt.help.is_empty() && !given(opt));
+        let own = shown.map(|opt| {
+            let end = match equals && opt.value.is_some() && !opt.bare {
+                true => "=",
+                false => "",
+            };
+            (format!("--{}{end}", opt.name), opt.help.to_owned())
+        });
+        let mut candidates: Vec<(String, String)> = own.collect();
+        if candidates.is_empty() && self.command.words == Words::Topic {
+            candidates.push(("--format".to_owned(), String::new()));
+        }
+        if let Some(workload) = self.workload() {
+            let declared: Vec<_> = workload.options(equals).collect();
+            candidates.retain(|(name, _)| !declared.iter().any(|(other, _)| other == name));
+            // What belongs to the workload is what is looked for most.
+            candidates.splice(0..0, declared);
+        }
+        Answer {
+            candidates,
+            open: equals,
+            ..Answer::default()
+        }
+    }
+
+    /// The workload that is named, loaded.
+    fn workload(&self) -> Option<Declared> {
+        let edition = match self.command.words {
+            Words::Workload => Edition::Dyno,
+            Words::Sysbench => Edition::Sysbench,
+            _ => return None,
+        };
+        Declared::load(self.parsed.words.first()?, edition)
+    }
+
+    fn words(&self, current: &str) -> Answer {
+        let there = self.parsed.words.len();
+        match (self.command.words, there) {
+            (Words::Nothing, _) => Answer::default(),
+            (Words::Workload | Words::Sysbench, 0) => workloads(),
+            (Words::Sysbench, 1) => self.commands(),
+            (Words::Run | Words::RunAndChecks, 0) | (Words::Runs, _) => {
+                recorded::runs(self.file(), current)
+            }
+            (Words::RunAndChecks, _) if !current.contains('=') => choices::checks(),
+            (Words::Lists, 0) => Answer::of(["workloads", "runs"]),
+            (Words::Logs, 0) => Answer::of(["sysbench"]),
+            (Words::Logs, _) => Answer::of_files(),
+            (Words::Topic, 0) => topics(current),
+            (Words::Shell, 0) => Answer::of(super::super::completions::SHELLS),
+            _ => Answer::default(),
+        }
+    }
+
+    /// What a workload can be asked for on sysbench's command line.
+    fn commands(&self) -> Answer {
+        let Some(workload) = self.workload() else {
+            return Answer::default();
+        };
+        let mut names: Vec<&str> = workload.commands().collect();
+        names.sort_unstable();
+        names.dedup();
+        Answer::of(names)
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        run_store::file(&self.parsed)
+    }
+}
+
+fn workloads() -> Answer {
+    Answer {
+        candidates: choices::workloads().collect(),
+        files: true,
+        ..Answer::default()
+    }
+}
+
+fn topics(current: &str) -> Answer {
+    let mut answer = first(current);
+    answer.candidates.extend(choices::workloads());
+    answer
+}

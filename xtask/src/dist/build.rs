@@ -1,0 +1,124 @@
+//! The release binary, linked against an old glibc by zig, whatever glibc this machine has.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::needs::GLIBC;
+use super::{folder, output};
+use crate::packages::logged;
+use crate::repository;
+use crate::servers::programs::{find, target_directory};
+
+/// The tools by version and content.
+const TOOLS: &str = include_str!("tools.txt");
+
+/// The stripped binary. The null server of the same build stands beside it.
+pub fn binary() -> PathBuf {
+    folder().join("bin/dyno")
+}
+
+/// Fetches what the build needs, unless it is there.
+///
+/// # Errors
+/// There is no pip, or it cannot fetch the tools: with its own words.
+pub fn install_tools() -> Result<()> {
+    let tools = tools();
+    let complete = tools.join("complete");
+    if fs::read_to_string(&complete).is_ok_and(|text| text == TOOLS) {
+        return Ok(());
+    }
+    if tools.exists() {
+        fs::remove_dir_all(&tools).with_context(|| format!("cannot remove {}", tools.display()))?;
+    }
+    let wanted = folder().join("tools.txt");
+    super::write(&wanted, TOOLS)?;
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--no-input", "--require-hashes"]);
+    pip.args(["--disable-pip-version-check", "--only-binary=:all:"]);
+    pip.arg("--requirement").arg(&wanted);
+    pip.arg("--target").arg(&tools);
+    logged(&mut pip, &folder().join("pip.log")).context(
+        "the release binary is linked by zig, which pip fetches from PyPI: this needs python3 \
+         with pip (`apt-get install python3-pip`) and the network once",
+    )?;
+    super::write(&complete, TOOLS)
+}
+
+/// The command that builds the binary.
+///
+/// # Errors
+/// A machine that there is no target for.
+pub fn command() -> Result<Command> {
+    let tools = tools();
+    let cache = folder().join("cache");
+    let mut command = Command::new(tools.join("bin/cargo-zigbuild"));
+    command.args(["zigbuild", "--release", "-p", "dyno", "-p", "dyno-null"]);
+    command.args([
+        "--target",
+        &format!("{}.{}.{}", triple()?, GLIBC.0, GLIBC.1),
+    ]);
+    command.current_dir(repository());
+    command.env("CARGO_ZIGBUILD_ZIG_PATH", tools.join("ziglang/zig"));
+    command.env("CARGO_ZIGBUILD_CACHE_DIR", &cache);
+    command.env("ZIG_GLOBAL_CACHE_DIR", &cache);
+    command.env("ZIG_LOCAL_CACHE_DIR", &cache);
+    // LuaJIT's own program, which is built on the way, does not ask for its unwinder by itself.
+    command.env("TARGET_LIBS", "-lunwind");
+    command.env("DYNO_BUILD_LIBC", format!("glibc {}.{}", GLIBC.0, GLIBC.1));
+    Ok(command)
+}
+
+/// Strips what was built. `dyno.debug` has what is taken away, for debuggers and profilers.
+///
+/// # Errors
+/// A program of binutils fails.
+pub fn finish() -> Result<()> {
+    let built = target_directory().join(triple()?).join("release");
+    let stripped = binary();
+    let debug = folder().join("dyno.debug");
+    let bin = folder().join("bin");
+    fs::create_dir_all(&bin).with_context(|| format!("cannot create {}", bin.display()))?;
+    let part = bin.join("dyno.part");
+    let whole = built.join("dyno");
+    tool("objcopy", &["--only-keep-debug"], &whole, &debug)?;
+    tool("objcopy", &["--strip-all"], &whole, &part)?;
+    // The name alone is noted, so the link is made where the file is.
+    let mut link = Command::new("objcopy");
+    link.current_dir(folder());
+    output(link.arg("--add-gnu-debuglink=dyno.debug").arg(&part))?;
+    // A dyno that still runs keeps the old file.
+    let moved = |from: &Path, to: &Path| {
+        fs::rename(from, to).with_context(|| format!("cannot write {}", to.display()))
+    };
+    moved(&part, &stripped)?;
+    let part = bin.join("null-server.part");
+    fs::copy(built.join("null-server"), &part).context("cannot copy the null server")?;
+    moved(&part, &bin.join("null-server"))
+}
+
+fn tool(name: &str, arguments: &[&str], from: &Path, to: &Path) -> Result<()> {
+    if find(name).is_none() {
+        bail!("{name} is missing: `apt-get install binutils` brings it");
+    }
+    output(Command::new(name).args(arguments).arg(from).arg(to)).map(|_| ())
+}
+
+fn tools() -> PathBuf {
+    folder().join("tools")
+}
+
+/// The target that the release is built for.
+///
+/// # Errors
+/// A machine that there is none for.
+pub fn triple() -> Result<&'static str> {
+    match env::consts::ARCH {
+        "x86_64" => Ok("x86_64-unknown-linux-gnu"),
+        "aarch64" => Ok("aarch64-unknown-linux-gnu"),
+        other => bail!("it is not known how a release for {other} is built"),
+    }
+}

@@ -1,0 +1,158 @@
+//! Under which licences the binary may be passed on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::output;
+use crate::repository;
+
+/// How the names of files with licences begin.
+const FILES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
+
+/// Debian's file of Dyno's own licences.
+///
+/// # Errors
+/// A licence that is not there.
+pub fn copyright(sources: &Path) -> Result<String> {
+    let mit = read(&sources.join("LICENSE-MIT"))?;
+    let indented: String = mit
+        .lines()
+        .map(|line| match line {
+            "" => " .\n".to_owned(),
+            line => format!(" {line}\n"),
+        })
+        .collect();
+    Ok(format!(
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\
+         Upstream-Name: dyno\n\
+         Comment: What the program has within of other projects stands, with its licences,\n \
+         in third-party-licences.gz beside this file.\n\n\
+         Files: *\n\
+         Copyright: The Dyno developers\n\
+         License: Apache-2.0 or MIT\n\n\
+         License: Apache-2.0\n \
+         The whole text is in /usr/share/common-licenses/Apache-2.0.\n\n\
+         License: MIT\n{indented}"
+    ))
+}
+
+/// What is linked into the program, with the licences of each.
+///
+/// # Errors
+/// cargo does not tell, or a crate says nothing of its licence.
+pub fn others() -> Result<String> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["metadata", "--format-version=1", "--locked"]);
+    cargo.arg(format!("--filter-platform={}", super::build::triple()?));
+    let text = output(cargo.current_dir(repository()))?;
+    let metadata: Value = serde_json::from_str(&text).context("cargo's metadata is no JSON")?;
+    let mut whole = String::from(
+        "The dyno program has the following within. After this list stand the licences' texts.\n\n",
+    );
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in linked(&metadata)? {
+        let word = |key: &str| package[key].as_str().unwrap_or_default();
+        let name = format!("{} {}", word("name"), word("version"));
+        let licence = package["license"]
+            .as_str()
+            .or(package["license_file"].as_str());
+        let licence = licence.with_context(|| format!("{name} says nothing of its licence"))?;
+        whole += &format!("{name}: {licence}\n");
+        let manifest = PathBuf::from(word("manifest_path"));
+        let folder = manifest.parent().unwrap_or(Path::new("."));
+        for file in files(folder)? {
+            texts.entry(read(&file)?).or_default().push(name.clone());
+        }
+    }
+    whole += "LLVM's libunwind, as zig brings it: Apache-2.0 WITH LLVM-exception\n";
+    let charts = repository().join("crates/dyno-report/assets");
+    for file in files(&charts)? {
+        let name = "Apache ECharts".to_owned();
+        texts.entry(read(&file)?).or_default().push(name);
+    }
+    for (text, names) in texts {
+        let names = names.join(", ");
+        whole += &format!("\n{}\n{names}\n\n{}\n", "-".repeat(78), text.trim_end());
+    }
+    Ok(whole)
+}
+
+/// The packages that end up in the program: what it depends on, and C sources that are built on the
+/// way.
+fn linked(metadata: &Value) -> Result<Vec<&Value>> {
+    let list = |json: &'static str| metadata[json].as_array().into_iter().flatten();
+    let packages: BTreeMap<&str, &Value> = list("packages")
+        .filter_map(|package| Some((package["id"].as_str()?, package)))
+        .collect();
+    let nodes = metadata["resolve"]["nodes"].as_array();
+    let nodes: BTreeMap<&str, &Value> = nodes
+        .into_iter()
+        .flatten()
+        .filter_map(|node| Some((node["id"].as_str()?, node)))
+        .collect();
+    let own = |package: &&&Value| package["name"] == "dyno" && package["source"].is_null();
+    let root = packages.values().find(own);
+    let root = root.and_then(|package| package["id"].as_str());
+    let mut open = vec![root.context("cargo does not know dyno")?];
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let deps = nodes.get(id).and_then(|node| node["deps"].as_array());
+        for dep in deps.into_iter().flatten() {
+            let kinds = dep["dep_kinds"].as_array().into_iter().flatten();
+            let mut kinds = kinds.map(|kind| &kind["kind"]);
+            let name = dep["name"].as_str().unwrap_or_default();
+            if kinds.any(|kind| kind.is_null() || (kind == "build" && name.ends_with("_src"))) {
+                open.extend(dep["pkg"].as_str());
+            }
+        }
+    }
+    let found = seen.iter().filter_map(|id| packages.get(id).copied());
+    let mut found: Vec<&Value> = found
+        .filter(|package| !package["source"].is_null())
+        .collect();
+    if found.is_empty() {
+        bail!("cargo tells of no crate that dyno depends on");
+    }
+    found.sort_by_key(|package| package["name"].as_str());
+    Ok(found)
+}
+
+/// Licences in a folder, and in the folders right within.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![(folder.to_owned(), true)];
+    while let Some((folder, outer)) = folders.pop() {
+        let failed = || format!("cannot list {}", folder.display());
+        for entry in fs::read_dir(&folder).with_context(failed)? {
+            let path = entry.with_context(failed)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = name.to_uppercase();
+            if path.is_dir() && outer {
+                folders.push((path, false));
+            } else if path.is_file() && FILES.iter().any(|file| names(&name, file)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether a name begins with the word, or ends with it: `LICENSE-MIT`, `echarts.LICENSE`.
+fn names(name: &str, word: &str) -> bool {
+    name.starts_with(word) || name.ends_with(&format!(".{word}"))
+}
+
+fn read(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,75 @@
+//! `cargo xtask dist`: what is handed to users – a binary that runs on old systems, its manual
+//! pages and completions, a Debian package and an archive.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+pub mod build;
+mod documents;
+mod licences;
+pub mod needs;
+mod package;
+mod proof;
+pub mod shell;
+
+use crate::say;
+use crate::servers::programs::target_directory;
+
+/// Builds the binary and packs it.
+///
+/// # Errors
+/// A tool that is missing, a build that fails, a package that is not as it should be.
+pub fn run() -> Result<()> {
+    build::install_tools()?;
+    let status = build::command()?.status().context("cannot run cargo")?;
+    if !status.success() {
+        bail!("dyno could not be built: {status}");
+    }
+    build::finish()?;
+    pack()
+}
+
+/// Packs the binary that [`build`] has made, and proves that what was packed works.
+///
+/// # Errors
+/// As [`run`].
+pub fn pack() -> Result<()> {
+    let binary = build::binary();
+    let needs = needs::enforce(&binary)?;
+    let catalogue = documents::Catalogue::of(&binary)?;
+    let packed = package::pack(&binary, &catalogue, &needs)?;
+    proof::prove(&packed, &catalogue)?;
+    for path in [&packed.deb, &packed.archive] {
+        say(&format!("packed {}", path.display()));
+    }
+    Ok(())
+}
+
+/// Where all of it is made.
+fn folder() -> PathBuf {
+    target_directory().join("dist")
+}
+
+/// Runs a command to its end and answers what it printed.
+fn output(command: &mut Command) -> Result<String> {
+    let what = format!("{command:?}").replace('"', "");
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {what}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{what}\nfailed ({}):\n{}", output.status, said.trim_end());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{what} prints no UTF-8"))
+}
+
+/// Writes a file, with the folders that it is in.
+fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+    let failed = || format!("cannot write {}", path.display());
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(failed)?;
+    }
+    std::fs::write(path, content).with_context(failed)
+}

@@ -1,0 +1,190 @@
+//! What a binary needs of the system that it runs on.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use object::read::elf::ElfFile64;
+use object::{Endianness, elf};
+
+/// The oldest glibc that the binary promises to run with: that of RHEL 8 and Debian 10.
+pub const GLIBC: (u32, u32) = (2, 28);
+
+/// The binary has at most so many bytes.
+const SIZE_MAX: u64 = 20_000_000;
+
+/// What a binary needs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The versions of symbols, e.g. `GLIBC_2.28`.
+    pub versions: BTreeSet<String>,
+    /// The libraries.
+    pub libraries: BTreeSet<String>,
+    /// The binary's bytes.
+    pub size: u64,
+}
+
+impl Needs {
+    /// Reads them from an executable.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no 64-bit ELF file.
+    pub fn of(path: &Path) -> Result<Self> {
+        let failed = || format!("cannot read {}", path.display());
+        let bytes = fs::read(path).with_context(failed)?;
+        let file = ElfFile64::<Endianness>::parse(&*bytes).with_context(failed)?;
+        let (endian, sections) = (file.endian(), file.elf_section_table());
+        let mut versions = BTreeSet::new();
+        let needed = sections.gnu_verneed(endian, &*bytes);
+        // A program without a shared library needs no version of one.
+        if let Some((libraries, strings)) = needed.with_context(failed)? {
+            let strings = sections.strings(endian, &*bytes, strings);
+            let strings = strings.with_context(failed)?;
+            for library in libraries {
+                let (_, of_library) = library.with_context(failed)?;
+                for version in of_library {
+                    let name = version.and_then(|version| version.name(endian, strings));
+                    versions.insert(text(name.with_context(failed)?));
+                }
+            }
+        }
+        let table = file.elf_dynamic_table().with_context(failed)?;
+        let entries = table.iter().filter(|entry| entry.tag == elf::DT_NEEDED);
+        let names = entries.map(|entry| table.string(entry).map(text));
+        let libraries = names.collect::<Result<_, _>>().with_context(failed)?;
+        Ok(Self {
+            versions,
+            libraries,
+            size: bytes.len() as u64,
+        })
+    }
+
+    /// The newest glibc that a symbol is of.
+    fn glibc(&self) -> Option<(u32, u32)> {
+        self.versions.iter().filter_map(|name| glibc(name)).max()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The version that a symbol's version names, if it is glibc's.
+fn glibc(name: &str) -> Option<(u32, u32)> {
+    let mut parts = name.strip_prefix("GLIBC_")?.split('.');
+    let mut number = || parts.next()?.parse().ok();
+    Some((number()?, number()?))
+}
+
+/// Reads what a binary needs, and holds it to what is promised.
+///
+/// # Errors
+/// It needs a newer glibc or another library, or is too large.
+pub fn enforce(path: &Path) -> Result<Needs> {
+    let needs = Needs::of(path)?;
+    let kept = needs.keep_the_promise();
+    kept.with_context(|| format!("{} cannot be released", path.display()))?;
+    Ok(needs)
+}
+
+impl Needs {
+    /// Says what is wrong if this is more than is promised.
+    fn keep_the_promise(&self) -> Result<()> {
+        let newest = self.glibc().context("it needs no glibc at all")?;
+        if newest > GLIBC {
+            let versions = self.versions.iter().map(String::as_str);
+            let newer: Vec<&str> = versions.filter(|name| glibc(name) > Some(GLIBC)).collect();
+            bail!(
+                "it needs {}, but it is promised to run with glibc {}.{}: `objdump -T` tells \
+                 which functions want that",
+                newer.join(", "),
+                GLIBC.0,
+                GLIBC.1
+            );
+        }
+        if self.size > SIZE_MAX {
+            bail!("it has {} bytes, more than {SIZE_MAX}", self.size);
+        }
+        self.packages().map(|_| ())
+    }
+
+    /// The packages of Debian that have the libraries.
+    ///
+    /// # Errors
+    /// A library of which it is not known.
+    pub fn packages(&self) -> Result<Vec<String>> {
+        let mut packages = BTreeSet::new();
+        for library in &self.libraries {
+            let stem = library.split(".so").next().unwrap_or_default();
+            packages.insert(match stem {
+                "libgcc_s" => "libgcc-s1 (>= 3.0) | libgcc1 (>= 1:3.0)".to_owned(),
+                "libc" | "libm" | "libdl" | "libpthread" | "librt" | "libutil" => {
+                    format!("libc6 (>= {}.{})", GLIBC.0, GLIBC.1)
+                }
+                _ if stem.starts_with("ld-linux") => continue,
+                _ => bail!("no package is known to have {library}, which the binary needs"),
+            });
+        }
+        Ok(packages.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert_eq!(glibc("GLIBC_2.2.5"), Some((2, 2)));
+        assert!(glibc("GLIBC_2.34") > Some(GLIBC));
+        assert!(glibc("GLIBC_2.4") < Some(GLIBC));
+        assert_eq!(glibc("GCC_3.0"), None);
+        assert_eq!(glibc("GLIBC_PRIVATE"), None);
+    }
+
+    #[test]
+    fn this_program_needs_what_the_loader_says() {
+        let own = std::env::current_exe().unwrap();
+        let needs = Needs::of(&own).unwrap();
+        assert!(needs.libraries.contains("libc.so.6"), "{needs:?}");
+        assert!(needs.glibc() >= Some((2, 2)), "{needs:?}");
+        // Far larger than a release is, with all that debuggers want.
+        assert!(needs.size > 1_000_000);
+    }
+
+    #[test]
+    fn what_needs_too_much_is_refused() {
+        let needs = |version: &str, library: &str, size| Needs {
+            versions: ["GLIBC_2.2.5", version].map(str::to_owned).into(),
+            libraries: ["libc.so.6", library].map(str::to_owned).into(),
+            size,
+        };
+        let good = needs("GLIBC_2.28", "libm.so.6", SIZE_MAX);
+        good.keep_the_promise().unwrap();
+        for (bad, told) in [
+            (needs("GLIBC_2.29", "libm.so.6", 1), "it needs GLIBC_2.29"),
+            (
+                needs("GLIBC_2.17", "libm.so.6", SIZE_MAX + 1),
+                "20000001 bytes",
+            ),
+            (needs("GLIBC_2.17", "libz.so.1", 1), "libz.so.1"),
+        ] {
+            let error = bad.keep_the_promise().unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn libraries_are_told_as_packages() {
+        let needs = |library: &str| Needs {
+            versions: BTreeSet::new(),
+            libraries: [library, "libc.so.6"].map(str::to_owned).into(),
+            size: 1,
+        };
+        let packages = needs("libm.so.6").packages().unwrap();
+        assert_eq!(packages, ["libc6 (>= 2.28)"]);
+        assert_eq!(needs("libgcc_s.so.1").packages().unwrap().len(), 2);
+        assert!(needs("libssl.so.3").packages().is_err());
+    }
+}
