@@ -154,11 +154,12 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// What happened, with the name of its kind.
+    /// What happened, in the order in which it did, with the name of its kind.
     pub(super) fn events(&self) -> impl Iterator<Item = (&'static str, &'a Event)> + use<'a> {
-        self.run
-            .events
-            .iter()
+        let mut events: Vec<&'a Event> = self.run.events.iter().collect();
+        events.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
+        events
+            .into_iter()
             .map(|event| (event_kind(event.kind), event))
     }
 
