@@ -49,7 +49,7 @@ function valueAxis(axis, side = 'left', { marks, ...more } = {}) {
 // A step of seconds that people count in, so that an axis has a handful of them.
 function timeStep(length) {
   const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
-  const most = narrow() ? 4 : 8;
+  const most = narrow() || plotWidth() < 420 ? 4 : 8;
   return steps.find((step) => length / step <= most) ?? 86400 * Math.ceil(length / 86400 / most);
 }
 
@@ -227,6 +227,15 @@ function roundStep(reach) {
   return [1, 2, 5, 10].find((step) => step * power >= rough * 0.999) * power;
 }
 
+// How high lines that stand on each other reach, at the times that are seen.
+function stackedTop(lines, seen) {
+  const sums = new Map();
+  for (const line of lines) {
+    DATA.times[line.x].forEach((time, i) => seen(time) && sums.set(time, (sums.get(time) ?? 0) + (line.y[i] ?? 0)));
+  }
+  return Math.max(0, ...sums.values());
+}
+
 function linearScale(spec, index) {
   const own = spec.lines.filter((line) => line.axis === index);
   const { from, to } = DATA.runs[spec.run];
@@ -234,7 +243,7 @@ function linearScale(spec, index) {
   const seen = (time) => time >= from * 1000 && time <= to * 1000;
   const reaches = own.map((line) => line.y.reduce((max, y, i) => (seen(DATA.times[line.x][i]) ? Math.max(max, Math.abs(y ?? 0)) : max), 0));
   const stacked = spec.lines.some((line) => line.look === 'stack');
-  const reach = spec.axes[index].max ?? (stacked ? reaches.reduce((sum, y) => sum + y, 0) : Math.max(0, ...reaches));
+  const reach = spec.axes[index].max ?? (stacked ? stackedTop(own, seen) : Math.max(0, ...reaches));
   if (!(reach > 0)) return { min: 0 };
   const step = roundStep(reach);
   return {

@@ -5,7 +5,7 @@ const legendRows = (names) => {
   const width = Math.max(260, plotWidth() - 20);
   let [rows, used] = [1, 0];
   for (const name of names) {
-    const own = Math.min(width, name.length * 7 + 54);
+    const own = Math.min(width, name.length * 6.4 + 46);
     if (used > 0 && used + own > width) {
       rows += 1;
       used = 0;

@@ -53,6 +53,7 @@ function setZoom(run, start, end, but) {
   for (const other of charts.values()) {
     if (!other.drawn || !zoomable(other) || runOf(other) !== run) continue;
     if (other !== but) other.drawn.dispatchAction({ type: 'dataZoom', start, end });
+    drawing = other.place;
     other.drawn.setOption({ xAxis: { axisLabel: timeLabels(run) } }, { lazyUpdate: true });
   }
   following = false;

@@ -234,4 +234,32 @@ mod tests {
         let (cells, _) = pivot(&groups, "no such", 1, &options).unwrap();
         assert_eq!(cells[0].value, None);
     }
+
+    #[test]
+    fn runs_stand_at_their_levels_and_those_without_one_are_left_out() {
+        let mut runs: Vec<RunRecord> = (1..=4).map(|id| run(id, 1_000.0)).collect();
+        let levels = [("12G", "xfs"), ("5G", "xfs"), ("12G", "zfs")];
+        for (run, (memory, fs)) in runs.iter_mut().zip(levels) {
+            run.head.factors.insert("memory".into(), memory.into());
+            run.head.factors.insert("fs".into(), fs.into());
+        }
+        let layout = Layout::of(&runs, level, "memory", Some("fs")).unwrap();
+        assert_eq!(layout.rows.1, ["5G", "12G"]);
+        let places: Vec<_> = layout.places.into_iter().collect();
+        assert_eq!(
+            places,
+            [((0, 0), vec![1]), ((1, 0), vec![0]), ((1, 1), vec![2])]
+        );
+        // Every run has some factors; one of its own name goes before.
+        let sessions = runs[3].head.drive.as_ref().unwrap().sessions.to_string();
+        assert_eq!(level(&runs[3], "sessions"), Some(sessions));
+        runs[3]
+            .head
+            .factors
+            .insert("sessions".into(), "many".into());
+        assert_eq!(level(&runs[3], "sessions").as_deref(), Some("many"));
+        let alone = Layout::of(&runs, level, "workload", None).unwrap();
+        assert_eq!((alone.places.len(), alone.along().1.len()), (1, 1));
+        assert_eq!(Layout::of(&runs, level, "cpu", None), Err("cpu".to_owned()));
+    }
 }

@@ -128,13 +128,21 @@ pub(crate) fn few(items: &[String], most: usize) -> String {
     )
 }
 
+/// Whether a word is the name of something, such as `sbtest1`, `sync_binlog` or `db.up`. One that
+/// begins with a digit is a number.
+fn is_name(word: &str) -> bool {
+    let digits = word.contains(|c: char| c.is_ascii_digit());
+    let begins = word.starts_with(|c: char| c.is_ascii_alphabetic());
+    word.contains(['_', '.', '[', '/']) || (digits && begins)
+}
+
 /// With a capital at the beginning and a full stop at the end; a name of something stays as it is.
 pub(crate) fn sentence(text: &str) -> String {
     let first = text.split(' ').next().unwrap_or_default();
     let mut chars = text.chars();
     match chars.next() {
         None => String::new(),
-        Some(_) if first.contains(['_', '.', '[', '/']) => format!("{text}."),
+        Some(_) if is_name(first) => format!("{text}."),
         Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
     }
 }
@@ -164,6 +172,7 @@ mod tests {
         }
         assert_eq!(sentence("it is"), "It is.");
         assert_eq!(sentence("max_connections is"), "max_connections is.");
+        assert_eq!(sentence("sbtest1 holds"), "sbtest1 holds.");
         assert_eq!(signed(3.0), "+3");
         assert_eq!(percent(0.7), "70 %");
         assert_eq!(count(1_234_567), "1,234,567");

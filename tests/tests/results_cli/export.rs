@@ -99,3 +99,52 @@ fn runs_become_one_page() {
     );
     has(&lab.dyno("report 9").failure(1), &["there is no run `9`"]);
 }
+
+#[test]
+fn runs_are_selected_by_their_factors() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    for (memory, fs) in [("5G", "xfs"), ("12G", "xfs"), ("5G", "zfs"), ("12G", "zfs")] {
+        lab.dyno(&format!(
+            "run oltp_point_select {target} {SHORT} -q --factor memory={memory} --factor fs={fs}"
+        ))
+        .success();
+    }
+    let said = lab.dyno("show --where fs=xfs").success();
+    has(&said, &["fs=xfs, memory=5G", "fs=xfs, memory=12G"]);
+    assert!(!said.stdout.contains("zfs"), "{}", said.stdout);
+    let said = lab.dyno("compare --where fs=xfs").success();
+    has(&said, &["memory 12G", "memory 5G"]);
+    // Several runs are no one run, and neither is none.
+    has(&lab.dyno("export --where fs=xfs").failure(2), &["not 1, 2"]);
+    has(
+        &lab.dyno("export --where fs=ufs").failure(2),
+        &["no run is like that"],
+    );
+    lab.dyno("export --where fs=xfs,memory=5G -o one.json")
+        .success();
+    has(
+        &lab.dyno("report 1 --where fs=xfs").failure(2),
+        &["give one of them"],
+    );
+    has(
+        &lab.dyno("report 1 2 --columns fs").failure(2),
+        &["--columns needs --rows"],
+    );
+
+    let page = |line: &str| {
+        lab.dyno(&format!("{line} -o page.html --force")).success();
+        fs::read_to_string(lab.path("page.html")).unwrap()
+    };
+    let selected = page("report --where fs=xfs");
+    assert!(selected.contains("Against memory 5G") && !selected.contains("zfs"));
+    // As asked for, and by itself where two factors vary.
+    for line in ["report --rows memory --columns fs", "report 1 2 3 4"] {
+        let page = page(line);
+        assert!(page.contains("<section id=\"pivot\""), "{line}");
+        assert!(page.contains("<p class=\"figure\">"), "{line}");
+    }
+    assert!(!page("report 1 2").contains("<section id=\"pivot\""));
+    let sides = page("report 1,3 2,4");
+    assert!(sides.contains("4 runs, 2 kinds"), "sides");
+}

@@ -257,8 +257,11 @@ fn a_cross_hair_goes_over_all_charts_and_keys_move_it() {
     let shown = tab.evaluate(lines).as_u64().unwrap();
     assert!(shown > 10, "{shown}");
     // At the same time in each: the second interval of the warm-up.
-    let at = "(() => { const { drawn, cross } = dynoReport.charts.get('r1-events'); \
-              return Math.round(drawn.convertFromPixel({ xAxisIndex: 0 }, parseFloat(cross.style.left))); })()";
+    let at = "(() => {
+        const { drawn, cross } = dynoReport.charts.get('r1-events');
+        const x = parseFloat(cross.style.left);
+        return Math.round(drawn.convertFromPixel({ xAxisIndex: 0 }, x));
+    })()";
     let at = tab.evaluate(at).as_f64().unwrap();
     assert!((at + 18_500.0).abs() < 200.0, "{at}");
     press(&mut tab, "Escape");
@@ -271,10 +274,11 @@ fn axes_have_steps_of_one_two_or_five() {
     let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("steps", &page, 1280, false);
     tab.evaluate("dynoReport.drawAll()");
-    let steps = "[...dynoReport.charts.values()].filter(({ drawn, spec }) => drawn && spec.kind === 'time')\
-                 .flatMap(({ drawn, spec }) => drawn.getOption().yAxis.map((y, i) => [spec.axes[i].unit, y]))\
-                 .filter(([unit, y]) => y.interval && !unit.startsWith('bytes'))\
-                 .map(([, y]) => Number(y.interval.toExponential(6).split('e')[0]))";
+    let steps = "[...dynoReport.charts.values()]
+        .filter(({ drawn, spec }) => drawn && spec.kind === 'time')
+        .flatMap(({ drawn, spec }) => drawn.getOption().yAxis.map((y, i) => [spec.axes[i], y]))
+        .filter(([axis, y]) => y.interval && !axis.unit.startsWith('bytes'))
+        .map(([, y]) => Number(y.interval.toExponential(6).split('e')[0]))";
     let steps = tab.evaluate(steps);
     let steps = steps.as_array().unwrap();
     assert!(steps.len() > 8, "{steps:?}");

@@ -105,7 +105,7 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
         run: view.index,
         series: Vec::new(),
     };
-    let points_max = (POINTS_ALL_MAX / moved.len().max(1)).clamp(120, 480);
+    let points_max = view.points((POINTS_ALL_MAX / moved.len().max(1)).clamp(120, 480));
     for series in moved {
         let thin = thin(&series.points, points_max, Keep::Extremes);
         set.series.push(Counter {

@@ -208,7 +208,7 @@ fn draw(
     let mut note = source.to_owned();
     let mut drawn = Vec::new();
     for (colour, (points, legend)) in lines.iter().enumerate() {
-        let points = thin(points, POINTS_MAX, Keep::Extremes);
+        let points = thin(points, view.points(POINTS_MAX), Keep::Extremes);
         note = source_note(source, &points, Keep::Extremes);
         // The second is a limit, or a part of the first.
         drawn.push(page.line(legend, 0, &points, Look::Line, [0, 6][colour.min(1)]));

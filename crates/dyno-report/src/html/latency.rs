@@ -35,7 +35,7 @@ fn percentiles(page: &mut Page, view: &View<'_>) {
     for (n, percent) in asked.iter().enumerate() {
         let line = thin(
             &view.percentile_over_time(*percent),
-            POINTS_MAX,
+            view.points(POINTS_MAX),
             Keep::Extremes,
         );
         if line.y.iter().all(|ms| !ms.is_finite()) {
@@ -52,15 +52,17 @@ fn percentiles(page: &mut Page, view: &View<'_>) {
         );
         return;
     }
-    let mut axis = Axis::new(view.latency_word(), "ms");
+    let word = view.latency_word();
+    let mut axis = Axis::new(word, "ms");
     axis.log = true;
+    let title = match lines.as_slice() {
+        // A chart of one line has no legend that names it.
+        [line] => format!("{} {word}", line.name),
+        _ => format!("Percentiles of {word}"),
+    };
     let caption = Caption {
         id: "percentiles",
-        title: if view.is_open() {
-            "Percentiles of response time"
-        } else {
-            "Percentiles of latency"
-        },
+        title: &title,
         about: "Percentiles of each interval on a logarithmic axis. Where one is missing, the \
             interval has too few events to carry it.",
         source: &note,

@@ -135,8 +135,8 @@ fn backlog(page: &mut Page, view: &View<'_>) {
     let under_way: Vec<_> = intervals()
         .map(|i| (middle_s(i), f64::from(i.concurrency)))
         .collect();
-    let waiting = thin(&waiting, POINTS_MAX, Keep::Extremes);
-    let under_way = thin(&under_way, POINTS_MAX, Keep::Extremes);
+    let waiting = thin(&waiting, view.points(POINTS_MAX), Keep::Extremes);
+    let under_way = thin(&under_way, view.points(POINTS_MAX), Keep::Extremes);
     let lines = vec![
         page.line("due, not begun", 0, &waiting, Look::Area, 1),
         page.line("under way", 0, &under_way, Look::Line, 0),

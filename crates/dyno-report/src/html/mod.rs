@@ -111,7 +111,7 @@ pub fn report(input: &ReportInput<'_>) -> String {
     let views: Vec<View<'_>> = (input.runs.iter().zip(labels).enumerate())
         .map(|(index, (run, label))| {
             let costs = input.costs.get(index).map_or(&[][..], Vec::as_slice);
-            View::new(index, label, run, costs)
+            View::new((index, input.runs.len()), label, run, costs)
         })
         .collect();
     let mut page = Page::default();

@@ -74,10 +74,11 @@ pub(super) fn plot(page: &mut Page, view: &View<'_>, plot: &Plot<'_>) -> bool {
     };
     let mut axis = Axis::new(plot.axis, &first.key.unit);
     axis.max = plot.max;
+    let points_max = view.points(POINTS_MAX);
     let mut note = None;
     let mut lines = Vec::new();
     for (series, legend, colour) in &found {
-        let (thin, line) = line(page, series, (legend, *colour), look, keep);
+        let (thin, line) = line(page, series, (legend, *colour), look, (keep, points_max));
         lines.push(line);
         note.get_or_insert(thin);
     }
@@ -116,9 +117,9 @@ fn line(
     series: &Series,
     (legend, colour): (&str, usize),
     look: Look,
-    keep: Keep,
+    (keep, points_max): (Keep, usize),
 ) -> (Thin, Line) {
-    let thin = thin(&series.points, POINTS_MAX, keep);
+    let thin = thin(&series.points, points_max, keep);
     let line = page.line(legend, 0, &thin, look, colour);
     (thin, line)
 }

@@ -11,6 +11,8 @@ use super::markup::Text;
 pub(super) struct View<'a> {
     /// Its number, from 0.
     pub(super) index: usize,
+    /// How many runs the page has.
+    pub(super) of: usize,
     /// What sets it apart where there are several; else empty.
     pub(super) label: String,
     pub(super) run: &'a RunRecord,
@@ -28,12 +30,18 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(index: usize, label: String, run: &'a RunRecord, costs: &'a [Cost]) -> Self {
+    pub(super) fn new(
+        (index, of): (usize, usize),
+        label: String,
+        run: &'a RunRecord,
+        costs: &'a [Cost],
+    ) -> Self {
         let rates: Vec<(f64, f64)> = run.intervals.iter().map(rate_of).collect();
         let bins = bins::of(run);
         let seconds: Vec<f64> = bins.iter().map(Bin::events_per_s).collect();
         Self {
             index,
+            of,
             label,
             run,
             costs,
@@ -146,11 +154,12 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// What happened, with the name of its kind.
+    /// What happened, in the order in which it did, with the name of its kind.
     pub(super) fn events(&self) -> impl Iterator<Item = (&'static str, &'a Event)> + use<'a> {
-        self.run
-            .events
-            .iter()
+        let mut events: Vec<&'a Event> = self.run.events.iter().collect();
+        events.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
+        events
+            .into_iter()
             .map(|event| (event_kind(event.kind), event))
     }
 
@@ -167,6 +176,14 @@ impl<'a> View<'a> {
             _ if nothing => "Not observed: this run has no series of observers.".to_owned(),
             _ => format!("Not observed: there is no series {what}."),
         }
+    }
+
+    /// How many points of a line are drawn where a page of one run draws so many: a page of several
+    /// is to stay small, and tells more by what lies over each other.
+    pub(super) fn points(&self, most: usize) -> usize {
+        const SHARES_MAX: usize = 6;
+        const POINTS_MIN: usize = 120;
+        (most / self.of.clamp(1, SHARES_MAX)).max(POINTS_MIN.min(most))
     }
 
     /// Its number, with what sets it apart.

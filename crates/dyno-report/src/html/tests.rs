@@ -3,7 +3,7 @@
 mod several;
 
 use dyno_core::finding::Verdict;
-use dyno_core::record::{RunRecord, RunState, Source};
+use dyno_core::record::{Event, EventKind, RunRecord, RunState, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
@@ -204,6 +204,42 @@ fn sessions_that_were_lost_have_a_chart() {
     let page = page_of(&[run]);
     assert!(page.contains("session-states"));
     assert!(page.contains("What the sessions were doing at the end of each interval"));
+}
+
+#[test]
+fn events_are_numbered_in_the_order_of_time() {
+    let mut run = samples::run(SHORT);
+    let event = |at_s, text: &str| Event {
+        at_s,
+        until_s: None,
+        kind: EventKind::Note,
+        text: text.into(),
+    };
+    run.events = vec![event(50.0, "second"), event(9.0, "first")];
+    let page = page_of(&[run]);
+    let text = text_of(&page);
+    assert!(text.contains("<b>E1</b>0:09 note: first"));
+    assert!(text.contains("the events E1 to E2, told below"));
+    assert_eq!(data_of(&page)["runs"][0]["events"][1]["text"], "second");
+}
+
+#[test]
+fn factors_stand_below_the_title_and_an_open_loop_shows_what_it_offered() {
+    let mut run = samples::run(Shape {
+        open: true,
+        ..SHORT
+    });
+    run.head.factors.insert("memory".into(), "<5G>".into());
+    let page = page_of(&[run]);
+    assert!(text_of(&page).contains("<li>memory <b>&lt;5G&gt;</b></li>"));
+    let data = data_of(&page);
+    let lines = data["charts"]["r1-over-time"]["lines"].as_array().unwrap();
+    let offered = lines
+        .iter()
+        .find(|line| line["name"] == "offered/s")
+        .unwrap();
+    assert_eq!(offered["y"][0], offered["y"][1]);
+    assert_eq!(offered["dash"], 1);
 }
 
 #[test]

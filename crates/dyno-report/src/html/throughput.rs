@@ -18,7 +18,7 @@ pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
         page.nothing("There is no chart over time: the run has no intervals on record.");
         return;
     }
-    let rates = thin(&view.rates, POINTS_MAX, Keep::Extremes);
+    let rates = thin(&view.rates, view.points(POINTS_MAX), Keep::Extremes);
     let mut lines = vec![page.line("events/s", 0, &rates, Look::Area, 0)];
     lines.extend(offered(page, view, &rates));
     let mut axes = vec![Axis::new("throughput", "count/s")];
@@ -26,7 +26,7 @@ pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
     if let Some(percent) = view.headline_percent() {
         let line = thin(
             &view.percentile_over_time(percent),
-            POINTS_MAX,
+            view.points(POINTS_MAX),
             Keep::Extremes,
         );
         if line.y.iter().any(|ms| ms.is_finite()) {
@@ -106,7 +106,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         page.end_section();
         return;
     }
-    let rates = thin(&view.rates, POINTS_MAX, Keep::Extremes);
+    let rates = thin(&view.rates, view.points(POINTS_MAX), Keep::Extremes);
     let line = page.line("events/s", 0, &rates, Look::Line, 0);
     figure(
         page,
@@ -173,10 +173,10 @@ fn session_states(page: &mut Page, view: &View<'_>) {
             .iter()
             .map(|interval| (middle_s(interval), f64::from(states(interval).of(state))))
             .collect();
-        let points = thin(&points, POINTS_MAX / 2, Keep::Extremes);
+        let points = thin(&points, view.points(POINTS_MAX / 2), Keep::Extremes);
         lines.push(page.line(state.word(), 0, &points, Look::Stack, colour));
     }
-    let thinned = thin(&view.rates, POINTS_MAX, Keep::Extremes);
+    let thinned = thin(&view.rates, view.points(POINTS_MAX), Keep::Extremes);
     let caption = Caption {
         id: "session-states",
         title: "Sessions",
@@ -212,7 +212,7 @@ fn counted(
     page.line(
         name,
         0,
-        &thin(&points, POINTS_MAX / 2, Keep::Extremes),
+        &thin(&points, view.points(POINTS_MAX / 2), Keep::Extremes),
         Look::Line,
         colour,
     )
@@ -226,7 +226,7 @@ fn figure(
     lines: Vec<Line>,
 ) {
     let axes = vec![Axis::new(&title.to_lowercase(), "count/s")];
-    let thinned = thin(&view.rates, POINTS_MAX, Keep::Extremes);
+    let thinned = thin(&view.rates, view.points(POINTS_MAX), Keep::Extremes);
     let source = source_note("intervals of the run", &thinned, Keep::Extremes);
     let caption = Caption {
         id,

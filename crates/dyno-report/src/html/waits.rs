@@ -62,7 +62,7 @@ fn draw(page: &mut Page, view: &View<'_>, states: &[(&str, &Series)]) {
     let mut lines = Vec::new();
     let mut note = String::new();
     for (colour, (state, series)) in shown.iter().enumerate() {
-        let points = thin(&series.points, POINTS_MAX, Keep::Mean);
+        let points = thin(&series.points, view.points(POINTS_MAX), Keep::Mean);
         let source = format!("the server's list of sessions ({})", series.key.source);
         note = source_note(&source, &points, Keep::Mean);
         // Grey is for the rest.
@@ -70,7 +70,7 @@ fn draw(page: &mut Page, view: &View<'_>, states: &[(&str, &Series)]) {
         lines.push(page.line(&word(state), 0, &points, Look::Stack, colour));
     }
     if !rest.is_empty() {
-        let points = thin(&summed(rest), POINTS_MAX, Keep::Mean);
+        let points = thin(&summed(rest), view.points(POINTS_MAX), Keep::Mean);
         let name = format!("{} other states", rest.len());
         lines.push(page.line(&name, 0, &points, Look::Stack, 6));
     }

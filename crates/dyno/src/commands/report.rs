@@ -5,7 +5,7 @@ use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_report::html::{COLUMNS_MAX, Pivot, ReportInput, report};
 use dyno_results::Scope;
-use dyno_verdict::{CompareOptions, Comparison, compare};
+use dyno_verdict::{CompareError, CompareOptions, Comparison, compare};
 
 use super::kinds::{Kinds, kinds};
 use super::pivot::on_page;
@@ -152,8 +152,26 @@ fn compared(
         return Vec::new();
     };
     let base = of(base);
-    let against = |side: &Vec<usize>| {
-        compare(&base, &of(side), &options).map_err(|error| format!("{error}."))
-    };
+    let against =
+        |side: &Vec<usize>| compare(&base, &of(side), &options).map_err(|error| refused(&error));
     others.iter().map(against).collect()
+}
+
+/// Why sides are not compared, as a sentence of the page.
+fn refused(error: &CompareError) -> String {
+    match error {
+        // A page has no option that insists.
+        CompareError::Workloads {
+            one_workload,
+            other_workload,
+            ..
+        } => format!("Runs of {one_workload} and of {other_workload} are not compared."),
+        error => {
+            let told = error.to_string();
+            match told.strip_prefix('c') {
+                Some(rest) => format!("C{rest}."),
+                None => format!("{told}."),
+            }
+        }
+    }
 }

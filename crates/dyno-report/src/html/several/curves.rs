@@ -154,10 +154,10 @@ fn distributions(page: &mut Page, sides: &[Side<'_, '_>]) {
     x.log = true;
     let caption = Caption {
         id: "ecdf",
-        title: "Share of the events that took no longer",
-        about: "The cumulative distribution: at 90 %, nine of ten events took no longer than where \
-            the curve is. A curve further left is faster; steps are ways to be served. The tail \
-            shows what is left above, on a logarithmic axis: 1 % is the 99th percentile.",
+        title: "Cumulative distribution of latency (ECDF)",
+        about: "The share of the events that took no longer: at 90 %, nine of ten took no longer \
+            than where the curve is. A curve further left is faster; steps are ways to be served. \
+            The tail shows what is left above, on a logarithmic axis: 1 % is the 99th percentile.",
         source: "total histograms of the measurements; those of the runs of a side added up",
         size: "tall",
     };

@@ -31,9 +31,13 @@ pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>]) {
     let (meant, other): (Vec<Row<'_>>, Vec<Row<'_>>) =
         rows(sides).into_iter().partition(|row| row.intended);
     if meant.is_empty() && other.is_empty() {
-        page.nothing(
-            "Nothing that is on record differs between the runs' plans, environments and settings.",
-        );
+        page.nothing(match sides.iter().any(|side| side.compared.is_some()) {
+            true => {
+                "Nothing that is on record differs between the runs' plans, environments and \
+                settings."
+            }
+            false => "The runs are not compared.",
+        });
         page.end_section();
         return;
     }

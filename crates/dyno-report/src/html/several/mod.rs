@@ -184,6 +184,8 @@ fn against(sides: &[Side<'_, '_>]) -> Option<String> {
         sides.first()?,
         sides.len().checked_sub(1).filter(|n| *n > 1)?,
     );
+    // What could not be compared is said already.
+    sides.iter().find_map(|side| side.compared)?;
     let Some((lower, higher)) = shown(sides) else {
         return Some("The runs are too short to tell differences from chance.".to_owned());
     };

@@ -69,13 +69,7 @@ pub(in crate::html) fn by_factors() -> Several {
             &[("memory", memory), ("engine", engine)],
         ));
     }
-    let layout = Layout::of(
-        &runs,
-        |run, name| level(run, name),
-        "memory",
-        Some("engine"),
-    )
-    .unwrap();
+    let layout = Layout::of(&runs, level, "memory", Some("engine")).unwrap();
     let places: Vec<Vec<usize>> = layout.places.values().cloned().collect();
     let groups: Vec<Group<'_>> = (layout.places.iter())
         .map(|((row, column), places)| Group {
@@ -170,4 +164,15 @@ fn factors_are_rows_and_columns() {
     // A line for each engine over the memory.
     let lines = data["charts"]["throughput-by"]["lines"].as_array().unwrap();
     assert_eq!(lines[1]["name"], "engine myrocks");
+}
+
+#[test]
+fn a_page_of_many_long_runs_stays_small() {
+    let hour = samples::run(Shape {
+        seconds: 3_600,
+        ..SHORT
+    });
+    let page = |count| super::page_of(&vec![hour.clone(); count]).len() as f64 / 1e6;
+    let (one, six) = (page(1), page(6));
+    assert!(six < 5.0 && six < one * 2.7, "{one} {six}");
 }
