@@ -38,6 +38,7 @@ pub(crate) mod samples;
 mod setup;
 mod several;
 mod small_multiples;
+mod statements;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -147,6 +148,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     loops::write(page, view);
     machine::write(page, view);
     operations::write(page, view);
+    statements::write(page, view);
     ledger::write(page, view);
     host::write(page, view);
     waits::write(page, view);

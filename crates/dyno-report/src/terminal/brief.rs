@@ -66,9 +66,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
         short("warning", Ink::Warning, warning, &mut page);
     }
     costs(run, &mut page);
-    if !run.note.is_empty() {
-        page.row("note", Ink::Plain, &run.note);
-    }
+    verdict::labels(run, &mut page);
     kept(run, &mut page);
     page.finish()
 }

@@ -125,8 +125,8 @@ fn size(mean: f64) -> String {
     }
 }
 
-/// The user's words about the run, and where it is kept for the commands that come after.
-pub(super) fn kept(run: &RunSummary, page: &mut Page) {
+/// What the user says of the run: its factors, and a note.
+pub(super) fn labels(run: &RunSummary, page: &mut Page) {
     if !run.factors.is_empty() {
         let told = run
             .factors
@@ -137,6 +137,11 @@ pub(super) fn kept(run: &RunSummary, page: &mut Page) {
     if !run.note.is_empty() {
         page.row("note", Ink::Plain, &run.note);
     }
+}
+
+/// The user's words about the run, and where it is kept for the commands that come after.
+pub(super) fn kept(run: &RunSummary, page: &mut Page) {
+    labels(run, page);
     if let Some(kept) = &run.recorded {
         page.row(
             "recorded",
