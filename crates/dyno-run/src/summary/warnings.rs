@@ -51,7 +51,7 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
             false => "the finding client-cpu tells what is known of the cause",
         };
         warnings.push(format!(
-            "A worker was kept from its sockets for {stall_ms:.0} ms, and with it all of its \
+            "A worker was stalled for {stall_ms:.0} ms, and with it all of its \
              sessions: {advice}."
         ));
     }

@@ -12,12 +12,11 @@ pub(super) const CLIENT_CPU: Check = Check {
     name: "client-cpu",
     title: "CPU, waits for a CPU, page faults and descriptors of the generator's workers",
     rule: "Doubt if a worker used {0} % of a core or more; if it waited for a CPU {1} % of the \
-           time or more, and not merely for the server on the same host; if it was kept from its \
-           sockets, or its process stood still, for {2} ms or more; if the generator read pages \
-           from disk {3} times a second or more, or had {4} % of its descriptors open. Also if its \
-           process stood still for {5} % of the time in all, or its script blocked a worker that \
-           sessions share for {6} %: away from its sockets, 10 ms or longer at a time, neither on \
-           a CPU nor waiting for one.",
+           time or more, and not merely for the server on the same host; if it was stalled, or its \
+           process stood still, for {2} ms or more; if the generator read pages from disk {3} \
+           times a second or more, or had {4} % of its descriptors open. Also if its process stood \
+           still for {5} % of the time in all, or its script blocked a worker that sessions share \
+           for {6} %: stalled, 10 ms or longer at a time, neither on a CPU nor waiting for one.",
     thresholds: &[
         BUSY,
         WAITING,
@@ -45,7 +44,7 @@ const WAITING: Threshold = Threshold {
           it counts only if other processes take their part or a cgroup throttles",
 };
 const STALL_MS: Threshold = Threshold {
-    name: "longest time away from the sockets",
+    name: "longest stall of a worker",
     value: WORKER_STALL_MS,
     unit: "ms",
     why: "ten times what a scheduler on a crowded host keeps a thread waiting; scripts that \
@@ -95,7 +94,7 @@ fn client_cpu(view: &View) -> Made {
     made.with_some("busiest worker", own.busiest, "percent of a core")
         .with_some("longest wait for a CPU", own.waiting, "percent of the time")
         .with_some("involuntary switches", own.switches, "per second")
-        .with_some("longest time away from the sockets", own.stall_ms, "ms")
+        .with_some("longest stall of a worker", own.stall_ms, "ms")
         .with_some("pages read from disk", own.major_faults, "per second")
         .with_some("open descriptors", own.descriptors, "percent of the limit")
 }
@@ -178,7 +177,7 @@ impl Workers {
         match frozen(view) {
             Some(fault) => faults.push(fault),
             None if alone && shared && reaches(self.stall_ms, &STALL_MS) => {
-                let said = "a worker was kept from its sockets, and its sessions with it";
+                let said = "a worker was stalled, and its sessions with it";
                 faults.push((said.to_owned(), kept_from_sockets(view, self.waiting)));
             }
             None if alone && shared && reaches(self.blocked, &BLOCKED) => faults.push((
@@ -219,7 +218,7 @@ impl Workers {
             ));
         }
         if let Some(stall) = self.stall_ms {
-            parts.push(format!("at most {} away from the sockets", text::ms(stall)));
+            parts.push(format!("stalled for {} at most", text::ms(stall)));
         }
         if let Some(blocked) = self.blocked.filter(|percent| *percent >= 1.0) {
             parts.push(format!(

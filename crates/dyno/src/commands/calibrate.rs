@@ -30,7 +30,7 @@ fn text(made: &Calibration) -> String {
         "ceiling       {} events/s: what {} could offer with a core each, over {}\n\
          client CPU    {:.2} µs per event\n\
          seen          {} events/s with {}, while the null server took its share of this host\n\
-         jitter        p99.9 {:.3} ms; a worker was kept from its sockets for {:.2} ms at most\n\
+         jitter        p99.9 {:.3} ms; a worker was stalled for {:.2} ms at most\n\
          A run is doubted above 70 % of the ceiling. Kept for the same script, options, sessions \
          and workers on this host.\n",
         rate(made.events_per_s_max),
