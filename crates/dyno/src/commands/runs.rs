@@ -34,7 +34,7 @@ pub fn main(parsed: &Parsed) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     let rows: Vec<RunRow> = lines.iter().map(row).collect();
-    let look = console::look(&parsed);
+    let look = console::look(parsed);
     console::page(&look, |look| runs(&rows, look));
     Ok(STATUS_DONE)
 }

@@ -55,7 +55,7 @@ pub fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Fol
     let mut paths = Vec::new();
     walk(Path::new(folder), "", 0, &mut paths)
         .with_context(|| format!("cannot read the folder {folder}"))?;
-    paths.sort_by(|a, b| natural(a).cmp(&natural(b)));
+    paths.sort_by_key(|path| natural(path));
     let mut logs = match pattern {
         Some(pattern) => fitting(folder, pattern, &paths)?,
         None => looking(folder, looks, &paths)?,
