@@ -4,6 +4,7 @@ use dyno_analysis::window;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{NotObserved, Operation, RunHead};
+use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 
 use crate::command;
@@ -53,6 +54,7 @@ pub(crate) fn summary(
         endpoints: Vec::new(),
         client: None,
         not_observed: not_observed.to_vec(),
+        figures: figures(&report),
         intervals: Vec::new(),
         // Of a drive without sessions nothing is known.
         drive: (drive.sessions > 0).then_some(drive),
@@ -237,6 +239,31 @@ fn buckets(operations: &[Operation]) -> Vec<Bucket> {
             count: counts.get(&index).copied().unwrap_or(0),
         })
         .collect()
+}
+
+/// What tests of the host print besides events.
+fn figures(report: &Report) -> Vec<Figure> {
+    const TOLD: [(&str, &str, &str); 8] = [
+        ("import.fileio.read_mib_per_s", "read", "MiB/s"),
+        ("import.fileio.written_mib_per_s", "written", "MiB/s"),
+        ("import.fileio.reads_per_s", "reads", "per second"),
+        ("import.fileio.writes_per_s", "writes", "per second"),
+        ("import.fileio.fsyncs_per_s", "fsyncs", "per second"),
+        ("import.fileio.requests_per_s", "requests", "per second"),
+        ("import.memory.mib_per_s", "memory", "MiB/s"),
+        ("import.memory.mb_per_s", "memory", "MB/s"),
+    ];
+    let figure = |(fact, name, unit): (&str, &str, &str)| {
+        let printed = report.figures.iter().find(|(own, ..)| *own == fact);
+        let value = printed.map(|(_, value, _)| *value);
+        value.filter(|value| value.is_finite()).map(|value| Figure {
+            name: name.to_owned(),
+            value,
+            unit: unit.to_owned(),
+            better: Some(Better::Higher),
+        })
+    };
+    TOLD.into_iter().filter_map(figure).collect()
 }
 
 /// sysbench prints mean and deviation over threads; where nothing deviates, all are alike.

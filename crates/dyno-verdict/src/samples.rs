@@ -1,6 +1,5 @@
-//! Recorded runs that might have been, for tests. They agree with themselves: counters, latencies
-//! and series tell of the same rates. Each begins as a run that nothing speaks against; whoever
-//! wants a fault puts it in.
+//! Recorded runs that might have been, for tests. Counters, latencies and series tell of the same
+//! rates. Each begins as a run that nothing speaks against; whoever wants a fault puts it in.
 
 mod observed;
 

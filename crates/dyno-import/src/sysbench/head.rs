@@ -64,7 +64,14 @@ fn kind(line: &str) -> Option<&'static str> {
 pub(crate) fn command(line: &str) -> Option<Vec<String>> {
     let words = words(line.trim_start_matches(['+', '$', '#', '>', ' ']));
     let is_program = |word: &String| {
+        // `LUA_PATH=/usr/share/sysbench/?.lua` is a variable.
+        let variable = word
+            .split_once('=')
+            .is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
         let name = word.rsplit('/').next().unwrap_or(word);
+        if variable {
+            return false;
+        }
         name == "sysbench" || (name.ends_with(".lua") && !word.starts_with('-'))
     };
     // Variables and wrappers such as `time` and `numactl` may stand before it.
@@ -137,6 +144,15 @@ fn words(line: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_variable_before_the_program_is_not_the_program() {
+        let argv =
+            command("LUA_PATH='/usr/share/?.lua' sysbench oltp_insert --time=9 run").unwrap();
+        assert_eq!(workload(&argv).as_deref(), Some("oltp_insert"));
+        let alone = "LUA_PATH=./?.lua ./tpcc.lua --threads=8 --time=60 run";
+        assert_eq!(workload(&command(alone).unwrap()).as_deref(), Some("tpcc"));
+    }
 
     #[test]
     fn banners() {
