@@ -228,7 +228,7 @@ fn within(span: &&Span, (origin, end): (f64, f64)) -> bool {
 /// The summary of the window. What was only counted over the whole run is left out.
 fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> RunSummary {
     let told = told(inside.iter().copied());
-    let (origin, end) = bounds;
+    let (origin, _) = bounds;
     let whole = run.summary.clone().unwrap_or_else(|| RunSummary {
         schema_version: dyno_core::summary::SCHEMA_VERSION,
         tool: run.head.tool.clone(),
@@ -244,27 +244,7 @@ fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> 
     let known = !latencies.service.is_empty();
     let open = whole.drive.as_ref().and_then(|drive| drive.open_loop);
     let last = inside.last();
-    let mut warnings = vec![format!(
-        "These figures are of {} to {} s of a run of {} s.",
-        number(origin),
-        number(end),
-        number(bins::length_s(run)),
-    )];
-    if known && spanned_s < told.length_s * 0.99 - ROOM_S {
-        warnings.push(format!(
-            "The latencies are of {} of these {} s: those of a run's later hours are kept in \
-             longer spans, and spans that lie across an end of the window are left out.",
-            number(spanned_s),
-            number(told.length_s),
-        ));
-    }
-    if told.covered_s < told.length_s * 0.99 - ROOM_S {
-        warnings.push(format!(
-            "Intervals cover {} of these {} s; rates are over these.",
-            number(told.covered_s),
-            number(told.length_s)
-        ));
-    }
+    let mut warnings = warnings(run, &told, bounds, known.then_some(spanned_s));
     warnings.extend(whole.warnings.iter().cloned());
     let operations = run.operations.iter().skip(1);
     RunSummary {
@@ -308,6 +288,40 @@ fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> 
         costs: Vec::new(),
         ..whole
     }
+}
+
+/// What is to be known of a part of a run. `spanned_s` says of how many seconds there are
+/// latencies, if there are any.
+fn warnings(
+    run: &RunRecord,
+    told: &Told,
+    bounds: (f64, f64),
+    spanned_s: Option<f64>,
+) -> Vec<String> {
+    let (origin, end) = bounds;
+    let mut warnings = vec![format!(
+        "These figures are of {} to {} s of a run of {} s.",
+        number(origin),
+        number(end),
+        number(bins::length_s(run)),
+    )];
+    let least_s = told.length_s * 0.99 - ROOM_S;
+    if let Some(spanned_s) = spanned_s.filter(|spanned_s| *spanned_s < least_s) {
+        warnings.push(format!(
+            "The latencies are of {} of these {} s: those of a run's later hours are kept in \
+             longer spans, and spans that lie across an end of the window are left out.",
+            number(spanned_s),
+            number(told.length_s),
+        ));
+    }
+    if told.covered_s < told.length_s * 0.99 - ROOM_S {
+        warnings.push(format!(
+            "Intervals cover {} of these {} s; rates are over these.",
+            number(told.covered_s),
+            number(told.length_s)
+        ));
+    }
+    warnings
 }
 
 fn operation_summary(

@@ -292,17 +292,16 @@ fn below(lab: &Lab, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-#[test]
-fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
-    let lab = Lab::new();
+/// Six logs with what lies beside each, one of them compressed, and one that is none.
+fn folder_of_logs(lab: &Lab) {
     for (fs, rate) in [("ext4", 400.0), ("xfs", 500.0)] {
         for memory in [5_u32, 10, 128] {
             let folder = format!("old/{fs}-off/BP{memory}");
             let log = printed_log(80, rate + f64::from(memory));
-            below(&lab, &format!("{folder}/res.txt"), &log);
-            below(&lab, &format!("{folder}/vmstat.txt"), &vmstat_log(80));
+            below(lab, &format!("{folder}/res.txt"), &log);
+            below(lab, &format!("{folder}/vmstat.txt"), &vmstat_log(80));
             let settings = "[mysqld]\nsync-binlog = 0\nmaster_password = canary-5731\n";
-            below(&lab, &format!("{folder}/my.cnf"), settings);
+            below(lab, &format!("{folder}/my.cnf"), settings);
         }
     }
     let gzipped = lab.path("old/xfs-off/BP128/res.txt");
@@ -313,7 +312,13 @@ fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
             .unwrap()
             .success()
     );
-    below(&lab, "old/xfs-off/BP256/res.txt", "lorem ipsum\n");
+    below(lab, "old/xfs-off/BP256/res.txt", "lorem ipsum\n");
+}
+
+#[test]
+fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
+    let lab = Lab::new();
+    folder_of_logs(&lab);
     let pattern = "'…/{fs}-{binlog}/BP{memory}/res.txt'";
     let line = format!(
         "import sysbench {} --pattern {pattern}",

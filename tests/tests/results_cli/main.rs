@@ -3,6 +3,7 @@
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod bad_input;
 mod calibrate;
 mod common;
 mod compare;

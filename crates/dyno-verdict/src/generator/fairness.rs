@@ -87,41 +87,22 @@ fn fairness(view: &View) -> Made {
     if uneven_workers {
         faults.push("one worker's sessions got more than another's".to_owned());
     }
-    if let Some((name, share)) = &endpoint
-        && *share < ENDPOINT_SHARE.value
-    {
-        faults.push(format!(
-            "{name} got {} % of its fair share",
-            text::plain(*share)
-        ));
+    if let Some((name, share)) = endpoint.as_ref().filter(|_| weak) {
+        let share = text::plain(*share);
+        faults.push(format!("{name} got {share} % of its fair share"));
     }
-    let did = match (spread.fewest, spread.most) {
-        (Some(fewest), Some(most)) => format!(
-            "{} to {} events, {} on average",
-            text::count(fewest),
-            text::count(most),
-            text::plain(spread.mean)
-        ),
-        _ => format!(
-            "{} events on average, with a standard deviation of {}; the fewest and the most are \
-             not known",
-            text::plain(spread.mean),
-            text::plain(spread.deviation)
-        ),
-    };
     let facts = format!(
-        "{} sessions did {did}; Jain's index is {}.",
+        "{} sessions did {}; Jain's index is {}.",
         spread.sessions,
+        spread.did(),
         text::plain(spread.index)
     );
-    let outcome = if faults.is_empty() {
-        Outcome::Pass
-    } else {
-        Outcome::Doubt
-    };
-    let evidence = match faults.is_empty() {
-        true => facts,
-        false => format!("{} {facts}", text::sentence(&text::list(&faults))),
+    let (outcome, evidence) = match faults.is_empty() {
+        true => (Outcome::Pass, facts),
+        false => (
+            Outcome::Doubt,
+            format!("{} {facts}", text::sentence(&text::list(&faults))),
+        ),
     };
     Made::of(outcome, evidence, &fairness_advice(uneven_workers, weak))
         .with("Jain's index over sessions", spread.index, "ratio")
@@ -155,6 +136,24 @@ struct Spread {
 }
 
 impl Spread {
+    /// What the sessions did, in words.
+    fn did(&self) -> String {
+        match (self.fewest, self.most) {
+            (Some(fewest), Some(most)) => format!(
+                "{} to {} events, {} on average",
+                text::count(fewest),
+                text::count(most),
+                text::plain(self.mean)
+            ),
+            _ => format!(
+                "{} events on average, with a standard deviation of {}; the fewest and the most \
+                 are not known",
+                text::plain(self.mean),
+                text::plain(self.deviation)
+            ),
+        }
+    }
+
     fn of(view: &View) -> Option<Self> {
         let peers = peers(view);
         if !peers.is_empty() {

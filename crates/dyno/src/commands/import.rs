@@ -54,7 +54,13 @@ pub fn main(args: &[String]) -> Result<u8> {
         [tool] if tool == "sysbench" => {
             return Err(usage(format!("no file to import. {USAGE}")));
         }
-        _ => return Err(usage(format!("what is to be imported? {USAGE}"))),
+        [] => return Err(usage(format!("what is to be imported? {USAGE}"))),
+        [tool, ..] => {
+            return Err(usage(format!(
+                "logs of '{tool}' cannot be imported, those of sysbench can: dyno import sysbench \
+                 FILE…"
+            )));
+        }
     };
     let options = options::options(&parsed)?;
     let words = Words {

@@ -8,7 +8,7 @@ use dyno_core::factors::order;
 use dyno_core::record::RunRecord;
 use dyno_results::{Filter, Results};
 
-use super::runs::selected;
+use super::runs::{known_factors, selected};
 use crate::options::Parsed;
 use crate::run_store;
 use crate::settings::usage;
@@ -48,6 +48,9 @@ pub fn kinds(parsed: &Parsed) -> Result<Kinds> {
         .iter()
         .map(|line| line.id.to_string())
         .collect();
+    if ids.is_empty() {
+        known_factors(parsed, &results)?;
+    }
     match ids.is_empty() {
         true => Err(usage(match parsed.values("where").next() {
             Some(_) => "--where: no run is like that; `dyno list runs` shows the factors of each",

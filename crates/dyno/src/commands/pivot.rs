@@ -198,7 +198,8 @@ fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
     }
 }
 
-fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
+/// The error of a factor that no run has, where runs have those.
+pub fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
     let names: BTreeSet<&str> = own.chain(EVERYBODYS).collect();
     let names: Vec<&str> = names.into_iter().collect();
     usage(format!(

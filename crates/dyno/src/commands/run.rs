@@ -25,9 +25,7 @@ use crate::output::Output;
 use crate::record_options::record_plan;
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console, loading, signals};
-use dyno_run::RunRequest;
-use dyno_run::Workload;
-use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, default_ignored_errors};
+use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, RunRequest, Workload, default_ignored_errors};
 
 /// Sessions of a parallel `dyno prepare` unless told otherwise.
 const PREPARE_SESSIONS: u32 = 4;
@@ -140,6 +138,9 @@ fn one_word(parsed: &Parsed) -> Result<()> {
     let bare_json = |(name, value): &(&str, Option<String>)| *name == "json" && value.is_none();
     let hint = match parsed.own.iter().any(bare_json) {
         true => format!("; a file for the result is written --json={word}"),
+        false if parsed.has("plan") => {
+            "; dyno run --plan FILE, without a workload, runs what the plan says".to_owned()
+        }
         false => String::new(),
     };
     Err(usage(format!(

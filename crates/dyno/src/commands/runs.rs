@@ -9,6 +9,8 @@ use dyno_report::terminal::{RunRow, runs};
 use dyno_results::{Filter, Results, RunLine, RunStage};
 use serde_json::{Value, json};
 
+use super::kinds::EVERYBODYS;
+use super::pivot::no_factor;
 use crate::options::Parsed;
 use crate::settings::{count, usage};
 use crate::{STATUS_DONE, console, run_store};
@@ -30,6 +32,7 @@ pub fn main(parsed: &Parsed) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     if lines.is_empty() {
+        known_factors(parsed, &Results::open_read(&path)?)?;
         console::note(&format!("No run in {} is like that.", path.display()));
         return Ok(STATUS_DONE);
     }
@@ -82,6 +85,25 @@ fn filter(parsed: &Parsed) -> Result<Filter> {
 pub fn selected(parsed: &Parsed) -> Result<Factors> {
     let texts = parsed.values("where").flat_map(|text| text.split(','));
     parse_factors(texts).map_err(|why| usage(format!("--where: {why}")))
+}
+
+/// Refuses to select by factors that no run has.
+///
+/// # Errors
+/// There is one, or the file cannot be read.
+pub fn known_factors(parsed: &Parsed, results: &Results) -> Result<()> {
+    let lines = results.runs(&Filter::default())?;
+    let known = |name: &str| {
+        let mut runs = lines.iter();
+        EVERYBODYS.contains(&name) || runs.any(|line| line.factors.contains_key(name))
+    };
+    match selected(parsed)?.keys().find(|name| !known(name)) {
+        Some(name) if !lines.is_empty() => {
+            let own = lines.iter().flat_map(|line| line.factors.keys());
+            Err(no_factor(name, own.map(String::as_str)))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn stage(word: &str) -> Result<RunStage> {

@@ -1,0 +1,297 @@
+//! What somebody mistypes is answered by one line: what it was, what was expected, the nearest
+//! right word. Nothing is run, made or changed.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::common::Lab;
+
+/// A command line, its exit status, and what stands on standard error.
+const LINES: &[(&str, i32, &str)] = &[
+    ("rnu x", 2, "unknown command 'rnu'; did you mean 'run'?"),
+    (
+        "run oltp_point_selct -T sqlite:t.db",
+        2,
+        "Cannot find benchmark 'oltp_point_selct': no such built-in test, file or \
+         module (did you mean 'oltp_point_select'?)",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --sesions 4",
+        2,
+        "unknown option --sesions; did you mean --sessions?",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --thread 4",
+        2,
+        "unknown option --thread; did you mean --threads?",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 \
+         --table-sise 4",
+        2,
+        "unknown option --table-sise; did you mean --table-size?",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -c 0",
+        2,
+        "--sessions: 0 is not between 1 and 1048576",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -c many",
+        2,
+        "--sessions: 'many' is not a count: it does not begin with a number; write \
+         for example 10000, 100k or 1M (powers of 1000)",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -t 10q",
+        2,
+        "--time: '10q' is not a duration: there is no unit 'q'; write for example \
+         250ms, 10s, 5m or 1h30m",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --rate 0.5x",
+        2,
+        "--rate: '0.5x' is not a rate: 'x' is not one of k, M and G; write for \
+         example 1000/s, 0.5/s or 20k/s",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --arrivals \
+         even --rate 5/s",
+        2,
+        "--arrivals: 'even' is neither poisson nor constant",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --rand-type \
+         zipf",
+        2,
+        "--rand-type: 'zipf' is none of uniform, gaussian, special, pareto, zipfian",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 \
+         --percentiles 50,x",
+        2,
+        "--percentiles: 'x' is no percentile (above 0 and up to 100)",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --fail-if \
+         'p99 ~ 3'",
+        2,
+        "--fail-if: 'p99 ~ 3' is no threshold: a relation is missing: <, <=, > or >=; \
+         write for example 'p99 > 20ms' or 'rate < 1000'",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --fail-if \
+         'new_order.p99 > 3ms'",
+        2,
+        "--fail-if 'new_order.p99 > 3ms': the run has no operation and no role, and \
+         no 'new_order'",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --expect \
+         foo",
+        2,
+        "--expect: 'foo' is no NAME=VALUE, e.g. \
+         --expect='innodb_flush_log_at_trx_commit=1'",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --waive \
+         lenght=x",
+        2,
+        "there is no check 'lenght' to waive; did you mean 'length'? `dyno show \
+         --findings` and docs/validity.md list all",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --factor \
+         memory",
+        2,
+        "--factor: 'memory' has no level; write for example memory=5G",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --claim hot",
+        2,
+        "--claim: 'hot' is none of in-memory, on-disk, cold, warm",
+    ),
+    (
+        "run oltp_point_select -T mysq://x/y",
+        2,
+        "bad target URL: it begins with none of mysql:, mariadb:, postgres:, \
+         postgresql: and sqlite:; write for example mysql://user@host:3306/db, \
+         postgres://user@host:5432/db or sqlite:file.db",
+    ),
+    (
+        "run empty -T sqlite:t.db",
+        2,
+        "Cannot find benchmark 'empty': no such built-in test, file or module; it is \
+         a directory, and a workload is a file of Lua or SQL",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 extra",
+        2,
+        "unexpected argument 'extra' after oltp_point_select",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --plan \
+         missing.json",
+        2,
+        "unexpected argument 'missing.json' after oltp_point_select; dyno run --plan \
+         FILE, without a workload, runs what the plan says",
+    ),
+    (
+        "prepare oltp_point_select -T sqlite:t.db --rate 5/s",
+        2,
+        "--rate belongs to dyno run; dyno prepare has no use for it",
+    ),
+    (
+        "show 9",
+        1,
+        "cannot find a run in dyno.db: there is no run `9` in it; name a run by \
+         `last`, its number, or a beginning that only its name has",
+    ),
+    (
+        "show --finding",
+        2,
+        "unknown option --finding; did you mean --findings?",
+    ),
+    (
+        "compare 1",
+        2,
+        "dyno compare needs a NEW run to set against the base",
+    ),
+    (
+        "compare 1 1 --fail-if 'rate < 0.9'",
+        2,
+        "--fail-if: rate < 0.9/s is no ratio; write for example 'rate < 0.95x', or \
+         give it to `dyno run`",
+    ),
+    (
+        "table --rows memmory",
+        2,
+        "no run has a factor 'memmory'; there are memory, server, sessions, workload",
+    ),
+    (
+        "table --rows memory --figure p98",
+        2,
+        "--figure: no run has 'p98'; there are rate, median_rate, queries, errors, \
+         mean, max and percentiles such as p99",
+    ),
+    (
+        "list runs --where memory",
+        2,
+        "--where: 'memory' has no level; write for example memory=5G",
+    ),
+    (
+        "list runs --where memori=1G",
+        2,
+        "no run has a factor 'memori'; there are memory, server, sessions, workload",
+    ),
+    (
+        "list runs --verdict good",
+        2,
+        "--verdict: 'good' is none of valid, doubtful, refused",
+    ),
+    (
+        "report 1 -o empty",
+        1,
+        "cannot write empty: it is a directory",
+    ),
+    (
+        "export 1 --format xml",
+        2,
+        "--format: 'xml' is none of json, csv, series, hlog",
+    ),
+    (
+        "import sysbench nothere.log",
+        1,
+        "cannot read nothere.log: No such file or directory (os error 2)",
+    ),
+    (
+        "import sysbench notalog.txt",
+        1,
+        "cannot import notalog.txt: nothing in it looks like sysbench's report lines, \
+         statistics, histogram, CSV or JSON; give the text that sysbench printed on \
+         its standard output",
+    ),
+    (
+        "import pgbench notalog.txt",
+        2,
+        "logs of 'pgbench' cannot be imported, those of sysbench can: dyno import \
+         sysbench FILE…",
+    ),
+    (
+        "import sysbench . --pattern '{a}/{a}.txt'",
+        2,
+        "--pattern: '{a}/{a}.txt' has {a} twice; a factor has one level",
+    ),
+    (
+        "import sysbench . --pattern '{a/x.txt'",
+        2,
+        "--pattern: '{a/x.txt' has a { without its }; write for example {memory}",
+    ),
+    (
+        "show 1 --from 5q",
+        2,
+        "--from: '5q' is not a duration: there is no unit 'q'; write for example \
+         250ms, 10s, 5m or 1h30m",
+    ),
+    (
+        "show 1 --from 9s",
+        2,
+        "run 1: the window begins at 9 s, and the measurement is 1 s long",
+    ),
+    (
+        "rm 9",
+        1,
+        "cannot find a run in dyno.db: there is no run `9` in it; name a run by \
+         `last`, its number, or a beginning that only its name has",
+    ),
+    (
+        "waive 1 lenght=x",
+        2,
+        "there is no check 'lenght' to waive; did you mean 'length'? `dyno show \
+         --findings` and docs/validity.md list all",
+    ),
+    (
+        "saturate oltp_point_select -T sqlite:t.db --ladder 4,2",
+        2,
+        "--ladder: 4,2 does not go up from step to step",
+    ),
+    (
+        "doctor x",
+        2,
+        "unexpected argument 'x'; a server is named by --target URL",
+    ),
+    (
+        "completions ksh",
+        2,
+        "'ksh' is none of the shells that dyno completes in: bash, zsh, fish",
+    ),
+];
+
+#[test]
+fn each_mistake_is_answered_by_one_line() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("empty")).unwrap();
+    lab.file("notalog.txt", "hello\n");
+    let tables = "-T sqlite:t.db --tables 1 --table-size 100";
+    lab.dyno(&format!("prepare oltp_point_select {tables} -q"))
+        .success();
+    lab.dyno(&format!(
+        "run oltp_point_select {tables} -t 1s --warmup 0 --calibrate never -q --factor memory=1G"
+    ))
+    .success();
+    // SQLite's readers leave their index of the log.
+    let own = |name: &str| !name.ends_with("-shm") && !name.ends_with("-wal");
+    let files = || {
+        let all = fs::read_dir(lab.path("")).unwrap();
+        let names = all.map(|one| one.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| own(name)).collect::<BTreeSet<String>>()
+    };
+    let before = files();
+    for (line, status, expected) in LINES {
+        let output = lab.dyno(line).failure(*status);
+        assert_eq!(output.stderr, format!("error: {expected}\n"), "dyno {line}");
+        assert_eq!(output.stdout, "", "dyno {line}");
+    }
+    assert_eq!(files(), before, "a file was made");
+    assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
+}
