@@ -29,6 +29,10 @@ const CHANCE: f64 = 5.0;
 /// It must be the best by this factor, among offsets that are further away than this.
 const BETTER: f64 = 1.15;
 const APART_S: f64 = 3.0;
+/// So many samples, spread over the log, say where it lies; all of them say it exactly.
+const COARSE: usize = 1_200;
+/// From this correlation on no other signal is looked at.
+const SURE: f64 = 0.8;
 /// Fewer seconds tell nothing.
 const SECONDS_MIN: usize = 30;
 
@@ -83,7 +87,11 @@ pub(crate) fn tie(
                 .as_ref()
                 .is_none_or(|(known, _)| tie.correlation > known.correlation)
         {
+            let sure = tie.correlation >= SURE;
             best = Some((tie, other));
+            if sure {
+                break;
+            }
         }
     }
     let (tie, other) = best?;
@@ -139,16 +147,21 @@ fn search(
     let drift_s = DRIFT_MAX_S * spanned_s / 3600.0;
     let steps = drift_s.ceil() as i32;
     let pace = |drift: f64| 1.0 + drift / spanned_s.max(1.0);
+    let stride = times.len().div_ceil(COARSE).max(1);
+    let few = |all: &[f64]| -> Vec<f64> { all.iter().step_by(stride).copied().collect() };
+    let (few_times, few_values) = (few(times), few(values));
     let mut all = Vec::new();
     for offset in -OFFSET_MAX_S..=OFFSET_MAX_S {
         for step in -steps..=steps {
             let place = (f64::from(offset), f64::from(step));
-            let found = correlation(rates, times, values, (place.0, pace(place.1)));
+            let laid = (place.0, pace(place.1));
+            let found = correlation(rates, &few_times, &few_values, laid);
             all.extend(found.map(|correlation| (correlation, place)));
         }
     }
     let coarse = all.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let (mut best, middle) = *coarse;
+    let middle = coarse.1;
+    let mut best = correlation(rates, times, values, (middle.0, pace(middle.1)))?;
     let mut place = middle;
     for offset in -4..=4 {
         for step in -4..=4 {

@@ -265,7 +265,12 @@ impl<'a> View<'a> {
         for &(at, _) in &series.points {
             let from = before.unwrap_or(at - period_s(series)).max(0.0);
             before = Some(at);
-            for bin in &self.bins {
+            // Bins follow one another.
+            let first = self.bins.partition_point(|bin| bin.at_s <= from);
+            for bin in &self.bins[first..] {
+                if bin.at_s - bin.length_s >= at {
+                    break;
+                }
                 let overlap = at.min(bin.at_s) - from.max(bin.at_s - bin.length_s);
                 if overlap > 0.0 {
                     let share = overlap / bin.length_s;
