@@ -9,12 +9,14 @@ use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use super::look::{Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
-use super::{operations, reported, roles, sections, statements, verdict};
-use crate::number::{latency, length, percent, plain, rate, thousands};
+use super::{latency, operations, reported, roles, sections, statements, verdict};
+use crate::number::{self, length, percent, plain, rate, thousands};
 use crate::rebuild::UNFINISHED;
 
-/// Lines that one finding may take; all of it is in the full text.
-const LINES_MAX: usize = 2;
+/// Lines that one finding, limit or warning may take; all of it is in the full text.
+const LINES_MAX: usize = 3;
+/// And one that refuses the run.
+const LINES_OF_REFUSAL: usize = 8;
 /// Codes of errors that are listed.
 const ERROR_CODES_MAX: usize = 3;
 /// How certain the interval of the rate is.
@@ -29,6 +31,8 @@ const COSTS: &[(&str, &str)] = &[
     ("pages read", "pages read"),
     ("server context switches", "switches"),
 ];
+/// The results file of whoever names none.
+const USUAL_FILE: &str = "dyno.db";
 /// What stands between the parts of a line.
 const DOT: &str = " · ";
 
@@ -150,8 +154,7 @@ fn figures(run: &RunSummary, page: &mut Page) {
     rates.extend(error_count(run));
     page.items("", &rates);
     if run.service.count == 0 {
-        let text = format!("no {} ended", word.one());
-        page.row("latency", Ink::Warning, &text);
+        page.row("latency", Ink::Warning, &latency::unknown(run));
         return;
     }
     match &run.response {
@@ -190,14 +193,14 @@ fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
 /// Percentiles and the maximum, with one unit where all have the same.
 fn percentiles(summary: &LatencySummary) -> Vec<(Ink, String)> {
     let carried = summary.percentiles.iter().filter_map(|p| {
-        let value = latency(p.value_ms?);
+        let value = number::latency(p.value_ms?);
         Some((format!("p{}", plain(p.percent)), value))
     });
     let mut all: Vec<(String, String)> = carried.collect();
     if all.is_empty() {
-        all.push(("mean".to_owned(), latency(summary.mean_ms)));
+        all.push(("mean".to_owned(), number::latency(summary.mean_ms)));
     }
-    all.push(("max".to_owned(), latency(summary.max_ms)));
+    all.push(("max".to_owned(), number::latency(summary.max_ms)));
     let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
     let alike = all.windows(2).all(|two| unit(&two[0].1) == unit(&two[1].1));
     let last = all.len() - 1;
@@ -259,11 +262,11 @@ fn judged(run: &RunSummary, page: &mut Page) {
                     label = "? doubt";
                     doubts = true;
                 }
-                let ink = match finding.outcome {
-                    Outcome::Refuse => Ink::Error,
-                    _ => Ink::Warning,
+                let (ink, most) = match finding.outcome {
+                    Outcome::Refuse => (Ink::Error, LINES_OF_REFUSAL),
+                    _ => (Ink::Warning, LINES_MAX),
                 };
-                short(label, ink, &told(finding), page);
+                few(label, ink, &told(finding), most, page);
                 label = "";
             }
         }
@@ -295,14 +298,18 @@ fn first_sentence(text: &str) -> &str {
     }
 }
 
-/// A row of at most two lines, with an ellipsis where there is more.
+/// A row of a few lines, with an ellipsis where there is more.
 fn short(label: &str, ink: Ink, text: &str, page: &mut Page) {
+    few(label, ink, text, LINES_MAX, page);
+}
+
+fn few(label: &str, ink: Ink, text: &str, most: usize, page: &mut Page) {
     let width = page.body_width();
     let line = first_sentence(text).trim();
     let lines = wrap(line, width);
     let mut label = label;
-    for (index, one) in lines.iter().take(LINES_MAX).enumerate() {
-        let more = index + 1 == LINES_MAX && lines.len() > LINES_MAX;
+    for (index, one) in lines.iter().take(most).enumerate() {
+        let more = index + 1 == most && lines.len() > most;
         let shown = match more {
             true => {
                 let cut = cut(one, width.saturating_sub(2));
@@ -352,8 +359,13 @@ fn kept(run: &RunSummary, page: &mut Page) {
         return;
     };
     let id = kept.id;
+    // Another file than the one that commands look into by themselves.
+    let file = match kept.file.as_str() {
+        USUAL_FILE => String::new(),
+        file => format!(" --results {file}"),
+    };
     let text = format!(
-        "in {}{DOT}dyno show {id} -v{DOT}dyno report {id}",
+        "in {}{DOT}dyno show {id} -v{file}{DOT}dyno report {id}{file}",
         kept.file
     );
     page.row(&format!("run {id}"), Ink::Faint, &text);

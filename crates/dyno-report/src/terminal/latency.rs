@@ -30,14 +30,7 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
         return;
     }
     if run.service.count == 0 {
-        page.row(
-            "latency",
-            Ink::Warning,
-            &format!(
-                "No {} ended, so there is none to tell.",
-                EventWord::of(run).one()
-            ),
-        );
+        page.row("latency", Ink::Warning, &unknown(run));
         return;
     }
     let mut rows = vec![("  service", &run.service)];
@@ -53,6 +46,17 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
             thousands(clipped)
         );
         page.row("", Ink::Plain, &text);
+    }
+}
+
+/// Why there are no latencies.
+pub(super) fn unknown(run: &RunSummary) -> String {
+    match run.totals.events {
+        0 => format!(
+            "No {} ended, so there is none to tell.",
+            EventWord::of(run).one()
+        ),
+        _ => "Not known: the log has no report of them.".to_owned(),
     }
 }
 
