@@ -105,62 +105,62 @@ mod tests {
 
     const GUIDE: &str = include_str!("../../../docs/validity.md");
 
-    /// The guide's row of a check.
+    /// The guide's row of a check in the index.
     fn row(check: &Check) -> String {
-        let reasons: Vec<String> = check
-            .thresholds
-            .iter()
-            .map(|t| format!("{} {} {}: {}", t.name, text::plain(t.value), t.unit, t.why))
-            .collect();
-        format!(
-            "| {} | `{}` | {} | {} | {} |",
-            check.number,
-            check.name,
-            check.title,
-            check.rule_text(),
-            if reasons.is_empty() {
-                "–".to_owned()
-            } else {
-                reasons.join("; ")
-            }
-        )
+        let name = check.name;
+        format!("| {} | [`{name}`](#{name}) | {} |", check.number, check.title)
     }
 
-    /// The guide with the rows of these checks in place of its own.
-    fn rewritten(expected: &[String]) -> String {
-        let name = |row: &str| row.split('`').nth(1).map(str::to_owned);
-        let line = |line: &str| match line.starts_with("| ") && line.contains(" | `") {
-            true => (expected.iter().find(|row| name(row) == name(line)))
-                .map_or_else(|| line.to_owned(), Clone::clone),
-            false => line.to_owned(),
-        };
-        GUIDE.lines().map(|one| line(one) + "\n").collect()
+    /// The heading of a check's paragraph.
+    fn heading(name: &str) -> String {
+        format!("#### `{name}`\n")
     }
 
-    /// `DYNO_WRITE_GUIDE=1` writes the rows anew.
+    /// The guide's paragraph on a check.
+    fn paragraph(check: &Check) -> String {
+        let mut text = format!("{}\n{}. {}\n", heading(check.name), check.title, check.rule_text());
+        for t in check.thresholds {
+            let value = text::plain(t.value);
+            text += &format!("\n- {}, {value} {}: {}.", t.name, t.unit, t.why);
+        }
+        text.trim_end().to_owned() + "\n\n"
+    }
+
+    /// The guide with these paragraphs in place of its own.
+    fn rewritten() -> String {
+        let mut guide = GUIDE.to_owned();
+        for check in checks() {
+            let at = guide.find(&heading(check.name)).unwrap();
+            let after = at + heading(check.name).len();
+            let end = guide[after..].find("\n#").map_or(guide.len(), |end| after + end + 1);
+            guide.replace_range(at..end, &paragraph(check));
+        }
+        guide
+    }
+
+    /// `DYNO_WRITE_GUIDE=1` writes the paragraphs anew.
     #[test]
     fn the_guide_tells_of_every_check_and_of_no_other() {
-        let rows: Vec<&str> = GUIDE
-            .lines()
-            .filter(|line| line.starts_with("| ") && line.contains(" | `"))
-            .collect();
-        let expected: Vec<String> = checks().iter().map(|check| row(check)).collect();
         if std::env::var_os("DYNO_WRITE_GUIDE").is_some() {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/validity.md");
-            std::fs::write(path, rewritten(&expected)).unwrap();
+            std::fs::write(path, rewritten()).unwrap();
             return;
         }
-        for row in &expected {
+        let rows: Vec<&str> = GUIDE
+            .lines()
+            .filter(|line| line.starts_with("| ") && line.contains(" | [`"))
+            .collect();
+        let expected: Vec<String> = checks().iter().map(|check| row(check)).collect();
+        assert_eq!(rows, expected, "the index of docs/validity.md");
+        for check in checks() {
+            let text = paragraph(check);
             assert!(
-                rows.contains(&row.as_str()),
-                "docs/validity.md lacks this row:\n{row}"
+                GUIDE.contains(&text),
+                "docs/validity.md lacks this paragraph (DYNO_WRITE_GUIDE=1 writes it):\n{text}"
             );
         }
-        assert_eq!(
-            rows.len(),
-            expected.len(),
-            "docs/validity.md has rows of checks too many"
-        );
+        let told = GUIDE.lines().filter(|line| line.starts_with("#### `"));
+        assert_eq!(told.count(), expected.len(), "paragraphs on checks too many");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) const OFFERED_RATE: Check = Check {
 pub(super) const ARRIVALS: Check = Check {
     number: 5,
     name: "arrivals",
-    title: "Arrivals against the declared law",
+    title: "Arrivals against the declared distribution",
     rule: "Doubt if the arrivals per second are not Poisson's, or not constant, where the plan \
            declares it: significance {0}, beyond {1} ms of disorder between intervals; needs {2} \
            whole intervals with {3} arrivals each.",
