@@ -66,7 +66,6 @@ impl State {
             writes: false,
             closed: false,
             purposes: Purposes::default(),
-            shapes: None,
             connection,
         });
         if let Err(error) = register(&self.poller, session, conn) {
@@ -259,7 +258,8 @@ pub(crate) fn settle(
 ) {
     conn.pending = false;
     let outcome = conn.connection.outcome();
-    if let (Some(shapes), Some(own)) = (&mut statements.shapes, &mut conn.shapes) {
+    if let Some(shapes) = &mut statements.shapes {
+        let own = conn.purposes.shapes();
         shapes.end(own, outcome, now(), class == Class::Measured);
     }
     let counters = recorder.counters(class);

@@ -75,7 +75,7 @@ impl Port for State {
         let connection = conn.connection.as_mut();
         note(&mut self.statements, &mut conn.purposes, &operation);
         if let Some(shapes) = &mut self.statements.shapes {
-            shapes.begin(conn.shapes.get_or_insert_default(), &operation, now());
+            shapes.begin(conn.purposes.shapes(), &operation, now());
         }
         let (kind, submitted) = match operation {
             Request::Query(sql) => (OperationKind::Statement, connection.query(scratch, sql)),

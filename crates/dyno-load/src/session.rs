@@ -9,7 +9,7 @@ use dyno_core::session::{ConnId, Counter, OperationId};
 
 use crate::recorder::Class;
 use crate::roles::Pacer;
-use crate::statements::{OwnShapes, Purposes};
+use crate::statements::Purposes;
 
 /// A session as its worker sees it. The first cache lines are what an operation touches.
 #[repr(align(64))]
@@ -189,8 +189,6 @@ pub(crate) struct Conn {
     pub(crate) closed: bool,
     /// What its statements are there for.
     pub(crate) purposes: Purposes,
-    /// Of which shapes they are, where that was asked for.
-    pub(crate) shapes: Option<Box<OwnShapes>>,
 }
 
 impl Conn {

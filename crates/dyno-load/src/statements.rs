@@ -15,7 +15,7 @@ use dyno_core::db::{Param, ParamValue, StatementId};
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};
 pub use shapes::ShapeFigures;
-pub(crate) use shapes::{OwnShapes, Shapes};
+pub(crate) use shapes::Shapes;
 use temporary::Temporary;
 
 /// A worker looks at all of its first so many statements.

@@ -108,7 +108,10 @@ mod tests {
     /// The guide's row of a check in the index.
     fn row(check: &Check) -> String {
         let name = check.name;
-        format!("| {} | [`{name}`](#{name}) | {} |", check.number, check.title)
+        format!(
+            "| {} | [`{name}`](#{name}) | {} |",
+            check.number, check.title
+        )
     }
 
     /// The heading of a check's paragraph.
@@ -118,7 +121,12 @@ mod tests {
 
     /// The guide's paragraph on a check.
     fn paragraph(check: &Check) -> String {
-        let mut text = format!("{}\n{}. {}\n", heading(check.name), check.title, check.rule_text());
+        let mut text = format!(
+            "{}\n{}. {}\n",
+            heading(check.name),
+            check.title,
+            check.rule_text()
+        );
         for t in check.thresholds {
             let value = text::plain(t.value);
             text += &format!("\n- {}, {value} {}: {}.", t.name, t.unit, t.why);
@@ -132,7 +140,9 @@ mod tests {
         for check in checks() {
             let at = guide.find(&heading(check.name)).unwrap();
             let after = at + heading(check.name).len();
-            let end = guide[after..].find("\n#").map_or(guide.len(), |end| after + end + 1);
+            let end = guide[after..]
+                .find("\n#")
+                .map_or(guide.len(), |end| after + end + 1);
             guide.replace_range(at..end, &paragraph(check));
         }
         guide
@@ -160,7 +170,11 @@ mod tests {
             );
         }
         let told = GUIDE.lines().filter(|line| line.starts_with("#### `"));
-        assert_eq!(told.count(), expected.len(), "paragraphs on checks too many");
+        assert_eq!(
+            told.count(),
+            expected.len(),
+            "paragraphs on checks too many"
+        );
     }
 
     #[test]

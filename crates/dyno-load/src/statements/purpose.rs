@@ -4,6 +4,7 @@
 use dyno_core::db::StatementId;
 
 use super::comments::comment;
+use super::shapes::OwnShapes;
 
 /// What begins a statement that changes rows, and MySQL's that does nothing.
 const CHANGES: [&[u8]; 6] = [b"UPDATE", b"DELETE", b"INSERT", b"REPLACE", b"MERGE", b"DO"];
@@ -24,10 +25,18 @@ pub(crate) enum Purpose {
 /// The purposes of a connection's statements, and the one under way.
 #[derive(Debug, Default)]
 pub(crate) struct Purposes {
-    /// Of the prepared ones that have one; ascending. In a box, since sessions are many and small.
-    #[allow(clippy::box_collection)]
-    prepared: Option<Box<Vec<(StatementId, Purpose)>>>,
+    /// In a box, since sessions are many and small.
+    known: Option<Box<Known>>,
     under_way: UnderWay,
+}
+
+/// What is known of a connection's statements.
+#[derive(Debug, Default)]
+struct Known {
+    /// The purposes of the prepared ones that have one; ascending.
+    prepared: Vec<(StatementId, Purpose)>,
+    /// Their shapes, where figures of them were asked for.
+    shapes: OwnShapes,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,12 +75,17 @@ impl Purposes {
         self.under_way = purpose.map_or(UnderWay::Other, UnderWay::Text);
     }
 
+    /// The shapes of its statements.
+    pub(crate) fn shapes(&mut self) -> &mut OwnShapes {
+        &mut self.known.get_or_insert_default().shapes
+    }
+
     /// It was prepared.
     pub(crate) fn prepared(&mut self, statement: StatementId) {
         let UnderWay::Prepares(purpose) = self.under_way else {
             return;
         };
-        let prepared = self.prepared.get_or_insert_default();
+        let prepared = &mut self.known.get_or_insert_default().prepared;
         match prepared.binary_search_by_key(&statement, |(number, _)| *number) {
             Ok(place) => prepared[place].1 = purpose,
             Err(place) => prepared.insert(place, (statement, purpose)),
@@ -83,7 +97,7 @@ impl Purposes {
         match self.under_way {
             UnderWay::Text(purpose) => Some(purpose),
             UnderWay::Prepared(statement) => {
-                let prepared = self.prepared.as_ref()?;
+                let prepared = &self.known.as_ref()?.prepared;
                 let place = prepared.binary_search_by_key(&statement, |(number, _)| *number);
                 Some(prepared[place.ok()?].1)
             }
