@@ -279,6 +279,7 @@ fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> 
             .map(|operation| operation_summary(operation, bounds, (told.length_s, percents)))
             .collect(),
         roles: Vec::new(),
+        statements: Vec::new(),
         latency_limit: None,
         machine: None,
         figures: match known {

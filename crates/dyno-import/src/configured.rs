@@ -79,6 +79,10 @@ fn without_comment(text: &str) -> &str {
 
 /// The value without secrets: an option named after one, and a password within a text.
 fn secretless(name: &str, value: String) -> String {
+    // Galera's wsrep_sst_auth is a user and a password.
+    if name.ends_with("_auth") {
+        return redact::HIDDEN.to_owned();
+    }
     let line = [format!("--{}={value}", name.replace('_', "-"))];
     let hidden = redact::argv(&line).remove(0);
     let shown = hidden

@@ -25,7 +25,7 @@ use crate::quota::Quota;
 use crate::roles::Cast;
 use crate::silences::{Heartbeat, Pauses, TimeRange, pauses};
 use crate::state::now;
-use crate::statements::Statements;
+use crate::statements::{Literals, Statements};
 use crate::stop::{StopLevel, StopSignal};
 
 use self::validate::validate;
@@ -51,8 +51,8 @@ pub struct RunConfig {
     pub entry: Entry,
     /// How many operations the script declares.
     pub operations: usize,
-    /// Whether to keep figures of each shape of statement.
-    pub shapes: bool,
+    /// How values are written, where figures of each shape of statement are to be kept.
+    pub shapes: Option<Literals>,
 }
 
 /// What a run's observer is told, in this order.

@@ -21,7 +21,7 @@ use crate::quota::Quota;
 use crate::recorder::{Class, Recorder, Standing};
 use crate::session::{Conn, Lifecycle, Session, Wait};
 use crate::silences::{OWN_NS, SILENCE_NS, Silences, TimeRange};
-use crate::statements::Statements;
+use crate::statements::{Literals, Statements};
 use crate::stop::{StopLevel, StopSignal};
 use crate::tally::Tally;
 use crate::timers::Timers;
@@ -35,8 +35,8 @@ pub(crate) struct Parts {
     pub(crate) stop: Arc<StopSignal>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) recorder: Recorder,
-    /// Whether to keep figures of each shape of statement.
-    pub(crate) shapes: bool,
+    /// How values are written, where figures of each shape of statement are to be kept.
+    pub(crate) shapes: Option<Literals>,
 }
 
 /// A worker's state.

@@ -2,6 +2,7 @@
 //! and which names they mention. And how many of all changed nothing or ended transactions.
 
 mod comments;
+mod literals;
 mod names;
 mod purpose;
 mod shapes;
@@ -12,6 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dyno_core::db::{Param, ParamValue, StatementId};
 
+pub use literals::Literals;
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};
 pub use shapes::ShapeFigures;
@@ -71,10 +73,10 @@ pub struct Ended {
 }
 
 impl Statements {
-    /// None yet; `shapes` says whether to keep figures of each shape.
-    pub(crate) fn new(shapes: bool) -> Self {
+    /// None yet; `shapes` says how values are written, where figures of each shape are kept.
+    pub(crate) fn new(shapes: Option<Literals>) -> Self {
         Self {
-            shapes: shapes.then(Box::default),
+            shapes: shapes.map(|literals| Box::new(Shapes::new(literals))),
             ..Self::default()
         }
     }

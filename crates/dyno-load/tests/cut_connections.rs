@@ -82,7 +82,7 @@ fn run(scheme: &str, address: SocketAddr, lost: &Arc<AtomicU64>) -> RunOutcome {
         stop: StopSignal::new(),
         entry: Entry::Run,
         operations: 0,
-        shapes: false,
+        shapes: None,
     };
     let lost = Arc::clone(lost);
     let program = move |_| {

@@ -60,7 +60,7 @@ fn ended(events: Vec<Vec<OperationEnd>>, anew: bool) -> RunOutcome {
         stop: StopSignal::new(),
         entry: Entry::Run,
         operations: 1,
-        shapes: false,
+        shapes: None,
     };
     let factory = move |_| {
         Ok(Ends {

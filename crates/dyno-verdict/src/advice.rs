@@ -1,6 +1,6 @@
 //! What the server's counters during a run say of its settings. No rule claims more than they show:
-//! each names the counter, what it did in the measurement, and the setting that the server's own
-//! documentation connects with it.
+//! each names the counters, what they did in the measurement, and the setting that bounds what they
+//! count, by the words of the server's own documentation.
 
 mod mysql;
 mod postgres;
@@ -64,8 +64,10 @@ pub fn advice(run: &RunRecord) -> Option<Counsel> {
                 about: rule.about,
                 counters: rule.counters,
             }),
-            None if look.sees(rule) => counsel.quiet.extend(rule.counters),
-            None => {}
+            None => {
+                let seen = |name: &&&'static str| look.mean(&series(name)).is_some();
+                counsel.quiet.extend(rule.counters.iter().filter(seen));
+            }
         }
     }
     counsel.quiet.dedup();

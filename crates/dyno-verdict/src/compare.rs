@@ -13,7 +13,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_analysis::stalls::Stalls;
-use dyno_core::finding::{Finding, Outcome, Verdict};
+use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunRecord, RunState};
 
 use crate::context::Context;
@@ -113,6 +113,8 @@ pub struct RunLabel {
     pub state: RunState,
     /// Its verdict, where it was judged.
     pub verdict: Option<Verdict>,
+    /// Whether hardly a check could be made, so that a valid one is so as far as seen.
+    pub thin: bool,
     /// The checks whose doubts and refusals were waived.
     pub waived: Vec<String>,
     /// The checks that doubt it, but for those that tell how exactly its figures are known.
@@ -256,6 +258,7 @@ fn label(view: &View) -> RunLabel {
         name: run.head.name.clone(),
         state: run.state,
         verdict: run.verdict,
+        thin: Tally::of(&run.findings).is_thin(),
         waived: waived.map(|finding| finding.check.clone()).collect(),
         doubts: doubts.map(|finding| finding.check.clone()).collect(),
         started_unix_s,

@@ -119,25 +119,35 @@ pub struct Cell {
     pub stalled_s: Option<f64>,
     /// The worst verdict of its runs; `None` where one was not judged.
     pub verdict: Option<Verdict>,
+    /// Whether that is valid as far as seen: hardly a check could be made on one of them.
+    pub thin: bool,
+}
+
+/// What ratios are to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// This row of a table without columns.
+    Row(usize),
+    /// This column, in each row.
+    Column(usize),
 }
 
 /// The cells of a table, in the order of the groups, with the unit of the figure.
 ///
 /// `metric` is the name of one of `compare`'s metrics. The base of a cell is the group in the
-/// column `base` of its row; in a table of one column, the one in the row `base`.
+/// column `base` of its row; in a table without columns, the one in the row `base`.
 ///
 /// # Errors
 /// See [`compare`]: runs in one cell that are no repetitions of each other, or other workloads.
 pub fn pivot(
     groups: &[Group<'_>],
     metric: &str,
-    base: usize,
+    base: Base,
     options: &CompareOptions,
 ) -> Result<(Vec<Cell>, String), CompareError> {
-    let columns = groups.iter().map(|group| group.column + 1).max();
-    let is_base = |of: &Group<'_>, group: &Group<'_>| match columns {
-        Some(1) => group.row == base,
-        _ => group.row == of.row && group.column == base,
+    let is_base = |of: &Group<'_>, group: &Group<'_>| match base {
+        Base::Row(row) => group.row == row,
+        Base::Column(column) => group.row == of.row && group.column == column,
     };
     let mut unit = String::new();
     let mut cells = Vec::new();
@@ -170,6 +180,7 @@ fn cell(
         .iter()
         .map(|run| run.verdict)
         .collect::<Option<Vec<_>>>();
+    let verdict = judged.and_then(|all| all.into_iter().max());
     Cell {
         row: group.row,
         column: group.column,
@@ -179,7 +190,8 @@ fn cell(
         low: ratio.and_then(|one| one.low),
         high: ratio.and_then(|one| one.high),
         stalled_s: compared.new.stalled_s,
-        verdict: judged.and_then(|all| all.into_iter().max()),
+        verdict,
+        thin: verdict == Some(Verdict::Valid) && runs.iter().any(|run| run.thin),
     }
 }
 
@@ -208,7 +220,7 @@ mod tests {
         };
         let options = CompareOptions::default();
         let groups = [group(0, 0, 0), group(0, 1, 6), group(1, 1, 3)];
-        let (cells, unit) = pivot(&groups, "events", 0, &options).unwrap();
+        let (cells, unit) = pivot(&groups, "events", Base::Column(0), &options).unwrap();
         assert_eq!(unit, "per second");
         let expected = compare(&all[..3], &all[6..], &options).unwrap();
         let events = &expected.metrics[0];
@@ -222,16 +234,20 @@ mod tests {
         assert_eq!(other.runs, [7, 8, 9]);
         // A row without the base has no ratios.
         assert_eq!(alone.ratio, None);
-        // In one column the base is a row.
+        // One level of a factor is a column as well.
         let groups = [group(0, 0, 0), group(1, 0, 6)];
-        let (cells, _) = pivot(&groups, "events", 1, &options).unwrap();
+        let (cells, _) = pivot(&groups, "events", Base::Column(0), &options).unwrap();
+        assert!(cells.iter().all(|cell| cell.ratio.is_none()));
+        // Without columns the base is a row.
+        let groups = [group(0, 0, 0), group(1, 0, 6)];
+        let (cells, _) = pivot(&groups, "events", Base::Row(1), &options).unwrap();
         assert!(
             cells[0]
                 .ratio
                 .is_some_and(|ratio| (0.7..0.85).contains(&ratio))
         );
         assert_eq!(cells[1].ratio, None);
-        let (cells, _) = pivot(&groups, "no such", 1, &options).unwrap();
+        let (cells, _) = pivot(&groups, "no such", Base::Row(1), &options).unwrap();
         assert_eq!(cells[0].value, None);
     }
 

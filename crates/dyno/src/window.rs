@@ -39,8 +39,12 @@ pub fn asked(parsed: &Parsed) -> Result<Option<Window>> {
 ///
 /// # Errors
 /// The window holds no interval of the run.
-pub fn part(run: RunRecord, window: Window) -> Result<RunRecord> {
+pub fn part(mut run: RunRecord, window: Window) -> Result<RunRecord> {
     let (id, name) = (run.id, run.head.name.clone());
+    // A run that never finished did not complete in any part.
+    if run.summary.is_none() {
+        run.summary = Some(dyno_report::rebuild(&run));
+    }
     let mut part = cut(run, window).map_err(|error| {
         usage(match id {
             0 => format!("{name}: {error}"),

@@ -233,7 +233,7 @@ fn what_is_no_log_changes_nothing() {
     assert_eq!(query(&lab.path("dyno.db"), "SELECT id FROM run"), [["1"]]);
     for (line, told) in [
         ("import", "what is to be imported?"),
-        ("import pgbench x", "what is to be imported?"),
+        ("import pgbench x", "logs of 'pgbench' cannot be imported"),
         ("import sysbench", "no file to import"),
     ] {
         has(&lab.dyno(line).failure(2), &[told]);
@@ -383,7 +383,7 @@ fn a_window_has_figures_and_a_verdict_of_its_own() {
     lab.dyno(&format!("import sysbench {file}")).success();
     has(
         &lab.dyno("show --findings").success(),
-        &["is steady: `dyno show --from 2"],
+        &["it is steady: `dyno show RUN --from TIME`"],
     );
     // As printed, to the last digit: the swing has its middle at 0.
     let part = lab.json("show --json --from 20s --to 62s");

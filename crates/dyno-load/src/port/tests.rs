@@ -53,7 +53,7 @@ fn state(limit: Option<Duration>) -> State {
         stop: StopSignal::new(),
         mailbox: Mailbox::new().unwrap(),
         recorder: Recorder::new(0, nothing, sender, returned),
-        shapes: false,
+        shapes: None,
     })
     .unwrap();
     let drive = Drive {

@@ -9,14 +9,12 @@ use dyno_core::db::{Outcome, OutcomeKind, StatementId, TransactionStep};
 use dyno_core::interval::Latencies;
 use dyno_core::session::Request;
 
-use super::comments::stripped;
+use super::literals::{Literals, shape};
 
 /// So many shapes are told apart; what comes later is of the last.
 const SHAPES_MAX: usize = 256;
 /// So many texts are remembered with their shapes.
 const TEXTS_MAX: usize = 65_536;
-/// Bytes of a shape that are kept.
-const LENGTH_MAX: usize = 1_024;
 /// What statements beyond [`SHAPES_MAX`] are called.
 const OTHERS: &str = "other statements";
 
@@ -41,6 +39,7 @@ pub(crate) struct Shapes {
     /// By the hash of a text: most are sent again and again.
     by_text: HashMap<u64, u32>,
     seed: RandomState,
+    literals: Literals,
 }
 
 /// What a connection knows of its statements.
@@ -55,6 +54,14 @@ pub(crate) struct OwnShapes {
 }
 
 impl Shapes {
+    /// None yet, of statements in such SQL.
+    pub(crate) fn new(literals: Literals) -> Self {
+        Self {
+            literals,
+            ..Self::default()
+        }
+    }
+
     /// A request is about to be sent.
     pub(crate) fn begin(&mut self, own: &mut OwnShapes, request: &Request<'_>, at: Nanos) {
         own.under_way = None;
@@ -126,7 +133,7 @@ impl Shapes {
         if let Some(shape) = self.by_text.get(&hash) {
             return *shape;
         }
-        let shape = self.place(shape(sql).into());
+        let shape = self.place(shape(sql, self.literals).into());
         if self.by_text.len() < TEXTS_MAX {
             self.by_text.insert(hash, shape);
         }
@@ -172,171 +179,9 @@ impl OwnShapes {
     }
 }
 
-/// A statement without its values: `?` for each of them and for parameters, `?, …` for several in
-/// a row, and `N` for the number at the end of a name.
-pub(crate) fn shape(sql: &[u8]) -> String {
-    let bare = stripped(sql);
-    let bare = bare
-        .trim_ascii()
-        .strip_suffix(b";")
-        .unwrap_or(bare.trim_ascii());
-    let text = String::from_utf8_lossy(bare);
-    let mut out = String::with_capacity(text.len().min(LENGTH_MAX));
-    let mut rest = text.as_ref();
-    while let Some(first) = rest.chars().next() {
-        if out.len() >= LENGTH_MAX {
-            out.push('…');
-            break;
-        }
-        let length = match first {
-            '\'' => {
-                value(&mut out);
-                literal(rest)
-            }
-            '0'..='9' => {
-                value(&mut out);
-                number(rest)
-            }
-            // PostgreSQL's parameters.
-            '$' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => {
-                value(&mut out);
-                1 + word(&rest[1..])
-            }
-            '?' => {
-                value(&mut out);
-                1
-            }
-            ')' => {
-                close(&mut out);
-                1
-            }
-            _ if first.is_alphabetic() || first == '_' => {
-                let length = word(rest);
-                name(&rest[..length], &mut out);
-                length
-            }
-            _ => {
-                out.push(first);
-                first.len_utf8()
-            }
-        };
-        rest = &rest[length..];
-    }
-    out
-}
-
-/// A name without the number at its end.
-fn name(word: &str, out: &mut String) {
-    let bare = word.trim_end_matches(|c: char| c.is_ascii_digit());
-    out.push_str(bare);
-    if bare.len() < word.len() {
-        out.push('N');
-    }
-}
-
-fn word(text: &str) -> usize {
-    let ends = |c: char| !(c.is_alphanumeric() || c == '_' || c == '$');
-    text.find(ends).unwrap_or(text.len())
-}
-
-fn number(text: &str) -> usize {
-    let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '.');
-    text.find(ends).unwrap_or(text.len())
-}
-
-/// The length of a text in quotes, which are doubled or escaped within it.
-fn literal(text: &str) -> usize {
-    let mut chars = text.char_indices().skip(1).peekable();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\\' => {
-                chars.next();
-            }
-            '\'' if chars.peek().is_some_and(|(_, next)| *next == '\'') => {
-                chars.next();
-            }
-            '\'' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// A value, which of several in a row is the first.
-fn value(out: &mut String) {
-    let before = out.trim_end().strip_suffix(',').map(str::trim_end);
-    match before {
-        Some(list) if list.ends_with('?') => {
-            out.truncate(list.len());
-            out.push_str(", …");
-        }
-        Some(list) if list.ends_with('…') => out.truncate(list.len()),
-        _ => out.push('?'),
-    }
-}
-
-/// The end of a list, which of several alike in a row is the first.
-fn close(out: &mut String) {
-    out.push(')');
-    let Some(start) = out.rfind('(') else { return };
-    let group = &out[start..];
-    if !group.chars().all(|c| "(?, …)".contains(c)) {
-        return;
-    }
-    let Some(before) = out[..start].trim_end().strip_suffix(',') else {
-        return;
-    };
-    let before = before.trim_end();
-    if before.ends_with(group) {
-        out.truncate(before.len());
-        out.push_str(", …");
-    } else if before.ends_with("), …") {
-        out.truncate(before.len());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn statements_that_differ_in_their_values_are_of_one_shape() {
-        for (sql, expected) in [
-            (
-                "SELECT c FROM sbtest12 WHERE id=1203",
-                "SELECT c FROM sbtestN WHERE id=?",
-            ),
-            (
-                "SELECT c FROM sbtest1  WHERE id=$1;",
-                "SELECT c FROM sbtestN WHERE id=?",
-            ),
-            ("/* x */ SELECT 'it''s', \"a\", 1.5e3", "SELECT ?, \"a\", ?"),
-            ("UPDATE t SET c='a\\'b', k=k+1", "UPDATE t SET c=?, k=k+?"),
-            (
-                "INSERT INTO t (a,b) VALUES (1,'x'), (2,'y'),(3,'z')",
-                "INSERT INTO t (a,b) VALUES (?, …), …",
-            ),
-            (
-                "SELECT * FROM t WHERE id IN (1,2,3)",
-                "SELECT * FROM t WHERE id IN (?, …)",
-            ),
-            (
-                "SELECT * FROM t WHERE id IN (?)",
-                "SELECT * FROM t WHERE id IN (?)",
-            ),
-            (
-                "SELECT a1b, x$1 FROM \u{e9}t2",
-                "SELECT a1b, x$N FROM \u{e9}tN",
-            ),
-            ("COMMIT", "COMMIT"),
-            ("SELECT 'open", "SELECT ?"),
-            ("", ""),
-        ] {
-            assert_eq!(shape(sql.as_bytes()), expected, "{sql}");
-        }
-        let long = format!("SELECT {}", "a, ".repeat(2_000));
-        assert!(shape(long.as_bytes()).len() <= LENGTH_MAX + 8);
-    }
 
     fn outcome(kind: OutcomeKind, rows: u64) -> Outcome {
         Outcome {

@@ -400,7 +400,7 @@ pub fn config(drive: Drive, server: Server) -> RunConfig {
         stop: StopSignal::new(),
         entry: Entry::Run,
         operations: 0,
-        shapes: false,
+        shapes: None,
     }
 }
 

@@ -46,6 +46,7 @@ pub(super) fn hostile(text: &str) -> Several {
         high: None,
         stalled_s: None,
         verdict: None,
+        thin: false,
     };
     all.pivot = Some(Pivot {
         rows: (text.into(), vec![text.into()]),

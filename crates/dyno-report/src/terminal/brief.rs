@@ -15,8 +15,6 @@ use crate::rebuild::UNFINISHED;
 
 /// Lines that one finding, limit or warning may take; all of it is in the full text.
 const LINES_MAX: usize = 3;
-/// And one that refuses the run.
-const LINES_OF_REFUSAL: usize = 8;
 /// Codes of errors that are listed.
 const ERROR_CODES_MAX: usize = 3;
 /// How certain the interval of the rate is.
@@ -133,8 +131,10 @@ fn figures(run: &RunSummary, page: &mut Page) {
     let word = EventWord::of(run);
     let mut events = format!("{} {}/s", rate(run.rates.events_per_s), word.short());
     // A log that was printed to whole numbers may show no variation at all.
-    if let Some(half) = half_width(run).filter(|half| *half >= 0.0005) {
-        events += &format!(" ±{}", percent(half));
+    match half_width(run) {
+        Some(half) if half >= 1.0 => events += " ±>100 %",
+        Some(half) if half >= 0.0005 => events += &format!(" ±{}", percent(half)),
+        _ => {}
     }
     let mut rates = vec![(Ink::Strong, events)];
     if run.totals.queries() > 0 {
@@ -172,7 +172,7 @@ fn half_width(run: &RunSummary) -> Option<f64> {
     let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0)?;
     let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, CONFIDENCE)?;
     let half = (bounds.high - bounds.low) / 2.0 / mean;
-    (half.is_finite() && half < 1.0).then_some(half)
+    half.is_finite().then_some(half)
 }
 
 fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
@@ -239,7 +239,7 @@ fn judged(run: &RunSummary, page: &mut Page) {
     };
     let tally = Tally::of(&run.findings);
     let (ink, label) = match word {
-        Verdict::Valid if tally.is_thin() => (Ink::Warning, "? thin"),
+        Verdict::Valid if tally.is_thin() => (Ink::Warning, "~ as seen"),
         Verdict::Valid => (Ink::Good, "✔ valid"),
         Verdict::Doubtful => (Ink::Warning, "? doubtful"),
         Verdict::Refused => (Ink::Error, "✘ refused"),
@@ -262,11 +262,13 @@ fn judged(run: &RunSummary, page: &mut Page) {
                     label = "? doubt";
                     doubts = true;
                 }
-                let (ink, most) = match finding.outcome {
-                    Outcome::Refuse => (Ink::Error, LINES_OF_REFUSAL),
-                    _ => (Ink::Warning, LINES_MAX),
-                };
-                few(label, ink, &told(finding), most, page);
+                match finding.outcome {
+                    Outcome::Refuse => {
+                        let text = format!("{}: {}", finding.check, finding.evidence);
+                        page.row(label, Ink::Error, &text);
+                    }
+                    _ => short(label, Ink::Warning, &told(finding), page),
+                }
                 label = "";
             }
         }
@@ -300,16 +302,12 @@ fn first_sentence(text: &str) -> &str {
 
 /// A row of a few lines, with an ellipsis where there is more.
 fn short(label: &str, ink: Ink, text: &str, page: &mut Page) {
-    few(label, ink, text, LINES_MAX, page);
-}
-
-fn few(label: &str, ink: Ink, text: &str, most: usize, page: &mut Page) {
     let width = page.body_width();
     let line = first_sentence(text).trim();
     let lines = wrap(line, width);
     let mut label = label;
-    for (index, one) in lines.iter().take(most).enumerate() {
-        let more = index + 1 == most && lines.len() > most;
+    for (index, one) in lines.iter().take(LINES_MAX).enumerate() {
+        let more = index + 1 == LINES_MAX && lines.len() > LINES_MAX;
         let shown = match more {
             true => {
                 let cut = cut(one, width.saturating_sub(2));

@@ -261,7 +261,11 @@ fn names(side: &Side) -> String {
 fn described(side: &Side) -> String {
     let runs: Vec<String> = (side.runs.iter())
         .map(|run| {
-            let verdict = run.verdict.map_or("not judged", |verdict| verdict.word());
+            let verdict = match run.verdict {
+                None => "not judged",
+                Some(Verdict::Valid) if run.thin => "valid as far as seen",
+                Some(verdict) => verdict.word(),
+            };
             match run.waived.as_slice() {
                 [] => format!("{} ({verdict})", run.id),
                 waived => format!("{} ({verdict}, waived: {})", run.id, waived.join(", ")),

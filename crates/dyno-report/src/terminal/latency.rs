@@ -56,7 +56,7 @@ pub(super) fn unknown(run: &RunSummary) -> String {
             "No {} ended, so there is none to tell.",
             EventWord::of(run).one()
         ),
-        _ => "Not known: the log has no report of them.".to_owned(),
+        _ => "Not known: no distribution of them is on record.".to_owned(),
     }
 }
 

@@ -56,7 +56,7 @@ struct Texts {
 
 fn texts(table: &Pivot) -> Vec<Texts> {
     let of = |cell: &Cell| {
-        let (ink, mark) = mark(cell.verdict);
+        let (ink, mark) = mark(cell.verdict, cell.thin);
         let value = cell
             .value
             .map_or_else(|| "–".to_owned(), |value| number(value, &table.unit));
@@ -74,8 +74,9 @@ fn texts(table: &Pivot) -> Vec<Texts> {
     table.cells.iter().map(of).collect()
 }
 
-fn mark(verdict: Option<Verdict>) -> (Ink, &'static str) {
+fn mark(verdict: Option<Verdict>, thin: bool) -> (Ink, &'static str) {
     match verdict {
+        Some(Verdict::Valid) if thin => (Ink::Plain, "~"),
         Some(Verdict::Valid) => (Ink::Good, "✔"),
         Some(Verdict::Doubtful) => (Ink::Warning, "?"),
         Some(Verdict::Refused) => (Ink::Error, "✘"),
@@ -204,8 +205,12 @@ fn legend(table: &Pivot, look: &Look) -> String {
         (fewest, most) if fewest == most => format!("{most} runs a cell"),
         (fewest, most) => format!("{fewest} to {most} runs a cell"),
     };
+    let seen = match table.cells.iter().any(|cell| cell.thin) {
+        true => ", ~ valid as far as seen",
+        false => "",
+    };
     let text = format!(
-        "{runs}; ✔ valid, ? doubtful, ✘ refused: the worst of a cell. Ratios stand with the \
+        "{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. Ratios stand with the \
          interval that holds the true one with 95 % confidence."
     );
     let lines = super::look::wrap(&look.clean(&text), look.width());
@@ -232,6 +237,7 @@ mod tests {
             } else {
                 Verdict::Valid
             }),
+            thin: false,
         }
     }
 

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dyno_core::db::{Connector, ErrorKind};
+use dyno_core::db::{Connector, ErrorKind, Family};
 use dyno_core::interval::Counters;
 use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
 use dyno_load::{
-    Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel, StopSignal,
+    Literals, Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel, StopSignal,
     ensure_descriptors,
 };
 use dyno_script::{Description, Host, LoadProgress, Phase, ScriptReport, Stat};
@@ -366,6 +366,14 @@ impl Ready {
         operations.chain(roles).collect()
     }
 
+    /// How statements write values to the target.
+    fn literals(&self) -> Literals {
+        match self.job.target.as_ref().map(|target| target.family) {
+            Some(Family::Mysql) => Literals::Mysql,
+            _ => Literals::Standard,
+        }
+    }
+
     /// The test of the host, its options read; `None` for a script.
     pub fn plan(&self) -> Option<&Plan> {
         match &self.main {
@@ -399,7 +407,7 @@ impl Ready {
             stop: Arc::clone(&self.stop),
             entry,
             operations: self.description.declared.operations.len(),
-            shapes: self.job.shapes,
+            shapes: self.job.shapes.then(|| self.literals()),
         };
         let source = match (&self.main, &self.job.work) {
             (Main::Host(plan), _) => {

@@ -6,7 +6,7 @@ use crate::text;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         setting: "table_open_cache",
-        counters: &["Table_open_cache_misses", "Table_open_cache_overflows"],
+        counters: &["Table_open_cache_misses", "Table_open_cache_hits"],
         about: "How many open tables are kept for the next statement.",
         finds: |look| {
             let hits = ["db.status.table_open_cache_hits"];
@@ -66,9 +66,10 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        setting: "innodb_io_capacity",
+        setting: "innodb_buffer_pool_size",
         counters: &["Innodb_buffer_pool_wait_free"],
-        about: "How many pages a second InnoDB flushes in the background, to have free ones.",
+        about: "What InnoDB keeps of its pages in memory; background flushing (innodb_io_capacity) \
+                is to keep some of it free.",
         finds: |look| {
             let waits = look.often("db.status.innodb_buffer_pool_wait_free")?;
             Some(format!(

@@ -1,6 +1,6 @@
 //! Counters of PostgreSQL.
 
-use super::{FULL, Rule};
+use super::Rule;
 use crate::text;
 
 pub(super) const RULES: &[Rule] = &[
@@ -36,18 +36,17 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         setting: "max_wal_size",
-        counters: &["checkpointer.requested", "checkpointer.timed"],
+        counters: &["checkpointer.requested"],
         about: "How much write-ahead log there may be before a checkpoint is due.",
         finds: |look| {
             let requested = look.view.run.series("db.checkpointer.requested")?;
             let (count, covered_s) = look.view.integral(requested);
             (count >= 0.5).then(|| {
                 format!(
-                    "{} checkpoint{} requested before {} due in {}",
+                    "in {}, {} checkpoint{} requested and not waited for by the clock",
+                    text::seconds(covered_s),
                     text::count(count.round() as u64),
-                    if count < 1.5 { " was" } else { "s were" },
-                    if count < 1.5 { "it was" } else { "they were" },
-                    text::seconds(covered_s)
+                    if count < 1.5 { " was" } else { "s were" }
                 )
             })
         },
@@ -66,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         setting: "bgwriter_lru_maxpages",
-        counters: &["bgwriter.maxwritten_clean", "bgwriter.buffers_backend"],
+        counters: &["bgwriter.maxwritten_clean"],
         about: "How many pages the background writer cleans in a round, so that sessions need not.",
         finds: |look| {
             let stopped = look.often("db.bgwriter.maxwritten_clean")?;
@@ -84,30 +83,11 @@ pub(super) const RULES: &[Rule] = &[
         finds: |look| {
             let waiting = look.mean("db.locks.waiting").filter(|mean| *mean >= 0.1);
             let deadlocks = look.often("db.database.deadlocks");
-            match (waiting, deadlocks) {
-                (None, None) => None,
-                (waiting, deadlocks) => Some(format!(
-                    "{} sessions waited for locks on average, {}/s deadlocks",
-                    text::plain(waiting.unwrap_or(0.0)),
-                    text::rate(deadlocks.unwrap_or(0.0))
-                )),
-            }
-        },
-    },
-    Rule {
-        setting: "max_connections",
-        counters: &["backends"],
-        about: "How many sessions there may be, those of superusers apart.",
-        finds: |look| {
-            let most = look.number("max_connections")?;
-            let there = look.view.largest("db.backends")?;
-            (there >= FULL * most).then(|| {
-                format!(
-                    "{} of {} sessions were there at most",
-                    text::plain(there),
-                    text::plain(most)
-                )
-            })
+            let waiting = waiting
+                .map(|mean| format!("{} sessions waited for locks on average", text::plain(mean)));
+            let deadlocks = deadlocks.map(|per_s| format!("{}/s deadlocks", text::rate(per_s)));
+            let told: Vec<String> = waiting.into_iter().chain(deadlocks).collect();
+            (!told.is_empty()).then(|| told.join(", "))
         },
     },
 ];

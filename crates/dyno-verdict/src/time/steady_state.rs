@@ -202,8 +202,8 @@ fn beginning(view: &View, found: &Beginning) -> Made {
     let steady = off.then(|| crate::part::steady_of(&view.bins)).flatten();
     let steady = steady.map_or_else(String::new, |from_s| {
         format!(
-            " From second {from_s} on this run is steady: `dyno show --from {from_s}s` judges \
-             that part of it alone."
+            " From second {from_s} of these on it is steady: `dyno show RUN --from TIME` judges \
+             such a part alone."
         )
     });
     Made::of(

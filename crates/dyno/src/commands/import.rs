@@ -92,6 +92,7 @@ fn read(
     let logs: Vec<Log<'_>> = logs.iter().map(Text::log).collect();
     let log = |name: &str| beside.get(name).map(Text::log);
     let mut imported = dyno_import::sysbench(&logs, log("vmstat"), log("iostat"), options)?;
+    words.configured.clear();
     if let Some(log) = log("config") {
         let (facts, warnings) = dyno_import::configured(&log);
         words.configured = facts;

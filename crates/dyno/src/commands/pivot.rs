@@ -8,7 +8,7 @@ use dyno_core::threshold::Threshold;
 use dyno_report::html as page;
 use dyno_report::terminal::{Pivot, pivot as shown};
 use dyno_results::{Filter, Results, RunLine, Scope};
-use dyno_verdict::{Cell, CompareOptions, Group, Layout, pivot};
+use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
 use serde_json::{Value, json};
 
 use super::kinds::EVERYBODYS;
@@ -153,7 +153,12 @@ pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(page::Pivo
         runs: places.iter().filter_map(|place| runs.get(*place)).collect(),
     };
     let groups: Vec<Group<'_>> = layout.places.iter().map(group).collect();
-    let cells = match pivot(&groups, "events", base, &CompareOptions::default()) {
+    let cells = match pivot(
+        &groups,
+        "events",
+        of(&layout, base),
+        &CompareOptions::default(),
+    ) {
         Ok((cells, _)) => cells,
         // Nobody asked for it.
         Err(_) if asked.is_none() => return Ok(None),
@@ -240,7 +245,7 @@ fn table(
         other_workload: parsed.has("force"),
         ..CompareOptions::default()
     };
-    let (cells, unit) = pivot(&groups, metric, base, &options)?;
+    let (cells, unit) = pivot(&groups, metric, of(&layout, base), &options)?;
     if cells.iter().all(|cell| cell.value.is_none()) {
         return Err(no_figure(figure));
     }
@@ -252,6 +257,14 @@ fn table(
         columns: layout.columns,
         cells,
     })
+}
+
+/// What ratios are to: a row where there are no columns.
+fn of(layout: &Layout, base: usize) -> Base {
+    match layout.columns {
+        Some(_) => Base::Column(base),
+        None => Base::Row(base),
+    }
 }
 
 fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {

@@ -346,7 +346,7 @@ pub const IMPORT: &[Opt] = &[
     ),
     short(
         'q',
-        opt(GROUP, "quiet", None, "tell only what could not be imported"),
+        opt(GROUP, "quiet", None, "no summary of each run"),
     ),
     opt(
         GROUP,

@@ -223,7 +223,9 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
         && ended
             .stderr()
             .contains("ledger() failed: it did not end within");
-    if case.owes_success() && seen.measured && code != 0 && !disconnected && !silent {
+    // What a user ends early is no failure, and no success.
+    let owed = if how == "interrupted" { 130 } else { 0 };
+    if case.owes_success() && seen.measured && code != owed && !disconnected && !silent {
         failures.push(format!(
             "status {code} where the run could go on: {}",
             told()
@@ -236,7 +238,7 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
             let blow = matches!(case.harm, Harm::Dyno { .. }) && matches!(code, 1 | 130);
             code == 0 || blow || matches!(case.harm, Harm::DiskFull { .. })
         }
-        "interrupted" => matches!(code, 0 | 1 | 130),
+        "interrupted" => matches!(code, 1 | 130),
         "failed" => matches!(code, 1 | 130),
         _ => matches!(code, 0..=2 | 130),
     };

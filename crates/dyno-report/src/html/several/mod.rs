@@ -172,8 +172,9 @@ fn shown(sides: &[Side<'_, '_>]) -> Option<(usize, usize)> {
     told.peek()?;
     let mut shown = (0, 0);
     for metric in told {
-        shown.0 += usize::from(metric.high.is_some_and(|high| high < 1.0));
-        shown.1 += usize::from(metric.low.is_some_and(|low| low > 1.0));
+        let (low, high) = (metric.low, metric.high);
+        shown.0 += usize::from(metric.significant && high.is_some_and(|high| high < 1.0));
+        shown.1 += usize::from(metric.significant && low.is_some_and(|low| low > 1.0));
     }
     Some(shown)
 }

@@ -78,7 +78,13 @@ pub(in crate::html) fn by_factors() -> Several {
             runs: places.iter().map(|place| &runs[*place]).collect(),
         })
         .collect();
-    let (cells, _) = pivot(&groups, "events", 0, &CompareOptions::default()).unwrap();
+    let (cells, _) = pivot(
+        &groups,
+        "events",
+        dyno_verdict::Base::Column(0),
+        &CompareOptions::default(),
+    )
+    .unwrap();
     drop(groups);
     let mut all = Several::of(runs, places.clone());
     all.pivot = Some(Pivot {

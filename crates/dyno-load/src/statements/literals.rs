@@ -1,0 +1,263 @@
+//! Statements without their values.
+
+use super::comments::stripped;
+
+/// Bytes of a shape that are kept.
+const LENGTH_MAX: usize = 1_024;
+
+/// How a server's SQL writes values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Literals {
+    /// In single quotes, which are doubled within, and between dollar signs; names stand in double
+    /// quotes.
+    #[default]
+    Standard,
+    /// In single or double quotes, with escapes, as MySQL and MariaDB have it.
+    Mysql,
+}
+
+/// A statement without its values: `?` for each of them and for parameters, `?, …` for several in
+/// a row, and `N` for the number at the end of a name.
+pub(crate) fn shape(sql: &[u8], literals: Literals) -> String {
+    let bare = stripped(sql);
+    let bare = bare
+        .trim_ascii()
+        .strip_suffix(b";")
+        .unwrap_or(bare.trim_ascii());
+    let text = String::from_utf8_lossy(bare);
+    let mut out = String::with_capacity(text.len().min(LENGTH_MAX));
+    let mut rest = text.as_ref();
+    while let Some(first) = rest.chars().next() {
+        if out.len() >= LENGTH_MAX {
+            break;
+        }
+        let length = if let Some(length) = literal(rest, &out, literals) {
+            value(&mut out);
+            length
+        } else if first == ')' {
+            close(&mut out);
+            1
+        } else if first.is_alphabetic() || first == '_' {
+            let length = word(rest);
+            name(&rest[..length], &mut out);
+            length
+        } else {
+            out.push(first);
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    if out.len() > LENGTH_MAX || !rest.is_empty() {
+        let end = (0..=LENGTH_MAX.min(out.len())).rev();
+        let end = end.into_iter().find(|at| out.is_char_boundary(*at));
+        out.truncate(end.unwrap_or(0));
+        out.push('…');
+    }
+    out
+}
+
+/// How long the value is that the text begins with; `None` where it begins with none.
+fn literal(text: &str, before: &str, literals: Literals) -> Option<usize> {
+    let mysql = literals == Literals::Mysql;
+    let digit = |at: usize| text[at..].starts_with(|c: char| c.is_ascii_digit());
+    let length = match text.chars().next()? {
+        '?' => 1,
+        '\'' => quoted(text, '\'', mysql),
+        '"' if mysql => quoted(text, '"', true),
+        'E' | 'e' if !mysql && text[1..].starts_with('\'') => 1 + quoted(&text[1..], '\'', true),
+        '$' if !mysql && digit(1) => 1 + word(&text[1..]),
+        '$' if !mysql => dollars(text)?,
+        '0'..='9' => number(text),
+        '.' if digit(1) && !before.ends_with(|c: char| c.is_alphanumeric()) => number(text),
+        // A sign where nothing can be taken away from.
+        '-' | '+' if digit(1) && begins_value(before) => 1 + number(&text[1..]),
+        _ => return None,
+    };
+    Some(length)
+}
+
+/// Whether what comes next cannot be the second part of a sum.
+fn begins_value(before: &str) -> bool {
+    before.trim_end().ends_with(['(', ',', '=', '<', '>'])
+}
+
+/// A name without the number at its end.
+fn name(word: &str, out: &mut String) {
+    let bare = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    out.push_str(bare);
+    if bare.len() < word.len() {
+        out.push('N');
+    }
+}
+
+fn word(text: &str) -> usize {
+    let ends = |c: char| !(c.is_alphanumeric() || c == '_' || c == '$');
+    text.find(ends).unwrap_or(text.len())
+}
+
+fn number(text: &str) -> usize {
+    let mut before = ' ';
+    let ends = |c: char| {
+        let exponent = matches!(c, '-' | '+') && matches!(before, 'e' | 'E');
+        before = c;
+        !(c.is_ascii_alphanumeric() || c == '.' || exponent)
+    };
+    text.find(ends).unwrap_or(text.len())
+}
+
+/// The length of a text in quotes, which are doubled within it, or escaped.
+fn quoted(text: &str, quote: char, escapes: bool) -> usize {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == '\\' && escapes {
+            chars.next();
+        } else if c == quote {
+            match chars.peek().is_some_and(|(_, next)| *next == quote) {
+                true => chars.next(),
+                false => return at + 1,
+            };
+        }
+    }
+    text.len()
+}
+
+/// The length of a text between `$tag$` and the same again.
+fn dollars(text: &str) -> Option<usize> {
+    let tag = &text[..2 + text[1..].find('$')?];
+    let plain = tag[1..tag.len() - 1]
+        .chars()
+        .all(|c| c.is_alphanumeric() || c == '_');
+    if !plain {
+        return None;
+    }
+    let end = text[tag.len()..].find(tag);
+    Some(end.map_or(text.len(), |end| end + 2 * tag.len()))
+}
+
+/// A value, which of several in a row is the first.
+fn value(out: &mut String) {
+    let before = out.trim_end().strip_suffix(',').map(str::trim_end);
+    match before {
+        Some(list) if list.ends_with('?') => {
+            out.truncate(list.len());
+            out.push_str(", …");
+        }
+        Some(list) if list.ends_with('…') => out.truncate(list.len()),
+        _ => out.push('?'),
+    }
+}
+
+/// The end of a list, which of several alike in a row is the first.
+fn close(out: &mut String) {
+    out.push(')');
+    let Some(start) = out.rfind('(') else { return };
+    let group = &out[start..];
+    if !group.chars().all(|c| "(?, …)".contains(c)) {
+        return;
+    }
+    let Some(before) = out[..start].trim_end().strip_suffix(',') else {
+        return;
+    };
+    let before = before.trim_end();
+    if before.ends_with(group) {
+        out.truncate(before.len());
+        out.push_str(", …");
+    } else if before.ends_with("), …") {
+        out.truncate(before.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_differ_in_their_values_are_of_one_shape() {
+        for (sql, expected) in [
+            (
+                "SELECT c FROM sbtest12 WHERE id=1203",
+                "SELECT c FROM sbtestN WHERE id=?",
+            ),
+            (
+                "SELECT c FROM sbtest1  WHERE id=$1;",
+                "SELECT c FROM sbtestN WHERE id=?",
+            ),
+            ("/* x */ SELECT 'it''s', \"a\", 1.5e3", "SELECT ?, \"a\", ?"),
+            (
+                "INSERT INTO t (a,b) VALUES (1,'x'), (2,'y'),(3,'z')",
+                "INSERT INTO t (a,b) VALUES (?, …), …",
+            ),
+            (
+                "SELECT * FROM t WHERE id IN (1,2,3)",
+                "SELECT * FROM t WHERE id IN (?, …)",
+            ),
+            (
+                "SELECT * FROM t WHERE id IN (?)",
+                "SELECT * FROM t WHERE id IN (?)",
+            ),
+            (
+                "SELECT a1b, x$1 FROM \u{e9}t2",
+                "SELECT a1b, x$N FROM \u{e9}tN",
+            ),
+            ("COMMIT", "COMMIT"),
+            ("SELECT 'open", "SELECT ?"),
+            ("", ""),
+        ] {
+            assert_eq!(shape(sql.as_bytes(), Literals::Standard), expected, "{sql}");
+        }
+        let long = format!("SELECT {}", "a, ".repeat(2_000));
+        assert!(shape(long.as_bytes(), Literals::Mysql).len() <= LENGTH_MAX + 8);
+        let word = "a".repeat(5_000);
+        assert!(shape(word.as_bytes(), Literals::Mysql).len() <= LENGTH_MAX + 8);
+    }
+
+    #[test]
+    fn no_value_is_left_however_it_is_written() {
+        for (sql, literals, expected) in [
+            (
+                r#"SELECT "it's", 'a\'b', "x""y""#,
+                Literals::Mysql,
+                "SELECT ?, …",
+            ),
+            (
+                r#"SELECT "a" FROM "T" WHERE b='c:\'"#,
+                Literals::Standard,
+                "SELECT \"a\" FROM \"T\" WHERE b=?",
+            ),
+            ("SELECT 'a\\', 'secret'", Literals::Standard, "SELECT ?, …"),
+            (
+                "SELECT E'a\\'b', $$x'y$$, $t$a$$b$t$ z",
+                Literals::Standard,
+                "SELECT ?, … z",
+            ),
+            (
+                "WHERE a = -5 AND b < +1e-5 AND c - 5 > .5",
+                Literals::Standard,
+                "WHERE a = ? AND b < ? AND c - ? > ?",
+            ),
+            (
+                "UPDATE t SET c='a\\'b', k=k+1",
+                Literals::Mysql,
+                "UPDATE t SET c=?, k=k+?",
+            ),
+            ("IN (-1, 2, -3.5E+7)", Literals::Mysql, "IN (?, …)"),
+            (
+                "SELECT $1, $2, t1.c",
+                Literals::Standard,
+                "SELECT ?, …, tN.c",
+            ),
+            ("SELECT 0xFF, $", Literals::Standard, "SELECT ?, $"),
+        ] {
+            assert_eq!(shape(sql.as_bytes(), literals), expected, "{sql}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_has_a_shape(sql: Vec<u8>, text in ".*", mysql: bool) {
+            let literals = if mysql { Literals::Mysql } else { Literals::Standard };
+            shape(&sql, literals);
+            proptest::prop_assert!(shape(text.as_bytes(), literals).len() <= LENGTH_MAX + 3);
+        }
+    }
+}
