@@ -13,6 +13,7 @@ mod host;
 mod import;
 mod kinds;
 mod list;
+mod meant;
 mod measure;
 mod phases;
 mod pivot;

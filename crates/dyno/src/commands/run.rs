@@ -14,13 +14,14 @@ use dyno_script::{Description, Phase};
 use super::drive::drive;
 use super::hints::with_hint;
 use super::host;
+use super::meant::{only_runs, options_help};
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
 use super::plans::{self, Given, Shaping};
 use super::saturate;
 use super::target::{Temporary, target};
-use crate::definitions::{RUN, means_something};
-use crate::options::{Grammar, Opt, Parsed, Script, help, near_miss, parse};
+use crate::definitions::RUN;
+use crate::options::{Grammar, Parsed, Script, near_miss, parse};
 use crate::output::Output;
 use crate::record_options::record_plan;
 use crate::settings::{self, usage};
@@ -382,29 +383,6 @@ impl<'a> Request<'a> {
         output.write(&measured.summary, &screen.look)?;
         measured.end(&ready, &request)
     }
-}
-
-/// Refuses what only runs have a use for.
-fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
-    // These two have words of their own about numbers of sessions.
-    if ["run", "saturate"].contains(&command) {
-        return Ok(());
-    }
-    let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
-    match given.find(|opt| opt.name != "ladder" && !means_something(command, opt)) {
-        Some(opt) => Err(usage(format!(
-            "--{} belongs to dyno run; dyno {command} has no use for it",
-            opt.name
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Help on the options that mean something to the command.
-fn options_help(command: &str) -> String {
-    let options = RUN.iter().filter(|opt| means_something(command, opt));
-    let options: Vec<Opt> = options.copied().collect();
-    help(&options, Grammar::Dyno)
 }
 
 /// Refuses a sequence of runs on several load generators.

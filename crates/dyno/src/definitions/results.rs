@@ -344,10 +344,7 @@ pub const IMPORT: &[Opt] = &[
         None,
         "import logs that are in the results file already anew, in place of their runs",
     ),
-    short(
-        'q',
-        opt(GROUP, "quiet", None, "no summary of each run"),
-    ),
+    short('q', opt(GROUP, "quiet", None, "no summary of each run")),
     opt(
         GROUP,
         "started",

@@ -1,0 +1,36 @@
+//! Which of the options of `dyno run` mean something to the other commands on workloads.
+
+use anyhow::Result;
+
+use crate::definitions::{RUN, means_something};
+use crate::options::{Grammar, Opt, Parsed, help};
+use crate::settings::usage;
+
+/// Refuses what only runs have a use for, but for lengths of time, which stand in a run's line that
+/// is typed again with another command.
+///
+/// # Errors
+/// There is such an option.
+pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
+    const LENGTHS: [&str; 3] = ["warmup", "grace", "ramp-up"];
+    // These two have words of their own about numbers of sessions.
+    if ["run", "saturate"].contains(&command) {
+        return Ok(());
+    }
+    let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
+    let passes = |opt: &Opt| opt.name == "ladder" || LENGTHS.contains(&opt.name);
+    match given.find(|opt| !passes(opt) && !means_something(command, opt)) {
+        Some(opt) => Err(usage(format!(
+            "--{} belongs to dyno run; dyno {command} has no use for it",
+            opt.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Help on the options that mean something to the command.
+pub fn options_help(command: &str) -> String {
+    let options = RUN.iter().filter(|opt| means_something(command, opt));
+    let options: Vec<Opt> = options.copied().collect();
+    help(&options, Grammar::Dyno)
+}
