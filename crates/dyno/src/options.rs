@@ -123,7 +123,19 @@ pub fn parse(
             Script::Declares(options) => find_script(options, &name),
             Script::Unknown | Script::TakesAny => None,
         };
-        if let Some(opt) = find_own(own, &name) {
+        // A switch of Dyno's takes no value: where a script has an option of the same name that
+        // does, that is meant.
+        let takes = declared.is_some_and(|option| option.kind != OptionKind::Bool);
+        let own_opt = find_own(own, &name).filter(|opt| opt.value.is_some() || !takes);
+        if own_opt.is_some_and(|opt| opt.value.is_none())
+            && inline.is_some()
+            && name.len() > 1
+            && let Some(option) = of_script(&name, declared, script)
+        {
+            parsed.script.extend(option.map(|option| (option, inline)));
+            continue;
+        }
+        if let Some(opt) = own_opt {
             let leads = opt.leads && parsed.words.is_empty() && next_is_word(rest.peek());
             let value = match inline {
                 None if leads => rest.next().cloned(),
@@ -168,6 +180,21 @@ pub fn parse(
         }
     }
     Ok(parsed)
+}
+
+/// By which name a script gets an option that Dyno has, too: none as long as the script is not
+/// known; `None` where it has no such option.
+fn of_script(
+    name: &str,
+    declared: Option<&ScriptOption>,
+    script: Script<'_>,
+) -> Option<Option<String>> {
+    match (declared, script) {
+        (Some(option), _) => Some(Some(option.name.clone())),
+        (None, Script::Unknown) => Some(None),
+        (None, Script::TakesAny) => Some(Some(name.to_owned())),
+        (None, Script::Declares(_)) => None,
+    }
 }
 
 /// `--name[=value]` or `-n` taken apart; `None` for a word.
@@ -383,6 +410,28 @@ mod tests {
             );
             assert_eq!(parsed.script[1], ("skip_trx".to_owned(), None));
         }
+    }
+
+    #[test]
+    fn a_scripts_option_that_is_called_as_a_switch_gets_its_value() {
+        let mut script = tables();
+        script[0].name = "quiet".to_owned();
+        for text in ["wl --quiet=3", "wl --quiet 3"] {
+            let first = parse(&args(text), OWN, Script::Unknown, Grammar::Dyno);
+            assert!(first.is_ok(), "{text}");
+            let parsed = parse(&args(text), OWN, Script::Declares(&script), Grammar::Dyno).unwrap();
+            assert_eq!(parsed.script, [("quiet".to_owned(), Some("3".to_owned()))]);
+            assert!(!parsed.has("quiet"), "{text}");
+        }
+        let any = parse(&args("wl --quiet=3"), OWN, Script::TakesAny, Grammar::Dyno).unwrap();
+        assert_eq!(any.script, [("quiet".to_owned(), Some("3".to_owned()))]);
+        let own = parse(
+            &args("wl --quiet=3"),
+            OWN,
+            Script::Declares(&[]),
+            Grammar::Dyno,
+        );
+        assert!(own.unwrap_err().0.contains("takes no value"));
     }
 
     #[test]

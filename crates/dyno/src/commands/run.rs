@@ -80,6 +80,7 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
             undeclared(&parsed)
         }
     };
+    loaded.job.shapes = parsed.has("statements");
     if command != "run" && !parsed.has("sessions") && request.parallel(&loaded.description) {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
