@@ -1,6 +1,7 @@
 //! A part of a run as a run of its own, and what the intervals of a run tell of it.
 
 use dyno_core::interval::{Counters, Latencies};
+use dyno_core::plan::OpenLoop;
 use dyno_core::record::{NotObserved, Operation, RunRecord, Span};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::{
@@ -69,6 +70,19 @@ pub struct Told {
     pub covered_s: f64,
     /// The longest backlog at the end of one.
     pub backlog_max: u64,
+}
+
+impl Told {
+    /// An open loop of this part, whose last interval that is.
+    pub fn open_loop(&self, open: OpenLoop, last: Option<&IntervalSummary>) -> OpenLoopSummary {
+        OpenLoopSummary {
+            offered_per_s: open.per_second,
+            achieved_per_s: self.rates.events_per_s,
+            backlog: last.map_or(0, |interval| interval.backlog),
+            backlog_max: self.backlog_max,
+            pacing_lag: None,
+        }
+    }
 }
 
 /// What these intervals say.
@@ -258,13 +272,7 @@ fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> 
             false => unknown_latencies(percents),
         },
         response: (open.is_some() && known).then(|| summarize::response(&latencies, percents)),
-        open_loop: open.map(|open| OpenLoopSummary {
-            offered_per_s: open.per_second,
-            achieved_per_s: told.rates.events_per_s,
-            backlog: last.map_or(0, |interval| interval.backlog),
-            backlog_max: told.backlog_max,
-            pacing_lag: None,
-        }),
+        open_loop: open.map(|open| told.open_loop(open, inside.last().copied())),
         events_in_grace: 0,
         events_unfinished: 0,
         errors: Default::default(),

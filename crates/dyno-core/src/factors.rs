@@ -8,6 +8,9 @@ use crate::units::parse_size;
 /// Names with a level each.
 pub type Factors = BTreeMap<String, String>;
 
+/// Factors that every run has without being given any.
+pub const EVERYBODYS: [&str; 3] = ["workload", "server", "sessions"];
+
 /// A name and its level, as in `memory=5G`.
 ///
 /// # Errors

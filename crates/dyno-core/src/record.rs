@@ -12,6 +12,9 @@ use crate::plan::{Drive, Plan};
 use crate::states::{IdleIn, SessionState};
 use crate::summary::{IntervalSummary, PhaseOf, RunSummary, TargetSummary, WorkloadSummary};
 
+/// The results file of whoever names none.
+pub const RESULTS_FILE: &str = "dyno.db";
+
 /// What made a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -7,7 +7,14 @@ use dyno_core::redact;
 use crate::{Log, Warning, text};
 
 /// Groups of a `my.cnf` that a server reads.
-const GROUPS: [&str; 4] = ["mysqld", "mariadb", "server", "mariadbd"];
+const GROUPS: [&str; 6] = [
+    "mysqld",
+    "mariadb",
+    "server",
+    "mariadbd",
+    "client-server",
+    "galera",
+];
 
 /// The options of the server's groups as facts `server.configured.NAME`, the last one where a name
 /// stands twice. An option without a value is `ON`. Secrets are hidden.
@@ -23,8 +30,7 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
         }
         let group = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         if let Some((group, _)) = group {
-            let plain = group.split_once('-').map_or(group, |(name, _)| name);
-            of_server = GROUPS.contains(&plain);
+            of_server = GROUPS.contains(&without_version(group));
             continue;
         }
         if text.starts_with('!') {
@@ -52,9 +58,22 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
     (facts, warnings)
 }
 
+/// A group without the version that it is for, as in `mysqld-8.0`: `mariadb-client` is another.
+fn without_version(group: &str) -> &str {
+    let version = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    match group.rsplit_once('-') {
+        Some((name, after)) if version(after) => name,
+        _ => group,
+    }
+}
+
 /// `name = value # why`, as a server reads it.
 fn option(text: &str) -> (String, String) {
-    let (name, value) = text.split_once('=').unwrap_or((text, "ON"));
+    // An equals sign within a comment gives nothing a value.
+    let sign = text
+        .find('=')
+        .filter(|at| *at < without_comment(text).len());
+    let (name, value) = sign.map_or((text, "ON"), |at| (&text[..at], &text[at + 1..]));
     let (name, value) = (without_comment(name), value.trim());
     let value = match value.chars().next() {
         Some(quote @ ('"' | '\'')) => {
@@ -94,6 +113,31 @@ fn secretless(name: &str, value: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_of_other_programs_and_comments_give_nothing() {
+        let text = "[mariadb-client]\na=1\n[mariadbd-safe]\nb=2\n[mysqld-8.0]\nc=3\n\
+                    skip-name-resolve # d=4\n[client-server]\ne=5\n[galera]\n\
+                    wsrep_sst_auth=user:canary\n";
+        let log = Log {
+            name: "my.cnf",
+            text,
+        };
+        let (facts, _) = configured(&log);
+        let told: Vec<(&str, &str)> = (facts.iter())
+            .map(|fact| {
+                let name = fact.name.strip_prefix("server.configured.").unwrap();
+                (name, fact.value.as_str())
+            })
+            .collect();
+        let expected = [
+            ("c", "3"),
+            ("skip_name_resolve", "ON"),
+            ("e", "5"),
+            ("wsrep_sst_auth", redact::HIDDEN),
+        ];
+        assert_eq!(told, expected);
+    }
 
     #[test]
     fn options_of_the_server_are_facts() {

@@ -1,7 +1,7 @@
 //! The summary of a run that never finished, from what was saved of it.
 
 use dyno_core::record::{EventKind, RunRecord, RunState};
-use dyno_core::summary::{IntervalSummary, OpenLoopSummary, RunEnd, RunSummary, SCHEMA_VERSION};
+use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary, SCHEMA_VERSION};
 
 use dyno_analysis::bins::ROOM_S;
 use dyno_analysis::{summarize, window};
@@ -29,7 +29,6 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
     let known = !latencies.service.is_empty();
     let measured: Vec<&IntervalSummary> = measured.collect();
     let open = drive.as_ref().and_then(|drive| drive.open_loop);
-    let last = run.intervals.last();
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: head.tool.clone(),
@@ -49,13 +48,7 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
             false => window::of_percentiles(&measured),
         },
         response: open.map(|_| summarize::response(&latencies, &head.percentiles)),
-        open_loop: open.map(|open| OpenLoopSummary {
-            offered_per_s: open.per_second,
-            achieved_per_s: rates.events_per_s,
-            backlog: last.map_or(0, |interval| interval.backlog),
-            backlog_max: told.backlog_max,
-            pacing_lag: None,
-        }),
+        open_loop: open.map(|open| told.open_loop(open, run.intervals.last())),
         events_in_grace: 0,
         events_unfinished: 0,
         errors: Default::default(),

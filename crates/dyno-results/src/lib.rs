@@ -16,7 +16,7 @@ mod write;
 
 pub use codec::{Measured, SPAN_DIGITS};
 pub use error::{Problem, ResultsError};
-pub use open::{DEFAULT_NAME, PATIENCE, Results};
+pub use open::{PATIENCE, Results};
 pub use read::{Filter, IntervalDetail, RunLine, RunStage, SPANS_HELD_MAX, Scope};
 pub use recorder::{BackgroundWriter, Feed, QUEUE_MAX, Receipt, THREAD_NAME};
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};

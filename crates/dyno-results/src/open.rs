@@ -14,9 +14,6 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::{At, Problem, ResultsError};
 use crate::schema::{self, Kind, MIGRATIONS, Migration};
 
-/// The name that a laboratory's results file has unless the user says otherwise.
-pub const DEFAULT_NAME: &str = "dyno.db";
-
 /// How long a lock of another process is waited for. Transactions are short, so that even many
 /// writers at once are through long before.
 pub const PATIENCE: Duration = Duration::from_secs(10);

@@ -123,18 +123,8 @@ pub fn parse(
             Script::Declares(options) => find_script(options, &name),
             Script::Unknown | Script::TakesAny => None,
         };
-        // A switch of Dyno's takes no value: where a script has an option of the same name that
-        // does, that is meant.
-        let takes = declared.is_some_and(|option| option.kind != OptionKind::Bool);
-        let own_opt = find_own(own, &name).filter(|opt| opt.value.is_some() || !takes);
-        if own_opt.is_some_and(|opt| opt.value.is_none())
-            && inline.is_some()
-            && name.len() > 1
-            && let Some(option) = of_script(&name, declared, script)
-        {
-            parsed.script.extend(option.map(|option| (option, inline)));
-            continue;
-        }
+        let is_scripts = means_scripts(&name, inline.is_some(), declared, script);
+        let own_opt = find_own(own, &name).filter(|opt| opt.value.is_some() || !is_scripts);
         if let Some(opt) = own_opt {
             let leads = opt.leads && parsed.words.is_empty() && next_is_word(rest.peek());
             let value = match inline {
@@ -147,54 +137,59 @@ pub fn parse(
             parsed.own.push((opt.name, value));
             continue;
         }
-        match (declared, script) {
-            (Some(option), _) => {
-                let takes_next =
-                    inline.is_none() && next_is_value && option.kind != OptionKind::Bool;
-                let value = if takes_next {
-                    rest.next().cloned()
-                } else {
-                    inline
-                };
-                if value.is_none() && option.kind != OptionKind::Bool && grammar == Grammar::Dyno {
-                    return Err(UsageError(format!(
-                        "--{name} needs a value, e.g. --{name}=…"
-                    )));
-                }
-                parsed.script.push((option.name.clone(), value));
-            }
-            (None, Script::TakesAny) => {
-                parsed
-                    .script
-                    .push((name.trim_start_matches('-').to_owned(), inline));
-            }
-            (None, Script::Unknown) => {
-                // Before the workload's name a value is not told from it; after it, it may be.
-                if inline.is_none() && next_is_value && !parsed.words.is_empty() {
-                    rest.next();
-                }
-            }
-            (None, Script::Declares(options)) => {
-                return Err(unknown(arg, &name, own, options, grammar));
-            }
+        if let (None, Script::Declares(options)) = (declared, script) {
+            return Err(unknown(arg, &name, own, options, grammar));
         }
+        let next_is_value = next_is_value && (declared.is_some() || !parsed.words.is_empty());
+        let next = (inline.is_none() && next_is_value).then_some(&mut rest);
+        parsed
+            .script
+            .extend(scripts(name, inline, next, declared, (script, grammar))?);
     }
     Ok(parsed)
 }
 
-/// By which name a script gets an option that Dyno has, too: none as long as the script is not
-/// known; `None` where it has no such option.
-fn of_script(
+/// Whether a name that is one of Dyno's switches, which take no value, is an option of the script:
+/// one that takes a value, or that was given one.
+fn means_scripts(
     name: &str,
+    has_value: bool,
     declared: Option<&ScriptOption>,
     script: Script<'_>,
-) -> Option<Option<String>> {
-    match (declared, script) {
-        (Some(option), _) => Some(Some(option.name.clone())),
-        (None, Script::Unknown) => Some(None),
-        (None, Script::TakesAny) => Some(Some(name.to_owned())),
-        (None, Script::Declares(_)) => None,
+) -> bool {
+    let takes = declared.is_some_and(|option| option.kind != OptionKind::Bool);
+    let may_be = declared.is_some() || !matches!(script, Script::Declares(_));
+    takes || has_value && name.len() > 1 && may_be
+}
+
+/// An option of the script with its value, which may be the next word; none as long as the script
+/// is not known.
+fn scripts<'a>(
+    name: String,
+    inline: Option<String>,
+    next: Option<&mut impl Iterator<Item = &'a String>>,
+    declared: Option<&ScriptOption>,
+    (script, grammar): (Script<'_>, Grammar),
+) -> Result<Option<(String, Option<String>)>, UsageError> {
+    let Some(option) = declared else {
+        if matches!(script, Script::TakesAny) {
+            return Ok(Some((name.trim_start_matches('-').to_owned(), inline)));
+        }
+        // Before the workload's name a value is not told from it; after it, it may be.
+        next.map(Iterator::next);
+        return Ok(None);
+    };
+    let takes = option.kind != OptionKind::Bool;
+    let value = match next.filter(|_| takes) {
+        Some(next) => next.next().cloned(),
+        None => inline,
+    };
+    if value.is_none() && takes && grammar == Grammar::Dyno {
+        return Err(UsageError(format!(
+            "--{name} needs a value, e.g. --{name}=…"
+        )));
     }
+    Ok(Some((option.name.clone(), value)))
 }
 
 /// `--name[=value]` or `-n` taken apart; `None` for a word.

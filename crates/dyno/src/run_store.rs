@@ -3,18 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use dyno_core::record::RunRecord;
+use dyno_core::record::{RESULTS_FILE, RunRecord};
 use dyno_results::{Results, Scope};
 
 use crate::options::Parsed;
 
-/// The results file where nobody names another.
-const DEFAULT: &str = "dyno.db";
-
 /// The results file that the options or `$DYNO_RESULTS` name, else `dyno.db` here; `None` where
 /// they say `none`.
 pub fn file(parsed: &Parsed) -> Option<PathBuf> {
-    named(parsed.value("results"), Some(DEFAULT))
+    named(parsed.value("results"), Some(RESULTS_FILE))
 }
 
 /// The same where there is no option and `otherwise` may be none.

@@ -433,3 +433,35 @@ fn one_log_is_not_there_twice() {
     let wrong = lab.dyno(&format!("import sysbench {vmstat}")).failure(1);
     has(&wrong, &["it looks like a log of vmstat"]);
 }
+
+/// What lies beside a log does not cost the log.
+#[test]
+fn a_log_is_imported_though_what_lies_beside_it_is_damaged() {
+    let lab = Lab::new();
+    let damaged = "lorem ipsum\n".to_owned();
+    for (folder, rate, beside) in [
+        ("sound", 400.0, vmstat_log(80)),
+        ("damaged", 401.0, damaged),
+    ] {
+        below(
+            &lab,
+            &format!("old/{folder}/res.txt"),
+            &printed_log(80, rate),
+        );
+        below(&lab, &format!("old/{folder}/vmstat.txt"), &beside);
+    }
+    let line = format!(
+        "import sysbench {} --pattern '{{which}}/res.txt'",
+        lab.path("old").display()
+    );
+    let output = lab.dyno(&line).failure(1);
+    has(
+        &output,
+        &[
+            "2 of 2 logs imported",
+            "without what lies beside it: damaged/res.txt",
+        ],
+    );
+    let idle = "SELECT count(DISTINCT run_id) FROM series WHERE name = 'host.cpu.idle'";
+    assert_eq!(lab.number(idle), 1.0);
+}

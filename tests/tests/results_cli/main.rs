@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bad_input;
+mod brief;
 mod calibrate;
 mod common;
 mod compare;

@@ -195,6 +195,14 @@ fn number(value: f64) -> String {
 }
 
 fn line(out: &mut String, fields: &[String]) {
+    out.push_str(&row(fields));
+    out.push_str("\r\n");
+}
+
+/// Fields as a row, quoted where they must be, without a line end. What a spreadsheet would take
+/// for a formula is marked as text.
+pub fn row(fields: &[String]) -> String {
+    let mut out = String::new();
     for (index, field) in fields.iter().enumerate() {
         if index > 0 {
             out.push(',');
@@ -207,7 +215,7 @@ fn line(out: &mut String, fields: &[String]) {
             out.push_str(&field);
         }
     }
-    out.push_str("\r\n");
+    out
 }
 
 /// A text with the characters that CSV cannot hold, or that nobody can see, written out.

@@ -4,6 +4,7 @@
 use dyno_analysis::errors;
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::plan::Arrivals;
+use dyno_core::record::RESULTS_FILE;
 use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 
 use super::look::{Ink, Look, columns, cut, wrap};
@@ -29,8 +30,6 @@ const COSTS: &[(&str, &str)] = &[
     ("pages read", "pages read"),
     ("server context switches", "switches"),
 ];
-/// The results file of whoever names none.
-const USUAL_FILE: &str = "dyno.db";
 /// What stands between the parts of a line.
 const DOT: &str = " · ";
 
@@ -359,7 +358,7 @@ fn kept(run: &RunSummary, page: &mut Page) {
     let id = kept.id;
     // Another file than the one that commands look into by themselves.
     let file = match kept.file.as_str() {
-        USUAL_FILE => String::new(),
+        RESULTS_FILE => String::new(),
         file => format!(" --results {file}"),
     };
     let text = format!(

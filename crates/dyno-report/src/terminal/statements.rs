@@ -39,7 +39,7 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     if !full {
         heads.push("  statement".to_owned());
     }
-    let label = format!("{:>SHARE$}", "time in");
+    let label = format!("{:>SHARE$}", "time");
     page.line(&label, Ink::Faint, &[(Ink::Faint, &cells(&heads))]);
     for one in run.statements.iter().take(listed) {
         let share = percent(one.time_share);
@@ -132,18 +132,20 @@ mod tests {
                 ..Look::default()
             };
             let text = summary(&run(), &look);
-            let lines = text.lines().skip_while(|line| !line.contains("time in"));
+            let lines = text
+                .lines()
+                .skip_while(|line| !line.trim_start().starts_with("time "));
             let rows = lines.take(if verbose { 7 } else { 4 });
             rows.map(|line| format!("{line}\n")).collect::<String>()
         };
         insta::assert_snapshot!(section(80, false), @r"
-            time in          /s      p50      p99  statement
+               time          /s      p50      p99  statement
                41 %       1,228   213 µs  1.90 ms  SELECT c FROM sbtestN WHERE id BET…
               3.0 %       1,228   213 µs  1.90 ms  UPDATE sbtestN SET k=k+? WHERE id=?
                       12 failed
         ");
         insta::assert_snapshot!(section(60, true), @r"
-            time in          /s     rows      p50      p99
+               time          /s     rows      p50      p99
                41 %       1,228     1.00   213 µs  1.90 ms
                       SELECT c FROM sbtestN WHERE id BETWEEN ? AND
                       ? ORDER BY c

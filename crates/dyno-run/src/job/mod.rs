@@ -75,6 +75,31 @@ pub struct Job {
 }
 
 impl Job {
+    /// A run of a workload on no database, as nobody asked for anything else.
+    pub fn of(work: Workload) -> Self {
+        Self {
+            work,
+            argv: Vec::new(),
+            command: Some("run".to_owned()),
+            options: Vec::new(),
+            target: None,
+            drive: Drive::default(),
+            workers: None,
+            rand: RandPlan::default(),
+            percentile: 95.0,
+            ignored_errors: Vec::new(),
+            reconnect_lost: true,
+            call_timeout: CALL_TIMEOUT,
+            emulate_prepared: false,
+            luajit_cmd: None,
+            canned: false,
+            shapes: false,
+            quiet_scripts: true,
+            sysbench: false,
+            log: |_, _| {},
+        }
+    }
+
     /// Divides its sessions into these roles, which say how many there are; without any it stays as
     /// it is.
     pub fn play(&mut self, roles: Vec<Role>) {

@@ -7,31 +7,16 @@ const BOUND: Duration = Duration::from_millis(100);
 
 /// A job that runs a script without a database.
 fn job(text: &str, sysbench: bool) -> Job {
+    let work = Workload::Script(Source {
+        name: Some("edge.lua".to_owned()),
+        path: "edge.lua".to_owned(),
+        text: text.into(),
+    });
     Job {
-        work: Workload::Script(Source {
-            name: Some("edge.lua".to_owned()),
-            path: "edge.lua".to_owned(),
-            text: text.into(),
-        }),
-        argv: Vec::new(),
-        command: Some("run".to_owned()),
-        options: Vec::new(),
-        target: None,
-        drive: Drive::default(),
-        workers: None,
-        rand: RandPlan::default(),
-        percentile: 95.0,
-        ignored_errors: Vec::new(),
         reconnect_lost: false,
         call_timeout: BOUND,
-        emulate_prepared: false,
-        luajit_cmd: None,
-        canned: false,
-
-        shapes: false,
-        quiet_scripts: true,
         sysbench,
-        log: |_, _| {},
+        ..Job::of(work)
     }
 }
 

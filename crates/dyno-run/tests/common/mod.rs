@@ -7,14 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dyno_core::interval::Counters;
-use dyno_core::plan::{Calibrate, Compared, Drive, RandPlan, RecordPlan};
+use dyno_core::plan::{Calibrate, Compared, Drive, RecordPlan};
 use dyno_core::record::{Event, Fact, RunHead, SeriesKey, SeriesKind};
 use dyno_core::summary::RunSummary;
 use dyno_host::Edition;
 use dyno_load::StopSignal;
 use dyno_run::{
-    CALL_TIMEOUT, IntervalReport, Job, Loaded, Notice, RunError, RunRequest, Sink, Sinks, Workload,
-    measure,
+    IntervalReport, Job, Loaded, Notice, RunError, RunRequest, Sink, Sinks, Workload, measure,
 };
 
 /// What a sink was given, in order.
@@ -101,26 +100,9 @@ pub fn drive() -> Drive {
 
 fn job(script: &std::path::Path, drive: Drive) -> Job {
     Job {
-        work: Workload::find(&script.display().to_string(), Edition::Dyno).unwrap(),
         argv: vec!["test".to_owned()],
-        command: Some("run".to_owned()),
-        options: Vec::new(),
-        target: None,
         drive,
-        workers: None,
-        rand: RandPlan::default(),
-        percentile: 95.0,
-        ignored_errors: Vec::new(),
-        reconnect_lost: true,
-        call_timeout: CALL_TIMEOUT,
-        emulate_prepared: false,
-        luajit_cmd: None,
-        canned: false,
-
-        shapes: false,
-        quiet_scripts: true,
-        sysbench: false,
-        log: |_, _| {},
+        ..Job::of(Workload::find(&script.display().to_string(), Edition::Dyno).unwrap())
     }
 }
 

@@ -119,6 +119,72 @@ fn each_counter_names_its_setting() {
     }
 }
 
+/// A series as it stands in each second, and a setting.
+fn named(
+    product: Product,
+    values: &[(&str, f64)],
+    limit: Option<(&str, &str)>,
+) -> Vec<&'static str> {
+    let mut run = with(product, values);
+    if let Some((name, value)) = limit {
+        samples::setting(&mut run, name, value);
+    }
+    settings(&run)
+}
+
+#[test]
+fn bounds_that_are_nearly_reached_name_their_settings() {
+    let mysql = |values, limit| named(Product::Mysql, values, limit);
+    let sessions = [("db.status.threads_connected", 90.0)];
+    let connections = Some(("max_connections", "100"));
+    assert_eq!(mysql(&sessions, connections), ["max_connections"]);
+    assert_eq!(mysql(&sessions, Some(("max_connections", "200"))), [""; 0]);
+    let refused = [
+        ("db.status.connection_errors_max_connections", 2.0),
+        ("db.status.threads_connected", 10.0),
+    ];
+    assert_eq!(mysql(&refused, connections), ["max_connections"]);
+    let prepared = [("db.status.prepared_stmt_count", 90.0)];
+    let limit = Some(("max_prepared_stmt_count", "100"));
+    assert_eq!(mysql(&prepared, limit), ["max_prepared_stmt_count"]);
+    assert_eq!(mysql(&prepared, None), [""; 0], "its bound is not known");
+}
+
+#[test]
+fn caches_and_buffers_name_their_settings() {
+    for (values, expected) in [
+        (
+            &[
+                ("db.status.innodb_buffer_pool_reads", 50.0),
+                ("db.status.innodb_buffer_pool_read_requests", 1_000.0),
+            ][..],
+            "innodb_buffer_pool_size",
+        ),
+        (
+            &[("db.status.innodb_buffer_pool_wait_free", 3.0)],
+            "innodb_buffer_pool_size",
+        ),
+        (
+            &[
+                ("db.status.binlog_cache_disk_use", 5.0),
+                ("db.status.binlog_cache_use", 100.0),
+            ],
+            "binlog_cache_size",
+        ),
+        (&[("db.status.threads_created", 4.0)], "thread_cache_size"),
+        (&[("db.status.aborted_clients", 1.0)], "max_allowed_packet"),
+    ] {
+        assert_eq!(named(Product::Mysql, values, None), [expected]);
+    }
+    let cleaned = [("db.bgwriter.maxwritten_clean", 1.0)];
+    assert_eq!(
+        named(Product::Postgres, &cleaned, None),
+        ["bgwriter_lru_maxpages"]
+    );
+    let full = [("db.wal.buffers_full", 12.0)];
+    assert_eq!(named(Product::Postgres, &full, None), ["wal_buffers"]);
+}
+
 #[test]
 fn without_counters_there_is_none() {
     assert_eq!(advice(&with(Product::Mysql, &[])), None);

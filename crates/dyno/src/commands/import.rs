@@ -206,6 +206,8 @@ struct Tally {
     already: usize,
     remarks: usize,
     failed: Vec<String>,
+    /// Logs that were imported without what lies beside them, and why.
+    without: Vec<String>,
 }
 
 /// Imports what a folder holds; what is damaged is told and passed over.
@@ -277,7 +279,10 @@ fn one_of_folder(
     let text = [Text::read(format!("{folder}/{}", log.path))?];
     let mut beside = BTreeMap::new();
     for (name, file) in &log.beside {
-        beside.insert(*name, Text::read(format!("{folder}/{file}"))?);
+        match Text::read(format!("{folder}/{file}")) {
+            Ok(text) => drop(beside.insert(*name, text)),
+            Err(error) => tally.without.push(format!("{}: {error:#}", log.path)),
+        }
     }
     let mut factors: Factors = words.factors.clone();
     factors.extend(log.factors.clone());
@@ -290,7 +295,15 @@ fn one_of_folder(
     if words.note.is_empty() && log.factors.is_empty() {
         words.note.clone_from(&log.path);
     }
-    let imported = read(&text, &beside, options, &mut words)?;
+    let imported = match read(&text, &beside, options, &mut words) {
+        Err(error) if !beside.is_empty() => {
+            // The log itself may be sound.
+            let imported = read(&text, &BTreeMap::new(), options, &mut words)?;
+            tally.without.push(format!("{}: {error:#}", log.path));
+            imported
+        }
+        other => other?,
+    };
     tally.remarks += imported.warnings.len();
     for run in &imported.runs {
         let kept = keep(results, run, parsed.has("replace"));
@@ -334,10 +347,13 @@ fn tell(parsed: &Parsed, results: &Results, count: usize, tally: &Tally) -> Resu
         );
     }
     console::note(&told);
+    for without in &tally.without {
+        console::note(&format!("imported without what lies beside it: {without}"));
+    }
     for failed in &tally.failed {
         console::note(&format!("not imported: {failed}"));
     }
-    Ok(match tally.failed.is_empty() {
+    Ok(match tally.failed.is_empty() && tally.without.is_empty() {
         true => STATUS_DONE,
         false => STATUS_FAILED,
     })

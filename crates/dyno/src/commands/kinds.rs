@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use dyno_core::factors::order;
+use dyno_core::factors::{EVERYBODYS, order};
 use dyno_core::record::RunRecord;
 use dyno_results::{Filter, Results};
 
@@ -12,9 +12,6 @@ use super::runs::{known_factors, selected};
 use crate::options::Parsed;
 use crate::run_store;
 use crate::settings::usage;
-
-/// The factors of every run, beside the user's own.
-pub const EVERYBODYS: [&str; 3] = ["workload", "server", "sessions"];
 
 /// Runs, and which of them are repetitions of the same.
 pub enum Kinds {

@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
+use dyno_report::export::csv::row;
 use dyno_report::html as page;
 use dyno_report::terminal::{Pivot, pivot as shown};
 use dyno_results::{Filter, Results, RunLine, Scope};
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
 use serde_json::{Value, json};
 
-use super::kinds::EVERYBODYS;
 use super::runs::selected;
 use crate::definitions::TABLE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, run_store, window};
+use dyno_core::factors::EVERYBODYS;
 
 /// The name of the median second among the figures, and among `compare`'s metrics.
 const MEDIAN: (&str, &str) = ("median_rate", "events, median second");
@@ -290,28 +291,33 @@ fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a str>) {
 }
 
 fn csv(table: &Pivot) -> String {
-    let quoted = |text: &str| match text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    };
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let mut names = vec![quoted(&table.rows.0)];
-    names.extend(table.columns.iter().map(|(name, _)| quoted(name)));
-    let mut out = format!(
-        "{},runs,figure,unit,value,ratio,low,high,stalled_s,verdict\n",
-        names.join(",")
-    );
+    const FIGURES: [&str; 9] = [
+        "runs",
+        "figure",
+        "unit",
+        "value",
+        "ratio",
+        "low",
+        "high",
+        "stalled_s",
+        "verdict",
+    ];
+    let mut names = vec![table.rows.0.clone()];
+    names.extend(table.columns.iter().map(|(name, _)| name.clone()));
+    names.extend(FIGURES.map(str::to_owned));
+    let mut out = row(&names) + "\n";
     for cell in &table.cells {
-        let (row, column) = levels(table, cell);
-        let mut fields = vec![quoted(row)];
-        fields.extend(column.map(quoted));
+        let (level, column) = levels(table, cell);
+        let mut fields = vec![level.to_owned()];
+        fields.extend(column.map(str::to_owned));
         let runs: Vec<String> = cell.runs.iter().map(i64::to_string).collect();
         fields.push(runs.join(" "));
-        fields.push(quoted(&table.figure));
-        fields.push(quoted(&table.unit));
+        fields.push(table.figure.clone());
+        fields.push(table.unit.clone());
         fields.extend([cell.value, cell.ratio, cell.low, cell.high, cell.stalled_s].map(number));
         fields.push(cell.verdict.map_or("", |verdict| verdict.word()).to_owned());
-        out += &(fields.join(",") + "\n");
+        out += &(row(&fields) + "\n");
     }
     out
 }

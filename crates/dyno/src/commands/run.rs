@@ -9,7 +9,7 @@ use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
 use dyno_load::StopLevel;
-use dyno_script::{Description, Phase};
+use dyno_script::{Description, Phase, ScriptOption};
 
 use super::drive::drive;
 use super::hints::with_hint;
@@ -73,13 +73,7 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     if let Some(given) = &given {
         given.fits(declared.as_deref(), &parsed)?;
     }
-    let own = match &declared {
-        Some(declared) => settings::script_options(declared, &parsed.script)?,
-        None => {
-            warn_of_near_misses(&parsed);
-            undeclared(&parsed)
-        }
-    };
+    let own = own_options(declared.as_deref(), &parsed)?;
     loaded.job.shapes = parsed.has("statements");
     if command != "run" && !parsed.has("sessions") && request.parallel(&loaded.description) {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
@@ -119,6 +113,20 @@ fn without_workload(command: &str, parsed: &Parsed) -> Result<u8> {
         options_help(command)
     ));
     Ok(STATUS_DONE)
+}
+
+/// The script's own options.
+fn own_options(
+    declared: Option<&[ScriptOption]>,
+    parsed: &Parsed,
+) -> Result<Vec<(String, OptionValue)>> {
+    match declared {
+        Some(declared) => settings::script_options(declared, &parsed.script),
+        None => {
+            warn_of_near_misses(parsed);
+            Ok(undeclared(parsed))
+        }
+    }
 }
 
 /// Warns of options of a script that declares none which may be Dyno's own, mistyped.
@@ -240,7 +248,6 @@ impl<'a> Request<'a> {
             luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
             // What a check prints is its result.
             canned: false,
-
             shapes: first.has("statements"),
             quiet_scripts: self.command != "check",
             sysbench: false,

@@ -2,14 +2,13 @@
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
-use dyno_core::factors::{Factors, parse_factors};
+use dyno_core::factors::{EVERYBODYS, Factors, parse_factors};
 use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::units;
 use dyno_report::terminal::{RunRow, runs};
 use dyno_results::{Filter, Results, RunLine, RunStage};
 use serde_json::{Value, json};
 
-use super::kinds::EVERYBODYS;
 use super::pivot::no_factor;
 use crate::options::Parsed;
 use crate::settings::{count, usage};

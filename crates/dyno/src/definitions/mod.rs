@@ -78,12 +78,28 @@ const OF_RUNS: [&str; 18] = [
     "percentiles",
 ];
 
+/// Those that are about what came of a run, of which a calibration has nothing.
+const OF_RESULTS: [&str; 12] = [
+    "ladder",
+    "statements",
+    "note",
+    "factor",
+    "claim",
+    "expect",
+    "calibrate",
+    "waive",
+    "gate",
+    "fail-if",
+    "percentiles",
+    "verbose",
+];
+
 /// Whether one of [`RUN`] changes anything in a command on a workload.
 pub fn means_something(command: &str, opt: &Opt) -> bool {
     match command {
         "saturate" => opt.name != "sessions",
         "run" => opt.name != "ladder",
-        "calibrate" => !["ladder", "gate", "fail-if", "factor"].contains(&opt.name),
+        "calibrate" => !OF_RESULTS.contains(&opt.name),
         _ => opt.name != "ladder" && !OF_RUNS.contains(&opt.name),
     }
 }

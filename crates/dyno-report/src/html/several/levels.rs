@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::factors;
+use dyno_core::factors::EVERYBODYS;
 
 use super::super::Pivot;
 use super::super::chart::{Axis, Chart, Compact, Curve, Curves};
@@ -56,7 +57,7 @@ fn dimensions(sides: &[Side<'_, '_>]) -> BTreeMap<String, Vec<String>> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     let runs = || sides.iter().flat_map(Side::runs);
     names.extend(runs().flat_map(|run| run.head.factors.keys().cloned()));
-    names.extend(["sessions", "server", "workload"].map(str::to_owned));
+    names.extend(EVERYBODYS.map(str::to_owned));
     let levels = |name: &String| -> Vec<String> {
         let of = |side: &Side<'_, '_>| {
             let run = side.views.first().map(|view| view.run);

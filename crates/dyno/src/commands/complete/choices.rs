@@ -1,6 +1,7 @@
 //! Values that an option of Dyno's own can have.
 
 use dyno_core::db::ErrorKind;
+use dyno_core::record::RESULTS_FILE;
 
 use super::{Answer, recorded};
 use crate::options::Opt;
@@ -65,7 +66,7 @@ pub fn choices(name: &str, help: &str) -> Vec<&'static str> {
 
 /// What the option may have as its value, of which some is there.
 pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
-    let file = || run_store::named(results, Some(dyno_results::DEFAULT_NAME));
+    let file = || run_store::named(results, Some(RESULTS_FILE));
     let open = |answer| Answer {
         open: true,
         ..answer

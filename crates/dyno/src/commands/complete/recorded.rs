@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use dyno_core::factors::EVERYBODYS;
 use dyno_results::{Filter, Results, RunLine};
 
 use super::Answer;
@@ -10,9 +11,6 @@ use dyno_run::civil;
 
 /// So many of the latest runs are told.
 const RUNS_MAX: usize = 100;
-
-/// Factors that every run has.
-const EVERY: [&str; 3] = ["workload", "server", "sessions"];
 
 /// Runs of the file, or of one that stands before a colon in the word.
 pub fn runs(file: Option<PathBuf>, current: &str) -> Answer {
@@ -50,7 +48,7 @@ fn of_lines(lines: &[RunLine], current: &str) -> Answer {
 pub fn factors(file: Option<PathBuf>) -> Answer {
     let lines = lines(file);
     let varied = lines.iter().flat_map(|line| line.factors.keys());
-    let names: BTreeSet<&str> = varied.map(String::as_str).chain(EVERY).collect();
+    let names: BTreeSet<&str> = varied.map(String::as_str).chain(EVERYBODYS).collect();
     Answer::of(names)
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use dyno_core::plan::{Drive, RandPlan};
 use dyno_host::Edition;
 use dyno_run::{Job, Loaded, Workload, builtins};
 use dyno_script::{Description, OptionKind};
@@ -29,26 +28,9 @@ impl Declared {
         let work = Workload::find(name, edition).ok()?;
         let text = String::from_utf8_lossy(&work.text()).into_owned();
         let job = Job {
-            work,
-            argv: Vec::new(),
-            command: Some("run".to_owned()),
-            options: Vec::new(),
-            target: None,
-            drive: Drive::default(),
-            workers: None,
-            rand: RandPlan::default(),
-            percentile: 95.0,
-            ignored_errors: Vec::new(),
-            reconnect_lost: true,
             call_timeout: PATIENCE,
-            emulate_prepared: false,
-            luajit_cmd: None,
-            canned: false,
-
-            shapes: false,
-            quiet_scripts: true,
             sysbench: edition == Edition::Sysbench,
-            log: |_, _| {},
+            ..Job::of(work)
         };
         let description = Loaded::new(job).ok()?.description;
         let mut texts = vec![text];

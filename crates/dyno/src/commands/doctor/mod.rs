@@ -112,7 +112,10 @@ fn title(seen: &Seen, all: &[Finding], server: Option<&(Target, Arc<dyn Connecto
     let (doubts, refusals) = (against(Outcome::Doubt), against(Outcome::Refuse));
     let fit = match (doubts, refusals) {
         (0, 0) => "fit to be measured".to_owned(),
-        (doubts, refusals) => format!("{} to mend before figures are compared", doubts + refusals),
+        (doubts, refusals) => match doubts + refusals {
+            1 => "1 problem to fix before figures are compared".to_owned(),
+            problems => format!("{problems} problems to fix before figures are compared"),
+        },
     };
     let on = server.map_or_else(String::new, |(target, _)| {
         format!(", and {}", target.label())

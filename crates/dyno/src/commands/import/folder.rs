@@ -52,21 +52,26 @@ pub struct Folder {
 /// # Errors
 /// The folder cannot be read; no path fits, or none looks like a log.
 pub fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Folder> {
-    let mut paths = Vec::new();
-    walk(Path::new(folder), "", 0, &mut paths)
+    let (mut paths, mut notes) = (Vec::new(), Vec::new());
+    walk(Path::new(folder), "", 0, &mut paths, &mut notes)
         .with_context(|| format!("cannot read the folder {folder}"))?;
     paths.sort_by_key(|path| natural(path));
     let mut logs = match pattern {
         Some(pattern) => fitting(folder, pattern, &paths)?,
         None => looking(folder, looks, &paths)?,
     };
-    let mut notes = Vec::new();
     pair(&mut logs, &paths, &mut notes);
     Ok(Folder { logs, notes })
 }
 
-/// All files below a folder, by their paths from it.
-fn walk(at: &Path, below: &str, depth: usize, paths: &mut Vec<String>) -> std::io::Result<()> {
+/// All files below a folder, by their paths from it. What cannot be read within it is noted.
+fn walk(
+    at: &Path,
+    below: &str,
+    depth: usize,
+    paths: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) -> std::io::Result<()> {
     for entry in fs::read_dir(at)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -79,8 +84,10 @@ fn walk(at: &Path, below: &str, depth: usize, paths: &mut Vec<String>) -> std::i
         };
         // Links are followed to files only.
         if entry.file_type()?.is_dir() {
-            if depth < DEPTH_MAX {
-                walk(&entry.path(), &path, depth + 1, paths)?;
+            if depth < DEPTH_MAX
+                && let Err(error) = walk(&entry.path(), &path, depth + 1, paths, notes)
+            {
+                notes.push(format!("{path}: the folder cannot be read: {error}"));
             }
         } else if entry.path().is_file() {
             paths.push(path);

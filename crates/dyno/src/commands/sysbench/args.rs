@@ -161,7 +161,6 @@ impl Settings {
             emulate_prepared: self.emulate_prepared,
             luajit_cmd: self.luajit_cmd.clone(),
             canned: false,
-
             shapes: false,
             quiet_scripts: false,
             sysbench: true,

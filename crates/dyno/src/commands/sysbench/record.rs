@@ -9,6 +9,7 @@ use dyno_load::{Progress, RunOutcome, StopLevel};
 
 use super::args::Settings;
 use crate::{console, notices, run_store, settings};
+use dyno_core::record::RESULTS_FILE;
 use dyno_core::redact;
 use dyno_run::{Ready, Recording, RunRequest, Watch};
 
@@ -26,7 +27,7 @@ impl Record {
     /// called `sysbench` only where `$DYNO_RESULTS` names a file. What is in its way costs the
     /// record, not the run.
     pub fn begin(settings: &Settings, ready: &Ready) -> Option<Self> {
-        let otherwise = (!called_sysbench()).then_some("dyno.db");
+        let otherwise = (!called_sysbench()).then_some(RESULTS_FILE);
         let file = run_store::named(None, otherwise)?;
         let record_plan = RecordPlan {
             file: Some(file),
