@@ -23,6 +23,8 @@ pub(super) struct View<'a> {
     pub(super) rates: Vec<(f64, f64)>,
     /// Events per second of each whole second of the measurement.
     pub(super) seconds: Vec<f64>,
+    /// The length of most of them: what logs print is seldom a second.
+    pub(super) bin_s: f64,
     /// The median second's rate; `None` without whole seconds.
     pub(super) median_per_s: Option<f64>,
     /// Seconds in which next to nothing ended, or why they cannot be told.
@@ -39,6 +41,7 @@ impl<'a> View<'a> {
         let rates: Vec<(f64, f64)> = run.intervals.iter().map(rate_of).collect();
         let bins = bins::of(run);
         let seconds: Vec<f64> = bins.iter().map(Bin::events_per_s).collect();
+        let lengths: Vec<f64> = bins.iter().map(|bin| bin.length_s).collect();
         Self {
             index,
             of,
@@ -46,6 +49,7 @@ impl<'a> View<'a> {
             run,
             costs,
             extent_s: extent(run),
+            bin_s: dyno_stats::median(&lengths).unwrap_or(1.0),
             median_per_s: dyno_stats::median(&seconds),
             stalls: stalls::of_bins(&bins, &run.events),
             seconds,

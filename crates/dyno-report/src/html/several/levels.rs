@@ -8,7 +8,7 @@ use dyno_core::factors::EVERYBODYS;
 use super::super::Pivot;
 use super::super::chart::{Axis, Chart, Compact, Curve, Curves};
 use super::super::page::{Caption, Page, put};
-use super::side::Side;
+use super::side::{Side, bin_word};
 
 /// So many levels make a curve.
 const LEVELS_MIN: usize = 3;
@@ -24,6 +24,13 @@ struct Varied {
     lines: Vec<String>,
     /// The number of the first line's colour.
     colours_from: usize,
+}
+
+impl Varied {
+    /// Whether it is how many sessions there were: more load, and not another server.
+    fn is_load(&self) -> bool {
+        self.name == "sessions"
+    }
 }
 
 /// Writes the section, where there is such a number.
@@ -211,11 +218,17 @@ fn throughput(page: &mut Page, sides: &[Side<'_, '_>], varied: &Varied) {
         Some((side.mean_per_s()?, spread))
     });
     let title = format!("Throughput by {}", varied.name);
+    let word = bin_word(sides.iter().flat_map(|side| side.views.iter().copied()));
+    let more = if varied.is_load() {
+        " Where the curve turns flat, something is used up."
+    } else {
+        ""
+    };
+    let about = format!("Mean events per second; bars hold the middle half of the {word}s.{more}");
     let caption = Caption {
         id: "throughput-by",
         title: &title,
-        about: "Mean events per second; bars hold the middle half of the seconds. Where the curve \
-            turns flat, something is used up.",
+        about: &about,
         source: "intervals of the measurements",
         size: "",
     };
@@ -244,11 +257,17 @@ fn latency(page: &mut Page, sides: &[Side<'_, '_>], varied: &Varied) {
         return;
     }
     let title = format!("Latency by {}", varied.name);
+    let more = if varied.is_load() {
+        " Where throughput is flat and latency rises, events wait for each other."
+    } else {
+        ""
+    };
+    let about =
+        format!("Percentiles of all events on a logarithmic axis; the median is dashed.{more}");
     let caption = Caption {
         id: "latency-by",
         title: &title,
-        about: "Percentiles of all events on a logarithmic axis; the median is dashed. Where \
-            throughput is flat and latency rises, events wait for each other.",
+        about: &about,
         source: "total histograms of the measurements",
         size: "",
     };

@@ -22,7 +22,7 @@ use super::{Pivot, ReportInput};
 use crate::number;
 use crate::terminal::{answer, interval, times};
 
-use side::Side;
+use side::{Side, bin_word};
 
 /// What each run is called, in the order of the runs: the name of its side, with the run's number
 /// where the side has several.
@@ -225,11 +225,12 @@ fn table(page: &mut Page, sides: &[Side<'_, '_>]) {
     for side in sides {
         row(page, side);
     }
+    let word = bin_word(sides.iter().flat_map(|side| side.views.iter().copied()));
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Mean, median second, variation and stalls \
+        "</tbody></table></div><p class=\"source\">Mean, median {word}, variation and stalls \
             stand side by side because each hides what the others show. Varies by: standard \
-            deviation of the seconds over their mean. Ratios are of the mean, with the interval \
+            deviation of the {word}s over their mean. Ratios are of the mean, with the interval \
             that holds the true one with 95 % confidence.</p></div>\n"
     );
 }

@@ -7,6 +7,7 @@ use super::super::figures;
 use super::super::markup::Text;
 use super::super::page::{Page, put};
 use super::super::run::View;
+use super::side::bin_word;
 use super::{stalled, swatch, verdict};
 use crate::number;
 use crate::terminal::times;
@@ -52,12 +53,13 @@ pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
         }
         put!(page, "</tr>");
     }
+    let word = bin_word(views.iter());
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">In each cell: the mean of all its seconds, its \
+        "</tbody></table></div><p class=\"source\">In each cell: the mean of all its {word}s, its \
             ratio to {} with the interval that holds the true one with 95 % confidence; the \
-            median second, how much the seconds vary (standard deviation over mean), stalls, and \
-            the worst verdict. Runs of a cell are repetitions of the same.</p></div>\n",
+            median {word}, how much the {word}s vary (standard deviation over mean), stalls, \
+            and the worst verdict. Runs of a cell are repetitions of the same.</p></div>\n",
         Text(&table.base)
     );
     page.end_section();

@@ -58,7 +58,7 @@ fn one(page: &mut Page, (base, side): (&Side<'_, '_>, &Side<'_, '_>), compared: 
             "Intervals and significance rest on how much the runs of one side differ."
         }
         Basis::WithinRuns => {
-            "Intervals and significance rest on the seconds within the runs: how much runs of the \
+            "Confidence intervals and significance rest on the seconds or intervals within the runs: how much runs of the \
                 same differ is not in them; three or more a side would tell."
         }
     };

@@ -21,6 +21,15 @@ pub(in super::super) struct Side<'v, 'a> {
     pub(super) compared: Option<&'a Comparison>,
 }
 
+/// What a rate of these runs is over: a log's intervals are seldom seconds.
+pub(super) fn bin_word<'v, 'a: 'v>(mut views: impl Iterator<Item = &'v View<'a>>) -> &'static str {
+    if views.all(|view| (0.5..1.5).contains(&view.bin_s)) {
+        "second"
+    } else {
+        "interval"
+    }
+}
+
 impl Side<'_, '_> {
     /// The rates of all of its whole seconds.
     pub(super) fn seconds(&self) -> Vec<f64> {

@@ -6,7 +6,7 @@ use super::super::Pivot;
 use super::super::chart::{Axis, Chart, Compact, Group, Groups};
 use super::super::page::{Caption, Page, put};
 use super::super::run::View;
-use super::side::Side;
+use super::side::{Side, bin_word};
 
 /// Dots of one group.
 const DOTS_MAX: usize = 600;
@@ -21,9 +21,9 @@ pub(super) fn write(
     put!(
         page,
         "<section id=\"spread\" aria-labelledby=\"spread-h\"><h2 id=\"spread-h\">Spread of \
-            seconds</h2>"
+            throughput</h2>"
     );
-    page.entry("spread", "Spread of seconds");
+    page.entry("spread", "Spread of throughput");
     let groups = match pivot {
         Some(table) => by_cell(table, views),
         None => sides
@@ -31,7 +31,7 @@ pub(super) fn write(
             .map(|side| group(&side.name, "", side.look.0, &side.seconds()))
             .collect(),
     };
-    draw(page, groups);
+    draw(page, groups, bin_word(views.iter()));
     page.end_section();
 }
 
@@ -72,23 +72,29 @@ fn group(name: &str, heading: &str, colour: usize, seconds: &[f64]) -> Group {
     }
 }
 
-fn draw(page: &mut Page, groups: Vec<Group>) {
+fn draw(page: &mut Page, groups: Vec<Group>, word: &str) {
     let longest = groups
         .iter()
         .map(|group| group.dots.len())
         .max()
         .unwrap_or(0);
     if longest == 0 {
-        page.nothing("No run has whole seconds on record.");
+        page.nothing("No run has whole intervals on record.");
         return;
     }
+    let title = format!("Every {word} as a dot, with box plots");
+    let about = format!(
+        "Each dot is the throughput of one {word}, scattered to be seen: dense bands are states of \
+            the server, dots near zero are stalls. A box spans the quartiles with the median \
+            across it; its whiskers reach the last {word} within 1.5 times its length."
+    );
+    let source =
+        format!("whole {word}s of the measurements; of more than {DOTS_MAX}, every so many-th");
     let caption = Caption {
         id: "seconds",
-        title: "Every second as a dot, with box plots",
-        about: "Each dot is a second's throughput, scattered to be seen: dense bands are states \
-            of the server, dots near zero are stalls. A box spans the quartiles with the median \
-            across it; its whiskers reach the last second within 1.5 times its length.",
-        source: "whole seconds of the measurements; of long ones some 600 are drawn",
+        title: &title,
+        about: &about,
+        source: &source,
         size: "",
     };
     let axis = Axis::new("throughput", "count/s");
