@@ -113,7 +113,7 @@ pub struct RunLabel {
     pub state: RunState,
     /// Its verdict, where it was judged.
     pub verdict: Option<Verdict>,
-    /// Whether hardly a check could be made, so that a valid one is so as far as seen.
+    /// Whether hardly a check could be made, so that "valid" is said with a reserve.
     pub thin: bool,
     /// The checks whose doubts and refusals were waived.
     pub waived: Vec<String>,

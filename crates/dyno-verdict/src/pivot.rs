@@ -119,7 +119,7 @@ pub struct Cell {
     pub stalled_s: Option<f64>,
     /// The worst verdict of its runs; `None` where one was not judged.
     pub verdict: Option<Verdict>,
-    /// Whether that is valid as far as seen: hardly a check could be made on one of them.
+    /// Whether that is valid and partly checked: hardly a check could be made on one of them.
     pub thin: bool,
 }
 

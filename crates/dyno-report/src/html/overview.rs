@@ -135,7 +135,7 @@ fn verdict(page: &mut Page, view: &View<'_>) {
     let tally = Tally::of(&view.run.findings);
     let (class, word) = match view.run.verdict {
         None => ("unjudged", "not judged"),
-        Some(Verdict::Valid) if tally.is_thin() => ("unjudged", "valid as far as seen"),
+        Some(Verdict::Valid) if tally.is_thin() => ("unjudged", "valid, partly checked"),
         Some(Verdict::Valid) => ("valid", "valid"),
         Some(Verdict::Doubtful) => ("doubtful", "doubtful"),
         Some(Verdict::Refused) => ("refused", "refused"),

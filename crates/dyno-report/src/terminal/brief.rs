@@ -238,7 +238,7 @@ fn judged(run: &RunSummary, page: &mut Page) {
     };
     let tally = Tally::of(&run.findings);
     let (ink, label) = match word {
-        Verdict::Valid if tally.is_thin() => (Ink::Warning, "~ as seen"),
+        Verdict::Valid if tally.is_thin() => (Ink::Warning, "~ valid"),
         Verdict::Valid => (Ink::Good, "✔ valid"),
         Verdict::Doubtful => (Ink::Warning, "? doubtful"),
         Verdict::Refused => (Ink::Error, "✘ refused"),
@@ -248,7 +248,7 @@ fn judged(run: &RunSummary, page: &mut Page) {
     match (word, &open[..]) {
         (Verdict::Valid, _) | (_, []) => {
             let thin = match tally.is_thin() && word == Verdict::Valid {
-                true => "valid as far as seen: ",
+                true => "partly checked: ",
                 false => "",
             };
             page.row(label, ink, &format!("{thin}{}", tally.words()));

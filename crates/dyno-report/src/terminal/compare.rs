@@ -263,7 +263,7 @@ fn described(side: &Side) -> String {
         .map(|run| {
             let verdict = match run.verdict {
                 None => "not judged",
-                Some(Verdict::Valid) if run.thin => "valid as far as seen",
+                Some(Verdict::Valid) if run.thin => "valid, partly checked",
                 Some(verdict) => verdict.word(),
             };
             match run.waived.as_slice() {

@@ -206,7 +206,7 @@ fn legend(table: &Pivot, look: &Look) -> String {
         (fewest, most) => format!("{fewest} to {most} runs a cell"),
     };
     let seen = match table.cells.iter().any(|cell| cell.thin) {
-        true => ", ~ valid as far as seen",
+        true => ", ~ valid, partly checked",
         false => "",
     };
     let text = format!(

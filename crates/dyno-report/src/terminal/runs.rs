@@ -51,7 +51,7 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
     for row in rows {
         let number = |text: Option<String>| (Ink::Plain, text.unwrap_or_else(|| "–".to_owned()));
         let (ink, word) = match row.verdict {
-            Some(Verdict::Valid) if row.thin => (Ink::Warning, "as seen"),
+            Some(Verdict::Valid) if row.thin => (Ink::Warning, "~ valid"),
             Some(Verdict::Valid) => (Ink::Good, "valid"),
             Some(Verdict::Doubtful) => (Ink::Warning, "doubtful"),
             Some(Verdict::Refused) => (Ink::Error, "refused"),

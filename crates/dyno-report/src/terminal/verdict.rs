@@ -17,7 +17,7 @@ pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
     let tally = Tally::of(&run.findings);
     // Of a run that hardly a check could be made on, nobody knows whether it is valid.
     let (ink, word) = match verdict {
-        Verdict::Valid if tally.is_thin() => (Ink::Warning, "? valid as far as seen"),
+        Verdict::Valid if tally.is_thin() => (Ink::Warning, "~ valid, partly checked"),
         Verdict::Valid => (Ink::Good, "✔ valid"),
         Verdict::Doubtful => (Ink::Warning, "? doubtful"),
         Verdict::Refused => (Ink::Error, "✘ refused"),
