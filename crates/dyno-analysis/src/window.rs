@@ -1,7 +1,7 @@
 //! A part of a run as a run of its own, and what the intervals of a run tell of it.
 
 use dyno_core::interval::{Counters, Latencies};
-use dyno_core::plan::OpenLoop;
+use dyno_core::plan::{Drive, OpenLoop, Scheduled};
 use dyno_core::record::{NotObserved, Operation, RunRecord, Span};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::{
@@ -199,9 +199,13 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
         });
     };
     let (origin, end) = (first.at_s - first.length_s, last.at_s);
-    let summary = summary(&run, &inside, (origin, end));
+    let mut drive = run.head.drive.clone();
+    drive = drive.or_else(|| run.summary.as_ref()?.drive.clone());
+    if let Some(drive) = &mut drive {
+        scheduled(drive, (origin, end));
+    }
+    let summary = summary(&run, drive.as_ref(), &inside, (origin, end));
     let mut run = moved(run, origin, end);
-    let mut drive = run.head.drive.take().or(summary.drive.clone());
     if let Some(drive) = &mut drive {
         let seconds = |s: f64| std::time::Duration::try_from_secs_f64(s.max(0.0));
         drive.warmup += seconds(origin).unwrap_or_default();
@@ -217,6 +221,23 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
         ..summary
     });
     Ok(run)
+}
+
+/// The load that was asked for within the window.
+fn scheduled(drive: &mut Drive, (origin, end): (f64, f64)) {
+    let Some(schedule) = drive.schedule.take() else {
+        return;
+    };
+    let within = schedule.within(origin, end);
+    match schedule.of {
+        Scheduled::Rate => {
+            if let Some(open) = &mut drive.open_loop {
+                open.per_second = schedule.mean_within(origin, end);
+            }
+        }
+        Scheduled::Sessions => drive.sessions = within.max().round() as u32,
+    }
+    drive.schedule = within.constant().is_none().then_some(within);
 }
 
 fn bounds(run: &RunRecord, window: Window) -> Result<(f64, f64), WindowError> {
@@ -240,7 +261,12 @@ fn within(span: &&Span, (origin, end): (f64, f64)) -> bool {
 }
 
 /// The summary of the window. What was only counted over the whole run is left out.
-fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> RunSummary {
+fn summary(
+    run: &RunRecord,
+    drive: Option<&Drive>,
+    inside: &[&IntervalSummary],
+    bounds: (f64, f64),
+) -> RunSummary {
     let told = told(inside.iter().copied());
     let (origin, _) = bounds;
     let whole = run.summary.clone().unwrap_or_else(|| RunSummary {
@@ -256,7 +282,7 @@ fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> 
     let spans = events.iter().flat_map(|operation| &operation.spans);
     let (latencies, spanned_s) = merged(spans.filter(|span| within(span, bounds)));
     let known = !latencies.service.is_empty();
-    let open = whole.drive.as_ref().and_then(|drive| drive.open_loop);
+    let open = drive.and_then(|drive| drive.open_loop);
     let last = inside.last();
     let mut warnings = warnings(run, &told, bounds, known.then_some(spanned_s));
     warnings.extend(whole.warnings.iter().cloned());
@@ -288,6 +314,7 @@ fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> 
             .collect(),
         roles: Vec::new(),
         statements: Vec::new(),
+        parts: Vec::new(),
         latency_limit: None,
         machine: None,
         figures: match known {

@@ -90,6 +90,9 @@ pub struct RunSummary {
     /// What each shape of statement took, most of the time first; empty unless asked for.
     #[serde(default)]
     pub statements: Vec<StatementSummary>,
+    /// The parts of a load that changed over time, each judged; empty where it did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartSummary>,
     /// Of which sequence of runs it is a phase; `None` where it stands alone.
     #[serde(default)]
     pub phase: Option<PhaseOf>,
@@ -138,6 +141,31 @@ pub struct RunSummary {
     pub recorded: Option<Recorded>,
     /// What was measured, interval by interval.
     pub intervals: Vec<IntervalSummary>,
+}
+
+/// A part of a run whose load changed over time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PartSummary {
+    /// As it was asked for, e.g. `100/s` or `1..64`.
+    pub label: String,
+    /// Its start, in seconds from the start of the measurement.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// Events per second that arrived, on average; `None` in a closed loop.
+    pub offered_per_s: Option<f64>,
+    /// Sessions that took part, at most.
+    pub sessions: u32,
+    /// What was counted in its whole intervals.
+    pub totals: Counters,
+    /// Rates over these intervals.
+    pub rates: Rates,
+    /// Of these intervals: response times in an open loop, else service times.
+    pub latency: LatencySummary,
+    /// Whether to believe these figures; `None` where it is too short to be judged.
+    pub verdict: Option<Verdict>,
+    /// The checks that speak against it.
+    pub against: Vec<String>,
 }
 
 /// Where a run is kept.

@@ -135,6 +135,7 @@ fn drive(draft: &Draft) -> Drive {
             per_second,
             arrivals: Arrivals::Poisson,
         }),
+        schedule: None,
         latency_limit: None,
         roles: Vec::new(),
         init_timeout: Duration::from_secs(30),

@@ -1,8 +1,12 @@
 //! The arrivals of an open loop: when each event is due, whether or not anybody is free.
 
+use std::sync::Arc;
+
 use dyno_core::clock::Nanos;
 use dyno_core::plan::{Arrivals, OpenLoop, Shard};
 use dyno_core::rand::Stream;
+
+use crate::course::Course;
 
 /// The most arrivals per second: far more than sessions can take up, few enough to be drawn and
 /// counted beside them.
@@ -32,6 +36,10 @@ pub(crate) struct Generator {
     span: Span,
     kind: Arrivals,
     gap_ns: f64,
+    /// A rate that changes: gaps are drawn at the rate 1, and this says when the sum is reached.
+    course: Option<Arc<Course>>,
+    /// The sum of the gaps drawn so.
+    drawn: f64,
     stream: Stream,
     /// How many arrivals there were before `upcoming`.
     index: u64,
@@ -46,11 +54,26 @@ pub(crate) struct Generator {
 
 impl Generator {
     /// The arrivals of this loop; `seed` and `number` fix them: 0 is the run's own.
-    pub(crate) fn new(open: OpenLoop, (seed, number): (u64, u64), span: Span) -> Self {
+    pub(crate) fn new(open: OpenLoop, seed: (u64, u64), span: Span) -> Self {
+        Self::along(open, seed, span, None)
+    }
+
+    /// The same with a rate that changes.
+    pub(crate) fn along(
+        open: OpenLoop,
+        (seed, number): (u64, u64),
+        span: Span,
+        course: Option<Course>,
+    ) -> Self {
         let mut generator = Self {
             span,
             kind: open.arrivals,
-            gap_ns: 1e9 / open.per_second,
+            gap_ns: match course {
+                Some(_) => 1.0,
+                None => 1e9 / open.per_second,
+            },
+            course: course.map(Arc::new),
+            drawn: 0.0,
             stream: Stream::new(seed, ARRIVAL_STREAM - number),
             index: 0,
             offset_ns: 0.0,
@@ -58,9 +81,10 @@ impl Generator {
             upcoming: None,
             shard: None,
         };
-        if open.arrivals == Arrivals::Poisson {
-            generator.offset_ns = generator.exponential_gap();
-        }
+        generator.offset_ns = match open.arrivals {
+            Arrivals::Poisson => generator.after_exponential_gap(),
+            Arrivals::Constant => generator.equally_spaced(0),
+        };
         generator.settle();
         generator
     }
@@ -88,8 +112,8 @@ impl Generator {
         self.index += 1;
         self.offset_ns = match self.kind {
             // From the index, so that a fractional gap's rounding does not add up.
-            Arrivals::Constant => self.index as f64 * self.gap_ns,
-            Arrivals::Poisson => self.offset_ns + self.exponential_gap(),
+            Arrivals::Constant => self.equally_spaced(self.index),
+            Arrivals::Poisson => self.after_exponential_gap(),
         };
         self.measured += u64::from(arrival >= self.span.measured);
         self.settle();
@@ -136,7 +160,7 @@ impl Generator {
         let warmup = self.equal_gaps_before(self.span.measured);
         let most = self.span.limit.map(|limit| warmup.saturating_add(limit));
         self.index = most.map_or(due, |most| due.min(most));
-        self.offset_ns = self.index as f64 * self.gap_ns;
+        self.offset_ns = self.equally_spaced(self.index);
         self.measured = self.index.saturating_sub(warmup);
         self.settle();
     }
@@ -144,9 +168,12 @@ impl Generator {
     /// How many arrivals at equal gaps there are before `at`, without an end or a limit.
     fn equal_gaps_before(&self, at: Nanos) -> u64 {
         let span_ns = at.saturating_sub(self.span.begin);
-        let is_due = |index: u64| ((index as f64 * self.gap_ns) as u64) < span_ns;
+        let is_due = |index: u64| (self.equally_spaced(index) as u64) < span_ns;
         // The division may be off by what doubles round.
-        let mut count = (span_ns as f64 / self.gap_ns) as u64;
+        let mut count = match &self.course {
+            Some(course) => course.count_by(span_ns as f64 / 1e9) as u64,
+            None => (span_ns as f64 / self.gap_ns) as u64,
+        };
         while count > 0 && !is_due(count - 1) {
             count -= 1;
         }
@@ -156,9 +183,27 @@ impl Generator {
         count
     }
 
-    /// An exponential gap by inversion; `1 - u` lies in (0, 1], so the logarithm is finite.
-    fn exponential_gap(&mut self) -> f64 {
-        -(1.0 - self.stream.next_f64()).ln() * self.gap_ns
+    /// The offset of an arrival at equal gaps.
+    #[inline]
+    fn equally_spaced(&self, index: u64) -> f64 {
+        match &self.course {
+            Some(course) => course.instant_s(index as f64) * 1e9,
+            None => index as f64 * self.gap_ns,
+        }
+    }
+
+    /// The offset after another exponential gap, drawn by inversion; `1 - u` lies in (0, 1], so
+    /// the logarithm is finite.
+    #[inline]
+    fn after_exponential_gap(&mut self) -> f64 {
+        let gap = -(1.0 - self.stream.next_f64()).ln() * self.gap_ns;
+        match &self.course {
+            Some(course) => {
+                self.drawn += gap;
+                course.instant_s(self.drawn) * 1e9
+            }
+            None => self.offset_ns + gap,
+        }
     }
 
     fn settle(&mut self) {
@@ -179,6 +224,54 @@ mod tests {
             arrivals,
         };
         Generator::new(open, (42, 0), span)
+    }
+
+    #[test]
+    fn a_schedule_has_its_arrivals_in_each_part() {
+        use dyno_core::plan::{LoadSchedule, Scheduled};
+        let text = "100/s for 4s, 0/s..1000/s over 4s, sine 50/s..450/s every 2s for 4s";
+        let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
+        let s = |seconds: u64| seconds * 1_000_000_000;
+        let span = Span {
+            begin: s(3),
+            measured: s(5),
+            end: Some(s(17)),
+            limit: None,
+        };
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let open = OpenLoop {
+                per_second: schedule.mean(),
+                arrivals,
+            };
+            let course = Course::new(&schedule, 2.0);
+            let mut taken = Generator::along(open, (7, 0), span, Some(course));
+            let mut counted = taken.clone();
+            let all: Vec<Nanos> = std::iter::from_fn(|| taken.claim()).collect();
+            assert!(all.is_sorted());
+            let warmup = (s(3), 2, 200.0);
+            let parts = [
+                warmup,
+                (s(5), 4, 400.0),
+                (s(9), 4, 2000.0),
+                (s(13), 4, 1000.0),
+            ];
+            for (from, seconds, expected) in parts {
+                let own = from..from + s(seconds);
+                let count = all.iter().filter(|at| own.contains(at)).count() as f64;
+                let room = match arrivals {
+                    Arrivals::Constant => 1.0,
+                    Arrivals::Poisson => 4.0 * f64::sqrt(expected),
+                };
+                assert!(
+                    (count - expected).abs() <= room,
+                    "{arrivals:?} {from}: {count}"
+                );
+            }
+            for now in [s(4), s(8), s(10), s(15), u64::MAX] {
+                let due = all.iter().filter(|at| **at <= now).count() as u64;
+                assert_eq!(counted.due_by(now), due, "{arrivals:?} {now}");
+            }
+        }
     }
 
     fn endless(begin: Nanos) -> Span {

@@ -11,6 +11,7 @@ mod accounts;
 mod arrivals;
 mod calendar;
 mod connections;
+mod course;
 mod descriptors;
 mod merger;
 mod message;

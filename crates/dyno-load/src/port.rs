@@ -209,6 +209,11 @@ impl Port for State {
                 return self.pause(session, begin);
             }
         }
+        if let Some(levels) = &self.levels
+            && let Some(until) = levels.parked_until(self.sessions[session].tid, at)
+        {
+            return self.park(session, until);
+        }
         self.turn_events += 1;
         if self.turn_events == 1 {
             self.turn_start = at;

@@ -9,6 +9,7 @@ use dyno_core::session::{Next, SessionId};
 
 use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
+use crate::course::Levels;
 use crate::recorder::Class;
 use crate::session::Wait;
 use crate::silences::TimeRange;
@@ -68,6 +69,8 @@ pub(crate) struct Cast {
     parts: Vec<Part>,
     /// The run's own arrivals.
     own: Option<Arc<Pacer>>,
+    /// How many sessions take part over time, where that changes.
+    levels: Option<Arc<Levels>>,
 }
 
 #[derive(Debug)]
@@ -117,7 +120,15 @@ impl Cast {
         Self {
             parts: parts.collect(),
             own: own.map(|generator| Pacer::new(generator, limit, true)),
+            levels: drive
+                .session_schedule()
+                .map(|levels| Arc::new(Levels::new(levels, schedule.measured))),
         }
+    }
+
+    /// How many sessions take part over time, where that changes.
+    pub(crate) fn levels(&self) -> Option<Arc<Levels>> {
+        self.levels.clone()
     }
 
     /// Whether there are sessions in the background.
@@ -255,6 +266,17 @@ impl State {
             Class::Warmup
         };
         true
+    }
+
+    /// The session takes no part until then.
+    #[cold]
+    pub(crate) fn park(&mut self, session: SessionId, until: Nanos) -> Next {
+        let deadline = self.calendar.as_ref().and_then(|c| c.schedule().deadline);
+        // One that has an arrival keeps it: nobody else takes it.
+        self.pause(
+            session,
+            deadline.map_or(until, |deadline| deadline.min(until)),
+        )
     }
 
     /// The session's next event may begin at `due`.

@@ -16,6 +16,7 @@ use dyno_core::summary::RunEnd;
 
 use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
+use crate::course::Course;
 use crate::merger::Merger;
 use crate::message::{Control, Message, Start, WorkerEnd};
 use crate::outages;
@@ -485,5 +486,8 @@ fn arrivals(drive: &Drive, schedule: &Schedule) -> Option<Generator> {
         limit: drive.events,
     };
     let open = drive.open_loop?;
-    Some(Generator::new(open, (drive.seed, 0), span).of(drive.shard))
+    let warmup_s = (schedule.measured - schedule.begin) as f64 / 1e9;
+    let course = drive.rate_schedule();
+    let course = course.map(|schedule| Course::new(schedule, warmup_s));
+    Some(Generator::along(open, (drive.seed, 0), span, course).of(drive.shard))
 }

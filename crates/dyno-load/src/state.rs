@@ -14,6 +14,7 @@ use dyno_core::session::SessionId;
 use crate::accounts::Accounts;
 use crate::calendar::{Calendar, Closed, Mark};
 use crate::connections::Attempt;
+use crate::course::Levels;
 use crate::message::{Control, Mailbox, Start};
 use crate::outages::Outages;
 use crate::poller::Poller;
@@ -74,6 +75,8 @@ pub(crate) struct State {
     pub(crate) next_mark: Nanos,
     /// When the last session may begin.
     pub(crate) ramp_end: Nanos,
+    /// How many sessions take part over time, where that changes.
+    pub(crate) levels: Option<Arc<Levels>>,
     /// Sessions run events rather than a command.
     pub(crate) has_events: bool,
     /// This is what comes after a measurement that was ended early: only the next, more urgent
@@ -164,6 +167,7 @@ impl State {
             longest_wait: TimeRange::default(),
             unfinished: 0,
             start: None,
+            levels: None,
             reports: 0,
             stall_ns_max: 0,
             away_ns: 0,
@@ -184,6 +188,7 @@ impl State {
         self.calendar = Some(calendar);
         self.open = start.cast.is_open();
         self.has_background = start.cast.has_background();
+        self.levels = start.cast.levels();
         if self.open {
             self.recorder.keep_lags();
         }

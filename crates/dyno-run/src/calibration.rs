@@ -100,6 +100,7 @@ pub fn make(
         warmup: WARMUP,
         ramp_up: Duration::ZERO,
         open_loop: None,
+        schedule: None,
         // It is over when the run begins.
         begin_unix_s: None,
         ..job.drive.clone()

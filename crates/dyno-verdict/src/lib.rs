@@ -19,6 +19,7 @@ mod registry;
 mod root_causes;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
+mod schedule;
 mod server;
 mod text;
 mod time;
@@ -28,6 +29,7 @@ mod waive;
 
 use dyno_core::finding::Finding;
 use dyno_core::record::RunRecord;
+use dyno_core::summary::PartSummary;
 
 pub use advice::{Advice, Counsel, advice};
 pub use check::{Check, Threshold};
@@ -50,10 +52,16 @@ use view::View;
 /// Every check of [`checks`] made on a run, in the order of their numbers. A check that cannot be
 /// made says so and why; none is left out.
 pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
+    judge_with_parts(run, context).0
+}
+
+/// The same, and the parts of a load that changed over time, each judged.
+pub fn judge_with_parts(run: &RunRecord, context: &Context) -> (Vec<Finding>, Vec<PartSummary>) {
     let view = View::new(run, context);
     let mut findings: Vec<Finding> = checks().iter().map(|check| check.made(&view)).collect();
+    let parts = schedule::judge(run, context, &mut findings);
     root_causes::apply(&view, &mut findings);
-    findings
+    (findings, parts)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::schedule::{LoadSchedule, Scheduled};
+
 /// How arrivals are spaced in an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -210,6 +212,10 @@ pub struct Drive {
     pub ramp_up: Duration,
     /// Open loop; `None` is a closed loop.
     pub open_loop: Option<OpenLoop>,
+    /// What changes over the measurement: with a schedule of the rate, `open_loop` has its mean,
+    /// with one of the sessions, `sessions` is the most of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<LoadSchedule>,
     /// Latencies above it are counted; in an open loop, what cannot be begun within it is left
     /// out.
     #[serde(
@@ -244,6 +250,18 @@ pub struct Drive {
 }
 
 impl Drive {
+    /// The schedule of its rate, if it has one.
+    pub fn rate_schedule(&self) -> Option<&LoadSchedule> {
+        let schedule = self.schedule.as_ref();
+        schedule.filter(|schedule| schedule.of == Scheduled::Rate)
+    }
+
+    /// The schedule of its sessions, if it has one.
+    pub fn session_schedule(&self) -> Option<&LoadSchedule> {
+        let schedule = self.schedule.as_ref();
+        schedule.filter(|schedule| schedule.of == Scheduled::Sessions)
+    }
+
     /// What of it this load generator has, if it is one of several: its sessions, its events, its
     /// part of the arrivals.
     pub fn own(&self) -> Self {
@@ -281,6 +299,7 @@ impl Default for Drive {
             grace: Duration::from_secs(1),
             ramp_up: Duration::ZERO,
             open_loop: None,
+            schedule: None,
             latency_limit: None,
             roles: Vec::new(),
             init_timeout: Duration::from_secs(30),

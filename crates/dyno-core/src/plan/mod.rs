@@ -3,6 +3,7 @@
 
 mod drive;
 mod option;
+mod schedule;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use drive::{optional_seconds, seconds};
 
 pub use drive::{Arrivals, Drive, OpenLoop, Pace, RandKind, RandPlan, Role, Shard};
 pub use option::{OptionValue, as_object};
+pub use schedule::{LoadPart, LoadSchedule, LoadShape, PARTS_MAX, PlacedPart, Scheduled};
 
 /// The version of a plan's JSON (`docs/schema/plan.json`).
 pub const PLAN_VERSION: u32 = 1;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dyno_core::plan::{Drive, Scheduled};
 use dyno_core::session::Entry;
 
 use super::{RunConfig, SESSIONS_MAX};
@@ -45,6 +46,7 @@ pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
     if !drive.roles.is_empty() && drive.roles.iter().all(|role| role.background) {
         return refuse("a run needs a role in the foreground: what would its events be?");
     }
+    scheduled(drive)?;
     let rates = drive.roles.iter().filter_map(|role| role.pace);
     let rates = rates.map(|pace| pace.arrivals.per_second);
     let possible = |rate: f64| rate > 0.0 && rate <= RATE_MAX;
@@ -56,6 +58,37 @@ pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
             "the rate must be above 0 and at most 10,000,000 events per second; \
              without a rate events follow each other as fast as they can",
         ),
+        _ => Ok(()),
+    }
+}
+
+/// What of a load that changes over time cannot be.
+fn scheduled(drive: &Drive) -> Result<(), LoadError> {
+    let refuse = |message: &str| Err(LoadError::Config(message.to_owned()));
+    let Some(schedule) = &drive.schedule else {
+        return Ok(());
+    };
+    schedule.validate().map_err(LoadError::Config)?;
+    let time_s = drive.time.map(|time| time.as_secs_f64());
+    if time_s.is_none_or(|time_s| (time_s - schedule.seconds()).abs() > 1e-6) {
+        return refuse("a schedule's parts must be as long together as the run");
+    }
+    match schedule.of {
+        Scheduled::Rate if drive.open_loop.is_none() => {
+            refuse("a schedule of the rate needs an open loop")
+        }
+        Scheduled::Rate if schedule.max() > RATE_MAX => {
+            refuse("a schedule's rate must be at most 10,000,000 events per second")
+        }
+        Scheduled::Sessions if schedule.max() != f64::from(drive.sessions) => {
+            refuse("a run has as many sessions as the most of its schedule")
+        }
+        Scheduled::Sessions if !drive.roles.is_empty() => refuse(
+            "sessions cannot have a schedule where the script's roles say what each session does",
+        ),
+        Scheduled::Sessions if drive.open_loop.is_some() => {
+            refuse("sessions cannot have a schedule in an open loop, where the rate is the load")
+        }
         _ => Ok(()),
     }
 }

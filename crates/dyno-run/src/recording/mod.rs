@@ -331,7 +331,8 @@ fn judge(
     wanted: &RecordPlan,
     summary: &mut RunSummary,
 ) -> Result<()> {
-    let mut findings = dyno_verdict::judge(record, context);
+    let (mut findings, parts) = dyno_verdict::judge_with_parts(record, context);
+    summary.parts = parts;
     dyno_verdict::waive(&mut findings, &wanted.waivers)?;
     let findings = sorted(findings);
     summary.verdict = Some(verdict(&findings));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, Shard};
+use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled, Shard};
 use dyno_core::units;
 use dyno_load::SESSIONS_MAX;
 
@@ -24,15 +24,8 @@ const WARMUP: Duration = Duration::from_secs(2);
 /// Values that make no sense.
 pub fn drive(parsed: &Parsed) -> Result<Drive> {
     let usual = Drive::default();
-    let sessions = settings::count(parsed, "sessions", 1)?;
-    let possible = u32::try_from(sessions)
-        .ok()
-        .filter(|sessions| (1..=SESSIONS_MAX).contains(sessions));
-    let sessions = possible.ok_or_else(|| {
-        usage(format!(
-            "--sessions: {sessions} is not between 1 and {SESSIONS_MAX}"
-        ))
-    })?;
+    let schedule = schedule(parsed)?;
+    let sessions = sessions(parsed, schedule.as_ref())?;
     let events = settings::count(parsed, "events", 0)?;
     // With a number of events, time is no limit unless it is asked for.
     let time = if events > 0 {
@@ -40,32 +33,11 @@ pub fn drive(parsed: &Parsed) -> Result<Drive> {
     } else {
         Duration::from_secs(30)
     };
-    let time = settings::duration(parsed, "time", time)?;
-    let open_loop = match parsed.value("rate") {
-        None => None,
-        Some(text) => {
-            let per_second =
-                units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?;
-            let arrivals = match parsed.value("arrivals") {
-                None | Some("poisson") => Arrivals::Poisson,
-                Some("constant") => Arrivals::Constant,
-                Some(other) => {
-                    return Err(usage(format!(
-                        "--arrivals: '{other}' is neither poisson nor constant"
-                    )));
-                }
-            };
-            (per_second > 0.0).then_some(OpenLoop {
-                per_second,
-                arrivals,
-            })
-        }
+    let time = match &schedule {
+        Some(schedule) => Duration::try_from_secs_f64(schedule.seconds())
+            .map_err(|_| usage("the schedule is longer than a run can be"))?,
+        None => settings::duration(parsed, "time", time)?,
     };
-    if !parsed.has("rate") && parsed.has("arrivals") {
-        return Err(usage(
-            "--arrivals says how --rate's events are spaced: give a --rate as well",
-        ));
-    }
     Ok(Drive {
         sessions,
         workers: settings::workers(parsed)?
@@ -76,7 +48,8 @@ pub fn drive(parsed: &Parsed) -> Result<Drive> {
         warmup: settings::duration(parsed, "warmup", WARMUP)?,
         grace: settings::duration(parsed, "grace", usual.grace)?,
         ramp_up: settings::duration(parsed, "ramp-up", usual.ramp_up)?,
-        open_loop,
+        open_loop: open_loop(parsed, schedule.as_ref())?,
+        schedule,
         latency_limit: latency_limit(parsed)?,
         roles: Vec::new(),
         init_timeout: settings::duration(parsed, "init-timeout", usual.init_timeout)?,
@@ -85,6 +58,94 @@ pub fn drive(parsed: &Parsed) -> Result<Drive> {
         shard: shard(parsed, sessions)?,
         begin_unix_s: begin(parsed)?,
     })
+}
+
+/// A load that changes over time, of the rate or of the sessions.
+fn schedule(parsed: &Parsed) -> Result<Option<LoadSchedule>> {
+    let of = |name: &str, of: Scheduled| {
+        let text = parsed.value(name).filter(|text| LoadSchedule::is_one(text));
+        text.map(|text| (name.to_owned(), text.to_owned(), of))
+    };
+    let rate = of("rate", Scheduled::Rate);
+    let (name, text, what) = match (rate, of("sessions", Scheduled::Sessions)) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            return Err(usage(
+                "--rate and --sessions cannot both have a schedule: which of them is the load?",
+            ));
+        }
+        (Some(found), None) | (None, Some(found)) => found,
+    };
+    let time = match parsed.has("time") {
+        true => Some(settings::duration(parsed, "time", Duration::ZERO)?),
+        false => None,
+    };
+    if what == Scheduled::Sessions && parsed.has("rate") {
+        return Err(usage(
+            "--sessions has a schedule and --rate a rate: with a rate the load does not depend on \
+             the sessions; give the schedule to --rate",
+        ));
+    }
+    let ramp_up = settings::duration(parsed, "ramp-up", Duration::ZERO)?;
+    if what == Scheduled::Sessions && !ramp_up.is_zero() {
+        return Err(usage(
+            "--ramp-up means nothing beside a schedule of --sessions: make a ramp its first part",
+        ));
+    }
+    if settings::count(parsed, "events", 0)? > 0 {
+        return Err(usage(format!(
+            "--events means nothing beside a schedule of --{name}, which says how long the run is"
+        )));
+    }
+    let read = LoadSchedule::parse(&text, what, time);
+    read.map(Some)
+        .map_err(|why| usage(format!("--{name}: {why}")))
+}
+
+/// The sessions: the most of them, where that changes.
+fn sessions(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<u32> {
+    let scheduled = schedule.filter(|schedule| schedule.of == Scheduled::Sessions);
+    let sessions = match scheduled {
+        Some(schedule) => schedule.max() as u64,
+        None => settings::count(parsed, "sessions", 1)?,
+    };
+    let possible = u32::try_from(sessions)
+        .ok()
+        .filter(|sessions| (1..=SESSIONS_MAX).contains(sessions));
+    possible.ok_or_else(|| {
+        usage(format!(
+            "--sessions: {sessions} is not between 1 and {SESSIONS_MAX}"
+        ))
+    })
+}
+
+/// The open loop; with a schedule, its mean.
+fn open_loop(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<Option<OpenLoop>> {
+    let Some(text) = parsed.value("rate") else {
+        return match parsed.has("arrivals") {
+            true => Err(usage(
+                "--arrivals says how --rate's events are spaced: give a --rate as well",
+            )),
+            false => Ok(None),
+        };
+    };
+    let per_second = match schedule {
+        Some(schedule) => schedule.mean(),
+        None => units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?,
+    };
+    let arrivals = match parsed.value("arrivals") {
+        None | Some("poisson") => Arrivals::Poisson,
+        Some("constant") => Arrivals::Constant,
+        Some(other) => {
+            return Err(usage(format!(
+                "--arrivals: '{other}' is neither poisson nor constant"
+            )));
+        }
+    };
+    Ok((per_second > 0.0).then_some(OpenLoop {
+        per_second,
+        arrivals,
+    }))
 }
 
 /// How often figures are recorded.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use dyno_core::db::Family;
 use dyno_core::plan::{
-    Arrivals, Drive, Edition, OptionValue, PLAN_VERSION, PhasePlan, Plan, RandPlan, RecordPlan,
-    Role,
+    Arrivals, Drive, Edition, LoadSchedule, OptionValue, PLAN_VERSION, PhasePlan, Plan, RandPlan,
+    RecordPlan, Role,
 };
 use dyno_core::redact;
 use dyno_core::target::TargetPlan;
@@ -100,7 +100,16 @@ impl Given {
         };
         // As many workers as the plan's sessions need are not what others do.
         let other_sessions = parsed.has("sessions") || parsed.has("ladder");
-        let holds = |name: &str| name != "workers" || !other_sessions;
+        // A schedule is as long as its parts.
+        let scheduled = ["rate", "sessions"].iter().any(|name| {
+            let text = parsed.value(name);
+            text.is_some_and(LoadSchedule::is_one)
+        });
+        let holds = |name: &str| match name {
+            "workers" => !other_sessions,
+            "time" => !scheduled,
+            _ => true,
+        };
         let own = self
             .own
             .iter()
@@ -214,7 +223,13 @@ fn own(plan: &Plan) -> Vec<(&'static str, Option<String>)> {
         own.push(("target", Some(target.url().unwrap_or_default())));
     }
     match plan.ladder.as_slice() {
-        [] => own.push(("sessions", Some(plan.drive.sessions.to_string()))),
+        [] => {
+            let sessions = match plan.drive.session_schedule() {
+                Some(schedule) => schedule.to_string(),
+                None => plan.drive.sessions.to_string(),
+            };
+            own.push(("sessions", Some(sessions)));
+        }
         ladder => own.push(("ladder", Some(joined(ladder)))),
     }
     drive(&plan.drive, &mut own);
@@ -237,7 +252,6 @@ fn drive(drive: &Drive, own: &mut Vec<(&'static str, Option<String>)>) {
     let seconds = |time| Some(format_duration(time));
     own.extend([
         ("workers", Some(drive.workers.to_string())),
-        ("time", seconds(drive.time.unwrap_or_default())),
         ("events", Some(drive.events.unwrap_or(0).to_string())),
         ("warmup", seconds(drive.warmup)),
         ("grace", seconds(drive.grace)),
@@ -246,8 +260,15 @@ fn drive(drive: &Drive, own: &mut Vec<(&'static str, Option<String>)>) {
         ("interval", seconds(drive.interval)),
         ("seed", Some(drive.seed.to_string())),
     ]);
+    if drive.schedule.is_none() {
+        own.push(("time", seconds(drive.time.unwrap_or_default())));
+    }
     if let Some(open) = drive.open_loop {
-        own.push(("rate", Some(open.per_second.to_string())));
+        let rate = match drive.rate_schedule() {
+            Some(schedule) => schedule.to_string(),
+            None => open.per_second.to_string(),
+        };
+        own.push(("rate", Some(rate)));
         let law = match open.arrivals {
             Arrivals::Poisson => "poisson",
             Arrivals::Constant => "constant",

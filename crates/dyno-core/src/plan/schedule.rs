@@ -1,0 +1,487 @@
+//! A load that changes over time: `100/s for 30s, 200/s for 30s`, a ramp, a sine.
+
+use std::f64::consts::TAU;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{format_duration, parse_count, parse_duration, parse_rate};
+
+/// The most parts of a schedule: each is judged like a run.
+pub const PARTS_MAX: usize = 1000;
+
+/// What a schedule is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Scheduled {
+    /// Events per second that arrive.
+    Rate,
+    /// Sessions that take part.
+    Sessions,
+}
+
+/// How the level goes within a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum LoadShape {
+    /// It stays.
+    Constant,
+    /// Evenly from one level to the other.
+    Ramp,
+    /// From the first level to the second and back within each period, as a sine does.
+    Sine,
+}
+
+/// A part of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LoadPart {
+    /// How the level goes.
+    pub shape: LoadShape,
+    /// The level that it begins with: events per second, or sessions.
+    pub from: f64,
+    /// The level that it goes to; the same of a constant one.
+    pub to: f64,
+    /// How long it is, in seconds.
+    pub seconds: f64,
+    /// A sine's period, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_s: Option<f64>,
+}
+
+/// A load that changes over the measurement, part after part. The warm-up has the first level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LoadSchedule {
+    /// What is scheduled.
+    pub of: Scheduled,
+    /// The parts in their order, without a gap.
+    pub parts: Vec<LoadPart>,
+}
+
+/// What a part is called, and when it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedPart {
+    /// As it was written, without its length: `100/s`, `1..64`.
+    pub label: String,
+    /// Its start, in seconds from the start of the measurement.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// The part.
+    pub part: LoadPart,
+}
+
+impl LoadPart {
+    /// The level after so many seconds of it.
+    pub fn level(&self, at_s: f64) -> f64 {
+        let (low, span) = (self.from, self.to - self.from);
+        match self.shape {
+            LoadShape::Constant => low,
+            LoadShape::Ramp => low + span * (at_s / self.seconds).clamp(0.0, 1.0),
+            LoadShape::Sine => low + span / 2.0 * (1.0 - (self.omega() * at_s).cos()),
+        }
+    }
+
+    /// The level summed up over the first so many seconds of it: how many events are to arrive.
+    pub fn integral(&self, at_s: f64) -> f64 {
+        let (low, span) = (self.from, self.to - self.from);
+        match self.shape {
+            LoadShape::Constant => low * at_s,
+            LoadShape::Ramp => low * at_s + span * at_s * at_s / (2.0 * self.seconds),
+            LoadShape::Sine => {
+                let omega = self.omega();
+                low * at_s + span / 2.0 * (at_s - (omega * at_s).sin() / omega)
+            }
+        }
+    }
+
+    /// The mean level.
+    pub fn mean(&self) -> f64 {
+        self.integral(self.seconds) / self.seconds
+    }
+
+    /// The highest level.
+    pub fn max(&self) -> f64 {
+        self.from.max(self.to)
+    }
+
+    /// Whether the level stays.
+    pub fn is_constant(&self) -> bool {
+        self.shape == LoadShape::Constant
+    }
+
+    fn omega(&self) -> f64 {
+        TAU / self.period_s.unwrap_or(self.seconds)
+    }
+
+    /// As it is written, without its length.
+    pub fn label(&self, of: Scheduled) -> String {
+        let unit = match of {
+            Scheduled::Rate => "/s",
+            Scheduled::Sessions => "",
+        };
+        let (from, to) = (self.from, self.to);
+        match self.shape {
+            LoadShape::Constant => format!("{from}{unit}"),
+            LoadShape::Ramp => format!("{from}{unit}..{to}{unit}"),
+            LoadShape::Sine => {
+                let period = duration(self.period_s.unwrap_or(self.seconds));
+                format!("sine {from}{unit}..{to}{unit} every {period}")
+            }
+        }
+    }
+}
+
+impl LoadSchedule {
+    /// Whether the text of `--rate` or `--sessions` is a schedule rather than one level.
+    pub fn is_one(text: &str) -> bool {
+        text.contains(',')
+            || text.contains("..")
+            || text.split_whitespace().any(|word| word == "for")
+            || text.trim_start().starts_with("sine")
+    }
+
+    /// Reads a schedule. The last part's length may be left out where the `time` of all is given;
+    /// else both must agree.
+    ///
+    /// # Errors
+    /// Which part is wrong, and what is expected.
+    pub fn parse(text: &str, of: Scheduled, time: Option<Duration>) -> Result<Self, String> {
+        let texts: Vec<&str> = text.split(',').map(str::trim).collect();
+        if texts.len() > PARTS_MAX {
+            return Err(format!("it has more than {PARTS_MAX} parts"));
+        }
+        let last = texts.len() - 1;
+        let mut parts: Vec<LoadPart> = Vec::with_capacity(texts.len());
+        for (number, own) in texts.iter().enumerate() {
+            let before_s: f64 = parts.iter().map(|part| part.seconds).sum();
+            let rest = time.filter(|_| number == last);
+            let rest = rest.map(|time| time.as_secs_f64() - before_s);
+            let read = part(own, of, rest).map_err(|why| match texts.len() {
+                1 => why,
+                _ => format!("part {}: {why}", number + 1),
+            })?;
+            parts.push(read);
+        }
+        let schedule = Self { of, parts };
+        if schedule.max() <= 0.0 {
+            return Err("no part has a level above 0".to_owned());
+        }
+        if let Some(time) = time
+            && (schedule.seconds() - time.as_secs_f64()).abs() > 1e-6
+        {
+            return Err(format!(
+                "its parts are {} long together, and --time is {}: leave --time out",
+                duration(schedule.seconds()),
+                format_duration(time)
+            ));
+        }
+        Ok(schedule)
+    }
+
+    /// How long all parts are.
+    pub fn seconds(&self) -> f64 {
+        self.parts.iter().map(|part| part.seconds).sum()
+    }
+
+    /// The highest level.
+    pub fn max(&self) -> f64 {
+        self.parts.iter().map(LoadPart::max).fold(0.0, f64::max)
+    }
+
+    /// The mean level over all parts.
+    pub fn mean(&self) -> f64 {
+        let all: f64 = (self.parts.iter())
+            .map(|part| part.integral(part.seconds))
+            .sum();
+        all / self.seconds()
+    }
+
+    /// What of it lies within a time of the measurement. A sine's piece keeps its levels and its
+    /// period, and not where in the period it begins.
+    pub fn within(&self, from_s: f64, to_s: f64) -> Self {
+        let clipped = |placed: &PlacedPart| {
+            let (from, to) = (from_s.max(placed.from_s), to_s.min(placed.to_s));
+            let mut part = placed.part;
+            part.seconds = to - from;
+            if part.shape == LoadShape::Ramp {
+                part.from = placed.part.level(from - placed.from_s);
+                part.to = placed.part.level(to - placed.from_s);
+            }
+            (to - from > 1e-6).then_some(part)
+        };
+        Self {
+            of: self.of,
+            parts: self.placed().iter().filter_map(clipped).collect(),
+        }
+    }
+
+    /// The mean level within a time of the measurement; that of all where it holds none.
+    pub fn mean_within(&self, from_s: f64, to_s: f64) -> f64 {
+        let (mut sum, mut covered_s) = (0.0, 0.0);
+        for placed in self.placed() {
+            let (from, to) = (from_s.max(placed.from_s), to_s.min(placed.to_s));
+            if to > from {
+                let by = |at_s: f64| placed.part.integral(at_s - placed.from_s);
+                sum += by(to) - by(from);
+                covered_s += to - from;
+            }
+        }
+        match covered_s > 0.0 {
+            true => sum / covered_s,
+            false => self.mean(),
+        }
+    }
+
+    /// The one level, where it does not change.
+    pub fn constant(&self) -> Option<f64> {
+        let first = self.parts.first()?.from;
+        let stays = |part: &LoadPart| part.is_constant() && part.from == first;
+        self.parts.iter().all(stays).then_some(first)
+    }
+
+    /// The level of the warm-up: the first part's first.
+    pub fn first(&self) -> f64 {
+        self.parts.first().map_or(0.0, |part| part.from)
+    }
+
+    /// The parts with their places in the measurement.
+    pub fn placed(&self) -> Vec<PlacedPart> {
+        let mut from_s = 0.0;
+        let place = |part: &LoadPart| {
+            let start_s = from_s;
+            from_s += part.seconds;
+            PlacedPart {
+                label: part.label(self.of),
+                from_s: start_s,
+                to_s: from_s,
+                part: *part,
+            }
+        };
+        self.parts.iter().map(place).collect()
+    }
+
+    /// The level at an instant of the measurement; that of the warm-up before it.
+    pub fn level(&self, at_s: f64) -> f64 {
+        let mut left_s = at_s.max(0.0);
+        for part in &self.parts {
+            if left_s < part.seconds {
+                return part.level(left_s);
+            }
+            left_s -= part.seconds;
+        }
+        self.parts
+            .last()
+            .map_or(0.0, |part| part.level(part.seconds))
+    }
+
+    /// What is wrong with one that was not read by [`Self::parse`], if anything is.
+    ///
+    /// # Errors
+    /// A level or a length that cannot be.
+    pub fn validate(&self) -> Result<(), String> {
+        let read = Self::parse(&self.to_string(), self.of, None)?;
+        match read.parts.len() == self.parts.len() {
+            true => Ok(()),
+            false => Err("a schedule's parts are not what it says".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for LoadSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, part) in self.parts.iter().enumerate() {
+            let separator = if number > 0 { ", " } else { "" };
+            let length = duration(part.seconds);
+            write!(f, "{separator}{} for {length}", part.label(self.of))?;
+        }
+        Ok(())
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    format_duration(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default())
+}
+
+const EXPECTED_RATE: &str = "'100/s for 30s', '100/s..1000/s over 5m' or 'sine 100/s..500/s every \
+     1m for 10m'";
+const EXPECTED_SESSIONS: &str = "'16 for 30s', '1..64 over 5m' or 'sine 8..64 every 1m for 10m'";
+
+/// Reads a part; `rest_s` is how long it is where it does not say so.
+fn part(text: &str, of: Scheduled, rest_s: Option<f64>) -> Result<LoadPart, String> {
+    let expected = match of {
+        Scheduled::Rate => EXPECTED_RATE,
+        Scheduled::Sessions => EXPECTED_SESSIONS,
+    };
+    let other = || format!("'{text}' is no part of a schedule: {expected} is expected");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (is_sine, words) = match words.as_slice() {
+        ["sine", rest @ ..] => (true, rest),
+        all => (false, all),
+    };
+    let (levels, mut words) = words.split_first().ok_or_else(other)?;
+    let (from, to) = match levels.split_once("..") {
+        Some((from, to)) => (level(from, of)?, level(to, of)?),
+        None if is_sine => return Err(other()),
+        None => (level(levels, of)?, level(levels, of)?),
+    };
+    let is_ramp = levels.contains("..") && !is_sine;
+    let mut period_s = None;
+    if let ["every", period, rest @ ..] = words {
+        period_s = Some(length(period)?);
+        words = rest;
+    }
+    if is_sine != period_s.is_some() {
+        return Err(other());
+    }
+    let seconds = match words {
+        ["for", time] => length(time)?,
+        ["over", time] if is_ramp => length(time)?,
+        [] => match rest_s {
+            Some(rest_s) if rest_s > 0.0 => rest_s,
+            Some(_) => return Err(format!("nothing of --time is left for '{text}'")),
+            None => {
+                return Err(format!(
+                    "'{text}' does not say for how long: {expected} is expected"
+                ));
+            }
+        },
+        _ => return Err(other()),
+    };
+    let shape = match (is_sine, is_ramp) {
+        (true, _) => LoadShape::Sine,
+        (_, true) => LoadShape::Ramp,
+        _ => LoadShape::Constant,
+    };
+    Ok(LoadPart {
+        shape,
+        from,
+        to,
+        seconds,
+        period_s,
+    })
+}
+
+fn level(text: &str, of: Scheduled) -> Result<f64, String> {
+    match of {
+        Scheduled::Rate => parse_rate(text).map_err(|error| error.to_string()),
+        // Whole below 2^53, so that nothing is rounded.
+        Scheduled::Sessions => parse_count(text)
+            .map(|count| count as f64)
+            .map_err(|error| error.to_string()),
+    }
+}
+
+fn length(text: &str) -> Result<f64, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    match time.is_zero() {
+        true => Err(format!("'{text}' must be longer than 0")),
+        false => Ok(time.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> Result<LoadSchedule, String> {
+        LoadSchedule::parse(text, Scheduled::Rate, None)
+    }
+
+    #[test]
+    fn what_is_read_is_written_alike() {
+        for (text, written) in [
+            ("100/s for 30s, 200/s for 30s", ""),
+            ("100/s..1000/s over 5m", "100/s..1000/s for 5m"),
+            ("sine 100/s..500/s every 1m for 10m", ""),
+            (
+                "0/s..2k/s over 10s,1k for 1s",
+                "0/s..2000/s for 10s, 1000/s for 1s",
+            ),
+        ] {
+            let read = rate(text).unwrap();
+            let written = if written.is_empty() { text } else { written };
+            assert_eq!(read.to_string(), written);
+            assert_eq!(rate(written).unwrap(), read);
+            assert!(LoadSchedule::is_one(text) && read.validate().is_ok());
+        }
+        let sessions = LoadSchedule::parse("4 for 2s, 8..1 over 3s", Scheduled::Sessions, None);
+        assert_eq!(sessions.unwrap().to_string(), "4 for 2s, 8..1 for 3s");
+        for level in ["100/s", "16", "1k"] {
+            assert!(!LoadSchedule::is_one(level));
+        }
+    }
+
+    #[test]
+    fn the_last_part_takes_what_is_left_of_the_time() {
+        let whole = Some(Duration::from_secs(60));
+        let of = Scheduled::Rate;
+        let read = LoadSchedule::parse("1/s for 20s, 2/s..4/s", of, whole).unwrap();
+        assert_eq!(read.parts[1].seconds, 40.0);
+        let alone = LoadSchedule::parse("1/s..3/s", of, whole).unwrap();
+        assert_eq!((alone.seconds(), alone.mean()), (60.0, 2.0));
+        let why = LoadSchedule::parse("1/s for 20s, 2/s for 20s", of, whole).unwrap_err();
+        assert!(why.contains("40s long together, and --time is 1m"), "{why}");
+        let why = LoadSchedule::parse("1/s for 60s, 2/s", of, whole).unwrap_err();
+        assert!(why.contains("nothing of --time is left"), "{why}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_part() {
+        for (text, told) in [
+            (
+                "100/s for 30s, 200/s",
+                "part 2: '200/s' does not say for how long",
+            ),
+            ("100/s for 30s, fast for 3s", "part 2: "),
+            ("100/s for", "'100/s for' is no part of a schedule"),
+            ("sine 100/s every 3s for 9s", "is no part of a schedule"),
+            ("sine 100/s..200/s for 9s", "is no part of a schedule"),
+            ("1/s..2/s every 3s for 9s", "is no part of a schedule"),
+            ("1/s for 3s,", "part 2: '' is no part"),
+            ("0/s for 3s, 0/s for 4s", "no part has a level above 0"),
+            ("1/s for 0s", "must be longer than 0"),
+        ] {
+            let why = rate(text).unwrap_err();
+            assert!(why.contains(told), "{text}: {why}");
+        }
+        let why = LoadSchedule::parse("1.5 for 3s", Scheduled::Sessions, None).unwrap_err();
+        assert!(why.contains("1.5"), "{why}");
+    }
+
+    #[test]
+    fn the_integral_is_the_level_summed_up() {
+        let texts = ["7/s for 9s", "2/s..11/s over 9s", "11/s..0/s over 9s"];
+        let sine = "sine 3/s..12/s every 4s for 9s";
+        for text in texts.into_iter().chain([sine]) {
+            let part = rate(text).unwrap().parts[0];
+            let steps = 90_000;
+            let mut sum = 0.0;
+            for step in 0..steps {
+                let at_s = (f64::from(step) + 0.5) * 9.0 / f64::from(steps);
+                sum += part.level(at_s) * 9.0 / f64::from(steps);
+            }
+            assert!((part.integral(9.0) - sum).abs() < 1e-6, "{text}");
+        }
+        let both = rate("1/s for 2s, 3/s..5/s over 2s").unwrap();
+        assert_eq!(both.level(-1.0), 1.0);
+        assert_eq!(
+            (both.level(1.9), both.level(3.0), both.level(9.0)),
+            (1.0, 4.0, 5.0)
+        );
+        assert_eq!(both.placed()[1].label, "3/s..5/s");
+        let inner = both.within(1.0, 3.0);
+        assert_eq!(inner.to_string(), "1/s for 1s, 3/s..4/s for 1s");
+        assert!((both.mean_within(1.0, 3.0) - inner.mean()).abs() < 1e-12);
+        assert_eq!(
+            (inner.constant(), both.within(0.0, 2.0).constant()),
+            (None, Some(1.0))
+        );
+    }
+}

@@ -1,0 +1,215 @@
+//! A run whose load changed over time: each part is judged like a run of its own.
+
+use dyno_analysis::window::{self, Window};
+use dyno_core::finding::{Finding, Outcome, verdict};
+use dyno_core::plan::{PlacedPart, Scheduled};
+use dyno_core::record::RunRecord;
+use dyno_core::summary::{LatencySummary, PartSummary, RunSummary};
+
+use crate::context::Context;
+use crate::view::View;
+use crate::{registry, root_causes};
+
+/// Checks that take the load for one level: made of each part, and the worst of them stands for
+/// the run.
+const OF_PARTS: [&str; 10] = [
+    "generator-ceiling",
+    "offered-rate",
+    "arrivals",
+    "samples",
+    "warm-up",
+    "steady-state",
+    "whole-cycles",
+    "stalls",
+    "latency-modes",
+    "length",
+];
+
+/// Those of them that cannot be made where the level changes within a part.
+const OF_A_LEVEL: [&str; 6] = [
+    "arrivals",
+    "warm-up",
+    "steady-state",
+    "whole-cycles",
+    "latency-modes",
+    "length",
+];
+
+/// Checks that compare sessions, which a schedule of the sessions makes unequal.
+const OF_SESSIONS: [&str; 2] = ["fairness", "idle-sessions"];
+
+/// Where the lowest level is below this share of the highest, seconds with few events are asked
+/// for, and not stalls.
+const LOW: f64 = 0.25;
+
+/// Why a check is not made of what changes.
+const CHANGES: &str = "The load changes all the time, as was asked for.";
+
+/// A part with its findings.
+struct Judged {
+    placed: PlacedPart,
+    findings: Vec<Finding>,
+}
+
+/// The parts of the schedule of a run, judged, and what they come to in the findings of the whole.
+/// Nothing where there is no schedule.
+pub(crate) fn judge(
+    run: &RunRecord,
+    context: &Context,
+    findings: &mut [Finding],
+) -> Vec<PartSummary> {
+    let Some(drive) = run.head.drive.as_ref() else {
+        return Vec::new();
+    };
+    let Some(schedule) = &drive.schedule else {
+        return Vec::new();
+    };
+    let placed = schedule.placed();
+    if let [only] = &placed[..]
+        && !only.part.is_constant()
+    {
+        // What changes within is the whole.
+        unmade(only, findings);
+        let summaries = run.summary.iter();
+        return summaries
+            .map(|whole| summary(only.clone(), whole, findings))
+            .collect();
+    }
+    let mut parts = Vec::new();
+    let mut judged = Vec::new();
+    for placed in placed {
+        let window = Window {
+            from_s: Some(placed.from_s),
+            to_s: Some(placed.to_s),
+        };
+        // One without an interval of its own is listed all the same.
+        let Ok(part) = window::cut(run.clone(), window) else {
+            parts.push(untold(placed));
+            continue;
+        };
+        let view = View::new(&part, context);
+        let mut own: Vec<Finding> = registry::checks()
+            .iter()
+            .map(|check| check.made(&view))
+            .collect();
+        root_causes::apply(&view, &mut own);
+        own.retain(|finding| OF_PARTS.contains(&finding.check.as_str()));
+        unmade(&placed, &mut own);
+        if let Some(told) = &part.summary {
+            parts.push(summary(placed.clone(), told, &own));
+        }
+        judged.push(Judged {
+            placed,
+            findings: own,
+        });
+    }
+    for finding in findings {
+        let check = finding.check.as_str();
+        if OF_PARTS.contains(&check) {
+            put_together(finding, &judged);
+        } else if schedule.of == Scheduled::Sessions && OF_SESSIONS.contains(&check) {
+            not_made(
+                finding,
+                "Sessions took part for as long as the schedule had them, so that they differ.",
+            );
+        }
+    }
+    parts
+}
+
+/// Takes back what cannot be said of a level that changes.
+fn unmade(placed: &PlacedPart, findings: &mut [Finding]) {
+    let part = &placed.part;
+    if part.is_constant() {
+        return;
+    }
+    let low = part.from.min(part.to) < LOW * part.max();
+    for finding in findings {
+        let check = finding.check.as_str();
+        if OF_A_LEVEL.contains(&check) || low && check == "stalls" {
+            not_made(finding, CHANGES);
+        }
+    }
+}
+
+fn not_made(finding: &mut Finding, why: &str) {
+    finding.outcome = Outcome::NotChecked;
+    finding.evidence = why.to_owned();
+    finding.numbers.clear();
+    finding.advice.clear();
+}
+
+/// The finding of the whole run from those of its parts: the worst of them, with its part.
+fn put_together(finding: &mut Finding, judged: &[Judged]) {
+    let own = |judged: &Judged| {
+        let mut all = judged.findings.iter();
+        all.find(|own| own.check == finding.check).cloned()
+    };
+    let made: Vec<(&Judged, Finding)> = judged
+        .iter()
+        .filter_map(|judged| Some((judged, own(judged)?)))
+        .filter(|(_, own)| own.outcome != Outcome::NotChecked)
+        .collect();
+    // Of those as bad as each other, the first.
+    let worst = made.iter().rev().max_by_key(|(_, own)| own.outcome);
+    let Some((part, worst)) = worst else {
+        let why = judged.first().and_then(own).map(|own| own.evidence);
+        not_made(finding, why.as_deref().unwrap_or(CHANGES));
+        return;
+    };
+    let alike = made.iter().filter(|(_, own)| own.outcome == worst.outcome);
+    let alike = alike.count();
+    finding.clone_from(worst);
+    let place = &part.placed;
+    let told = match worst.outcome {
+        Outcome::Pass if alike == judged.len() => {
+            format!("In each of the {alike} parts, of which the first: ")
+        }
+        Outcome::Pass => format!("In {alike} of the {} parts, as here: ", judged.len()),
+        _ if alike > 1 => format!(
+            "In {alike} of the {} parts, first in {} ({} to {} s): ",
+            judged.len(),
+            place.label,
+            place.from_s,
+            place.to_s
+        ),
+        _ => format!(
+            "In the part {} ({} to {} s): ",
+            place.label, place.from_s, place.to_s
+        ),
+    };
+    finding.evidence = told + &worst.evidence;
+}
+
+fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartSummary {
+    let against = findings.iter().filter(|finding| {
+        matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) && finding.waived.is_none()
+    });
+    let drive = told.drive.as_ref();
+    PartSummary {
+        offered_per_s: drive.and_then(|drive| Some(drive.open_loop?.per_second)),
+        sessions: drive.map_or(0, |drive| drive.sessions),
+        totals: told.totals,
+        rates: told.rates,
+        latency: told.response.clone().unwrap_or(told.service.clone()),
+        verdict: Some(verdict(findings)),
+        against: against.map(|finding| finding.check.clone()).collect(),
+        ..untold(placed)
+    }
+}
+
+/// A part of which nothing is known.
+fn untold(placed: PlacedPart) -> PartSummary {
+    PartSummary {
+        label: placed.label,
+        from_s: placed.from_s,
+        to_s: placed.to_s,
+        offered_per_s: None,
+        sessions: 0,
+        totals: Default::default(),
+        rates: Default::default(),
+        latency: LatencySummary::default(),
+        verdict: None,
+        against: Vec::new(),
+    }
+}
