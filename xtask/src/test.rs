@@ -1,6 +1,7 @@
 //! The test command: everything that must hold, against real servers.
 
 use std::fs;
+use std::num::NonZero;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -87,6 +88,12 @@ fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
     cargo("test --workspace --all-features")
 }
 
+/// Most of the end-to-end tests wait for servers: two of them for each CPU go at a time, and those
+/// that measure take turns.
+fn test_threads() -> usize {
+    2 * thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 /// Runs one stage after the other and tells how long each took.
 struct Stages {
     interrupted: Arc<AtomicBool>,
@@ -124,6 +131,7 @@ impl Stages {
         command.args(words.split(' ')).current_dir(repository());
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.env("DYNO_BIN", dist::build::binary());
+        command.env("RUST_TEST_THREADS", test_threads().to_string());
         self.command(&format!("cargo {words}"), &mut command)
     }
 
