@@ -159,8 +159,21 @@ pub enum OutcomeKind {
     Done,
     /// A statement was prepared: `statement` and `columns` are set.
     Prepared,
+    /// It waits in a pipeline: nothing was sent yet.
+    Piped,
     /// It failed: `error` is set.
     Failed,
+}
+
+/// What a statement of a pipeline came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipedResult {
+    /// It has a result set, perhaps with no rows.
+    pub has_rows: bool,
+    /// Rows in it.
+    pub rows: u64,
+    /// Rows changed.
+    pub affected: u64,
 }
 
 /// How an operation ended. Plain data, reused from operation to operation.
@@ -280,6 +293,35 @@ pub trait Connection: Send {
 
     /// Steps to the next result of a request with several; only when `outcome().more`.
     fn next_result(&mut self, scratch: &mut Scratch) -> Submitted;
+
+    /// From now on statements in text and executions wait ([`OutcomeKind::Piped`]) until
+    /// [`Connection::end_pipeline`] sends them together.
+    ///
+    /// # Errors
+    /// The database has no pipelines, or the connection is in one, or not idle.
+    fn start_pipeline(&mut self) -> Result<(), DbError> {
+        Err(DbError::new(
+            ErrorKind::Unsupported,
+            "pipelines are PostgreSQL's: this database takes one statement at a time",
+        ))
+    }
+
+    /// Sends what waits, and ends when all of it is answered. Its results follow each other as
+    /// those of a text with several statements do; after an error the server passes over the rest,
+    /// and the outcome is the failure. Without a pipeline it fails.
+    fn end_pipeline(&mut self, scratch: &mut Scratch) -> Submitted {
+        // Of a request that there was not, there is no further result.
+        self.next_result(scratch)
+    }
+
+    /// Forgets what waits.
+    fn drop_pipeline(&mut self) {}
+
+    /// What statement `index` of the pipeline that ended last came to; `None` behind the last that
+    /// was completed.
+    fn piped(&self, _index: usize) -> Option<PipedResult> {
+        None
+    }
 
     /// How the last operation ended.
     fn outcome(&self) -> &Outcome;

@@ -127,6 +127,8 @@ pub enum Request<'a> {
     BulkLoad(BulkLoad),
     /// Step to the next result.
     NextResult,
+    /// Send what waits in the connection's pipeline.
+    EndPipeline,
 }
 
 /// An event that goes on without its session, as its worker left it.
@@ -158,6 +160,15 @@ pub trait Port {
         conn: ConnId,
         operation: Request<'_>,
     ) -> Option<Submitted>;
+
+    /// From now on statements wait on the connection until [`Request::EndPipeline`]. `None`: no
+    /// such connection.
+    ///
+    /// # Errors
+    /// The database has no pipelines, or one has begun.
+    fn start_pipeline(&mut self, session: SessionId, conn: ConnId) -> Option<Result<(), DbError>> {
+        Some(self.connection(session, conn)?.start_pipeline())
+    }
 
     /// Waits for the pending operation without yielding, for code that cannot yield.
     fn wait(&mut self, session: SessionId, conn: ConnId);

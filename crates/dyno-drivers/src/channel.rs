@@ -9,8 +9,8 @@ use std::os::fd::RawFd;
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, Row, Scratch,
-    ServerInfo, StatementId, Submitted, TransactionStep,
+    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, PipedResult, Row,
+    Scratch, ServerInfo, StatementId, Submitted, TransactionStep,
 };
 
 use crate::tls::{TlsSession, TlsSetup};
@@ -348,6 +348,22 @@ impl<P: Protocol> Connection for Channel<P> {
             Ok(Submitted::Pending) => self.advance(scratch),
             Err(error) => self.lose(&error),
         }
+    }
+
+    fn start_pipeline(&mut self) -> Result<(), DbError> {
+        self.protocol.start_pipeline()
+    }
+
+    fn end_pipeline(&mut self, scratch: &mut Scratch) -> Submitted {
+        self.start(scratch, |protocol, output| protocol.end_pipeline(output))
+    }
+
+    fn drop_pipeline(&mut self) {
+        self.protocol.drop_pipeline();
+    }
+
+    fn piped(&self, index: usize) -> Option<PipedResult> {
+        self.protocol.piped(index)
     }
 
     #[inline]

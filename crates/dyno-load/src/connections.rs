@@ -4,7 +4,8 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Submitted};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, PipedResult, Submitted};
+use dyno_core::interval::Counters;
 use dyno_core::session::{ConnId, Counter, SessionId};
 use dyno_core::units::format_duration;
 
@@ -267,6 +268,12 @@ pub(crate) fn settle(
     counters.bytes_out += outcome.bytes_out;
     own[Counter::BytesRead as usize] += outcome.bytes_in;
     own[Counter::BytesWritten as usize] += outcome.bytes_out;
+    if outcome.kind == OutcomeKind::Piped {
+        return conn.purposes.pipe();
+    }
+    if conn.kind == OperationKind::Pipeline {
+        return settle_pipeline((recorder, statements), class, own, conn);
+    }
     if outcome.kind == OutcomeKind::Failed {
         match (conn.kind, outcome.error.as_deref()) {
             (OperationKind::Connect, error) => recorder.connect_failed(class, error),
@@ -276,7 +283,7 @@ pub(crate) fn settle(
         return;
     }
     match conn.kind {
-        OperationKind::Connect => {}
+        OperationKind::Connect | OperationKind::Pipeline | OperationKind::PipedResult => {}
         OperationKind::Service => {
             if outcome.kind == OutcomeKind::Prepared {
                 conn.purposes.prepared(outcome.statement);
@@ -284,25 +291,71 @@ pub(crate) fn settle(
         }
         OperationKind::NextResult => counters.rows += outcome.rows + outcome.affected,
         OperationKind::Statement => {
-            let (counter, rows) = match outcome.kind {
-                OutcomeKind::Rows => (Counter::Read, outcome.rows),
-                OutcomeKind::Done if outcome.affected > 0 => (Counter::Write, outcome.affected),
-                _ => {
-                    if class == Class::Measured
-                        && let Some(purpose) = conn.purposes.ended()
-                    {
-                        statements.ended(purpose);
-                    }
-                    (Counter::Other, 0)
-                }
+            let result = PipedResult {
+                has_rows: outcome.kind == OutcomeKind::Rows,
+                rows: outcome.rows,
+                affected: outcome.affected,
             };
-            counters.add(counter, 1);
-            counters.reads_empty += u64::from(counter == Counter::Read && rows == 0);
-            counters.rows += rows;
+            let purpose = || conn.purposes.ended();
+            let counter = count(counters, result);
+            if counter == Counter::Other
+                && class == Class::Measured
+                && let Some(purpose) = purpose()
+            {
+                statements.ended(purpose);
+            }
             own[counter as usize] += 1;
             recorder.statement(class, conn.endpoint as usize);
         }
     }
+}
+
+/// Counts a statement that was completed.
+#[inline(always)]
+fn count(counters: &mut Counters, result: PipedResult) -> Counter {
+    let (counter, rows) = match result {
+        PipedResult { has_rows: true, .. } => (Counter::Read, result.rows),
+        PipedResult { affected: 1.., .. } => (Counter::Write, result.affected),
+        _ => (Counter::Other, 0),
+    };
+    counters.add(counter, 1);
+    counters.reads_empty += u64::from(counter == Counter::Read && rows == 0);
+    counters.rows += rows;
+    counter
+}
+
+/// Counts the statements of a pipeline that were completed, and the error that kept others from
+/// it: the server passes over what stands behind.
+fn settle_pipeline(
+    (recorder, statements): (&mut Recorder, &mut Statements),
+    class: Class,
+    own: &mut [u64; Counter::COUNT],
+    conn: &mut Conn,
+) {
+    let measured = class == Class::Measured;
+    let mut completed = 0;
+    while let Some(result) = conn.connection.piped(completed) {
+        let counter = count(recorder.counters(class), result);
+        if counter == Counter::Other
+            && measured
+            && let Some(purpose) = conn.purposes.piped(completed)
+        {
+            statements.ended(purpose);
+        }
+        if let Some(shapes) = &mut statements.shapes {
+            shapes.piped(conn.purposes.shapes(), completed, Some(result), measured);
+        }
+        own[counter as usize] += 1;
+        recorder.statement(class, conn.endpoint as usize);
+        completed += 1;
+    }
+    if let Some(error) = conn.connection.outcome().error.as_deref() {
+        recorder.error(class, error);
+        if let Some(shapes) = &mut statements.shapes {
+            shapes.piped(conn.purposes.shapes(), completed, None, measured);
+        }
+    }
+    conn.purposes.forget_piped();
 }
 
 /// Whether an error answers a question of Dyno's own: a statement that the server cannot prepare is

@@ -47,7 +47,10 @@ fn note(statements: &mut Statements, purposes: &mut Purposes, operation: &Reques
             TransactionStep::Rollback => Some(Purpose::Rollback),
         }),
         Request::BulkLoad(_) => purposes.ends(None),
-        Request::Recover | Request::CloseStatement(_) | Request::NextResult => {}
+        Request::Recover
+        | Request::CloseStatement(_)
+        | Request::NextResult
+        | Request::EndPipeline => {}
     }
 }
 
@@ -106,7 +109,16 @@ impl Port for State {
                 OperationKind::Service,
                 connection.close_statement(scratch, statement),
             ),
-            Request::NextResult => (OperationKind::NextResult, connection.next_result(scratch)),
+            Request::NextResult => {
+                let kind = match conn.kind {
+                    OperationKind::Pipeline | OperationKind::PipedResult => {
+                        OperationKind::PipedResult
+                    }
+                    _ => OperationKind::NextResult,
+                };
+                (kind, connection.next_result(scratch))
+            }
+            Request::EndPipeline => (OperationKind::Pipeline, connection.end_pipeline(scratch)),
         };
         conn.kind = kind;
         if submitted == Submitted::Ready {
@@ -124,6 +136,12 @@ impl Port for State {
         conn.pending = true;
         record.wait = Wait::Request;
         Some(Submitted::Pending)
+    }
+
+    fn start_pipeline(&mut self, session: SessionId, id: ConnId) -> Option<Result<(), DbError>> {
+        let conn = self.sessions[session].conns.find(id)?;
+        conn.purposes.forget_piped();
+        Some(conn.connection.start_pipeline())
     }
 
     fn wait(&mut self, session: SessionId, id: ConnId) {

@@ -208,6 +208,10 @@ pub(crate) enum OperationKind {
     Statement,
     /// A further result of a statement: its rows count, but it is not another statement.
     NextResult,
+    /// All that waited in a pipeline.
+    Pipeline,
+    /// A further result of a pipeline, whose rows were counted when it ended.
+    PipedResult,
     /// Preparing or forgetting a statement.
     Service,
 }

@@ -238,7 +238,7 @@ pub(crate) fn outcome(port: &mut dyn Port, session: &mut SessionState, conn: Con
     let outcome = connection.outcome();
     match outcome.kind {
         OutcomeKind::Rows => code::ROWS,
-        OutcomeKind::Done => code::DONE,
+        OutcomeKind::Done | OutcomeKind::Piped => code::DONE,
         OutcomeKind::Prepared => code::PREPARED,
         OutcomeKind::Connected => code::CONNECTED,
         OutcomeKind::None => code::CLOSED,

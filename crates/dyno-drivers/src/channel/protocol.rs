@@ -2,7 +2,8 @@
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    DbError, Outcome, Param, ParamKind, Row, ServerInfo, StatementId, Submitted, TransactionStep,
+    DbError, ErrorKind, Outcome, Param, ParamKind, PipedResult, Row, ServerInfo, StatementId,
+    Submitted, TransactionStep,
 };
 
 /// What a protocol made of the bytes it was given.
@@ -84,6 +85,30 @@ pub trait Protocol: Send {
     fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted;
     /// Steps to the next result; sends nothing.
     fn next_result(&mut self, output: &mut Vec<u8>) -> Submitted;
+    /// From now on statements wait until the pipeline ends.
+    ///
+    /// # Errors
+    /// The database has no pipelines, or it cannot begin one now.
+    fn start_pipeline(&mut self) -> Result<(), DbError> {
+        Err(DbError::new(
+            ErrorKind::Unsupported,
+            "pipelines are PostgreSQL's: this database takes one statement at a time",
+        ))
+    }
+
+    /// Sends what waits; fails where there is no pipeline.
+    fn end_pipeline(&mut self, output: &mut Vec<u8>) -> Submitted {
+        self.next_result(output)
+    }
+
+    /// Forgets what waits.
+    fn drop_pipeline(&mut self) {}
+
+    /// What a statement of the last pipeline came to.
+    fn piped(&self, _index: usize) -> Option<PipedResult> {
+        None
+    }
+
     /// A polite goodbye.
     fn terminate(&mut self, output: &mut Vec<u8>);
 

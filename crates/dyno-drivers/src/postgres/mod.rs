@@ -5,7 +5,8 @@
 //! asks for them. So several statements in one query give several results that wait in the buffer.
 //!
 //! `connect` greets and authenticates (with `auth`), `session` runs statements (encoded by
-//! `statements`, their placeholders numbered by `placeholders`, read by `answers`), `load` copies
+//! `statements`, their placeholders numbered by `placeholders`, read by `answers`; several at a time
+//! by `pipeline`), `load` copies
 //! rows in, `results` keeps what came, `wire` frames the messages, `errors` reads the server's.
 
 mod answers;
@@ -13,6 +14,7 @@ mod auth;
 mod connect;
 mod errors;
 mod load;
+mod pipeline;
 mod placeholders;
 mod results;
 mod session;
@@ -25,14 +27,15 @@ mod tests;
 use dyno_core::Secret;
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, Row, ServerInfo, StatementId,
-    Submitted, TransactionStep,
+    DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, PipedResult, Row, ServerInfo,
+    StatementId, Submitted, TransactionStep,
 };
 use dyno_core::target::TlsMode;
 
 use crate::channel::{Next, Protocol, Received};
 use crate::disclosure::Disclosure;
 use connect::Handshake;
+use pipeline::Pipeline;
 use results::Results;
 use session::{Activity, Step, Task};
 use statements::Statements;
@@ -70,6 +73,8 @@ pub struct Postgres {
     /// The server's first error since the operation began; it surfaces at ReadyForQuery.
     failure: Option<Box<DbError>>,
     statements: Statements,
+    /// Absent before the first one.
+    pipeline: Option<Box<Pipeline>>,
     /// Transaction status as of the last ReadyForQuery: idle, in a transaction, or in a failed one.
     status: u8,
     server: ServerInfo,
@@ -90,6 +95,7 @@ impl Postgres {
             results: Results::default(),
             failure: None,
             statements: Statements::default(),
+            pipeline: None,
             status: b'I',
             server: ServerInfo {
                 product: "PostgreSQL".to_owned(),
@@ -107,6 +113,7 @@ impl Postgres {
         self.task = Task::None;
         self.results.reset();
         self.statements = Statements::default();
+        self.pipeline = None;
         self.failure = None;
         self.set_failed(Box::new(error));
     }
@@ -222,6 +229,10 @@ impl Protocol for Postgres {
 
     #[inline]
     fn query(&mut self, sql: &[u8], output: &mut Vec<u8>) -> Submitted {
+        if self.activity == Activity::Piping {
+            let result = self.pipe_text(sql);
+            return self.piped_or_failed(result);
+        }
         let result = self.start_query(sql, output);
         self.submitted(result)
     }
@@ -238,6 +249,10 @@ impl Protocol for Postgres {
         params: &[&Param],
         output: &mut Vec<u8>,
     ) -> Submitted {
+        if self.activity == Activity::Piping {
+            let result = self.pipe_execute(statement, params);
+            return self.piped_or_failed(result);
+        }
         let result = self.start_execute(statement, params, output);
         self.submitted(result)
     }
@@ -257,6 +272,23 @@ impl Protocol for Postgres {
             self.set_failed(Box::new(error));
         }
         Submitted::Ready
+    }
+
+    fn start_pipeline(&mut self) -> Result<(), DbError> {
+        self.begin_pipeline()
+    }
+
+    fn end_pipeline(&mut self, output: &mut Vec<u8>) -> Submitted {
+        let result = self.send_pipeline(output);
+        self.submitted(result)
+    }
+
+    fn drop_pipeline(&mut self) {
+        self.forget_pipeline();
+    }
+
+    fn piped(&self, index: usize) -> Option<PipedResult> {
+        self.piped_result(index)
     }
 
     fn terminate(&mut self, output: &mut Vec<u8>) {

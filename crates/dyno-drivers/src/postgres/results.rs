@@ -1,6 +1,6 @@
 //! The results of one request, waiting to be read.
 
-use dyno_core::db::{Outcome, OutcomeKind, Row};
+use dyno_core::db::{Outcome, OutcomeKind, PipedResult, Row};
 
 use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Reader};
 
@@ -189,6 +189,16 @@ impl Results {
         self.bytes.truncate(end);
         self.columns = None;
         self.rows = 0;
+    }
+
+    /// What a result of a pipeline came to.
+    pub(super) fn piped(&self, index: usize) -> Option<PipedResult> {
+        let complete = self.complete(index)?;
+        Some(PipedResult {
+            has_rows: complete.columns.is_some(),
+            rows: complete.rows,
+            affected: complete.affected,
+        })
     }
 
     /// How many results follow the current one.

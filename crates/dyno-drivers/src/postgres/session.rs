@@ -12,7 +12,7 @@ use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Message};
 use super::{Postgres, errors, placeholders};
 
 /// Sync, which ends every extended request.
-const SYNC: &[u8] = b"S\0\0\0\x04";
+pub(super) const SYNC: &[u8] = b"S\0\0\0\x04";
 
 /// What a message led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,10 @@ pub(super) enum Activity {
     Query,
     /// A prepared statement.
     Execute,
+    /// Statements wait in a pipeline.
+    Piping,
+    /// A pipeline was sent.
+    Pipeline,
     /// What [`Task`] says.
     Task,
     /// The connection is gone.
@@ -65,7 +69,7 @@ pub(super) struct Preparing {
 impl Activity {
     #[inline]
     fn has_results(self) -> bool {
-        matches!(self, Self::Query | Self::Execute)
+        matches!(self, Self::Query | Self::Execute | Self::Pipeline)
     }
 }
 
@@ -77,6 +81,7 @@ impl Postgres {
             (Activity::Idle, _) => "between operations",
             (Activity::Query, _) => "during a query",
             (Activity::Execute, _) => "during the execution of a prepared statement",
+            (Activity::Piping | Activity::Pipeline, _) => "during a pipeline",
             (Activity::Task, Task::Prepare(_)) => "while preparing a statement",
             (Activity::Task, Task::Load(_)) => "during a bulk load",
             (Activity::Task, _) => "while closing a statement",
@@ -96,8 +101,21 @@ impl Postgres {
         }
     }
 
+    /// A statement waits in a pipeline, or cannot.
     #[inline]
-    fn begin(&mut self) -> Result<(), DbError> {
+    pub(super) fn piped_or_failed(&mut self, result: Result<(), DbError>) -> Submitted {
+        match result {
+            Ok(()) => {
+                self.outcome.kind = OutcomeKind::Piped;
+                self.outcome.more = false;
+            }
+            Err(error) => self.set_failed(Box::new(error)),
+        }
+        Submitted::Ready
+    }
+
+    #[inline]
+    pub(super) fn begin(&mut self) -> Result<(), DbError> {
         if self.activity != Activity::Idle {
             return Err(self.busy());
         }
@@ -111,7 +129,10 @@ impl Postgres {
     }
 
     #[cold]
-    fn busy(&self) -> DbError {
+    pub(super) fn busy(&self) -> DbError {
+        if self.activity == Activity::Piping {
+            return self.piping();
+        }
         let (class, why) = match self.activity {
             Activity::Ended => (ErrorKind::Lost, "the connection has ended"),
             Activity::Connecting => (ErrorKind::Misuse, "the connection is not ready yet"),
@@ -246,6 +267,7 @@ impl Postgres {
                     }
                 }
                 b'2' if self.activity == Activity::Execute => {}
+                b'2' if self.activity == Activity::Pipeline => self.piped_answer()?,
                 b'C' => self.command_complete(message.body)?,
                 b'Z' => {
                     self.ready(message.body)?;
@@ -271,6 +293,9 @@ impl Postgres {
         }
         if self.activity.has_results() {
             let affected = affected(tag, self.results.has_columns());
+            if self.activity == Activity::Pipeline {
+                self.piped_end();
+            }
             return self.results.close(affected);
         }
         match &mut self.task {
@@ -291,6 +316,10 @@ impl Postgres {
             // its completion, at Sync, and the statements of a text are one transaction, unless
             // they begin or end some themselves.
             Activity::Query | Activity::Execute if self.failure.is_none() => self.show_result(),
+            Activity::Pipeline if self.failure.is_none() => {
+                // An empty one is answered by readiness alone.
+                self.pipeline_is_answered() && (self.show_result() || self.show_done(Some(0)))
+            }
             _ => self.show_failure() || self.show_task(),
         };
         if !ended {
@@ -311,7 +340,10 @@ impl Postgres {
         let Some(failure) = self.failure.take() else {
             return false;
         };
-        self.results.reset();
+        // What a pipeline completed before is counted.
+        if self.activity != Activity::Pipeline {
+            self.results.reset();
+        }
         self.task = Task::None;
         self.set_failed(failure);
         true
@@ -364,6 +396,12 @@ impl Postgres {
             // Notices, changed settings and notifications come at any time.
             (b'N' | b'S' | b'A', _) => {}
             (b'E', _) => return self.error(body),
+            (b'T' | b'n' | b'1', _) if self.activity == Activity::Pipeline && failed => {}
+            (b'T', _) if self.activity == Activity::Pipeline => {
+                self.results.open(Some(column_count(body)?));
+            }
+            (b'n', _) if self.activity == Activity::Pipeline => self.results.open(None),
+            (b'1', _) if self.activity == Activity::Pipeline => {}
             (b'T', _) if self.activity == Activity::Query && failed => {}
             (b'T', _) if self.activity == Activity::Query && !self.results.has_columns() => {
                 self.results.open(Some(column_count(body)?));
@@ -376,8 +414,17 @@ impl Postgres {
             (b'1', Task::Prepare(_)) => {}
             (b'3', Task::Close { closed, .. }) => *closed = true,
             (b'I', _) if has_results && failed => {}
-            (b'I', _) if has_results => self.results.close(0)?,
+            (b'I', _) if has_results => {
+                if self.activity == Activity::Pipeline {
+                    self.piped_end();
+                }
+                self.results.close(0)?;
+            }
             (b'G', Task::Load(load)) => load.begin(),
+            (b'G' | b'H' | b'W', _) if self.activity == Activity::Pipeline => {
+                self.refuse_piped_copy();
+                return Ok(Step::Finished);
+            }
             (b'G' | b'H' | b'W', _) if has_results => self.refuse_copy(message.tag, output),
             // What a COPY TO sends is passed over.
             (b'd' | b'c', _) if has_results && failed => {}

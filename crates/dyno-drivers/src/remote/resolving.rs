@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, Row, Scratch,
-    ServerInfo, StatementId, Submitted, TransactionStep,
+    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, PipedResult, Row,
+    Scratch, ServerInfo, StatementId, Submitted, TransactionStep,
 };
 
 use super::host::Timer;
@@ -144,6 +144,27 @@ impl Connection for Resolving {
 
     fn next_result(&mut self, scratch: &mut Scratch) -> Submitted {
         self.start(|connection| connection.next_result(scratch))
+    }
+
+    fn start_pipeline(&mut self) -> Result<(), DbError> {
+        match &mut self.stage {
+            Stage::Connection(connection) => connection.start_pipeline(),
+            _ => Err(lost("the connection is not ready yet".to_owned())),
+        }
+    }
+
+    fn end_pipeline(&mut self, scratch: &mut Scratch) -> Submitted {
+        self.start(|connection| connection.end_pipeline(scratch))
+    }
+
+    fn drop_pipeline(&mut self) {
+        if let Stage::Connection(connection) = &mut self.stage {
+            connection.drop_pipeline();
+        }
+    }
+
+    fn piped(&self, index: usize) -> Option<PipedResult> {
+        self.connection()?.piped(index)
     }
 
     #[inline]

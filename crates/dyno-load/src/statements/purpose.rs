@@ -37,6 +37,8 @@ struct Known {
     prepared: Vec<(StatementId, Purpose)>,
     /// Their shapes, where figures of them were asked for.
     shapes: OwnShapes,
+    /// Those that wait in a pipeline.
+    piped: Vec<UnderWay>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +77,25 @@ impl Purposes {
         self.under_way = purpose.map_or(UnderWay::Other, UnderWay::Text);
     }
 
+    /// The one under way waits in a pipeline.
+    pub(crate) fn pipe(&mut self) {
+        let under_way = self.under_way;
+        self.known.get_or_insert_default().piped.push(under_way);
+    }
+
+    /// What a statement of the pipeline that has ended was there for.
+    pub(crate) fn piped(&self, index: usize) -> Option<Purpose> {
+        self.of(*self.known.as_ref()?.piped.get(index)?)
+    }
+
+    /// None waits in a pipeline any more.
+    pub(crate) fn forget_piped(&mut self) {
+        if let Some(known) = &mut self.known {
+            known.piped.clear();
+            known.shapes.forget_piped();
+        }
+    }
+
     /// The shapes of its statements.
     pub(crate) fn shapes(&mut self) -> &mut OwnShapes {
         &mut self.known.get_or_insert_default().shapes
@@ -94,7 +115,12 @@ impl Purposes {
 
     /// What the one that has ended was there for.
     pub(crate) fn ended(&self) -> Option<Purpose> {
-        match self.under_way {
+        self.of(self.under_way)
+    }
+
+    #[inline]
+    fn of(&self, statement: UnderWay) -> Option<Purpose> {
+        match statement {
             UnderWay::Text(purpose) => Some(purpose),
             UnderWay::Prepared(statement) => {
                 let prepared = &self.known.as_ref()?.prepared;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 
 use dyno_core::clock::Nanos;
-use dyno_core::db::{Outcome, OutcomeKind, StatementId, TransactionStep};
+use dyno_core::db::{Outcome, OutcomeKind, PipedResult, StatementId, TransactionStep};
 use dyno_core::interval::Latencies;
 use dyno_core::session::Request;
 
@@ -51,6 +51,10 @@ pub(crate) struct OwnShapes {
     prepares: Option<u32>,
     /// The one under way, and since when.
     under_way: Option<(u32, Nanos)>,
+    /// Those that wait in a pipeline, where they have a shape.
+    piped: Vec<Option<u32>>,
+    /// When the pipeline was sent, and how long all of it took.
+    pipeline: (Nanos, Nanos),
 }
 
 impl Shapes {
@@ -81,6 +85,10 @@ impl Shapes {
                 TransactionStep::Rollback => b"ROLLBACK",
             }),
             Request::BulkLoad(_) => self.of(b"bulk load"),
+            Request::EndPipeline => {
+                own.pipeline = (at, 0);
+                return;
+            }
             Request::Recover | Request::CloseStatement(_) | Request::NextResult => return,
         };
         own.under_way = Some((shape, at));
@@ -93,6 +101,11 @@ impl Shapes {
         {
             own.add(outcome.statement, shape);
         }
+        if outcome.kind == OutcomeKind::Piped {
+            own.piped.push(own.under_way.take().map(|(shape, _)| shape));
+            return;
+        }
+        own.pipeline.1 = at.saturating_sub(own.pipeline.0);
         let Some((shape, since)) = own.under_way.take() else {
             return;
         };
@@ -105,6 +118,29 @@ impl Shapes {
         }
         figures.rows += outcome.rows + outcome.affected;
         figures.latencies.record_service(at.saturating_sub(since));
+    }
+
+    /// A statement of a pipeline has ended, or failed: its time is its share of the pipeline's, so
+    /// that all of them take as long as it.
+    pub(crate) fn piped(
+        &mut self,
+        own: &OwnShapes,
+        index: usize,
+        result: Option<PipedResult>,
+        counts: bool,
+    ) {
+        let shape = own.piped.get(index).copied().flatten();
+        let figures = shape.and_then(|shape| self.figures.get_mut(shape as usize));
+        let Some(figures) = figures.filter(|_| counts) else {
+            return;
+        };
+        let Some(result) = result else {
+            figures.errors += 1;
+            return;
+        };
+        figures.rows += result.rows + result.affected;
+        let share_ns = own.pipeline.1 / own.piped.len() as u64;
+        figures.latencies.record_service(share_ns);
     }
 
     /// Takes another worker's.
@@ -161,6 +197,11 @@ impl Shapes {
 }
 
 impl OwnShapes {
+    /// None waits any more.
+    pub(crate) fn forget_piped(&mut self) {
+        self.piped.clear();
+    }
+
     fn find(&self, statement: StatementId) -> Option<u32> {
         let place = self
             .prepared

@@ -18,6 +18,9 @@ export![
     dyno_rollback,
     dyno_prepare,
     dyno_next_result,
+    dyno_start_pipeline,
+    dyno_end_pipeline,
+    dyno_drop_pipeline,
     dyno_disconnect,
     dyno_more_results,
     dyno_result_rows,
@@ -147,6 +150,35 @@ fn param_kind(number: u32) -> ParamKind {
 #[unsafe(no_mangle)]
 extern "C" fn dyno_next_result(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| cx.submit(conn, Request::NextResult))
+}
+
+/// From now on statements wait until [`dyno_end_pipeline`].
+#[unsafe(no_mangle)]
+extern "C" fn dyno_start_pipeline(conn: ConnId) -> c_int {
+    with(code::CLOSED, |mut cx| {
+        match cx.port.start_pipeline(cx.session.id, conn) {
+            None => cx.misuse("the connection is closed"),
+            Some(Ok(())) => code::DONE,
+            Some(Err(error)) => {
+                cx.session.fail(&error);
+                code::FAILED
+            }
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_end_pipeline(conn: ConnId) -> c_int {
+    with(code::CLOSED, |mut cx| cx.submit(conn, Request::EndPipeline))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn dyno_drop_pipeline(conn: ConnId) {
+    with((), |cx| {
+        if let Some(connection) = cx.port.connection(cx.session.id, conn) {
+            connection.drop_pipeline();
+        }
+    });
 }
 
 #[unsafe(no_mangle)]

@@ -319,6 +319,46 @@ function Connection:next_result()
   return raise(self, code, "")
 end
 
+-- Pipelines: statements of a connection that go out together and are answered in order. Until it
+-- ends they answer nothing; then the first one's result is there, and next_result() steps on.
+function Connection:start_pipeline()
+  must_be_open(self)
+  local code = C.dyno_start_pipeline(self.id)
+  if code ~= DONE then
+    return raise(self, code, "<pipeline>")
+  end
+end
+
+function Connection:end_pipeline()
+  must_be_open(self)
+  local code = C.dyno_end_pipeline(self.id)
+  if code == PENDING then
+    code = yield(WAIT)
+  end
+  if code == ROWS then
+    return self.result
+  elseif code == DONE then
+    return NO_RESULT
+  end
+  return raise(self, code, "<pipeline>")
+end
+
+-- The statements that the function executes, as a pipeline.
+function Connection:pipeline(statements)
+  if type(statements) ~= "function" then
+    error("pipeline(): a function is expected, which executes statements", 2)
+  end
+  self:start_pipeline()
+  local done, err = pcall(statements, self)
+  if not done then
+    if self.id then
+      C.dyno_drop_pipeline(self.id)
+    end
+    error(err, 0)
+  end
+  return self:end_pipeline()
+end
+
 function Connection:prepare(sql)
   must_be_open(self)
   -- PostgreSQL's statements are prepared when the types of their parameters are known.

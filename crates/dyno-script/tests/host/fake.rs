@@ -222,6 +222,7 @@ impl Port for FakePort {
             Request::Transaction(step) => connection.transaction(scratch, step),
             Request::Recover => connection.transaction(scratch, TransactionStep::Rollback),
             Request::NextResult => connection.next_result(scratch),
+            Request::EndPipeline => connection.end_pipeline(scratch),
         })
     }
     fn wait(&mut self, _: SessionId, _: ConnId) {

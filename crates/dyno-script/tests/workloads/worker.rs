@@ -156,6 +156,7 @@ impl Port for SqlitePort {
             Request::Transaction(step) => connection.transaction(scratch, step),
             Request::Recover => connection.transaction(scratch, TransactionStep::Rollback),
             Request::NextResult => connection.next_result(scratch),
+            Request::EndPipeline => connection.end_pipeline(scratch),
         };
         let outcome = connection.outcome();
         if let Some(text) = prepares {

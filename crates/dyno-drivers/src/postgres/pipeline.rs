@@ -1,0 +1,139 @@
+//! Pipelines: statements that wait, go out together behind one Sync, and are answered in order.
+
+use dyno_core::db::{DbError, ErrorKind, Param, PipedResult, StatementId};
+
+use super::Postgres;
+use super::answers::check_text;
+use super::session::{Activity, SYNC};
+use super::wire::{self, Malformed};
+
+/// What waits to be sent, or to be answered.
+#[derive(Default)]
+pub(super) struct Pipeline {
+    bytes: Vec<u8>,
+    /// For each statement the columns of its result, as far as they are known before it is
+    /// answered: those of a statement in text come with its answer.
+    expected: Vec<Option<u32>>,
+    /// How many have been answered.
+    answered: usize,
+}
+
+impl Postgres {
+    pub(super) fn begin_pipeline(&mut self) -> Result<(), DbError> {
+        if self.activity != Activity::Idle {
+            return Err(self.busy());
+        }
+        let pipeline = self.pipeline.get_or_insert_default();
+        pipeline.bytes.clear();
+        pipeline.expected.clear();
+        pipeline.answered = 0;
+        self.activity = Activity::Piping;
+        Ok(())
+    }
+
+    pub(super) fn forget_pipeline(&mut self) {
+        if self.activity == Activity::Piping {
+            self.activity = Activity::Idle;
+        }
+    }
+
+    /// An execution that waits.
+    #[inline]
+    pub(super) fn pipe_execute(
+        &mut self,
+        statement: StatementId,
+        params: &[&Param],
+    ) -> Result<(), DbError> {
+        let statement = self.statements.find(statement)?;
+        let Some(pipeline) = &mut self.pipeline else {
+            return Ok(());
+        };
+        statement.put_execute(params, &mut pipeline.bytes)?;
+        pipeline.bytes.truncate(pipeline.bytes.len() - SYNC.len());
+        pipeline.expected.push(statement.columns);
+        Ok(())
+    }
+
+    /// A statement in text that waits. The unnamed statement and portal take it, since a text of
+    /// the simple protocol would be an end of its own.
+    pub(super) fn pipe_text(&mut self, sql: &[u8]) -> Result<(), DbError> {
+        check_text(sql)?;
+        let Some(pipeline) = &mut self.pipeline else {
+            return Ok(());
+        };
+        let bytes = &mut pipeline.bytes;
+        wire::message(bytes, b'P', |body| {
+            body.push(0);
+            wire::put_text(body, sql);
+            body.extend_from_slice(&[0; 2]);
+        });
+        wire::message(bytes, b'B', |body| body.extend_from_slice(&[0; 8]));
+        wire::message(bytes, b'D', |body| body.extend_from_slice(b"P\0"));
+        wire::message(bytes, b'E', |body| body.extend_from_slice(&[0; 5]));
+        pipeline.expected.push(None);
+        Ok(())
+    }
+
+    /// Sends all that waits, and Sync behind it.
+    pub(super) fn send_pipeline(&mut self, output: &mut Vec<u8>) -> Result<(), DbError> {
+        if self.activity != Activity::Piping {
+            let message = "no pipeline has begun on this connection";
+            return Err(DbError::new(ErrorKind::Misuse, message));
+        }
+        self.activity = Activity::Idle;
+        self.begin()?;
+        if let Some(pipeline) = &self.pipeline {
+            output.reserve(pipeline.bytes.len() + SYNC.len());
+            output.extend_from_slice(&pipeline.bytes);
+        }
+        output.extend_from_slice(SYNC);
+        self.activity = Activity::Pipeline;
+        Ok(())
+    }
+
+    /// BindComplete: the answer to the next statement begins.
+    #[inline]
+    pub(super) fn piped_answer(&mut self) -> Result<(), Malformed> {
+        let pipeline = self.pipeline.as_ref();
+        let columns = pipeline.and_then(|own| own.expected.get(own.answered));
+        let Some(columns) = columns else {
+            return Err(Malformed("more was answered than was asked in a pipeline"));
+        };
+        self.results.open(*columns);
+        Ok(())
+    }
+
+    /// A statement is completed.
+    #[inline]
+    pub(super) fn piped_end(&mut self) {
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.answered += 1;
+        }
+    }
+
+    /// Whether all of it was answered.
+    pub(super) fn pipeline_is_answered(&self) -> bool {
+        let pipeline = self.pipeline.as_ref();
+        pipeline.is_some_and(|own| own.answered == own.expected.len())
+    }
+
+    pub(super) fn piped_result(&self, index: usize) -> Option<PipedResult> {
+        let answered = self.pipeline.as_ref()?.answered;
+        (index < answered).then(|| self.results.piped(index))?
+    }
+
+    /// COPY cannot be ended in the midst of what was sent behind it.
+    pub(super) fn refuse_piped_copy(&mut self) {
+        let message = "COPY cannot stand in a pipeline; the connection was closed, since the \
+                       server waits for data";
+        self.end(DbError::new(ErrorKind::Unsupported, message));
+    }
+
+    /// A statement that is prepared, closed or copied where others wait.
+    #[cold]
+    pub(super) fn piping(&self) -> DbError {
+        let message = "within a pipeline only statements can be executed; prepare and load before \
+                       it";
+        DbError::new(ErrorKind::Misuse, message)
+    }
+}
