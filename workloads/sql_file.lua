@@ -1,10 +1,11 @@
 -- A file of SQL as a workload: `dyno run queries.sql`. The file is read here, each transaction of
 -- it becomes a Lua function, and the variables of a statement become its parameters. Scripts made
--- for pgbench (`\set`, `\sleep`, `\if`) run as they are.
+-- for pgbench (`\set`, `\sleep`, `\if`, `\gset`, `\startpipeline`) run as they are.
 --
 -- Returns a function that takes the file's text and name and declares everything.
 
 local expression = require("sql_file_expression")
+local execution = require("sql_file_execution")
 
 local TRIES = 10
 -- Sent as text: servers do not prepare them, or gain nothing by it.
@@ -45,10 +46,11 @@ local function line_of(text, at)
    return breaks + 1
 end
 
--- The statement that begins at `at`: its text with `?` for variables, their names, and where it
--- ends.
+-- The statement that begins at `at`: its text with `?` for variables, their names, where it ends,
+-- and what is made of its rows: `\gset` and `\aset` stand in the place of the semicolon.
 local function read_statement(text, at)
    local parts, names, from = {}, {}, at
+   local more = {combined = false}
    local first = at
    while at <= #text do
       local char = text:sub(at, at)
@@ -61,7 +63,20 @@ local function read_statement(text, at)
          at = to + 1
       elseif char == ";" then
          parts[#parts + 1] = text:sub(from, at - 1)
-         return table.concat(parts), names, at + 1
+         return table.concat(parts), names, at + 1, more
+      elseif text:find("^\\;", at) then
+         parts[#parts + 1] = text:sub(from, at - 1) .. ";"
+         more.combined = true
+         at = at + 2
+         from = at
+      elseif text:find("^\\[ga]set%f[^%w_]", at) then
+         parts[#parts + 1] = text:sub(from, at - 1)
+         local which, prefix, to = text:match("^\\([ga])set[ \t]*([%w_]*)[ \t\r]*()", at)
+         if to <= #text and text:sub(to, to) ~= "\n" then
+            fail(line_of(text, at), "\\%sset [PREFIX] is expected", which)
+         end
+         more.into, more.prefix, more.into_line = which, prefix, line_of(text, at)
+         return table.concat(parts), names, to, more
       elseif char == "\\" and text:sub(1, at - 1):match("\n%s*$") then
          fail(line_of(text, first), "the statement has no ; at its end")
       elseif char == "?" then
@@ -132,6 +147,15 @@ function commands.option(line, rest)
    options[name] = {help ~= "" and help or "a variable of " .. file, tonumber(default) or default}
 end
 
+for _, word in ipairs({"startpipeline", "syncpipeline", "endpipeline"}) do
+   commands[word] = function(line, rest, into)
+      if rest ~= "" then
+         fail(line, "\\%s takes nothing", word)
+      end
+      into[#into + 1] = {kind = word, names = {}, line = line}
+   end
+end
+
 local function begin_transaction(line, name, weight)
    if transactions[name] then
       fail(line, "there are two transactions called %s", name)
@@ -173,32 +197,41 @@ local function read(text)
             commands[word](line, rest, into)
             into = into ~= true and into or nil
          else
-            fail(line, "\\%s is not known: set, sleep, if, elif, else, endif, option, " ..
-                 "transaction, prepare, cleanup and check are", word or "")
+            fail(line, "\\%s is not known: set, gset, aset, sleep, if, elif, else, endif, " ..
+                 "startpipeline, syncpipeline, endpipeline, option, transaction, prepare, " ..
+                 "cleanup and check are", word or "")
          end
          at = to
       elseif text:find("^%-%-", at) or text:find("^/%*", at) then
          at = skip(text, at) + 1
       else
          into = into or begin_transaction(line, "transaction", 1)
-         local sql, names, to = read_statement(text, at)
+         local sql, names, to, more = read_statement(text, at)
          sql = sql:gsub("%s+$", "")
          if sql ~= "" then
-            into[#into + 1] = {kind = "sql", sql = sql, names = names, line = line}
+            into[#into + 1] = {kind = "sql", sql = sql, names = names, line = line,
+                               combined = more.combined, into = more.into, prefix = more.prefix}
+         elseif more.into then
+            fail(more.into_line, "\\%sset stands behind a statement, in the place of its ;",
+                 more.into)
          end
          at = to
       end
    end
 end
 
--- Every variable must have a value before it is used.
+-- Every variable must have a value before it is used. Which ones a `\gset` sets is known when its
+-- statement was answered: those behind it are looked at when they are used.
 local function check_variables(items, known)
    known = setmetatable({client_id = true}, {__index = known})
+   local unsure = false
    for _, item in ipairs(items) do
       for _, name in ipairs(item.names) do
          if name == "scale" and not known.scale then
             options.scale = {"pgbench's scale, as :scale", 1}
             known.scale = true
+         elseif not known[name] and unsure then
+            item.unsure = true
          elseif not known[name] then
             fail(item.line, ":%s has no value here; \\set it before, or declare it: \\option %s " ..
                  "DEFAULT WHAT IT IS", name, name)
@@ -207,48 +240,39 @@ local function check_variables(items, known)
       if item.kind == "set" then
          known[item.name] = true
       end
+      unsure = unsure or item.into ~= nil
+   end
+end
+
+-- Pipelines must begin and end within a transaction, and results are there behind them only.
+local function check_pipelines(transaction)
+   local begun
+   for _, item in ipairs(transaction.items) do
+      if item.kind == "startpipeline" then
+         if begun then
+            fail(item.line, "a pipeline has begun in line %d", begun)
+         end
+         begun = item.line
+      elseif item.kind == "endpipeline" or item.kind == "syncpipeline" then
+         if not begun then
+            fail(item.line, "no pipeline has begun: \\startpipeline does that")
+         end
+         begun = item.kind == "syncpipeline" and begun or nil
+      elseif begun and item.into then
+         fail(item.line, "\\%sset cannot stand in a pipeline, whose results come at its end",
+              item.into)
+      elseif begun and item.combined then
+         fail(item.line, "\\; cannot stand in a pipeline: statements are sent together anyway")
+      end
+   end
+   if begun then
+      fail(begun, "the pipeline has no \\endpipeline")
    end
 end
 
 -- Running ----------------------------------------------------------------------------------------
 
-local con, values, statements
-
--- Executes the statement of an item with the variables' values as parameters.
-local function execute(item)
-   if item.control then
-      con:query(item.sql)
-      return
-   end
-   local kinds = ""
-   for i, name in ipairs(item.names) do
-      local value = values[name]
-      kinds = kinds .. (type(value) == "string" and "s" or value % 1 == 0 and "i" or "d")
-   end
-   local known = statements[item]
-   if not known or known.kinds ~= kinds or known.prepared_on ~= con.id then
-      local types, params = sysbench.sql.type, {}
-      local statement = con:prepare(item.sql)
-      for i = 1, #kinds do
-         local kind = kinds:sub(i, i)
-         params[i] = kind == "i" and statement:bind_create(types.BIGINT)
-            or kind == "d" and statement:bind_create(types.DOUBLE)
-            or statement:bind_create(types.VARCHAR, 4000)
-      end
-      if #params > 0 then
-         statement:bind_param(unpack(params))
-      end
-      known = {statement = statement, params = params, kinds = kinds, prepared_on = con.id}
-      statements[item] = known
-   end
-   for i, name in ipairs(item.names) do
-      known.params[i]:set(values[name])
-   end
-   local result = known.statement:execute()
-   result:free()
-end
-
--- The transaction as a Lua function of (values, done, execute, items, functions): what is drawn is
+-- The transaction as a Lua function of (values, done, run, items, functions): what is drawn is
 -- drawn once, however often the transaction is tried.
 local function compile(transaction)
    local lines, depth, current = {}, 0, 1
@@ -259,16 +283,21 @@ local function compile(transaction)
    local function add(text, ...)
       lines[current] = lines[current] .. " " .. text:format(...)
    end
-   add("local v, done, execute, items, f, dyno = ...")
+   add("local v, done, run, items, f, dyno = ...")
    for i, item in ipairs(transaction.items) do
       current = item.line
+      if item.unsure and item.kind ~= "elseif" then
+         add("run.need(items[%d])", i)
+      end
       if item.kind == "sql" then
          item.control = CONTROL[(item.sql:match("^%a+") or ""):upper()] and #item.names == 0
          -- PostgreSQL's other word for COMMIT.
          item.sql = item.sql:upper() == "END" and "COMMIT" or item.sql
-         add("execute(items[%d])", i)
+         add("run.execute(items[%d])", i)
       elseif item.kind == "set" then
          add("if not done[%d] then v.%s = %s; done[%d] = true end", i, item.name, item.code, i)
+      elseif item.kind:find("pipeline$") then
+         add("run.pipeline(items[%d])", i)
       elseif item.kind == "sleep" then
          add("dyno.sleep((%s) * %g)", item.code, item.scale)
       elseif item.kind == "if" or item.kind == "elseif" then
@@ -344,6 +373,7 @@ return function(text, name)
          fail(transaction.line, "transaction %s is empty", transaction.name)
       end
       check_variables(transaction.items, options)
+      check_pipelines(transaction)
       transaction.body = compile(transaction)
       transaction.operation = dyno.operation(transaction.name, {tries = TRIES})
       if transaction.weight > 0 then
@@ -362,13 +392,15 @@ return function(text, name)
    local choose = dyno.choice(cards)
    local functions = expression.functions
 
+   local con, run, values
+
    function thread_init(tid)
       con = sysbench.sql.driver():connect()
-      statements = {}
       values = {client_id = tid}
       for option in pairs(options) do
          values[option] = sysbench.opt[option]
       end
+      run = execution(con, values, fail)
    end
 
    function thread_done()
@@ -377,7 +409,7 @@ return function(text, name)
 
    function event()
       local transaction = #cards == 1 and cards[1][1] or choose(dyno.random)
-      transaction.operation:run(con, transaction.body, values, {}, execute, transaction.items,
+      transaction.operation:run(con, transaction.body, values, {}, run, transaction.items,
          functions, dyno)
    end
 end

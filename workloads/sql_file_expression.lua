@@ -27,7 +27,13 @@ function functions.mod(a, b)
    return a - b * truncated(a / b)
 end
 
+-- What servers write for what does not hold.
+local FALSE = {f = true, ["false"] = true, no = true, off = true, [""] = true}
+
 function functions.truth(value)
+   if type(value) == "string" then
+      return not FALSE[value:lower()]
+   end
    return value ~= false and value ~= 0 and value ~= nil
 end
 

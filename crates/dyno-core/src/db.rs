@@ -323,6 +323,16 @@ pub trait Connection: Send {
         None
     }
 
+    /// From now on the names of columns are kept of results of statements in text, which few need.
+    fn keep_names(&mut self) {}
+
+    /// The names of the columns of the results that the last statements in text had, in the order
+    /// of the results, where they are kept. Databases that give one result after the other know
+    /// the names of those that were stepped to.
+    fn names(&self) -> &[Vec<String>] {
+        &[]
+    }
+
     /// How the last operation ended.
     fn outcome(&self) -> &Outcome;
 

@@ -366,6 +366,14 @@ impl<P: Protocol> Connection for Channel<P> {
         self.protocol.piped(index)
     }
 
+    fn keep_names(&mut self) {
+        self.protocol.keep_names();
+    }
+
+    fn names(&self) -> &[Vec<String>] {
+        self.protocol.names()
+    }
+
     #[inline]
     fn outcome(&self) -> &Outcome {
         self.protocol.outcome()

@@ -58,6 +58,7 @@ workloads! {
     "many_tables_steps": "",
     "many_tables_ladder": "",
     "sql_file": "",
+    "sql_file_execution": "",
     "sql_file_expression": "",
 }
 

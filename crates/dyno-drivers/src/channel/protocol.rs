@@ -109,6 +109,14 @@ pub trait Protocol: Send {
         None
     }
 
+    /// From now on the names of columns are kept of results of statements in text.
+    fn keep_names(&mut self) {}
+
+    /// The names of the columns of each result of the last statements in text.
+    fn names(&self) -> &[Vec<String>] {
+        &[]
+    }
+
     /// A polite goodbye.
     fn terminate(&mut self, output: &mut Vec<u8>);
 

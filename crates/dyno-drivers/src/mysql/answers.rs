@@ -57,6 +57,9 @@ impl Mysql {
         }
         rest = after;
         self.result.head(u32::from(columns), self.binary);
+        if self.names.is_some() {
+            return None;
+        }
         let mut widths = [values::UNEVEN; values::FEW_COLUMNS];
         for column in 0..usize::from(columns) {
             let len = payload(&mut rest)?;
@@ -239,6 +242,9 @@ impl Mysql {
                 self.outcome.columns = columns;
                 self.result.begin(columns, self.binary);
                 self.definitions = columns + u32::from(!self.deprecate_eof);
+                if let Some(names) = &mut self.names {
+                    names.push(Vec::new());
+                }
                 self.state = State::Columns;
                 Ok(Step::Continue)
             }
@@ -360,6 +366,13 @@ impl Mysql {
             if self.binary && (self.deprecate_eof || self.definitions > 1) {
                 self.result.define(packet.payload)?;
             }
+            if let Some(names) = &mut self.names
+                && self.state == State::Columns
+                && (self.deprecate_eof || self.definitions > 1)
+                && let Some(last) = names.last_mut()
+            {
+                last.push(column_name(packet.payload)?);
+            }
             self.sequence = self.sequence.wrapping_add(1);
             *at += HEADER + packet.payload.len();
             self.definitions -= 1;
@@ -461,4 +474,13 @@ impl Mysql {
         self.outcome.affected = 0;
         self.finish(output)
     }
+}
+
+/// The name in a column's definition, behind catalogue, schema, table and the table's own name.
+fn column_name(definition: &[u8]) -> Result<String, Malformed> {
+    let mut reader = Reader::new(definition);
+    for _ in 0..4 {
+        reader.lenenc_bytes()?;
+    }
+    Ok(String::from_utf8_lossy(reader.lenenc_bytes()?).into_owned())
 }

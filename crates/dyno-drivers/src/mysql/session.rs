@@ -57,6 +57,8 @@ pub struct Mysql {
     pub(super) bulk: Option<Box<Bulk>>,
     /// The local file that the server asked for and did not get.
     pub(super) refused_file: Option<Box<str>>,
+    /// The columns of each result of the last text, where somebody wants them.
+    pub(super) names: Option<Box<Vec<Vec<String>>>>,
 }
 
 /// What the next packet is.
@@ -120,6 +122,7 @@ impl Mysql {
             handshake: Some(Box::new(Handshake::new(Arc::clone(options)))),
             bulk: None,
             refused_file: None,
+            names: None,
         }
     }
 
@@ -312,7 +315,18 @@ impl Protocol for Mysql {
             return Submitted::Ready;
         }
         self.command(output, |output| output.extend_from_slice(sql));
+        if let Some(names) = &mut self.names {
+            names.clear();
+        }
         Submitted::Pending
+    }
+
+    fn keep_names(&mut self) {
+        self.names.get_or_insert_default();
+    }
+
+    fn names(&self) -> &[Vec<String>] {
+        self.names.as_deref().map_or(&[], Vec::as_slice)
     }
 
     fn prepare(&mut self, sql: &[u8], _kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted {

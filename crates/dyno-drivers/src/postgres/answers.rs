@@ -74,6 +74,18 @@ pub(super) fn column_count(body: &[u8]) -> Result<u32, Malformed> {
     Ok(u32::from(count))
 }
 
+/// The columns' names by a RowDescription.
+pub(super) fn column_names(body: &[u8]) -> Result<Vec<String>, Malformed> {
+    let mut reader = Reader(body);
+    let count = reader.u16()?;
+    let mut names = Vec::new();
+    for _ in 0..count {
+        names.push(String::from_utf8_lossy(reader.text()?).into_owned());
+        reader.bytes(18)?;
+    }
+    Ok(names)
+}
+
 /// Parameters by a ParameterDescription.
 pub(super) fn param_count(body: &[u8]) -> Result<u16, Malformed> {
     let mut reader = Reader(body);

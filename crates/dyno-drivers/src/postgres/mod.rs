@@ -73,6 +73,8 @@ pub struct Postgres {
     /// The server's first error since the operation began; it surfaces at ReadyForQuery.
     failure: Option<Box<DbError>>,
     statements: Statements,
+    /// The columns of each result of the last text, where somebody wants them.
+    names: Option<Box<Vec<Vec<String>>>>,
     /// Absent before the first one.
     pipeline: Option<Box<Pipeline>>,
     /// Transaction status as of the last ReadyForQuery: idle, in a transaction, or in a failed one.
@@ -95,6 +97,7 @@ impl Postgres {
             results: Results::default(),
             failure: None,
             statements: Statements::default(),
+            names: None,
             pipeline: None,
             status: b'I',
             server: ServerInfo {
@@ -289,6 +292,14 @@ impl Protocol for Postgres {
 
     fn piped(&self, index: usize) -> Option<PipedResult> {
         self.piped_result(index)
+    }
+
+    fn keep_names(&mut self) {
+        self.names.get_or_insert_default();
+    }
+
+    fn names(&self) -> &[Vec<String>] {
+        self.names.as_deref().map_or(&[], Vec::as_slice)
     }
 
     fn terminate(&mut self, output: &mut Vec<u8>) {

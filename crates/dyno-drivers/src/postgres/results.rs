@@ -191,6 +191,11 @@ impl Results {
         self.rows = 0;
     }
 
+    /// How many are complete.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
     /// What a result of a pipeline came to.
     pub(super) fn piped(&self, index: usize) -> Option<PipedResult> {
         let complete = self.complete(index)?;

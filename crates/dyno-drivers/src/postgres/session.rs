@@ -5,7 +5,7 @@ use std::mem;
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Param, ParamKind, StatementId, Submitted};
 
-use super::answers::{affected, check_text, column_count, param_count};
+use super::answers::{affected, check_text, column_count, column_names, param_count};
 use super::load::Load;
 use super::statements::{self, Statement};
 use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Message};
@@ -153,6 +153,9 @@ impl Postgres {
         output.extend_from_slice(&(sql.len() as u32 + 5).to_be_bytes());
         wire::put_text(output, sql);
         self.activity = Activity::Query;
+        if let Some(names) = &mut self.names {
+            names.clear();
+        }
         Ok(())
     }
 
@@ -405,6 +408,11 @@ impl Postgres {
             (b'T', _) if self.activity == Activity::Query && failed => {}
             (b'T', _) if self.activity == Activity::Query && !self.results.has_columns() => {
                 self.results.open(Some(column_count(body)?));
+                if let Some(names) = &mut self.names {
+                    // Those before it had no columns.
+                    names.resize(self.results.count(), Vec::new());
+                    names.push(column_names(body)?);
+                }
             }
             (b'T', Task::Prepare(preparing)) => {
                 preparing.columns = Some(Some(column_count(body)?));

@@ -167,6 +167,17 @@ impl Connection for Resolving {
         self.connection()?.piped(index)
     }
 
+    fn keep_names(&mut self) {
+        if let Stage::Connection(connection) = &mut self.stage {
+            connection.keep_names();
+        }
+    }
+
+    fn names(&self) -> &[Vec<String>] {
+        self.connection()
+            .map_or(&[], |connection| connection.names())
+    }
+
     #[inline]
     fn outcome(&self) -> &Outcome {
         match &self.stage {

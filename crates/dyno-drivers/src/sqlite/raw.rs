@@ -1,7 +1,7 @@
 //! Safe handles on SQLite's C interface, which unlike the usual wrapper does not allocate per
 //! execution. All `unsafe` of the driver but the reading of error texts is here.
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::{self, NonNull};
@@ -227,6 +227,23 @@ impl Statement {
     pub(super) fn columns(&self) -> usize {
         // SAFETY: the statement is alive.
         unsafe { ffi::sqlite3_column_count(self.handle()) }.max(0) as usize
+    }
+
+    /// The names of its columns.
+    pub(super) fn names(&self) -> Vec<String> {
+        let name = |index: usize| {
+            // SAFETY: the statement is alive, the index below its number of columns; the text
+            // lives until the statement is asked again.
+            let text = unsafe { ffi::sqlite3_column_name(self.handle(), index as c_int) };
+            match text.is_null() {
+                true => String::new(),
+                // SAFETY: SQLite's names end with NUL.
+                false => unsafe { CStr::from_ptr(text) }
+                    .to_string_lossy()
+                    .into_owned(),
+            }
+        };
+        (0..self.columns()).map(name).collect()
     }
 
     pub(super) fn parameters(&self) -> usize {

@@ -24,6 +24,8 @@ pub(super) struct Session {
     /// Results of the later statements of a text with several.
     following: VecDeque<(Outcome, RowBuffer)>,
     outcome: Outcome,
+    /// The columns of the first result of the last text, where somebody wants them.
+    names: Option<Vec<Vec<String>>>,
     server: ServerInfo,
     answer_max: u64,
     /// Last, so that statements are finalised before it is closed.
@@ -39,6 +41,7 @@ impl Session {
             rows: RowBuffer::default(),
             following: VecDeque::new(),
             outcome: Outcome::default(),
+            names: None,
             server: ServerInfo {
                 product: "SQLite".to_owned(),
                 version: rusqlite::version().to_owned(),
@@ -79,7 +82,13 @@ impl Session {
         let database = self.database.as_ref().ok_or_else(closed)?;
         if let Some(statement) = self.cache.find(sql) {
             self.outcome = run(database, statement, &mut self.rows, self.answer_max)?;
+            if let Some(names) = &mut self.names {
+                *names = vec![statement.names()];
+            }
             return Ok(());
+        }
+        if let Some(names) = &mut self.names {
+            names.clear();
         }
         let mut rest = skip_blank(sql);
         let mut first = true;
@@ -94,6 +103,9 @@ impl Session {
                         return Ok((done(0), after));
                     };
                     let outcome = run(database, &mut statement, target, self.answer_max)?;
+                    if let Some(names) = &mut self.names {
+                        names.push(statement.names());
+                    }
                     if first && after.is_empty() {
                         self.cache.keep(sql, statement);
                     }
@@ -280,6 +292,14 @@ impl Connection for Session {
         self.begin();
         let result = self.query_all(sql);
         self.end(result)
+    }
+
+    fn keep_names(&mut self) {
+        self.names.get_or_insert_default();
+    }
+
+    fn names(&self) -> &[Vec<String>] {
+        self.names.as_deref().unwrap_or_default()
     }
 
     fn prepare(&mut self, _scratch: &mut Scratch, sql: &[u8], _kinds: &[ParamKind]) -> Submitted {

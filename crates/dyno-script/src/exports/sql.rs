@@ -18,6 +18,8 @@ export![
     dyno_rollback,
     dyno_prepare,
     dyno_next_result,
+    dyno_keep_names,
+    dyno_column_name,
     dyno_start_pipeline,
     dyno_end_pipeline,
     dyno_drop_pipeline,
@@ -150,6 +152,43 @@ fn param_kind(number: u32) -> ParamKind {
 #[unsafe(no_mangle)]
 extern "C" fn dyno_next_result(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| cx.submit(conn, Request::NextResult))
+}
+
+/// From now on the names of columns are kept.
+#[unsafe(no_mangle)]
+extern "C" fn dyno_keep_names(conn: ConnId) {
+    with((), |cx| {
+        if let Some(connection) = cx.port.connection(cx.session.id, conn) {
+            connection.keep_names();
+        }
+    });
+}
+
+/// The name of a column of a result of the last text, both from 0; null behind the last. It stays
+/// until the next call.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dyno_column_name(
+    conn: ConnId,
+    result: u32,
+    column: u32,
+    len: *mut usize,
+) -> *const c_char {
+    with(std::ptr::null(), |cx| {
+        let connection = cx.port.connection(cx.session.id, conn);
+        let names = connection.as_deref().map_or(&[][..], |own| own.names());
+        let name = names
+            .get(result as usize)
+            .and_then(|names| names.get(column as usize));
+        let Some(name) = name else {
+            return std::ptr::null();
+        };
+        let text = &mut cx.common.text;
+        text.clear();
+        text.extend_from_slice(name.as_bytes());
+        // SAFETY: the prelude passes the address of a size_t.
+        unsafe { *len = text.len() };
+        text.as_ptr().cast()
+    })
 }
 
 /// From now on statements wait until [`dyno_end_pipeline`].

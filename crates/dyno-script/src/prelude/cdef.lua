@@ -107,6 +107,8 @@ int dyno_rollback(uint32_t connection);
 int dyno_recover(uint32_t connection);
 int dyno_prepare(uint32_t connection, const char *sql, size_t len, const uint32_t *kinds, size_t n);
 int dyno_next_result(uint32_t connection);
+void dyno_keep_names(uint32_t connection);
+const char *dyno_column_name(uint32_t connection, uint32_t result, uint32_t column, size_t *len);
 int dyno_start_pipeline(uint32_t connection);
 int dyno_end_pipeline(uint32_t connection);
 void dyno_drop_pipeline(uint32_t connection);

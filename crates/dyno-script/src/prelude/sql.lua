@@ -199,14 +199,14 @@ local function hooks()
   return sysbench and sysbench.hooks or {}
 end
 
--- A script that runs another file, whose lines are the ones to name.
-local READER = "@sql_file.lua"
+-- Scripts that run another file, whose lines are the ones to name.
+local READERS = { ["@sql_file.lua"] = true, ["@sql_file_execution.lua"] = true }
 
 -- The level of the script's own line: the prelude's chunks are named `=…`, as C functions are.
 local function script_level()
   local level = 3
   local info = debug.getinfo(level, "S")
-  while info and (info.source:sub(1, 1) == "=" or info.source == READER) do
+  while info and (info.source:sub(1, 1) == "=" or READERS[info.source]) do
     level = level + 1
     info = debug.getinfo(level, "S")
   end
@@ -319,6 +319,25 @@ function Connection:next_result()
   return raise(self, code, "")
 end
 
+-- From now on names() knows the columns of results of query().
+function Connection:keep_names()
+  must_be_open(self)
+  C.dyno_keep_names(self.id)
+end
+
+-- The names of the columns of result `number`, 1 unless given, of the last query().
+function Connection:names(number)
+  must_be_open(self)
+  local names = {}
+  repeat
+    local text = C.dyno_column_name(self.id, (number or 1) - 1, #names, length)
+    if text ~= nil then
+      names[#names + 1] = ffi.string(text, length[0])
+    end
+  until text == nil
+  return names
+end
+
 -- Pipelines: statements of a connection that go out together and are answered in order. Until it
 -- ends they answer nothing; then the first one's result is there, and next_result() steps on.
 function Connection:start_pipeline()
@@ -343,6 +362,13 @@ function Connection:end_pipeline()
   return raise(self, code, "<pipeline>")
 end
 
+-- Forgets what waits.
+function Connection:drop_pipeline()
+  if self.id then
+    C.dyno_drop_pipeline(self.id)
+  end
+end
+
 -- The statements that the function executes, as a pipeline.
 function Connection:pipeline(statements)
   if type(statements) ~= "function" then
@@ -351,9 +377,7 @@ function Connection:pipeline(statements)
   self:start_pipeline()
   local done, err = pcall(statements, self)
   if not done then
-    if self.id then
-      C.dyno_drop_pipeline(self.id)
-    end
+    self:drop_pipeline()
     error(err, 0)
   end
   return self:end_pipeline()

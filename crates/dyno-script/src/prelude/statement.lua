@@ -269,6 +269,12 @@ function Statement:execute_row()
   return raise(self.connection, code, "<prepared statement>", self.sql)
 end
 
+-- The same as text, with the parameters' values written into it.
+function Statement:query()
+  must_be_open(self.connection)
+  return self.connection:query(emulate(self))
+end
+
 function Statement:next_result()
   return self.connection:next_result()
 end
