@@ -283,7 +283,8 @@ local function compile(transaction)
    local function add(text, ...)
       lines[current] = lines[current] .. " " .. text:format(...)
    end
-   add("local v, done, run, items, f, dyno = ...")
+   -- A function within, since LuaJIT does not compile a chunk, which takes any number of arguments.
+   add("return function(v, done, run, items, f, dyno)")
    for i, item in ipairs(transaction.items) do
       current = item.line
       if item.unsure and item.kind ~= "elseif" then
@@ -293,9 +294,11 @@ local function compile(transaction)
          item.control = CONTROL[(item.sql:match("^%a+") or ""):upper()] and #item.names == 0
          -- PostgreSQL's other word for COMMIT.
          item.sql = item.sql:upper() == "END" and "COMMIT" or item.sql
-         add("run.execute(items[%d])", i)
+         local other = item.control or item.into or item.combined
+         add("run.%s(items[%d])", other and "execute_other" or "execute", i)
       elseif item.kind == "set" then
-         add("if not done[%d] then v.%s = %s; done[%d] = true end", i, item.name, item.code, i)
+         add("if done[%d] ~= done.event then v.%s = %s; done[%d] = done.event end", i, item.name,
+             item.code, i)
       elseif item.kind:find("pipeline$") then
          add("run.pipeline(items[%d])", i)
       elseif item.kind == "sleep" then
@@ -313,11 +316,11 @@ local function compile(transaction)
    if depth > 0 then
       fail(transaction.line, "an \\if of transaction %s has no \\endif", transaction.name)
    end
-   local body, why = loadstring(table.concat(lines, "\n"), "@" .. file)
+   local body, why = loadstring(table.concat(lines, "\n") .. " end", "@" .. file)
    if not body then
       fail(transaction.line, "transaction %s cannot be compiled: %s", transaction.name, why)
    end
-   return body
+   return body()
 end
 
 -- The statements of a section, with the options' values written into them.
@@ -375,6 +378,7 @@ return function(text, name)
       check_variables(transaction.items, options)
       check_pipelines(transaction)
       transaction.body = compile(transaction)
+      transaction.done = {event = 0}
       transaction.operation = dyno.operation(transaction.name, {tries = TRIES})
       if transaction.weight > 0 then
          cards[#cards + 1] = {transaction, transaction.weight}
@@ -409,7 +413,10 @@ return function(text, name)
 
    function event()
       local transaction = #cards == 1 and cards[1][1] or choose(dyno.random)
-      transaction.operation:run(con, transaction.body, values, {}, run, transaction.items,
+      -- What was drawn is marked with this number, so that nothing has to be forgotten.
+      local done = transaction.done
+      done.event = done.event + 1
+      transaction.operation:run(con, transaction.body, values, done, run, transaction.items,
          functions, dyno)
    end
 end

@@ -4,7 +4,6 @@
 -- Returns a function that takes a session's connection, its variables, and what to fail with.
 
 return function(con, values, fail)
-   local statements = {}
    -- Statements wait in a pipeline.
    local piping = false
 
@@ -18,40 +17,58 @@ return function(con, values, fail)
       end
    end
 
+   -- A parameter's kind: 1 for whole numbers, 2 for others, 3 for text.
+   local function kind_of(value)
+      return type(value) == "string" and 3 or value % 1 == 0 and 1 or 2
+   end
+
+   -- A function that gives the variables' values to the parameters, unless one is of another kind.
+   -- Written out, since a loop of one turn or two keeps the JIT compiler from what is around it.
+   local function new_binder(names, params, kinds)
+      local lines = {"local kind_of, params = ..."}
+      for i = 1, #names do
+         lines[#lines + 1] = ("local p%d = params[%d]"):format(i, i)
+      end
+      lines[#lines + 1] = "return function(v)"
+      for i, name in ipairs(names) do
+         lines[#lines + 1] = ("if kind_of(v.%s) ~= %d then return false end p%d:set(v.%s)"):format(
+            name, kinds[i], i, name)
+      end
+      lines[#lines + 1] = "return true end"
+      return assert(loadstring(table.concat(lines, "\n"), "=sql_file"))(kind_of, params)
+   end
+
+   -- Prepares the statement of an item for variables of the kinds that they have now.
+   local function prepare(item)
+      -- Nothing is prepared within a pipeline: the first time it has two parts.
+      if piping then
+         con:end_pipeline()
+      end
+      local types, params, kinds = sysbench.sql.type, {}, {}
+      local statement = con:prepare(item.sql)
+      for i, name in ipairs(item.names) do
+         kinds[i] = kind_of(values[name])
+         params[i] = kinds[i] == 1 and statement:bind_create(types.BIGINT)
+            or kinds[i] == 2 and statement:bind_create(types.DOUBLE)
+            or statement:bind_create(types.VARCHAR, 4000)
+      end
+      if #params > 0 then
+         statement:bind_param(unpack(params))
+      end
+      if piping then
+         con:start_pipeline()
+      end
+      item.statement, item.prepared_on = statement, con.id
+      item.bind = new_binder(item.names, params, kinds)
+      item.bind(values)
+   end
+
    -- The statement of an item, with the variables' values as its parameters.
    local function bound(item)
-      local kinds = ""
-      for i, name in ipairs(item.names) do
-         local value = values[name]
-         kinds = kinds .. (type(value) == "string" and "s" or value % 1 == 0 and "i" or "d")
+      if item.prepared_on ~= con.id or not item.bind(values) then
+         prepare(item)
       end
-      local known = statements[item]
-      if not known or known.kinds ~= kinds or known.prepared_on ~= con.id then
-         -- Nothing is prepared within a pipeline: the first time it has two parts.
-         if piping then
-            con:end_pipeline()
-         end
-         local types, params = sysbench.sql.type, {}
-         local statement = con:prepare(item.sql)
-         for i = 1, #kinds do
-            local kind = kinds:sub(i, i)
-            params[i] = kind == "i" and statement:bind_create(types.BIGINT)
-               or kind == "d" and statement:bind_create(types.DOUBLE)
-               or statement:bind_create(types.VARCHAR, 4000)
-         end
-         if #params > 0 then
-            statement:bind_param(unpack(params))
-         end
-         known = {statement = statement, params = params, kinds = kinds, prepared_on = con.id}
-         statements[item] = known
-         if piping then
-            con:start_pipeline()
-         end
-      end
-      for i, name in ipairs(item.names) do
-         known.params[i]:set(values[name])
-      end
-      return known.statement
+      return item.statement
    end
 
    -- Statements that were combined by \; go out as one text.
@@ -131,13 +148,19 @@ return function(con, values, fail)
       end
    end
 
-   -- Executes the statement of an item.
+   -- Executes the statement of an item, as most are.
    local function execute(item)
+      local result = bound(item):execute()
+      result:free()
+   end
+
+   -- Executes one that is to set variables, several that are one text, or one that is not prepared.
+   local function execute_other(item)
       if item.control then
          con:query(item.sql)
       elseif item.into then
          execute_into(item)
-      elseif item.combined then
+      else
          local result = combined(item)
          while con:more_results() do
             result = con:next_result()
@@ -145,11 +168,6 @@ return function(con, values, fail)
          if result ~= nil then
             result:free()
          end
-      elseif piping then
-         bound(item):execute()
-      else
-         local result = bound(item):execute()
-         result:free()
       end
    end
 
@@ -172,5 +190,5 @@ return function(con, values, fail)
       end
    end
 
-   return {execute = execute, pipeline = pipeline, need = need}
+   return {execute = execute, execute_other = execute_other, pipeline = pipeline, need = need}
 end

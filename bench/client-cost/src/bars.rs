@@ -128,6 +128,12 @@ pub const BARS: &[Bar] = &[
         1.3,
     ),
     at_most("workloads", "dyno / pgbench, select_only", 0.9),
+    at_most("workloads", "dyno / pgbench, pipeline of ten", 1.0),
+    at_most(
+        "workloads",
+        "dyno / pgbench, pipeline of ten in a file of SQL",
+        1.0,
+    ),
 ];
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! What Dyno's own workloads cost the client: a statement of `tpcc` against a point select, and
-//! `select_only` against the same transaction of pgbench.
+//! `select_only` and ten statements in a pipeline against the same of pgbench.
 
 use std::process::Command;
 
@@ -15,6 +15,8 @@ use crate::tool::{Limit, Place, Protocol, Tool};
 const SESSIONS: usize = 16;
 /// Statements of a transaction of `tpcc`, on average: what makes both runs about as long.
 const TPCC_STATEMENTS: u64 = 30;
+/// Statements of a pipeline.
+const PIPELINE_QUERIES: u64 = 10;
 /// Events per session of the short run, whose cost is taken off the long run's.
 const SHORT_EVENTS: u64 = 100;
 
@@ -33,6 +35,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
         return Ok(section);
     }
     select_only(bench, &mut section)?;
+    pipelines(bench, &mut section)?;
     Ok(section)
 }
 
@@ -70,11 +73,12 @@ fn order_entry(bench: &Bench, protocol: Protocol, section: &mut Section) -> Resu
 /// CPU per transaction of `select_only` and of pgbench's, in turn.
 fn select_only(bench: &Bench, section: &mut Section) -> Result<()> {
     let server = bench.null_server(Protocol::Postgres)?;
+    let script = bench.script("select_only.lua").display().to_string();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..bench.options.rounds {
-        let us = per_query(bench, server.place(), "select_only", bench.options.queries)?;
+        let us = per_query(bench, server.place(), &script, bench.options.queries)?;
         ours.push(us);
-        let peer = pgbench(bench, server.place())?;
+        let peer = pgbench(bench, server.place(), "select_only.pgbench", 1)?;
         theirs.push(peer);
         section.samples.push(json!({
             "case": "select_only", "round": round, "dyno_us": us, "pgbench_us": peer,
@@ -83,6 +87,46 @@ fn select_only(bench: &Bench, section: &mut Section) -> Result<()> {
     section.add("dyno, select_only".to_owned(), "µs", &ours);
     section.add("pgbench, select_only".to_owned(), "µs", &theirs);
     section.add_ratio("dyno / pgbench, select_only".to_owned(), &ours, &theirs);
+    Ok(())
+}
+
+/// CPU per statement of a pipeline of ten: of a script, of a file of SQL, and of pgbench with that
+/// file, in turn.
+fn pipelines(bench: &Bench, section: &mut Section) -> Result<()> {
+    let server = bench.null_server(Protocol::Postgres)?;
+    let events = bench.options.queries / PIPELINE_QUERIES;
+    let [script, file] =
+        ["pipeline.lua", "pipeline.sql"].map(|name| bench.script(name).display().to_string());
+    let (mut scripts, mut files, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..bench.options.rounds {
+        let of_script = per_query(bench, server.place(), &script, events)?;
+        let of_file = per_query(bench, server.place(), &file, events)?;
+        let peer = pgbench(bench, server.place(), "pipeline.sql", PIPELINE_QUERIES)?;
+        scripts.push(of_script);
+        files.push(of_file);
+        theirs.push(peer);
+        section.samples.push(json!({
+            "case": "pipeline", "round": round, "dyno_us": of_script, "dyno_file_us": of_file,
+            "pgbench_us": peer,
+        }));
+    }
+    section.add("dyno, pipeline of ten".to_owned(), "µs", &scripts);
+    section.add(
+        "dyno, pipeline of ten in a file of SQL".to_owned(),
+        "µs",
+        &files,
+    );
+    section.add("pgbench, pipeline of ten".to_owned(), "µs", &theirs);
+    section.add_ratio(
+        "dyno / pgbench, pipeline of ten".to_owned(),
+        &scripts,
+        &theirs,
+    );
+    section.add_ratio(
+        "dyno / pgbench, pipeline of ten in a file of SQL".to_owned(),
+        &files,
+        &theirs,
+    );
     Ok(())
 }
 
@@ -114,7 +158,10 @@ fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64
     let mut command = Command::new(bench.path(Tool::Dyno));
     command.args(["run", workload, "--target", &target, "--workers", "1"]);
     command.args(["-c", &SESSIONS.to_string(), "--events", &events.to_string()]);
-    command.args(["--warmup", "0", "--ledger", "off", "--json", "--quiet"]);
+    // The null server answers anything by the same row: that is no limit on connections.
+    command.args([
+        "--warmup", "0", "--ledger", "off", "--json", "--quiet", "--force",
+    ]);
     command.args([
         "--calibrate",
         "never",
@@ -138,15 +185,15 @@ fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64
     Ok((outcome.cpu.total_us(), statements))
 }
 
-/// The same of pgbench.
-fn pgbench(bench: &Bench, place: Place) -> Result<f64> {
+/// The same of pgbench, with a script of so many statements.
+fn pgbench(bench: &Bench, place: Place, script: &str, queries: u64) -> Result<f64> {
     let count = |events: u64| -> Result<f64> {
         let limit = Limit::Events(events);
-        let command = Tool::pgbench_script(bench, "select_only.pgbench", place, SESSIONS, limit);
+        let command = Tool::pgbench_script(bench, script, place, SESSIONS, limit);
         Ok(bench.measure(command)?.cpu.total_us())
     };
     let sessions = SESSIONS as u64;
-    let each = bench.options.queries.div_ceil(sessions) * sessions;
+    let each = (bench.options.queries / queries).div_ceil(sessions) * sessions;
     let short = SHORT_EVENTS * sessions;
-    Ok((count(short + each)? - count(short)?) / each as f64)
+    Ok((count(short + each)? - count(short)?) / (each * queries) as f64)
 }
