@@ -49,7 +49,17 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let typed = command;
     let ladder = saturate::ladder(command, &first)?;
     let command = if ladder.is_some() { "run" } else { command };
-    let request = Request::new(&args, command, ladder, &first, &work)?;
+    let climb = saturate::in_one_run(typed, &first, ladder.as_deref())?;
+    let ladder = ladder.filter(|_| climb.is_none());
+    let (typed, in_one_run) = match &climb {
+        Some(climb) => {
+            climb.beneath(&mut first);
+            (command, true)
+        }
+        None => (typed, false),
+    };
+    let mut request = Request::new(&args, command, ladder, &first, &work)?;
+    request.in_one_run = in_one_run;
     let mut loaded = Loaded::new(request.job(&first, work)?)
         .with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
@@ -61,6 +71,9 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let changed = given
         .as_ref()
         .is_some_and(|given| given.beneath(&mut parsed));
+    if let Some(climb) = &climb {
+        climb.beneath(&mut parsed);
+    }
     // The target has the password now: once is enough.
     drop(args);
     first.forget_password();
@@ -180,6 +193,8 @@ struct Request<'a> {
     percentiles: Vec<f64>,
     /// Numbers of sessions to run with, one after the other.
     ladder: Option<Vec<u32>>,
+    /// The steps of a ladder are parts of one run.
+    in_one_run: bool,
 }
 
 impl<'a> Request<'a> {
@@ -204,6 +219,7 @@ impl<'a> Request<'a> {
             temporary,
             percentiles,
             ladder,
+            in_one_run: false,
         })
     }
 
@@ -235,6 +251,7 @@ impl<'a> Request<'a> {
                 _ => Drive {
                     shard: None,
                     begin_unix_s: None,
+                    schedule: None,
                     ..drive(first)?
                 },
             },
@@ -322,6 +339,24 @@ impl<'a> Request<'a> {
                 self.workload
             )));
         }
+        let Some(schedule) = &plan.drive.schedule else {
+            return Ok(());
+        };
+        if !plan.phases.is_empty() {
+            return Err(usage(format!(
+                "{} has phases, each a run of its own with its own time: a schedule such as '{}' \
+                 is for workloads without",
+                self.workload,
+                schedule.short()
+            )));
+        }
+        if plan.drive.session_schedule().is_some() && !plan.roles.is_empty() {
+            return Err(usage(format!(
+                "--sessions: {} divides its sessions into roles, so that they cannot have a \
+                 schedule; give their numbers by the workload's own options",
+                self.workload
+            )));
+        }
         Ok(())
     }
 
@@ -365,6 +400,7 @@ impl<'a> Request<'a> {
             && let Some(there) = phases_there(&mut ready, &self.workload)?
         {
             plans::set_phases(&mut plan, &job, &own, shaping, &there)?;
+            self.refuse_phases(&plan)?;
         }
         let request = RunRequest {
             plan,
@@ -388,7 +424,10 @@ impl<'a> Request<'a> {
             };
         }
         let measured = measure(&mut ready, &request, &screen)?;
-        output.write(&measured.summary, &screen.look)?;
+        match self.in_one_run {
+            true => saturate::show(&measured.summary, output, &screen.look)?,
+            false => output.write(&measured.summary, &screen.look)?,
+        }
         measured.end(&ready, &request)
     }
 }

@@ -1,18 +1,21 @@
 //! `dyno saturate`: the same workload with more and more sessions, a recorded run for each.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::clock::wall_time;
+use dyno_core::plan::{LoadPart, LoadSchedule, LoadShape, Scheduled};
 use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
 use dyno_report::saturation::Saturation;
+use dyno_report::terminal::Look;
 
 use super::measure::{Screen, measure};
 use super::phases::Base;
 use super::run::options_of;
 use crate::options::Parsed;
 use crate::output::Output;
-use crate::settings::usage;
+use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console};
 use dyno_run::Loaded;
 use dyno_run::RunRequest;
@@ -21,6 +24,9 @@ use dyno_run::new_name;
 /// The numbers of sessions unless told otherwise.
 const LADDER: &str = "1,2,4,8,16,32,64";
 
+/// How long each step of one run is unless told otherwise.
+const STEP: Duration = Duration::from_secs(30);
+
 /// The numbers of sessions that a command is to run with, one after the other; `None` for a
 /// command that runs once.
 ///
@@ -28,11 +34,12 @@ const LADDER: &str = "1,2,4,8,16,32,64";
 /// A list that is none; options that contradict the command.
 pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
     if command != "saturate" {
-        return match parsed.has("ladder") {
-            true => Err(usage(format!(
-                "--ladder belongs to dyno saturate; dyno {command} takes --sessions"
+        let own = ["ladder", "in-one-run"];
+        return match own.into_iter().find(|name| parsed.has(name)) {
+            Some(name) => Err(usage(format!(
+                "--{name} belongs to dyno saturate; dyno {command} takes --sessions"
             ))),
-            false => Ok(None),
+            None => Ok(None),
         };
     }
     if parsed.has("sessions") {
@@ -54,6 +61,74 @@ pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
             "--ladder: {text} does not go up from step to step"
         ))),
     }
+}
+
+/// A ladder whose steps are parts of one run.
+pub struct Climb(LoadSchedule);
+
+/// The ladder as a schedule of one run, where that is asked for.
+///
+/// # Errors
+/// Options that contradict it.
+pub fn in_one_run(command: &str, parsed: &Parsed, ladder: Option<&[u32]>) -> Result<Option<Climb>> {
+    let (Some(ladder), true) = (ladder, parsed.has("in-one-run")) else {
+        refuse_schedule(parsed, command)?;
+        return Ok(None);
+    };
+    if parsed.has("rate") {
+        return Err(usage(
+            "--in-one-run adds sessions step by step, and with --rate the load does not depend on \
+             them: climb by a schedule of the rate with dyno run, e.g. --rate '100/s for 30s, \
+             200/s for 30s'",
+        ));
+    }
+    let time = settings::duration(parsed, "time", STEP)?;
+    if time.is_zero() {
+        return Err(usage(
+            "--in-one-run: --time says how long each step is, and cannot be without limit",
+        ));
+    }
+    let part = |sessions: &u32| LoadPart {
+        shape: LoadShape::Constant,
+        from: f64::from(*sessions),
+        to: f64::from(*sessions),
+        seconds: time.as_secs_f64(),
+        period_s: None,
+    };
+    Ok(Some(Climb(LoadSchedule {
+        of: Scheduled::Sessions,
+        parts: ladder.iter().map(part).collect(),
+    })))
+}
+
+/// Steps of several runs have one load each.
+fn refuse_schedule(parsed: &Parsed, command: &str) -> Result<()> {
+    let rate = parsed.value("rate");
+    match command == "saturate" && rate.is_some_and(LoadSchedule::is_one) {
+        true => Err(usage(
+            "--rate: dyno saturate compares numbers of sessions at one load; give a schedule to \
+             dyno run",
+        )),
+        false => Ok(()),
+    }
+}
+
+impl Climb {
+    /// Puts the schedule in the place of the ladder.
+    pub fn beneath(&self, parsed: &mut Parsed) {
+        let own = ["ladder", "in-one-run", "time"];
+        parsed.own.retain(|(name, _)| !own.contains(name));
+        parsed.own.push(("sessions", Some(self.0.to_string())));
+    }
+}
+
+/// Shows the steps of one run beside each other.
+///
+/// # Errors
+/// The file that the result goes to.
+pub fn show(summary: &RunSummary, output: Output, look: &Look) -> Result<()> {
+    output.show(summary, look);
+    output.write_saturation(&Saturation::of_parts(summary), look)
 }
 
 /// Runs the steps and shows them beside each other.

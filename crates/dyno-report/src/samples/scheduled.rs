@@ -1,0 +1,100 @@
+//! A run whose load changed over time.
+
+use std::time::Duration;
+
+use dyno_core::finding::{Outcome, Verdict};
+use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled};
+use dyno_core::summary::{OpenLoopSummary, PartSummary, RunSummary};
+
+use super::{finding, judge_good, recorded};
+
+/// A step, a ramp and a sine, of which the last was more than the server could take, and a part
+/// that was not begun.
+pub(crate) fn scheduled() -> RunSummary {
+    let text = "100/s for 10s, 100/s..500/s over 10s, sine 400/s..800/s every 5s for 10s, \
+                20/s for 5s";
+    // A text of this file.
+    let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
+    let drive = Drive {
+        sessions: 8,
+        time: Some(Duration::from_secs(35)),
+        open_loop: Some(OpenLoop {
+            per_second: schedule.mean(),
+            arrivals: Arrivals::Poisson,
+        }),
+        schedule: Some(schedule.clone()),
+        seed: 3,
+        ..Drive::default()
+    };
+    let closed = Drive {
+        sessions: 8,
+        ..Drive::default()
+    };
+    let served = |at_s: f64| (schedule.level(at_s).min(650.0)) as u64;
+    let mut run = recorded(
+        closed.clone(),
+        30,
+        |second| served(second as f64 + 0.5),
+        2_000_000,
+    );
+    run.response = Some(run.service.clone());
+    run.open_loop = Some(OpenLoopSummary {
+        offered_per_s: schedule.mean(),
+        achieved_per_s: run.rates.events_per_s,
+        backlog: 212,
+        backlog_max: 340,
+        pacing_lag: None,
+    });
+    run.drive = Some(drive);
+    let placed = schedule.placed().into_iter().enumerate();
+    run.parts = placed
+        .map(|(number, placed)| {
+            let first = placed.from_s;
+            let rate = |second: u64| served(first + second as f64 + 0.5);
+            let part = recorded(
+                closed.clone(),
+                10,
+                rate,
+                2_000_000 + 1_000_000 * number as u64,
+            );
+            let begun = number < 3;
+            PartSummary {
+                label: placed.label,
+                from_s: placed.from_s,
+                to_s: placed.to_s,
+                offered_per_s: begun.then(|| placed.part.mean()),
+                sessions: if begun { 8 } else { 0 },
+                totals: if begun {
+                    part.totals
+                } else {
+                    Default::default()
+                },
+                rates: if begun {
+                    part.rates
+                } else {
+                    Default::default()
+                },
+                latency: if begun {
+                    part.service
+                } else {
+                    Default::default()
+                },
+                verdict: [Some(Verdict::Valid), None, Some(Verdict::Doubtful), None][number],
+                against: match number {
+                    2 => vec!["offered-rate".to_owned()],
+                    _ => Vec::new(),
+                },
+            }
+        })
+        .collect();
+    judge_good(&mut run);
+    run.verdict = Some(Verdict::Doubtful);
+    run.findings.push(finding(
+        "offered-rate",
+        4,
+        Outcome::Doubt,
+        "In the part sine 400/s..800/s every 5s (20 to 30 s): of 600 events per second that were \
+         due, 571 were served.",
+    ));
+    run
+}
