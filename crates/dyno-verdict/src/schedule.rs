@@ -3,7 +3,7 @@
 use dyno_analysis::window::{self, Window};
 use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::plan::{PlacedPart, Scheduled};
-use dyno_core::record::RunRecord;
+use dyno_core::record::{Operation, RunRecord, Series};
 use dyno_core::summary::{LatencySummary, PartSummary, RunSummary};
 
 use crate::context::Context;
@@ -77,13 +77,17 @@ pub(crate) fn judge(
     }
     let mut parts = Vec::new();
     let mut judged = Vec::new();
+    let mut bare = run.clone();
+    bare.series.clear();
+    bare.operations.clear();
+    bare.sessions.clear();
     for placed in placed {
         let window = Window {
             from_s: Some(placed.from_s),
             to_s: Some(placed.to_s),
         };
         // One without an interval of its own is listed all the same.
-        let Ok(part) = window::cut(run.clone(), window) else {
+        let Ok(part) = window::cut(around(run, &bare, &placed), window) else {
             parts.push(untold(placed));
             continue;
         };
@@ -115,6 +119,35 @@ pub(crate) fn judge(
         }
     }
     parts
+}
+
+/// What of a run a part needs: of hundreds of parts none is to copy all of a long run.
+fn around(run: &RunRecord, bare: &RunRecord, placed: &PlacedPart) -> RunRecord {
+    /// A rate's value covers the time before it, and observers have periods of seconds.
+    const ROOM_S: f64 = 15.0;
+    let near =
+        |from_s: f64, to_s: f64| to_s >= placed.from_s - ROOM_S && from_s <= placed.to_s + ROOM_S;
+    let series = run.series.iter().map(|series| Series {
+        key: series.key.clone(),
+        kind: series.kind,
+        points: (series.points.iter())
+            .copied()
+            .filter(|(at_s, _)| near(*at_s, *at_s))
+            .collect(),
+    });
+    let operations = run.operations.iter().map(|operation| Operation {
+        name: operation.name.clone(),
+        spans: (operation.spans.iter())
+            .filter(|span| near(span.from_s, span.to_s))
+            .cloned()
+            .collect(),
+        total: None,
+    });
+    RunRecord {
+        series: series.collect(),
+        operations: operations.collect(),
+        ..bare.clone()
+    }
 }
 
 /// Takes back what cannot be said of a level that changes.

@@ -11,6 +11,8 @@ use crate::number::{latency, plain, rate, thousands};
 
 /// Columns that a table with all percentiles takes.
 const WIDE: usize = 96;
+/// And one without the median. In less there is room for rates and verdicts only.
+const USUAL: usize = 80;
 /// Percentiles that are shown where there is room, and where there is little.
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
 /// More parts than these are shown by the full text only.
@@ -21,10 +23,11 @@ pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
     if run.parts.is_empty() {
         return;
     }
+    let narrow = page.width() < USUAL;
     let open = run.parts.iter().any(|part| part.offered_per_s.is_some());
-    let percents = match page.width() >= WIDE {
-        true => &PERCENTS[..],
-        false => &PERCENTS[1..],
+    let percents = match page.width() {
+        WIDE.. => &PERCENTS[..],
+        _ => &PERCENTS[1..],
     };
     let names: Vec<&'static str> = percents.iter().map(|percent| name(*percent)).collect();
     let mut head = vec![("part", Align::Left), ("time", Align::Right)];
@@ -38,13 +41,28 @@ pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
     head.push((unit, Align::Right));
     head.extend(names.iter().map(|name| (*name, Align::Right)));
     head.extend([("errors", Align::Right), ("verdict", Align::Whole)]);
+    if narrow {
+        head = vec![
+            ("part", Align::Left),
+            (unit, Align::Right),
+            ("verdict", Align::Whole),
+        ];
+    }
     let mut table = Table::new(&head);
     let shown = match all || run.parts.len() <= PARTS_MAX {
         true => run.parts.len(),
         false => PARTS_MAX,
     };
     for part in &run.parts[..shown] {
-        table.row(cells(part, open, percents));
+        let cells = cells(part, open, percents);
+        table.row(match narrow {
+            true => vec![
+                cells[0].clone(),
+                cells[2 + usize::from(open)].clone(),
+                cells[cells.len() - 1].clone(),
+            ],
+            false => cells,
+        });
     }
     page.blank();
     page.table(table);
@@ -122,7 +140,7 @@ mod tests {
         };
         let text = full(&samples::scheduled(), &look);
         let from = text.find("part ").unwrap();
-        let lines: Vec<&str> = text[from..].lines().take(6).collect();
+        let lines: Vec<&str> = text[from..].lines().take(7).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }
 }
