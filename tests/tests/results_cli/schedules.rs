@@ -26,7 +26,7 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
     has(
         &shown,
         &[
-            "60/s → 180/s → 60/s..180/s offered",
+            "arrivals at 60/s → 180/s → 60/s..180/s",
             "part time offered/s tx/s",
             "of 180/s",
         ],

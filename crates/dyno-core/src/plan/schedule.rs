@@ -321,7 +321,11 @@ impl fmt::Display for LoadSchedule {
         for (number, part) in self.parts.iter().enumerate() {
             let separator = if number > 0 { ", " } else { "" };
             let length = duration(part.seconds);
-            write!(f, "{separator}{} for {length}", part.label(self.of))?;
+            let word = match part.shape {
+                LoadShape::Ramp => "over",
+                LoadShape::Constant | LoadShape::Sine => "for",
+            };
+            write!(f, "{separator}{} {word} {length}", part.label(self.of))?;
         }
         Ok(())
     }
@@ -343,11 +347,11 @@ mod tests {
     fn what_is_read_is_written_alike() {
         for (text, written) in [
             ("100/s for 30s, 200/s for 30s", ""),
-            ("100/s..1000/s over 5m", "100/s..1000/s for 5m"),
+            ("100/s..1000/s for 5m", "100/s..1000/s over 5m"),
             ("sine 100/s..500/s every 1m for 10m", ""),
             (
                 "0/s..2k/s over 10s,1k for 1s",
-                "0/s..2000/s for 10s, 1000/s for 1s",
+                "0/s..2000/s over 10s, 1000/s for 1s",
             ),
         ] {
             let read = rate(text).unwrap();
@@ -357,7 +361,7 @@ mod tests {
             assert!(LoadSchedule::is_one(text) && read.validate().is_ok());
         }
         let sessions = LoadSchedule::parse("4 for 2s, 8..1 over 3s", Scheduled::Sessions, None);
-        assert_eq!(sessions.unwrap().to_string(), "4 for 2s, 8..1 for 3s");
+        assert_eq!(sessions.unwrap().to_string(), "4 for 2s, 8..1 over 3s");
         for level in ["100/s", "16", "1k"] {
             assert!(!LoadSchedule::is_one(level));
         }
@@ -425,7 +429,7 @@ mod tests {
         let many = rate("1/s for 1s, 2/s for 1s, 3/s for 1s, 4/s for 1s, 5/s for 1s, 6/s for 1s");
         assert_eq!(many.unwrap().short(), "1/s → 2/s → … → 6/s (6 parts)");
         let inner = both.within(1.0, 3.0);
-        assert_eq!(inner.to_string(), "1/s for 1s, 3/s..4/s for 1s");
+        assert_eq!(inner.to_string(), "1/s for 1s, 3/s..4/s over 1s");
         assert!((both.mean_within(1.0, 3.0) - inner.mean()).abs() < 1e-12);
         assert_eq!(
             (inner.constant(), both.within(0.0, 2.0).constant()),

@@ -30,7 +30,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         .map(|part| &part.latency.percentiles)
         .max_by_key(|percentiles| percentiles.len())
         .map_or_else(Vec::new, |all| all.iter().map(|one| one.percent).collect());
-    let mut head: Vec<String> = ["#", "part", "#from", "#to", "#offered /s", "#sessions"]
+    let mut head: Vec<String> = ["#no.", "part", "#from", "#to", "#offered /s", "#sessions"]
         .map(str::to_owned)
         .into();
     head.extend(["#events /s".to_owned(), "#mean".to_owned()]);

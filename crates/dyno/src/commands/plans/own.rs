@@ -37,7 +37,7 @@ pub(super) fn own(plan: &Plan) -> Vec<(&'static str, Option<String>)> {
     own
 }
 
-fn drive(drive: &Drive, own: &mut Vec<(&'static str, Option<String>)>) {
+pub(super) fn drive(drive: &Drive, own: &mut Vec<(&'static str, Option<String>)>) {
     let seconds = |time| Some(format_duration(time));
     own.extend([
         ("workers", Some(drive.workers.to_string())),
@@ -72,7 +72,7 @@ fn drive(drive: &Drive, own: &mut Vec<(&'static str, Option<String>)>) {
     own.extend(begin.map(|unix_s| ("begin-at", Some(unix_s.to_string()))));
 }
 
-fn rand(rand: &RandPlan, own: &mut Vec<(&'static str, Option<String>)>) {
+pub(super) fn rand(rand: &RandPlan, own: &mut Vec<(&'static str, Option<String>)>) {
     own.extend([
         ("rand-type", Some(word(&rand.kind))),
         ("rand-pareto-h", Some(rand.pareto_h.to_string())),
@@ -83,7 +83,7 @@ fn rand(rand: &RandPlan, own: &mut Vec<(&'static str, Option<String>)>) {
     ]);
 }
 
-fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<String>)>) {
+pub(super) fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<String>)>) {
     let file = record.file.as_ref();
     let file = file.map_or("none".to_owned(), |file| file.display().to_string());
     let observe = if record.observe { "on" } else { "off" };
