@@ -4,7 +4,7 @@ use dyno_analysis::window::{self, Window};
 use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::plan::{PlacedPart, Scheduled};
 use dyno_core::record::{Operation, RunRecord, Series};
-use dyno_core::summary::{LatencySummary, PartSummary, RunSummary};
+use dyno_core::summary::{Against, LatencySummary, PartSummary, RunSummary};
 
 use crate::context::Context;
 use crate::view::View;
@@ -226,7 +226,13 @@ fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartS
         rates: told.rates,
         latency: told.response.clone().unwrap_or(told.service.clone()),
         verdict: Some(verdict(findings)),
-        against: against.map(|finding| finding.check.clone()).collect(),
+        against: against
+            .map(|finding| Against {
+                check: finding.check.clone(),
+                outcome: finding.outcome,
+                evidence: finding.evidence.clone(),
+            })
+            .collect(),
         ..untold(placed)
     }
 }

@@ -341,6 +341,28 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_a_load_that_changed_know_their_part_and_its_level() {
+        use dyno_core::plan::{LoadSchedule, Scheduled};
+        let mut run = samples::record();
+        let text = "100/s for 2s, 100/s..500/s over 8s";
+        let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
+        run.head.drive.as_mut().unwrap().schedule = Some(schedule);
+        let text = intervals(&run);
+        let rows = rows(&text);
+        let last = |row: &[&str]| row[row.len() - 2..].join(" ");
+        assert_eq!(last(&rows[0]), "part offered_per_s");
+        let found: Vec<(f64, String)> = run
+            .intervals
+            .iter()
+            .zip(&rows[1..])
+            .map(|(interval, row)| (interval.at_s, last(row)))
+            .collect();
+        let at = |at_s: f64| &found.iter().find(|one| one.0 == at_s).unwrap().1;
+        assert_eq!((at(1.0).as_str(), at(2.0).as_str()), ("1 100", "1 100"));
+        assert_eq!((at(3.0).as_str(), at(10.0).as_str()), ("2 125", "2 475"));
+    }
+
+    #[test]
     fn characters_that_csv_cannot_hold_are_written_out() {
         let mut out = String::new();
         let fields = ["a\tb", "c\x1b[31m", "d\re", "\tf", "\u{202e}g"];

@@ -89,6 +89,10 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
     for cell in cells {
         put!(page, "<td class=\"n\">{}</td>", Text(&cell));
     }
+    let against = part.against.iter();
+    let against: Vec<String> = against
+        .map(|against| format!("{}: {}", against.check, against.evidence))
+        .collect();
     let verdict = match part.verdict {
         Some(verdict) => verdict.word(),
         None if measured => "too short",
@@ -97,6 +101,6 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
     put!(
         page,
         "<td>{verdict}</td><td>{}</td></tr>",
-        Text(&part.against.join(", "))
+        Text(&against.join(" "))
     );
 }

@@ -50,6 +50,35 @@ fn written(
     })
 }
 
+/// A run whose load changed over time.
+pub(super) fn scheduled() -> RunRecord {
+    let mut run = samples::run(SHORT);
+    let told = crate::samples::scheduled();
+    run.head.drive.clone_from(&told.drive);
+    if let Some(summary) = &mut run.summary {
+        summary.drive = told.drive;
+        summary.parts = told.parts;
+    }
+    run
+}
+
+#[test]
+fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
+    let page = page_of(&[scheduled()]);
+    for told in [
+        "Parts of the load",
+        "sine 400/s..800/s every 5s",
+        "Of 600 events per second that were due, 571 were served.",
+        "not measured",
+        "Dotted: where the parts of the load begin",
+        "open loop, 100/s → 100/s..500/s",
+    ] {
+        assert!(page.contains(told), "no '{told}'");
+    }
+    assert!(page.contains(r#""parts":[{"at":10,"text":"2"},{"at":20,"text":"3"}"#));
+    assert!(!page_of(&[samples::run(SHORT)]).contains("Parts of the load"));
+}
+
 /// A run that began and of which nothing else is known.
 pub(super) fn bare() -> RunRecord {
     RunRecord::new(

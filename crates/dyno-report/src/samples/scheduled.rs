@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dyno_core::finding::{Outcome, Verdict};
 use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled};
-use dyno_core::summary::{OpenLoopSummary, PartSummary, RunSummary};
+use dyno_core::summary::{Against, OpenLoopSummary, PartSummary, RunSummary};
 
 use super::{finding, judge_good, recorded};
 
@@ -81,7 +81,12 @@ pub(crate) fn scheduled() -> RunSummary {
                 },
                 verdict: [Some(Verdict::Valid), None, Some(Verdict::Doubtful), None][number],
                 against: match number {
-                    2 => vec!["offered-rate".to_owned()],
+                    2 => vec![Against {
+                        check: "offered-rate".to_owned(),
+                        outcome: Outcome::Doubt,
+                        evidence: "Of 600 events per second that were due, 571 were served."
+                            .to_owned(),
+                    }],
                     _ => Vec::new(),
                 },
             }

@@ -76,8 +76,10 @@ pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
         if !all {
             break;
         }
-        let told = format!("{}: {}", part.label, part.against.join(", "));
-        page.row("against", Ink::Warning, &told);
+        for against in &part.against {
+            let told = format!("{}: {}: {}", part.label, against.check, against.evidence);
+            page.row("against", Ink::Warning, &told);
+        }
     }
 }
 
