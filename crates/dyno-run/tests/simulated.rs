@@ -209,6 +209,32 @@ fn a_drift_within_a_part_is_told_of_that_part() {
 }
 
 #[test]
+fn a_pause_is_no_stall_and_is_not_judged() {
+    for drive in [
+        by_rate("100/s for 30s, 0/s for 10s, 100/s for 30s"),
+        by_sessions("4 for 30s, 0 for 10s, 8 for 30s"),
+    ] {
+        let summary = simulated(&sleeps("0.02"), drive);
+        for check in [
+            "stalls",
+            "steady-state",
+            "warm-up",
+            "length",
+            "idle-sessions",
+        ] {
+            let found = finding(&summary, check);
+            assert!(found.outcome < Outcome::Doubt, "{found:?}");
+        }
+        assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
+        let pause = &summary.parts[1];
+        // What was under way when it began ends in it.
+        assert!(pause.totals.events <= 8, "{pause:?}");
+        assert!(pause.verdict.is_none() && pause.against.is_empty());
+        assert!(summary.parts[2].verdict.is_some());
+    }
+}
+
+#[test]
 fn what_changes_all_the_time_is_not_asked_to_be_steady() {
     for drive in [
         by_rate("20/s..300/s over 60s"),

@@ -153,6 +153,12 @@ fn around(run: &RunRecord, bare: &RunRecord, placed: &PlacedPart) -> RunRecord {
 /// Takes back what cannot be said of a level that changes.
 fn unmade(placed: &PlacedPart, findings: &mut [Finding]) {
     let part = &placed.part;
+    if part.max() <= 0.0 {
+        for finding in findings {
+            not_made(finding, "Nothing was to be done.");
+        }
+        return;
+    }
     if part.is_constant() {
         return;
     }
@@ -225,7 +231,8 @@ fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartS
         totals: told.totals,
         rates: told.rates,
         latency: told.response.clone().unwrap_or(told.service.clone()),
-        verdict: Some(verdict(findings)),
+        // Of a pause there is nothing to judge.
+        verdict: (placed.part.max() > 0.0).then(|| verdict(findings)),
         against: against
             .map(|finding| Against {
                 check: finding.check.clone(),

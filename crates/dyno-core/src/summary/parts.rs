@@ -25,7 +25,7 @@ pub struct PartSummary {
     pub rates: Rates,
     /// Of these intervals: response times in an open loop, else service times.
     pub latency: LatencySummary,
-    /// Whether to believe these figures; `None` where it is too short to be judged.
+    /// Whether to believe these figures; `None` of a pause, and where it was not measured.
     pub verdict: Option<Verdict>,
     /// What speaks against it and was not waived.
     pub against: Vec<Against>,

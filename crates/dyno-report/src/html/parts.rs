@@ -95,7 +95,8 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
         .collect();
     let verdict = match part.verdict {
         Some(verdict) => verdict.word(),
-        None if measured => "too short",
+        None if matches!(part.label.as_str(), "0" | "0/s") => "a pause",
+        None if measured => "not judged",
         None => "not measured",
     };
     put!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dyno_core::finding::{Outcome, Verdict};
-use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled};
+use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, PlacedPart, Scheduled};
 use dyno_core::summary::{Against, OpenLoopSummary, PartSummary, RunSummary};
 
 use super::{finding, judge_good, recorded};
@@ -46,52 +46,7 @@ pub(crate) fn scheduled() -> RunSummary {
         pacing_lag: None,
     });
     run.drive = Some(drive);
-    let placed = schedule.placed().into_iter().enumerate();
-    run.parts = placed
-        .map(|(number, placed)| {
-            let first = placed.from_s;
-            let rate = |second: u64| served(first + second as f64 + 0.5);
-            let part = recorded(
-                closed.clone(),
-                10,
-                rate,
-                2_000_000 + 1_000_000 * number as u64,
-            );
-            let begun = number < 3;
-            PartSummary {
-                label: placed.label,
-                from_s: placed.from_s,
-                to_s: placed.to_s,
-                offered_per_s: begun.then(|| placed.part.mean()),
-                sessions: if begun { 8 } else { 0 },
-                totals: if begun {
-                    part.totals
-                } else {
-                    Default::default()
-                },
-                rates: if begun {
-                    part.rates
-                } else {
-                    Default::default()
-                },
-                latency: if begun {
-                    part.service
-                } else {
-                    Default::default()
-                },
-                verdict: [Some(Verdict::Valid), None, Some(Verdict::Doubtful), None][number],
-                against: match number {
-                    2 => vec![Against {
-                        check: "offered-rate".to_owned(),
-                        outcome: Outcome::Doubt,
-                        evidence: "Of 600 events per second that were due, 571 were served."
-                            .to_owned(),
-                    }],
-                    _ => Vec::new(),
-                },
-            }
-        })
-        .collect();
+    run.parts = parts(&schedule, &closed, served);
     judge_good(&mut run);
     run.verdict = Some(Verdict::Doubtful);
     run.findings.push(finding(
@@ -102,4 +57,41 @@ pub(crate) fn scheduled() -> RunSummary {
          due, 571 were served.",
     ));
     run
+}
+
+/// The parts, the last of which was not begun.
+fn parts(schedule: &LoadSchedule, drive: &Drive, served: impl Fn(f64) -> u64) -> Vec<PartSummary> {
+    let verdicts = [Some(Verdict::Valid), None, Some(Verdict::Doubtful), None];
+    let part = |(number, placed): (usize, PlacedPart)| {
+        let rate = |second: u64| served(placed.from_s + second as f64 + 0.5);
+        let typical_ns = 2_000_000 + 1_000_000 * number as u64;
+        let mut part = recorded(drive.clone(), 10, rate, typical_ns);
+        let begun = number < 3;
+        if !begun {
+            part = RunSummary::default();
+        }
+        let against = Against {
+            check: "offered-rate".to_owned(),
+            outcome: Outcome::Doubt,
+            evidence: "Of 600 events per second that were due, 571 were served.".to_owned(),
+        };
+        PartSummary {
+            label: placed.label,
+            from_s: placed.from_s,
+            to_s: placed.to_s,
+            offered_per_s: begun.then(|| placed.part.mean()),
+            sessions: if begun { 8 } else { 0 },
+            totals: part.totals,
+            rates: part.rates,
+            latency: part.service,
+            verdict: verdicts[number],
+            against: (number == 2).then_some(against).into_iter().collect(),
+        }
+    };
+    schedule
+        .placed()
+        .into_iter()
+        .enumerate()
+        .map(part)
+        .collect()
 }

@@ -83,6 +83,11 @@ pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
     }
 }
 
+/// Whether nothing was to be done in it.
+fn is_pause(part: &PartSummary) -> bool {
+    part.label == "0" || part.label == "0/s"
+}
+
 fn name(percent: f64) -> &'static str {
     match percent {
         50.0 => "p50",
@@ -117,7 +122,8 @@ fn cells(part: &PartSummary, open: bool, percents: &[f64]) -> Vec<(Ink, String)>
         Some(Verdict::Valid) => (Ink::Good, Verdict::Valid.word().to_owned()),
         Some(Verdict::Doubtful) => (Ink::Warning, Verdict::Doubtful.word().to_owned()),
         Some(Verdict::Refused) => (Ink::Error, Verdict::Refused.word().to_owned()),
-        None if measured => (Ink::Faint, "too short".to_owned()),
+        None if is_pause(part) => (Ink::Faint, "a pause".to_owned()),
+        None if measured => (Ink::Faint, "not judged".to_owned()),
         None => (Ink::Faint, "not measured".to_owned()),
     });
     cells

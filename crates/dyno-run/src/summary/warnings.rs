@@ -123,6 +123,9 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     // So few arrivals that an interval without any is to be expected.
     let lowest = drive.rate_schedule().map(LoadSchedule::min);
     let rare = open.is_some_and(|open| lowest.unwrap_or(open.per_second) * nominal_s < 10.0);
+    // In a pause nothing is to end.
+    let paused = drive.schedule.as_ref().is_some_and(|all| all.min() <= 0.0);
+    let rare = rare || paused;
     let slow = summary.service.mean_ms > nominal_s * 100.0;
     (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
         format!(

@@ -18,7 +18,7 @@ use super::meant::{only_runs, options_help};
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
 use super::plans::{self, Given, Shaping};
-use super::saturate;
+use super::saturate::{self, Steps};
 use super::target::{Temporary, target};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
@@ -46,20 +46,9 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
         return without_workload(command, &first);
     };
     let work = work(workload, &first)?;
-    let typed = command;
-    let ladder = saturate::ladder(command, &first)?;
-    let command = if ladder.is_some() { "run" } else { command };
-    let climb = saturate::in_one_run(typed, &first, ladder.as_deref())?;
-    let ladder = ladder.filter(|_| climb.is_none());
-    let (typed, in_one_run) = match &climb {
-        Some(climb) => {
-            climb.beneath(&mut first);
-            (command, true)
-        }
-        None => (typed, false),
-    };
-    let mut request = Request::new(&args, command, ladder, &first, &work)?;
-    request.in_one_run = in_one_run;
+    let steps = saturate::steps(command, &mut first)?;
+    let (typed, command) = (steps.typed, steps.command);
+    let request = Request::new(&args, &steps, &first, &work)?;
     let mut loaded = Loaded::new(request.job(&first, work)?)
         .with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
@@ -71,9 +60,7 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let changed = given
         .as_ref()
         .is_some_and(|given| given.beneath(&mut parsed));
-    if let Some(climb) = &climb {
-        climb.beneath(&mut parsed);
-    }
+    steps.beneath(&mut parsed);
     // The target has the password now: once is enough.
     drop(args);
     first.forget_password();
@@ -198,13 +185,8 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn new(
-        args: &[String],
-        command: &'a str,
-        ladder: Option<Vec<u32>>,
-        first: &Parsed,
-        work: &Workload,
-    ) -> Result<Self> {
+    fn new(args: &[String], steps: &Steps<'a>, first: &Parsed, work: &Workload) -> Result<Self> {
+        let command = steps.command;
         let percentiles =
             settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
         let (target, temporary) = match work.test() {
@@ -218,8 +200,8 @@ impl<'a> Request<'a> {
             target,
             temporary,
             percentiles,
-            ladder,
-            in_one_run: false,
+            ladder: steps.ladder.clone(),
+            in_one_run: steps.in_one_run(),
         })
     }
 
@@ -332,34 +314,6 @@ impl<'a> Request<'a> {
         }
     }
 
-    fn refuse_phases(&self, plan: &Plan) -> Result<()> {
-        if self.ladder.is_some() && !plan.phases.is_empty() {
-            return Err(usage(format!(
-                "{} has phases, each with sessions of its own: it cannot be saturated",
-                self.workload
-            )));
-        }
-        let Some(schedule) = &plan.drive.schedule else {
-            return Ok(());
-        };
-        if !plan.phases.is_empty() {
-            return Err(usage(format!(
-                "{} has phases, each a run of its own with its own time: a schedule such as '{}' \
-                 is for workloads without",
-                self.workload,
-                schedule.short()
-            )));
-        }
-        if plan.drive.session_schedule().is_some() && !plan.roles.is_empty() {
-            return Err(usage(format!(
-                "--sessions: {} divides its sessions into roles, so that they cannot have a \
-                 schedule; give their numbers by the workload's own options",
-                self.workload
-            )));
-        }
-        Ok(())
-    }
-
     fn execute(
         mut self,
         loaded: Loaded,
@@ -368,7 +322,7 @@ impl<'a> Request<'a> {
         mut plan: Plan,
         shaping: &Shaping<'_>,
     ) -> Result<u8> {
-        self.refuse_phases(&plan)?;
+        self.refuse(&plan)?;
         let stop = signals::install()?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;
         let output = Output::of(parsed)?;
@@ -400,7 +354,7 @@ impl<'a> Request<'a> {
             && let Some(there) = phases_there(&mut ready, &self.workload)?
         {
             plans::set_phases(&mut plan, &job, &own, shaping, &there)?;
-            self.refuse_phases(&plan)?;
+            self.refuse(&plan)?;
         }
         let request = RunRequest {
             plan,
@@ -424,11 +378,15 @@ impl<'a> Request<'a> {
             };
         }
         let measured = measure(&mut ready, &request, &screen)?;
-        match self.in_one_run {
-            true => saturate::show(&measured.summary, output, &screen.look)?,
-            false => output.write(&measured.summary, &screen.look)?,
-        }
+        saturate::show(&measured.summary, output, &screen.look, self.in_one_run)?;
         measured.end(&ready, &request)
+    }
+}
+
+impl Request<'_> {
+    /// What of this plan cannot be run, whatever the target.
+    fn refuse(&self, plan: &Plan) -> Result<()> {
+        saturate::refuse(plan, &self.workload, self.ladder.is_some())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::clock::wall_time;
-use dyno_core::plan::{LoadPart, LoadSchedule, LoadShape, Scheduled};
+use dyno_core::plan::{LoadPart, LoadSchedule, LoadShape, Plan, Scheduled};
 use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
 use dyno_report::saturation::Saturation;
 use dyno_report::terminal::Look;
@@ -29,10 +29,7 @@ const STEP: Duration = Duration::from_secs(30);
 
 /// The numbers of sessions that a command is to run with, one after the other; `None` for a
 /// command that runs once.
-///
-/// # Errors
-/// A list that is none; options that contradict the command.
-pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
+fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
     if command != "saturate" {
         let own = ["ladder", "in-one-run"];
         return match own.into_iter().find(|name| parsed.has(name)) {
@@ -63,14 +60,87 @@ pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
     }
 }
 
-/// A ladder whose steps are parts of one run.
-pub struct Climb(LoadSchedule);
+/// What a command line makes of a ladder.
+pub struct Steps<'a> {
+    /// The command that the plan tells.
+    pub typed: &'a str,
+    /// The command that sessions run.
+    pub command: &'a str,
+    /// Numbers of sessions, a run for each; `None` for one run.
+    pub ladder: Option<Vec<u32>>,
+    /// The steps as parts of one run.
+    climb: Option<LoadSchedule>,
+}
 
-/// The ladder as a schedule of one run, where that is asked for.
+/// The steps of a command, if it has any. Those of one run take the place of the ladder.
 ///
 /// # Errors
-/// Options that contradict it.
-pub fn in_one_run(command: &str, parsed: &Parsed, ladder: Option<&[u32]>) -> Result<Option<Climb>> {
+/// A ladder that is none; options that contradict the command.
+pub fn steps<'a>(command: &'a str, parsed: &mut Parsed) -> Result<Steps<'a>> {
+    let ladder = ladder(command, parsed)?;
+    let climb = in_one_run(command, parsed, ladder.as_deref())?;
+    let steps = Steps {
+        typed: if climb.is_some() { "run" } else { command },
+        command: if ladder.is_some() { "run" } else { command },
+        ladder: ladder.filter(|_| climb.is_none()),
+        climb,
+    };
+    steps.beneath(parsed);
+    Ok(steps)
+}
+
+impl Steps<'_> {
+    /// Whether they are parts of one run.
+    pub fn in_one_run(&self) -> bool {
+        self.climb.is_some()
+    }
+
+    /// Puts a schedule of one run in the place of its ladder.
+    pub fn beneath(&self, parsed: &mut Parsed) {
+        let Some(climb) = &self.climb else {
+            return;
+        };
+        let own = ["ladder", "in-one-run", "time"];
+        parsed.own.retain(|(name, _)| !own.contains(name));
+        parsed.own.push(("sessions", Some(climb.to_string())));
+    }
+}
+
+/// Refuses what has no sense with a workload's phases and roles.
+///
+/// # Errors
+/// There is such a thing.
+pub fn refuse(plan: &Plan, workload: &str, ladder: bool) -> Result<()> {
+    if ladder && !plan.phases.is_empty() {
+        return Err(usage(format!(
+            "{workload} has phases, each with sessions of its own: it cannot be saturated"
+        )));
+    }
+    let Some(schedule) = &plan.drive.schedule else {
+        return Ok(());
+    };
+    if !plan.phases.is_empty() {
+        return Err(usage(format!(
+            "{workload} has phases, each a run of its own with its own time: a schedule such as \
+             '{}' is for workloads without",
+            schedule.short()
+        )));
+    }
+    if plan.drive.session_schedule().is_some() && !plan.roles.is_empty() {
+        return Err(usage(format!(
+            "--sessions: {workload} divides its sessions into roles, so that they cannot have a \
+             schedule; give their numbers by the workload's own options"
+        )));
+    }
+    Ok(())
+}
+
+/// The ladder as a schedule of one run, where that is asked for.
+fn in_one_run(
+    command: &str,
+    parsed: &Parsed,
+    ladder: Option<&[u32]>,
+) -> Result<Option<LoadSchedule>> {
     let (Some(ladder), true) = (ladder, parsed.has("in-one-run")) else {
         refuse_schedule(parsed, command)?;
         return Ok(None);
@@ -95,10 +165,10 @@ pub fn in_one_run(command: &str, parsed: &Parsed, ladder: Option<&[u32]>) -> Res
         seconds: time.as_secs_f64(),
         period_s: None,
     };
-    Ok(Some(Climb(LoadSchedule {
+    Ok(Some(LoadSchedule {
         of: Scheduled::Sessions,
         parts: ladder.iter().map(part).collect(),
-    })))
+    }))
 }
 
 /// Steps of several runs have one load each.
@@ -113,20 +183,14 @@ fn refuse_schedule(parsed: &Parsed, command: &str) -> Result<()> {
     }
 }
 
-impl Climb {
-    /// Puts the schedule in the place of the ladder.
-    pub fn beneath(&self, parsed: &mut Parsed) {
-        let own = ["ladder", "in-one-run", "time"];
-        parsed.own.retain(|(name, _)| !own.contains(name));
-        parsed.own.push(("sessions", Some(self.0.to_string())));
-    }
-}
-
-/// Shows the steps of one run beside each other.
+/// Shows a run, and where its parts are the steps of a ladder, those beside each other.
 ///
 /// # Errors
 /// The file that the result goes to.
-pub fn show(summary: &RunSummary, output: Output, look: &Look) -> Result<()> {
+pub fn show(summary: &RunSummary, output: Output, look: &Look, in_one_run: bool) -> Result<()> {
+    if !in_one_run {
+        return output.write(summary, look);
+    }
     output.show(summary, look);
     output.write_saturation(&Saturation::of_parts(summary), look)
 }

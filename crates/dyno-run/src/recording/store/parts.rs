@@ -1,5 +1,5 @@
-//! What is kept in memory of each part of a load that changes over time: its latencies, as a results
-//! file has them of each interval.
+//! What is kept in memory of each part of a load that changes over time: its latencies, as a
+//! results file has them of each interval.
 
 use dyno_core::interval::Latencies;
 use dyno_core::plan::PlacedPart;
