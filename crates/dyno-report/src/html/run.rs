@@ -54,7 +54,7 @@ impl<'a> View<'a> {
             extent_s: extent(run),
             bin_s: dyno_stats::median(&lengths).unwrap_or(1.0),
             median_per_s: dyno_stats::median(&seconds),
-            stalls: stalls::of_bins(&bins, &run.events),
+            stalls: stalls::of_bins(&levelled(run, &bins), &run.events),
             seconds,
             rates,
         }
@@ -236,6 +236,25 @@ impl<'a> View<'a> {
             label => format!("<span class=\"run-label\">{}</span> ", Text(label)),
         }
     }
+}
+
+/// Seconds as they would be at the mean level of a load that changed over time: where little was
+/// asked for, little is no stall, and a pause is none.
+fn levelled(run: &RunRecord, bins: &[Bin]) -> Vec<Bin> {
+    let drive = run.head.drive.as_ref();
+    let Some(schedule) = drive.and_then(|drive| drive.schedule.as_ref()) else {
+        return bins.to_vec();
+    };
+    let mean = schedule.mean();
+    let level = |bin: &Bin| schedule.mean_within(bin.from_s(), bin.at_s);
+    let asked = bins.iter().filter(|bin| level(bin) > 0.0);
+    asked
+        .map(|bin| {
+            let mut own = bin.clone();
+            own.events *= mean / level(bin);
+            own
+        })
+        .collect()
 }
 
 /// The word for a kind of event.

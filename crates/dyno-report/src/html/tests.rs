@@ -3,6 +3,7 @@
 mod several;
 
 use dyno_core::finding::Verdict;
+use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::record::{Event, EventKind, RunRecord, RunState, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::states::SessionStates;
@@ -77,6 +78,20 @@ fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
     }
     assert!(page.contains(r#""parts":[{"at":10,"text":"2"},{"at":20,"text":"3"}"#));
     assert!(!page_of(&[samples::run(SHORT)]).contains("Parts of the load"));
+    // Where a hundredth was asked for, a hundredth is no stall.
+    let mut low = scheduled();
+    let text = "1000/s for 60s, 10/s for 60s";
+    let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
+    for interval in &mut low.intervals {
+        let level = schedule.level(interval.at_s - interval.length_s / 2.0);
+        interval.counters.events = (level * interval.length_s) as u64;
+    }
+    low.events.clear();
+    let drive = low.head.drive.as_mut().unwrap();
+    drive.schedule = Some(schedule);
+    assert!(page_of(&[low.clone()]).contains(r#""stalls":[]"#));
+    low.head.drive.as_mut().unwrap().schedule = None;
+    assert!(!page_of(&[low]).contains(r#""stalls":[]"#));
 }
 
 /// A run that began and of which nothing else is known.
