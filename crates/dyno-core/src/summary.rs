@@ -2,6 +2,7 @@
 //! Durations are seconds, latencies milliseconds, as their names say.
 
 mod ledger;
+mod parts;
 mod roles;
 mod statements;
 
@@ -19,6 +20,7 @@ use crate::tables::TableGroup;
 use crate::threshold::Held;
 
 pub use ledger::LedgerEntry;
+pub use parts::{Against, PartSummary};
 pub use roles::RoleSummary;
 pub use statements::StatementSummary;
 
@@ -141,31 +143,6 @@ pub struct RunSummary {
     pub recorded: Option<Recorded>,
     /// What was measured, interval by interval.
     pub intervals: Vec<IntervalSummary>,
-}
-
-/// A part of a run whose load changed over time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PartSummary {
-    /// As it was asked for, e.g. `100/s` or `1..64`.
-    pub label: String,
-    /// Its start, in seconds from the start of the measurement.
-    pub from_s: f64,
-    /// Its end.
-    pub to_s: f64,
-    /// Events per second that arrived, on average; `None` in a closed loop.
-    pub offered_per_s: Option<f64>,
-    /// Sessions that took part, at most.
-    pub sessions: u32,
-    /// What was counted in its whole intervals.
-    pub totals: Counters,
-    /// Rates over these intervals.
-    pub rates: Rates,
-    /// Of these intervals: response times in an open loop, else service times.
-    pub latency: LatencySummary,
-    /// Whether to believe these figures; `None` where it is too short to be judged.
-    pub verdict: Option<Verdict>,
-    /// The checks that speak against it.
-    pub against: Vec<String>,
 }
 
 /// Where a run is kept.

@@ -1,7 +1,7 @@
 //! Whole runs in simulated time: the real workers, timers, arrivals and merging, and no second
 //! waited for. What a busy machine blurs otherwise is exact here.
 
-#![allow(clippy::unwrap_used)] // a broken test may well panic
+#![allow(clippy::unwrap_used, clippy::panic)] // a broken test may well panic
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::*;
 use dyno_core::clock::simulated::Simulation;
-use dyno_core::plan::{Arrivals, Drive, OpenLoop};
+use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled};
 use dyno_core::summary::RunEnd;
 use dyno_load::{Progress, RunConfig, RunOutcome};
 
@@ -154,4 +154,114 @@ fn events_that_outlive_the_grace_are_unfinished() {
         outcome.measured_end - outcome.measured_start,
         25_000_000_000
     );
+}
+
+fn scheduled(text: &str, of: Scheduled) -> LoadSchedule {
+    LoadSchedule::parse(text, of, None).unwrap()
+}
+
+#[test]
+fn a_rate_by_schedule_offers_each_second_what_its_level_says() {
+    let _simulated = simulate();
+    let text = "10/s for 30s, 10/s..50/s over 40s, sine 10/s..40/s every 20s for 40s";
+    let schedule = scheduled(text, Scheduled::Rate);
+    let drive = Drive {
+        sessions: 6,
+        workers: 2,
+        time: Some(Duration::from_secs(110)),
+        warmup: Duration::from_secs(5),
+        open_loop: open(schedule.mean()),
+        schedule: Some(schedule.clone()),
+        ..Drive::default()
+    };
+    // Six sessions serve 60 a second.
+    let (events, outcome) = events_per_interval(drive, sleeps(100));
+    assert_eq!((outcome.end, events.len()), (RunEnd::Completed, 110));
+    for placed in schedule.placed() {
+        let (from, to) = (placed.from_s as usize, placed.to_s as usize);
+        let served: u64 = events[from..to].iter().sum();
+        let due = placed.part.integral(placed.part.seconds);
+        // Those that are under way at either end count in the part beside it.
+        assert!((served as f64 - due).abs() <= 6.0, "{placed:?}: {served}");
+    }
+    for (second, served) in events.iter().enumerate() {
+        let due = schedule.mean_within(second as f64, second as f64 + 1.0);
+        assert!((*served as f64 - due).abs() <= 6.0, "{second}: {served}");
+    }
+    assert_eq!(outcome.totals.latencies.response_ns_max, 100_000_000);
+    let due = schedule.mean() * schedule.seconds();
+    let begun = outcome.totals.counters.events + outcome.unfinished;
+    assert!((begun as f64 - due).abs() <= 2.0, "{begun} of {due}");
+    assert!(outcome.backlog_max <= 1, "{}", outcome.backlog_max);
+}
+
+#[test]
+fn sessions_by_schedule_take_part_while_the_level_is_above_them() {
+    let _simulated = simulate();
+    let schedule = scheduled("2 for 20s, 6 for 20s, 1..4 over 40s", Scheduled::Sessions);
+    let drive = Drive {
+        sessions: 6,
+        workers: 2,
+        time: Some(Duration::from_secs(80)),
+        warmup: Duration::from_secs(5),
+        schedule: Some(schedule),
+        ..Drive::default()
+    };
+    let (events, outcome) = events_per_interval(drive, sleeps(125));
+    assert_eq!((outcome.end, events.len()), (RunEnd::Completed, 80));
+    // Eight events a second each; an event that is under way ends where its session leaves.
+    let steps = [
+        (0, 20, 2),
+        (20, 40, 6),
+        (40, 50, 1),
+        (50, 60, 2),
+        (60, 70, 3),
+    ];
+    for (from, to, sessions) in steps.into_iter().chain([(70, 80, 4)]) {
+        let served: u64 = events[from..to].iter().sum();
+        let exact = sessions * 8 * (to - from) as u64;
+        assert!(served.abs_diff(exact) <= 6, "{from} to {to} s: {served}");
+    }
+    // Who took no part was not idle, and each ran as long as the level was above it.
+    let by_session = |tid: usize| outcome.sessions.iter().find(|one| one.tid == tid as u32);
+    for (tid, seconds) in [(0, 80), (1, 70), (2, 40), (3, 30), (4, 20), (5, 20)] {
+        let own = by_session(tid).unwrap();
+        assert!(own.events.abs_diff(seconds * 8) <= 2, "{tid}: {own:?}");
+        assert!(own.idle.length_ns() < 1_000_000_000, "{tid}: {own:?}");
+    }
+}
+
+#[test]
+fn a_schedule_that_does_not_fit_its_run_is_refused() {
+    let refused = |drive: Drive| match run_observed(without_server(drive), sleeps(1), |_| ()) {
+        Err(error) => error.to_string(),
+        Ok(outcome) => panic!("{outcome:?}"),
+    };
+    let sessions = Some(scheduled("2 for 1s, 4 for 1s", Scheduled::Sessions));
+    let fitting = Drive {
+        sessions: 4,
+        time: Some(Duration::from_secs(2)),
+        schedule: sessions,
+        ..Drive::default()
+    };
+    let longer = Drive {
+        time: Some(Duration::from_secs(3)),
+        ..fitting.clone()
+    };
+    assert!(refused(longer).contains("as long together as the run"));
+    let more = Drive {
+        sessions: 5,
+        ..fitting.clone()
+    };
+    assert!(refused(more).contains("the most of its schedule"));
+    let closed = Drive {
+        schedule: Some(scheduled("1/s for 2s", Scheduled::Rate)),
+        ..fitting.clone()
+    };
+    assert!(refused(closed).contains("needs an open loop"));
+    let both = Drive {
+        open_loop: open(5.0),
+        ..fitting
+    };
+    assert!(refused(both).contains("where the rate is the load"));
 }

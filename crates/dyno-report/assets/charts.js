@@ -127,13 +127,19 @@ const zoomParts = (run, slider) => {
   }];
 };
 
-// Warm-up, stalls and events, as marks of a chart's first series.
+// Warm-up, parts of the load, stalls and events, as marks of a chart's first series.
 function marks(run, labelled) {
-  const { from, to, warmup, stalls, events } = DATA.runs[run];
+  const { from, to, warmup, parts, stalls, events } = DATA.runs[run];
   const areas = [];
   const lines = [];
   const span = (a, b, paint) => areas.push([{ xAxis: a * 1000, itemStyle: { color: paint } }, { xAxis: b * 1000 }]);
   if (warmup) span(warmup[0], warmup[1], style('--shade'));
+  for (const part of parts) {
+    lines.push({
+      xAxis: part.at * 1000, lineStyle: { color: style('--soft'), type: 'dotted', width: 1 },
+      label: { show: labelled, formatter: part.text, color: style('--soft') },
+    });
+  }
   // A stall narrower than a pixel or two still has to be seen.
   const least = (to - from) / 400;
   for (const [a, b] of stalls) {

@@ -1,7 +1,9 @@
 //! Summaries of runs that might have been, for tests. The figures come from records, not from the
 //! air, so that they agree with each other.
 
+mod scheduled;
 mod worked;
+pub(crate) use scheduled::scheduled;
 pub(crate) use worked::worked;
 
 use std::time::Duration;
@@ -34,6 +36,7 @@ pub(crate) fn all() -> Vec<RunSummary> {
         sqlite(),
         worked(),
         host(),
+        scheduled(),
     ]
 }
 

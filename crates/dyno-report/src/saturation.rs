@@ -1,7 +1,7 @@
 //! More and more sessions: what they add, what they cost, and where it stops being worth it.
 
 use dyno_core::finding::Verdict;
-use dyno_core::summary::RunSummary;
+use dyno_core::summary::{PartSummary, RunSummary};
 use serde::Serialize;
 
 /// One number of sessions.
@@ -37,6 +37,8 @@ pub struct Saturation {
     /// The place among the steps of the most throughput for its latency; `None` where there are
     /// fewer than two to choose from.
     pub knee: Option<usize>,
+    /// The steps are parts of one run: each began with what the one before left behind.
+    pub in_one_run: bool,
 }
 
 impl Saturation {
@@ -68,6 +70,40 @@ impl Saturation {
                 .map_or_else(String::new, |phase| phase.sequence.clone()),
             knee: knee(&steps),
             steps,
+            in_one_run: false,
+        }
+    }
+
+    /// From a run whose sessions became more and more.
+    pub fn of_parts(run: &RunSummary) -> Self {
+        // One that was not begun has no figures.
+        let begun = run.parts.iter().filter(|part| part.sessions > 0);
+        let begun: Vec<&PartSummary> = begun.collect();
+        let base = begun
+            .first()
+            .map(|part| (part.rates.events_per_s, part.latency.mean_ms));
+        let ratio = |value: f64, base: f64| (base > 0.0).then(|| value / base);
+        let step = |part: &&PartSummary| {
+            let (rate, mean_ms) = (part.rates.events_per_s, part.latency.mean_ms);
+            let p99 = part.latency.percentiles.iter().find(|p| p.percent == 99.0);
+            Step {
+                sessions: part.sessions,
+                run: run.recorded.as_ref().map(|kept| kept.id),
+                events_per_s: rate,
+                throughput_ratio: base.and_then(|(base, _)| ratio(rate, base)),
+                mean_ms,
+                latency_ratio: base.and_then(|(_, base)| ratio(mean_ms, base)),
+                p99_ms: p99.and_then(|p| p.value_ms),
+                verdict: part.verdict,
+            }
+        };
+        let steps: Vec<Step> = begun.iter().map(step).collect();
+        Self {
+            workload: run.workload.name.clone(),
+            sequence: String::new(),
+            knee: knee(&steps),
+            steps,
+            in_one_run: true,
         }
     }
 }

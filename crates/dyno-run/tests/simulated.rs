@@ -11,8 +11,8 @@ use std::time::Duration;
 use common::run;
 use dyno_core::clock::simulated::Simulation;
 use dyno_core::finding::{Finding, Outcome};
-use dyno_core::plan::{Arrivals, Drive, OpenLoop};
-use dyno_core::summary::RunSummary;
+use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled};
+use dyno_core::summary::{PartSummary, RunSummary};
 
 /// Runs a script of eight sessions in simulated time.
 fn simulated(script: &str, drive: Drive) -> RunSummary {
@@ -110,4 +110,145 @@ fn an_open_loop_beyond_its_capacity_says_so_and_one_below_does_not() {
     assert_eq!(outcome(&overloaded, "offered-rate"), Outcome::Doubt);
     let open = overloaded.open_loop.as_ref().unwrap();
     assert!(open.backlog.abs_diff(20 * 60) <= 16, "{open:?}");
+}
+
+fn against(part: &PartSummary, check: &str) -> bool {
+    part.against.iter().any(|against| against.check == check)
+}
+
+fn by_rate(text: &str) -> Drive {
+    let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
+    Drive {
+        open_loop: Some(OpenLoop {
+            per_second: schedule.mean(),
+            arrivals: Arrivals::Poisson,
+        }),
+        time: Some(Duration::from_secs_f64(schedule.seconds())),
+        schedule: Some(schedule),
+        ..of_seconds(1)
+    }
+}
+
+fn by_sessions(text: &str) -> Drive {
+    let schedule = LoadSchedule::parse(text, Scheduled::Sessions, None).unwrap();
+    Drive {
+        time: Some(Duration::from_secs_f64(schedule.seconds())),
+        schedule: Some(schedule),
+        ..of_seconds(1)
+    }
+}
+
+#[test]
+fn a_step_that_was_asked_for_is_no_finding_and_each_part_has_its_figures() {
+    let summary = simulated(
+        &sleeps("0.02"),
+        by_rate("100/s for 60s, 300/s for 60s, 150/s for 60s"),
+    );
+    for check in [
+        "steady-state",
+        "warm-up",
+        "stalls",
+        "offered-rate",
+        "arrivals",
+    ] {
+        let found = finding(&summary, check);
+        assert_eq!(found.outcome, Outcome::Pass, "{found:?}");
+    }
+    assert_eq!(summary.parts.len(), 3);
+    for (part, offered) in summary.parts.iter().zip([100.0, 300.0, 150.0]) {
+        assert_eq!(part.offered_per_s, Some(offered), "{part:?}");
+        let due = offered * 60.0;
+        let served = part.totals.events as f64;
+        // Four standard deviations of a Poisson count.
+        assert!((served - due).abs() < 4.0 * due.sqrt(), "{part:?}");
+        assert!(part.against.is_empty(), "{part:?}");
+        assert_eq!(part.latency.count, part.totals.events);
+        assert!((part.latency.mean_ms / 20.0 - 1.0).abs() < 0.1, "{part:?}");
+    }
+}
+
+#[test]
+fn the_part_that_is_too_much_is_told_and_no_other() {
+    // Eight sessions serve 80 a second.
+    let summary = simulated(&sleeps("0.1"), by_rate("40/s for 60s, 120/s for 60s"));
+    let [low, high] = &summary.parts[..] else {
+        unreachable!("{:?}", summary.parts);
+    };
+    assert!(!against(low, "offered-rate"), "{low:?}");
+    assert!(against(high, "offered-rate"), "{high:?}");
+    let found = finding(&summary, "offered-rate");
+    assert!(
+        found
+            .evidence
+            .starts_with("In the part 120/s (60 to 120 s): "),
+        "{found:?}"
+    );
+    assert!(found.outcome >= Outcome::Doubt && high.verdict >= low.verdict);
+}
+
+#[test]
+fn a_drift_within_a_part_is_told_of_that_part() {
+    let script = sleeps("age < 60 and 0.05 or 0.05 * (1 + (age - 60) / 60)");
+    let summary = simulated(&script, by_sessions("4 for 60s, 8 for 60s"));
+    let found = finding(&summary, "steady-state");
+    assert_eq!(found.outcome, Outcome::Doubt, "{found:?}");
+    assert!(
+        found.evidence.starts_with("In the part 8 (60 to 120 s): "),
+        "{found:?}"
+    );
+    assert_eq!(summary.parts[0].sessions, 4);
+    let events: Vec<u64> = summary
+        .parts
+        .iter()
+        .map(|part| part.totals.events)
+        .collect();
+    assert!(events[0].abs_diff(4 * 20 * 60) <= 8, "{events:?}");
+    for check in ["idle-sessions", "fairness"] {
+        assert_eq!(outcome(&summary, check), Outcome::NotChecked);
+    }
+}
+
+#[test]
+fn a_pause_is_no_stall_and_is_not_judged() {
+    for drive in [
+        by_rate("100/s for 30s, 0/s for 10s, 100/s for 30s"),
+        by_sessions("4 for 30s, 0 for 10s, 8 for 30s"),
+    ] {
+        let summary = simulated(&sleeps("0.02"), drive);
+        for check in [
+            "stalls",
+            "steady-state",
+            "warm-up",
+            "length",
+            "idle-sessions",
+        ] {
+            let found = finding(&summary, check);
+            assert!(found.outcome < Outcome::Doubt, "{found:?}");
+        }
+        assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
+        let pause = &summary.parts[1];
+        // What was under way when it began ends in it.
+        assert!(pause.totals.events <= 8, "{pause:?}");
+        assert!(pause.verdict.is_none() && pause.against.is_empty());
+        assert!(summary.parts[2].verdict.is_some());
+    }
+}
+
+#[test]
+fn what_changes_all_the_time_is_not_asked_to_be_steady() {
+    for drive in [
+        by_rate("20/s..300/s over 60s"),
+        by_rate("sine 100/s..300/s every 30s for 60s, 300/s..100/s over 60s"),
+        by_sessions("1..8 over 60s"),
+    ] {
+        let summary = simulated(&sleeps("0.02"), drive);
+        for check in ["steady-state", "warm-up", "length"] {
+            let found = finding(&summary, check);
+            assert_eq!(found.outcome, Outcome::NotChecked, "{found:?}");
+            assert!(found.evidence.contains("as was asked for"), "{found:?}");
+        }
+        assert_eq!(outcome(&summary, "unserved"), Outcome::Pass);
+        assert!(summary.parts.iter().all(|part| part.totals.events > 1000));
+        assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
+    }
 }

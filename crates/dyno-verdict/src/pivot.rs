@@ -21,7 +21,13 @@ pub fn level(run: &RunRecord, factor: &str) -> Option<String> {
             let (product, version) = (&target.product, &target.version);
             Some(format!("{product} {version}").trim().to_owned())
         }
-        "sessions" => Some(run.head.drive.as_ref()?.sessions.to_string()),
+        "sessions" => {
+            let drive = run.head.drive.as_ref()?;
+            Some(match drive.session_schedule() {
+                Some(schedule) => schedule.short(),
+                None => drive.sessions.to_string(),
+            })
+        }
         _ => None,
     })
 }

@@ -3,8 +3,8 @@
 use dyno_analysis::window::{self, Window};
 use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::plan::{PlacedPart, Scheduled};
-use dyno_core::record::RunRecord;
-use dyno_core::summary::{LatencySummary, PartSummary, RunSummary};
+use dyno_core::record::{Operation, RunRecord, Series};
+use dyno_core::summary::{Against, LatencySummary, PartSummary, RunSummary};
 
 use crate::context::Context;
 use crate::view::View;
@@ -77,13 +77,17 @@ pub(crate) fn judge(
     }
     let mut parts = Vec::new();
     let mut judged = Vec::new();
+    let mut bare = run.clone();
+    bare.series.clear();
+    bare.operations.clear();
+    bare.sessions.clear();
     for placed in placed {
         let window = Window {
             from_s: Some(placed.from_s),
             to_s: Some(placed.to_s),
         };
         // One without an interval of its own is listed all the same.
-        let Ok(part) = window::cut(run.clone(), window) else {
+        let Ok(part) = window::cut(around(run, &bare, &placed), window) else {
             parts.push(untold(placed));
             continue;
         };
@@ -117,9 +121,44 @@ pub(crate) fn judge(
     parts
 }
 
+/// What of a run a part needs: of hundreds of parts none is to copy all of a long run.
+fn around(run: &RunRecord, bare: &RunRecord, placed: &PlacedPart) -> RunRecord {
+    /// A rate's value covers the time before it, and observers have periods of seconds.
+    const ROOM_S: f64 = 15.0;
+    let near =
+        |from_s: f64, to_s: f64| to_s >= placed.from_s - ROOM_S && from_s <= placed.to_s + ROOM_S;
+    let series = run.series.iter().map(|series| Series {
+        key: series.key.clone(),
+        kind: series.kind,
+        points: (series.points.iter())
+            .copied()
+            .filter(|(at_s, _)| near(*at_s, *at_s))
+            .collect(),
+    });
+    let operations = run.operations.iter().map(|operation| Operation {
+        name: operation.name.clone(),
+        spans: (operation.spans.iter())
+            .filter(|span| near(span.from_s, span.to_s))
+            .cloned()
+            .collect(),
+        total: None,
+    });
+    RunRecord {
+        series: series.collect(),
+        operations: operations.collect(),
+        ..bare.clone()
+    }
+}
+
 /// Takes back what cannot be said of a level that changes.
 fn unmade(placed: &PlacedPart, findings: &mut [Finding]) {
     let part = &placed.part;
+    if part.max() <= 0.0 {
+        for finding in findings {
+            not_made(finding, "Nothing was to be done.");
+        }
+        return;
+    }
     if part.is_constant() {
         return;
     }
@@ -192,8 +231,15 @@ fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartS
         totals: told.totals,
         rates: told.rates,
         latency: told.response.clone().unwrap_or(told.service.clone()),
-        verdict: Some(verdict(findings)),
-        against: against.map(|finding| finding.check.clone()).collect(),
+        // Of a pause there is nothing to judge.
+        verdict: (placed.part.max() > 0.0).then(|| verdict(findings)),
+        against: against
+            .map(|finding| Against {
+                check: finding.check.clone(),
+                outcome: finding.outcome,
+                evidence: finding.evidence.clone(),
+            })
+            .collect(),
         ..untold(placed)
     }
 }

@@ -7,9 +7,9 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use dyno_core::clock::wall_time;
-use dyno_core::plan::Drive;
+use dyno_core::plan::{Drive, LoadSchedule};
 use dyno_core::summary::IntervalSummary;
-use dyno_report::terminal::{EventWord, Look, live_line, warmup_line};
+use dyno_report::terminal::{EventWord, Look, live_line, scheduled_line, warmup_line};
 use dyno_run::{IntervalReport, Sink};
 
 use crate::background::Background;
@@ -21,7 +21,6 @@ const REDRAW: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a line is made of besides its interval.
-#[derive(Clone, Copy)]
 struct Made {
     look: Look,
     event: EventWord,
@@ -29,11 +28,16 @@ struct Made {
     /// How long is measured, where that is known.
     total_s: Option<f64>,
     warmup_s: f64,
+    /// What the load is to be, where that changes.
+    schedule: Option<LoadSchedule>,
 }
 
 impl Made {
     fn line(&self, interval: &IntervalSummary, look: &Look) -> String {
-        live_line(interval, self.event, self.open, self.total_s, look)
+        match &self.schedule {
+            Some(schedule) => scheduled_line(interval, self.event, schedule, self.total_s, look),
+            None => live_line(interval, self.event, self.open, self.total_s, look),
+        }
     }
 }
 
@@ -57,6 +61,7 @@ impl Live {
             // A line that stays has its place among the others.
             total_s: total_s.filter(|_| in_place),
             warmup_s: drive.warmup.as_secs_f64(),
+            schedule: drive.own().schedule,
         };
         if in_place {
             return View::start(made).map(Self::View);

@@ -55,6 +55,49 @@ const LINES: &[(&str, i32, &str)] = &[
          example 1000/s, 0.5/s or 20k/s",
     ),
     (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --rate \
+         '100/s for 30s, 200/s'",
+        2,
+        "--rate: part 2: '200/s' does not say for how long: '100/s for 30s', \
+         '100/s..1000/s over 5m' or 'sine 100/s..500/s every 1m for 10m' is expected",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -c \
+         '4 for 30s, 1.5..9 over 1m'",
+        2,
+        "--sessions: part 2: '1.5' is not a count: it is not a whole number; write \
+         for example 10000, 100k or 1M (powers of 1000)",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -t 20s -c \
+         '4 for 30s'",
+        2,
+        "--sessions: its parts are 30s long together, and --time is 20s: leave --time out",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --rate \
+         '5/s for 3s' -c '4 for 3s'",
+        2,
+        "--rate and --sessions cannot both have a schedule: which of them is the load?",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -c '1..4 over 3s' \
+         --ramp-up 3s",
+        2,
+        "--ramp-up means nothing beside a schedule of --sessions: make a ramp its first part",
+    ),
+    (
+        "saturate oltp_point_select -T sqlite:t.db --rate '5/s for 3s'",
+        2,
+        "--rate: dyno saturate compares numbers of sessions at one load; give a schedule \
+         to dyno run",
+    ),
+    (
+        "run oltp_point_select -T sqlite:t.db --in-one-run",
+        2,
+        "--in-one-run belongs to dyno saturate; dyno run takes --sessions",
+    ),
+    (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --arrivals \
          even --rate 5/s",
         2,

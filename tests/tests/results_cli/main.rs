@@ -16,6 +16,7 @@ mod import;
 mod plan;
 mod record;
 mod remove;
+mod schedules;
 mod secrets;
 mod shards;
 mod statements;

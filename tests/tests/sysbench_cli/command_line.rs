@@ -80,6 +80,11 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "",
     ),
     (
+        "empty --rate=5/s,9/s run",
+        "FATAL: --rate: sysbench takes one rate, and dyno run a schedule such as",
+        "",
+    ),
+    (
         "empty --rand-type=poisson run",
         "FATAL: Invalid random numbers distribution: poisson.",
         "",

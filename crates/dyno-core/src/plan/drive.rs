@@ -275,6 +275,14 @@ impl Drive {
         if let Some(open) = &mut own.open_loop {
             open.per_second /= f64::from(shard.of.max(1));
         }
+        if let Some(schedule) = &mut own.schedule
+            && schedule.of == Scheduled::Rate
+        {
+            for part in &mut schedule.parts {
+                part.from /= f64::from(shard.of.max(1));
+                part.to /= f64::from(shard.of.max(1));
+            }
+        }
         let mut first = 0;
         for role in &mut own.roles {
             let end = first + u64::from(role.sessions);

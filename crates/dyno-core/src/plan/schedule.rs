@@ -1,12 +1,14 @@
 //! A load that changes over time: `100/s for 30s, 200/s for 30s`, a ramp, a sine.
 
+mod read;
+
 use std::f64::consts::TAU;
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{format_duration, parse_count, parse_duration, parse_rate};
+use crate::units::format_duration;
 
 /// The most parts of a schedule: each is judged like a run.
 pub const PARTS_MAX: usize = 1000;
@@ -163,7 +165,7 @@ impl LoadSchedule {
             let before_s: f64 = parts.iter().map(|part| part.seconds).sum();
             let rest = time.filter(|_| number == last);
             let rest = rest.map(|time| time.as_secs_f64() - before_s);
-            let read = part(own, of, rest).map_err(|why| match texts.len() {
+            let read = read::part(own, of, rest).map_err(|why| match texts.len() {
                 1 => why,
                 _ => format!("part {}: {why}", number + 1),
             })?;
@@ -193,6 +195,26 @@ impl LoadSchedule {
     /// The highest level.
     pub fn max(&self) -> f64 {
         self.parts.iter().map(LoadPart::max).fold(0.0, f64::max)
+    }
+
+    /// The lowest level.
+    pub fn min(&self) -> f64 {
+        let lowest = |part: &LoadPart| part.from.min(part.to);
+        self.parts.iter().map(lowest).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The levels in short, without how long they last: `100/s → 200/s`. Of many parts the first
+    /// ones and the last.
+    pub fn short(&self) -> String {
+        const TOLD_MAX: usize = 5;
+        let label = |part: &LoadPart| part.label(self.of);
+        let labels: Vec<String> = self.parts.iter().map(label).collect();
+        match labels.as_slice() {
+            [first, second, .., last] if labels.len() > TOLD_MAX => {
+                format!("{first} → {second} → … → {last} ({} parts)", labels.len())
+            }
+            all => all.join(" → "),
+        }
     }
 
     /// The mean level over all parts.
@@ -299,7 +321,11 @@ impl fmt::Display for LoadSchedule {
         for (number, part) in self.parts.iter().enumerate() {
             let separator = if number > 0 { ", " } else { "" };
             let length = duration(part.seconds);
-            write!(f, "{separator}{} for {length}", part.label(self.of))?;
+            let word = match part.shape {
+                LoadShape::Ramp => "over",
+                LoadShape::Constant | LoadShape::Sine => "for",
+            };
+            write!(f, "{separator}{} {word} {length}", part.label(self.of))?;
         }
         Ok(())
     }
@@ -307,83 +333,6 @@ impl fmt::Display for LoadSchedule {
 
 fn duration(seconds: f64) -> String {
     format_duration(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default())
-}
-
-const EXPECTED_RATE: &str = "'100/s for 30s', '100/s..1000/s over 5m' or 'sine 100/s..500/s every \
-     1m for 10m'";
-const EXPECTED_SESSIONS: &str = "'16 for 30s', '1..64 over 5m' or 'sine 8..64 every 1m for 10m'";
-
-/// Reads a part; `rest_s` is how long it is where it does not say so.
-fn part(text: &str, of: Scheduled, rest_s: Option<f64>) -> Result<LoadPart, String> {
-    let expected = match of {
-        Scheduled::Rate => EXPECTED_RATE,
-        Scheduled::Sessions => EXPECTED_SESSIONS,
-    };
-    let other = || format!("'{text}' is no part of a schedule: {expected} is expected");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let (is_sine, words) = match words.as_slice() {
-        ["sine", rest @ ..] => (true, rest),
-        all => (false, all),
-    };
-    let (levels, mut words) = words.split_first().ok_or_else(other)?;
-    let (from, to) = match levels.split_once("..") {
-        Some((from, to)) => (level(from, of)?, level(to, of)?),
-        None if is_sine => return Err(other()),
-        None => (level(levels, of)?, level(levels, of)?),
-    };
-    let is_ramp = levels.contains("..") && !is_sine;
-    let mut period_s = None;
-    if let ["every", period, rest @ ..] = words {
-        period_s = Some(length(period)?);
-        words = rest;
-    }
-    if is_sine != period_s.is_some() {
-        return Err(other());
-    }
-    let seconds = match words {
-        ["for", time] => length(time)?,
-        ["over", time] if is_ramp => length(time)?,
-        [] => match rest_s {
-            Some(rest_s) if rest_s > 0.0 => rest_s,
-            Some(_) => return Err(format!("nothing of --time is left for '{text}'")),
-            None => {
-                return Err(format!(
-                    "'{text}' does not say for how long: {expected} is expected"
-                ));
-            }
-        },
-        _ => return Err(other()),
-    };
-    let shape = match (is_sine, is_ramp) {
-        (true, _) => LoadShape::Sine,
-        (_, true) => LoadShape::Ramp,
-        _ => LoadShape::Constant,
-    };
-    Ok(LoadPart {
-        shape,
-        from,
-        to,
-        seconds,
-        period_s,
-    })
-}
-
-fn level(text: &str, of: Scheduled) -> Result<f64, String> {
-    match of {
-        Scheduled::Rate => parse_rate(text).map_err(|error| error.to_string()),
-        // Whole below 2^53, so that nothing is rounded.
-        Scheduled::Sessions => parse_count(text)
-            .map(|count| count as f64)
-            .map_err(|error| error.to_string()),
-    }
-}
-
-fn length(text: &str) -> Result<f64, String> {
-    let time = parse_duration(text).map_err(|error| error.to_string())?;
-    match time.is_zero() {
-        true => Err(format!("'{text}' must be longer than 0")),
-        false => Ok(time.as_secs_f64()),
-    }
 }
 
 #[cfg(test)]
@@ -398,11 +347,11 @@ mod tests {
     fn what_is_read_is_written_alike() {
         for (text, written) in [
             ("100/s for 30s, 200/s for 30s", ""),
-            ("100/s..1000/s over 5m", "100/s..1000/s for 5m"),
+            ("100/s..1000/s for 5m", "100/s..1000/s over 5m"),
             ("sine 100/s..500/s every 1m for 10m", ""),
             (
                 "0/s..2k/s over 10s,1k for 1s",
-                "0/s..2000/s for 10s, 1000/s for 1s",
+                "0/s..2000/s over 10s, 1000/s for 1s",
             ),
         ] {
             let read = rate(text).unwrap();
@@ -412,7 +361,7 @@ mod tests {
             assert!(LoadSchedule::is_one(text) && read.validate().is_ok());
         }
         let sessions = LoadSchedule::parse("4 for 2s, 8..1 over 3s", Scheduled::Sessions, None);
-        assert_eq!(sessions.unwrap().to_string(), "4 for 2s, 8..1 for 3s");
+        assert_eq!(sessions.unwrap().to_string(), "4 for 2s, 8..1 over 3s");
         for level in ["100/s", "16", "1k"] {
             assert!(!LoadSchedule::is_one(level));
         }
@@ -476,8 +425,11 @@ mod tests {
             (1.0, 4.0, 5.0)
         );
         assert_eq!(both.placed()[1].label, "3/s..5/s");
+        assert_eq!((both.min(), both.short()), (1.0, "1/s → 3/s..5/s".into()));
+        let many = rate("1/s for 1s, 2/s for 1s, 3/s for 1s, 4/s for 1s, 5/s for 1s, 6/s for 1s");
+        assert_eq!(many.unwrap().short(), "1/s → 2/s → … → 6/s (6 parts)");
         let inner = both.within(1.0, 3.0);
-        assert_eq!(inner.to_string(), "1/s for 1s, 3/s..4/s for 1s");
+        assert_eq!(inner.to_string(), "1/s for 1s, 3/s..4/s over 1s");
         assert!((both.mean_within(1.0, 3.0) - inner.mean()).abs() < 1e-12);
         assert_eq!(
             (inner.constant(), both.within(0.0, 2.0).constant()),

@@ -24,6 +24,7 @@ prop_compose! {
         open_loop in of(any_open_loop()),
         latency_limit in of(1_u64..100_000),
         seed in 1_u64..,
+        schedule in of(any_schedule()),
     ) -> Drive {
         let ms = Duration::from_millis;
         Drive {
@@ -33,6 +34,7 @@ prop_compose! {
             events,
             warmup: ms(warmup),
             open_loop,
+            schedule,
             latency_limit: latency_limit.map(ms),
             seed,
             ..Drive::default()
@@ -44,6 +46,32 @@ prop_compose! {
     fn any_open_loop()(per_second in 0.001_f64..1e9, poisson in any::<bool>()) -> OpenLoop {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
         OpenLoop { per_second, arrivals }
+    }
+}
+
+prop_compose! {
+    fn any_part()(
+        (from, to) in (1_u32..1000, 1_u32..1000),
+        (length_ms, period_ms) in (1_u32..1_000_000, 1_u32..1_000_000),
+        shape in 0..3,
+    ) -> LoadPart {
+        let shapes = [LoadShape::Constant, LoadShape::Ramp, LoadShape::Sine];
+        let shape = shapes[shape as usize];
+        let seconds = |ms: u32| f64::from(ms) / 1000.0;
+        LoadPart {
+            shape,
+            from: from.into(),
+            to: if shape == LoadShape::Constant { from } else { to }.into(),
+            seconds: seconds(length_ms),
+            period_s: (shape == LoadShape::Sine).then(|| seconds(period_ms)),
+        }
+    }
+}
+
+prop_compose! {
+    fn any_schedule()(parts in vec(any_part(), 1..5), rate in any::<bool>()) -> LoadSchedule {
+        let of = if rate { Scheduled::Rate } else { Scheduled::Sessions };
+        LoadSchedule { of, parts }
     }
 }
 
@@ -163,6 +191,17 @@ prop_compose! {
 }
 
 proptest! {
+    #[test]
+    fn a_schedule_is_read_as_it_was_written(schedule in any_schedule()) {
+        let text = schedule.to_string();
+        let read = LoadSchedule::parse(&text, schedule.of, None).unwrap();
+        prop_assert_eq!(&read, &schedule, "{}", text);
+        prop_assert!(LoadSchedule::is_one(&text));
+        prop_assert!(schedule.validate().is_ok());
+        // Text of any kind is told as wrong, and nothing worse.
+        let _ = LoadSchedule::parse(&text[1..], schedule.of, None);
+    }
+
     #[test]
     fn a_plan_reads_back_what_it_wrote(plan in any_plan()) {
         // A name that comes twice is one in JSON.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use dyno_core::interval::Counters;
+use dyno_core::plan::{LoadSchedule, PlacedPart, Scheduled};
 use dyno_core::record::{RunRecord, SeriesKind};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
@@ -41,12 +42,61 @@ pub fn intervals(run: &RunRecord) -> String {
     heading.extend(["max_ms", "backlog", "concurrency"].map(str::to_owned));
     heading.extend(later_counters().map(|index| Counters::NAMES[index].to_owned()));
     heading.extend(SessionState::ALL.map(|state| state.word().to_owned()));
+    let drive = run.head.drive.as_ref();
+    let parts = drive.and_then(|drive| Some(Parts::of(drive.schedule.as_ref()?)));
+    if let Some(parts) = &parts {
+        heading.extend(["part".to_owned(), parts.level_name().to_owned()]);
+    }
     line(&mut out, &heading);
     let known = Known::of(run);
     for interval in &run.intervals {
-        line(&mut out, &fields(interval, &percents, &known));
+        let mut fields = fields(interval, &percents, &known);
+        if let Some(parts) = &parts {
+            fields.extend(parts.fields(interval));
+        }
+        line(&mut out, &fields);
     }
     out
+}
+
+/// The parts of a load that changed over time.
+struct Parts<'a> {
+    schedule: &'a LoadSchedule,
+    placed: Vec<PlacedPart>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(schedule: &'a LoadSchedule) -> Self {
+        Self {
+            schedule,
+            placed: schedule.placed(),
+        }
+    }
+
+    fn level_name(&self) -> &'static str {
+        match self.schedule.of {
+            Scheduled::Rate => "offered_per_s",
+            Scheduled::Sessions => "sessions_asked",
+        }
+    }
+
+    /// The part, from 1, in which the middle of an interval lies, and the level there; nothing of
+    /// the warm-up.
+    fn fields(&self, interval: &IntervalSummary) -> [String; 2] {
+        let middle_s = interval.at_s - interval.length_s / 2.0;
+        let holds = |part: &PlacedPart| middle_s >= part.from_s && middle_s < part.to_s;
+        match self.placed.iter().position(holds) {
+            Some(index) => {
+                let level = self.schedule.level(middle_s);
+                let level = match self.schedule.of {
+                    Scheduled::Rate => level,
+                    Scheduled::Sessions => level.round(),
+                };
+                [(index + 1).to_string(), number(level)]
+            }
+            None => [String::new(), String::new()],
+        }
+    }
 }
 
 /// All series in long form: one line per value, series after series.
@@ -288,6 +338,28 @@ mod tests {
         let max = rows[0].iter().position(|name| *name == "max_ms").unwrap();
         assert_eq!(rows[1][max], "");
         assert_ne!(rows[2][max], "");
+    }
+
+    #[test]
+    fn intervals_of_a_load_that_changed_know_their_part_and_its_level() {
+        use dyno_core::plan::{LoadSchedule, Scheduled};
+        let mut run = samples::record();
+        let text = "100/s for 2s, 100/s..500/s over 8s";
+        let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
+        run.head.drive.as_mut().unwrap().schedule = Some(schedule);
+        let text = intervals(&run);
+        let rows = rows(&text);
+        let last = |row: &[&str]| row[row.len() - 2..].join(" ");
+        assert_eq!(last(&rows[0]), "part offered_per_s");
+        let found: Vec<(f64, String)> = run
+            .intervals
+            .iter()
+            .zip(&rows[1..])
+            .map(|(interval, row)| (interval.at_s, last(row)))
+            .collect();
+        let at = |at_s: f64| &found.iter().find(|one| one.0 == at_s).unwrap().1;
+        assert_eq!((at(1.0).as_str(), at(2.0).as_str()), ("1 100", "1 100"));
+        assert_eq!((at(3.0).as_str(), at(10.0).as_str()), ("2 125", "2 475"));
     }
 
     #[test]

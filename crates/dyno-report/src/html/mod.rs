@@ -32,6 +32,7 @@ mod observed;
 mod operations;
 mod overview;
 mod page;
+mod parts;
 mod run;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -143,6 +144,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     }
     overview::write(page, view);
     throughput::write(page, view);
+    parts::write(page, view);
     latency::write(page, view);
     distribution::write(page, view);
     loops::write(page, view);

@@ -83,12 +83,18 @@ fn lead(view: &View<'_>) -> String {
         let (sessions, workers) = (u64::from(drive.sessions), u64::from(drive.workers));
         parts.push(format!(
             "{} on {}",
-            count(sessions, "session"),
+            match drive.session_schedule() {
+                Some(schedule) => format!("{} sessions", schedule.short()),
+                None => count(sessions, "session"),
+            },
             count(workers, "worker")
         ));
         parts.push(match &drive.open_loop {
             None => "closed loop".to_owned(),
-            Some(open) => format!("open loop, {}/s", figures::significant(open.per_second)),
+            Some(open) => match drive.rate_schedule() {
+                Some(schedule) => format!("open loop, {}", schedule.short()),
+                None => format!("open loop, {}/s", figures::significant(open.per_second)),
+            },
         });
         if !drive.warmup.is_zero() {
             parts.push(format!(

@@ -71,8 +71,16 @@ struct RunData {
     from: Compact,
     to: Compact,
     warmup: Option<(Compact, Compact)>,
+    parts: Vec<PartMark>,
     stalls: Vec<(Compact, Compact)>,
     events: Vec<EventData>,
+}
+
+/// Where a part of a load begins that changed over time.
+#[derive(Serialize)]
+pub(super) struct PartMark {
+    pub(super) at: Compact,
+    pub(super) text: String,
 }
 
 #[derive(Serialize)]
@@ -129,6 +137,7 @@ impl Page {
             from: Compact(view.extent_s.0),
             to: Compact(view.extent_s.1),
             warmup: view.warmup_s().map(pair),
+            parts: view.part_marks(),
             stalls: (view.stall_spans().iter())
                 .map(|span| pair((span.from_s, span.to_s)))
                 .collect(),
@@ -153,6 +162,7 @@ impl Page {
             from: Compact(0.0),
             to: Compact(to_s.max(1e-3)),
             warmup: None,
+            parts: Vec::new(),
             stalls: Vec::new(),
             events: Vec::new(),
         });

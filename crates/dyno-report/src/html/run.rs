@@ -2,10 +2,13 @@
 
 use dyno_analysis::bins::{self, Bin};
 use dyno_analysis::stalls::{self, Span, Stalls, TooLittle};
+use dyno_core::plan::LoadSchedule;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::summary::{IntervalSummary, LatencySummary};
 
+use super::chart::Compact;
 use super::markup::Text;
+use super::page::PartMark;
 
 /// A run in a report.
 pub(super) struct View<'a> {
@@ -51,7 +54,7 @@ impl<'a> View<'a> {
             extent_s: extent(run),
             bin_s: dyno_stats::median(&lengths).unwrap_or(1.0),
             median_per_s: dyno_stats::median(&seconds),
-            stalls: stalls::of_bins(&bins, &run.events),
+            stalls: stalls::of_bins(&levelled(run, &bins), &run.events),
             seconds,
             rates,
         }
@@ -60,6 +63,29 @@ impl<'a> View<'a> {
     /// The stalls, none where they cannot be told.
     pub(super) fn stall_spans(&self) -> &[Span] {
         self.stalls.as_ref().map_or(&[][..], |found| &found.spans)
+    }
+
+    /// The schedule of a load that changed over time.
+    pub(super) fn schedule(&self) -> Option<&'a LoadSchedule> {
+        self.run.head.drive.as_ref()?.schedule.as_ref()
+    }
+
+    /// Where the parts of a schedule begin, but for the first; none where they are so many that
+    /// they would hide the rest.
+    pub(super) fn part_marks(&self) -> Vec<PartMark> {
+        const MARKS_MAX: usize = 60;
+        let placed = self.schedule().map(LoadSchedule::placed);
+        let placed = placed.unwrap_or_default();
+        if placed.len() > MARKS_MAX {
+            return Vec::new();
+        }
+        let marks = placed.into_iter().enumerate().skip(1);
+        marks
+            .map(|(number, part)| PartMark {
+                at: Compact(part.from_s),
+                text: format!("{}", number + 1),
+            })
+            .collect()
     }
 
     /// An id that no other run uses.
@@ -210,6 +236,25 @@ impl<'a> View<'a> {
             label => format!("<span class=\"run-label\">{}</span> ", Text(label)),
         }
     }
+}
+
+/// Seconds as they would be at the mean level of a load that changed over time: where little was
+/// asked for, little is no stall, and a pause is none.
+fn levelled(run: &RunRecord, bins: &[Bin]) -> Vec<Bin> {
+    let drive = run.head.drive.as_ref();
+    let Some(schedule) = drive.and_then(|drive| drive.schedule.as_ref()) else {
+        return bins.to_vec();
+    };
+    let mean = schedule.mean();
+    let level = |bin: &Bin| schedule.mean_within(bin.from_s(), bin.at_s);
+    let asked = bins.iter().filter(|bin| level(bin) > 0.0);
+    asked
+        .map(|bin| {
+            let mut own = bin.clone();
+            own.events *= mean / level(bin);
+            own
+        })
+        .collect()
 }
 
 /// The word for a kind of event.

@@ -101,6 +101,9 @@ fn drive_facts(page: &mut Page, drive: &Drive) {
         let text = format!("{} of {}", shard.number, shard.of);
         fact(page, "Load generator", &text);
     }
+    if let Some(schedule) = drive.session_schedule() {
+        fact(page, "Sessions over time", &schedule.to_string());
+    }
     fact(page, "Workers", &number::thousands(drive.workers.into()));
     fact(
         page,
@@ -122,10 +125,11 @@ fn drive_facts(page: &mut Page, drive: &Drive) {
             Arrivals::Poisson => "exponential gaps (Poisson)",
             Arrivals::Constant => "equal gaps",
         };
-        format!(
-            "open, {}, {spaced}",
-            figures::value(open.per_second, "count/s")
-        )
+        let rate = match drive.rate_schedule() {
+            Some(schedule) => schedule.to_string(),
+            None => figures::value(open.per_second, "count/s"),
+        };
+        format!("open, {rate}, {spaced}")
     });
     fact(page, "Loop", &open.unwrap_or_else(|| "closed".to_owned()));
     if let Some(limit) = drive.latency_limit {

@@ -3,6 +3,7 @@
 mod several;
 
 use dyno_core::finding::Verdict;
+use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::record::{Event, EventKind, RunRecord, RunState, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::states::SessionStates;
@@ -48,6 +49,49 @@ fn written(
         generated_unix_s: 1_795_266_134.0,
         title: "",
     })
+}
+
+/// A run whose load changed over time.
+pub(super) fn scheduled() -> RunRecord {
+    let mut run = samples::run(SHORT);
+    let told = crate::samples::scheduled();
+    run.head.drive.clone_from(&told.drive);
+    if let Some(summary) = &mut run.summary {
+        summary.drive = told.drive;
+        summary.parts = told.parts;
+    }
+    run
+}
+
+#[test]
+fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
+    let page = page_of(&[scheduled()]);
+    for told in [
+        "Parts of the load",
+        "sine 400/s..800/s every 5s",
+        "Of 600 events per second that were due, 571 were served.",
+        "not measured",
+        "Dotted: where the parts of the load begin",
+        "open loop, 100/s → 100/s..500/s",
+    ] {
+        assert!(page.contains(told), "no '{told}'");
+    }
+    assert!(page.contains(r#""parts":[{"at":10,"text":"2"},{"at":20,"text":"3"}"#));
+    assert!(!page_of(&[samples::run(SHORT)]).contains("Parts of the load"));
+    // Where a hundredth was asked for, a hundredth is no stall.
+    let mut low = scheduled();
+    let text = "1000/s for 60s, 10/s for 60s";
+    let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
+    for interval in &mut low.intervals {
+        let level = schedule.level(interval.at_s - interval.length_s / 2.0);
+        interval.counters.events = (level * interval.length_s) as u64;
+    }
+    low.events.clear();
+    let drive = low.head.drive.as_mut().unwrap();
+    drive.schedule = Some(schedule);
+    assert!(page_of(&[low.clone()]).contains(r#""stalls":[]"#));
+    low.head.drive.as_mut().unwrap().schedule = None;
+    assert!(!page_of(&[low]).contains(r#""stalls":[]"#));
 }
 
 /// A run that began and of which nothing else is known.

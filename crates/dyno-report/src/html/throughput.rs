@@ -1,5 +1,6 @@
 //! Throughput in time.
 
+use dyno_core::plan::LoadSchedule;
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
 
@@ -64,15 +65,42 @@ fn offered(page: &mut Page, view: &View<'_>, rates: &Thin) -> Option<Line> {
     let drive = view.run.head.drive.as_ref()?;
     let per_second = drive.open_loop.as_ref()?.per_second;
     let ends = [rates.x.first(), rates.x.last()];
-    let x: Vec<f64> = ends.into_iter().flatten().copied().collect();
-    let points = Thin {
-        y: vec![per_second; x.len()],
-        of: x.len(),
-        x,
+    let ends: Vec<f64> = ends.into_iter().flatten().copied().collect();
+    let (x, y) = match (drive.rate_schedule(), &ends[..]) {
+        (Some(schedule), [from_s, to_s]) => levels(schedule, (*from_s, *to_s)),
+        _ => (ends.clone(), vec![per_second; ends.len()]),
     };
+    let points = Thin { of: x.len(), x, y };
     let mut line = page.line("offered/s", 0, &points, Look::Line, 6);
     line.dash = 1;
     Some(line)
+}
+
+/// A schedule's levels from one instant to another: the corners of its steps and ramps, and points
+/// close to each other along its sines.
+fn levels(schedule: &LoadSchedule, (from_s, to_s): (f64, f64)) -> (Vec<f64>, Vec<f64>) {
+    /// Of a period.
+    const POINTS: f64 = 24.0;
+    let (mut x, mut y) = (vec![from_s], vec![schedule.level(from_s)]);
+    for placed in schedule.placed() {
+        let length_s = placed.to_s - placed.from_s;
+        let pieces = match placed.part.period_s {
+            // More points than are drawn of a run's own line would tell no more.
+            Some(period_s) => (length_s / period_s * POINTS).clamp(POINTS, POINTS_MAX as f64),
+            None => 1.0,
+        };
+        for point in 0..=pieces as u32 {
+            let into_s = length_s * f64::from(point) / pieces.floor();
+            let at_s = placed.from_s + into_s;
+            if at_s > from_s && at_s < to_s {
+                x.push(at_s);
+                y.push(placed.part.level(into_s));
+            }
+        }
+    }
+    x.push(to_s);
+    y.push(schedule.level(to_s));
+    (x, y)
 }
 
 /// What the marks mean, those that are there.
@@ -80,6 +108,9 @@ fn legend(view: &View<'_>, latencies: bool) -> String {
     let mut told = vec!["Each point is an interval.".to_owned()];
     if view.warmup_s().is_some() {
         told.push("Grey: the warm-up.".to_owned());
+    }
+    if !view.part_marks().is_empty() {
+        told.push("Dotted: where the parts of the load begin, told below by number.".to_owned());
     }
     if !view.stall_spans().is_empty() {
         told.push("Red: stalls.".to_owned());

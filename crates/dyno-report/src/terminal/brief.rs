@@ -10,7 +10,7 @@ use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use super::look::{Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
-use super::{latency, operations, reported, roles, sections, statements, verdict};
+use super::{latency, operations, parts, reported, roles, sections, statements, verdict};
 use crate::number::{self, length, percent, plain, rate, thousands};
 use crate::rebuild::UNFINISHED;
 
@@ -46,6 +46,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     }
     figures(run, &mut page);
     sections::over_time(run, &mut page);
+    parts::section(run, false, &mut page);
     sections::machine_figures(run, &mut page);
     roles::section(run, &mut page);
     operations::section(run, &mut page);
@@ -93,13 +94,16 @@ fn title(run: &RunSummary) -> String {
     }
     let mut measured = length(run.measured_s);
     if let Some(drive) = &run.drive {
-        parts.push(sections::count_of(u64::from(drive.sessions), "session"));
+        parts.push(sections::sessions(drive));
         if let Some(open) = drive.open_loop {
             let arrivals = match open.arrivals {
                 Arrivals::Poisson => "offered",
                 Arrivals::Constant => "offered, evenly",
             };
-            parts.push(format!("{}/s {arrivals}", plain(open.per_second)));
+            parts.push(match drive.rate_schedule() {
+                Some(schedule) => format!("{} {arrivals}", schedule.short()),
+                None => format!("{}/s {arrivals}", plain(open.per_second)),
+            });
         }
         match drive.time.map(|time| time.as_secs_f64()) {
             Some(asked) if run.measured_s < asked * 0.99 => {
@@ -167,6 +171,14 @@ fn figures(run: &RunSummary, page: &mut Page) {
 
 /// Half of the interval in which the mean rate lies, as a share of it.
 fn half_width(run: &RunSummary) -> Option<f64> {
+    // Of a load that changed there is no one rate that it would be the interval of.
+    if run
+        .drive
+        .as_ref()
+        .is_some_and(|drive| drive.schedule.is_some())
+    {
+        return None;
+    }
     let rates = sections::interval_rates(run);
     let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0)?;
     let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, CONFIDENCE)?;

@@ -1,5 +1,6 @@
 //! The line of each interval while a run is under way.
 
+use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
 
@@ -17,6 +18,37 @@ pub fn live_line(
     total_s: Option<f64>,
     look: &Look,
 ) -> String {
+    join(parts(interval, event, open_loop, total_s), look)
+}
+
+/// The same of a load that changes over time, with its level at the interval's end. That stays
+/// however little room there is.
+pub fn scheduled_line(
+    interval: &IntervalSummary,
+    event: EventWord,
+    schedule: &LoadSchedule,
+    total_s: Option<f64>,
+    look: &Look,
+) -> String {
+    let open_loop = schedule.of == Scheduled::Rate;
+    let mut parts = parts(interval, event, open_loop, total_s);
+    // What the next interval begins with may be another part's.
+    let level = schedule.level((interval.at_s - interval.length_s / 2.0).max(0.0));
+    let asked = match schedule.of {
+        Scheduled::Rate => format!("of {:>6}/s", rate(level)),
+        Scheduled::Sessions => format!("by {:>4}", thousands(level.round() as u64)),
+    };
+    // Behind the rate that came of it.
+    parts.insert(3, Part::needed(Ink::Faint, asked));
+    join(parts, look)
+}
+
+fn parts(
+    interval: &IntervalSummary,
+    event: EventWord,
+    open_loop: bool,
+    total_s: Option<f64>,
+) -> Vec<Part> {
     let per_s = |count: u64| {
         if interval.length_s > 0.0 {
             count as f64 / interval.length_s
@@ -77,7 +109,7 @@ pub fn live_line(
         let reconnects = format!("reconnects {}", thousands(counters.reconnects));
         parts.push(Part::needed(Ink::Error, reconnects));
     }
-    join(parts, look)
+    parts
 }
 
 /// What a terminal shows in the warm-up, of which so many seconds are over.
@@ -229,6 +261,20 @@ mod tests {
             live_line(&interval(), EventWord::Transaction, true, None, &look),
         ];
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_load_that_changes_is_told_with_its_level() {
+        let line = |text: &str, of| {
+            let schedule = LoadSchedule::parse(text, of, None).unwrap();
+            let event = EventWord::Transaction;
+            scheduled_line(&interval(), event, &schedule, None, &Look::default())
+        };
+        let shown = line("100/s for 11s, 20k/s for 9s", Scheduled::Rate);
+        assert!(shown.contains("12,345 tx/s  of 20,000/s"), "{shown}");
+        assert!(columns(&shown) <= 80, "{shown}");
+        let shown = line("4 for 12s, 16 for 9s", Scheduled::Sessions);
+        assert!(shown.contains("12,345 tx/s  by    4"), "{shown}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Rows of a label and a body, as wide as the look allows.
 
 use super::look::{Ink, Look, columns, cut, wrap};
+use super::table::Table;
 
 /// Where bodies begin: two blanks and a label.
 const GUTTER: usize = 16;
@@ -22,6 +23,16 @@ impl Page {
     /// How wide a body may be.
     pub(super) fn body_width(&self) -> usize {
         self.look.width() - GUTTER
+    }
+
+    /// How wide a line may be.
+    pub(super) fn width(&self) -> usize {
+        self.look.width()
+    }
+
+    /// A table from the edge on.
+    pub(super) fn table(&mut self, table: Table) {
+        self.out.push_str(&table.finish(&self.look));
     }
 
     /// An empty line, unless the last is empty already.

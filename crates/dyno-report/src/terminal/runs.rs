@@ -19,6 +19,8 @@ pub struct RunRow {
     pub server: String,
     /// Simulated users; `None` where it is not known.
     pub sessions: Option<u32>,
+    /// How the load changed over time, in short; empty where it was one.
+    pub schedule: String,
     /// Events per second; `None` where nothing was measured.
     pub events_per_s: Option<f64>,
     /// 95th percentile, milliseconds; `None` where the samples do not carry it.
@@ -74,7 +76,7 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
             (Ink::Plain, row.when.clone()),
             (Ink::Plain, row.workload.clone()),
             (Ink::Plain, row.server.clone()),
-            number(row.sessions.map(|sessions| sessions.to_string())),
+            number(users(row)),
             number(row.events_per_s.map(rate)),
             number(row.p95_ms.map(latency)),
             (ink, word),
@@ -82,6 +84,16 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
         ]);
     }
     table.finish(look)
+}
+
+/// The sessions; of a load that changed over time what was asked for beside them, or instead.
+fn users(row: &RunRow) -> Option<String> {
+    let sessions = row.sessions?;
+    Some(match row.schedule.as_str() {
+        "" => sessions.to_string(),
+        rate if rate.contains("/s") => format!("{sessions}, {rate}"),
+        sessions => sessions.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -96,6 +108,7 @@ mod tests {
             workload: "oltp_read_write".into(),
             server: "MariaDB 10.11.6".into(),
             sessions: Some(16),
+            schedule: String::new(),
             events_per_s: Some(1228.4),
             p95_ms: Some(2.18),
             verdict: Some(Verdict::Valid),
@@ -124,10 +137,23 @@ mod tests {
             waived: 1,
             ..row.clone()
         };
+        let scheduled = RunRow {
+            id: 17,
+            schedule: "100/s → 200/s".into(),
+            ..row.clone()
+        };
+        let climbing = RunRow {
+            id: 18,
+            schedule: "1..64".into(),
+            ..row.clone()
+        };
         let look = Look {
-            columns: 120,
+            columns: 132,
             ..Look::default()
         };
-        insta::assert_snapshot!(runs(&[row, unfinished, imported, waived], &look));
+        insta::assert_snapshot!(runs(
+            &[row, unfinished, imported, waived, scheduled, climbing],
+            &look
+        ));
     }
 }

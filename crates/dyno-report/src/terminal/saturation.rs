@@ -28,6 +28,14 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
     if let Some(text) = against(&found.steps) {
         page.row("", Ink::Warning, &text);
     }
+    if found.in_one_run {
+        page.row(
+            "",
+            Ink::Faint,
+            "The steps are parts of one run: caches, statistics and data are as the step before \
+             left them.",
+        );
+    }
     if !found.sequence.is_empty() {
         page.row("sequence", Ink::Plain, &found.sequence);
     }

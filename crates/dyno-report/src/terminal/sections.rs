@@ -3,7 +3,7 @@
 use dyno_analysis::errors;
 use dyno_core::db::ErrorKind;
 use dyno_core::interval::Counters;
-use dyno_core::plan::{Arrivals, OptionValue, RandKind, RandPlan};
+use dyno_core::plan::{Arrivals, Drive, OptionValue, RandKind, RandPlan};
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
 
@@ -54,6 +54,14 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
     }
 }
 
+/// How many sessions, or how their number changed.
+pub(super) fn sessions(drive: &Drive) -> String {
+    match drive.session_schedule() {
+        Some(schedule) => format!("{} sessions", schedule.short()),
+        None => count_of(u64::from(drive.sessions), "session"),
+    }
+}
+
 /// How the run was driven, and for how long.
 pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     let Some(drive) = &run.drive else {
@@ -61,7 +69,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
         page.row("measured", Ink::Plain, &length(run.measured_s));
         return;
     };
-    let mut load = count_of(u64::from(drive.sessions), "session");
+    let mut load = sessions(drive);
     // What another tool printed tells neither of workers nor always of a seed.
     let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
     if own {
@@ -78,15 +86,13 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
                 Arrivals::Poisson => "Poisson",
                 Arrivals::Constant => "constant",
             };
+            let at = match drive.rate_schedule() {
+                Some(schedule) => schedule.short(),
+                None => format!("{} /s", plain(open.per_second)),
+            };
             load += &match drive.shard.filter(|shard| shard.of > 1) {
-                None => format!(
-                    "open loop, {arrivals} arrivals at {} /s",
-                    plain(open.per_second)
-                ),
-                Some(_) => format!(
-                    "open loop, its part of {arrivals} arrivals: {} /s",
-                    plain(open.per_second)
-                ),
+                None => format!("open loop, {arrivals} arrivals at {at}"),
+                Some(_) => format!("open loop, its part of {arrivals} arrivals: {at}"),
             };
         }
     }

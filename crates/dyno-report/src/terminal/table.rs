@@ -58,7 +58,8 @@ impl Table {
             let mut line = String::new();
             let cells = row.iter().zip(&self.head).zip(&widths);
             for (index, (((ink, text), (_, align)), width)) in cells.enumerate() {
-                let text = cut(text, *width);
+                // The mark of what was cut off is to be of the look, too.
+                let text = look.clean(&cut(text, *width));
                 let pad = " ".repeat(width.saturating_sub(columns(&text)));
                 if index > 0 {
                     line.push_str(&" ".repeat(GAP));

@@ -2,6 +2,7 @@
 
 use dyno_core::factors::Factors;
 use dyno_core::finding::Verdict;
+use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::record::{RunState, Source};
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
@@ -130,6 +131,8 @@ pub struct RunLine {
     pub note: String,
     /// What the user varied, by name.
     pub factors: Factors,
+    /// How its load changed over time; `None` where it was one.
+    pub schedule: Option<LoadSchedule>,
 }
 
 impl RunLine {
@@ -142,7 +145,10 @@ impl RunLine {
                 let (product, version) = (&self.product, &self.server_version);
                 Some(format!("{product} {version}").trim().to_owned())
             }
-            "sessions" => self.sessions.map(|sessions| sessions.to_string()),
+            "sessions" => match &self.schedule {
+                Some(schedule) if schedule.of == Scheduled::Sessions => Some(schedule.short()),
+                _ => self.sessions.map(|sessions| sessions.to_string()),
+            },
             _ => None,
         })
     }
@@ -300,7 +306,7 @@ const COLUMNS: &str = "id, name, state, verdict, source,
     (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.outcome <> 'not_checked'),
     (SELECT count(*) FROM finding f WHERE f.run_id = run.id AND f.waived IS NOT NULL
         AND f.outcome IN ('doubt', 'refuse')),
-    json_extract(head, '$.factors')";
+    json_extract(head, '$.factors'), json_extract(head, '$.drive.schedule')";
 
 fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
     let process = || -> rusqlite::Result<Process> {
@@ -349,6 +355,8 @@ fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
             Some(text) => serde_json::from_str(&text).unwrap_or_default(),
             None => Factors::new(),
         },
+        schedule: (row.get::<_, Option<String>>(27)?)
+            .and_then(|text| serde_json::from_str(&text).ok()),
     })
 }
 

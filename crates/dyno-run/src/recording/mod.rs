@@ -334,6 +334,11 @@ fn judge(
     let (mut findings, parts) = dyno_verdict::judge_with_parts(record, context);
     summary.parts = parts;
     dyno_verdict::waive(&mut findings, &wanted.waivers)?;
+    for waiver in &wanted.waivers {
+        for part in &mut summary.parts {
+            part.waive(&waiver.check);
+        }
+    }
     let findings = sorted(findings);
     summary.verdict = Some(verdict(&findings));
     summary.findings = findings;

@@ -1,5 +1,7 @@
 //! Where what is recorded goes: a results file, or memory where the user wants no file.
 
+mod parts;
+
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -177,7 +179,13 @@ impl Sink for Store {
                     with_event(report.operations, &interval.latencies, &interval.operations);
                 feed.interval(report.summary, &operations);
             }
-            Self::Memory { record, .. } => record.intervals.push(report.summary.clone()),
+            Self::Memory { record, .. } => {
+                let interval = report.interval;
+                let operations =
+                    with_event(report.operations, &interval.latencies, &interval.operations);
+                parts::add(record, report.summary, &operations);
+                record.intervals.push(report.summary.clone());
+            }
         }
     }
 

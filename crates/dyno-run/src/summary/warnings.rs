@@ -3,7 +3,7 @@
 use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::db::Family;
 use dyno_core::finding::Outcome;
-use dyno_core::plan::Drive;
+use dyno_core::plan::{Drive, LoadSchedule};
 use dyno_core::summary::RunSummary;
 use dyno_load::RunOutcome;
 
@@ -121,7 +121,11 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     let silent = silent.count();
     let open = drive.open_loop;
     // So few arrivals that an interval without any is to be expected.
-    let rare = open.is_some_and(|open| open.per_second * nominal_s < 10.0);
+    let lowest = drive.rate_schedule().map(LoadSchedule::min);
+    let rare = open.is_some_and(|open| lowest.unwrap_or(open.per_second) * nominal_s < 10.0);
+    // In a pause nothing is to end.
+    let paused = drive.schedule.as_ref().is_some_and(|all| all.min() <= 0.0);
+    let rare = rare || paused;
     let slow = summary.service.mean_ms > nominal_s * 100.0;
     (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
         format!(

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_core::plan::OptionValue;
+use dyno_core::plan::{LoadSchedule, OptionValue};
 
 use crate::compare::{CompareOptions, Difference, tables};
 use crate::server::{Promise, decides, is_servers_own};
@@ -266,7 +266,11 @@ fn drive(view: &View, say: &mut impl FnMut(&str, String)) {
         say(OF_PLAN[2], lost.to_owned());
     }
     let Some(drive) = view.drive() else { return };
-    say("sessions", drive.sessions.to_string());
+    let sessions = drive.session_schedule().map(LoadSchedule::to_string);
+    say(
+        "sessions",
+        sessions.unwrap_or_else(|| drive.sessions.to_string()),
+    );
     if view.imported() {
         return;
     }
@@ -286,7 +290,8 @@ fn drive(view: &View, say: &mut impl FnMut(&str, String)) {
     say("warm-up", seconds(drive.warmup));
     say("ramp-up", seconds(drive.ramp_up));
     if let Some(open) = drive.open_loop {
-        say("rate", text::plain(open.per_second));
+        let rate = drive.rate_schedule().map(LoadSchedule::to_string);
+        say("rate", rate.unwrap_or_else(|| text::plain(open.per_second)));
         say(
             "arrivals",
             format!("{:?}", open.arrivals).to_ascii_lowercase(),

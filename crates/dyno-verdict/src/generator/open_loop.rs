@@ -25,8 +25,9 @@ pub(super) const OFFERED_RATE: Check = Check {
     name: "offered-rate",
     title: "Achieved against offered rate, and the backlog's growth",
     rule: "Doubt if less than {0} % of the offered rate was achieved, beyond what chance explains, \
-           or if the backlog grew by {1} % of the arrivals or more from the first to the last \
-           third of the measurement: response times then depend on the run's length.",
+           or if the backlog grew by {1} % of the arrivals or more, and by more than one, \
+           from the first to the last third of the measurement: response times then depend on the \
+           run's length.",
     thresholds: &[ACHIEVED, BACKLOG_GROWTH],
     make: offered_rate,
 };
@@ -228,9 +229,12 @@ fn offered_rate(view: &View) -> Made {
         }) => 100.0 / arrivals,
         _ => 300.0 / arrivals.sqrt(),
     };
-    let growth = backlog_growth(view).map(|growth| growth / arrivals * 100.0);
+    let longer = backlog_growth(view);
+    let growth = longer.map(|longer| longer / arrivals * 100.0);
     let short = achieved < ACHIEVED.value - chance;
-    let growing = growth.is_some_and(|growth| growth >= BACKLOG_GROWTH.value);
+    // One that is due as an interval ends waits then, and is no queue.
+    let growing = growth.is_some_and(|growth| growth >= BACKLOG_GROWTH.value)
+        && longer.is_some_and(|longer| longer > 1.0);
     let outcome = if short || growing {
         Outcome::Doubt
     } else {

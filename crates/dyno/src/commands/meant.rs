@@ -13,12 +13,13 @@ use crate::settings::usage;
 /// There is such an option.
 pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     const LENGTHS: [&str; 3] = ["warmup", "grace", "ramp-up"];
+    const LADDERS: [&str; 2] = ["ladder", "in-one-run"];
     // These two have words of their own about numbers of sessions.
     if ["run", "saturate"].contains(&command) {
         return Ok(());
     }
     let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
-    let passes = |opt: &Opt| opt.name == "ladder" || LENGTHS.contains(&opt.name);
+    let passes = |opt: &Opt| LADDERS.contains(&opt.name) || LENGTHS.contains(&opt.name);
     match given.find(|opt| !passes(opt) && !means_something(command, opt)) {
         Some(opt) => Err(usage(format!(
             "--{} belongs to dyno run; dyno {command} has no use for it",

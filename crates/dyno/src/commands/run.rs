@@ -18,7 +18,7 @@ use super::meant::{only_runs, options_help};
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
 use super::plans::{self, Given, Shaping};
-use super::saturate;
+use super::saturate::{self, Steps};
 use super::target::{Temporary, target};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
@@ -46,10 +46,9 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
         return without_workload(command, &first);
     };
     let work = work(workload, &first)?;
-    let typed = command;
-    let ladder = saturate::ladder(command, &first)?;
-    let command = if ladder.is_some() { "run" } else { command };
-    let request = Request::new(&args, command, ladder, &first, &work)?;
+    let steps = saturate::steps(command, &mut first)?;
+    let (typed, command) = (steps.typed, steps.command);
+    let request = Request::new(&args, &steps, &first, &work)?;
     let mut loaded = Loaded::new(request.job(&first, work)?)
         .with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
@@ -61,6 +60,7 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let changed = given
         .as_ref()
         .is_some_and(|given| given.beneath(&mut parsed));
+    steps.beneath(&mut parsed);
     // The target has the password now: once is enough.
     drop(args);
     first.forget_password();
@@ -180,16 +180,13 @@ struct Request<'a> {
     percentiles: Vec<f64>,
     /// Numbers of sessions to run with, one after the other.
     ladder: Option<Vec<u32>>,
+    /// The steps of a ladder are parts of one run.
+    in_one_run: bool,
 }
 
 impl<'a> Request<'a> {
-    fn new(
-        args: &[String],
-        command: &'a str,
-        ladder: Option<Vec<u32>>,
-        first: &Parsed,
-        work: &Workload,
-    ) -> Result<Self> {
+    fn new(args: &[String], steps: &Steps<'a>, first: &Parsed, work: &Workload) -> Result<Self> {
+        let command = steps.command;
         let percentiles =
             settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
         let (target, temporary) = match work.test() {
@@ -203,7 +200,8 @@ impl<'a> Request<'a> {
             target,
             temporary,
             percentiles,
-            ladder,
+            ladder: steps.ladder.clone(),
+            in_one_run: steps.in_one_run(),
         })
     }
 
@@ -235,6 +233,7 @@ impl<'a> Request<'a> {
                 _ => Drive {
                     shard: None,
                     begin_unix_s: None,
+                    schedule: None,
                     ..drive(first)?
                 },
             },
@@ -315,16 +314,6 @@ impl<'a> Request<'a> {
         }
     }
 
-    fn refuse_phases(&self, plan: &Plan) -> Result<()> {
-        if self.ladder.is_some() && !plan.phases.is_empty() {
-            return Err(usage(format!(
-                "{} has phases, each with sessions of its own: it cannot be saturated",
-                self.workload
-            )));
-        }
-        Ok(())
-    }
-
     fn execute(
         mut self,
         loaded: Loaded,
@@ -333,7 +322,7 @@ impl<'a> Request<'a> {
         mut plan: Plan,
         shaping: &Shaping<'_>,
     ) -> Result<u8> {
-        self.refuse_phases(&plan)?;
+        self.refuse(&plan)?;
         let stop = signals::install()?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;
         let output = Output::of(parsed)?;
@@ -365,6 +354,7 @@ impl<'a> Request<'a> {
             && let Some(there) = phases_there(&mut ready, &self.workload)?
         {
             plans::set_phases(&mut plan, &job, &own, shaping, &there)?;
+            self.refuse(&plan)?;
         }
         let request = RunRequest {
             plan,
@@ -388,8 +378,15 @@ impl<'a> Request<'a> {
             };
         }
         let measured = measure(&mut ready, &request, &screen)?;
-        output.write(&measured.summary, &screen.look)?;
+        saturate::show(&measured.summary, output, &screen.look, self.in_one_run)?;
         measured.end(&ready, &request)
+    }
+}
+
+impl Request<'_> {
+    /// What of this plan cannot be run, whatever the target.
+    fn refuse(&self, plan: &Plan) -> Result<()> {
+        saturate::refuse(plan, &self.workload, self.ladder.is_some())
     }
 }
 

@@ -4,6 +4,7 @@ use anyhow::Result;
 use dyno_core::clock::wall_time;
 use dyno_core::factors::{EVERYBODYS, Factors, parse_factors};
 use dyno_core::finding::{Verdict, is_thin};
+use dyno_core::plan::LoadSchedule;
 use dyno_core::units;
 use dyno_report::terminal::{RunRow, runs};
 use dyno_results::{Filter, Results, RunLine, RunStage};
@@ -130,6 +131,7 @@ pub fn row(line: &RunLine) -> RunRow {
             .trim()
             .to_owned(),
         sessions: line.sessions,
+        schedule: (line.schedule.as_ref()).map_or_else(String::new, LoadSchedule::short),
         events_per_s: line.events_per_s,
         p95_ms: line.p95_ms,
         verdict: line.verdict,
@@ -173,6 +175,7 @@ fn as_json(line: &RunLine) -> Value {
         "server_version": line.server_version,
         "sessions": line.sessions,
         "offered_per_s": line.offered_per_s,
+        "schedule": line.schedule.as_ref().map(LoadSchedule::to_string),
         "events_per_s": line.events_per_s,
         "queries_per_s": line.queries_per_s,
         "p95_ms": line.p95_ms,

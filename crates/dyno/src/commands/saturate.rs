@@ -1,18 +1,21 @@
 //! `dyno saturate`: the same workload with more and more sessions, a recorded run for each.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::clock::wall_time;
+use dyno_core::plan::{LoadPart, LoadSchedule, LoadShape, Plan, Scheduled};
 use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
 use dyno_report::saturation::Saturation;
+use dyno_report::terminal::Look;
 
 use super::measure::{Screen, measure};
 use super::phases::Base;
 use super::run::options_of;
 use crate::options::Parsed;
 use crate::output::Output;
-use crate::settings::usage;
+use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console};
 use dyno_run::Loaded;
 use dyno_run::RunRequest;
@@ -21,18 +24,19 @@ use dyno_run::new_name;
 /// The numbers of sessions unless told otherwise.
 const LADDER: &str = "1,2,4,8,16,32,64";
 
+/// How long each step of one run is unless told otherwise.
+const STEP: Duration = Duration::from_secs(30);
+
 /// The numbers of sessions that a command is to run with, one after the other; `None` for a
 /// command that runs once.
-///
-/// # Errors
-/// A list that is none; options that contradict the command.
-pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
+fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
     if command != "saturate" {
-        return match parsed.has("ladder") {
-            true => Err(usage(format!(
-                "--ladder belongs to dyno saturate; dyno {command} takes --sessions"
+        let own = ["ladder", "in-one-run"];
+        return match own.into_iter().find(|name| parsed.has(name)) {
+            Some(name) => Err(usage(format!(
+                "--{name} belongs to dyno saturate; dyno {command} takes --sessions"
             ))),
-            false => Ok(None),
+            None => Ok(None),
         };
     }
     if parsed.has("sessions") {
@@ -54,6 +58,141 @@ pub fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
             "--ladder: {text} does not go up from step to step"
         ))),
     }
+}
+
+/// What a command line makes of a ladder.
+pub struct Steps<'a> {
+    /// The command that the plan tells.
+    pub typed: &'a str,
+    /// The command that sessions run.
+    pub command: &'a str,
+    /// Numbers of sessions, a run for each; `None` for one run.
+    pub ladder: Option<Vec<u32>>,
+    /// The steps as parts of one run.
+    climb: Option<LoadSchedule>,
+}
+
+/// The steps of a command, if it has any. Those of one run take the place of the ladder.
+///
+/// # Errors
+/// A ladder that is none; options that contradict the command.
+pub fn steps<'a>(command: &'a str, parsed: &mut Parsed) -> Result<Steps<'a>> {
+    let ladder = ladder(command, parsed)?;
+    let climb = in_one_run(command, parsed, ladder.as_deref())?;
+    let steps = Steps {
+        typed: if climb.is_some() { "run" } else { command },
+        command: if ladder.is_some() { "run" } else { command },
+        ladder: ladder.filter(|_| climb.is_none()),
+        climb,
+    };
+    steps.beneath(parsed);
+    Ok(steps)
+}
+
+impl Steps<'_> {
+    /// Whether they are parts of one run.
+    pub fn in_one_run(&self) -> bool {
+        self.climb.is_some()
+    }
+
+    /// Puts a schedule of one run in the place of its ladder.
+    pub fn beneath(&self, parsed: &mut Parsed) {
+        let Some(climb) = &self.climb else {
+            return;
+        };
+        let own = ["ladder", "in-one-run", "time"];
+        parsed.own.retain(|(name, _)| !own.contains(name));
+        parsed.own.push(("sessions", Some(climb.to_string())));
+    }
+}
+
+/// Refuses what has no sense with a workload's phases and roles.
+///
+/// # Errors
+/// There is such a thing.
+pub fn refuse(plan: &Plan, workload: &str, ladder: bool) -> Result<()> {
+    if ladder && !plan.phases.is_empty() {
+        return Err(usage(format!(
+            "{workload} has phases, each with sessions of its own: it cannot be saturated"
+        )));
+    }
+    let Some(schedule) = &plan.drive.schedule else {
+        return Ok(());
+    };
+    if !plan.phases.is_empty() {
+        return Err(usage(format!(
+            "{workload} has phases, each a run of its own with its own time: a schedule such as \
+             '{}' is for workloads without",
+            schedule.short()
+        )));
+    }
+    if plan.drive.session_schedule().is_some() && !plan.roles.is_empty() {
+        return Err(usage(format!(
+            "--sessions: {workload} divides its sessions into roles, so that they cannot have a \
+             schedule; give their numbers by the workload's own options"
+        )));
+    }
+    Ok(())
+}
+
+/// The ladder as a schedule of one run, where that is asked for.
+fn in_one_run(
+    command: &str,
+    parsed: &Parsed,
+    ladder: Option<&[u32]>,
+) -> Result<Option<LoadSchedule>> {
+    let (Some(ladder), true) = (ladder, parsed.has("in-one-run")) else {
+        refuse_schedule(parsed, command)?;
+        return Ok(None);
+    };
+    if parsed.has("rate") {
+        return Err(usage(
+            "--in-one-run adds sessions step by step, and with --rate the load does not depend on \
+             them: climb by a schedule of the rate with dyno run, e.g. --rate '100/s for 30s, \
+             200/s for 30s'",
+        ));
+    }
+    let time = settings::duration(parsed, "time", STEP)?;
+    if time.is_zero() {
+        return Err(usage(
+            "--in-one-run: --time says how long each step is, and cannot be without limit",
+        ));
+    }
+    let part = |sessions: &u32| LoadPart {
+        shape: LoadShape::Constant,
+        from: f64::from(*sessions),
+        to: f64::from(*sessions),
+        seconds: time.as_secs_f64(),
+        period_s: None,
+    };
+    Ok(Some(LoadSchedule {
+        of: Scheduled::Sessions,
+        parts: ladder.iter().map(part).collect(),
+    }))
+}
+
+/// Steps of several runs have one load each.
+fn refuse_schedule(parsed: &Parsed, command: &str) -> Result<()> {
+    let rate = parsed.value("rate");
+    match command == "saturate" && rate.is_some_and(LoadSchedule::is_one) {
+        true => Err(usage(
+            "--rate: dyno saturate compares numbers of sessions at one load; give a schedule to \
+             dyno run",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Shows a run, and where its parts are the steps of a ladder, those beside each other.
+///
+/// # Errors
+/// The file that the result goes to.
+pub fn show(summary: &RunSummary, output: Output, look: &Look, in_one_run: bool) -> Result<()> {
+    if !in_one_run {
+        return output.write(summary, look);
+    }
+    output.show(summary, look);
+    output.write_saturation(&Saturation::of_parts(summary), look)
 }
 
 /// Runs the steps and shows them beside each other.

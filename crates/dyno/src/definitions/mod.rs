@@ -79,8 +79,9 @@ const OF_RUNS: [&str; 18] = [
 ];
 
 /// Those that are about what came of a run, of which a calibration has nothing.
-const OF_RESULTS: [&str; 12] = [
+const OF_RESULTS: [&str; 13] = [
     "ladder",
+    "in-one-run",
     "statements",
     "note",
     "factor",
@@ -94,13 +95,16 @@ const OF_RESULTS: [&str; 12] = [
     "verbose",
 ];
 
+/// Those that are about a ladder of numbers of sessions.
+const OF_LADDERS: [&str; 2] = ["ladder", "in-one-run"];
+
 /// Whether one of [`RUN`] changes anything in a command on a workload.
 pub fn means_something(command: &str, opt: &Opt) -> bool {
     match command {
         "saturate" => opt.name != "sessions",
-        "run" => opt.name != "ladder",
+        "run" => !OF_LADDERS.contains(&opt.name),
         "calibrate" => !OF_RESULTS.contains(&opt.name),
-        _ => opt.name != "ladder" && !OF_RUNS.contains(&opt.name),
+        _ => !OF_LADDERS.contains(&opt.name) && !OF_RUNS.contains(&opt.name),
     }
 }
 
@@ -130,7 +134,8 @@ pub const RUN: &[Opt] = &[
                 LOAD,
                 "sessions",
                 Some("N"),
-                "simulated users, each with a connection of its own [1]",
+                "simulated users, each with a connection of its own, or a schedule: \
+                 '4 for 30s, 8 for 30s', '1..64 over 5m' [1]",
             ),
         ),
     ),
@@ -139,6 +144,12 @@ pub const RUN: &[Opt] = &[
         "ladder",
         Some("LIST"),
         "dyno saturate: numbers of sessions, a run for each [1,2,4,8,16,32,64]",
+    ),
+    opt(
+        LOAD,
+        "in-one-run",
+        None,
+        "dyno saturate: climb within one run, whose parts are the steps",
     ),
     short(
         't',
@@ -168,7 +179,9 @@ pub const RUN: &[Opt] = &[
         LOAD,
         "rate",
         Some("N/s"),
-        "open loop: events arrive at this rate, whether or not earlier ones are done",
+        "open loop: events arrive at this rate, whether or not earlier ones are done; or a \
+         schedule: '100/s for 30s, 200/s for 30s', '100/s..1000/s over 5m', \
+         'sine 100/s..500/s every 1m for 10m'",
     ),
     opt(
         LOAD,

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use dyno_core::plan::{Calibrate, Claim, Compared, OpenLoop, RandKind};
+use dyno_core::plan::{
+    Arrivals, Calibrate, Claim, Compared, Drive, OpenLoop, RandKind, RandPlan, Scheduled,
+};
 
+use super::own::{drive, rand, record};
 use super::*;
 use crate::commands::drive::drive as drive_of;
 use crate::options::{Grammar, Script, parse as parse_line};
@@ -103,6 +106,51 @@ fn what_stands_beside_a_plan_counts() {
     let drive = drive_of(&beside).unwrap();
     assert_eq!((drive.sessions, drive.open_loop), (8, None));
     assert_eq!(drive.warmup, Duration::from_secs(7));
+}
+
+#[test]
+fn a_schedule_is_said_again() {
+    for (text, of) in [
+        ("100/s for 30s, 200/s..50/s over 1m", Scheduled::Rate),
+        ("sine 10/s..90/s every 10s for 1m", Scheduled::Rate),
+        ("4 for 30s, 1..64 over 5m", Scheduled::Sessions),
+    ] {
+        let schedule = LoadSchedule::parse(text, of, None).unwrap();
+        let plan = Drive {
+            sessions: match of {
+                Scheduled::Rate => 7,
+                Scheduled::Sessions => 64,
+            },
+            workers: 1,
+            time: Some(Duration::from_secs_f64(schedule.seconds())),
+            open_loop: (of == Scheduled::Rate).then(|| OpenLoop {
+                per_second: schedule.mean(),
+                arrivals: Arrivals::Constant,
+            }),
+            schedule: Some(schedule.clone()),
+            seed: 5,
+            ..Drive::default()
+        };
+        let mut own = vec![];
+        if of == Scheduled::Rate {
+            own.push(("sessions", Some("7".to_owned())));
+        } else {
+            own.push(("sessions", Some(schedule.to_string())));
+        }
+        drive(&plan, &mut own);
+        assert_eq!(again(&own, drive_of), plan, "{text}");
+        // The last part may be as long as what is left of the time.
+        let mut beside = parsed("-t 90s");
+        let open = text.replace(" over 1m", "").replace(" over 5m", "");
+        let name = if of == Scheduled::Rate {
+            "rate"
+        } else {
+            "sessions"
+        };
+        beside.own.push((name, Some(open)));
+        let read = drive_of(&beside);
+        assert_eq!(read.is_ok(), !text.starts_with("sine"), "{read:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use dyno_core::Target;
 use dyno_core::db::{ErrorKind, Family};
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
+use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, OptionValue, RandPlan};
 use dyno_core::secret::Secret;
 use dyno_core::target::TlsMode;
 use dyno_core::units;
@@ -292,6 +292,11 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
     let events = count(parsed, "events", 0)?;
     let rate = match parsed.value("rate") {
         None => 0.0,
+        Some(text) if LoadSchedule::is_one(text) => {
+            return Err(usage(format!(
+                "--rate: sysbench takes one rate, and dyno run a schedule such as '{text}'"
+            )));
+        }
         Some(text) => units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?,
     };
     Ok(Drive {
