@@ -43,9 +43,10 @@ local function bounds(low, high)
    end
 end
 
+-- Parentheses around what is returned: LuaJIT compiles only a few tail calls together.
 function functions.random(low, high)
    bounds(low, high)
-   return dyno.random:uniform(low, high)
+   return (dyno.random:uniform(low, high))
 end
 
 function functions.random_gaussian(low, high, parameter)
@@ -53,7 +54,7 @@ function functions.random_gaussian(low, high, parameter)
    if parameter < 2 then
       error("random_gaussian(): the parameter must be 2 or more", 2)
    end
-   return dyno.random:gaussian(low, high, parameter)
+   return (dyno.random:gaussian(low, high, parameter))
 end
 
 function functions.random_exponential(low, high, parameter)

@@ -147,19 +147,10 @@ local function is_unknown(connection, again, answer)
   return not connection.refused or C.dyno_ledger_is_open()
 end
 
-local function attempt(try, work, connection, body, ...)
-  P.must_be_open(connection)
-  connection.working = work
-  connection.committing, connection.refused = false, false
-  C.dyno_operation_start(work.id)
+-- A try has failed: ends the work with nil or an error, or tries it again until that is decided.
+local function after_failure(try, work, connection, answer, body, ...)
   local tries = 1
   while true do
-    local ok, answer = pcall(try, work, connection, body, ...)
-    if ok then
-      connection.working = false
-      C.dyno_operation_stop(answer)
-      return answer == DONE
-    end
     local again = type(answer) == "table" and answer.errcode == P.RESTART_EVENT
     local passed = again and answer.kind == "duplicate" and work.duplicate_key == "ignore"
     local unknown = connection.committing and is_unknown(connection, again, answer)
@@ -180,7 +171,30 @@ local function attempt(try, work, connection, body, ...)
     tries = tries + 1
     before_retry(answer)
     C.dyno_operation_retry()
+    local ok
+    ok, answer = pcall(try, work, connection, body, ...)
+    if ok then
+      connection.working = false
+      C.dyno_operation_stop(answer)
+      return answer == DONE
+    end
   end
+end
+
+-- The first try is nearly always the last. It stands in no loop, which would keep the JIT compiler
+-- from compiling it together with the loop over events.
+local function attempt(try, work, connection, body, ...)
+  P.must_be_open(connection)
+  connection.working = work
+  connection.committing, connection.refused = false, false
+  C.dyno_operation_start(work.id)
+  local ok, answer = pcall(try, work, connection, body, ...)
+  if not ok then
+    return after_failure(try, work, connection, answer, body, ...)
+  end
+  connection.working = false
+  C.dyno_operation_stop(answer)
+  return answer == DONE
 end
 
 -- Runs `body(...)` in a transaction, again with the same arguments after errors that may be

@@ -39,14 +39,16 @@ end
 -- The session's own stream, which `sysbench.rand` draws from too.
 dyno.random = setmetatable({}, stream_meta)
 
+-- Parentheses around what is returned: LuaJIT compiles only a few tail calls together.
+
 -- A whole number from low to high, all alike.
 function Stream:uniform(low, high)
-  return C.dyno_stream_uniform(self.raw, low, high)
+  return (C.dyno_stream_uniform(self.raw, low, high))
 end
 
 -- From 0 up to, but not including, 1.
 function Stream:real()
-  return C.dyno_stream_real(self.raw)
+  return (C.dyno_stream_real(self.raw))
 end
 
 -- True in `percent` of 100 cases.
@@ -55,12 +57,12 @@ function Stream:chance(percent)
 end
 
 function Stream:exponential(mean)
-  return C.dyno_stream_exponential(self.raw, mean)
+  return (C.dyno_stream_exponential(self.raw, mean))
 end
 
 -- A bell over low to high whose half is `parameter` (2 or more) standard deviations.
 function Stream:gaussian(low, high, parameter)
-  return C.dyno_stream_gaussian(self.raw, low, high, parameter)
+  return (C.dyno_stream_gaussian(self.raw, low, high, parameter))
 end
 
 -- Log-normal with this median; sigma is the deviation of the logarithm.
