@@ -147,6 +147,12 @@ function commands.option(line, rest)
    options[name] = {help ~= "" and help or "a variable of " .. file, tonumber(default) or default}
 end
 
+for _, which in ipairs({"gset", "aset"}) do
+   commands[which] = function(line)
+      fail(line, "\\%s stands behind a statement, in the place of its ;", which)
+   end
+end
+
 for _, word in ipairs({"startpipeline", "syncpipeline", "endpipeline"}) do
    commands[word] = function(line, rest, into)
       if rest ~= "" then
@@ -212,8 +218,7 @@ local function read(text)
             into[#into + 1] = {kind = "sql", sql = sql, names = names, line = line,
                                combined = more.combined, into = more.into, prefix = more.prefix}
          elseif more.into then
-            fail(more.into_line, "\\%sset stands behind a statement, in the place of its ;",
-                 more.into)
+            commands[more.into .. "set"](more.into_line)
          end
          at = to
       end

@@ -22,6 +22,7 @@ mod many_tables_space;
 mod oltp_fair;
 mod operations;
 mod pgbench;
+mod pipelines;
 mod programs;
 mod rows;
 mod sql_file;

@@ -152,7 +152,21 @@ fn what_is_wrong_in_a_file_is_told_with_its_line() {
         ("\\set end 1\nSELECT :end;", 1, "cannot be the name"),
         ("SELECT 1;\nSELECT :y;", 2, ":y has no value here"),
         ("SELECT ?;", 1, "variables are written :name"),
-        ("\\gset\nSELECT 1;", 1, "\\gset is not known"),
+        ("\\gset\nSELECT 1;", 1, "stands behind a statement"),
+        ("SELECT 1 \\gset a b\n", 1, "\\gset [PREFIX] is expected"),
+        ("\\gets\nSELECT 1;", 1, "\\gets is not known"),
+        ("\\startpipeline\nSELECT 1;", 1, "has no \\endpipeline"),
+        (
+            "\\startpipeline\n\\startpipeline\n",
+            2,
+            "has begun in line 1",
+        ),
+        ("SELECT 1;\n\\endpipeline\n", 2, "no pipeline has begun"),
+        (
+            "\\startpipeline\nSELECT 1 \\gset\n\\endpipeline\n",
+            2,
+            "cannot stand in a pipeline",
+        ),
         ("SELECT 1;\n\\if 1\nSELECT 2;", 1, "has no \\endif"),
         ("SELECT 1;\n\\endif", 2, "no \\if before it"),
         (

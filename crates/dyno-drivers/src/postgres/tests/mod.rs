@@ -1,6 +1,7 @@
 //! Conversations with servers that are made up.
 
 mod greeting;
+mod pipeline;
 mod properties;
 mod statements;
 
