@@ -293,19 +293,19 @@ local function compile(transaction)
    for i, item in ipairs(transaction.items) do
       current = item.line
       if item.unsure and item.kind ~= "elseif" then
-         add("run.need(items[%d])", i)
+         add("run:need(items[%d])", i)
       end
       if item.kind == "sql" then
          item.control = CONTROL[(item.sql:match("^%a+") or ""):upper()] and #item.names == 0
          -- PostgreSQL's other word for COMMIT.
          item.sql = item.sql:upper() == "END" and "COMMIT" or item.sql
          local other = item.control or item.into or item.combined
-         add("run.%s(items[%d])", other and "execute_other" or "execute", i)
+         add("run:%s(items[%d])", other and "execute_other" or "execute", i)
       elseif item.kind == "set" then
          add("if done[%d] ~= done.event then v.%s = %s; done[%d] = done.event end", i, item.name,
              item.code, i)
       elseif item.kind:find("pipeline$") then
-         add("run.pipeline(items[%d])", i)
+         add("run:pipeline(items[%d])", i)
       elseif item.kind == "sleep" then
          add("dyno.sleep((%s) * %g)", item.code, item.scale)
       elseif item.kind == "if" or item.kind == "elseif" then

@@ -54,6 +54,14 @@ fn note(statements: &mut Statements, purposes: &mut Purposes, operation: &Reques
     }
 }
 
+/// What a step to the next result is, after such an operation.
+fn further(last: OperationKind) -> OperationKind {
+    match last {
+        OperationKind::Pipeline | OperationKind::PipedResult => OperationKind::PipedResult,
+        _ => OperationKind::NextResult,
+    }
+}
+
 impl Port for State {
     fn connect(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError> {
         self.stamp = 0;
@@ -109,15 +117,7 @@ impl Port for State {
                 OperationKind::Service,
                 connection.close_statement(scratch, statement),
             ),
-            Request::NextResult => {
-                let kind = match conn.kind {
-                    OperationKind::Pipeline | OperationKind::PipedResult => {
-                        OperationKind::PipedResult
-                    }
-                    _ => OperationKind::NextResult,
-                };
-                (kind, connection.next_result(scratch))
-            }
+            Request::NextResult => (further(conn.kind), connection.next_result(scratch)),
             Request::EndPipeline => (OperationKind::Pipeline, connection.end_pipeline(scratch)),
         };
         conn.kind = kind;

@@ -13,8 +13,9 @@ use crate::exports::TEXT_BYTES_MAX;
 use crate::source;
 
 /// The prelude's parts, in the order they run; each gets the host's table.
-const PARTS: [(&str, &str); 16] = [
+const PARTS: [(&str, &str); 17] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
+    ("=pipeline.lua", include_str!("prelude/pipeline.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),
     ("=sysbench.lua", include_str!("prelude/sysbench.lua")),
     ("=legacy.lua", include_str!("prelude/legacy.lua")),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::common::{Place, QUIET, everywhere, on};
 
-/// Each in a transaction of pgbench's: variables from a row, and what is done with them, all at once.
+/// Variables from a row, and what is done with them, all at once.
 const PIPED: &str = r"\set id random(1, 50)
 SELECT v, 'n' || id AS label FROM src WHERE id = :id \gset r_
 \startpipeline
@@ -22,7 +22,8 @@ SELECT v FROM src WHERE id = :id;
 ";
 
 /// Several statements as one text, whose rows all set variables.
-const COMBINED: &str = r"SELECT count(*) AS n FROM src \; SELECT max(v) AS top, 7 AS seven FROM src \aset
+const COMBINED: &str = r"SELECT count(*) AS n FROM src \;
+SELECT max(v) AS top, 7 AS seven FROM src \aset
 INSERT INTO seen VALUES (:n, 'all', :top + :seven);
 ";
 

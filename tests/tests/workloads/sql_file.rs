@@ -134,52 +134,52 @@ fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
     }
 }
 
+/// Files that cannot be read, the line that is to be named, and the words.
+const WRONG: [(&str, u32, &str); 21] = [
+    ("SELECT 1", 1, "no ; at its end"),
+    (
+        "SELECT 1;\nSELECT 2\n\\set x 1\nSELECT 3;",
+        2,
+        "no ; at its end",
+    ),
+    ("\\set x random(1 10)\nSELECT :x;", 1, "',' is expected"),
+    ("\\set x 1 +\nSELECT :x;", 1, "ends too early"),
+    ("\\set x 1 ^ 2\nSELECT :x;", 1, "'^' makes no sense"),
+    ("\\set x noise(1)\nSELECT :x;", 1, "noise() is not known"),
+    ("\\set end 1\nSELECT :end;", 1, "cannot be the name"),
+    ("SELECT 1;\nSELECT :y;", 2, ":y has no value here"),
+    ("SELECT ?;", 1, "variables are written :name"),
+    ("\\gset\nSELECT 1;", 1, "stands behind a statement"),
+    ("SELECT 1 \\gset a b\n", 1, "\\gset [PREFIX] is expected"),
+    ("\\gets\nSELECT 1;", 1, "\\gets is not known"),
+    ("\\startpipeline\nSELECT 1;", 1, "has no \\endpipeline"),
+    (
+        "\\startpipeline\n\\startpipeline\n",
+        2,
+        "has begun in line 1",
+    ),
+    ("SELECT 1;\n\\endpipeline\n", 2, "no pipeline has begun"),
+    (
+        "\\startpipeline\nSELECT 1 \\gset\n\\endpipeline\n",
+        2,
+        "cannot stand in a pipeline",
+    ),
+    ("SELECT 1;\n\\if 1\nSELECT 2;", 1, "has no \\endif"),
+    ("SELECT 1;\n\\endif", 2, "no \\if before it"),
+    (
+        "\\transaction a\nSELECT 1;\n\\transaction a\nSELECT 2;",
+        3,
+        "two transactions",
+    ),
+    ("\\transaction a x y\nSELECT 1;", 1, "NAME [WEIGHT]"),
+    ("\\sleep 5 weeks\nSELECT 1;", 1, "NUMBER [us|ms|s]"),
+];
+
 #[test]
 fn what_is_wrong_in_a_file_is_told_with_its_line() {
     let place = sqlite();
     let folder = tempfile::tempdir().unwrap();
-    for (number, (text, line, why)) in [
-        ("SELECT 1", 1, "no ; at its end"),
-        (
-            "SELECT 1;\nSELECT 2\n\\set x 1\nSELECT 3;",
-            2,
-            "no ; at its end",
-        ),
-        ("\\set x random(1 10)\nSELECT :x;", 1, "',' is expected"),
-        ("\\set x 1 +\nSELECT :x;", 1, "ends too early"),
-        ("\\set x 1 ^ 2\nSELECT :x;", 1, "'^' makes no sense"),
-        ("\\set x noise(1)\nSELECT :x;", 1, "noise() is not known"),
-        ("\\set end 1\nSELECT :end;", 1, "cannot be the name"),
-        ("SELECT 1;\nSELECT :y;", 2, ":y has no value here"),
-        ("SELECT ?;", 1, "variables are written :name"),
-        ("\\gset\nSELECT 1;", 1, "stands behind a statement"),
-        ("SELECT 1 \\gset a b\n", 1, "\\gset [PREFIX] is expected"),
-        ("\\gets\nSELECT 1;", 1, "\\gets is not known"),
-        ("\\startpipeline\nSELECT 1;", 1, "has no \\endpipeline"),
-        (
-            "\\startpipeline\n\\startpipeline\n",
-            2,
-            "has begun in line 1",
-        ),
-        ("SELECT 1;\n\\endpipeline\n", 2, "no pipeline has begun"),
-        (
-            "\\startpipeline\nSELECT 1 \\gset\n\\endpipeline\n",
-            2,
-            "cannot stand in a pipeline",
-        ),
-        ("SELECT 1;\n\\if 1\nSELECT 2;", 1, "has no \\endif"),
-        ("SELECT 1;\n\\endif", 2, "no \\if before it"),
-        (
-            "\\transaction a\nSELECT 1;\n\\transaction a\nSELECT 2;",
-            3,
-            "two transactions",
-        ),
-        ("\\transaction a x y\nSELECT 1;", 1, "NAME [WEIGHT]"),
-        ("\\sleep 5 weeks\nSELECT 1;", 1, "NUMBER [us|ms|s]"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (number, (text, line, why)) in WRONG.iter().enumerate() {
         let path = file(&folder, &format!("{number}.sql"), text);
         let output = place.dyno(&format!("run {path} -t 1s {QUIET}"));
         assert!(!output.status.success(), "{text}: {output:?}");

@@ -36,7 +36,7 @@ impl Mysql {
     /// `None` if it is anything else; the packets are read singly then.
     #[inline]
     pub(super) fn whole_result(&mut self, input: &[u8]) -> Option<usize> {
-        if self.state != State::Header || self.bulk.is_some() || self.rest.is_some() {
+        if !self.is_usual() {
             return None;
         }
         // A header with the number that must come is the payload's length once it is combined
@@ -57,9 +57,6 @@ impl Mysql {
         }
         rest = after;
         self.result.head(u32::from(columns), self.binary);
-        if self.names.is_some() {
-            return None;
-        }
         let mut widths = [values::UNEVEN; values::FEW_COLUMNS];
         for column in 0..usize::from(columns) {
             let len = payload(&mut rest)?;
@@ -123,6 +120,13 @@ impl Mysql {
             self.result.define_all(definitions)?;
         }
         self.result.check(row)
+    }
+
+    /// Whether an answer may be taken as most are.
+    #[inline]
+    fn is_usual(&self) -> bool {
+        let needs_all = self.bulk.is_some() || self.rest.is_some() || self.names.is_some();
+        self.state == State::Header && !needs_all
     }
 
     /// Reads as far as whole packets go.

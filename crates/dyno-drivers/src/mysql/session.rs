@@ -58,7 +58,7 @@ pub struct Mysql {
     /// The local file that the server asked for and did not get.
     pub(super) refused_file: Option<Box<str>>,
     /// The columns of each result of the last text, where somebody wants them.
-    pub(super) names: Option<Box<Vec<Vec<String>>>>,
+    pub(super) names: Option<Vec<Vec<String>>>,
 }
 
 /// What the next packet is.
@@ -326,7 +326,7 @@ impl Protocol for Mysql {
     }
 
     fn names(&self) -> &[Vec<String>] {
-        self.names.as_deref().map_or(&[], Vec::as_slice)
+        self.names.as_deref().unwrap_or_default()
     }
 
     fn prepare(&mut self, sql: &[u8], _kinds: &[ParamKind], output: &mut Vec<u8>) -> Submitted {

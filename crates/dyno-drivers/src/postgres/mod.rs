@@ -5,9 +5,9 @@
 //! asks for them. So several statements in one query give several results that wait in the buffer.
 //!
 //! `connect` greets and authenticates (with `auth`), `session` runs statements (encoded by
-//! `statements`, their placeholders numbered by `placeholders`, read by `answers`; several at a time
-//! by `pipeline`), `load` copies
-//! rows in, `results` keeps what came, `wire` frames the messages, `errors` reads the server's.
+//! `statements`, their placeholders numbered by `placeholders`, read by `answers`), `pipeline` has
+//! several go out together, `load` copies rows in, `results` keeps what came, `wire` frames the
+//! messages, `errors` reads the server's.
 
 mod answers;
 mod auth;
@@ -74,7 +74,7 @@ pub struct Postgres {
     failure: Option<Box<DbError>>,
     statements: Statements,
     /// The columns of each result of the last text, where somebody wants them.
-    names: Option<Box<Vec<Vec<String>>>>,
+    names: Option<Vec<Vec<String>>>,
     /// Absent before the first one.
     pipeline: Option<Box<Pipeline>>,
     /// Transaction status as of the last ReadyForQuery: idle, in a transaction, or in a failed one.
@@ -299,7 +299,7 @@ impl Protocol for Postgres {
     }
 
     fn names(&self) -> &[Vec<String>] {
-        self.names.as_deref().map_or(&[], Vec::as_slice)
+        self.names.as_deref().unwrap_or_default()
     }
 
     fn terminate(&mut self, output: &mut Vec<u8>) {

@@ -1,11 +1,11 @@
 //! Pipelines: statements that wait, go out together behind one Sync, and are answered in order.
 
-use dyno_core::db::{DbError, ErrorKind, Param, PipedResult, StatementId};
+use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Param, PipedResult, StatementId, Submitted};
 
 use super::Postgres;
-use super::answers::check_text;
-use super::session::{Activity, SYNC};
-use super::wire::{self, Malformed};
+use super::answers::{check_text, column_count};
+use super::session::{Activity, SYNC, Step};
+use super::wire::{self, Malformed, Message};
 
 /// What waits to be sent, or to be answered.
 #[derive(Default)]
@@ -109,6 +109,38 @@ impl Postgres {
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.answered += 1;
         }
+    }
+
+    /// A statement waits in a pipeline, or cannot.
+    #[inline]
+    pub(super) fn piped_or_failed(&mut self, result: Result<(), DbError>) -> Submitted {
+        match result {
+            Ok(()) => {
+                self.outcome.kind = OutcomeKind::Piped;
+                self.outcome.more = false;
+            }
+            Err(error) => self.set_failed(Box::new(error)),
+        }
+        Submitted::Ready
+    }
+
+    /// Messages that only a pipeline brings.
+    pub(super) fn piped_message(
+        &mut self,
+        message: Message<'_>,
+    ) -> Result<Option<Step>, Malformed> {
+        let failed = self.failure.is_some();
+        match message.tag {
+            b'T' if !failed => self.results.open(Some(column_count(message.body)?)),
+            b'n' if !failed => self.results.open(None),
+            b'T' | b'n' | b'1' => {}
+            b'G' | b'H' | b'W' => {
+                self.refuse_piped_copy();
+                return Ok(Some(Step::Finished));
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(Step::More))
     }
 
     /// Whether all of it was answered.

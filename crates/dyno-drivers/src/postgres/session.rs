@@ -101,19 +101,6 @@ impl Postgres {
         }
     }
 
-    /// A statement waits in a pipeline, or cannot.
-    #[inline]
-    pub(super) fn piped_or_failed(&mut self, result: Result<(), DbError>) -> Submitted {
-        match result {
-            Ok(()) => {
-                self.outcome.kind = OutcomeKind::Piped;
-                self.outcome.more = false;
-            }
-            Err(error) => self.set_failed(Box::new(error)),
-        }
-        Submitted::Ready
-    }
-
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), DbError> {
         if self.activity != Activity::Idle {
@@ -395,16 +382,15 @@ impl Postgres {
         let body = message.body;
         let has_results = self.activity.has_results();
         let failed = self.failure.is_some();
+        if self.activity == Activity::Pipeline
+            && let Some(step) = self.piped_message(message)?
+        {
+            return Ok(step);
+        }
         match (message.tag, &mut self.task) {
             // Notices, changed settings and notifications come at any time.
             (b'N' | b'S' | b'A', _) => {}
             (b'E', _) => return self.error(body),
-            (b'T' | b'n' | b'1', _) if self.activity == Activity::Pipeline && failed => {}
-            (b'T', _) if self.activity == Activity::Pipeline => {
-                self.results.open(Some(column_count(body)?));
-            }
-            (b'n', _) if self.activity == Activity::Pipeline => self.results.open(None),
-            (b'1', _) if self.activity == Activity::Pipeline => {}
             (b'T', _) if self.activity == Activity::Query && failed => {}
             (b'T', _) if self.activity == Activity::Query && !self.results.has_columns() => {
                 self.results.open(Some(column_count(body)?));
@@ -429,10 +415,6 @@ impl Postgres {
                 self.results.close(0)?;
             }
             (b'G', Task::Load(load)) => load.begin(),
-            (b'G' | b'H' | b'W', _) if self.activity == Activity::Pipeline => {
-                self.refuse_piped_copy();
-                return Ok(Step::Finished);
-            }
             (b'G' | b'H' | b'W', _) if has_results => self.refuse_copy(message.tag, output),
             // What a COPY TO sends is passed over.
             (b'd' | b'c', _) if has_results && failed => {}
@@ -502,7 +484,7 @@ impl Postgres {
     }
 }
 
-const UNEXPECTED: Malformed = Malformed("a message came that has no place there");
+pub(super) const UNEXPECTED: Malformed = Malformed("a message came that has no place there");
 
 /// Describe or Close of a prepared statement, and Sync.
 fn put_about_statement(output: &mut Vec<u8>, tag: u8, name: u32) {

@@ -58,8 +58,9 @@ fn one(page: &mut Page, (base, side): (&Side<'_, '_>, &Side<'_, '_>), compared: 
             "Intervals and significance rest on how much the runs of one side differ."
         }
         Basis::WithinRuns => {
-            "Confidence intervals and significance rest on the seconds or intervals within the runs: how much runs of the \
-                same differ is not in them; three or more a side would tell."
+            "Confidence intervals and significance rest on the seconds, or a log's intervals, \
+                within the runs: how much runs of the same differ is not in them; three or more \
+                a side would tell."
         }
     };
     put!(

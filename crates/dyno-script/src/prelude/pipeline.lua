@@ -1,0 +1,75 @@
+-- Pipelines of a connection, and the names of columns.
+local P = ...
+local ffi = P.ffi
+local C = ffi.C
+local WAIT = P.WAIT
+local yield = coroutine.yield
+local type, error, pcall = type, error, pcall
+local Connection, NO_RESULT, length = P.Connection, P.NO_RESULT, P.length
+local must_be_open, raise = P.must_be_open, P.raise
+
+local PENDING, ROWS, DONE = 0, 1, 2
+
+-- From now on names() knows the columns of results of query().
+function Connection:keep_names()
+  must_be_open(self)
+  C.dyno_keep_names(self.id)
+end
+
+-- The names of the columns of result `number`, 1 unless given, of the last query().
+function Connection:names(number)
+  must_be_open(self)
+  local names = {}
+  repeat
+    local text = C.dyno_column_name(self.id, (number or 1) - 1, #names, length)
+    if text ~= nil then
+      names[#names + 1] = ffi.string(text, length[0])
+    end
+  until text == nil
+  return names
+end
+
+-- Pipelines: statements of a connection that go out together and are answered in order. Until it
+-- ends they answer nothing; then the first one's result is there, and next_result() steps on.
+function Connection:start_pipeline()
+  must_be_open(self)
+  local code = C.dyno_start_pipeline(self.id)
+  if code ~= DONE then
+    return raise(self, code, "<pipeline>")
+  end
+end
+
+function Connection:end_pipeline()
+  must_be_open(self)
+  local code = C.dyno_end_pipeline(self.id)
+  if code == PENDING then
+    code = yield(WAIT)
+  end
+  if code == ROWS then
+    return self.result
+  elseif code == DONE then
+    return NO_RESULT
+  end
+  return raise(self, code, "<pipeline>")
+end
+
+-- Forgets what waits.
+function Connection:drop_pipeline()
+  if self.id then
+    C.dyno_drop_pipeline(self.id)
+  end
+end
+
+-- The statements that the function executes, as a pipeline.
+function Connection:pipeline(statements)
+  if type(statements) ~= "function" then
+    error("pipeline(): a function is expected, which executes statements", 2)
+  end
+  self:start_pipeline()
+  local done, err = pcall(statements, self)
+  if not done then
+    self:drop_pipeline()
+    error(err, 0)
+  end
+  return self:end_pipeline()
+end
