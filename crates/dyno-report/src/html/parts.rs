@@ -30,7 +30,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         .map(|part| &part.latency.percentiles)
         .max_by_key(|percentiles| percentiles.len())
         .map_or_else(Vec::new, |all| all.iter().map(|one| one.percent).collect());
-    let mut head: Vec<String> = ["#no.", "part", "#from", "#to", "#offered /s", "#sessions"]
+    let mut head: Vec<String> = ["#no.", "part", "#time", "#offered /s", "#sessions"]
         .map(str::to_owned)
         .into();
     head.extend(["#events /s".to_owned(), "#mean".to_owned()]);
@@ -42,9 +42,11 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     for (index, part) in parts.iter().enumerate() {
         row(page, index + 1, part, &percents);
     }
+    put!(page, "</tbody></table></div>");
+    evidence(page, parts);
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: intervals of the run that lie wholly \
+        "<p class=\"source\">Source: intervals of the run that lie wholly \
             within a part, each part judged like a run of its own. The verdict on the run is the \
             worst of them and of what is checked of the whole.</p></div>\n"
     );
@@ -58,8 +60,7 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
     let nothing = || "–".to_owned();
     let seconds = |s: f64| figures::value(s, "s");
     let mut cells = vec![
-        seconds(part.from_s),
-        seconds(part.to_s),
+        format!("{} – {}", number::plain(part.from_s), seconds(part.to_s)),
         part.offered_per_s
             .map_or_else(nothing, figures::significant),
     ];
@@ -90,9 +91,7 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
         put!(page, "<td class=\"n\">{}</td>", Text(&cell));
     }
     let against = part.against.iter();
-    let against: Vec<String> = against
-        .map(|against| format!("{}: {}", against.check, against.evidence))
-        .collect();
+    let against: Vec<&str> = against.map(|against| against.check.as_str()).collect();
     let verdict = match part.verdict {
         Some(verdict) => verdict.word(),
         None if matches!(part.label.as_str(), "0" | "0/s") => "a pause",
@@ -102,6 +101,30 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
     put!(
         page,
         "<td>{verdict}</td><td>{}</td></tr>",
-        Text(&against.join(" "))
+        Text(&against.join(", "))
     );
+}
+
+/// What speaks against each part, in words.
+fn evidence(page: &mut Page, parts: &[PartSummary]) {
+    if parts.iter().all(|part| part.against.is_empty()) {
+        return;
+    }
+    put!(
+        page,
+        "<details><summary>What speaks against them</summary><ul>"
+    );
+    for (index, part) in parts.iter().enumerate() {
+        for against in &part.against {
+            put!(
+                page,
+                "<li>{}, {}: <b>{}</b>: {}</li>",
+                index + 1,
+                Text(&part.label),
+                Text(&against.check),
+                Text(&against.evidence)
+            );
+        }
+    }
+    put!(page, "</ul></details>");
 }
