@@ -1,6 +1,7 @@
 //! What is known of a run when it has ended: the content of the terminal summary and of `--json`.
 //! Durations are seconds, latencies milliseconds, as their names say.
 
+mod digests;
 mod ledger;
 mod roles;
 mod statements;
@@ -18,6 +19,7 @@ use crate::states::SessionStates;
 use crate::tables::TableGroup;
 use crate::threshold::Held;
 
+pub use digests::{DigestSummary, DigestsSummary};
 pub use ledger::LedgerEntry;
 pub use roles::RoleSummary;
 pub use statements::StatementSummary;
@@ -90,6 +92,9 @@ pub struct RunSummary {
     /// What each shape of statement took, most of the time first; empty unless asked for.
     #[serde(default)]
     pub statements: Vec<StatementSummary>,
+    /// What the server itself counted of statements meanwhile; `None` unless asked for.
+    #[serde(default)]
+    pub digests: Option<DigestsSummary>,
     /// Of which sequence of runs it is a phase; `None` where it stands alone.
     #[serde(default)]
     pub phase: Option<PhaseOf>,

@@ -2,7 +2,7 @@
 //! air, so that they agree with each other.
 
 mod worked;
-pub(crate) use worked::worked;
+pub(crate) use worked::{digests, worked};
 
 use std::time::Duration;
 
