@@ -244,9 +244,9 @@ mod tests {
             rows.map(|line| format!("{line}\n")).collect::<String>()
         };
         insta::assert_snapshot!(section(80, false), @r"
-               time          /s      p50      p99  statement
-               41 %       1,228   213 µs  1.90 ms  SELECT c FROM sbtestN WHERE id BET…
-              3.0 %       1,228   213 µs  1.90 ms  UPDATE sbtestN SET k=k+? WHERE id=?
+               time          /s      p50      p99   server  statement
+               41 %       1,228   213 µs  1.90 ms   112 µs  SELECT c FROM sbtestN WHE…
+              3.0 %       1,228   213 µs  1.90 ms        –  UPDATE sbtestN SET k=k+? …
                       12 failed
         ");
         insta::assert_snapshot!(section(60, true), @r"
@@ -254,9 +254,22 @@ mod tests {
                41 %       1,228     1.00   213 µs  1.90 ms
                       SELECT c FROM sbtestN WHERE id BETWEEN ? AND
                       ? ORDER BY c
+                      server: 36,851 executions, mean 112 µs, 200
+                      rows examined by each
               3.0 %       1,228     1.00   213 µs  1.90 ms
                       UPDATE sbtestN SET k=k+? WHERE id=?
                       12 failed
+        digests       of the server, from
+                      performance_schema.events_statements_summary
+                      _by_digest
+                      30 executions, mean 3.10 ms, 10,000 rows
+                      examined by each, 30 without an index:
+                      DELETE FROM `queue` WHERE `done`
+                      digests that took less, 3 of them: 1,204
+                      executions, 12.4 ms in all
+                      311 executions in other databases
+                      64 executions on the server's catalogs and
+                      settings, as Dyno's observers do
         ");
     }
 }
