@@ -1,6 +1,7 @@
 //! What is known of a run when it has ended: the content of the terminal summary and of `--json`.
 //! Durations are seconds, latencies milliseconds, as their names say.
 
+mod digests;
 mod ledger;
 mod parts;
 mod roles;
@@ -19,6 +20,7 @@ use crate::states::SessionStates;
 use crate::tables::TableGroup;
 use crate::threshold::Held;
 
+pub use digests::{DigestSummary, DigestsSummary};
 pub use ledger::LedgerEntry;
 pub use parts::{Against, PartSummary};
 pub use roles::RoleSummary;
@@ -95,6 +97,9 @@ pub struct RunSummary {
     /// The parts of a load that changed over time, each judged; empty where it did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartSummary>,
+    /// What the server itself counted of statements meanwhile; `None` unless asked for.
+    #[serde(default)]
+    pub digests: Option<DigestsSummary>,
     /// Of which sequence of runs it is a phase; `None` where it stands alone.
     #[serde(default)]
     pub phase: Option<PhaseOf>,

@@ -4,7 +4,7 @@
 mod scheduled;
 mod worked;
 pub(crate) use scheduled::scheduled;
-pub(crate) use worked::worked;
+pub(crate) use worked::{digests, worked};
 
 use std::time::Duration;
 

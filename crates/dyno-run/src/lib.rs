@@ -4,6 +4,7 @@
 
 pub mod builtins;
 pub mod calibration;
+mod digests;
 mod error;
 mod job;
 mod ledger;

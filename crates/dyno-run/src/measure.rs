@@ -5,6 +5,7 @@ use dyno_core::plan::Compared;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
 use dyno_load::{Progress, RunOutcome};
 
+use crate::digests::Reader;
 use crate::error::{Context as _, Result, RunError};
 use crate::job::Ready;
 use crate::ledger::Before;
@@ -53,6 +54,9 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
         begin_unix_s: ready.job.drive.begin_unix_s,
     });
     let mut watch = Watch::new(recording, &request.plan.record.percentiles);
+    if request.plan.record.statements {
+        watch.digests = Reader::begin(ready);
+    }
     let outcome = ready.run(|progress| watch.take(&progress));
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -82,6 +86,8 @@ pub struct Watch {
     intervals: Vec<IntervalSummary>,
     percentiles: Vec<f64>,
     origin: u64,
+    /// The server's digests, where figures of statements are wanted.
+    digests: Option<Reader>,
 }
 
 impl Watch {
@@ -93,6 +99,7 @@ impl Watch {
             intervals: Vec::new(),
             percentiles: percentiles.to_vec(),
             origin: 0,
+            digests: None,
         }
     }
 
@@ -103,6 +110,9 @@ impl Watch {
                 self.start = StartReadings::at(*measured);
                 self.origin = *measured;
                 self.recording.begins(*measured);
+                if let Some(digests) = &mut self.digests {
+                    digests.again_at(*measured);
+                }
             }
             Progress::Interval(interval) => {
                 let summary = summarize::interval(interval, self.origin, &self.percentiles);
@@ -121,7 +131,9 @@ impl Watch {
         before: Option<Before>,
         sinks: &Sinks,
     ) -> (RunSummary, Result<()>) {
+        let digests = self.digests.map(Reader::finish);
         let mut summary = summarise(ready, outcome, &self.start, request, self.intervals);
+        summary.digests = digests.map(|told| crate::digests::matched(told, &summary, ready));
         let known = !outcome.workers.iter().any(|worker| worker.stuck);
         let compare = |before: Before| before.compare(ready, known, sinks);
         summary.ledger = before.map_or_else(Vec::new, compare);

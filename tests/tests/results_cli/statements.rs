@@ -65,6 +65,7 @@ fn shapes_of_statements_are_those_that_the_server_counts() {
             );
         }
         assert_eq!(told["SELECTcFROMsbtestNWHEREid=?"], 10 * EVENTS);
+        assert_eq!(server_agrees(&run), told.len(), "{:#}", run["digests"]);
         let shares = run["statements"].as_array().unwrap().iter();
         let sum: f64 = shares.map(|one| one["time_share"].as_f64().unwrap()).sum();
         assert!((0.5..=1.0).contains(&sum), "{sum}");
@@ -74,6 +75,87 @@ fn shapes_of_statements_are_those_that_the_server_counts() {
     has(
         &shown,
         &["SELECT c FROM sbtestN WHERE id=?", "COMMIT", "/s rows p50"],
+    );
+}
+
+/// Of how many shapes the server counted exactly what Dyno did.
+fn server_agrees(run: &Value) -> usize {
+    let told = shapes(run);
+    let digests = run["digests"]["digests"].as_array().unwrap().iter();
+    let agrees = |digest: &&Value| {
+        let Some(shape) = digest["shape"].as_str() else {
+            return false;
+        };
+        assert!(digest["total_ms"].as_f64().unwrap() > 0.0, "{digest}");
+        digest["count"].as_u64() == told.get(&shape.replace(' ', "")).copied()
+    };
+    digests.filter(agrees).count()
+}
+
+fn notes(run: &Value) -> String {
+    run["digests"]["notes"].to_string()
+}
+
+const FEW: &str = "-t 0 --events 100 --warmup 0 --calibrate never --observe off --statements \
+                   --json -q";
+
+#[test]
+fn postgres_counts_by_its_digests_what_dyno_does_and_says_where_it_cannot() {
+    let database = Database::new(Kind::Postgres);
+    let lab = Lab::new();
+    let line = format!(
+        "oltp_read_write --target {} --tables 2 --table-size 1000",
+        url_of(&database)
+    );
+    lab.dyno(&format!("prepare {line} -q")).success();
+    let run = lab.json(&format!("run {line} {FEW}"));
+    assert!(notes(&run).contains("CREATE EXTENSION"), "{}", notes(&run));
+    database.execute("CREATE EXTENSION pg_stat_statements");
+    let run = lab.json(&format!("run {line} {FEW}"));
+    // Of prepared BEGIN and COMMIT the server may count the first only.
+    assert!(server_agrees(&run) >= 9, "{:#}", run["digests"]);
+    assert_eq!(run["digests"]["source"], "pg_stat_statements");
+    let shown = lab.dyno("show last -v").success();
+    has(&shown, &["server: 1,000 executions, mean"]);
+}
+
+#[test]
+fn mariadb_counts_by_its_digests_where_its_performance_schema_is_on() {
+    let server = start_private_server_with(Kind::Mariadb, &["--performance-schema=ON"]);
+    let lab = Lab::new();
+    let admin = server.server();
+    admin.execute(None, "CREATE DATABASE small");
+    let line = |user: &str| {
+        let port = admin.port;
+        format!(
+            "oltp_read_write --target mysql://{user}@127.0.0.1:{port}/small --tables 2 \
+             --table-size 1000 --ps-mode disable"
+        )
+    };
+    lab.dyno(&format!("prepare {} -q", line("root"))).success();
+    let run = lab.json(&format!("run {} {FEW}", line("root")));
+    assert_eq!(server_agrees(&run), 11, "{:#}", run["digests"]);
+    // Who may not look is told what is missing.
+    admin.execute(None, "CREATE USER blind@'%'");
+    admin.execute(None, "GRANT ALL ON small.* TO blind@'%'");
+    let run = lab.json(&format!("run {} {FEW}", line("blind")));
+    assert!(
+        notes(&run).contains("SELECT on performance_schema"),
+        "{}",
+        notes(&run)
+    );
+    assert!(run["statements"].as_array().unwrap().len() == 11, "{run}");
+}
+
+#[test]
+fn mariadb_without_performance_schema_says_what_to_switch_on() {
+    let lab = Lab::new();
+    let (_database, target) = prepared(&lab, Kind::Mariadb);
+    let run = lab.json(&format!("run oltp_read_only {target} {FEW}"));
+    assert!(
+        notes(&run).contains("start it with performance_schema=ON"),
+        "{}",
+        notes(&run)
     );
 }
 

@@ -56,6 +56,32 @@ pub(crate) fn shape(sql: &[u8], literals: Literals) -> String {
     out
 }
 
+/// A statement so that the texts of a run's shapes and of a server's digests are the same where
+/// the statements are; `None` where too much may have been cut off to tell.
+pub fn comparable(text: &str, literals: Literals) -> Option<String> {
+    // MySQL keeps so many tokens by default that some texts of a kilobyte are cut.
+    const CUT_FROM: usize = 900;
+    if text.len() >= CUT_FROM || text.ends_with("...") {
+        return None;
+    }
+    let bare = shape(text.as_bytes(), literals).to_lowercase();
+    let bare: String = bare
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != '`')
+        .collect();
+    if literals != Literals::Mysql {
+        return Some(bare);
+    }
+    // What MySQL calls executions of prepared statements, DISTINCT, lists and several rows.
+    let bare = match text.starts_with("EXECUTE ") {
+        true => bare.strip_prefix("execute").unwrap_or(&bare),
+        false => &bare,
+    };
+    let bare = bare.replace("distinctrow", "distinct");
+    let bare = bare.replace("(...)", "(?,…)");
+    Some(bare.replace("),…", ")"))
+}
+
 /// How long the value is that the text begins with; `None` where it begins with none.
 fn literal(text: &str, before: &str, literals: Literals) -> Option<usize> {
     let mysql = literals == Literals::Mysql;
@@ -250,6 +276,34 @@ mod tests {
         ] {
             assert_eq!(shape(sql.as_bytes(), literals), expected, "{sql}");
         }
+    }
+
+    #[test]
+    fn shapes_and_digests_of_a_statement_are_the_same_text() {
+        use Literals::{Mysql, Standard};
+        for (shape, digest, literals) in [
+            (
+                "SELECT DISTINCT c FROM sbtestN WHERE id BETWEEN ? AND ? ORDER BY c",
+                "SELECT DISTINCTROW `c` FROM `sbtest12` WHERE `id` BETWEEN ? AND ? ORDER BY `c`",
+                Mysql,
+            ),
+            (
+                "INSERT INTO t (a, b) VALUES (?, …), …",
+                "INSERT INTO `t` ( `a` , `b` ) VALUES (...) /* , ... */",
+                Mysql,
+            ),
+            ("SELECT a.c", "EXECUTE SELECT `a` . `c` ", Mysql),
+            (
+                "SELECT c FROM tN WHERE id=?",
+                "SELECT c FROM t1 WHERE id=$1",
+                Standard,
+            ),
+        ] {
+            let one = comparable(shape, literals).unwrap();
+            assert_eq!(comparable(digest, literals), Some(one), "{digest}");
+        }
+        assert_ne!(comparable("SELECT a", Mysql), comparable("SELECT b", Mysql));
+        assert_eq!(comparable("SELECT a , ...", Mysql), None);
     }
 
     proptest::proptest! {

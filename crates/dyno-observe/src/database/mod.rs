@@ -2,6 +2,7 @@
 //! stop the samples of the host.
 
 mod build;
+mod digests;
 mod moves;
 mod mysql;
 mod others;
@@ -24,6 +25,7 @@ use dyno_drivers::Control;
 
 use crate::process::Claim;
 use crate::sink::{SampleBuffer, Sink, fact};
+pub use digests::Digests;
 pub use watch::setting_query;
 pub(crate) use watch::{Watch, watch};
 

@@ -1,6 +1,6 @@
 //! What each shape of statement took.
 
-use dyno_core::summary::StatementSummary;
+use dyno_core::summary::{DigestSummary, DigestsSummary, StatementSummary};
 
 use super::figures;
 use super::markup::Text;
@@ -36,7 +36,82 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
             share of the service time of all events; latencies are of those that succeeded.</p>"
     );
     put!(page, "</div>\n");
+    if let Some(digests) = summary.and_then(|summary| summary.digests.as_ref()) {
+        of_server(page, digests);
+    }
     page.end_section();
+}
+
+/// What the server counted itself.
+fn of_server(page: &mut Page, told: &DigestsSummary) {
+    put!(
+        page,
+        "<div class=\"panel\"><h3>The server's own digests</h3>"
+    );
+    if !told.digests.is_empty() {
+        page.table(&[
+            "digest",
+            "#executions",
+            "#server's time",
+            "#mean",
+            "#rows",
+            "#rows examined",
+            "#without index",
+            "#tables on disk",
+        ]);
+        for one in &told.digests {
+            digest(page, one);
+        }
+        if told.others > 0 {
+            let text = format!("{} others", number::thousands(told.others));
+            let cells = [
+                number::thousands(told.others_count),
+                figures::maybe(Some(told.others_ms), "ms"),
+            ];
+            cells_of(page, &text, &cells);
+        }
+        put!(page, "</tbody></table></div>");
+    }
+    put!(page, "<p class=\"source\">");
+    if !told.source.is_empty() {
+        put!(
+            page,
+            "Source: {}, read before and after the measurement. Rows are of one execution, on \
+                average. {} executions in other databases and {} on the server's catalogs and settings, as \
+                Dyno's observers do, are left out. ",
+            Text(&told.source),
+            number::thousands(told.elsewhere_count),
+            number::thousands(told.catalogs_count)
+        );
+    }
+    put!(page, "{}</p></div>\n", Text(&told.notes.join(" ")));
+}
+
+fn digest(page: &mut Page, one: &DigestSummary) {
+    let each = |rows: u64| figures::significant(rows as f64 / (one.count as f64).max(1.0));
+    let whole = |count: Option<u64>| count.map_or_else(|| "–".to_owned(), number::thousands);
+    let cells = [
+        number::thousands(one.count),
+        figures::maybe(Some(one.total_ms), "ms"),
+        figures::maybe(Some(one.mean_ms()), "ms"),
+        each(one.rows),
+        one.rows_examined.map_or_else(|| "–".to_owned(), each),
+        whole(one.no_index),
+        whole(one.disk_tables),
+    ];
+    cells_of(page, one.shape.as_ref().unwrap_or(&one.text), &cells);
+}
+
+fn cells_of(page: &mut Page, head: &str, cells: &[String]) {
+    put!(
+        page,
+        "<tr><th scope=\"row\"><code>{}</code></th>",
+        Text(head)
+    );
+    for cell in cells {
+        put!(page, "<td class=\"n\">{}</td>", Text(cell));
+    }
+    put!(page, "</tr>");
 }
 
 fn row(page: &mut Page, statement: &StatementSummary) {
@@ -75,6 +150,14 @@ mod tests {
         let (_, table) = page.split_once(">Statements<").unwrap();
         let shape = "<code>SELECT c FROM sbtestN WHERE id BETWEEN ? AND ? ORDER BY c</code>";
         assert!(table.contains(shape), "{table}");
+        let (_, own) = table.split_once("The server's own digests").unwrap();
+        for expected in [
+            "<code>DELETE FROM `queue` WHERE `done`</code>",
+            "36,851",
+            "3 others",
+        ] {
+            assert!(own.contains(expected), "{expected}: {own}");
+        }
         assert!(!page_of(&[bare()]).contains(">Statements<"));
     }
 }

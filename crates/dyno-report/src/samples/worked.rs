@@ -45,6 +45,7 @@ pub(crate) fn worked() -> RunSummary {
         time_share: 0.41,
         latency: latency.clone(),
     }];
+    run.digests = Some(digests());
     roles(&mut run);
     run.phase = Some(PhaseOf {
         sequence: "20261121-124512-worked-3f9a".into(),
@@ -68,6 +69,47 @@ pub(crate) fn worked() -> RunSummary {
     }];
     told(&mut run);
     run
+}
+
+/// A digest of a shape, one of none, and all else that can be told of them.
+pub(crate) fn digests() -> DigestsSummary {
+    let shape = "SELECT c FROM sbtestN WHERE id BETWEEN ? AND ? ORDER BY c";
+    DigestsSummary {
+        source: "performance_schema.events_statements_summary_by_digest".into(),
+        digests: vec![
+            DigestSummary {
+                text: "SELECT `c` FROM `sbtest1` WHERE `id` BETWEEN ? AND ? ORDER BY `c`".into(),
+                shape: Some(shape.into()),
+                merged: 4,
+                count: 36_851,
+                total_ms: 4_127.3,
+                rows: 3_685_100,
+                rows_examined: Some(7_370_200),
+                no_index: Some(0),
+                disk_tables: Some(0),
+            },
+            DigestSummary {
+                text: "DELETE FROM `queue` WHERE `done`".into(),
+                shape: None,
+                merged: 1,
+                count: 30,
+                total_ms: 93.0,
+                rows: 60,
+                rows_examined: Some(300_000),
+                no_index: Some(30),
+                disk_tables: None,
+            },
+        ],
+        others: 3,
+        others_count: 1_204,
+        others_ms: 12.4,
+        elsewhere_count: 311,
+        catalogs_count: 64,
+        notes: vec![
+            "The server dropped digests for want of room: raise performance_schema_digests_size."
+                .into(),
+        ],
+    }
 }
 
 /// Facts of one kind and of another, and figures with and without a direction.

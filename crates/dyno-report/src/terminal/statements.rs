@@ -1,6 +1,6 @@
 //! What each shape of statement took.
 
-use dyno_core::summary::{RunSummary, StatementSummary};
+use dyno_core::summary::{DigestSummary, DigestsSummary, RunSummary, StatementSummary};
 
 use super::look::{Ink, columns, cut};
 use super::page::Page;
@@ -13,9 +13,13 @@ const SHARE: usize = 11;
 /// Shapes that are listed unless all are wanted.
 const LISTED_MAX: usize = 10;
 
+/// A column for the server's time needs that much for the statements beside it.
+const STATEMENT_MIN: usize = 20;
+
 /// A row for each shape, what took most of the time first; in full with each statement whole.
 pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     let Some(first) = run.statements.first() else {
+        digests(run, full, page);
         return;
     };
     let listed = if full { usize::MAX } else { LISTED_MAX };
@@ -35,7 +39,15 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
             .iter()
             .map(|index| format!("p{}", percentiles[*index].percent)),
     );
-    let beside = page.body_width().saturating_sub(heads.len() * WIDTH + 2);
+    let room = |heads: usize, page: &Page| page.body_width().saturating_sub(heads * WIDTH + 2);
+    let served = |one: &StatementSummary| run.digests.as_ref()?.of_shape(&one.shape);
+    let has_server = !full
+        && run.statements.iter().any(|one| served(one).is_some())
+        && room(heads.len() + 1, page) >= STATEMENT_MIN;
+    if has_server {
+        heads.push("server".to_owned());
+    }
+    let beside = room(heads.len(), page);
     if !full {
         heads.push("  statement".to_owned());
     }
@@ -44,7 +56,14 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     for one in run.statements.iter().take(listed) {
         let share = percent(one.time_share);
         let share = " ".repeat(SHARE.saturating_sub(columns(&share))) + &share;
-        let figures = cells(&figures(one, full, &shown));
+        let served = served(one);
+        let mut figures = figures(one, full, &shown);
+        if has_server {
+            let mean = served.filter(|server| agrees(one, server));
+            let mean = mean.map(|server| latency(server.mean_ms()));
+            figures.push(mean.unwrap_or_else(|| "–".to_owned()));
+        }
+        let figures = cells(&figures);
         let text = match full {
             true => String::new(),
             false => format!("  {}", cut(&one.shape, beside)),
@@ -56,6 +75,14 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
         );
         if full {
             page.row("", Ink::Plain, &one.shape);
+            if let Some(server) = served {
+                let mut text = format!("server: {}", of_server(server));
+                if !agrees(one, server) {
+                    text += ", where Dyno counted ";
+                    text += &thousands(one.latency.count + one.errors);
+                }
+                page.row("", Ink::Faint, &text);
+            }
         }
         if one.errors > 0 {
             let text = format!("{} failed", thousands(one.errors));
@@ -66,6 +93,83 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     if left > 0 {
         page.row("", Ink::Faint, &format!("and {left} more, which -v has"));
     }
+    digests(run, full, page);
+}
+
+/// Whether both counted as many; a server's mean of a few stands for no more than those.
+fn agrees(one: &StatementSummary, server: &DigestSummary) -> bool {
+    const APART_MAX: f64 = 0.1;
+    let own = (one.latency.count + one.errors) as f64;
+    (server.count as f64 - own).abs() <= own * APART_MAX
+}
+
+/// What the server's digests say besides: in full those of no shape, and always why there are none.
+fn digests(run: &RunSummary, full: bool, page: &mut Page) {
+    let Some(told) = &run.digests else {
+        return;
+    };
+    let mut label = "digests";
+    if full && !told.source.is_empty() {
+        for line in besides(told) {
+            page.row(std::mem::take(&mut label), Ink::Plain, &line);
+        }
+    }
+    for note in &told.notes {
+        page.row(std::mem::take(&mut label), Ink::Warning, note);
+    }
+}
+
+/// The digests of no shape, and sums of what is not listed.
+fn besides(told: &DigestsSummary) -> Vec<String> {
+    let mut lines = vec![format!("of the server, from {}", told.source)];
+    let rest = told.digests.iter().filter(|one| one.shape.is_none());
+    lines.extend(rest.map(|one| format!("{}: {}", of_server(one), one.text)));
+    if told.others > 0 {
+        lines.push(format!(
+            "digests that took less, {} of them: {}, {} in all",
+            thousands(told.others),
+            executions(told.others_count),
+            latency(told.others_ms)
+        ));
+    }
+    for (count, place) in [
+        (told.elsewhere_count, "in other databases"),
+        (
+            told.catalogs_count,
+            "on the server's catalogs and settings, as Dyno's observers do",
+        ),
+    ] {
+        if count > 0 {
+            lines.push(format!("{} {place}", executions(count)));
+        }
+    }
+    lines
+}
+
+fn executions(count: u64) -> String {
+    match count {
+        1 => "1 execution".to_owned(),
+        count => format!("{} executions", thousands(count)),
+    }
+}
+
+fn of_server(one: &DigestSummary) -> String {
+    let mean = latency(one.mean_ms());
+    let mut text = format!("{}, mean {mean}", executions(one.count));
+    let each = |rows: u64| rate(rows as f64 / (one.count as f64).max(1.0));
+    text += &match one.rows_examined {
+        Some(rows) => format!(", {} rows examined by each", each(rows)),
+        None => format!(", {} rows of each", each(one.rows)),
+    };
+    for (count, what) in [
+        (one.no_index, "without an index"),
+        (one.disk_tables, "temporary tables on disk"),
+    ] {
+        if let Some(count) = count.filter(|count| *count > 0) {
+            text += &format!(", {} {what}", thousands(count));
+        }
+    }
+    text
 }
 
 fn figures(one: &StatementSummary, full: bool, shown: &[usize]) -> Vec<String> {
@@ -102,7 +206,7 @@ mod tests {
             errors,
             time_share: share,
             latency: LatencySummary {
-                count: 10_000,
+                count: if errors > 0 { 10_000 } else { 36_849 },
                 percentiles: [(50.0, Some(0.213)), (99.0, Some(1.9)), (99.9, None)]
                     .map(|(percent, value_ms)| Percentile { percent, value_ms })
                     .into(),
@@ -119,6 +223,7 @@ mod tests {
                 ),
                 one("UPDATE sbtestN SET k=k+? WHERE id=?", 0.03, 1_228.3, 12),
             ],
+            digests: Some(samples::digests()),
             ..samples::good()
         }
     }
@@ -135,13 +240,13 @@ mod tests {
             let lines = text
                 .lines()
                 .skip_while(|line| !line.trim_start().starts_with("time "));
-            let rows = lines.take(if verbose { 7 } else { 4 });
+            let rows = lines.take(if verbose { 20 } else { 4 });
             rows.map(|line| format!("{line}\n")).collect::<String>()
         };
         insta::assert_snapshot!(section(80, false), @r"
-               time          /s      p50      p99  statement
-               41 %       1,228   213 µs  1.90 ms  SELECT c FROM sbtestN WHERE id BET…
-              3.0 %       1,228   213 µs  1.90 ms  UPDATE sbtestN SET k=k+? WHERE id=?
+               time          /s      p50      p99   server  statement
+               41 %       1,228   213 µs  1.90 ms   112 µs  SELECT c FROM sbtestN WHE…
+              3.0 %       1,228   213 µs  1.90 ms        –  UPDATE sbtestN SET k=k+? …
                       12 failed
         ");
         insta::assert_snapshot!(section(60, true), @r"
@@ -149,9 +254,22 @@ mod tests {
                41 %       1,228     1.00   213 µs  1.90 ms
                       SELECT c FROM sbtestN WHERE id BETWEEN ? AND
                       ? ORDER BY c
+                      server: 36,851 executions, mean 112 µs, 200
+                      rows examined by each
               3.0 %       1,228     1.00   213 µs  1.90 ms
                       UPDATE sbtestN SET k=k+? WHERE id=?
                       12 failed
+        digests       of the server, from
+                      performance_schema.events_statements_summary
+                      _by_digest
+                      30 executions, mean 3.10 ms, 10,000 rows
+                      examined by each, 30 without an index:
+                      DELETE FROM `queue` WHERE `done`
+                      digests that took less, 3 of them: 1,204
+                      executions, 12.4 ms in all
+                      311 executions in other databases
+                      64 executions on the server's catalogs and
+                      settings, as Dyno's observers do
         ");
     }
 }

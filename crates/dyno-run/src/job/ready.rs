@@ -367,7 +367,7 @@ impl Ready {
     }
 
     /// How statements write values to the target.
-    fn literals(&self) -> Literals {
+    pub(crate) fn literals(&self) -> Literals {
         match self.job.target.as_ref().map(|target| target.family) {
             Some(Family::Mysql) => Literals::Mysql,
             _ => Literals::Standard,
