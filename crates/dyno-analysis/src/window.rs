@@ -288,6 +288,7 @@ fn summary(run: &RunRecord, inside: &[&IntervalSummary], bounds: (f64, f64)) -> 
             .collect(),
         roles: Vec::new(),
         statements: Vec::new(),
+        digests: None,
         latency_limit: None,
         machine: None,
         figures: match known {
