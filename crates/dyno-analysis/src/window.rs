@@ -315,6 +315,7 @@ fn summary(
         roles: Vec::new(),
         statements: Vec::new(),
         parts: Vec::new(),
+        digests: None,
         latency_limit: None,
         machine: None,
         figures: match known {

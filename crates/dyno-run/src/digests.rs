@@ -150,10 +150,10 @@ fn put_together<'a>(
     for mut digest in told.digests {
         digest.shape = shape_of(&digest.text).map(str::to_owned);
         let text = digest.text.to_lowercase().replace('`', "");
-        let has = |word: &&str| text.contains(*word);
+        let has = |word: &&str| text.contains(word);
         let asks = QUESTIONS.iter().any(|words| text.starts_with(words))
             || PINGS.contains(&text.trim_end());
-        if digest.shape.is_none() && (asks || CATALOGS.iter().any(|word| has(&word))) {
+        if digest.shape.is_none() && (asks || CATALOGS.iter().any(has)) {
             out.catalogs_count += digest.count;
             continue;
         }

@@ -6,6 +6,7 @@ mod mysql;
 mod postgres;
 
 use dyno_core::record::RunRecord;
+use dyno_core::summary::DigestSummary;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -36,6 +37,9 @@ pub struct Counsel {
     pub quiet: Vec<&'static str>,
     /// What the disks were asked for; sentences.
     pub disks: Vec<String>,
+    /// Which statements the server's digests tell of that used no index, or tables on disk;
+    /// sentences.
+    pub statements: Vec<String>,
 }
 
 /// Sets the counters against the settings; `None` where the database's counters were not observed.
@@ -53,6 +57,7 @@ pub fn advice(run: &RunRecord) -> Option<Counsel> {
     }
     let mut counsel = Counsel {
         disks: disks(&view),
+        statements: digests(run),
         ..Counsel::default()
     };
     for rule in rules {
@@ -136,6 +141,42 @@ fn series(counter: &str) -> String {
         Some(_) => format!("db.{counter}"),
         None => format!("db.status.{}", counter.to_lowercase()),
     }
+}
+
+/// Statements that read many rows without an index, or had temporary tables on disk.
+fn digests(run: &RunRecord) -> Vec<String> {
+    /// A scan of fewer rows costs nothing.
+    const ROWS_MIN: f64 = 100.0;
+    const LISTED_MAX: usize = 5;
+    let told = run.summary.as_ref();
+    let told = told.and_then(|summary| summary.digests.as_ref());
+    let digests = told.map_or(&[][..], |told| &told.digests);
+    let often = |count: Option<u64>, of: u64| {
+        count.filter(|count| *count as f64 >= SHARE * of as f64 && *count > 0)
+    };
+    let tell = |one: &DigestSummary| {
+        let examined = one.rows_examined? as f64 / (one.count as f64).max(1.0);
+        let scans = often(one.no_index, one.count).filter(|_| examined >= ROWS_MIN);
+        let scans = scans.map(|scans| {
+            format!(
+                "{} of {} executions used no index (SUM_NO_INDEX_USED) and {} rows were examined \
+                 by each on average (SUM_ROWS_EXAMINED)",
+                text::count(scans),
+                text::count(one.count),
+                text::rate(examined)
+            )
+        });
+        let tables = often(one.disk_tables, one.count).map(|tables| {
+            format!(
+                "{} temporary tables went to disk (SUM_CREATED_TMP_DISK_TABLES)",
+                text::count(tables)
+            )
+        });
+        let both: Vec<String> = scans.into_iter().chain(tables).collect();
+        let name = one.shape.as_ref().unwrap_or(&one.text);
+        (!both.is_empty()).then(|| format!("{}: {name}", both.join("; ")))
+    };
+    digests.iter().filter_map(tell).take(LISTED_MAX).collect()
 }
 
 /// How large the requests to each disk were that was used.

@@ -57,7 +57,7 @@ prop_compose! {
     ) -> LoadPart {
         let shapes = [LoadShape::Constant, LoadShape::Ramp, LoadShape::Sine];
         let shape = shapes[shape as usize];
-        let seconds = |ms: u32| f64::from(ms) / 1000.0;
+        let seconds = |ms: u32| Duration::from_millis(ms.into()).as_secs_f64();
         LoadPart {
             shape,
             from: from.into(),

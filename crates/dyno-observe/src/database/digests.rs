@@ -76,7 +76,8 @@ impl Digests {
         if is_reset || anew > 0 || lost > 0 {
             told.notes.push(format!(
                 "The server's digests were reset or dropped meanwhile ({source}): they count less \
-                 than was executed. Leave them alone during a run, or give them more room ({room}).",
+                 than was executed. Leave them alone during a run, or give them more room \
+                 ({room}).",
                 source = self.source,
                 room = room(self.source)
             ));

@@ -77,8 +77,8 @@ fn of_server(page: &mut Page, told: &DigestsSummary) {
         put!(
             page,
             "Source: {}, read before and after the measurement. Rows are of one execution, on \
-                average. {} executions in other databases and {} on the server's catalogs and settings, as \
-                Dyno's observers do, are left out. ",
+                average. {} executions in other databases and {} on the server's catalogs and \
+                settings, as Dyno's observers do, are left out. ",
             Text(&told.source),
             number::thousands(told.elsewhere_count),
             number::thousands(told.catalogs_count)

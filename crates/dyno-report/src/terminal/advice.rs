@@ -36,6 +36,10 @@ pub fn advice(counsel: Option<&Counsel>, look: &Look) -> String {
             "No counter gives reason to look at a setting.",
         );
     }
+    let mut label = "statements";
+    for statement in &counsel.statements {
+        page.row(std::mem::take(&mut label), Ink::Warning, statement);
+    }
     let mut label = "disks";
     for disk in &counsel.disks {
         page.row(label, Ink::Plain, disk);
@@ -66,6 +70,7 @@ mod tests {
             }],
             quiet: vec!["Sort_merge_passes", "Innodb_log_waits"],
             disks: vec!["vda, reads: 12.0/s of 16.0 KiB; writes: 431/s of 5.12 KiB".to_owned()],
+            statements: vec!["3 temporary tables went to disk: SELECT a FROM t".to_owned()],
         };
         insta::assert_snapshot!(advice(Some(&counsel), &Look::default()), @r"
         Advice from the server's counters
@@ -74,6 +79,7 @@ mod tests {
                         all.
                         How many open tables are kept for the next statement.
                         Counters: Table_open_cache_misses, Table_open_cache_overflows
+          statements    3 temporary tables went to disk: SELECT a FROM t
           disks         vda, reads: 12.0/s of 16.0 KiB; writes: 431/s of 5.12 KiB
           quiet         Sort_merge_passes, Innodb_log_waits
         ");

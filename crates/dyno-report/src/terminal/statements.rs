@@ -1,6 +1,6 @@
 //! What each shape of statement took.
 
-use dyno_core::summary::{DigestSummary, DigestsSummary, RunSummary, StatementSummary};
+use dyno_core::summary::{DigestSummary, DigestsSummary, Percentile, RunSummary, StatementSummary};
 
 use super::look::{Ink, columns, cut};
 use super::page::Page;
@@ -23,13 +23,8 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
         return;
     };
     let listed = if full { usize::MAX } else { LISTED_MAX };
-    // The median and the highest that is carried.
     let percentiles = &first.latency.percentiles;
-    let tail = percentiles.iter().rposition(|p| p.value_ms.is_some());
-    let shown: Vec<usize> = match tail.unwrap_or(0) {
-        0 => (0..percentiles.len().min(1)).collect(),
-        tail => vec![0, tail],
-    };
+    let shown = median_and_tail(percentiles);
     let mut heads = vec!["/s".to_owned()];
     if full {
         heads.push("rows".to_owned());
@@ -75,14 +70,8 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
         );
         if full {
             page.row("", Ink::Plain, &one.shape);
-            if let Some(server) = served {
-                let mut text = format!("server: {}", of_server(server));
-                if !agrees(one, server) {
-                    text += ", where Dyno counted ";
-                    text += &thousands(one.latency.count + one.errors);
-                }
-                page.row("", Ink::Faint, &text);
-            }
+            let server = served.map(|server| beside_shape(one, server));
+            page.row("", Ink::Faint, &server.unwrap_or_default());
         }
         if one.errors > 0 {
             let text = format!("{} failed", thousands(one.errors));
@@ -94,6 +83,25 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
         page.row("", Ink::Faint, &format!("and {left} more, which -v has"));
     }
     digests(run, full, page);
+}
+
+/// The median and the highest percentile that is carried, by their places.
+fn median_and_tail(percentiles: &[Percentile]) -> Vec<usize> {
+    let tail = percentiles.iter().rposition(|p| p.value_ms.is_some());
+    match tail.unwrap_or(0) {
+        0 => (0..percentiles.len().min(1)).collect(),
+        tail => vec![0, tail],
+    }
+}
+
+/// What the server counted of a shape, and where that is not what Dyno did.
+fn beside_shape(one: &StatementSummary, server: &DigestSummary) -> String {
+    let mut text = format!("server: {}", of_server(server));
+    if !agrees(one, server) {
+        text += ", where Dyno counted ";
+        text += &thousands(one.latency.count + one.errors);
+    }
+    text
 }
 
 /// Whether both counted as many; a server's mean of a few stands for no more than those.
@@ -192,7 +200,7 @@ fn cells(texts: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::summary::{LatencySummary, Percentile};
+    use dyno_core::summary::LatencySummary;
 
     use super::super::{Look, summary};
     use super::*;

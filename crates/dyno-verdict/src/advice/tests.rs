@@ -190,3 +190,37 @@ fn without_counters_there_is_none() {
     assert_eq!(advice(&with(Product::Mysql, &[])), None);
     assert_eq!(advice(&samples::imported()), None);
 }
+
+#[test]
+fn statements_that_scan_tables_are_named() {
+    use dyno_core::summary::{DigestsSummary, RunSummary};
+    let digest = |text: &str, no_index, examined, disk_tables| DigestSummary {
+        text: text.to_owned(),
+        count: 100,
+        rows_examined: Some(examined),
+        no_index: Some(no_index),
+        disk_tables: Some(disk_tables),
+        ..DigestSummary::default()
+    };
+    let mut run = with(Product::Mysql, &[("db.status.sort_merge_passes", 0.0)]);
+    run.summary = Some(RunSummary {
+        digests: Some(DigestsSummary {
+            digests: vec![
+                digest("a scan", 100, 500_000, 0),
+                digest("a small scan", 100, 500, 0),
+                digest("a lookup", 0, 100, 0),
+                digest("on disk", 0, 100, 7),
+            ],
+            ..DigestsSummary::default()
+        }),
+        ..RunSummary::default()
+    });
+    let told = advice(&run).unwrap().statements;
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("100 of 100 executions used no index"));
+    assert!(
+        told[0]
+            .ends_with("5,000 rows were examined by each on average (SUM_ROWS_EXAMINED): a scan")
+    );
+    assert!(told[1].starts_with("7 temporary tables went to disk"));
+}

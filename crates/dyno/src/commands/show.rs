@@ -47,10 +47,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let window = window::asked(&parsed)?;
     for word in words {
         let (file, record) = load(&parsed, word, window)?;
-        let counsel = match parsed.has("advice") {
-            true => Some(dyno_verdict::advice(&whole(&parsed, word, window)?)),
-            false => None,
-        };
+        let counsel = parsed.has("advice").then(|| dyno_verdict::advice(&record));
         if let Some(counsel) = counsel.as_ref().filter(|_| parsed.has("json")) {
             console::json(&(serde_json::to_string_pretty(counsel)? + "\n"));
             continue;
@@ -74,11 +71,6 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// A run with all that was observed.
-fn whole(parsed: &Parsed, word: &str, window: Option<Window>) -> Result<RunRecord> {
-    Ok(window::load(parsed, word, &Scope::whole(), window)?.1)
-}
-
 /// Prints the plan of a run.
 fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
     let (_, record) = run_store::load(parsed, word, &Scope::terminal())?;
@@ -96,7 +88,8 @@ fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
 
 /// A run without an end has its latencies in its spans only.
 fn load(parsed: &Parsed, word: &str, window: Option<Window>) -> Result<(PathBuf, RunRecord)> {
-    if window.is_some() {
+    // Advice needs all that was observed. It is read once: `last` may be another run later.
+    if window.is_some() || parsed.has("advice") {
         return window::load(parsed, word, &Scope::whole(), window);
     }
     // As text, a day's run is shown without most of what its intervals hold.
