@@ -40,7 +40,9 @@ end
 -- Prepares the statement of an item for variables of the kinds that they have now.
 function Execution:prepare(item)
    -- Nothing is prepared within a pipeline: the first time it has two parts.
-   if self.piping then
+   local piping = self.piping
+   if piping then
+      self.piping = false
       self.con:end_pipeline()
    end
    local types, params, kinds = sysbench.sql.type, {}, {}
@@ -54,8 +56,9 @@ function Execution:prepare(item)
    if #params > 0 then
       statement:bind_param(unpack(params))
    end
-   if self.piping then
+   if piping then
       self.con:start_pipeline()
+      self.piping = true
    end
    item.statement, item.prepared_on = statement, self.con.id
    item.bind = new_binder(item.names, params, kinds)

@@ -300,10 +300,7 @@ pub trait Connection: Send {
     /// # Errors
     /// The database has no pipelines, or the connection is in one, or not idle.
     fn start_pipeline(&mut self) -> Result<(), DbError> {
-        Err(DbError::new(
-            ErrorKind::Unsupported,
-            "pipelines are PostgreSQL's: this database takes one statement at a time",
-        ))
+        Err(DbError::no_pipelines())
     }
 
     /// Sends what waits, and ends when all of it is answered. Its results follow each other as

@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dyno_core::db::{Param, ParamValue, StatementId};
 
-pub use literals::{Literals, comparable};
+pub use literals::{Literals, comparable, shape};
 use names::Names;
 pub(crate) use purpose::{Purpose, Purposes};
 pub use shapes::ShapeFigures;

@@ -1,7 +1,7 @@
 //! More and more sessions: what they add, what they cost, and where it stops being worth it.
 
 use dyno_core::finding::Verdict;
-use dyno_core::summary::{PartSummary, RunSummary};
+use dyno_core::summary::{LatencySummary, PartSummary, Rates, RunSummary};
 use serde::Serialize;
 
 /// One number of sessions.
@@ -45,24 +45,13 @@ impl Saturation {
     /// From the summaries of runs with more and more sessions.
     pub fn of(runs: &[RunSummary]) -> Self {
         let first = runs.first();
-        let base = first.map(|run| (run.rates.events_per_s, mean_ms(run)));
-        let ratio = |value: f64, base: f64| (base > 0.0).then(|| value / base);
-        let step = |run: &RunSummary| {
-            let (rate, mean_ms) = (run.rates.events_per_s, mean_ms(run));
-            let latencies = run.response.as_ref().unwrap_or(&run.service);
-            let p99 = latencies.percentiles.iter().find(|p| p.percent == 99.0);
-            Step {
-                sessions: run.drive.as_ref().map_or(0, |drive| drive.sessions),
-                run: run.recorded.as_ref().map(|kept| kept.id),
-                events_per_s: rate,
-                throughput_ratio: base.and_then(|(base, _)| ratio(rate, base)),
-                mean_ms,
-                latency_ratio: base.and_then(|(_, base)| ratio(mean_ms, base)),
-                p99_ms: p99.and_then(|p| p.value_ms),
-                verdict: run.verdict,
-            }
+        let own = |run: &RunSummary| Step {
+            sessions: run.drive.as_ref().map_or(0, |drive| drive.sessions),
+            run: run.recorded.as_ref().map(|kept| kept.id),
+            verdict: run.verdict,
+            ..Step::of(&run.rates, run.response.as_ref().unwrap_or(&run.service))
         };
-        let steps: Vec<Step> = runs.iter().map(step).collect();
+        let steps = against_the_first(runs.iter().map(own).collect());
         Self {
             workload: first.map_or_else(String::new, |run| run.workload.name.clone()),
             sequence: first
@@ -77,27 +66,14 @@ impl Saturation {
     /// From a run whose sessions became more and more.
     pub fn of_parts(run: &RunSummary) -> Self {
         // One that was not begun has no figures.
-        let begun = run.parts.iter().filter(|part| part.sessions > 0);
-        let begun: Vec<&PartSummary> = begun.collect();
-        let base = begun
-            .first()
-            .map(|part| (part.rates.events_per_s, part.latency.mean_ms));
-        let ratio = |value: f64, base: f64| (base > 0.0).then(|| value / base);
-        let step = |part: &&PartSummary| {
-            let (rate, mean_ms) = (part.rates.events_per_s, part.latency.mean_ms);
-            let p99 = part.latency.percentiles.iter().find(|p| p.percent == 99.0);
-            Step {
-                sessions: part.sessions,
-                run: run.recorded.as_ref().map(|kept| kept.id),
-                events_per_s: rate,
-                throughput_ratio: base.and_then(|(base, _)| ratio(rate, base)),
-                mean_ms,
-                latency_ratio: base.and_then(|(_, base)| ratio(mean_ms, base)),
-                p99_ms: p99.and_then(|p| p.value_ms),
-                verdict: part.verdict,
-            }
+        let begun = run.parts.iter().filter(|part| part.is_measured());
+        let own = |part: &PartSummary| Step {
+            sessions: part.sessions,
+            run: run.recorded.as_ref().map(|kept| kept.id),
+            verdict: part.verdict,
+            ..Step::of(&part.rates, &part.latency)
         };
-        let steps: Vec<Step> = begun.iter().map(step).collect();
+        let steps = against_the_first(begun.map(own).collect());
         Self {
             workload: run.workload.name.clone(),
             sequence: String::new(),
@@ -108,8 +84,33 @@ impl Saturation {
     }
 }
 
-fn mean_ms(run: &RunSummary) -> f64 {
-    run.response.as_ref().unwrap_or(&run.service).mean_ms
+impl Step {
+    /// What was measured of it.
+    fn of(rates: &Rates, latency: &LatencySummary) -> Self {
+        let p99 = latency.percentiles.iter().find(|p| p.percent == 99.0);
+        Self {
+            sessions: 0,
+            run: None,
+            events_per_s: rates.events_per_s,
+            throughput_ratio: None,
+            mean_ms: latency.mean_ms,
+            latency_ratio: None,
+            p99_ms: p99.and_then(|p| p.value_ms),
+            verdict: None,
+        }
+    }
+}
+
+/// The steps with their ratios to the first.
+fn against_the_first(mut steps: Vec<Step>) -> Vec<Step> {
+    let first = steps.first();
+    let base = first.map(|step| (step.events_per_s, step.mean_ms));
+    let ratio = |value: f64, base: f64| (base > 0.0).then(|| value / base);
+    for step in &mut steps {
+        step.throughput_ratio = base.and_then(|(rate, _)| ratio(step.events_per_s, rate));
+        step.latency_ratio = base.and_then(|(_, mean_ms)| ratio(step.mean_ms, mean_ms));
+    }
+    steps
 }
 
 /// The step of the greatest power, which is throughput over latency (L. Kleinrock, "Power and

@@ -11,7 +11,7 @@ use dyno_core::db::Family;
 use dyno_core::redact;
 use dyno_core::summary::{DigestsSummary, RunSummary};
 use dyno_drivers::Control;
-use dyno_load::comparable;
+use dyno_load::{Literals, comparable, shape};
 use dyno_observe::Digests;
 
 use crate::job::Ready;
@@ -136,11 +136,12 @@ pub(crate) fn matched(told: DigestsSummary, run: &RunSummary, ready: &Ready) -> 
         }
     }
     let shape_of = |text: &str| shapes.get(&comparable(text, literals)?).copied().flatten();
-    put_together(told, shape_of)
+    put_together(told, literals, shape_of)
 }
 
 fn put_together<'a>(
     told: DigestsSummary,
+    literals: Literals,
     shape_of: impl Fn(&str) -> Option<&'a str>,
 ) -> DigestsSummary {
     let mut out = DigestsSummary {
@@ -149,6 +150,8 @@ fn put_together<'a>(
     };
     for mut digest in told.digests {
         digest.shape = shape_of(&digest.text).map(str::to_owned);
+        // PostgreSQL leaves values in what is no query: passwords of roles among them.
+        digest.text = shape(digest.text.as_bytes(), literals);
         let text = digest.text.to_lowercase().replace('`', "");
         let has = |word: &&str| text.contains(word);
         let asks = QUESTIONS.iter().any(|words| text.starts_with(words))
@@ -192,6 +195,23 @@ mod tests {
     }
 
     #[test]
+    fn no_value_stands_in_a_digest() {
+        for text in [
+            "ALTER ROLE app PASSWORD 'geheim 7'",
+            "ALTER ROLE app PASSWORD 'geheim 7 and cut o",
+            "COPY t FROM PROGRAM $x$ echo geheim $x$",
+        ] {
+            let told = DigestsSummary {
+                digests: vec![digest(text.to_owned(), 1, 1.0)],
+                ..DigestsSummary::default()
+            };
+            let told = put_together(told, Literals::Standard, |_| None);
+            let kept = &told.digests[0].text;
+            assert!(!kept.contains("geheim") && !kept.contains("cut"), "{kept}");
+        }
+    }
+
+    #[test]
     fn digests_of_one_shape_are_one_and_the_smallest_are_others() {
         let mut digests: Vec<DigestSummary> = (0..30)
             .map(|n| digest(format!("CALL p{n}x()"), 2, f64::from(n)))
@@ -209,7 +229,9 @@ mod tests {
             digests,
             ..DigestsSummary::default()
         };
-        let told = put_together(told, |text| text.starts_with('a').then_some("aN"));
+        let told = put_together(told, Literals::Standard, |text| {
+            text.starts_with('a').then_some("aN")
+        });
         assert_eq!(told.digests.len(), DIGESTS_MAX);
         let first = told.of_shape("aN").unwrap();
         assert_eq!((first.count, first.merged, first.total_ms), (12, 2, 110.0));

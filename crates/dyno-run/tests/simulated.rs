@@ -247,6 +247,10 @@ fn what_changes_all_the_time_is_not_asked_to_be_steady() {
             assert_eq!(found.outcome, Outcome::NotChecked, "{found:?}");
             assert!(found.evidence.contains("as was asked for"), "{found:?}");
         }
+        for check in ["idle-sessions", "fairness"] {
+            let found = finding(&summary, check);
+            assert!(found.outcome < Outcome::Doubt, "{found:?}");
+        }
         assert_eq!(outcome(&summary, "unserved"), Outcome::Pass);
         assert!(summary.parts.iter().all(|part| part.totals.events > 1000));
         assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);

@@ -8,7 +8,7 @@ use dyno_core::summary::{Against, LatencySummary, PartSummary, RunSummary};
 
 use crate::context::Context;
 use crate::view::View;
-use crate::{registry, root_causes};
+use crate::{registry, root_causes, text};
 
 /// Checks that take the load for one level: made of each part, and the worst of them stands for
 /// the run.
@@ -70,6 +70,7 @@ pub(crate) fn judge(
     {
         // What changes within is the whole.
         unmade(only, findings);
+        unequal(schedule.of, findings);
         let summaries = run.summary.iter();
         return summaries
             .map(|whole| summary(only.clone(), whole, findings))
@@ -107,18 +108,26 @@ pub(crate) fn judge(
             findings: own,
         });
     }
-    for finding in findings {
-        let check = finding.check.as_str();
-        if OF_PARTS.contains(&check) {
+    for finding in findings.iter_mut() {
+        if OF_PARTS.contains(&finding.check.as_str()) {
             put_together(finding, &judged);
-        } else if schedule.of == Scheduled::Sessions && OF_SESSIONS.contains(&check) {
+        }
+    }
+    unequal(schedule.of, findings);
+    parts
+}
+
+/// Takes back what cannot be said of sessions that took part for different times.
+fn unequal(of: Scheduled, findings: &mut [Finding]) {
+    let compared = |finding: &&mut Finding| OF_SESSIONS.contains(&finding.check.as_str());
+    if of == Scheduled::Sessions {
+        for finding in findings.iter_mut().filter(compared) {
             not_made(
                 finding,
                 "Sessions took part for as long as the schedule had them, so that they differ.",
             );
         }
     }
-    parts
 }
 
 /// What of a run a part needs: of hundreds of parts none is to copy all of a long run.
@@ -199,23 +208,23 @@ fn put_together(finding: &mut Finding, judged: &[Judged]) {
     let alike = made.iter().filter(|(_, own)| own.outcome == worst.outcome);
     let alike = alike.count();
     finding.clone_from(worst);
-    let place = &part.placed;
+    let place = format!(
+        "{} ({} to {} s)",
+        part.placed.label,
+        text::plain(part.placed.from_s),
+        text::plain(part.placed.to_s)
+    );
     let told = match worst.outcome {
+        Outcome::Pass if judged.len() == 1 => format!("In the part {place}: "),
         Outcome::Pass if alike == judged.len() => {
             format!("In each of the {alike} parts, of which the first: ")
         }
         Outcome::Pass => format!("In {alike} of the {} parts, as here: ", judged.len()),
         _ if alike > 1 => format!(
-            "In {alike} of the {} parts, first in {} ({} to {} s): ",
-            judged.len(),
-            place.label,
-            place.from_s,
-            place.to_s
+            "In {alike} of the {} parts, first in {place}: ",
+            judged.len()
         ),
-        _ => format!(
-            "In the part {} ({} to {} s): ",
-            place.label, place.from_s, place.to_s
-        ),
+        _ => format!("In the part {place}: "),
     };
     finding.evidence = told + &worst.evidence;
 }

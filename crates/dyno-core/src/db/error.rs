@@ -210,6 +210,12 @@ pub struct DbError {
 }
 
 impl DbError {
+    /// What a database that takes one statement at a time says to a pipeline.
+    pub fn no_pipelines() -> Self {
+        let message = "pipelines are PostgreSQL's: this database takes one statement at a time";
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
     /// An error without a server's code.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let sqlstate = match kind {

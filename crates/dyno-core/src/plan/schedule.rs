@@ -13,6 +13,9 @@ use crate::units::format_duration;
 /// The most parts of a schedule: each is judged like a run.
 pub const PARTS_MAX: usize = 1000;
 
+/// So often may the number of sessions change: each change is worked out before the run.
+const CHANGES_MAX: f64 = 5e6;
+
 /// What a schedule is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -172,6 +175,12 @@ impl LoadSchedule {
             parts.push(read);
         }
         let schedule = Self { of, parts };
+        if of == Scheduled::Sessions && schedule.changes() > CHANGES_MAX {
+            return Err(format!(
+                "the number of sessions changes more than {CHANGES_MAX} times: give a longer \
+                 period, or levels that are closer to each other"
+            ));
+        }
         if schedule.max() <= 0.0 {
             return Err("no part has a level above 0".to_owned());
         }
@@ -185,6 +194,18 @@ impl LoadSchedule {
             ));
         }
         Ok(schedule)
+    }
+
+    /// How often the whole level changes.
+    fn changes(&self) -> f64 {
+        let of = |part: &LoadPart| {
+            let span = (part.to - part.from).abs() + 1.0;
+            let periods = part
+                .period_s
+                .map_or(1.0, |period_s| part.seconds / period_s);
+            span * 2.0 * periods.max(1.0)
+        };
+        self.parts.iter().map(of).sum()
     }
 
     /// How long all parts are.
@@ -400,6 +421,9 @@ mod tests {
             let why = rate(text).unwrap_err();
             assert!(why.contains(told), "{text}: {why}");
         }
+        let fast = "sine 1..10000 every 1ms for 1h";
+        let why = LoadSchedule::parse(fast, Scheduled::Sessions, None).unwrap_err();
+        assert!(why.contains("changes more than 5000000 times"), "{why}");
         let why = LoadSchedule::parse("1.5 for 3s", Scheduled::Sessions, None).unwrap_err();
         assert!(why.contains("1.5"), "{why}");
     }

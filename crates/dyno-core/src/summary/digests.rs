@@ -26,7 +26,7 @@ pub struct DigestsSummary {
 /// What the server counted of one digest within the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DigestSummary {
-    /// The statement as the server normalised it, perhaps cut.
+    /// The statement as the server normalised it, without values, perhaps cut.
     pub text: String,
     /// The shape of the run's statements that it belongs to; `None` where that is not certain.
     pub shape: Option<String>,

@@ -43,6 +43,21 @@ pub struct Against {
 }
 
 impl PartSummary {
+    /// Whether it was measured: nothing is known of one that the run did not come to.
+    pub fn is_measured(&self) -> bool {
+        self.sessions > 0
+    }
+
+    /// Its verdict, or why it has none.
+    pub fn verdict_word(&self) -> &'static str {
+        match self.verdict {
+            Some(verdict) => verdict.word(),
+            None if matches!(self.label.as_str(), "0" | "0/s") => "a pause",
+            None if self.is_measured() => "not judged",
+            None => "not measured",
+        }
+    }
+
     /// A check is not to count any more: the verdict is what the others leave.
     pub fn waive(&mut self, check: &str) {
         let before = self.against.len();

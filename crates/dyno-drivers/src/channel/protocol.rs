@@ -2,8 +2,8 @@
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    DbError, ErrorKind, Outcome, Param, ParamKind, PipedResult, Row, ServerInfo, StatementId,
-    Submitted, TransactionStep,
+    DbError, Outcome, Param, ParamKind, PipedResult, Row, ServerInfo, StatementId, Submitted,
+    TransactionStep,
 };
 
 /// What a protocol made of the bytes it was given.
@@ -90,10 +90,7 @@ pub trait Protocol: Send {
     /// # Errors
     /// The database has no pipelines, or it cannot begin one now.
     fn start_pipeline(&mut self) -> Result<(), DbError> {
-        Err(DbError::new(
-            ErrorKind::Unsupported,
-            "pipelines are PostgreSQL's: this database takes one statement at a time",
-        ))
+        Err(DbError::no_pipelines())
     }
 
     /// Sends what waits; fails where there is no pipeline.

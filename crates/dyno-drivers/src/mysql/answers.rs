@@ -125,8 +125,14 @@ impl Mysql {
     /// Whether an answer may be taken as most are.
     #[inline]
     fn is_usual(&self) -> bool {
-        let needs_all = self.bulk.is_some() || self.rest.is_some() || self.names.is_some();
+        let needs_all = self.bulk.is_some() || self.rest.is_some() || self.wants_names();
         self.state == State::Header && !needs_all
+    }
+
+    /// Whether the names of the columns are kept: of a text's results only.
+    #[inline]
+    fn wants_names(&self) -> bool {
+        self.names.is_some() && !self.binary
     }
 
     /// Reads as far as whole packets go.
@@ -246,7 +252,9 @@ impl Mysql {
                 self.outcome.columns = columns;
                 self.result.begin(columns, self.binary);
                 self.definitions = columns + u32::from(!self.deprecate_eof);
-                if let Some(names) = &mut self.names {
+                if self.wants_names()
+                    && let Some(names) = &mut self.names
+                {
                     names.push(Vec::new());
                 }
                 self.state = State::Columns;
@@ -370,8 +378,9 @@ impl Mysql {
             if self.binary && (self.deprecate_eof || self.definitions > 1) {
                 self.result.define(packet.payload)?;
             }
-            if let Some(names) = &mut self.names
-                && self.state == State::Columns
+            if self.state == State::Columns
+                && self.wants_names()
+                && let Some(names) = &mut self.names
                 && (self.deprecate_eof || self.definitions > 1)
                 && let Some(last) = names.last_mut()
             {

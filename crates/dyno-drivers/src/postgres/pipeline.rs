@@ -77,6 +77,10 @@ impl Postgres {
     /// Sends all that waits, and Sync behind it.
     pub(super) fn send_pipeline(&mut self, output: &mut Vec<u8>) -> Result<(), DbError> {
         if self.activity != Activity::Piping {
+            // The last one's results are not to be counted again.
+            if let Some(pipeline) = &mut self.pipeline {
+                pipeline.answered = 0;
+            }
             let message = "no pipeline has begun on this connection";
             return Err(DbError::new(ErrorKind::Misuse, message));
         }

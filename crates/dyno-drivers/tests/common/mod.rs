@@ -41,6 +41,16 @@ impl Blocking {
         Ok(this)
     }
 
+    /// From now on the names of columns of results of texts are kept.
+    pub fn keep_names(&mut self) {
+        self.connection.keep_names();
+    }
+
+    /// Those of the last text, result by result.
+    pub fn names(&self) -> &[Vec<String>] {
+        self.connection.names()
+    }
+
     pub fn outcome(&self) -> &Outcome {
         self.connection.outcome()
     }

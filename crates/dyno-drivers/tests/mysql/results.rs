@@ -40,6 +40,27 @@ fn several_statements_in_one_request() {
 }
 
 #[test]
+fn names_of_columns_are_those_of_the_last_text() {
+    for server in SERVERS {
+        let mut connection = root(server, "names");
+        connection.keep_names();
+        connection.query("SELECT 1 AS one, 2 AS two").unwrap();
+        connection.rows();
+        let expected = [vec!["one".to_owned(), "two".to_owned()]];
+        assert_eq!(connection.names(), expected);
+        // Executions have names of their own, which nobody asked for.
+        let statement = connection.prepare("SELECT 3 AS three", &[]).unwrap();
+        for _ in 0..3 {
+            connection.execute(statement, &[]).unwrap();
+            connection.rows();
+            assert_eq!(connection.names(), expected);
+        }
+        connection.query("DO 1").unwrap();
+        assert!(connection.names().is_empty());
+    }
+}
+
+#[test]
 fn procedures_return_results_by_both_protocols() {
     for server in SERVERS {
         let mut connection = root(server, "call");

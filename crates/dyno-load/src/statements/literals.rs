@@ -18,7 +18,7 @@ pub enum Literals {
 
 /// A statement without its values: `?` for each of them and for parameters, `?, …` for several in
 /// a row, and `N` for the number at the end of a name.
-pub(crate) fn shape(sql: &[u8], literals: Literals) -> String {
+pub fn shape(sql: &[u8], literals: Literals) -> String {
     let bare = stripped(sql);
     let bare = bare
         .trim_ascii()

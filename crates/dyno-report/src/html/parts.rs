@@ -54,7 +54,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 }
 
 fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
-    let measured = part.sessions > 0;
+    let measured = part.is_measured();
     let known = part.latency.count > 0;
     let ms = |value: Option<f64>| figures::maybe(value.filter(|_| known), "ms");
     let nothing = || "–".to_owned();
@@ -92,15 +92,10 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
     }
     let against = part.against.iter();
     let against: Vec<&str> = against.map(|against| against.check.as_str()).collect();
-    let verdict = match part.verdict {
-        Some(verdict) => verdict.word(),
-        None if matches!(part.label.as_str(), "0" | "0/s") => "a pause",
-        None if measured => "not judged",
-        None => "not measured",
-    };
     put!(
         page,
-        "<td>{verdict}</td><td>{}</td></tr>",
+        "<td>{}</td><td>{}</td></tr>",
+        part.verdict_word(),
         Text(&against.join(", "))
     );
 }

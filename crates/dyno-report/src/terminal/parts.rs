@@ -83,11 +83,6 @@ pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
     }
 }
 
-/// Whether nothing was to be done in it.
-fn is_pause(part: &PartSummary) -> bool {
-    part.label == "0" || part.label == "0/s"
-}
-
 fn name(percent: f64) -> &'static str {
     match percent {
         50.0 => "p50",
@@ -98,7 +93,7 @@ fn name(percent: f64) -> &'static str {
 
 fn cells(part: &PartSummary, open: bool, percents: &[f64]) -> Vec<(Ink, String)> {
     let nothing = || (Ink::Faint, "–".to_owned());
-    let measured = part.sessions > 0;
+    let measured = part.is_measured();
     let figure = |ink: Ink, text: String| if measured { (ink, text) } else { nothing() };
     let time = format!("{}–{}s", plain(part.from_s), plain(part.to_s));
     let mut cells = vec![(Ink::Plain, part.label.clone()), (Ink::Faint, time)];
@@ -118,14 +113,13 @@ fn cells(part: &PartSummary, open: bool, percents: &[f64]) -> Vec<(Ink, String)>
     let errors = part.totals.errors;
     let ink = if errors > 0 { Ink::Error } else { Ink::Plain };
     cells.push(figure(ink, thousands(errors)));
-    cells.push(match part.verdict {
-        Some(Verdict::Valid) => (Ink::Good, Verdict::Valid.word().to_owned()),
-        Some(Verdict::Doubtful) => (Ink::Warning, Verdict::Doubtful.word().to_owned()),
-        Some(Verdict::Refused) => (Ink::Error, Verdict::Refused.word().to_owned()),
-        None if is_pause(part) => (Ink::Faint, "a pause".to_owned()),
-        None if measured => (Ink::Faint, "not judged".to_owned()),
-        None => (Ink::Faint, "not measured".to_owned()),
-    });
+    let ink = match part.verdict {
+        Some(Verdict::Valid) => Ink::Good,
+        Some(Verdict::Doubtful) => Ink::Warning,
+        Some(Verdict::Refused) => Ink::Error,
+        None => Ink::Faint,
+    };
+    cells.push((ink, part.verdict_word().to_owned()));
     cells
 }
 

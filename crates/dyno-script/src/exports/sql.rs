@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use dyno_core::db::{Param, ParamKind, TransactionStep};
+use dyno_core::db::{Connection, Param, ParamKind, TransactionStep};
 use dyno_core::session::{ConnId, Request};
 
 use super::{Address, TEXT_BYTES_MAX, export};
@@ -154,14 +154,20 @@ extern "C" fn dyno_next_result(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| cx.submit(conn, Request::NextResult))
 }
 
+/// Does something to a connection that is there.
+#[inline]
+fn on(conn: ConnId, act: impl FnOnce(&mut dyn Connection)) {
+    with((), |cx| {
+        if let Some(connection) = cx.port.connection(cx.session.id, conn) {
+            act(connection);
+        }
+    });
+}
+
 /// From now on the names of columns are kept.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_keep_names(conn: ConnId) {
-    with((), |cx| {
-        if let Some(connection) = cx.port.connection(cx.session.id, conn) {
-            connection.keep_names();
-        }
-    });
+    on(conn, |connection| connection.keep_names());
 }
 
 /// The name of a column of a result of the last text, both from 0; null behind the last. It stays
@@ -213,11 +219,7 @@ extern "C" fn dyno_end_pipeline(conn: ConnId) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn dyno_drop_pipeline(conn: ConnId) {
-    with((), |cx| {
-        if let Some(connection) = cx.port.connection(cx.session.id, conn) {
-            connection.drop_pipeline();
-        }
-    });
+    on(conn, |connection| connection.drop_pipeline());
 }
 
 #[unsafe(no_mangle)]
@@ -323,11 +325,7 @@ unsafe extern "C" fn dyno_first_row(conn: ConnId, cells: *mut Cell, room: u32) -
 
 #[unsafe(no_mangle)]
 extern "C" fn dyno_free_result(conn: ConnId) {
-    with((), |cx| {
-        if let Some(connection) = cx.port.connection(cx.session.id, conn) {
-            connection.free_result();
-        }
-    });
+    on(conn, |connection| connection.free_result());
 }
 
 #[unsafe(no_mangle)]

@@ -2,13 +2,11 @@
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
-local WAIT = P.WAIT
-local yield = coroutine.yield
 local type, error, pcall = type, error, pcall
-local Connection, NO_RESULT, length = P.Connection, P.NO_RESULT, P.length
-local must_be_open, raise = P.must_be_open, P.raise
+local Connection, length = P.Connection, P.length
+local must_be_open, raise, answer = P.must_be_open, P.raise, P.answer
 
-local PENDING, ROWS, DONE = 0, 1, 2
+local DONE = 2
 
 -- From now on names() knows the columns of results of query().
 function Connection:keep_names()
@@ -41,16 +39,7 @@ end
 
 function Connection:end_pipeline()
   must_be_open(self)
-  local code = C.dyno_end_pipeline(self.id)
-  if code == PENDING then
-    code = yield(WAIT)
-  end
-  if code == ROWS then
-    return self.result
-  elseif code == DONE then
-    return NO_RESULT
-  end
-  return raise(self, code, "<pipeline>")
+  return answer(self, C.dyno_end_pipeline(self.id), "<pipeline>")
 end
 
 -- Forgets what waits.

@@ -305,18 +305,23 @@ function Connection:more_results()
   return C.dyno_more_results(self.id) ~= 0
 end
 
+-- What an operation that began with this code comes to.
+local function answer(connection, code, query)
+  code = wait(code)
+  if code == ROWS then
+    return connection.result
+  elseif code == DONE then
+    return NO_RESULT
+  end
+  return raise(connection, code, query)
+end
+
 function Connection:next_result()
   must_be_open(self)
   if not self:more_results() then
     return nil
   end
-  local code = wait(C.dyno_next_result(self.id))
-  if code == ROWS then
-    return self.result
-  elseif code == DONE then
-    return NO_RESULT
-  end
-  return raise(self, code, "")
+  return answer(self, C.dyno_next_result(self.id), "")
 end
 
 function Connection:prepare(sql)
@@ -460,7 +465,7 @@ function P.new_sql(_)
 end
 
 P.TYPE = TYPE
-P.Connection, P.length = Connection, length
+P.Connection, P.length, P.answer = Connection, length, answer
 P.NO_RESULT = NO_RESULT
 P.must_be_open = must_be_open
 P.wait = wait

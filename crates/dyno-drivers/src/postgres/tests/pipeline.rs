@@ -199,6 +199,18 @@ fn only_executions_wait() {
 }
 
 #[test]
+fn a_pipeline_that_is_ended_twice_has_its_results_once() {
+    let mut talk = sent();
+    assert_eq!(talk.hear(&answer()), Next::Finished);
+    assert_eq!(piped(&talk).len(), 3);
+    talk.sent.clear();
+    let submitted = talk.protocol.end_pipeline(&mut talk.sent);
+    assert_eq!(submitted, Submitted::Ready);
+    assert_eq!(talk.error().kind, ErrorKind::Misuse);
+    assert!(piped(&talk).is_empty() && talk.sent.is_empty());
+}
+
+#[test]
 fn names_of_columns_are_kept_where_they_are_wanted() {
     let mut talk = Talk::ready();
     let one = [description(1), row(&[Some("1")]), complete("SELECT 1")].concat();
