@@ -23,6 +23,25 @@ pub enum Source {
     Dyno,
     /// sysbench's or sysbench-tpcc's printed output, imported.
     Sysbench,
+    /// pgbench's printed output and logs of transactions, imported.
+    Pgbench,
+    /// fio's JSON, imported.
+    Fio,
+    /// HammerDB's log, imported.
+    Hammerdb,
+}
+
+impl Source {
+    /// The tool as it calls itself.
+    pub fn tool(self) -> &'static str {
+        match self {
+            Self::Dyno => "Dyno",
+            Self::Sysbench => "sysbench",
+            Self::Pgbench => "pgbench",
+            Self::Fio => "fio",
+            Self::Hammerdb => "HammerDB",
+        }
+    }
 }
 
 /// How far a run has come.

@@ -9,11 +9,14 @@ use crate::table::{Collected, Values};
 use crate::tie::{self, Tie};
 use crate::{Warning, observed};
 
-/// A log of `vmstat` or `iostat`. Its first sample is the mean since the machine started.
+/// A log of a host's monitor.
 #[derive(Debug)]
 pub(crate) struct HostLog {
     pub(crate) file: String,
     pub(crate) tool: &'static str,
+    /// Whether its first sample is the mean since the machine started, as that of `vmstat` and
+    /// `iostat` is.
+    pub(crate) first_since_boot: bool,
     /// The distance of samples, where they have no times.
     pub(crate) interval_s: f64,
     /// Each sample's time as printed.
@@ -52,8 +55,9 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
         let Some(times) = times(log, &run.intervals, place, said) else {
             let why = format!(
                 "the log of {} has no times, and several runs share it: give it -t, and times to \
-                 sysbench's lines",
-                log.tool
+                 the lines of {}",
+                log.tool,
+                run.head.source.tool()
             );
             run.not_observed.push(gap("host.", &why));
             continue;
@@ -73,7 +77,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
             {
                 continue;
             }
-            if let Some(series) = series(values, &times, window) {
+            if let Some(series) = series(log, values, &times, window) {
                 run.series.push(series);
                 found = true;
             }
@@ -86,7 +90,8 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
     }
     if found {
         observed(&mut run.not_observed, "host");
-        let why = "vmstat and iostat do not print it";
+        let tools: Vec<&str> = logs.iter().map(|log| log.tool).collect();
+        let why = format!("not in the log of {}", tools.join(", nor in that of "));
         for what in [
             "host.pressure",
             "host.network",
@@ -94,7 +99,10 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
             "host.cgroup",
             "host.clock",
         ] {
-            run.not_observed.push(gap(what, why));
+            let there = |series: &Series| series.key.name.starts_with(what);
+            if !run.series.iter().any(there) {
+                run.not_observed.push(gap(what, &why));
+            }
         }
     } else if !logs.is_empty() {
         let text = "no sample of the host's logs falls into the run: if their times are local and \
@@ -197,9 +205,10 @@ fn aligned(log: &HostLog, tie: &Tie) -> String {
     )
 }
 
-/// The samples within the window, without the first of the log: it is since the machine started.
-fn series(values: &Values, times: &[f64], window: (f64, f64)) -> Option<Series> {
-    let points = values.values.iter().filter(|(sample, _)| *sample > 0);
+/// The samples within the window, without one that is the mean since the machine started.
+fn series(log: &HostLog, values: &Values, times: &[f64], window: (f64, f64)) -> Option<Series> {
+    let first = usize::from(log.first_since_boot);
+    let points = values.values.iter().filter(|(sample, _)| *sample >= first);
     let mut points: Vec<(f64, f64)> = points
         .filter_map(|&(sample, value)| Some((*times.get(sample)?, value)))
         .filter(|&(at, _)| at > window.0 && at <= window.1)

@@ -325,6 +325,7 @@ impl Reader<'_> {
         HostLog {
             file: self.file.to_owned(),
             tool: "iostat",
+            first_since_boot: true,
             interval_s: options.iostat_interval_s,
             moments: self.moments,
             collected: self.collected,

@@ -1,5 +1,5 @@
-//! Other tools' logs as recorded runs: what sysbench and sysbench-tpcc print, with the logs of
-//! `vmstat` and `iostat` that people keep beside them.
+//! Other tools' logs as recorded runs: what sysbench, pgbench, fio and HammerDB print, with the
+//! logs of `vmstat`, `iostat`, `mpstat` and `sar` that people keep beside them.
 //!
 //! What a log does not say stays unknown: `None` or absent where the types allow it, else zero
 //! with an entry in [`RunRecord::not_observed`] that says so. Nothing is estimated. Percentiles are
@@ -20,6 +20,7 @@ mod gaps;
 mod intervals;
 mod iostat;
 mod looks;
+mod monitor;
 mod number;
 mod pattern;
 mod record;
@@ -28,11 +29,14 @@ mod sysbench;
 mod table;
 mod text;
 mod tie;
+mod tool;
 mod vmstat;
 
 pub use configured::configured;
 pub use looks::Looks;
+pub use monitor::Monitor;
 pub use pattern::Pattern;
+pub use tool::Tool;
 
 use sysbench::model::Draft;
 
@@ -142,8 +146,11 @@ impl fmt::Display for Warning {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// There was no log to read.
-    #[error("no log to import was named; name the file that holds sysbench's output")]
-    NoLogs,
+    #[error("no log to import was named; name the file that holds the output of {tool}")]
+    NoLogs {
+        /// Whose.
+        tool: Tool,
+    },
     /// A log without any figure of the tool it should be of.
     #[error("cannot import {file}: {what}; {advice}")]
     NotRecognised {
@@ -156,26 +163,78 @@ pub enum ImportError {
     },
 }
 
-/// The runs that sysbench or sysbench-tpcc printed. A log may hold several, one behind the other,
-/// as a shell's loop leaves them. A log that is a histogram only (`value_ms,count`), or intervals
-/// only (CSV, JSON), belongs to the one run of the other logs if that has none of its own;
-/// otherwise it is a run by itself.
+/// The runs that a tool's logs tell of. A log may hold several, one behind the other, as a shell's
+/// loop leaves them. A log of a part only (intervals, a histogram, single transactions) belongs to
+/// the one run of the other logs if that has none of its own; otherwise it is a run by itself.
 ///
-/// The logs of `vmstat` and `iostat` are aligned by their times if those and the run's are known,
-/// else as if they had begun with the measurement, which a warning tells.
+/// The host's logs are aligned by their times if those and the run's are known, else by what moves
+/// with the throughput, else as if they had begun with the measurement, which a warning tells.
 ///
 /// # Errors
 /// No log, or one in which nothing of its tool is found. Damage is no error but a warning.
-pub fn sysbench(
+pub fn import(
+    tool: Tool,
     logs: &[Log<'_>],
-    vmstat: Option<Log<'_>>,
-    iostat: Option<Log<'_>>,
+    host: &[(Monitor, Log<'_>)],
     options: &Options,
 ) -> Result<Imported, ImportError> {
     if logs.is_empty() {
-        return Err(ImportError::NoLogs);
+        return Err(ImportError::NoLogs { tool });
     }
     let mut warnings = Vec::new();
+    let found = match tool {
+        Tool::Sysbench => of_sysbench(logs, options, &mut warnings)?,
+    };
+    let host = host.iter().map(|(monitor, log)| monitor.read(log, options));
+    let host: Vec<align::HostLog> = host.collect::<Result<_, _>>()?;
+    for log in &host {
+        warnings.extend(log.warnings.iter().cloned());
+    }
+    let mut runs: Vec<RunRecord> = Vec::with_capacity(found.len());
+    let alone = found.len() == 1;
+    for (index, mut found) in found.into_iter().enumerate() {
+        let place = align::Place {
+            start: found.started.or(first(index, options)),
+            alone,
+            index,
+            utc_offset_s: options.utc_offset_s,
+        };
+        align::join(&mut found.run, &host, &place, &mut found.said);
+        let of_run = found.said.into_iter();
+        let of_run: Vec<Warning> = of_run
+            .map(|(line, text)| Warning::new(&found.file, line, text))
+            .collect();
+        if let Some(summary) = &mut found.run.summary {
+            summary.warnings = of_run.iter().map(sentence).collect();
+            summary.not_observed.clone_from(&found.run.not_observed);
+        }
+        warnings.extend(of_run);
+        keep(found.run, &mut runs, &mut warnings);
+    }
+    Ok(Imported { runs, warnings })
+}
+
+/// When the caller says that a run began: the first one.
+fn first(index: usize, options: &Options) -> Option<f64> {
+    options.started_unix_s.filter(|_| index == 0)
+}
+
+/// A run that was read, before the host's logs are laid beside it.
+struct Found {
+    run: RunRecord,
+    /// The log it is of.
+    file: String,
+    /// When its measurement began, seconds since the Unix epoch, as far as the log tells.
+    started: Option<f64>,
+    /// What its reader should know: the line, and what.
+    said: Vec<(Option<usize>, String)>,
+}
+
+fn of_sysbench(
+    logs: &[Log<'_>],
+    options: &Options,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Found>, ImportError> {
     let mut read = Vec::new();
     for log in logs {
         let found = sysbench::read(log);
@@ -185,45 +244,25 @@ pub fn sysbench(
         warnings.extend(found.warnings);
         read.push(found.drafts);
     }
-    let mut drafts = join(read);
-    let vmstat = vmstat.map(|log| vmstat::read(&log, options)).transpose()?;
-    let iostat = iostat.map(|log| iostat::read(&log, options)).transpose()?;
-    let host: Vec<align::HostLog> = vmstat.into_iter().chain(iostat).collect();
-    for log in &host {
-        warnings.extend(log.warnings.iter().cloned());
-    }
-    let mut runs: Vec<RunRecord> = Vec::with_capacity(drafts.len());
-    let alone = drafts.len() == 1;
-    for (index, draft) in drafts.iter_mut().enumerate() {
-        let first = Options {
-            started_unix_s: options.started_unix_s.filter(|_| index == 0),
+    let drafts = join(read).into_iter().enumerate();
+    let found = drafts.map(|(index, mut draft)| {
+        let options = Options {
+            started_unix_s: first(index, options),
             ..options.clone()
         };
-        let mut run = record::record(draft, &first);
-        let (found, facts) = consistency::check(draft);
+        let mut run = record::record(&mut draft, &options);
+        let (said, facts) = consistency::check(&draft);
         run.facts.extend(facts);
-        draft.warnings.extend(found);
-        unfinished(draft, &run);
-        let start = record::started_unix_s(draft, &first);
-        let place = align::Place {
-            start,
-            alone,
-            index,
-            utc_offset_s: options.utc_offset_s,
-        };
-        align::join(&mut run, &host, &place, &mut draft.warnings);
-        let of_run = draft.warnings.drain(..);
-        let of_run: Vec<Warning> = of_run
-            .map(|(line, text)| Warning::new(&draft.file, line, text))
-            .collect();
-        if let Some(summary) = &mut run.summary {
-            summary.warnings = of_run.iter().map(sentence).collect();
-            summary.not_observed.clone_from(&run.not_observed);
+        draft.warnings.extend(said);
+        unfinished(&mut draft, &run);
+        Found {
+            run,
+            started: record::started_unix_s(&draft, &options),
+            file: draft.file,
+            said: draft.warnings,
         }
-        warnings.extend(of_run);
-        keep(run, &mut runs, &mut warnings);
-    }
-    Ok(Imported { runs, warnings })
+    });
+    Ok(found.collect())
 }
 
 /// Keeps a run, unless it is there already: the name is made of what the log says.

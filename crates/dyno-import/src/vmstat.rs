@@ -239,6 +239,7 @@ impl Reader<'_> {
         HostLog {
             file: self.file.to_owned(),
             tool: "vmstat",
+            first_since_boot: true,
             interval_s: options.vmstat_interval_s,
             moments: self.moments.into_iter().map(|m| m.map(told)).collect(),
             collected: self.collected,

@@ -3,7 +3,10 @@
 // Helpers of tests are not tests in clippy's eyes.
 #![allow(clippy::unwrap_used)]
 
-use dyno_import::{Log, Options, sysbench};
+mod common;
+
+use common::sysbench;
+use dyno_import::{Log, Options};
 
 /// Only one of the two can be so.
 #[test]

@@ -3,8 +3,11 @@
 // Helpers of tests are not tests in clippy's eyes.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::sysbench;
 use dyno_core::record::{RunRecord, RunState, Series, Source};
-use dyno_import::{ImportError, Imported, Log, Options, sysbench};
+use dyno_import::{ImportError, Imported, Log, Options};
 
 macro_rules! fixture {
     ($name:literal) => {
@@ -354,7 +357,9 @@ fn a_run_that_failed_at_once_is_told() {
     assert!(error.to_string().contains("it is empty"));
     assert_eq!(
         sysbench(&[], None, None, &Options::default()).unwrap_err(),
-        ImportError::NoLogs
+        ImportError::NoLogs {
+            tool: dyno_import::Tool::Sysbench
+        }
     );
 }
 

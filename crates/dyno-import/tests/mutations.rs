@@ -1,7 +1,10 @@
 //! Damaged logs never panic, and what is read of them holds together.
 
+mod common;
+
+use common::sysbench;
 use dyno_core::record::RunRecord;
-use dyno_import::{Log, Options, sysbench};
+use dyno_import::{Log, Options};
 use proptest::prelude::*;
 
 const SYSBENCH: [&str; 13] = [

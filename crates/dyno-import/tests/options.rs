@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::sysbench;
 use dyno_core::record::RunRecord;
-use dyno_import::{Log, Options, point_in_time, sysbench, utc_offset};
+use dyno_import::{Log, Options, point_in_time, utc_offset};
 
 /// As sysbench prints it without a command line, a time of day or a report line.
 const BARE: &str = "\

@@ -110,8 +110,8 @@ fn lead(view: &View<'_>) -> String {
         let threads = view.run.fact("host.cpu.threads");
         parts.push(threads.map_or(model.to_owned(), |n| format!("{n} × {model}")));
     }
-    if head.source == Source::Sysbench {
-        parts.push("imported from sysbench's output".to_owned());
+    if head.source != Source::Dyno {
+        parts.push(format!("imported from {}'s output", head.source.tool()));
     }
     parts.retain(|part| !part.is_empty());
     parts.join(" · ")

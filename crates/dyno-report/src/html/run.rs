@@ -200,11 +200,13 @@ impl<'a> View<'a> {
         }
         let nothing = self.run.series.is_empty();
         match self.run.head.source {
-            dyno_core::record::Source::Sysbench => {
-                "Not observed: the run was imported from a log, which does not tell.".to_owned()
+            dyno_core::record::Source::Dyno if nothing => {
+                "Not observed: this run has no series of observers.".to_owned()
             }
-            _ if nothing => "Not observed: this run has no series of observers.".to_owned(),
-            _ => format!("Not observed: there is no series {what}."),
+            dyno_core::record::Source::Dyno => {
+                format!("Not observed: there is no series {what}.")
+            }
+            _ => "Not observed: the run was imported from a log, which does not tell.".to_owned(),
         }
     }
 

@@ -51,7 +51,7 @@ fn plan(page: &mut Page, view: &View<'_>) {
     fact(page, "Run", &head.name);
     let created = match head.source {
         Source::Dyno => "Prepared",
-        Source::Sysbench => "Imported",
+        _ => "Imported",
     };
     fact(page, created, &utc(head.created_unix_s));
     fact(page, "Tool", &head.tool);

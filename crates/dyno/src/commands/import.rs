@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, anyhow};
 use dyno_core::factors::Factors;
-use dyno_import::{Imported, Log, Looks, Options, Pattern};
+use dyno_import::{Imported, Log, Looks, Monitor, Options, Pattern, Tool};
 use dyno_report::terminal::runs as table;
 use dyno_results::{Filter, Results};
 
@@ -24,8 +24,8 @@ use crate::record_options::factors;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, console, run_store, window};
 
-const USAGE: &str = "Usage: dyno import sysbench FILE… [--vmstat FILE] [--iostat FILE]\n       \
-                     dyno import sysbench FOLDER [--pattern '…/{fs}/BP{memory}/res.txt']";
+const USAGE: &str = "Usage: dyno import TOOL FILE… [--vmstat FILE] [--iostat FILE]\n       \
+                     dyno import TOOL FOLDER [--pattern '…/{fs}/BP{memory}/res.txt']";
 
 /// Options that are about one log.
 const OF_ONE: [&str; 4] = ["vmstat", "iostat", "config", "started"];
@@ -49,19 +49,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         ));
         return Ok(STATUS_DONE);
     }
-    let files = match parsed.words.as_slice() {
-        [tool, files @ ..] if tool == "sysbench" && !files.is_empty() => files,
-        [tool] if tool == "sysbench" => {
-            return Err(usage(format!("no file to import. {USAGE}")));
-        }
-        [] => return Err(usage(format!("what is to be imported? {USAGE}"))),
-        [tool, ..] => {
-            return Err(usage(format!(
-                "logs of '{tool}' cannot be imported, those of sysbench can: dyno import sysbench \
-                 FILE…"
-            )));
-        }
-    };
+    let (tool, files) = tool(&parsed.words)?;
     let options = options::options(&parsed)?;
     let words = Words {
         factors: factors(&parsed)?,
@@ -73,17 +61,51 @@ pub fn main(args: &[String]) -> Result<u8> {
     let pattern = pattern.map_err(|why| usage(format!("--pattern: {why}")))?;
     match files {
         [folder] if std::path::Path::new(folder).is_dir() => {
-            of_folder(&parsed, folder, pattern.as_ref(), &options, &words)
+            of_folder(&parsed, (tool, folder), pattern.as_ref(), &options, &words)
         }
         _ if pattern.is_some() => Err(usage(
             "--pattern is about the files below one folder: name that folder instead of files",
         )),
-        _ => of_files(&parsed, files, &options, words),
+        _ => of_files(&parsed, tool, files, &options, words),
     }
+}
+
+/// The tool whose logs are to be read, and their names.
+fn tool(words: &[String]) -> Result<(Tool, &[String])> {
+    let names = Tool::ALL.map(Tool::name).join(", ");
+    let Some((word, files)) = words.split_first() else {
+        return Err(usage(format!(
+            "what is to be imported? TOOL is one of {names}\n{USAGE}"
+        )));
+    };
+    let Some(tool) = Tool::named(word) else {
+        let looks = std::path::Path::new(word)
+            .is_file()
+            .then(|| Text::head(word));
+        let looks = looks.and_then(Result::ok).and_then(|text| Looks::of(&text));
+        let of_tool = |looks| Tool::ALL.into_iter().find(|tool| tool.looks() == looks);
+        let what = match looks.map(|looks| (looks, of_tool(looks))) {
+            Some((looks, Some(tool))) => {
+                let tool = tool.name();
+                format!("{word} looks like {looks}: dyno import {tool} {word}")
+            }
+            Some((looks, None)) => format!(
+                "{word} looks like {looks}, and that is no benchmark; those whose logs can be \
+                 imported are {names}"
+            ),
+            None => format!("'{word}' is not one of the tools whose logs can be imported: {names}"),
+        };
+        return Err(usage(what));
+    };
+    if files.is_empty() {
+        return Err(usage(format!("no file to import was named\n{USAGE}")));
+    }
+    Ok((tool, files))
 }
 
 /// Reads logs with what ran beside them.
 fn read(
+    tool: Tool,
     logs: &[Text],
     beside: &BTreeMap<&'static str, Text>,
     options: &Options,
@@ -91,7 +113,10 @@ fn read(
 ) -> Result<Imported> {
     let logs: Vec<Log<'_>> = logs.iter().map(Text::log).collect();
     let log = |name: &str| beside.get(name).map(Text::log);
-    let mut imported = dyno_import::sysbench(&logs, log("vmstat"), log("iostat"), options)?;
+    let host = Monitor::ALL.into_iter();
+    let host = host.filter_map(|monitor| Some((monitor, log(monitor.name())?)));
+    let host: Vec<(Monitor, Log<'_>)> = host.collect();
+    let mut imported = dyno_import::import(tool, &logs, &host, options)?;
     words.configured.clear();
     if let Some(log) = log("config") {
         let (facts, warnings) = dyno_import::configured(&log);
@@ -110,7 +135,13 @@ fn read(
 }
 
 /// Imports files that are named: all of them, or nothing.
-fn of_files(parsed: &Parsed, files: &[String], options: &Options, mut words: Words) -> Result<u8> {
+fn of_files(
+    parsed: &Parsed,
+    tool: Tool,
+    files: &[String],
+    options: &Options,
+    mut words: Words,
+) -> Result<u8> {
     if let Some(folder) = files
         .iter()
         .find(|file| std::path::Path::new(file).is_dir())
@@ -129,7 +160,7 @@ fn of_files(parsed: &Parsed, files: &[String], options: &Options, mut words: Wor
             .into_iter()
             .map(|(name, file)| Ok((name, Text::read(file)?)));
         let beside = beside.collect::<Result<BTreeMap<_, _>>>()?;
-        let more = read(&texts, &beside, options, &mut words)?;
+        let more = read(tool, &texts, &beside, options, &mut words)?;
         imported.runs.extend(more.runs);
         imported.warnings.extend(more.warnings);
     }
@@ -213,7 +244,7 @@ struct Tally {
 /// Imports what a folder holds; what is damaged is told and passed over.
 fn of_folder(
     parsed: &Parsed,
-    folder: &str,
+    (tool, folder): (Tool, &str),
     pattern: Option<&Pattern>,
     options: &Options,
     words: &Words,
@@ -231,7 +262,7 @@ fn of_folder(
         )));
     }
     let path = run_store::required(parsed)?;
-    let found = folder::find(folder, pattern, Looks::Sysbench)?;
+    let found = folder::find(folder, pattern, tool.looks())?;
     let mut results = Results::open(&path)?;
     let mut tally = Tally::default();
     let count = found.logs.len();
@@ -241,7 +272,7 @@ fn of_folder(
         }
         let kept = one_of_folder(
             parsed,
-            (folder, log),
+            (tool, folder, log),
             options,
             words,
             &mut results,
@@ -267,7 +298,7 @@ fn of_folder(
 /// next one will fail the same way and be told.
 fn one_of_folder(
     parsed: &Parsed,
-    (folder, log): (&str, &Found),
+    (tool, folder, log): (Tool, &str, &Found),
     options: &Options,
     words: &Words,
     results: &mut Results,
@@ -276,7 +307,9 @@ fn one_of_folder(
     if let Some(damage) = &log.damage {
         return Err(anyhow!("{damage}"));
     }
-    let text = [Text::read(format!("{folder}/{}", log.path))?];
+    let files = std::iter::once(&log.path).chain(&log.parts);
+    let texts = files.map(|path| Text::read(format!("{folder}/{path}")));
+    let texts: Vec<Text> = texts.collect::<Result<_>>()?;
     let mut beside = BTreeMap::new();
     for (name, file) in &log.beside {
         match Text::read(format!("{folder}/{file}")) {
@@ -295,10 +328,10 @@ fn one_of_folder(
     if words.note.is_empty() && log.factors.is_empty() {
         words.note.clone_from(&log.path);
     }
-    let imported = match read(&text, &beside, options, &mut words) {
+    let imported = match read(tool, &texts, &beside, options, &mut words) {
         Err(error) if !beside.is_empty() => {
             // The log itself may be sound.
-            let imported = read(&text, &BTreeMap::new(), options, &mut words)?;
+            let imported = read(tool, &texts, &BTreeMap::new(), options, &mut words)?;
             tally.without.push(format!("{}: {error:#}", log.path));
             imported
         }

@@ -138,7 +138,7 @@ mod tests {
             text: include_str!("../../../dyno-import/fixtures/stamped.out"),
         };
         let options = dyno_import::Options::default();
-        let mut run = dyno_import::sysbench(&[log], None, None, &options)
+        let mut run = dyno_import::import(dyno_import::Tool::Sysbench, &[log], &[], &options)
             .unwrap()
             .runs
             .remove(0);

@@ -78,7 +78,7 @@ fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
     let Some(plan) = &head.plan else {
         let why = match head.source {
             Source::Dyno => "was recorded by a version of Dyno that kept no plans",
-            Source::Sysbench => "was imported from a log, which tells no plan",
+            _ => "was imported from a log, which tells no plan",
         };
         bail!("run {} has no plan: it {why}", head.name);
     };
@@ -139,7 +139,7 @@ pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
 
 #[cfg(test)]
 mod tests {
-    use dyno_import::{Log, Options};
+    use dyno_import::{Log, Options, Tool};
     use dyno_report::terminal::{Look, summary as text};
     use dyno_results::Results;
     use tempfile::TempDir;
@@ -156,7 +156,8 @@ mod tests {
     fn a_terminal_shows_the_same_with_less_loaded() {
         let folder = TempDir::new().unwrap();
         let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
-        let imported = dyno_import::sysbench(&[LOG], None, None, &Options::default()).unwrap();
+        let imported =
+            dyno_import::import(Tool::Sysbench, &[LOG], &[], &Options::default()).unwrap();
         let id = results.import(&imported.runs[0]).unwrap();
         let shown = |scope: &Scope| {
             let record = results.load(id, scope).unwrap();

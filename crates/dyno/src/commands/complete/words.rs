@@ -152,7 +152,7 @@ impl<'a> Line<'a> {
             }
             (Words::RunAndChecks, _) if !current.contains('=') => choices::checks(),
             (Words::Lists, 0) => Answer::of(["workloads", "runs"]),
-            (Words::Logs, 0) => Answer::of(["sysbench"]),
+            (Words::Logs, 0) => Answer::of(dyno_import::Tool::ALL.map(dyno_import::Tool::name)),
             (Words::Logs, _) => Answer::of_files(),
             (Words::Topic, 0) => topics(current),
             (Words::Shell, 0) => Answer::of(super::super::completions::SHELLS),

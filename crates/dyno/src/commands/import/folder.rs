@@ -21,6 +21,8 @@ const NEAREST: usize = 3;
 pub struct Found {
     /// Its path below the folder, steps with `/` between.
     pub path: String,
+    /// Files beside it that hold more of the same run.
+    pub parts: Vec<String>,
     /// What the pattern makes of the path.
     pub factors: Factors,
     /// What ran beside it, by option: the path of a file below the folder.
