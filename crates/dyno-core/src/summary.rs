@@ -278,6 +278,19 @@ pub struct LatencySummary {
     pub clipped: u64,
 }
 
+impl LatencySummary {
+    /// The shortest; `None` where an imported log tells neither it nor the longest.
+    pub fn shortest_ms(&self) -> Option<f64> {
+        self.longest_ms().map(|_| self.min_ms)
+    }
+
+    /// The longest; `None` where an imported log does not tell it.
+    pub fn longest_ms(&self) -> Option<f64> {
+        // Where the mean is above zero, some latency is.
+        (self.max_ms > 0.0 || self.mean_ms <= 0.0).then_some(self.max_ms)
+    }
+}
+
 /// One percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {

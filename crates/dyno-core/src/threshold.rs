@@ -288,8 +288,12 @@ fn of_latency(figure: &Kind, latency: &LatencySummary) -> Result<f64, String> {
     }
     match figure {
         Kind::Mean => Ok(latency.mean_ms),
-        Kind::Least => Ok(latency.min_ms),
-        Kind::Most => Ok(latency.max_ms),
+        Kind::Least => latency
+            .shortest_ms()
+            .ok_or_else(|| "the log does not tell it".to_owned()),
+        Kind::Most => latency
+            .longest_ms()
+            .ok_or_else(|| "the log does not tell it".to_owned()),
         Kind::Percentile(percent) => {
             let found = latency
                 .percentiles

@@ -23,7 +23,9 @@ mod looks;
 mod monitor;
 mod number;
 mod pattern;
+mod pgbench;
 mod record;
+mod runs;
 mod summary;
 mod sysbench;
 mod table;
@@ -184,6 +186,7 @@ pub fn import(
     let mut warnings = Vec::new();
     let found = match tool {
         Tool::Sysbench => of_sysbench(logs, options, &mut warnings)?,
+        Tool::Pgbench => pgbench::read(logs, options, &mut warnings)?,
     };
     let host = host.iter().map(|(monitor, log)| monitor.read(log, options));
     let host: Vec<align::HostLog> = host.collect::<Result<_, _>>()?;

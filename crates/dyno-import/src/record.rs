@@ -7,9 +7,9 @@ use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::record::*;
 use dyno_core::summary::IntervalSummary;
 use dyno_core::summary::{Percentile, PrintedRates};
-use sha2::Digest;
 
 use crate::coverage::{self, Coverage};
+use crate::runs::{self, fact};
 use crate::sysbench::head;
 use crate::sysbench::model::{Draft, Point};
 use crate::{Options, command, gaps, summary};
@@ -24,7 +24,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
     let workload = command::workload(draft);
     let drive = drive(draft);
     let head = RunHead {
-        name: name(draft, &workload.name),
+        name: runs::named(&workload.name, &runs::hex(&draft.digest)),
         source: Source::Sysbench,
         profile: options.profile,
         tool: match &draft.version {
@@ -82,25 +82,6 @@ pub(crate) fn started_unix_s(draft: &Draft, options: &Options) -> Option<f64> {
         .or(options.started_unix_s)
 }
 
-/// Unique for ever, and the same whenever the same log is imported.
-fn name(draft: &Draft, workload: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let workload: String = workload.chars().map(plain).take(40).collect();
-    format!("imported-{workload}-{}", &digest(draft)[..8])
-}
-
-/// The hash of all of the run's lines.
-fn digest(draft: &Draft) -> String {
-    let digest = draft.digest.clone().finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// How the run was driven, as far as it is printed. A thread of sysbench is a session and a worker.
 fn drive(draft: &Draft) -> Drive {
     let argv = &draft.argv;
@@ -118,8 +99,6 @@ fn drive(draft: &Draft) -> Drive {
     let old = draft.version.as_ref().is_some_and(|v| v.starts_with("0."));
     let said = !argv.is_empty();
     Drive {
-        sessions: threads,
-        workers: threads,
         time: match time {
             None if said && !old => Some(Duration::from_secs(10)),
             other => other.filter(|time| !time.is_zero()),
@@ -129,20 +108,13 @@ fn drive(draft: &Draft) -> Drive {
             other => other.filter(|events| *events > 0),
         },
         warmup: duration(draft.warmup_s),
-        grace: Duration::ZERO,
-        ramp_up: Duration::ZERO,
         open_loop: draft.rate_per_s.map(|per_second| OpenLoop {
             per_second,
             arrivals: Arrivals::Poisson,
         }),
-        schedule: None,
-        latency_limit: None,
-        roles: Vec::new(),
-        init_timeout: Duration::from_secs(30),
         interval: duration(coverage::usual_s(draft)),
         seed: draft.seed.unwrap_or(0),
-        shard: None,
-        begin_unix_s: None,
+        ..runs::sessions(threads, threads)
     }
 }
 
@@ -311,17 +283,16 @@ fn throughput(draft: &Draft) -> Vec<Series> {
 }
 
 fn facts(draft: &Draft) -> Vec<Fact> {
-    let fact = |name: &str, value: String, source: &str| Fact {
-        name: name.to_owned(),
-        value,
-        source: source.to_owned(),
-    };
     let mut facts = vec![fact(
         "import.source",
         format!("{}:{}", draft.file, draft.line),
         "the imported log",
     )];
-    facts.push(fact(LOG_DIGEST, digest(draft), "the imported log's lines"));
+    facts.push(fact(
+        LOG_DIGEST,
+        runs::hex(&draft.digest),
+        "the imported log's lines",
+    ));
     if let Some(version) = &draft.version {
         facts.push(fact("client.version", version.clone(), "sysbench's banner"));
     }

@@ -11,16 +11,19 @@ use crate::Looks;
 pub enum Tool {
     /// sysbench and sysbench-tpcc.
     Sysbench,
+    /// pgbench: what it prints, and its logs of transactions.
+    Pgbench,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Sysbench];
+    pub const ALL: [Self; 2] = [Self::Sysbench, Self::Pgbench];
 
     /// As it is typed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sysbench => "sysbench",
+            Self::Pgbench => "pgbench",
         }
     }
 
@@ -33,6 +36,7 @@ impl Tool {
     pub fn looks(self) -> Looks {
         match self {
             Self::Sysbench => Looks::Sysbench,
+            Self::Pgbench => Looks::Pgbench,
         }
     }
 
@@ -40,6 +44,7 @@ impl Tool {
     pub fn source(self) -> Source {
         match self {
             Self::Sysbench => Source::Sysbench,
+            Self::Pgbench => Source::Pgbench,
         }
     }
 }

@@ -157,7 +157,9 @@ fn spread(latency: &LatencySummary, but: Option<f64>) -> String {
             format!("p{} {value}", number::plain(p.percent))
         })
         .collect();
-    parts.push(format!("max {}", number::latency(latency.max_ms)));
+    if let Some(ms) = latency.longest_ms() {
+        parts.push(format!("max {}", number::latency(ms)));
+    }
     parts.join(" · ")
 }
 

@@ -68,6 +68,7 @@ fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
         "<th scope=\"col\" class=\"n\">max</th><th scope=\"col\" class=\"n\">std. \
             deviation</th></tr></thead><tbody>"
     );
+    let known = |ms: Option<f64>| ms.map_or("–".to_owned(), number::latency);
     for (name, measured, latency) in rows {
         put!(
             page,
@@ -76,7 +77,7 @@ fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
             Text(name),
             Text(measured),
             number::thousands(latency.count),
-            number::latency(latency.min_ms),
+            known(latency.shortest_ms()),
             number::latency(latency.mean_ms)
         );
         for wanted in percents {
@@ -92,8 +93,8 @@ fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
         put!(
             page,
             "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-            number::latency(latency.max_ms),
-            latency.stddev_ms.map_or("–".to_owned(), number::latency)
+            known(latency.longest_ms()),
+            known(latency.stddev_ms)
         );
     }
     put!(

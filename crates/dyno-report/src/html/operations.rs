@@ -102,7 +102,7 @@ fn row(page: &mut Page, operation: &OperationSummary) {
         ms(Some(latencies.mean_ms)),
     ];
     cells.extend(latencies.percentiles.iter().map(|p| ms(p.value_ms)));
-    cells.push(ms(Some(latencies.max_ms)));
+    cells.push(ms(latencies.longest_ms()));
     let first = operation.first_tries.as_ref().map(|first| first.mean_ms);
     cells.push(figures::maybe(first, "ms"));
     put!(page, "<tr><th scope=\"row\">{}</th>", Text(&operation.name));

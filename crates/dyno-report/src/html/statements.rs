@@ -125,7 +125,7 @@ fn row(page: &mut Page, statement: &StatementSummary) {
         ms(Some(latency.mean_ms)),
     ];
     cells.extend(latency.percentiles.iter().map(|p| ms(p.value_ms)));
-    cells.push(ms(Some(latency.max_ms)));
+    cells.push(ms(latency.longest_ms()));
     put!(
         page,
         "<tr><th scope=\"row\"><code>{}</code></th>",

@@ -211,7 +211,9 @@ fn percentiles(summary: &LatencySummary) -> Vec<(Ink, String)> {
     if all.is_empty() {
         all.push(("mean".to_owned(), number::latency(summary.mean_ms)));
     }
-    all.push(("max".to_owned(), number::latency(summary.max_ms)));
+    if let Some(ms) = summary.longest_ms() {
+        all.push(("max".to_owned(), number::latency(ms)));
+    }
     let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
     let alike = all.windows(2).all(|two| unit(&two[0].1) == unit(&two[1].1));
     let last = all.len() - 1;

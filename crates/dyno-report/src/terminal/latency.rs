@@ -117,10 +117,11 @@ fn column_values(summary: &LatencySummary) -> Vec<String> {
         .percentiles
         .iter()
         .map(|p| p.value_ms.map_or_else(|| "–".into(), latency));
-    [latency(summary.min_ms), latency(summary.mean_ms)]
+    let known = |ms: Option<f64>| ms.map_or_else(|| "–".into(), latency);
+    [known(summary.shortest_ms()), latency(summary.mean_ms)]
         .into_iter()
         .chain(percentiles)
-        .chain([latency(summary.max_ms)])
+        .chain([known(summary.longest_ms())])
         .collect()
 }
 

@@ -207,7 +207,10 @@ fn printed(views: &[View], percent: f64) -> Option<Estimate> {
 
 fn maximum(views: &[View]) -> Option<Estimate> {
     let all = views.iter().filter_map(View::latency);
-    single(all.map(|latency| latency.max_ms).reduce(f64::max)?)
+    single(
+        all.map(|latency| latency.longest_ms())
+            .reduce(|a, b| Some(a?.max(b?)))??,
+    )
 }
 
 fn single(value: f64) -> Option<Estimate> {

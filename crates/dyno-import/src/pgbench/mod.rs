@@ -1,0 +1,167 @@
+//! pgbench's output and its logs of transactions, as runs.
+
+mod output;
+mod record;
+mod single;
+mod transactions;
+
+use std::path::Path;
+
+use crate::{Found, ImportError, Log, Looks, Options, Warning};
+use output::Output;
+use transactions::Transactions;
+
+/// What one run left: what it printed, and what it logged.
+struct Parts {
+    output: Option<Output>,
+    /// All files of the log, one for each thread.
+    logged: Option<Logged>,
+}
+
+/// A run's log of transactions.
+struct Logged {
+    /// Its first file.
+    file: String,
+    log: Transactions,
+    /// All lines, for the run's name.
+    digest: sha2::Sha256,
+}
+
+/// The runs of these logs. Logs of transactions belong to the one run of the others, else each set
+/// of files of one name is a run.
+///
+/// # Errors
+/// A log that is neither pgbench's output nor one of its logs.
+pub(crate) fn read(
+    logs: &[Log<'_>],
+    options: &Options,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Found>, ImportError> {
+    let mut outputs: Vec<Output> = Vec::new();
+    let mut logged: Vec<(String, Logged)> = Vec::new();
+    for log in logs {
+        if let Some(read) = transactions::read(log.text) {
+            add(log, read, &mut logged, warnings);
+            continue;
+        }
+        let runs = output::read(log.name, log.text);
+        if runs.is_empty() {
+            return Err(not_pgbench(log));
+        }
+        outputs.extend(runs);
+    }
+    let mut all: Vec<Parts> = Vec::new();
+    let alone = outputs.len() == 1 && logged.len() == 1;
+    if let (true, Some((_, log))) = (alone, logged.pop_if(|_| alone)) {
+        all.push(Parts {
+            output: outputs.pop(),
+            logged: Some(log),
+        });
+    }
+    if outputs.len() == 1 && logged.len() > 1 {
+        let text = format!(
+            "{} logs of transactions and one output: nothing says which of them it belongs to, so \
+             that each is a run by itself",
+            logged.len()
+        );
+        warnings.push(Warning::new(&outputs[0].file, None, text));
+    }
+    all.extend(outputs.into_iter().map(|output| Parts {
+        output: Some(output),
+        logged: None,
+    }));
+    all.extend(logged.into_iter().map(|(_, log)| Parts {
+        output: None,
+        logged: Some(log),
+    }));
+    let found = all.into_iter().map(|parts| record::found(parts, options));
+    Ok(found.collect())
+}
+
+/// Puts a log's lines to those of the same run.
+fn add(
+    log: &Log<'_>,
+    read: Transactions,
+    logged: &mut Vec<(String, Logged)>,
+    warnings: &mut Vec<Warning>,
+) {
+    use sha2::Digest;
+    if read.odd > 0 {
+        let text = format!(
+            "{} lines are no transactions and are left out; this is the first",
+            read.odd
+        );
+        warnings.push(Warning::new(log.name, Some(read.first_odd), text));
+    }
+    let stem = stem(log.name);
+    match logged.iter_mut().find(|(own, _)| *own == stem) {
+        Some((_, own)) => {
+            own.log.all.extend(read.all);
+            own.log.sums.extend(read.sums);
+            own.digest.update(log.text.as_bytes());
+        }
+        None => {
+            let mut digest = sha2::Sha256::new();
+            digest.update(log.text.as_bytes());
+            let own = Logged {
+                file: log.name.to_owned(),
+                log: read,
+                digest,
+            };
+            logged.push((stem, own));
+        }
+    }
+}
+
+/// What the files of all threads of one run have in common: `pgbench_log.4711` of
+/// `pgbench_log.4711` and `pgbench_log.4711.1`. A prefix may have points, too.
+fn stem(name: &str) -> String {
+    let path = Path::new(name);
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let file = path.file_name().and_then(|name| name.to_str());
+    let parts: Vec<&str> = file.unwrap_or(name).split('.').collect();
+    let stem = match parts.as_slice() {
+        // The first number is the process, the second the thread.
+        [.., before, process, thread]
+            if number(process) && number(thread) && !before.is_empty() =>
+        {
+            parts[..parts.len() - 1].join(".")
+        }
+        _ => parts.join("."),
+    };
+    path.with_file_name(stem).display().to_string()
+}
+
+fn not_pgbench(log: &Log<'_>) -> ImportError {
+    let what = match log.text.trim().is_empty() {
+        true => "it is empty",
+        false => {
+            "nothing in it looks like pgbench's lines of progress, its report or its logs of \
+             transactions"
+        }
+    };
+    crate::not_recognised(
+        log,
+        what.to_owned(),
+        Looks::Pgbench,
+        "give what pgbench printed on its standard output and error (> FILE 2>&1), and perhaps the \
+         files of its option --log",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_threads_are_of_one_run() {
+        for (name, of) in [
+            ("a/pgbench_log.4711", "a/pgbench_log.4711"),
+            ("a/pgbench_log.4711.1", "a/pgbench_log.4711"),
+            ("lat.v1.99.12", "lat.v1.99"),
+            ("x.txt", "x.txt"),
+        ] {
+            assert_eq!(stem(name), of);
+        }
+    }
+}

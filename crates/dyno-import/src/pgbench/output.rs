@@ -1,0 +1,459 @@
+//! What pgbench prints: a line each `--progress` seconds, and the report at the end (versions 9.5
+//! to 18).
+
+use sha2::Digest;
+
+use crate::civil::{self, Moment};
+use crate::number;
+use crate::text::{self, Line};
+
+/// One line of `--progress`. Rates are per second, times milliseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Point {
+    /// Seconds from the start of the run, or since the Unix epoch (`--progress-timestamp`).
+    pub(super) at_s: f64,
+    pub(super) tps: f64,
+    pub(super) latency_ms: Option<f64>,
+    pub(super) stddev_ms: Option<f64>,
+    pub(super) lag_ms: Option<f64>,
+    pub(super) failed: Option<u64>,
+    pub(super) skipped: Option<u64>,
+    pub(super) retried: Option<u64>,
+    pub(super) retries: Option<u64>,
+}
+
+/// What the report tells of one of several scripts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Script {
+    pub(super) name: String,
+    pub(super) transactions: Option<u64>,
+    pub(super) tps: Option<f64>,
+    pub(super) latency_ms: Option<f64>,
+    pub(super) stddev_ms: Option<f64>,
+}
+
+/// The mean latency of one statement (`--report-per-command`).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Statement {
+    pub(super) mean_ms: f64,
+    pub(super) text: String,
+}
+
+/// One run's output. `None` is what it did not print.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Output {
+    pub(super) file: String,
+    /// The first line that belongs to it.
+    pub(super) line: usize,
+    /// What is between the parentheses of the banner.
+    pub(super) version: Option<String>,
+    pub(super) argv: Vec<String>,
+    pub(super) moment_before: Option<Moment>,
+    pub(super) points: Vec<Point>,
+    pub(super) kind: Option<String>,
+    pub(super) scale: Option<u64>,
+    pub(super) protocol: Option<String>,
+    pub(super) clients: Option<u32>,
+    pub(super) threads: Option<u32>,
+    pub(super) tries: Option<u64>,
+    pub(super) duration_s: Option<f64>,
+    pub(super) per_client: Option<u64>,
+    pub(super) processed: Option<u64>,
+    pub(super) failed: Option<u64>,
+    pub(super) skipped: Option<u64>,
+    pub(super) retried: Option<u64>,
+    pub(super) retries: Option<u64>,
+    /// The limit, and how many were above it.
+    pub(super) limit: Option<(f64, u64)>,
+    pub(super) latency_ms: Option<f64>,
+    pub(super) stddev_ms: Option<f64>,
+    /// The mean and the longest.
+    pub(super) lag_ms: Option<(f64, f64)>,
+    pub(super) connecting_ms: Option<f64>,
+    /// Without the time to connect where both are printed.
+    pub(super) tps: Option<f64>,
+    pub(super) scripts: Vec<Script>,
+    pub(super) statements: Vec<Statement>,
+    /// What it complained of: the line, and the text.
+    pub(super) complaints: Vec<(usize, String)>,
+    /// All of the run's lines, for its name.
+    pub(super) digest: sha2::Sha256,
+}
+
+impl Output {
+    /// Whether there is any figure in it.
+    pub(super) fn has_figures(&self) -> bool {
+        !self.points.is_empty() || self.processed.is_some() || self.tps.is_some()
+    }
+
+    fn begun_report(&self) -> bool {
+        self.kind.is_some() || self.clients.is_some() || self.processed.is_some()
+    }
+
+    /// Whether the report's last line is there.
+    pub(super) fn is_whole(&self) -> bool {
+        self.processed.is_some() && self.tps.is_some()
+    }
+}
+
+/// Complaints that are kept of one run.
+const COMPLAINTS_MAX: usize = 20;
+
+/// All runs of a log that have figures.
+pub(super) fn read(name: &str, log: &str) -> Vec<Output> {
+    let mut reader = Reader {
+        file: name,
+        runs: Vec::new(),
+        run: None,
+        argv: Vec::new(),
+        moment: None,
+        in_statements: false,
+    };
+    for line in text::lines(log) {
+        reader.take(&line);
+    }
+    reader.ends();
+    reader.runs
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    runs: Vec<Output>,
+    run: Option<Output>,
+    /// The last command and moment that stood by themselves.
+    argv: Vec<String>,
+    moment: Option<Moment>,
+    in_statements: bool,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, line: &Line) {
+        if let Some(moment) = civil::moment(&line.text) {
+            self.moment = Some(moment);
+            return;
+        }
+        let (_, text) = line.unstamped();
+        let text = text.to_owned();
+        let bare = text.trim();
+        if bare.is_empty() {
+            return;
+        }
+        if let Some(argv) = command(bare) {
+            self.ends();
+            self.argv = argv;
+            return;
+        }
+        if self.begins(bare) {
+            self.ends();
+        }
+        let known = self.line(bare, line.number);
+        let complains =
+            bare.contains("error:") || bare.contains("ERROR:") || bare.contains("FATAL");
+        if let Some(run) = &mut self.run {
+            if !known && complains && run.complaints.len() < COMPLAINTS_MAX {
+                run.complaints.push((line.number, text::excerpt(bare)));
+            }
+            run.digest.update(bare.as_bytes());
+            run.digest.update(b"\n");
+        }
+    }
+
+    /// Whether a line can only be of a run behind the one that is being read.
+    fn begins(&self, bare: &str) -> bool {
+        let Some(run) = &self.run else {
+            return false;
+        };
+        bare.starts_with("pgbench (")
+            || bare.starts_with("transaction type: ") && run.begun_report()
+            || bare.starts_with("progress: ") && run.begun_report()
+    }
+
+    fn ends(&mut self) {
+        self.in_statements = false;
+        if let Some(run) = self.run.take().filter(Output::has_figures) {
+            self.runs.push(run);
+        }
+    }
+
+    fn open(&mut self, number: usize) -> &mut Output {
+        let (argv, moment) = (&mut self.argv, &mut self.moment);
+        self.run.get_or_insert_with(|| Output {
+            file: self.file.to_owned(),
+            line: number,
+            argv: std::mem::take(argv),
+            moment_before: moment.take(),
+            ..Output::default()
+        })
+    }
+
+    /// Takes a line; `false` if it is none of pgbench's that has a figure.
+    fn line(&mut self, bare: &str, number: usize) -> bool {
+        if let Some(rest) = bare.strip_prefix("pgbench (") {
+            let version = rest.trim_end_matches(')').to_owned();
+            self.open(number).version = Some(version);
+        } else if let Some(rest) = bare.strip_prefix("progress: ") {
+            let Some(point) = point(rest) else {
+                return false;
+            };
+            self.open(number).points.push(point);
+        } else if let Some(kind) = bare.strip_prefix("transaction type: ") {
+            self.open(number).kind = Some(kind.trim().to_owned());
+        } else {
+            let in_statements = self.in_statements;
+            let Some(run) = &mut self.run else {
+                return false;
+            };
+            if bare.contains("statement latencies in milliseconds") {
+                self.in_statements = true;
+                return true;
+            }
+            let statement = in_statements.then(|| statement(bare)).flatten();
+            if let Some(statement) = statement {
+                run.statements.push(statement);
+                return true;
+            }
+            self.in_statements = in_statements && !bare.starts_with("SQL script ");
+            return report(run, bare) || of_script(run, bare);
+        }
+        true
+    }
+}
+
+/// `1.0 s, 205.0 tps, lat 0.867 ms stddev 0.252, 0 failed, lag 0.102 ms, 0 skipped, 3 retried, 4
+/// retries`
+fn point(rest: &str) -> Option<Point> {
+    let mut point = Point::default();
+    let mut parts = rest.split(", ");
+    let (at_s, unit) = number::leading(parts.next()?)?;
+    let (tps, of) = number::leading(parts.next()?)?;
+    if unit.trim() != "s" || of.trim() != "tps" || at_s < 0.0 || tps < 0.0 {
+        return None;
+    }
+    (point.at_s, point.tps) = (at_s, tps);
+    for part in parts {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        let count = words.first().and_then(|word| number::count(word));
+        // `lat NaN ms` where nothing ended.
+        match words.as_slice() {
+            ["lat", ms, "ms", rest @ ..] => {
+                point.latency_ms = time(ms);
+                point.stddev_ms = match rest {
+                    ["stddev", ms] => time(ms),
+                    _ => None,
+                };
+            }
+            ["lag", ms, "ms"] => point.lag_ms = time(ms),
+            [_, "failed"] => point.failed = count,
+            [_, "skipped"] => point.skipped = count,
+            [_, "retried"] => point.retried = count,
+            [_, "retries"] => point.retries = count,
+            _ => {}
+        }
+    }
+    Some(point)
+}
+
+fn time(word: &str) -> Option<f64> {
+    number::decimal(word).filter(|ms| *ms >= 0.0)
+}
+
+/// `0.188           0           0  UPDATE …`: the mean, and perhaps failures and retries.
+fn statement(bare: &str) -> Option<Statement> {
+    let (mean_ms, mut rest) = number::leading(bare)?;
+    // A statement may begin with a digit, but counts stand far apart from it.
+    while let Some((_, behind)) = number::leading_count(rest)
+        .filter(|(_, behind)| behind.starts_with("  ") && rest.starts_with("  "))
+    {
+        rest = behind;
+    }
+    let text = rest.trim();
+    (!text.is_empty() && mean_ms >= 0.0).then(|| Statement {
+        mean_ms,
+        text: text.to_owned(),
+    })
+}
+
+/// Takes a line of the report.
+fn report(run: &mut Output, bare: &str) -> bool {
+    let Some((label, value)) = bare.split_once([':', '=']) else {
+        // `pgbench: duration: 5 s` has none of this.
+        return false;
+    };
+    let (label, value) = (label.trim(), value.trim());
+    let count = || number::leading_count(value).map(|(count, _)| count);
+    let small = || count().and_then(|count| u32::try_from(count).ok());
+    let ms = || {
+        number::leading(value)
+            .map(|(ms, _)| ms)
+            .filter(|ms| *ms >= 0.0)
+    };
+    match label {
+        "scaling factor" => run.scale = count(),
+        "query mode" => run.protocol = Some(value.to_owned()),
+        "number of clients" => run.clients = small(),
+        "number of threads" => run.threads = small(),
+        "maximum number of tries" => run.tries = count(),
+        "duration" => run.duration_s = ms(),
+        "number of transactions per client" => run.per_client = count(),
+        "number of transactions actually processed" => run.processed = count(),
+        "number of failed transactions" => run.failed = count(),
+        "number of transactions skipped" => run.skipped = count(),
+        "number of transactions retried" => run.retried = count(),
+        "total number of retries" => run.retries = count(),
+        "latency average" => run.latency_ms = ms(),
+        "latency stddev" => run.stddev_ms = ms(),
+        "initial connection time" => run.connecting_ms = ms(),
+        // `avg 0.105 (max 1.593) ms`
+        "rate limit schedule lag" => {
+            let figure = |word: &str| {
+                let (_, rest) = value.split_once(word)?;
+                number::leading(rest).map(|(ms, _)| ms)
+            };
+            run.lag_ms = figure("avg").zip(figure("max"));
+        }
+        // `tps = 85.2 (including connections establishing)` comes first, then the one that counts.
+        "tps" => run.tps = ms(),
+        _ => return above(run, label, value),
+    }
+    true
+}
+
+/// `number of transactions above the 8.0 ms latency limit: 0/866 (0.000%)`
+fn above(run: &mut Output, label: &str, value: &str) -> bool {
+    let Some(rest) = label.strip_prefix("number of transactions above the ") else {
+        return false;
+    };
+    let limit = number::leading(rest).map(|(ms, _)| ms);
+    let count = number::leading_count(value).map(|(count, _)| count);
+    run.limit = limit.zip(count);
+    true
+}
+
+/// Takes a line about one of several scripts.
+fn of_script(run: &mut Output, bare: &str) -> bool {
+    if let Some((_, name)) = bare
+        .strip_prefix("SQL script ")
+        .and_then(|rest| rest.split_once(": "))
+    {
+        run.scripts.push(Script {
+            name: name.trim().to_owned(),
+            ..Script::default()
+        });
+        return true;
+    }
+    let (Some(script), Some(rest)) = (run.scripts.last_mut(), bare.strip_prefix("- ")) else {
+        return false;
+    };
+    let figure = |label: &str| {
+        let (_, value) = rest.split_once(label)?;
+        number::leading(value).map(|(value, _)| value)
+    };
+    if rest.contains(" transactions (") {
+        script.transactions = number::leading_count(rest).map(|(count, _)| count);
+        script.tps = figure("tps = ");
+    } else if rest.starts_with("latency average") {
+        script.latency_ms = figure("= ");
+    } else if rest.starts_with("latency stddev") {
+        script.stddev_ms = figure("= ");
+    }
+    true
+}
+
+/// The command line in a line that shows one (`$ pgbench -c 8 -T 60 bench`), without its secrets.
+fn command(bare: &str) -> Option<Vec<String>> {
+    let line = bare.trim_start_matches(['+', '$', '#', '>', ' ']);
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_program = |word: &&str| word.rsplit('/').next() == Some("pgbench");
+    let at = words.iter().position(|word| is_program(&word))?;
+    // `pgbench (15.18)` is the banner, `pgbench: error: …` a message.
+    let options = words[at + 1..].iter().filter(|word| word.starts_with('-'));
+    let wrapped = words[..at].iter().all(|word| !word.ends_with(':'));
+    if options.count() == 0 || !wrapped || line.contains("pgbench (") {
+        return None;
+    }
+    let words = words[at..].iter();
+    Some(words.map(|word| dyno_core::redact::text(word)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const OLD: &str = "\
+$ pgbench -c 2 -T 3 bench
+starting vacuum...end.
+progress: 1.0 s, 85.0 tps, lat 11.013 ms stddev 0.5
+transaction type: TPC-B (sort of)
+scaling factor: 1
+query mode: prepared
+number of clients: 2
+number of threads: 1
+duration: 3 s
+number of transactions actually processed: 255
+latency average: 11.013 ms
+tps = 85.184871 (including connections establishing)
+tps = 85.296346 (excluding connections establishing)
+$ pgbench -c 4 -T 3 bench
+transaction type: TPC-B (sort of)
+number of clients: 4
+number of transactions actually processed: 300/300
+tps = 100.5 (without initial connection time)
+";
+
+    #[test]
+    fn runs_follow_each_other() {
+        let runs = read("out", OLD);
+        assert_eq!(runs.len(), 2);
+        assert_eq!(runs[0].tps, Some(85.296346));
+        assert_eq!(runs[0].latency_ms, Some(11.013));
+        assert_eq!(runs[0].points[0].stddev_ms, Some(0.5));
+        assert_eq!(runs[0].argv[..3], ["pgbench", "-c", "2"]);
+        assert_eq!((runs[1].clients, runs[1].processed), (Some(4), Some(300)));
+        assert_eq!(runs[1].line, 15);
+        assert!(runs[1].is_whole());
+    }
+
+    #[test]
+    fn all_of_a_line_of_progress() {
+        let line = "4.0 s, 234.8 tps, lat 0.783 ms stddev 0.226, 2 failed, lag 0.100 ms, \
+                    1 skipped, 3 retried, 5 retries";
+        let point = point(line).unwrap();
+        assert_eq!((point.at_s, point.tps), (4.0, 234.8));
+        assert_eq!((point.failed, point.skipped), (Some(2), Some(1)));
+        assert_eq!((point.retried, point.retries), (Some(3), Some(5)));
+        assert_eq!(point.lag_ms, Some(0.1));
+        let idle = super::point("1.0 s, 0.0 tps, lat NaN ms stddev NaN, 0 failed").unwrap();
+        assert_eq!((idle.tps, idle.latency_ms), (0.0, None));
+        assert_eq!(super::point("1.0 s, nan tps"), None);
+    }
+
+    #[test]
+    fn means_of_statements_of_each_version() {
+        let text = |line: &str| statement(line).map(|s| (s.mean_ms, s.text));
+        assert_eq!(
+            text("0.063           0  BEGIN;"),
+            Some((0.063, "BEGIN;".into()))
+        );
+        assert_eq!(
+            text("0.038           0           0  select 1;"),
+            Some((0.038, "select 1;".into()))
+        );
+        assert_eq!(
+            text("0.188  UPDATE a SET b = 1;").unwrap().1,
+            "UPDATE a SET b = 1;"
+        );
+        assert_eq!(text("tps = 5"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(
+            lines in prop::collection::vec(
+                "(progress: |tps = |transaction type: |SQL script | - |number of )?\\PC{0,40}", 0..30,
+            ),
+        ) {
+            let _ = read("x", &lines.join("\n"));
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! From what one run of pgbench left to a recorded run.
+
+use std::time::Duration;
+
+use dyno_core::db::Family;
+use dyno_core::interval::Counters;
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
+use dyno_core::record::{Event, EventKind, NotObserved, RunRecord, Series, Source};
+use dyno_core::reported::{Better, Figure};
+use dyno_core::summary::*;
+
+use super::output::{Output, Point};
+use super::single::{self, Single};
+use super::{Logged, Parts};
+use crate::gaps::gap;
+use crate::runs::{self, About, fact};
+use crate::{Found, Options};
+
+/// Times of progress from here on are seconds since 1970.
+const EPOCH_S: f64 = 1e9;
+
+/// A run with what its reader should know.
+pub(super) fn found(parts: Parts, options: &Options) -> Found {
+    let output = parts.output.unwrap_or_default();
+    let logged = parts.logged;
+    let file = match &logged {
+        Some(log) if output.file.is_empty() => log.file.clone(),
+        _ => output.file.clone(),
+    };
+    let mut said = said(&output);
+    let single = logged.as_ref().filter(|log| !log.log.all.is_empty());
+    let single = single.and_then(|log| Single::of(&log.log.all, &output, &mut said));
+    let started = started(&output, single.as_ref(), options);
+    let mut run = about(&output, logged.as_ref(), &file).record(options);
+    run.head.percentiles = match &single {
+        Some(_) => runs::PERCENTS.to_vec(),
+        None => Vec::new(),
+    };
+    run.facts.extend(facts(&output));
+    run.events = events(&output);
+    run.series = series(&output, started);
+    if let Some(log) = &logged {
+        let origin = started.or(log
+            .log
+            .sums
+            .iter()
+            .map(|sum| sum.from_s as f64)
+            .reduce(f64::min));
+        run.series
+            .extend(single::series_of_sums(&log.log.sums, origin));
+    }
+    run.intervals = match &single {
+        Some(single) if single.is_whole => single.intervals(&output),
+        _ => intervals(&output, started),
+    };
+    if let Some(drive) = &mut run.head.drive {
+        drive.interval = interval_length(&run.intervals);
+    }
+    if let Some(single) = &single {
+        run.operations = single.operations(&output);
+    }
+    run.not_observed = gaps(&output, &run, single.is_some(), started.is_some());
+    run.summary = summary(&output, &run, single.as_ref(), started);
+    if run.summary.is_none() && !run.intervals.is_empty() {
+        run.summary = Some(of_intervals(&run, started));
+    }
+    Found {
+        run,
+        file,
+        started,
+        said,
+    }
+}
+
+/// What is wrong with the output.
+fn said(output: &Output) -> Vec<(Option<usize>, String)> {
+    let mut said = Vec::new();
+    if !output.points.is_empty() && !output.is_whole() {
+        let text = "the report at the end is missing or cut off; the totals are those of the lines \
+                    of progress";
+        said.push((Some(output.line), text.to_owned()));
+    }
+    let complaints = output.complaints.iter();
+    said.extend(complaints.map(|(line, text)| (Some(*line), format!("pgbench says: {text}"))));
+    if let (Some(per_client), Some(clients), Some(processed)) =
+        (output.per_client, output.clients, output.processed)
+    {
+        let asked = per_client.saturating_mul(u64::from(clients));
+        if asked != processed {
+            let text = format!(
+                "{processed} of {asked} transactions were processed: clients were given up, or \
+                 transactions failed"
+            );
+            said.push((Some(output.line), text));
+        }
+    }
+    said
+}
+
+/// When the run began: as lines of progress say it, as the first transaction does, or the caller.
+fn started(output: &Output, single: Option<&Single>, options: &Options) -> Option<f64> {
+    let first = output.points.first().filter(|point| point.at_s >= EPOCH_S);
+    let stamped = first.map(|point| {
+        let second = output.points.get(1);
+        point.at_s - second.map_or(0.0, |second| second.at_s - point.at_s)
+    });
+    let before = output.moment_before.map(|m| m.unix_s(options.utc_offset_s));
+    stamped.or(single.map(Single::started_unix_s)).or(before)
+}
+
+fn about(output: &Output, logged: Option<&Logged>, file: &str) -> About {
+    let digest = match logged {
+        Some(log) if output.file.is_empty() => runs::hex(&log.digest),
+        _ => runs::hex(&output.digest),
+    };
+    let mut options = Vec::new();
+    if let Some(scale) = output.scale {
+        options.push(("scale".to_owned(), OptionValue::Number(scale as f64)));
+    }
+    if let Some(protocol) = &output.protocol {
+        options.push(("protocol".to_owned(), OptionValue::Text(protocol.clone())));
+    }
+    // `15.18 (Debian 15.18-0+deb12u1)`, `17.0, server 15.18`
+    let version = output.version.as_deref();
+    let version = version.and_then(|text| text.split([' ', ',']).next());
+    About {
+        source: Source::Pgbench,
+        version: version.map(str::to_owned),
+        argv: output.argv.clone(),
+        workload: workload(output),
+        options,
+        target: target(output),
+        drive: drive(output),
+        percentiles: Vec::new(),
+        digest,
+        place: format!("{file}:{}", output.line.max(1)),
+    }
+}
+
+/// A built-in script by the name that `--builtin` takes, a file's name, or `pgbench`.
+fn workload(output: &Output) -> String {
+    let kind = output.kind.as_deref().unwrap_or("pgbench");
+    let kind = kind.trim_start_matches("<builtin: ").trim_end_matches('>');
+    match kind {
+        "TPC-B (sort of)" => "tpcb-like".to_owned(),
+        "simple update" | "SQL script: simple update" => "simple-update".to_owned(),
+        "select only" | "SELECT only" => "select-only".to_owned(),
+        "multiple scripts" => {
+            let names = output.scripts.iter().map(|script| short(&script.name));
+            match names.collect::<Vec<_>>().join("+") {
+                names if names.is_empty() => "multiple-scripts".to_owned(),
+                names => names,
+            }
+        }
+        other => short(other),
+    }
+}
+
+/// A script's file without its folders.
+pub(super) fn short(name: &str) -> String {
+    let name = name.trim_start_matches("<builtin: ").trim_end_matches('>');
+    dyno_core::redact::text(name.rsplit('/').next().unwrap_or(name))
+}
+
+fn target(output: &Output) -> TargetSummary {
+    let version = output.version.as_deref().unwrap_or_default();
+    // The server's is printed where it is another one.
+    let server = version.split_once(", server ").map(|(_, server)| server);
+    TargetSummary {
+        family: Some(Family::Postgres),
+        product: "PostgreSQL".to_owned(),
+        version: server.unwrap_or_default().to_owned(),
+        ..TargetSummary::default()
+    }
+}
+
+/// How the run was driven; `None` where the clients are not told.
+fn drive(output: &Output) -> Option<Drive> {
+    let clients = output.clients.filter(|clients| *clients > 0)?;
+    let seconds = |s: f64| Duration::try_from_secs_f64(s).ok();
+    let per_client = output.per_client;
+    Some(Drive {
+        time: output.duration_s.and_then(seconds),
+        events: per_client.map(|events| events.saturating_mul(u64::from(clients))),
+        open_loop: rate(output).map(|per_second| OpenLoop {
+            per_second,
+            arrivals: Arrivals::Poisson,
+        }),
+        latency_limit: output.limit.and_then(|(ms, _)| seconds(ms / 1e3)),
+        ..runs::sessions(clients, output.threads.unwrap_or(1))
+    })
+}
+
+/// The rate that was asked for, which only the command line tells.
+fn rate(output: &Output) -> Option<f64> {
+    let argv = &output.argv;
+    let at = argv
+        .iter()
+        .position(|word| word == "-R" || word == "--rate");
+    let after = at.and_then(|at| argv.get(at + 1)).map(String::as_str);
+    let joined = argv.iter().find_map(|word| {
+        let long = word.strip_prefix("--rate=");
+        long.or_else(|| word.strip_prefix("-R").filter(|rest| !rest.is_empty()))
+    });
+    let rate: f64 = after.or(joined)?.parse().ok()?;
+    (rate.is_finite() && rate > 0.0).then_some(rate)
+}
+
+fn interval_length(intervals: &[IntervalSummary]) -> Duration {
+    let lengths: Vec<f64> = intervals.iter().map(|interval| interval.length_s).collect();
+    let usual = dyno_stats::median(&lengths).unwrap_or(0.0);
+    Duration::try_from_secs_f64(usual).unwrap_or_default()
+}
+
+/// The lines' times from the start of the run, each with its length.
+fn times<'a>(
+    output: &'a Output,
+    started: Option<f64>,
+) -> impl Iterator<Item = (f64, f64, &'a Point)> {
+    let origin = match output.points.first() {
+        Some(point) if point.at_s >= EPOCH_S => started.unwrap_or(point.at_s),
+        _ => 0.0,
+    };
+    let mut before = 0.0;
+    output.points.iter().filter_map(move |point| {
+        let at_s = point.at_s - origin;
+        let length = at_s - before;
+        // Lines go forward, unless the log is damaged.
+        if length <= 0.0 {
+            return None;
+        }
+        before = at_s;
+        Some((at_s, length, point))
+    })
+}
+
+/// The lines of progress. Counts are rates times the length, of which pgbench prints the rates.
+fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
+    let sessions = output.clients.unwrap_or(0);
+    times(output, started)
+        .map(|(at_s, length_s, point)| {
+            let most = crate::number::COUNT_MAX as f64;
+            let failed = point.failed.unwrap_or(0);
+            let retries = point.retries.unwrap_or(0);
+            IntervalSummary {
+                at_s,
+                length_s,
+                sessions,
+                states: None,
+                counters: Counters {
+                    not_done: failed,
+                    errors: failed.saturating_add(retries),
+                    retries,
+                    ..runs::counted((point.tps * length_s).round().min(most) as u64)
+                },
+                printed: Some(PrintedRates {
+                    events_per_s: Some(point.tps),
+                    queries_per_s: None,
+                }),
+                errors_seen: failed.saturating_add(retries),
+                percentiles: Vec::new(),
+                max_ms: 0.0,
+                backlog: 0,
+                concurrency: 0,
+            }
+        })
+        .collect()
+}
+
+/// What the lines of progress hold besides rates.
+fn series(output: &Output, started: Option<f64>) -> Vec<Series> {
+    type Pick = fn(&Point) -> Option<f64>;
+    let kinds: [(&str, &str, &str, Pick); 4] = [
+        ("import.latency.mean", "ms", "lat", |p| p.latency_ms),
+        ("import.latency.stddev", "ms", "stddev", |p| p.stddev_ms),
+        ("import.lag.mean", "ms", "lag", |p| p.lag_ms),
+        ("import.skipped", "count", "skipped", |p| {
+            p.skipped.map(|count| count as f64)
+        }),
+    ];
+    let series = |(name, unit, label, pick): (&str, &str, &str, Pick)| {
+        let points = times(output, started).map(|(at_s, _, point)| (at_s, pick(point)));
+        runs::series(name, unit, format!("pgbench, {label}"), points)
+    };
+    kinds.into_iter().filter_map(series).collect()
+}
+
+fn facts(output: &Output) -> Vec<dyno_core::record::Fact> {
+    let mut facts = Vec::new();
+    if let Some(version) = &output.version {
+        facts.push(fact("client.version", version.clone(), "pgbench's banner"));
+    }
+    let printed = "pgbench's report";
+    if let Some(ms) = output.connecting_ms {
+        facts.push(fact("import.connecting_ms", ms.to_string(), printed));
+    }
+    if let Some(tries) = output.tries {
+        facts.push(fact("import.tries", tries.to_string(), printed));
+    }
+    if let (Some(processed), Some(tps)) = (output.processed, output.tps.filter(|tps| *tps > 0.0)) {
+        let implied = format!("{:.3}", processed as f64 / tps);
+        let source = "a count divided by the rate printed beside it";
+        facts.push(fact("import.implied_time_s", implied, source));
+        if let Some(duration) = output.duration_s {
+            let stated = format!("{duration:.3}");
+            facts.push(fact(
+                "import.stated_time_s",
+                stated,
+                "the report's duration",
+            ));
+        }
+    }
+    for (number, statement) in output.statements.iter().enumerate() {
+        facts.push(fact(
+            &format!("import.statement[{}]", number + 1),
+            format!(
+                "{} ms: {}",
+                statement.mean_ms,
+                crate::text::excerpt(&statement.text)
+            ),
+            "pgbench's statement latencies",
+        ));
+    }
+    facts
+}
+
+fn events(output: &Output) -> Vec<Event> {
+    let complaints = output.complaints.iter();
+    let event = |(_, text): &(usize, String)| Event {
+        at_s: 0.0,
+        until_s: None,
+        kind: EventKind::Note,
+        text: format!("pgbench: {text}"),
+    };
+    complaints.map(event).collect()
+}
+
+/// The summary, if the report is there, or the log of all transactions.
+fn summary(
+    output: &Output,
+    run: &RunRecord,
+    single: Option<&Single>,
+    started: Option<f64>,
+) -> Option<RunSummary> {
+    let Some((processed, tps)) = output.processed.zip(output.tps) else {
+        let single = single.filter(|single| single.is_whole && output.points.is_empty())?;
+        return Some(single.summary(runs::summary(run, started, single.length_s()), output));
+    };
+    // Of no transaction the rate tells no time.
+    let measured_s = match tps > 0.0 {
+        true => processed as f64 / tps,
+        false => output.duration_s?,
+    };
+    let failed = output.failed.unwrap_or(0);
+    let retries = output.retries.unwrap_or(0);
+    let totals = Counters {
+        not_done: failed,
+        errors: failed.saturating_add(retries),
+        retries,
+        ..runs::counted(processed)
+    };
+    let mut summary = runs::summary(run, started, measured_s);
+    summary.rates = Rates {
+        events_per_s: tps,
+        errors_per_s: totals.errors as f64 / measured_s,
+        ..Rates::default()
+    };
+    summary.totals = totals;
+    summary.figures = figures(output, single.is_some());
+    summary.latency_limit = output.limit.map(|(limit_ms, above)| LatencyLimit {
+        limit_ms,
+        above,
+        skipped: output.skipped.unwrap_or(0),
+    });
+    let open = run.head.drive.as_ref().and_then(|drive| drive.open_loop);
+    summary.open_loop = open.map(|open| OpenLoopSummary {
+        offered_per_s: open.per_second,
+        achieved_per_s: tps,
+        backlog: 0,
+        backlog_max: 0,
+        pacing_lag: None,
+    });
+    if let Some(single) = single {
+        return Some(single.summary(summary, output));
+    }
+    if let Some(mean_ms) = output.latency_ms {
+        let whole = runs::mean_only(processed, mean_ms, output.stddev_ms);
+        match output.lag_ms {
+            // The printed latency counts from the schedule.
+            Some((lag_ms, _)) => {
+                let own = (mean_ms - lag_ms).max(0.0);
+                summary.service = runs::mean_only(processed, own, None);
+                summary.response = Some(whole);
+            }
+            None => summary.service = whole,
+        }
+    }
+    Some(summary)
+}
+
+/// What the lines of progress tell of a run whose report is missing.
+fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
+    let told = dyno_analysis::window::told(run.intervals.iter());
+    let mut summary = runs::summary(run, started, told.length_s);
+    summary.totals = told.totals;
+    summary.rates = told.rates;
+    summary
+}
+
+/// What the report tells of each script, where the log does not.
+fn figures(output: &Output, single: bool) -> Vec<Figure> {
+    let figure = |name: String, value: f64, unit: &str, better| Figure {
+        name,
+        value,
+        unit: unit.to_owned(),
+        better: Some(better),
+    };
+    let mut figures = Vec::new();
+    for script in output.scripts.iter().filter(|_| !single) {
+        let name = short(&script.name);
+        if let Some(tps) = script.tps {
+            figures.push(figure(name.clone(), tps, "per second", Better::Higher));
+        }
+        if let Some(ms) = script.latency_ms {
+            let name = format!("{name}, mean latency");
+            figures.push(figure(name, ms, "ms", Better::Lower));
+        }
+    }
+    if let Some((mean, longest)) = output.lag_ms {
+        figures.push(figure(
+            "schedule lag, mean".into(),
+            mean,
+            "ms",
+            Better::Lower,
+        ));
+        figures.push(figure(
+            "schedule lag, longest".into(),
+            longest,
+            "ms",
+            Better::Lower,
+        ));
+    }
+    figures
+}
+
+/// What this run's output leaves unknown. Fields of these names hold zero where their type leaves
+/// no choice.
+fn gaps(output: &Output, run: &RunRecord, single: bool, start_known: bool) -> Vec<NotObserved> {
+    let mut gaps: Vec<NotObserved> = [
+        ("client", "pgbench does not print what it used itself"),
+        ("server", "pgbench prints nothing of the server"),
+        ("db", "pgbench prints nothing of the server's counters"),
+        ("data", "pgbench prints nothing of the data's size"),
+        ("observer", "nothing was observed while the run went on"),
+        ("host", "no log of the host was imported with the run"),
+        (
+            "errors.by_code",
+            "pgbench counts errors without their codes",
+        ),
+        (
+            "counters.queries",
+            "pgbench counts transactions, not statements",
+        ),
+        ("counters.rows", "pgbench counts neither rows nor bytes"),
+        ("rand", "the output does not tell the distribution of keys"),
+    ]
+    .iter()
+    .map(|(what, why)| gap(what, why))
+    .collect();
+    let mut add = |missing: bool, what: &str, why: &str| {
+        if missing {
+            gaps.push(gap(what, why));
+        }
+    };
+    let log = "pgbench's option --log writes single latencies; without it mean and deviation are \
+               known only";
+    for what in [
+        "service.min_ms",
+        "service.max_ms",
+        "service.percentiles",
+        "service.buckets",
+    ] {
+        add(!single, what, log);
+    }
+    add(!single, "intervals.max_ms", log);
+    add(!single, "intervals.percentiles", log);
+    let whole = "the spread over clients is known from the log of transactions only";
+    add(!single, "fairness", whole);
+    add(!start_known, "started_unix_s", "the log has no time of day");
+    add(
+        run.intervals.is_empty(),
+        "intervals",
+        "no lines of progress; pgbench's option --progress=1 prints them",
+    );
+    add(
+        run.head.drive.is_none(),
+        "drive",
+        "the log does not tell the clients",
+    );
+    let open = output.lag_ms.is_some() && rate(output).is_none();
+    add(
+        open,
+        "open_loop",
+        "pgbench does not print the rate that was asked for; a command line in the log tells it",
+    );
+    gaps
+}

@@ -1,0 +1,393 @@
+//! What a log of single transactions tells of a run.
+
+use std::collections::BTreeMap;
+
+use dyno_analysis::summarize::{self, SessionTotal};
+use dyno_core::interval::{Counters, Latencies, OperationCounters};
+use dyno_core::record::{Operation, Series};
+use dyno_core::summary::*;
+
+use super::output::Output;
+use super::record::short;
+use super::transactions::{Columns, End, Sum, Transaction};
+use crate::runs::{self, PERCENTS};
+
+const US_PER_S: f64 = 1e6;
+const NS_PER_MS: f64 = 1e6;
+/// Intervals are a second long, which is how everything else is looked at.
+const INTERVAL_US: u64 = 1_000_000;
+/// So many intervals are told, at most: a log with one wrong time must not take all memory.
+const INTERVALS_MAX: usize = 1_000_000;
+/// A log that holds less of the transactions than this was sampled.
+const WHOLE: f64 = 0.99;
+
+/// The transactions of a run.
+pub(super) struct Single<'a> {
+    all: Vec<&'a Transaction>,
+    columns: Columns,
+    /// When the first one began, microseconds since 1970.
+    start_us: u64,
+    end_us: u64,
+    /// Whether it holds all transactions that the report counts.
+    pub(super) is_whole: bool,
+}
+
+impl<'a> Single<'a> {
+    /// `None` where nothing in the log ended.
+    pub(super) fn of(
+        log: &'a [Transaction],
+        output: &Output,
+        said: &mut Vec<(Option<usize>, String)>,
+    ) -> Option<Self> {
+        let mut all: Vec<&Transaction> = log.iter().collect();
+        all.sort_by_key(|one| one.ended_us);
+        let done = all.iter().filter(|one| one.end == End::Done).count();
+        let start_us = all
+            .iter()
+            .map(|one| one.ended_us.saturating_sub(one.latency_us))
+            .min()?;
+        let end_us = all.last()?.ended_us;
+        let columns = columns(&all, output, said);
+        let is_whole = match output.processed {
+            None => true,
+            Some(processed) => {
+                let share = done as f64 / processed.max(1) as f64;
+                if done as u64 != processed {
+                    let text = format!(
+                        "the log of transactions holds {done} of {processed}: {}",
+                        match share < WHOLE {
+                            true => "it is a sample, or a file of it is missing",
+                            false => "some lines are missing",
+                        }
+                    );
+                    said.push((None, text));
+                }
+                (WHOLE..=1.0).contains(&share)
+            }
+        };
+        (done > 0).then_some(Self {
+            all,
+            columns,
+            start_us,
+            end_us,
+            is_whole,
+        })
+    }
+
+    pub(super) fn started_unix_s(&self) -> f64 {
+        self.start_us as f64 / US_PER_S
+    }
+
+    /// From the first transaction's start to the last one's end.
+    pub(super) fn length_s(&self) -> f64 {
+        (self.end_us - self.start_us) as f64 / US_PER_S
+    }
+
+    fn done(&self) -> impl Iterator<Item = &&'a Transaction> {
+        self.all.iter().filter(|one| one.end == End::Done)
+    }
+
+    /// The seconds of the run: their bounds, and what ended in each.
+    fn seconds(&self) -> Vec<((f64, f64), &[&'a Transaction])> {
+        let mut seconds = Vec::new();
+        let mut rest = &self.all[..];
+        let mut from_us = self.start_us;
+        while from_us < self.end_us && seconds.len() < INTERVALS_MAX {
+            let to_us = (from_us + INTERVAL_US).min(self.end_us);
+            let last = to_us == self.end_us;
+            let within = rest.partition_point(|one| last || one.ended_us < to_us);
+            let (own, others) = rest.split_at(within);
+            let at_s = |us: u64| (us - self.start_us) as f64 / US_PER_S;
+            seconds.push(((at_s(from_us), at_s(to_us)), own));
+            (rest, from_us) = (others, to_us);
+        }
+        seconds
+    }
+
+    fn latencies(&self, of: &[&Transaction]) -> Latencies {
+        let mut latencies = Latencies::default();
+        for one in of.iter().filter(|one| one.end == End::Done) {
+            one.record(self.columns, &mut latencies);
+        }
+        latencies
+    }
+
+    fn counters(&self, of: &[&Transaction]) -> Counters {
+        let of_end = |end| of.iter().filter(|one| one.end == end).count() as u64;
+        let retries: u64 = of.iter().filter_map(|one| one.retries(self.columns)).sum();
+        let failed = of_end(End::Failed);
+        Counters {
+            not_done: failed,
+            errors: failed.saturating_add(retries),
+            retries,
+            ..runs::counted(of_end(End::Done))
+        }
+    }
+
+    pub(super) fn intervals(&self, output: &Output) -> Vec<IntervalSummary> {
+        let seconds = self.seconds().into_iter();
+        let interval = |((from_s, to_s), own): ((f64, f64), &[&Transaction])| {
+            let latencies = self.latencies(own);
+            let (histogram, min, max) = match self.columns.lag {
+                true => (
+                    &latencies.response,
+                    latencies.response_ns_min,
+                    latencies.response_ns_max,
+                ),
+                false => (
+                    &latencies.service,
+                    latencies.service_ns_min,
+                    latencies.service_ns_max,
+                ),
+            };
+            let counters = self.counters(own);
+            IntervalSummary {
+                at_s: to_s,
+                length_s: to_s - from_s,
+                sessions: output.clients.unwrap_or(0),
+                states: None,
+                counters,
+                printed: None,
+                errors_seen: counters.errors,
+                percentiles: summarize::percentiles(histogram, min, max, &PERCENTS),
+                max_ms: max as f64 / NS_PER_MS,
+                backlog: 0,
+                concurrency: 0,
+            }
+        };
+        seconds.map(interval).collect()
+    }
+
+    /// All of them, and where there are several scripts, each one's.
+    pub(super) fn operations(&self, output: &Output) -> Vec<Operation> {
+        let mut operations = vec![self.operation("event".to_owned(), |_| true)];
+        let scripts = self.scripts();
+        if scripts.len() > 1 {
+            let own = scripts.keys().map(|&script| {
+                self.operation(script_name(output, script), move |one| one.script == script)
+            });
+            operations.extend(own);
+        }
+        operations
+    }
+
+    fn operation(&self, name: String, fits: impl Fn(&Transaction) -> bool) -> Operation {
+        let of = |own: &[&Transaction], bounds| {
+            let own: Vec<&Transaction> = own.iter().copied().filter(|one| fits(one)).collect();
+            runs::span(&self.latencies(&own), bounds)
+        };
+        let spans = self.seconds().into_iter();
+        let spans = spans.map(|(bounds, own)| of(own, bounds)).collect();
+        let fine = {
+            let own: Vec<&Transaction> = self.all.iter().copied().filter(|one| fits(one)).collect();
+            self.latencies(&own)
+        };
+        let mut total = runs::span(&fine, (0.0, self.length_s()));
+        (total.service, total.response) = (fine.service, fine.response);
+        Operation {
+            name,
+            spans,
+            total: Some(total),
+        }
+    }
+
+    /// The scripts, and how many transactions of each ended as they should.
+    fn scripts(&self) -> BTreeMap<u32, u64> {
+        let mut scripts = BTreeMap::new();
+        for one in self.done() {
+            *scripts.entry(one.script).or_default() += 1;
+        }
+        scripts
+    }
+
+    /// Puts what the log tells into a summary that has the report's figures, if there was one.
+    pub(super) fn summary(&self, mut summary: RunSummary, output: &Output) -> RunSummary {
+        if output.processed.is_none() {
+            summary.totals = self.counters(&self.all);
+            summary.rates = summarize::rates(&summary.totals, summary.measured_s);
+        }
+        let latencies = self.latencies(&self.all);
+        summary.service = summarize::service(&latencies, &PERCENTS);
+        self.exact(&mut summary.service, |_| true, false);
+        summary.response = self.columns.lag.then(|| {
+            let mut response = summarize::response(&latencies, &PERCENTS);
+            self.exact(&mut response, |_| true, true);
+            response
+        });
+        let scripts = self.scripts();
+        if scripts.len() > 1 {
+            let measured_s = summary.measured_s;
+            let own = scripts.iter().map(|(&script, &done)| {
+                self.of_script(script, script_name(output, script), (done, measured_s))
+            });
+            summary.operations = own.collect();
+        }
+        summary.fairness = self.is_whole.then(|| self.fairness(output)).flatten();
+        summary
+    }
+
+    /// Percentiles of the values themselves.
+    fn exact(
+        &self,
+        summary: &mut LatencySummary,
+        fits: impl Fn(&Transaction) -> bool,
+        response: bool,
+    ) {
+        let own = self.done().filter(|one| fits(one));
+        let us = own.map(|one| match response {
+            true => one.latency_us,
+            false => one.service_us(self.columns),
+        });
+        let mut ms: Vec<f64> = us.map(|us| us as f64 / 1e3).collect();
+        ms.sort_by(f64::total_cmp);
+        runs::exact_percentiles(summary, &ms);
+    }
+
+    fn of_script(
+        &self,
+        script: u32,
+        name: String,
+        (done, measured_s): (u64, f64),
+    ) -> OperationSummary {
+        let fits = move |one: &Transaction| one.script == script;
+        let own: Vec<&Transaction> = self.all.iter().copied().filter(|one| fits(one)).collect();
+        let latencies = self.latencies(&own);
+        let mut service = summarize::service(&latencies, &PERCENTS);
+        self.exact(&mut service, fits, false);
+        let response = self.columns.lag.then(|| {
+            let mut response = summarize::response(&latencies, &PERCENTS);
+            self.exact(&mut response, fits, true);
+            response
+        });
+        let retries = |one: &&Transaction| one.retries(self.columns).unwrap_or(0);
+        OperationSummary {
+            name,
+            totals: OperationCounters {
+                done,
+                given_up: own.iter().filter(|one| one.end == End::Failed).count() as u64,
+                retries: own.iter().map(retries).sum(),
+                retried: own.iter().filter(|one| retries(one) > 0).count() as u64,
+                ..OperationCounters::default()
+            },
+            done_per_s: match measured_s > 0.0 {
+                true => done as f64 / measured_s,
+                false => 0.0,
+            },
+            service,
+            response,
+            first_tries: None,
+        }
+    }
+
+    fn fairness(&self, output: &Output) -> Option<Fairness> {
+        let mut clients: BTreeMap<u32, SessionTotal> = BTreeMap::new();
+        for client in 0..output.clients.unwrap_or(0).min(100_000) {
+            clients.insert(client, SessionTotal::default());
+        }
+        for one in self.done() {
+            let total = clients.entry(one.client).or_default();
+            total.events += 1;
+            total.busy_ns += one.service_us(self.columns) * 1000;
+        }
+        let clients: Vec<SessionTotal> = clients.into_values().collect();
+        (!clients.is_empty()).then(|| summarize::fairness(&clients))
+    }
+}
+
+/// What the columns behind the time are. One alone is the lag or the tries, which only the output
+/// tells.
+fn columns(
+    all: &[&Transaction],
+    output: &Output,
+    said: &mut Vec<(Option<usize>, String)>,
+) -> Columns {
+    let most = all.iter().map(|one| one.columns()).max().unwrap_or(0);
+    let throttled = output.lag_ms.is_some() || output.points.iter().any(|p| p.lag_ms.is_some());
+    let tried = output.tries.is_some_and(|tries| tries != 1) || output.retries.is_some();
+    let columns = match most {
+        0 => Columns::default(),
+        1 => Columns {
+            lag: throttled,
+            retries: tried && !throttled,
+        },
+        _ => Columns {
+            lag: true,
+            retries: true,
+        },
+    };
+    if most == 1 && columns == Columns::default() {
+        let text = "the log of transactions has a column more, and no output of pgbench says \
+                    whether it is the lag behind a schedule or the number of tries: it is not read";
+        said.push((None, text.to_owned()));
+    }
+    columns
+}
+
+fn script_name(output: &Output, script: u32) -> String {
+    let own = output.scripts.get(script as usize);
+    own.map_or_else(|| format!("script {}", script + 1), |own| short(&own.name))
+}
+
+/// What `--aggregate-interval` writes, by each thread for itself: rate, mean, deviation and
+/// extremes of the latencies over each time.
+pub(super) fn series_of_sums(sums: &[Sum], origin: Option<f64>) -> Vec<Series> {
+    let Some(origin) = origin else {
+        return Vec::new();
+    };
+    let mut times: BTreeMap<u64, Sum> = BTreeMap::new();
+    for sum in sums {
+        times
+            .entry(sum.from_s)
+            .and_modify(|all| {
+                all.count = all.count.saturating_add(sum.count);
+                all.latency_us += sum.latency_us;
+                all.latency_us_squared += sum.latency_us_squared;
+                all.min_us = all.min_us.min(sum.min_us);
+                all.max_us = all.max_us.max(sum.max_us);
+            })
+            .or_insert(*sum);
+    }
+    let starts: Vec<f64> = times.keys().map(|&from_s| from_s as f64).collect();
+    let steps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // Of one time alone nobody knows how long it is.
+    let Some(step) = dyno_stats::median(&steps) else {
+        return Vec::new();
+    };
+    type Pick = fn(&Sum) -> f64;
+    let mean = |sum: &Sum| sum.latency_us / sum.count as f64 / 1e3;
+    let picks: [(&str, &str, Pick); 4] = [
+        ("import.latency.mean", "sum_latency", mean),
+        ("import.latency.stddev", "sum_latency_2", |sum| {
+            let count = sum.count as f64;
+            let mean = sum.latency_us / count;
+            (sum.latency_us_squared / count - mean * mean)
+                .max(0.0)
+                .sqrt()
+                / 1e3
+        }),
+        ("import.latency.min", "min_latency", |sum| sum.min_us / 1e3),
+        ("import.latency.max", "max_latency", |sum| sum.max_us / 1e3),
+    ];
+    let all = || {
+        times
+            .values()
+            .map(|sum| (sum.from_s as f64 - origin + step, sum))
+    };
+    let mut series: Vec<Series> = picks
+        .into_iter()
+        .filter_map(|(name, column, pick)| {
+            let points = all().map(|(at, sum)| (at, (sum.count > 0).then(|| pick(sum))));
+            let source = format!("pgbench --aggregate-interval, {column}");
+            runs::series(name, "ms", source, points)
+        })
+        .collect();
+    let rates = all().map(|(at, sum)| (at, Some(sum.count as f64 / step)));
+    let source = "pgbench --aggregate-interval, num_transactions".to_owned();
+    series.extend(runs::series(
+        "import.transactions",
+        "count/s",
+        source,
+        rates,
+    ));
+    series
+}

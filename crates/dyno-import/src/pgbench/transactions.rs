@@ -1,0 +1,225 @@
+//! pgbench's logs of single transactions (`--log`), and of the transactions of some seconds
+//! (`--aggregate-interval`).
+
+use dyno_core::interval::Latencies;
+
+const NS_PER_US: u64 = 1000;
+/// Seconds since 1970 of the times that are believed: from 2001 to 2286.
+const EPOCH: std::ops::Range<u64> = 1_000_000_000..10_000_000_000;
+/// A day, beyond which no latency is believed.
+const LATENCY_US_MAX: u64 = 86_400_000_000;
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Done,
+    /// The server refused it too often.
+    Failed,
+    /// It was late already when it was to begin.
+    Skipped,
+}
+
+/// One transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Transaction {
+    /// When it ended, microseconds since the Unix epoch.
+    pub(super) ended_us: u64,
+    /// From its scheduled start, or its start where none was scheduled.
+    pub(super) latency_us: u64,
+    pub(super) script: u32,
+    pub(super) client: u32,
+    pub(super) end: End,
+    /// The columns behind, as they stand: the lag, the tries after the first.
+    more: [Option<u64>; 2],
+}
+
+/// One line of a log of sums.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sum {
+    /// When it began, seconds since the Unix epoch.
+    pub(super) from_s: u64,
+    pub(super) count: u64,
+    pub(super) latency_us: f64,
+    pub(super) latency_us_squared: f64,
+    pub(super) min_us: f64,
+    pub(super) max_us: f64,
+}
+
+/// What a log of transactions holds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transactions {
+    pub(super) all: Vec<Transaction>,
+    pub(super) sums: Vec<Sum>,
+    /// Lines that are neither: how many, and the first.
+    pub(super) odd: usize,
+    pub(super) first_odd: usize,
+}
+
+/// What the columns behind the time mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Columns {
+    pub(super) lag: bool,
+    pub(super) retries: bool,
+}
+
+impl Transaction {
+    /// How long it waited for its start beyond the schedule.
+    pub(super) fn lag_us(&self, columns: Columns) -> Option<u64> {
+        columns.lag.then_some(self.more[0]).flatten()
+    }
+
+    /// Tries after the first.
+    pub(super) fn retries(&self, columns: Columns) -> Option<u64> {
+        let place = usize::from(columns.lag);
+        columns.retries.then_some(self.more[place]).flatten()
+    }
+
+    /// From start to end.
+    pub(super) fn service_us(&self, columns: Columns) -> u64 {
+        let lag = self.lag_us(columns).unwrap_or(0);
+        self.latency_us.saturating_sub(lag)
+    }
+
+    /// How many columns there are behind the time.
+    pub(super) fn columns(&self) -> usize {
+        self.more.iter().flatten().count()
+    }
+
+    /// Adds it to latencies.
+    pub(super) fn record(&self, columns: Columns, latencies: &mut Latencies) {
+        latencies.record_service(self.service_us(columns) * NS_PER_US);
+        if columns.lag {
+            latencies.record_response(self.latency_us * NS_PER_US);
+        }
+    }
+}
+
+/// Reads a log; `None` if it is none: most of its lines are no transactions and no sums.
+pub(super) fn read(log: &str) -> Option<Transactions> {
+    let mut read = Transactions::default();
+    let mut first_time = None;
+    for (index, line) in log.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() {
+            continue;
+        }
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        if let Some(transaction) = transaction(&words) {
+            first_time = first_time.or(Some(transaction.ended_us));
+            read.all.push(transaction);
+        } else if let Some(sum) = sum(&words) {
+            first_time = first_time.or(Some(sum.from_s * 1_000_000));
+            read.sums.push(sum);
+        } else {
+            if read.odd == 0 {
+                read.first_odd = index + 1;
+            }
+            read.odd += 1;
+            // A report is told from a log by its first lines.
+            if first_time.is_none() {
+                return None;
+            }
+        }
+    }
+    let known = read.all.len().max(read.sums.len());
+    (known > read.odd).then_some(read)
+}
+
+/// `client number latency_us script epoch_s us [lag_us] [retries]`; the latency is a word where the
+/// transaction did not end as it should.
+fn transaction(words: &[&str]) -> Option<Transaction> {
+    let [client, number, latency, script, seconds, us, more @ ..] = words else {
+        return None;
+    };
+    let _: u64 = number.parse().ok()?;
+    let seconds: u64 = seconds.parse().ok().filter(|s| EPOCH.contains(s))?;
+    let us: u64 = us.parse().ok().filter(|us| *us < 1_000_000)?;
+    let (end, latency_us) = match *latency {
+        "skipped" => (End::Skipped, 0),
+        "failed" | "serialization" | "deadlock" => (End::Failed, 0),
+        figure => (
+            End::Done,
+            figure.parse().ok().filter(|us| *us <= LATENCY_US_MAX)?,
+        ),
+    };
+    if more.len() > 2 {
+        return None;
+    }
+    let figure = |at: usize| match more.get(at) {
+        None => Some(None),
+        // `nan` where there is none.
+        Some(word) => match word.parse::<f64>().ok()? {
+            value if value.is_finite() && value >= 0.0 => Some(Some(value as u64)),
+            _ => Some(None),
+        },
+    };
+    Some(Transaction {
+        ended_us: seconds * 1_000_000 + us,
+        latency_us,
+        script: script.parse().ok()?,
+        client: client.parse().ok()?,
+        end,
+        more: [figure(0)?, figure(1)?],
+    })
+}
+
+/// `epoch_s count sum sum_of_squares min max …`
+fn sum(words: &[&str]) -> Option<Sum> {
+    let [from_s, count, sum, squares, min, max, ..] = words else {
+        return None;
+    };
+    let figure = |word: &str| {
+        let value: f64 = word.parse().ok()?;
+        (value.is_finite() && value >= 0.0).then_some(value)
+    };
+    let rest = words[6..].iter().all(|word| figure(word).is_some());
+    rest.then_some(())?;
+    Some(Sum {
+        from_s: from_s.parse().ok().filter(|s| EPOCH.contains(s))?,
+        count: crate::number::count(count)?,
+        latency_us: figure(sum)?,
+        latency_us_squared: figure(squares)?,
+        min_us: figure(min)?,
+        max_us: figure(max)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_kind_of_line() {
+        let log = "0 199 2241 0 1175850568 995598\n1 2 skipped 0 1175850568 995598 12 0\n\
+                   1 3 serialization 1 1175850569 5 0\n";
+        let read = read(log).unwrap();
+        assert_eq!(read.all[0].ended_us, 1_175_850_568_995_598);
+        assert_eq!((read.all[0].latency_us, read.all[0].columns()), (2241, 0));
+        let both = Columns {
+            lag: true,
+            retries: true,
+        };
+        assert_eq!(read.all[1].end, End::Skipped);
+        assert_eq!(read.all[1].lag_us(both), Some(12));
+        assert_eq!(read.all[1].retries(both), Some(0));
+        assert_eq!((read.all[2].end, read.all[2].script), (End::Failed, 1));
+        let sums = super::read("1795615930 3445 3701775 4922343505 356 9020 0 0 0 0 0\n").unwrap();
+        assert_eq!((sums.sums[0].count, sums.sums[0].max_us), (3445, 9020.0));
+        assert!(super::read("pgbench (15)\ntps = 1\n").is_none());
+        assert!(super::read("").is_none());
+    }
+
+    #[test]
+    fn a_line_that_is_cut_off_is_counted() {
+        let read = read("0 1 22 0 1175850568 1\n0 2 22 0 1175850568 2\n0 3 22 0\n").unwrap();
+        assert_eq!((read.all.len(), read.odd, read.first_odd), (2, 1, 3));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(lines in prop::collection::vec("[0-9 .a-z-]{0,60}", 0..20)) {
+            let _ = read(&format!("0 1 2 0 1175850568 1\n{}", lines.join("\n")));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What the records of all tools' runs have in common.
+
+use std::time::Duration;
+
+use dyno_core::interval::{Counters, LATENCY_NS_MAX, Latencies};
+use dyno_core::plan::{Drive, OptionValue};
+use dyno_core::record::{
+    Fact, LOG_DIGEST, RunHead, RunRecord, RunState, Series, SeriesKey, SeriesKind, Source, Span,
+};
+use dyno_core::summary::{
+    LatencySummary, RunEnd, RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
+};
+use hdrhistogram::Histogram;
+use sha2::Digest;
+
+use crate::Options;
+
+/// The percentiles that are told of single latencies.
+pub(crate) const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+/// Significant digits of the distributions of parts of a run.
+const SPAN_DIGITS: u8 = 2;
+
+/// What is known of a run before its figures.
+pub(crate) struct About {
+    pub(crate) source: Source,
+    /// The tool's version; `None` where it is not printed.
+    pub(crate) version: Option<String>,
+    pub(crate) argv: Vec<String>,
+    pub(crate) workload: String,
+    /// The workload's options: name, and value as printed.
+    pub(crate) options: Vec<(String, OptionValue)>,
+    pub(crate) target: TargetSummary,
+    pub(crate) drive: Option<Drive>,
+    pub(crate) percentiles: Vec<f64>,
+    /// Of all that is read of it.
+    pub(crate) digest: String,
+    /// The log and the line where it begins.
+    pub(crate) place: String,
+}
+
+impl About {
+    /// A record without figures.
+    pub(crate) fn record(self, options: &Options) -> RunRecord {
+        let tool = self.source.tool();
+        let changed = self.options.iter().map(|(name, _)| name.clone()).collect();
+        let mut run = RunRecord::new(RunHead {
+            name: named(&self.workload, &self.digest),
+            source: self.source,
+            profile: options.profile,
+            tool: match &self.version {
+                Some(version) => format!("{tool} {version}"),
+                None => tool.to_owned(),
+            },
+            created_unix_s: options.imported_unix_s,
+            plan: None,
+            argv: self.argv,
+            workload: WorkloadSummary {
+                name: self.workload,
+                command: "run".to_owned(),
+                options: self.options,
+                changed,
+            },
+            script_sha256: String::new(),
+            target: self.target,
+            drive: self.drive,
+            percentiles: self.percentiles,
+            note: String::new(),
+            factors: Default::default(),
+            phase: None,
+        });
+        run.state = RunState::Imported;
+        run.facts = vec![
+            fact("import.source", self.place, "the imported log"),
+            fact(LOG_DIGEST, self.digest, "the imported log's lines"),
+        ];
+        run
+    }
+}
+
+/// A summary of this run that has its name, its drive and its length, and no figures yet.
+pub(crate) fn summary(run: &RunRecord, started: Option<f64>, measured_s: f64) -> RunSummary {
+    RunSummary {
+        schema_version: SCHEMA_VERSION,
+        tool: run.head.tool.clone(),
+        started_unix_s: started,
+        end: RunEnd::Completed,
+        workload: run.head.workload.clone(),
+        target: run.head.target.clone(),
+        drive: run.head.drive.clone(),
+        measured_s,
+        elapsed_s: measured_s,
+        ..RunSummary::default()
+    }
+}
+
+/// Unique for ever, and the same whenever the same log is imported.
+pub(crate) fn named(workload: &str, digest: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let workload: String = workload.chars().map(plain).take(40).collect();
+    let digest: String = digest.chars().take(8).collect();
+    format!("imported-{workload}-{digest}")
+}
+
+/// A hash in hexadecimal digits.
+pub(crate) fn hex(digest: &sha2::Sha256) -> String {
+    let digest = digest.clone().finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn fact(name: &str, value: String, source: &str) -> Fact {
+    Fact {
+        name: name.to_owned(),
+        value,
+        source: source.to_owned(),
+    }
+}
+
+/// A series of what was printed; `None` without a value.
+pub(crate) fn series(
+    name: &str,
+    unit: &str,
+    source: String,
+    points: impl Iterator<Item = (f64, Option<f64>)>,
+) -> Option<Series> {
+    let points = points.filter_map(|(at, value)| Some((at, value?)));
+    let points: Vec<(f64, f64)> = points.collect();
+    (!points.is_empty()).then(|| Series {
+        key: SeriesKey {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            source,
+        },
+        kind: SeriesKind::Gauge,
+        points,
+    })
+}
+
+/// Single latencies over a part of a run; with fewer digits than over all of it.
+pub(crate) fn span(latencies: &Latencies, (from_s, to_s): (f64, f64)) -> Span {
+    let none = latencies.service.is_empty();
+    Span {
+        from_s,
+        to_s,
+        count: latencies.service.len(),
+        service_ns_sum: latencies.service_ns_sum,
+        service_ns_min: if none { 0 } else { latencies.service_ns_min },
+        service_ns_max: latencies.service_ns_max,
+        service: coarse(&latencies.service),
+        response: coarse(&latencies.response),
+    }
+}
+
+fn coarse(fine: &Histogram<u64>) -> Histogram<u64> {
+    let mut coarse = small(fine.max());
+    // Each value lies within the bounds.
+    let _ = coarse.add(fine);
+    coarse
+}
+
+/// An empty histogram that holds values up to this one.
+fn small(highest_ns: u64) -> Histogram<u64> {
+    let highest = highest_ns.clamp(2, LATENCY_NS_MAX) * 2;
+    #[allow(clippy::expect_used)] // bounds that the crate accepts: at least 1 and 2
+    Histogram::new_with_bounds(1, highest, SPAN_DIGITS).expect("the bounds are valid")
+}
+
+/// A sum of latencies in which only mean and deviation are known, perhaps with the extremes.
+pub(crate) fn mean_only(count: u64, mean_ms: f64, stddev_ms: Option<f64>) -> LatencySummary {
+    LatencySummary {
+        count,
+        mean_ms,
+        sum_ms: mean_ms * count as f64,
+        stddev_ms,
+        ..LatencySummary::default()
+    }
+}
+
+/// Puts the exact percentiles in place of those of a histogram. The values ascend.
+pub(crate) fn exact_percentiles(summary: &mut LatencySummary, sorted_ms: &[f64]) {
+    for told in &mut summary.percentiles {
+        if told.value_ms.is_none() || sorted_ms.is_empty() {
+            continue;
+        }
+        // The smallest that so many percent do not exceed.
+        let rank = (told.percent / 100.0 * sorted_ms.len() as f64).ceil() as usize;
+        let rank = rank.clamp(1, sorted_ms.len());
+        told.value_ms = Some(sorted_ms[rank - 1]);
+    }
+}
+
+/// Counters of which only these are known.
+pub(crate) fn counted(events: u64) -> Counters {
+    Counters {
+        events,
+        ..Counters::default()
+    }
+}
+
+/// A drive of so many sessions, of which no more is known.
+pub(crate) fn sessions(sessions: u32, workers: u32) -> Drive {
+    Drive {
+        sessions,
+        workers,
+        time: None,
+        events: None,
+        warmup: Duration::ZERO,
+        grace: Duration::ZERO,
+        ramp_up: Duration::ZERO,
+        open_loop: None,
+        schedule: None,
+        latency_limit: None,
+        roles: Vec::new(),
+        init_timeout: Duration::from_secs(30),
+        interval: Duration::ZERO,
+        seed: 0,
+        shard: None,
+        begin_unix_s: None,
+    }
+}
