@@ -38,6 +38,7 @@ pub use configured::configured;
 pub use looks::Looks;
 pub use monitor::Monitor;
 pub use pattern::Pattern;
+pub use pgbench::stem as pgbench_stem;
 pub use tool::Tool;
 
 use sysbench::model::Draft;

@@ -19,6 +19,8 @@ pub enum Looks {
     Sar,
     /// pgbench.
     Pgbench,
+    /// pgbench's log of single transactions, or of sums of them.
+    PgbenchLog,
     /// fio, as JSON.
     Fio,
     /// HammerDB.
@@ -68,6 +70,7 @@ impl Looks {
             () if any(&hammerdb) => Self::Hammerdb,
             () if any(&pgbench) => Self::Pgbench,
             () if any(&sysbench) => Self::Sysbench,
+            () if crate::pgbench::is_log(head(text)) => Self::PgbenchLog,
             () if any(&|line| words(line, &["r", "b", "swpd"])) => Self::Vmstat,
             () if any(&|line| columns(line, &["CPU", "%usr", "%sys", "%idle"])) => Self::Mpstat,
             () if any(&|line| {
@@ -101,6 +104,7 @@ impl fmt::Display for Looks {
             Self::Mpstat => "a log of mpstat",
             Self::Sar => "a log of sar",
             Self::Pgbench => "a log of pgbench",
+            Self::PgbenchLog => "pgbench's log of transactions",
             Self::Fio => "fio's JSON",
             Self::Hammerdb => "a log of HammerDB",
             Self::Configuration => "a server's configuration",
@@ -131,6 +135,7 @@ mod tests {
                 "pgbench (15.14)\nprogress: 1.0 s, 5.0 tps, lat 1.0 ms\n",
                 Looks::Pgbench,
             ),
+            ("0 199 2241 0 1175850568 995598\n", Looks::PgbenchLog),
             ("{\n \"fio version\" : \"fio-3.33\"\n}", Looks::Fio),
             (
                 "Vuser 1:TEST RESULT : System achieved 1 NOPM from 2 MySQL TPM\n",

@@ -78,6 +78,30 @@ pub(crate) fn read(
     Ok(found.collect())
 }
 
+/// Whether a text is a log of transactions.
+pub(crate) fn is_log(text: &str) -> bool {
+    transactions::read(text).is_some()
+}
+
+/// What the files of all threads of one run have in common: `pgbench_log.4711` of
+/// `pgbench_log.4711` and `pgbench_log.4711.1`. A prefix may have points, too.
+pub fn stem(name: &str) -> String {
+    let path = Path::new(name);
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let file = path.file_name().and_then(|name| name.to_str());
+    let parts: Vec<&str> = file.unwrap_or(name).split('.').collect();
+    let stem = match parts.as_slice() {
+        // The first number is the process, the second the thread.
+        [.., before, process, thread]
+            if number(process) && number(thread) && !before.is_empty() =>
+        {
+            parts[..parts.len() - 1].join(".")
+        }
+        _ => parts.join("."),
+    };
+    path.with_file_name(stem).display().to_string()
+}
+
 /// Puts a log's lines to those of the same run.
 fn add(
     log: &Log<'_>,
@@ -111,25 +135,6 @@ fn add(
             logged.push((stem, own));
         }
     }
-}
-
-/// What the files of all threads of one run have in common: `pgbench_log.4711` of
-/// `pgbench_log.4711` and `pgbench_log.4711.1`. A prefix may have points, too.
-fn stem(name: &str) -> String {
-    let path = Path::new(name);
-    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let file = path.file_name().and_then(|name| name.to_str());
-    let parts: Vec<&str> = file.unwrap_or(name).split('.').collect();
-    let stem = match parts.as_slice() {
-        // The first number is the process, the second the thread.
-        [.., before, process, thread]
-            if number(process) && number(thread) && !before.is_empty() =>
-        {
-            parts[..parts.len() - 1].join(".")
-        }
-        _ => parts.join("."),
-    };
-    path.with_file_name(stem).display().to_string()
 }
 
 fn not_pgbench(log: &Log<'_>) -> ImportError {

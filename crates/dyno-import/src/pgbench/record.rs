@@ -30,7 +30,9 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     let mut said = said(&output);
     let single = logged.as_ref().filter(|log| !log.log.all.is_empty());
     let single = single.and_then(|log| Single::of(&log.log.all, &output, &mut said));
-    let started = started(&output, single.as_ref(), options);
+    let sums = logged.as_ref().map_or(&[][..], |log| &log.log.sums);
+    let of_sums = single::start_of_sums(sums).filter(|_| output.points.is_empty());
+    let started = started(&output, single.as_ref(), options).or(of_sums);
     let mut run = about(&output, logged.as_ref(), &file).record(options);
     run.head.percentiles = match &single {
         Some(_) => runs::PERCENTS.to_vec(),
@@ -39,18 +41,17 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     run.facts.extend(facts(&output));
     run.events = events(&output);
     run.series = series(&output, started);
-    if let Some(log) = &logged {
-        let origin = started.or(log
-            .log
-            .sums
-            .iter()
-            .map(|sum| sum.from_s as f64)
-            .reduce(f64::min));
-        run.series
-            .extend(single::series_of_sums(&log.log.sums, origin));
+    let origin = started.or(single::start_of_sums(sums));
+    for more in single::series_of_sums(sums, origin) {
+        if run.series.iter().all(|own| own.key.name != more.key.name) {
+            run.series.push(more);
+        }
     }
     run.intervals = match &single {
         Some(single) if single.is_whole => single.intervals(&output),
+        _ if output.points.is_empty() && !sums.is_empty() => {
+            single::intervals_of_sums(sums, &output)
+        }
         _ => intervals(&output, started),
     };
     if let Some(drive) = &mut run.head.drive {
@@ -174,8 +175,12 @@ fn target(output: &Output) -> TargetSummary {
     }
 }
 
-/// How the run was driven; `None` where the clients are not told.
+/// How the run was driven; `None` where the clients are not told, or a rate was asked for that is
+/// not told.
 fn drive(output: &Output) -> Option<Drive> {
+    if throttled(output) && rate(output).is_none() {
+        return None;
+    }
     let clients = output.clients.filter(|clients| *clients > 0)?;
     let seconds = |s: f64| Duration::try_from_secs_f64(s).ok();
     let per_client = output.per_client;
@@ -189,6 +194,11 @@ fn drive(output: &Output) -> Option<Drive> {
         latency_limit: output.limit.and_then(|(ms, _)| seconds(ms / 1e3)),
         ..runs::sessions(clients, output.threads.unwrap_or(1))
     })
+}
+
+/// Whether transactions had a schedule.
+pub(super) fn throttled(output: &Output) -> bool {
+    output.lag_ms.is_some() || output.points.iter().any(|point| point.lag_ms.is_some())
 }
 
 /// The rate that was asked for, which only the command line tells.
@@ -293,6 +303,9 @@ fn facts(output: &Output) -> Vec<dyno_core::record::Fact> {
     let printed = "pgbench's report";
     if let Some(ms) = output.connecting_ms {
         facts.push(fact("import.connecting_ms", ms.to_string(), printed));
+    }
+    if let Some(clients) = output.clients {
+        facts.push(fact("import.clients", clients.to_string(), printed));
     }
     if let Some(tries) = output.tries {
         facts.push(fact("import.tries", tries.to_string(), printed));
@@ -492,16 +505,12 @@ fn gaps(output: &Output, run: &RunRecord, single: bool, start_known: bool) -> Ve
         "intervals",
         "no lines of progress; pgbench's option --progress=1 prints them",
     );
-    add(
-        run.head.drive.is_none(),
-        "drive",
-        "the log does not tell the clients",
-    );
-    let open = output.lag_ms.is_some() && rate(output).is_none();
-    add(
-        open,
-        "open_loop",
-        "pgbench does not print the rate that was asked for; a command line in the log tells it",
-    );
+    let why = match throttled(output) && rate(output).is_none() {
+        true => {
+            "pgbench does not print the rate that was asked for; a command line in the log tells it"
+        }
+        false => "the log does not tell the clients",
+    };
+    add(run.head.drive.is_none(), "drive", why);
     gaps
 }

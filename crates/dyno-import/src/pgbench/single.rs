@@ -8,7 +8,7 @@ use dyno_core::record::{Operation, Series};
 use dyno_core::summary::*;
 
 use super::output::Output;
-use super::record::short;
+use super::record::{short, throttled};
 use super::transactions::{Columns, End, Sum, Transaction};
 use crate::runs::{self, PERCENTS};
 
@@ -302,7 +302,7 @@ fn columns(
     said: &mut Vec<(Option<usize>, String)>,
 ) -> Columns {
     let most = all.iter().map(|one| one.columns()).max().unwrap_or(0);
-    let throttled = output.lag_ms.is_some() || output.points.iter().any(|p| p.lag_ms.is_some());
+    let throttled = throttled(output);
     let tried = output.tries.is_some_and(|tries| tries != 1) || output.retries.is_some();
     let columns = match most {
         0 => Columns::default(),
@@ -328,12 +328,8 @@ fn script_name(output: &Output, script: u32) -> String {
     own.map_or_else(|| format!("script {}", script + 1), |own| short(&own.name))
 }
 
-/// What `--aggregate-interval` writes, by each thread for itself: rate, mean, deviation and
-/// extremes of the latencies over each time.
-pub(super) fn series_of_sums(sums: &[Sum], origin: Option<f64>) -> Vec<Series> {
-    let Some(origin) = origin else {
-        return Vec::new();
-    };
+/// The sums of all threads by the time that they begin at.
+fn by_time(sums: &[Sum]) -> BTreeMap<u64, Sum> {
     let mut times: BTreeMap<u64, Sum> = BTreeMap::new();
     for sum in sums {
         times
@@ -347,10 +343,51 @@ pub(super) fn series_of_sums(sums: &[Sum], origin: Option<f64>) -> Vec<Series> {
             })
             .or_insert(*sum);
     }
+    times
+}
+
+/// How long each of these times is; of one time alone nobody knows it.
+fn step(times: &BTreeMap<u64, Sum>) -> Option<f64> {
     let starts: Vec<f64> = times.keys().map(|&from_s| from_s as f64).collect();
     let steps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    // Of one time alone nobody knows how long it is.
-    let Some(step) = dyno_stats::median(&steps) else {
+    dyno_stats::median(&steps)
+}
+
+/// When the second of these times begins, seconds since 1970: the first one's beginning is cut to
+/// a whole second, and lies before the run's.
+pub(super) fn start_of_sums(sums: &[Sum]) -> Option<f64> {
+    by_time(sums).keys().nth(1).map(|&from_s| from_s as f64)
+}
+
+/// What `--aggregate-interval` writes as intervals, without the first and the last one: nobody
+/// knows how much of their time the run lasted.
+pub(super) fn intervals_of_sums(sums: &[Sum], output: &Output) -> Vec<IntervalSummary> {
+    let times = by_time(sums);
+    let (Some(step), Some(start)) = (step(&times), start_of_sums(sums)) else {
+        return Vec::new();
+    };
+    let interval = |sum: &Sum| IntervalSummary {
+        at_s: sum.from_s as f64 - start + step,
+        length_s: step,
+        sessions: output.clients.unwrap_or(0),
+        states: None,
+        counters: runs::counted(sum.count),
+        printed: None,
+        errors_seen: 0,
+        percentiles: Vec::new(),
+        max_ms: sum.max_us / 1e3,
+        backlog: 0,
+        concurrency: 0,
+    };
+    let mut intervals: Vec<IntervalSummary> = times.values().skip(1).map(interval).collect();
+    intervals.pop();
+    intervals
+}
+
+/// Rate, mean, deviation and extremes of the latencies over each of these times.
+pub(super) fn series_of_sums(sums: &[Sum], origin: Option<f64>) -> Vec<Series> {
+    let times = by_time(sums);
+    let (Some(step), Some(origin)) = (step(&times), origin) else {
         return Vec::new();
     };
     type Pick = fn(&Sum) -> f64;

@@ -307,8 +307,9 @@ fn one_of_folder(
     if let Some(damage) = &log.damage {
         return Err(anyhow!("{damage}"));
     }
-    let files = std::iter::once(&log.path).chain(&log.parts);
-    let texts = files.map(|path| Text::read(format!("{folder}/{path}")));
+    let texts = log
+        .files()
+        .map(|path| Text::read(format!("{folder}/{path}")));
     let texts: Vec<Text> = texts.collect::<Result<_>>()?;
     let mut beside = BTreeMap::new();
     for (name, file) in &log.beside {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dyno_core::factors::Factors;
-use dyno_import::{Looks, Pattern};
+use dyno_import::{Looks, Pattern, pgbench_stem};
 
 use super::text::{COMPRESSED, Text, uncompressed};
 use crate::settings::usage;
@@ -31,6 +31,13 @@ pub struct Found {
     pub damage: Option<String>,
 }
 
+impl Found {
+    /// All files of the run itself.
+    pub fn files(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.path).chain(&self.parts)
+    }
+}
+
 /// The kinds of files beside a log: the option that names one, and what its name has in it.
 pub const BESIDE: [(&str, &[&str]); 3] = [
     ("vmstat", &["vmstat"]),
@@ -39,8 +46,9 @@ pub const BESIDE: [(&str, &[&str]); 3] = [
 ];
 
 /// Words in the names of logs and of files beside them that do not tell which of several it is.
-const COMMON: [&str; 10] = [
-    "sysbench", "vmstat", "iostat", "result", "res", "log", "txt", "out", "my", "cnf",
+const COMMON: [&str; 14] = [
+    "sysbench", "vmstat", "iostat", "result", "res", "log", "txt", "out", "my", "cnf", "pgbench",
+    "fio", "hammerdb", "json",
 ];
 
 /// What is found in a folder: the logs in the order of their paths, and remarks.
@@ -62,6 +70,9 @@ pub fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Fol
         Some(pattern) => fitting(folder, pattern, &paths)?,
         None => looking(folder, looks, &paths)?,
     };
+    if looks == Looks::Pgbench {
+        transactions(folder, &mut logs, &paths, &mut notes);
+    }
     pair(&mut logs, &paths, &mut notes);
     Ok(Folder { logs, notes })
 }
@@ -190,7 +201,11 @@ fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<Found>> {
         .filter(|(_, read)| is_log(read))
         .map(|(path, _)| shape(path))
         .collect();
-    if shapes.is_empty() {
+    let logged = looks == Looks::Pgbench
+        && seen
+            .iter()
+            .any(|(_, read)| matches!(read, Ok(Some(Looks::PgbenchLog))));
+    if shapes.is_empty() && !logged {
         return Err(anyhow::anyhow!(
             "none of {} in {folder} looks like {looks}; --pattern says which are to be read \
              nevertheless",
@@ -230,10 +245,67 @@ fn shape(path: &str) -> String {
     shape
 }
 
+/// Gives the output of pgbench its logs of transactions: all that are in its folder where it is
+/// alone there and they are of one run, else those that are called as it is. What is left is a run
+/// by itself.
+fn transactions(folder: &str, logs: &mut Vec<Found>, paths: &[String], notes: &mut Vec<String>) {
+    let own: BTreeSet<String> = logs.iter().map(|log| log.path.clone()).collect();
+    let mut runs: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+    for path in paths.iter().filter(|path| !own.contains(*path)) {
+        let looks = Text::head(&format!("{folder}/{path}")).map(|text| Looks::of(&text));
+        if matches!(looks, Ok(Some(Looks::PgbenchLog))) {
+            runs.entry(pgbench_stem(path)).or_default().push(path);
+        }
+    }
+    let mut more = Vec::new();
+    for (stem, files) in &runs {
+        let here = |log: &&mut Found| split(&log.path).0 == split(stem).0;
+        let alone = runs
+            .keys()
+            .filter(|one| split(one).0 == split(stem).0)
+            .count()
+            == 1;
+        let mut there: Vec<&mut Found> = logs.iter_mut().filter(here).collect();
+        // Without the process's number.
+        let prefix = stem
+            .rsplit_once('.')
+            .map_or(stem.as_str(), |(prefix, _)| prefix);
+        let called = |log: &&mut Found| which(&log.path) == which(prefix);
+        let log = match there.as_mut_slice() {
+            [log] if alone => Some(log),
+            all => {
+                let mut named = all
+                    .iter_mut()
+                    .filter(|log| called(log) && log.parts.is_empty());
+                named.next().filter(|_| named.next().is_none())
+            }
+        };
+        let files = files.iter().map(|path| (*path).clone());
+        match log {
+            Some(log) => log.parts.extend(files),
+            None => more.push((there.is_empty(), files.collect::<Vec<String>>())),
+        }
+    }
+    for (without, mut files) in more {
+        let path = files.remove(0);
+        if !without {
+            notes.push(format!(
+                "{path} is a run by itself: by its name nobody knows which of the outputs beside \
+                 it it belongs to"
+            ));
+        }
+        logs.push(Found {
+            path,
+            parts: files,
+            ..Found::default()
+        });
+    }
+}
+
 /// Gives each log what lies beside it: all of the folder where the log is alone there, else what
 /// is called as the log is.
 fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
-    let own: BTreeSet<String> = logs.iter().map(|log| log.path.clone()).collect();
+    let own: BTreeSet<String> = logs.iter().flat_map(Found::files).cloned().collect();
     let mut folders: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, log) in logs.iter().enumerate() {
         folders
