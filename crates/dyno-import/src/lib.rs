@@ -16,6 +16,7 @@ mod command;
 mod configured;
 mod consistency;
 mod coverage;
+mod fio;
 mod gaps;
 mod intervals;
 mod iostat;
@@ -187,6 +188,7 @@ pub fn import(
     let mut warnings = Vec::new();
     let found = match tool {
         Tool::Sysbench => of_sysbench(logs, options, &mut warnings)?,
+        Tool::Fio => fio::read(logs, options, &mut warnings)?,
         Tool::Pgbench => pgbench::read(logs, options, &mut warnings)?,
     };
     let host = host.iter().map(|(monitor, log)| monitor.read(log, options));

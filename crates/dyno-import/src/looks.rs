@@ -64,7 +64,7 @@ impl Looks {
             let own: Vec<&str> = line.split_whitespace().collect();
             all.iter().all(|word| own.contains(word))
         };
-        let fio = text.trim_start().starts_with('{') && text.contains("\"fio version\"");
+        let fio = head(text).contains("\"fio version\"");
         Some(match () {
             () if fio => Self::Fio,
             () if any(&hammerdb) => Self::Hammerdb,

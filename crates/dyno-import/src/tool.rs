@@ -13,17 +13,20 @@ pub enum Tool {
     Sysbench,
     /// pgbench: what it prints, and its logs of transactions.
     Pgbench,
+    /// fio's JSON.
+    Fio,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Sysbench, Self::Pgbench];
+    pub const ALL: [Self; 3] = [Self::Sysbench, Self::Pgbench, Self::Fio];
 
     /// As it is typed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sysbench => "sysbench",
             Self::Pgbench => "pgbench",
+            Self::Fio => "fio",
         }
     }
 
@@ -37,6 +40,7 @@ impl Tool {
         match self {
             Self::Sysbench => Looks::Sysbench,
             Self::Pgbench => Looks::Pgbench,
+            Self::Fio => Looks::Fio,
         }
     }
 
@@ -45,6 +49,7 @@ impl Tool {
         match self {
             Self::Sysbench => Source::Sysbench,
             Self::Pgbench => Source::Pgbench,
+            Self::Fio => Source::Fio,
         }
     }
 }

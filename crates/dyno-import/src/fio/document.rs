@@ -1,0 +1,246 @@
+//! fio's JSON (`--output-format=json` and `json+`, versions 2 to 3), as far as it is read here.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One document: what fio printed at the end, or with `--status-interval` so far.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Document {
+    #[serde(rename = "fio version", default)]
+    pub(super) version: String,
+    /// When it was printed, milliseconds since 1970.
+    #[serde(default)]
+    pub(super) timestamp_ms: Option<u64>,
+    #[serde(rename = "global options", default)]
+    pub(super) options: BTreeMap<String, Value>,
+    pub(super) jobs: Vec<Job>,
+    #[serde(default)]
+    pub(super) disk_util: Vec<Disk>,
+}
+
+/// A job, or with `group_reporting` all of a group.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Job {
+    pub(super) jobname: String,
+    #[serde(default)]
+    pub(super) groupid: u64,
+    #[serde(default)]
+    pub(super) error: i64,
+    /// When it began, milliseconds since 1970; since version 3.36.
+    #[serde(default)]
+    pub(super) job_start: Option<u64>,
+    #[serde(rename = "job options", default)]
+    pub(super) options: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(super) read: Direction,
+    #[serde(default)]
+    pub(super) write: Direction,
+    #[serde(default)]
+    pub(super) trim: Direction,
+    #[serde(default)]
+    pub(super) sync: Sync,
+    /// Percent of a CPU.
+    #[serde(default)]
+    pub(super) usr_cpu: Option<f64>,
+    #[serde(default)]
+    pub(super) sys_cpu: Option<f64>,
+}
+
+/// What was done in one direction.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Direction {
+    /// Since version 3; before it there is `bw` in KiB.
+    #[serde(default)]
+    pub(super) bw_bytes: Option<f64>,
+    #[serde(default)]
+    pub(super) bw: f64,
+    #[serde(default)]
+    pub(super) iops: f64,
+    /// Milliseconds.
+    #[serde(default)]
+    pub(super) runtime: u64,
+    #[serde(default)]
+    pub(super) total_ios: u64,
+    #[serde(default)]
+    pub(super) short_ios: u64,
+    #[serde(default)]
+    pub(super) drop_ios: u64,
+    /// From submission to completion, nanoseconds.
+    #[serde(default)]
+    pub(super) clat_ns: Latency,
+    /// The same with the submission.
+    #[serde(default)]
+    pub(super) lat_ns: Latency,
+    /// Microseconds, of versions before 3.
+    #[serde(default)]
+    pub(super) clat: Option<Latency>,
+}
+
+/// fsync and its relatives.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Sync {
+    #[serde(default)]
+    pub(super) total_ios: u64,
+    #[serde(default)]
+    pub(super) lat_ns: Latency,
+}
+
+/// A distribution of latencies.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Latency {
+    #[serde(default)]
+    pub(super) min: f64,
+    #[serde(default)]
+    pub(super) max: f64,
+    #[serde(default)]
+    pub(super) mean: f64,
+    #[serde(default)]
+    pub(super) stddev: f64,
+    #[serde(rename = "N", default)]
+    pub(super) count: u64,
+    #[serde(default)]
+    pub(super) percentile: BTreeMap<String, f64>,
+    /// How many by nanoseconds; `json+` only.
+    #[serde(default)]
+    pub(super) bins: BTreeMap<String, u64>,
+}
+
+/// A block device.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Disk {
+    pub(super) name: String,
+    /// Percent.
+    #[serde(default)]
+    pub(super) util: Option<f64>,
+}
+
+impl Job {
+    /// The directions by name.
+    pub(super) fn directions(&self) -> [(&'static str, &Direction); 3] {
+        [
+            ("read", &self.read),
+            ("write", &self.write),
+            ("trim", &self.trim),
+        ]
+    }
+
+    /// I/Os in all directions.
+    pub(super) fn ios(&self) -> u64 {
+        let all = self.directions().into_iter();
+        all.fold(0, |sum, (_, one)| sum.saturating_add(one.total_ios))
+    }
+
+    /// How long it ran, in milliseconds.
+    pub(super) fn runtime_ms(&self) -> u64 {
+        let all = self.directions().map(|(_, one)| one.runtime);
+        all.into_iter().max().unwrap_or(0)
+    }
+
+    /// An option of the job, or of all.
+    pub(super) fn option<'a>(&'a self, global: &'a Document, name: &str) -> Option<&'a Value> {
+        self.options.get(name).or_else(|| global.options.get(name))
+    }
+
+    /// How many jobs it is.
+    pub(super) fn count(&self, global: &Document, of_name: usize) -> u32 {
+        let count = self
+            .option(global, "numjobs")
+            .and_then(|value| match value {
+                Value::String(text) => text.parse().ok(),
+                other => other.as_u64(),
+            });
+        // Without group_reporting each of them is listed.
+        let count = count.unwrap_or(1).max(1) / of_name.max(1) as u64;
+        u32::try_from(count.max(1)).unwrap_or(1)
+    }
+}
+
+impl Direction {
+    pub(super) fn bytes_per_s(&self) -> f64 {
+        self.bw_bytes.unwrap_or(self.bw * 1024.0)
+    }
+
+    /// From submission to completion in nanoseconds, whatever the version's unit.
+    pub(super) fn latency(&self) -> Latency {
+        const NS_PER_US: f64 = 1000.0;
+        if let Some(us) = self.clat.as_ref().filter(|_| self.clat_ns.count == 0) {
+            let percentile = us.percentile.iter();
+            return Latency {
+                min: us.min * NS_PER_US,
+                max: us.max * NS_PER_US,
+                mean: us.mean * NS_PER_US,
+                stddev: us.stddev * NS_PER_US,
+                // These versions do not print it.
+                count: self.total_ios,
+                percentile: percentile
+                    .map(|(p, us)| (p.clone(), us * NS_PER_US))
+                    .collect(),
+                bins: BTreeMap::new(),
+            };
+        }
+        match self.clat_ns.count {
+            0 => self.lat_ns.clone(),
+            _ => self.clat_ns.clone(),
+        }
+    }
+}
+
+/// The documents of a text, and where it is damaged: the line, and what.
+pub(super) fn read(text: &str) -> (Vec<Document>, Option<(usize, String)>) {
+    let mut documents = Vec::new();
+    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut from = text.len() - rest.len();
+    // What fio tells besides stands before and between the documents.
+    while let Some(at) = object(rest) {
+        from += at;
+        rest = &rest[at..];
+        let mut read = serde_json::Deserializer::from_str(rest).into_iter::<Document>();
+        match read.next() {
+            Some(Ok(document)) => documents.push(document),
+            Some(Err(error)) => {
+                let line = text[..from].lines().count() + error.line();
+                return (documents, Some((line, error.to_string())));
+            }
+            None => break,
+        }
+        let end = read.byte_offset();
+        from += end;
+        rest = &rest[end..];
+    }
+    (documents, None)
+}
+
+/// Where the next line begins that opens an object.
+fn object(text: &str) -> Option<usize> {
+    if text.starts_with('{') {
+        return Some(0);
+    }
+    text.find("\n{").map(|at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn documents_stand_among_other_lines() {
+        let one = "{\"fio version\": \"fio-3.33\", \"jobs\": []}";
+        let text = format!("fio: warning\n{one}\nJobs: 1\n{one}\n");
+        let (documents, damage) = read(&text);
+        assert_eq!((documents.len(), damage), (2, None));
+        let (documents, damage) = read(&format!("{one}\n{{\"jobs\": [\n{{\"x\""));
+        assert_eq!(documents.len(), 1);
+        assert_eq!(damage.unwrap().0, 3);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "[{}\\[\\]:,\"a-z0-9 \n.-]*") {
+            let _ = read(&text);
+            let _ = read(&format!("{{\"jobs\": [{text}]}}"));
+        }
+    }
+}

@@ -1,0 +1,543 @@
+//! fio's JSON as runs: one for each group of jobs, as groups run one behind the other.
+
+mod document;
+
+use std::collections::BTreeMap;
+
+use dyno_analysis::summarize;
+use dyno_core::interval::{Counters, LATENCY_NS_MAX, Latencies, OperationCounters, carries};
+use dyno_core::plan::OptionValue;
+use dyno_core::record::{NotObserved, Operation, RunRecord, Source};
+use dyno_core::summary::*;
+use serde_json::Value;
+use sha2::Digest;
+
+use crate::gaps::gap;
+use crate::runs::{self, About, PERCENTS, fact};
+use crate::{Found, ImportError, Log, Looks, Options, Warning};
+use document::{Document, Job, Latency};
+
+const NS_PER_MS: f64 = 1e6;
+const MIB: f64 = 1_048_576.0;
+
+/// The runs of these logs.
+///
+/// # Errors
+/// A log without fio's JSON.
+pub(crate) fn read(
+    logs: &[Log<'_>],
+    options: &Options,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Found>, ImportError> {
+    let mut found = Vec::new();
+    for log in logs {
+        let (documents, damage) = document::read(log.text);
+        let documents: Vec<Document> = documents
+            .into_iter()
+            .filter(|document| document.jobs.iter().any(|job| job.ios() > 0))
+            .collect();
+        if documents.is_empty() {
+            return Err(not_fio(log, damage));
+        }
+        if let Some((line, why)) = damage {
+            let text = format!("the JSON is damaged here, and what follows is left out: {why}");
+            warnings.push(Warning::new(log.name, Some(line), text));
+        }
+        for series in of_one_process(&documents) {
+            found.extend(of_groups(log, series, options));
+        }
+    }
+    Ok(found)
+}
+
+fn not_fio(log: &Log<'_>, damage: Option<(usize, String)>) -> ImportError {
+    let what = match damage {
+        Some((line, why)) => format!("its JSON is damaged in line {line} ({why})"),
+        None if log.text.trim().is_empty() => "it is empty".to_owned(),
+        None => "it holds no JSON of fio with an I/O in it".to_owned(),
+    };
+    let advice = "give what fio --output-format=json writes (json+ has the whole distribution of \
+                  latencies)";
+    crate::not_recognised(log, what, Looks::Fio, advice)
+}
+
+/// Documents of the same jobs that go on are what `--status-interval` prints of one process.
+fn of_one_process(documents: &[Document]) -> impl Iterator<Item = &[Document]> {
+    documents.chunk_by(|one, next| {
+        let goes_on = |(a, b): (&Job, &Job)| {
+            a.jobname == b.jobname
+                && a.groupid == b.groupid
+                && a.ios() <= b.ios()
+                && a.runtime_ms() <= b.runtime_ms()
+        };
+        one.jobs.len() == next.jobs.len() && one.jobs.iter().zip(&next.jobs).all(goes_on)
+    })
+}
+
+fn of_groups(log: &Log<'_>, documents: &[Document], options: &Options) -> Vec<Found> {
+    let Some(last) = documents.last() else {
+        return Vec::new();
+    };
+    let mut groups: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
+    for job in last.jobs.iter().filter(|job| job.ios() > 0) {
+        groups.entry(job.groupid).or_default().push(job);
+    }
+    let alone = groups.len() == 1;
+    let groups = groups.into_iter().map(|(id, jobs)| Group {
+        id,
+        jobs,
+        last,
+        documents,
+        alone,
+    });
+    groups.map(|group| group.found(log, options)).collect()
+}
+
+/// Jobs that ran at the same time.
+struct Group<'a> {
+    id: u64,
+    jobs: Vec<&'a Job>,
+    last: &'a Document,
+    /// All documents, the last one included.
+    documents: &'a [Document],
+    /// Whether there is no other group.
+    alone: bool,
+}
+
+/// The latencies of one direction of all jobs together.
+struct Merged {
+    summary: LatencySummary,
+    /// All of them, where each job printed its distribution.
+    latencies: Option<Latencies>,
+}
+
+impl Group<'_> {
+    fn found(&self, log: &Log<'_>, options: &Options) -> Found {
+        let mut run = self.about(log).record(options);
+        run.facts.extend(self.facts());
+        let started = self.started();
+        run.intervals = self.intervals();
+        let all = self.merged(|_| true);
+        run.operations = self.operations(&all);
+        run.head.percentiles = match all.summary.percentiles.is_empty() {
+            true => Vec::new(),
+            false => PERCENTS.to_vec(),
+        };
+        run.not_observed = self.gaps(&all, &run, started.is_some());
+        run.summary = Some(self.summary(&run, all.summary, started));
+        Found {
+            said: self.said(),
+            file: log.name.to_owned(),
+            run,
+            started,
+        }
+    }
+
+    fn about(&self, log: &Log<'_>) -> About {
+        let mut names: Vec<&str> = self.jobs.iter().map(|job| job.jobname.as_str()).collect();
+        names.dedup();
+        let same = |job: &&Job| {
+            self.jobs
+                .iter()
+                .filter(|one| one.jobname == job.jobname)
+                .count()
+        };
+        let sessions = self.jobs.iter().map(|job| job.count(self.last, same(job)));
+        let sessions = sessions.fold(0, u32::saturating_add);
+        let mut digest = sha2::Sha256::new();
+        digest.update(format!(
+            "{:?}",
+            (self.id, self.last.timestamp_ms, &self.jobs)
+        ));
+        let version = self.last.version.trim_start_matches("fio-");
+        About {
+            source: Source::Fio,
+            version: (!version.is_empty()).then(|| version.to_owned()),
+            argv: Vec::new(),
+            workload: dyno_core::redact::text(&names.join("+")),
+            options: self.options(),
+            target: TargetSummary::default(),
+            drive: Some(runs::sessions(sessions, sessions)),
+            percentiles: Vec::new(),
+            digest: runs::hex(&digest),
+            place: log.name.to_owned(),
+        }
+    }
+
+    /// The options that all jobs have alike.
+    fn options(&self) -> Vec<(String, OptionValue)> {
+        let mut options = self.last.options.clone();
+        if let Some((first, others)) = self.jobs.split_first() {
+            let common = first.options.iter().filter(|(name, value)| {
+                others
+                    .iter()
+                    .all(|job| job.options.get(*name) == Some(value))
+            });
+            options.extend(common.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        let value = |value: Value| match value {
+            Value::String(text) => match text.parse::<f64>() {
+                Ok(number) if number.is_finite() => OptionValue::Number(number),
+                _ => OptionValue::Text(dyno_core::redact::text(&text)),
+            },
+            Value::Number(number) => OptionValue::Number(number.as_f64().unwrap_or_default()),
+            other => OptionValue::Text(other.to_string()),
+        };
+        options
+            .into_iter()
+            .filter(|(name, _)| name != "name")
+            .map(|(name, own)| (name, value(own)))
+            .collect()
+    }
+
+    fn runtime_ms(&self) -> u64 {
+        self.jobs
+            .iter()
+            .map(|job| job.runtime_ms())
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// As newer versions print it, else from the end that is printed.
+    fn started(&self) -> Option<f64> {
+        let starts = self.jobs.iter().map(|job| job.job_start);
+        let printed = starts.min().flatten();
+        let ended = self.last.timestamp_ms.filter(|_| self.alone);
+        let counted = ended.and_then(|ms| ms.checked_sub(self.runtime_ms()));
+        printed.or(counted).map(|ms| ms as f64 / 1e3)
+    }
+
+    fn facts(&self) -> Vec<dyno_core::record::Fact> {
+        let mut facts = vec![fact(
+            "client.version",
+            self.last.version.clone(),
+            "fio's JSON, fio version",
+        )];
+        for disk in &self.last.disk_util {
+            if let Some(util) = disk.util {
+                let name = format!("import.disk[{}].utilisation", disk.name);
+                facts.push(fact(&name, format!("{util:.1} %"), "fio's JSON, disk_util"));
+            }
+        }
+        for job in &self.jobs {
+            if let (Some(user), Some(system)) = (job.usr_cpu, job.sys_cpu) {
+                let name = format!("import.cpu[{}]", dyno_core::redact::text(&job.jobname));
+                let value = format!("{user:.1} % user, {system:.1} % system");
+                facts.push(fact(&name, value, "fio's JSON, usr_cpu and sys_cpu"));
+            }
+        }
+        facts
+    }
+
+    fn said(&self) -> Vec<(Option<usize>, String)> {
+        let mut said = Vec::new();
+        for job in &self.jobs {
+            for (direction, own) in job.directions() {
+                let name = crate::text::excerpt(&job.jobname);
+                for (count, what) in [(own.short_ios, "short"), (own.drop_ios, "dropped")] {
+                    if count > 0 {
+                        said.push((None, format!("{name}: {count} {what} I/Os, {direction}")));
+                    }
+                }
+            }
+        }
+        said
+    }
+
+    /// The latencies of some directions of all jobs. Percentiles of several are known only from
+    /// their distributions.
+    fn merged(&self, fits: impl Fn(&str) -> bool) -> Merged {
+        let own = self.jobs.iter().flat_map(|job| job.directions());
+        let own = own.filter(|(name, one)| fits(name) && one.total_ios > 0);
+        merged(&own.map(|(_, one)| one.latency()).collect::<Vec<_>>())
+    }
+
+    /// What was done over the documents of `--status-interval`.
+    fn intervals(&self) -> Vec<IntervalSummary> {
+        let mut intervals = Vec::new();
+        let (mut before_ms, mut before_ios) = (0, 0);
+        let several = self.documents.len() > 1;
+        for document in self.documents.iter().filter(|_| several) {
+            let jobs = document.jobs.iter().filter(|job| job.groupid == self.id);
+            let (mut ms, mut ios) = (0, 0_u64);
+            for job in jobs {
+                ms = ms.max(job.runtime_ms());
+                ios = ios.saturating_add(job.ios());
+            }
+            if ms <= before_ms {
+                continue;
+            }
+            intervals.push(IntervalSummary {
+                at_s: ms as f64 / 1e3,
+                length_s: (ms - before_ms) as f64 / 1e3,
+                sessions: 0,
+                states: None,
+                counters: runs::counted(ios.saturating_sub(before_ios)),
+                printed: None,
+                errors_seen: 0,
+                percentiles: Vec::new(),
+                max_ms: 0.0,
+                backlog: 0,
+                concurrency: 0,
+            });
+            (before_ms, before_ios) = (ms, ios);
+        }
+        intervals
+    }
+
+    fn operations(&self, all: &Merged) -> Vec<Operation> {
+        let Some(latencies) = &all.latencies else {
+            return Vec::new();
+        };
+        let mut total = runs::span(latencies, (0.0, self.runtime_ms() as f64 / 1e3));
+        total.service = latencies.service.clone();
+        vec![Operation {
+            name: "event".to_owned(),
+            spans: Vec::new(),
+            total: Some(total),
+        }]
+    }
+
+    fn summary(
+        &self,
+        run: &RunRecord,
+        service: LatencySummary,
+        started: Option<f64>,
+    ) -> RunSummary {
+        let measured_s = (self.runtime_ms().max(1)) as f64 / 1e3;
+        let mut summary = runs::summary(run, started, measured_s);
+        let events = self
+            .jobs
+            .iter()
+            .fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
+        let iops = |fits: &dyn Fn(&str) -> bool| -> f64 {
+            let all = self.jobs.iter().flat_map(|job| job.directions());
+            all.filter(|(name, _)| fits(name))
+                .map(|(_, one)| one.iops)
+                .sum()
+        };
+        summary.totals = Counters {
+            ..runs::counted(events)
+        };
+        summary.rates.events_per_s = iops(&|_| true);
+        summary.service = service;
+        let mut operations = Vec::new();
+        for name in ["read", "write", "trim"] {
+            let own = self.jobs.iter().flat_map(|job| job.directions());
+            let done = own.filter(|(own, _)| *own == name);
+            let done = done.fold(0_u64, |sum, (_, one)| sum.saturating_add(one.total_ios));
+            let latency = self.merged(|own| own == name).summary;
+            operations.extend(operation(name, done, iops(&|own| own == name), latency));
+        }
+        let syncs = self
+            .jobs
+            .iter()
+            .fold(0_u64, |sum, job| sum.saturating_add(job.sync.total_ios));
+        let latencies = self.jobs.iter().filter(|job| job.sync.total_ios > 0);
+        let latencies: Vec<Latency> = latencies.map(|job| job.sync.lat_ns.clone()).collect();
+        let latency = merged(&latencies).summary;
+        operations.extend(operation("sync", syncs, syncs as f64 / measured_s, latency));
+        summary.operations = operations;
+        summary.machine = Some(MachineSummary {
+            about: vec![self.about_events()],
+            figures: self.figures(syncs as f64 / measured_s),
+            depth: self.depth(),
+        });
+        if let Some(job) = self.jobs.iter().find(|job| job.error != 0) {
+            let name = crate::text::excerpt(&job.jobname);
+            summary.end =
+                RunEnd::Failed(format!("fio's job {name} ended with error {}", job.error));
+        }
+        summary
+    }
+
+    /// What an event is.
+    fn about_events(&self) -> String {
+        let text = |name: &str| {
+            let value = self.jobs.first()?.option(self.last, name)?;
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            Some(dyno_core::redact::text(&text))
+        };
+        let how = text("rw")
+            .or_else(|| text("readwrite"))
+            .unwrap_or_else(|| "read".to_owned());
+        let size = text("bs")
+            .or_else(|| text("blocksize"))
+            .unwrap_or_else(|| "4k".to_owned());
+        let engine = text("ioengine").map_or(String::new(), |engine| format!(" by {engine}"));
+        format!("An event is one I/O of fio: {how}, {size}{engine}.")
+    }
+
+    /// I/Os that a job has under way at a time, at most.
+    fn depth(&self) -> u32 {
+        let depths = self
+            .jobs
+            .iter()
+            .filter_map(|job| job.option(self.last, "iodepth"));
+        let depths = depths.filter_map(|value| value.as_str()?.parse().ok());
+        depths.max().unwrap_or(1)
+    }
+
+    fn figures(&self, syncs_per_s: f64) -> Vec<MachineFigure> {
+        let sum = |of: &dyn Fn(&Job) -> f64| -> f64 { self.jobs.iter().map(|job| of(job)).sum() };
+        [
+            ("read", sum(&|job| job.read.bytes_per_s()) / MIB, "MiB/s"),
+            (
+                "written",
+                sum(&|job| job.write.bytes_per_s()) / MIB,
+                "MiB/s",
+            ),
+            ("reads", sum(&|job| job.read.iops), "per second"),
+            ("writes", sum(&|job| job.write.iops), "per second"),
+            ("fsyncs", syncs_per_s, "per second"),
+        ]
+        .into_iter()
+        .filter(|(_, value, _)| *value > 0.0 && value.is_finite())
+        .map(|(name, value, unit)| MachineFigure {
+            name: name.to_owned(),
+            value,
+            unit: unit.to_owned(),
+        })
+        .collect()
+    }
+
+    /// What fio's JSON leaves unknown. Fields of these names hold zero where their type leaves no
+    /// choice.
+    fn gaps(&self, all: &Merged, run: &RunRecord, start_known: bool) -> Vec<NotObserved> {
+        let mut gaps: Vec<NotObserved> = [
+            ("client", "fio's CPU is told by job, as a fact"),
+            ("server", "there is none"),
+            ("db", "there is none"),
+            ("data", "fio tells no sizes of data"),
+            ("observer", "nothing was observed while the run went on"),
+            ("host", "no log of the host was imported with the run"),
+            ("errors.by_code", "fio tells one error of a job"),
+            ("counters.queries", "fio counts I/Os, not statements"),
+            ("counters.rows", "fio counts I/Os"),
+            (
+                "rand",
+                "the options of the jobs tell the distribution of offsets",
+            ),
+            ("fairness", "jobs of a group are told together"),
+            (
+                "intervals.max_ms",
+                "documents of --status-interval are sums",
+            ),
+            (
+                "intervals.percentiles",
+                "documents of --status-interval are sums",
+            ),
+        ]
+        .iter()
+        .map(|(what, why)| gap(what, why))
+        .collect();
+        let mut add = |missing: bool, what: &str, why: &str| {
+            if missing {
+                gaps.push(gap(what, why));
+            }
+        };
+        let plus = "it takes fio's --output-format=json+";
+        add(all.latencies.is_none(), "service.buckets", plus);
+        add(
+            all.latencies.is_none() && all.summary.percentiles.is_empty(),
+            "service.percentiles",
+            "percentiles of several jobs or directions together take fio's --output-format=json+",
+        );
+        add(
+            run.intervals.is_empty(),
+            "intervals",
+            "fio's JSON is a sum; --status-interval=1 prints one each second",
+        );
+        add(
+            !start_known,
+            "started_unix_s",
+            "the JSON does not tell when this group began",
+        );
+        gaps
+    }
+}
+
+fn operation(
+    name: &str,
+    done: u64,
+    per_s: f64,
+    service: LatencySummary,
+) -> Option<OperationSummary> {
+    (done > 0).then(|| OperationSummary {
+        name: name.to_owned(),
+        totals: OperationCounters {
+            done,
+            ..OperationCounters::default()
+        },
+        done_per_s: per_s,
+        service,
+        response: None,
+        first_tries: None,
+    })
+}
+
+/// Several distributions as one.
+fn merged(all: &[Latency]) -> Merged {
+    let all: Vec<&Latency> = all.iter().filter(|one| one.count > 0).collect();
+    let latencies =
+        (!all.is_empty() && all.iter().all(|one| !one.bins.is_empty())).then(|| distribution(&all));
+    let count = all
+        .iter()
+        .fold(0_u64, |sum, one| sum.saturating_add(one.count));
+    let sum_ns: f64 = all.iter().map(|one| one.mean * one.count as f64).sum();
+    let ms = |ns: Option<f64>| ns.unwrap_or(0.0) / NS_PER_MS;
+    let mut summary = match &latencies {
+        Some(latencies) => summarize::service(latencies, &PERCENTS),
+        None => LatencySummary::default(),
+    };
+    summary.count = count;
+    summary.min_ms = ms(all.iter().map(|one| one.min).reduce(f64::min));
+    summary.max_ms = ms(all.iter().map(|one| one.max).reduce(f64::max));
+    summary.mean_ms = ms((count > 0).then(|| sum_ns / count as f64));
+    summary.sum_ms = sum_ns / NS_PER_MS;
+    if let [one] = all.as_slice() {
+        summary.stddev_ms = Some(one.stddev / NS_PER_MS);
+        if !one.percentile.is_empty() {
+            summary.percentiles = printed(one);
+        }
+    }
+    Merged { summary, latencies }
+}
+
+/// The percentiles as fio printed them, where it printed those.
+fn printed(one: &Latency) -> Vec<Percentile> {
+    let own = |percent: f64| {
+        let mut all = one.percentile.iter();
+        let found = all.find(|(name, _)| name.parse() == Ok(percent));
+        found
+            .map(|(_, ns)| ns / NS_PER_MS)
+            .filter(|_| carries(one.count, percent))
+    };
+    let all = PERCENTS.map(|percent| Percentile {
+        percent,
+        value_ms: own(percent),
+    });
+    all.to_vec()
+}
+
+fn distribution(all: &[&Latency]) -> Latencies {
+    let mut latencies = Latencies::default();
+    for one in all {
+        for (ns, count) in &one.bins {
+            let Ok(ns) = ns.parse::<u64>() else {
+                continue;
+            };
+            latencies
+                .service
+                .saturating_record_n(ns.min(LATENCY_NS_MAX), *count);
+            let sum = ns.saturating_mul(*count);
+            latencies.service_ns_sum = latencies.service_ns_sum.saturating_add(sum);
+        }
+        let ns = |value: f64| value.clamp(0.0, 1e18) as u64;
+        latencies.service_ns_min = latencies.service_ns_min.min(ns(one.min));
+        latencies.service_ns_max = latencies.service_ns_max.max(ns(one.max));
+    }
+    latencies
+}
