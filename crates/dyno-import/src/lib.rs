@@ -18,6 +18,7 @@ mod consistency;
 mod coverage;
 mod fio;
 mod gaps;
+mod hammerdb;
 mod intervals;
 mod iostat;
 mod looks;
@@ -189,6 +190,7 @@ pub fn import(
     let found = match tool {
         Tool::Sysbench => of_sysbench(logs, options, &mut warnings)?,
         Tool::Fio => fio::read(logs, options, &mut warnings)?,
+        Tool::Hammerdb => hammerdb::read(logs, options, &mut warnings)?,
         Tool::Pgbench => pgbench::read(logs, options, &mut warnings)?,
     };
     let host = host.iter().map(|(monitor, log)| monitor.read(log, options));

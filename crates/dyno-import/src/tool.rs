@@ -15,11 +15,13 @@ pub enum Tool {
     Pgbench,
     /// fio's JSON.
     Fio,
+    /// HammerDB: its log, with the transaction counter's and the time profile's.
+    Hammerdb,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Sysbench, Self::Pgbench, Self::Fio];
+    pub const ALL: [Self; 4] = [Self::Sysbench, Self::Pgbench, Self::Fio, Self::Hammerdb];
 
     /// As it is typed.
     pub fn name(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Tool {
             Self::Sysbench => "sysbench",
             Self::Pgbench => "pgbench",
             Self::Fio => "fio",
+            Self::Hammerdb => "hammerdb",
         }
     }
 
@@ -41,6 +44,7 @@ impl Tool {
             Self::Sysbench => Looks::Sysbench,
             Self::Pgbench => Looks::Pgbench,
             Self::Fio => Looks::Fio,
+            Self::Hammerdb => Looks::Hammerdb,
         }
     }
 
@@ -50,6 +54,7 @@ impl Tool {
             Self::Sysbench => Source::Sysbench,
             Self::Pgbench => Source::Pgbench,
             Self::Fio => Source::Fio,
+            Self::Hammerdb => Source::Hammerdb,
         }
     }
 }
