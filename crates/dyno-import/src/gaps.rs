@@ -15,7 +15,7 @@ const ALWAYS: [(&str, &str); 10] = [
     ("observer", "nothing was observed while the run went on"),
     (
         "host",
-        "no log of vmstat or iostat was imported with the run",
+        "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
     ),
     (
         "errors.by_code",

@@ -436,7 +436,7 @@ fn counter(draft: &Draft, started: Option<f64>) -> Option<Series> {
     let began = started.and(draft.began)?;
     let points = draft.counter.iter().map(|(moment, tpm)| {
         let at = moment.map_or(f64::NAN, |moment| moment.seconds - began.seconds);
-        (at, Some(tpm / S_PER_MIN).filter(|_| at.is_finite()))
+        (at, Some(tpm / S_PER_MIN))
     });
     let source = "HammerDB's transaction counter".to_owned();
     runs::series("import.transactions", "count/s", source, points)
@@ -487,7 +487,10 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
         ("db", "HammerDB prints nothing of the server's counters"),
         ("data", "the log does not tell the warehouses"),
         ("observer", "nothing was observed while the run went on"),
-        ("host", "no log of the host was imported with the run"),
+        (
+            "host",
+            "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
+        ),
         (
             "errors",
             "HammerDB counts no errors unless it is to log them",

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use dyno_core::record::Fact;
-use dyno_core::record::SeriesKind::{self, Rate};
+use dyno_core::record::SeriesKind::Rate;
 
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
+use crate::machine::Machine;
 use crate::number;
-use crate::table::{Collected, Filled, Meaning, Row, meaning};
+use crate::table::{Collected, Filled, Meaning, Row, Shares, column, meaning};
 use crate::text::{self, Line};
 use crate::{ImportError, Log, Looks, Options, Warning};
 
@@ -17,22 +17,6 @@ const KIB: f64 = 1024.0;
 const MIB: f64 = 1_048_576.0;
 /// A sector, whatever the device's own is; and a block of the figures without `-x`.
 const SECTOR: f64 = 512.0;
-
-const fn column(
-    column: &'static str,
-    series: &'static str,
-    unit: &'static str,
-    scale: f64,
-    kind: SeriesKind,
-) -> Meaning {
-    Meaning {
-        column,
-        series,
-        unit,
-        scale,
-        kind,
-    }
-}
 
 /// iostat(1), of sysstat 9 to 12. A waiting time without requests is zero.
 const DEVICE: [Meaning; 18] = [
@@ -65,8 +49,6 @@ const CPU: [Meaning; 6] = [
     column("%steal", "host.cpu.steal", "percent", 1.0, Rate),
     column("%idle", "host.cpu.idle", "percent", 1.0, Rate),
 ];
-/// By how much rounding may keep the CPU's shares from 100 %.
-const SHARES_TOLERANCE: f64 = 2.0;
 
 /// Reads a log.
 ///
@@ -116,15 +98,13 @@ struct Reader<'a> {
     had_devices: bool,
     /// A time was printed, and its report has not begun.
     moment: Option<Moment>,
-    /// The day, for times without one.
-    day: Option<f64>,
+    machine: Machine,
     moments: Vec<Option<Moment>>,
     collected: Collected,
-    facts: Vec<Fact>,
     warnings: Vec<Warning>,
     /// Unknown columns, told once, with the line of the heading.
     unknown: BTreeMap<String, usize>,
-    odd: Option<(usize, usize, f64)>,
+    shares: Shares,
 }
 
 impl Reader<'_> {
@@ -143,7 +123,7 @@ impl Reader<'_> {
             return;
         };
         match *first {
-            "Linux" => self.machine(bare),
+            "Linux" => self.machine = Machine::read(bare, "iostat's first line"),
             "avg-cpu:" => {
                 self.begins(Below::Cpu, stamp);
                 self.columns = words[1..].iter().map(|w| w.to_ascii_lowercase()).collect();
@@ -160,7 +140,7 @@ impl Reader<'_> {
     /// The line of `-t`: a date with a time, or `Time: 13:07:48` of old versions.
     fn printed_moment(&self, text: &str) -> Option<Moment> {
         if let Some(clock) = text.trim().strip_prefix("Time:") {
-            let day = self.day?;
+            let day = self.machine.day_s?;
             let whole = civil::moment(&format!("1970-01-01 {}", clock.trim()))?;
             return Some(Moment {
                 seconds: day + whole.seconds,
@@ -168,38 +148,6 @@ impl Reader<'_> {
             });
         }
         civil::moment(text)
-    }
-
-    /// `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`
-    fn machine(&mut self, text: &str) {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let mut fact = |name: &str, value: &str| {
-            if self.facts.iter().all(|fact| fact.name != name) {
-                self.facts.push(Fact {
-                    name: name.to_owned(),
-                    value: value.to_owned(),
-                    source: "iostat's first line".to_owned(),
-                });
-            }
-        };
-        if let Some(kernel) = words.get(1) {
-            fact("host.kernel", kernel);
-        }
-        let inside = |word: &&&str| word.starts_with('(') && word.ends_with(')');
-        if let Some(name) = words.iter().find(inside) {
-            fact("host.name", name.trim_matches(['(', ')']));
-        }
-        if let Some(at) = words.iter().position(|word| *word == "CPU)")
-            && let Some(threads) = at.checked_sub(1).and_then(|at| words.get(at))
-        {
-            fact("host.cpu.threads", threads.trim_start_matches('('));
-        }
-        // The kernel's version may look like a date.
-        let date = words.iter().skip(2).find_map(|word| civil::date(word));
-        self.day = date.and_then(|((year, month, day), _)| {
-            let midnight = format!("{year:04}-{month:02}-{day:02} 00:00:00");
-            civil::moment(&midnight).map(|moment| moment.seconds)
-        });
     }
 
     fn begins(&mut self, below: Below, stamp: Option<Moment>) {
@@ -260,10 +208,7 @@ impl Reader<'_> {
             return;
         };
         let sum: f64 = figures.iter().sum();
-        if (sum - 100.0).abs() > SHARES_TOLERANCE {
-            let (rows, ..) = self.odd.get_or_insert((0, line, sum));
-            *rows += 1;
-        }
+        self.shares.add(sum, line);
         for (name, value) in self.columns.iter().zip(figures) {
             if let Some(meaning) = meaning(&CPU, name) {
                 let source = format!("iostat, column {name}");
@@ -315,11 +260,7 @@ impl Reader<'_> {
         for (name, line) in std::mem::take(&mut self.unknown) {
             self.warn(line, format!("column '{name}' is not known and not read"));
         }
-        if let Some((rows, line, sum)) = self.odd {
-            let text = format!(
-                "{rows} rows whose CPU shares do not make 100 % (the first makes {sum:.0} %): the \
-                 columns may be swapped or damaged"
-            );
+        if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
         HostLog {
@@ -329,7 +270,7 @@ impl Reader<'_> {
             interval_s: options.iostat_interval_s,
             moments: self.moments,
             collected: self.collected,
-            facts: self.facts,
+            facts: self.machine.facts,
             warnings: self.warnings,
         }
     }

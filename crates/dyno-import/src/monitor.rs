@@ -1,7 +1,7 @@
 //! The tools that watch a host while a benchmark runs on it.
 
 use crate::align::HostLog;
-use crate::{ImportError, Log, Options, iostat, vmstat};
+use crate::{ImportError, Log, Looks, Options, iostat, sysstat, vmstat};
 
 /// A tool whose log is laid beside a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,17 +10,24 @@ pub enum Monitor {
     Vmstat,
     /// `iostat -x DELAY`.
     Iostat,
+    /// `mpstat DELAY`.
+    Mpstat,
+    /// `sar DELAY` or `sar -f FILE`.
+    Sar,
 }
 
 impl Monitor {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Vmstat, Self::Iostat];
+    /// All of them. Where several tell the same, the first one is taken: mpstat's shares have more
+    /// digits than those of vmstat.
+    pub const ALL: [Self; 4] = [Self::Mpstat, Self::Vmstat, Self::Iostat, Self::Sar];
 
     /// The command's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vmstat => "vmstat",
             Self::Iostat => "iostat",
+            Self::Mpstat => "mpstat",
+            Self::Sar => "sar",
         }
     }
 
@@ -28,6 +35,8 @@ impl Monitor {
         match self {
             Self::Vmstat => vmstat::read(log, options),
             Self::Iostat => iostat::read(log, options),
+            Self::Mpstat => sysstat::read(self.name(), Looks::Mpstat, log),
+            Self::Sar => sysstat::read(self.name(), Looks::Sar, log),
         }
     }
 }

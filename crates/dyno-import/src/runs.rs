@@ -129,7 +129,10 @@ pub(crate) fn series(
     points: impl Iterator<Item = (f64, Option<f64>)>,
 ) -> Option<Series> {
     let points = points.filter_map(|(at, value)| Some((at, value?)));
-    let points: Vec<(f64, f64)> = points.collect();
+    let finite = |(at, value): &(f64, f64)| at.is_finite() && value.is_finite();
+    let mut points: Vec<(f64, f64)> = points.filter(finite).collect();
+    // Lines of a damaged log may be out of order.
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
     (!points.is_empty()).then(|| Series {
         key: SeriesKey {
             name: name.to_owned(),

@@ -89,7 +89,54 @@ pub(crate) struct Meaning {
     pub(crate) kind: dyno_core::record::SeriesKind,
 }
 
+/// A column's meaning.
+pub(crate) const fn column(
+    column: &'static str,
+    series: &'static str,
+    unit: &'static str,
+    scale: f64,
+    kind: dyno_core::record::SeriesKind,
+) -> Meaning {
+    Meaning {
+        column,
+        series,
+        unit,
+        scale,
+        kind,
+    }
+}
+
 /// The meaning of a column.
 pub(crate) fn meaning<'a>(table: &'a [Meaning], column: &str) -> Option<&'a Meaning> {
     table.iter().find(|meaning| meaning.column == column)
+}
+
+/// By how much rounding may keep the CPU's shares from 100 %.
+const SHARES_TOLERANCE: f64 = 2.0;
+
+/// Rows whose shares of the CPU do not make 100 %.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    /// How many, the first one's line, its sum.
+    odd: Option<(usize, usize, f64)>,
+}
+
+impl Shares {
+    /// Looks at a row's sum, in percent.
+    pub(crate) fn add(&mut self, sum: f64, line: usize) {
+        if (sum - 100.0).abs() > SHARES_TOLERANCE {
+            let (rows, ..) = self.odd.get_or_insert((0, line, sum));
+            *rows += 1;
+        }
+    }
+
+    /// What is to be told of them, with the first one's line.
+    pub(crate) fn told(&self) -> Option<(usize, String)> {
+        let (rows, line, sum) = self.odd?;
+        let text = format!(
+            "{rows} rows whose CPU shares do not make 100 % (the first makes {sum:.0} %): the \
+             columns may be swapped or damaged"
+        );
+        Some((line, text))
+    }
 }

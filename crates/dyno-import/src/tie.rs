@@ -5,7 +5,7 @@ use dyno_core::summary::IntervalSummary;
 
 use crate::table::Values;
 
-/// What moves with the throughput of a server, in series of vmstat and iostat.
+/// What moves with the throughput of a server, in series of the host's logs.
 const SIGNALS: [&str; 5] = [
     "host.context_switches",
     "host.cpu.idle",

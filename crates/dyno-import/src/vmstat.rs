@@ -6,27 +6,11 @@ use dyno_core::record::SeriesKind::{Gauge, Rate};
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
 use crate::number;
-use crate::table::{Collected, Filled, Meaning, Row, meaning};
+use crate::table::{Collected, Filled, Meaning, Row, Shares, column, meaning};
 use crate::text::{self, Line};
 use crate::{ImportError, Log, Looks, Options, Warning};
 
 const KIB: f64 = 1024.0;
-
-const fn column(
-    column: &'static str,
-    series: &'static str,
-    unit: &'static str,
-    scale: f64,
-    kind: dyno_core::record::SeriesKind,
-) -> Meaning {
-    Meaning {
-        column,
-        series,
-        unit,
-        scale,
-        kind,
-    }
-}
 
 /// vmstat(8). `bi` and `bo` are KiB per second of all block devices together.
 const MEANINGS: [Meaning; 16] = [
@@ -54,7 +38,6 @@ const OTHERS: [&str; 4] = ["swpd", "inact", "active", "gu"];
 
 /// Shares of the CPU, which make 100 % together; by how much rounding may miss it.
 const SHARES: [&str; 6] = ["us", "sy", "id", "wa", "st", "gu"];
-const SHARES_TOLERANCE: f64 = 2.0;
 
 /// Reads a log.
 ///
@@ -98,8 +81,7 @@ struct Reader<'a> {
     moments: Vec<Option<Moment>>,
     collected: Collected,
     warnings: Vec<Warning>,
-    /// Rows whose shares do not make 100 %: how many, the first one's line, its sum.
-    odd: Option<(usize, usize, f64)>,
+    shares: Shares,
 }
 
 impl Reader<'_> {
@@ -196,9 +178,8 @@ impl Reader<'_> {
             .iter()
             .filter(|(name, _)| SHARES.contains(&name.as_str()));
         let sum: f64 = shares.clone().map(|(_, value)| value).sum();
-        if shares.count() >= 4 && (sum - 100.0).abs() > SHARES_TOLERANCE {
-            let (rows, ..) = self.odd.get_or_insert((0, line, sum));
-            *rows += 1;
+        if shares.count() >= 4 {
+            self.shares.add(sum, line);
         }
         for (name, value) in &row {
             if let Some(meaning) = meaning(&MEANINGS, name) {
@@ -224,11 +205,7 @@ impl Reader<'_> {
     }
 
     fn finish(mut self, options: &Options) -> HostLog {
-        if let Some((rows, line, sum)) = self.odd {
-            let text = format!(
-                "{rows} rows whose CPU shares do not make 100 % (the first makes {sum:.0} %): the \
-                 columns may be swapped or damaged"
-            );
+        if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);
         }
         let utc = self.utc;

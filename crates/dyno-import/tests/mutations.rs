@@ -4,7 +4,7 @@ mod common;
 
 use common::sysbench;
 use dyno_core::record::RunRecord;
-use dyno_import::{Log, Options};
+use dyno_import::{Log, Monitor, Options, Tool, import};
 use proptest::prelude::*;
 
 const SYSBENCH: [&str; 13] = [
@@ -21,6 +21,32 @@ const SYSBENCH: [&str; 13] = [
     include_str!("../fixtures/written-0.4.out"),
     include_str!("../fixtures/written-0.5.out"),
     include_str!("../fixtures/written-tpcc.out"),
+];
+const OTHERS: [(Tool, &str); 8] = [
+    (Tool::Pgbench, include_str!("../fixtures/pgbench-rate.out")),
+    (Tool::Pgbench, include_str!("../fixtures/pgbench_log.18562")),
+    (
+        Tool::Pgbench,
+        include_str!("../fixtures/pgbench-scripts.out"),
+    ),
+    (
+        Tool::Pgbench,
+        include_str!("../fixtures/pgbench-timestamps.out"),
+    ),
+    (Tool::Fio, include_str!("../fixtures/fio-jobs.json")),
+    (Tool::Fio, include_str!("../fixtures/fio-status.json")),
+    (
+        Tool::Hammerdb,
+        include_str!("../fixtures/written-hammerdb.log"),
+    ),
+    (
+        Tool::Hammerdb,
+        include_str!("../fixtures/written-hammerdb-profile.log"),
+    ),
+];
+const SYSSTAT: [&str; 2] = [
+    include_str!("../fixtures/sar.txt"),
+    include_str!("../fixtures/mpstat.txt"),
 ];
 const VMSTAT: [&str; 2] = [
     include_str!("../fixtures/ladder-vmstat.out"),
@@ -139,11 +165,32 @@ proptest! {
     }
 
     #[test]
+    fn damaged_logs_of_other_tools(
+        (tool, log) in prop::sample::select(OTHERS.to_vec()),
+        sar in prop::sample::select(SYSSTAT.to_vec()),
+        of_log in prop::collection::vec(change(), 1..6),
+        of_sar in prop::collection::vec(change(), 0..4),
+    ) {
+        let (log, sar) = (changed(log, &of_log), changed(sar, &of_sar));
+        let logs = [Log { name: "log", text: &log }];
+        let sar = Log { name: "sar", text: &sar };
+        for host in [vec![], vec![(Monitor::Sar, sar), (Monitor::Mpstat, sar)]] {
+            match import(tool, &logs, &host, &Options::default()) {
+                Ok(imported) => imported.runs.iter().for_each(holds_together),
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+
+    #[test]
     fn arbitrary_text(text in "\\PC*", lines in prop::collection::vec("\\PC{0,60}", 0..30)) {
         let joined = lines.join("\n");
         for text in [text.as_str(), joined.as_str()] {
             let log = Log { name: "x", text };
             let _ = sysbench(&[log], Some(log), Some(log), &Options::default());
+            for tool in Tool::ALL {
+                let _ = import(tool, &[log], &[(Monitor::Sar, log)], &Options::default());
+            }
         }
     }
 }

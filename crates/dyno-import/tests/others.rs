@@ -5,7 +5,7 @@
 
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{OperationSummary, RunEnd, RunSummary};
-use dyno_import::{Imported, Log, Options, Tool, import};
+use dyno_import::{Imported, Log, Monitor, Options, Tool, import};
 
 macro_rules! fixture {
     ($name:literal) => {
@@ -334,4 +334,44 @@ fn what_is_another_tools_is_told() {
         let error = error.unwrap_err().to_string();
         assert!(error.contains(told), "{error}");
     }
+}
+
+#[test]
+fn host_logs_lie_beside_the_seconds_of_the_run() {
+    let pgbench = "+ pgbench -c 2 -T 5 bench\n2026-11-25 14:12:57\n\
+        progress: 1.0 s, 10.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n\
+        progress: 2.0 s, 10.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n\
+        progress: 3.0 s, 10.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n\
+        number of clients: 2\nnumber of transactions actually processed: 30\n\
+        tps = 10.0 (without initial connection time)\n";
+    let log = Log {
+        name: "out.txt",
+        text: pgbench,
+    };
+    let host = [(Monitor::Sar, fixture!("sar.txt"))];
+    let imported = import(Tool::Pgbench, &[log], &host, &Options::default()).unwrap();
+    let run = &imported.runs[0];
+    let series = |name: &str| {
+        run.series
+            .iter()
+            .find(|series| series.key.name == name)
+            .unwrap()
+    };
+    // Samples of 14:12:58 to 14:13:01; the last one is behind the run's end by less than a second.
+    assert_eq!(
+        series("host.cpu.system").points,
+        [(1.0, 1.0), (2.0, 0.5), (3.0, 0.5), (4.0, 0.5)]
+    );
+    // Devices stand apart, so that the sum of all is not told, too.
+    assert_eq!(
+        series("host.disk[vda].write_bytes").points[1],
+        (2.0, 4096.0)
+    );
+    assert!(
+        run.series
+            .iter()
+            .all(|series| !series.key.name.starts_with("host.disk[all]"))
+    );
+    assert!(!unknown(run, "host.network") && unknown(run, "host.pressure"));
+    assert_eq!(run.fact("host.cpu.threads"), Some("2"));
 }

@@ -255,10 +255,10 @@ const LINES: &[(&str, i32, &str)] = &[
          its standard output",
     ),
     (
-        "import pgbench notalog.txt",
+        "import ycsb notalog.txt",
         2,
-        "logs of 'pgbench' cannot be imported, those of sysbench can: dyno import \
-         sysbench FILE…",
+        "'ycsb' is not one of the tools whose logs can be imported: sysbench, pgbench, fio, \
+         hammerdb",
     ),
     (
         "import sysbench . --pattern '{a}/{a}.txt'",

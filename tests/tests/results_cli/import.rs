@@ -233,7 +233,7 @@ fn what_is_no_log_changes_nothing() {
     assert_eq!(query(&lab.path("dyno.db"), "SELECT id FROM run"), [["1"]]);
     for (line, told) in [
         ("import", "what is to be imported?"),
-        ("import pgbench x", "logs of 'pgbench' cannot be imported"),
+        ("import ycsb x", "'ycsb' is not one of the tools"),
         ("import sysbench", "no file to import"),
     ] {
         has(&lab.dyno(line).failure(2), &[told]);

@@ -13,6 +13,7 @@ mod export;
 mod files;
 mod full;
 mod import;
+mod imports_of_others;
 mod plan;
 mod record;
 mod remove;

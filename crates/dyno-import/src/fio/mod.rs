@@ -412,7 +412,10 @@ impl Group<'_> {
             ("db", "there is none"),
             ("data", "fio tells no sizes of data"),
             ("observer", "nothing was observed while the run went on"),
-            ("host", "no log of the host was imported with the run"),
+            (
+                "host",
+                "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
+            ),
             ("errors.by_code", "fio tells one error of a job"),
             ("counters.queries", "fio counts I/Os, not statements"),
             ("counters.rows", "fio counts I/Os"),

@@ -465,7 +465,10 @@ fn gaps(output: &Output, run: &RunRecord, single: bool, start_known: bool) -> Ve
         ("db", "pgbench prints nothing of the server's counters"),
         ("data", "pgbench prints nothing of the data's size"),
         ("observer", "nothing was observed while the run went on"),
-        ("host", "no log of the host was imported with the run"),
+        (
+            "host",
+            "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
+        ),
         (
             "errors.by_code",
             "pgbench counts errors without their codes",

@@ -28,7 +28,7 @@ const USAGE: &str = "Usage: dyno import TOOL FILE… [--vmstat FILE] [--iostat F
                      dyno import TOOL FOLDER [--pattern '…/{fs}/BP{memory}/res.txt']";
 
 /// Options that are about one log.
-const OF_ONE: [&str; 4] = ["vmstat", "iostat", "config", "started"];
+const OF_ONE: [&str; 6] = ["vmstat", "iostat", "mpstat", "sar", "config", "started"];
 
 /// Imports logs.
 ///
@@ -40,11 +40,16 @@ pub fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "{USAGE}\n\n\
-             Reads what sysbench and sysbench-tpcc print: reports, interval lines, histograms and \
-             CSV; several runs in one file become several runs. Columns of vmstat and iostat are \
-             found by their names. Files may be compressed by gzip or xz; - is standard input. Of \
-             a folder all logs are taken, each with the vmstat, iostat and *.cnf files beside \
-             it.\n{}",
+             Reads what other tools print, and judges it by the same rules. TOOL is one of\n\
+             \x20 sysbench  reports, interval lines, histograms, CSV; of sysbench-tpcc, too\n\
+             \x20 pgbench   reports, lines of --progress, files of --log\n\
+             \x20 fio       --output-format=json or json+\n\
+             \x20 hammerdb  the log of a timed TPROC-C run, its transaction counter, its time \
+             profile\n\
+             Several runs in one file become several runs. Columns of vmstat, iostat, mpstat and \
+             sar are found by their names. Files may be compressed by gzip or xz; - is standard \
+             input. Of a folder all logs are taken, each with what lies beside it: *.cnf, and \
+             files that are called vmstat, iostat, mpstat or sar.\n{}",
             help(IMPORT, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);

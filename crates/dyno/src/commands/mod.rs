@@ -56,7 +56,7 @@ Usage: dyno <command> …
   table --rows NAME   a figure for each level of what the runs vary (--factor), with ratios
   phases SEQUENCE…    the phases of workloads that have some, as tables
   export [RUN]        a run as JSON, CSV or HdrHistogram's log
-  import sysbench F…  what sysbench printed years ago, judged by the same rules
+  import TOOL FILE…   what sysbench, pgbench, fio, HammerDB printed, by the same rules
   waive RUN CHECK=WHY a finding that is not to count, and why
   rm RUN…             runs taken out of the results file, for good
   doctor              is this host, is this server fit to be measured?

@@ -334,6 +334,18 @@ pub const IMPORT: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "mpstat",
+        Some("FILE"),
+        "what mpstat printed meanwhile; repeated as --vmstat",
+    ),
+    opt(
+        GROUP,
+        "sar",
+        Some("FILE"),
+        "what sar printed meanwhile, or of a file of sadc; repeated as --vmstat",
+    ),
+    opt(
+        GROUP,
         "config",
         Some("FILE"),
         "the server's my.cnf, kept with the runs as what was configured; repeated as --vmstat",

@@ -39,16 +39,18 @@ impl Found {
 }
 
 /// The kinds of files beside a log: the option that names one, and what its name has in it.
-pub const BESIDE: [(&str, &[&str]); 3] = [
+pub const BESIDE: [(&str, &[&str]); 5] = [
     ("vmstat", &["vmstat"]),
     ("iostat", &["iostat"]),
+    ("mpstat", &["mpstat"]),
+    ("sar", &["sar"]),
     ("config", &[".cnf", "cnf."]),
 ];
 
 /// Words in the names of logs and of files beside them that do not tell which of several it is.
-const COMMON: [&str; 14] = [
-    "sysbench", "vmstat", "iostat", "result", "res", "log", "txt", "out", "my", "cnf", "pgbench",
-    "fio", "hammerdb", "json",
+const COMMON: [&str; 16] = [
+    "mpstat", "sar", "sysbench", "vmstat", "iostat", "result", "res", "log", "txt", "out", "my",
+    "cnf", "pgbench", "fio", "hammerdb", "json",
 ];
 
 /// What is found in a folder: the logs in the order of their paths, and remarks.
@@ -321,11 +323,21 @@ fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
         for (option, words) in BESIDE {
             let fits = |path: &&&String| {
                 let name = split(path).1.to_ascii_lowercase();
-                words.iter().any(|word| name.contains(word))
+                words.iter().any(|word| has(&name, word))
             };
             let files: Vec<&String> = here.iter().filter(fits).copied().collect();
             of_kind(logs, &members, option, &files, notes);
         }
+    }
+}
+
+/// Whether a file's name has this in it; what is so short that it may be in any word, as a word.
+fn has(name: &str, part: &str) -> bool {
+    match part.len() > 3 {
+        true => name.contains(part),
+        false => name
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|word| word == part),
     }
 }
 
@@ -416,6 +428,9 @@ mod tests {
             ("BP5/vmstat.txt", "x"),
             ("BP5/iostat.log.gz", "x"),
             ("BP5/my.cnf", "x"),
+            ("BP5/sar-u.txt", "x"),
+            ("BP5/caesar.txt", "x"),
+            ("BP5/mpstat.log", "x"),
             ("BP10/res.txt", LOG),
             ("BP10/notes.txt", "x"),
             ("many/run-16.log", LOG),
@@ -429,7 +444,8 @@ mod tests {
         assert_eq!(
             told(&found),
             [
-                "BP5/res.txt config:BP5/my.cnf iostat:BP5/iostat.log.gz vmstat:BP5/vmstat.txt",
+                "BP5/res.txt config:BP5/my.cnf iostat:BP5/iostat.log.gz mpstat:BP5/mpstat.log \
+                 sar:BP5/sar-u.txt vmstat:BP5/vmstat.txt",
                 "BP10/res.txt",
                 "many/run-8.log config:many/server.cnf vmstat:many/vmstat-run-8.txt",
                 "many/run-16.log config:many/server.cnf",
@@ -445,7 +461,7 @@ mod tests {
             .err()
             .unwrap()
             .to_string();
-        assert!(error.contains("none of 11 files"), "{error}");
+        assert!(error.contains("none of 14 files"), "{error}");
         assert!(
             error.contains("the nearest are BP5/res.txt, BP10/res.txt"),
             "{error}"
