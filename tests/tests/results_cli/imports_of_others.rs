@@ -58,7 +58,7 @@ fn latencies(folder: &Path) -> Vec<u64> {
 #[test]
 fn pgbench_to_the_last_digit() {
     let lab = Lab::new();
-    let database = Database::create(Kind::Postgres);
+    let database = Database::new(Kind::Postgres);
     for clients in [2, 4] {
         pgbench(&database, &lab.path(&format!("logs/c{clients}")), clients);
     }

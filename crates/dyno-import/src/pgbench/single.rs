@@ -14,10 +14,16 @@ use crate::runs::{self, PERCENTS};
 
 const US_PER_S: f64 = 1e6;
 const NS_PER_MS: f64 = 1e6;
-/// Intervals are a second long, which is how everything else is looked at.
-const INTERVAL_US: u64 = 1_000_000;
-/// So many intervals are told, at most: a log with one wrong time must not take all memory.
-const INTERVALS_MAX: usize = 1_000_000;
+/// Intervals are a second long, which is how everything else is looked at; longer ones where they
+/// would be too many.
+const INTERVALS_US: [u64; 5] = [1, 10, 60, 3600, 86_400];
+/// So many intervals are told, at most: more than a day of seconds.
+const INTERVALS_MAX: u64 = 100_000;
+/// So many scripts are told apart, at most: more than pgbench takes.
+const SCRIPTS_MAX: usize = 128;
+/// By how much the time from the first transaction to the last one may differ from that of the
+/// report: a share, and seconds.
+const LENGTH_TOLERANCE: (f64, f64) = (0.05, 2.0);
 /// A log that holds less of the transactions than this was sampled.
 const WHOLE: f64 = 0.99;
 
@@ -48,7 +54,7 @@ impl<'a> Single<'a> {
             .min()?;
         let end_us = all.last()?.ended_us;
         let columns = columns(&all, output, said);
-        let is_whole = match output.processed {
+        let mut is_whole = match output.processed {
             None => true,
             Some(processed) => {
                 let share = done as f64 / processed.max(1) as f64;
@@ -65,6 +71,19 @@ impl<'a> Single<'a> {
                 (WHOLE..=1.0).contains(&share)
             }
         };
+        let own_s = (end_us - start_us) as f64 / US_PER_S;
+        let report_s = output.processed.zip(output.tps.filter(|tps| *tps > 0.0));
+        if let Some(report_s) = report_s.map(|(processed, tps)| processed as f64 / tps) {
+            let (share, seconds) = LENGTH_TOLERANCE;
+            if (own_s - report_s).abs() > share * report_s + seconds {
+                let text = format!(
+                    "the log of transactions is {own_s:.1} s long, but the report's figures make \
+                     {report_s:.1} s: it is of another run, or a time in it is wrong"
+                );
+                said.push((None, text));
+                is_whole = false;
+            }
+        }
         (done > 0).then_some(Self {
             all,
             columns,
@@ -87,13 +106,23 @@ impl<'a> Single<'a> {
         self.all.iter().filter(|one| one.end == End::Done)
     }
 
+    /// How long intervals are.
+    fn step_us(&self) -> u64 {
+        let all = self.end_us - self.start_us;
+        let steps = INTERVALS_US.map(|seconds| seconds * 1_000_000);
+        let fitting = steps.into_iter().find(|step| all / step < INTERVALS_MAX);
+        // One wrong time in a log may be centuries away.
+        fitting.unwrap_or(all / INTERVALS_MAX + 1)
+    }
+
     /// The seconds of the run: their bounds, and what ended in each.
     fn seconds(&self) -> Vec<((f64, f64), &[&'a Transaction])> {
         let mut seconds = Vec::new();
         let mut rest = &self.all[..];
         let mut from_us = self.start_us;
-        while from_us < self.end_us && seconds.len() < INTERVALS_MAX {
-            let to_us = (from_us + INTERVAL_US).min(self.end_us);
+        let step_us = self.step_us();
+        while from_us < self.end_us {
+            let to_us = (from_us + step_us).min(self.end_us);
             let last = to_us == self.end_us;
             let within = rest.partition_point(|one| last || one.ended_us < to_us);
             let (own, others) = rest.split_at(within);
@@ -126,8 +155,10 @@ impl<'a> Single<'a> {
 
     pub(super) fn intervals(&self, output: &Output) -> Vec<IntervalSummary> {
         let seconds = self.seconds().into_iter();
+        let none = Latencies::default();
         let interval = |((from_s, to_s), own): ((f64, f64), &[&Transaction])| {
-            let latencies = self.latencies(own);
+            let some = (!own.is_empty()).then(|| self.latencies(own));
+            let latencies = some.as_ref().unwrap_or(&none);
             let (histogram, min, max) = match self.columns.lag {
                 true => (
                     &latencies.response,
@@ -162,7 +193,7 @@ impl<'a> Single<'a> {
     pub(super) fn operations(&self, output: &Output) -> Vec<Operation> {
         let mut operations = vec![self.operation("event".to_owned(), |_| true)];
         let scripts = self.scripts();
-        if scripts.len() > 1 {
+        if (2..=SCRIPTS_MAX).contains(&scripts.len()) {
             let own = scripts.keys().map(|&script| {
                 self.operation(script_name(output, script), move |one| one.script == script)
             });
@@ -172,9 +203,13 @@ impl<'a> Single<'a> {
     }
 
     fn operation(&self, name: String, fits: impl Fn(&Transaction) -> bool) -> Operation {
+        let none = Latencies::default();
         let of = |own: &[&Transaction], bounds| {
             let own: Vec<&Transaction> = own.iter().copied().filter(|one| fits(one)).collect();
-            runs::span(&self.latencies(&own), bounds)
+            match own.is_empty() {
+                true => runs::span(&none, bounds),
+                false => runs::span(&self.latencies(&own), bounds),
+            }
         };
         let spans = self.seconds().into_iter();
         let spans = spans.map(|(bounds, own)| of(own, bounds)).collect();
@@ -215,7 +250,7 @@ impl<'a> Single<'a> {
             response
         });
         let scripts = self.scripts();
-        if scripts.len() > 1 {
+        if (2..=SCRIPTS_MAX).contains(&scripts.len()) {
             let measured_s = summary.measured_s;
             let own = scripts.iter().map(|(&script, &done)| {
                 self.of_script(script, script_name(output, script), (done, measured_s))
