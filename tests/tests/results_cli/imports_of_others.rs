@@ -157,9 +157,9 @@ fn what_lies_in_a_file_is_told_from_its_text() {
     has(
         &fio,
         &[
-            "109,073 ev/s",
+            "109,073 /s   327,328 in all",
             "fsyncs        3,409 per second",
-            "16,140 ev/s",
+            "16,140 /s",
         ],
     );
     let run = lab.json("show 1 --json");
@@ -167,8 +167,27 @@ fn what_lies_in_a_file_is_told_from_its_text() {
     assert_eq!(run["drive"]["sessions"], 2);
     has(
         &lab.dyno("import hammerdb written-hammerdb.log").success(),
-        &["1,683 tx/s", "new orders (NOPM): 43,912 per minute"],
+        &[
+            "1,683 /s   505,015 in all",
+            "new orders (NOPM): 43,912 per minute",
+        ],
     );
+    // Standard error by itself belongs to the report.
+    let (progress, report) = ("progress.txt", "report.txt");
+    lab.file(
+        progress,
+        "progress: 1.0 s, 10.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n",
+    );
+    lab.file(
+        report,
+        "pgbench (15.18)\nnumber of clients: 2\nnumber of transactions actually processed: 10\n\
+         tps = 10.5 (without initial connection time)\n",
+    );
+    lab.dyno(&format!("import pgbench {report} {progress}"))
+        .success();
+    let run = lab.json("show 4 --json");
+    assert_eq!(run["intervals"].as_array().unwrap().len(), 1);
+    assert_eq!(run["rates"]["events_per_s"], 10.5);
     let export: Value = lab.json("export 3");
     assert_eq!(export["source"], "hammerdb");
 }

@@ -50,6 +50,7 @@ pub(crate) fn read(
         }
         outputs.extend(runs);
     }
+    join(&mut outputs);
     let mut all: Vec<Parts> = Vec::new();
     let alone = outputs.len() == 1 && logged.len() == 1;
     if let (true, Some((_, log))) = (alone, logged.pop_if(|_| alone)) {
@@ -100,6 +101,23 @@ pub fn stem(name: &str) -> String {
         _ => parts.join("."),
     };
     path.with_file_name(stem).display().to_string()
+}
+
+/// Puts lines of progress in a file of their own, as standard error is, to the report.
+fn join(outputs: &mut Vec<Output>) {
+    let [one, other] = outputs.as_slice() else {
+        return;
+    };
+    let at = match (one.is_progress_alone(), other.is_progress_alone()) {
+        (true, false) if other.points.is_empty() => 0,
+        (false, true) if one.points.is_empty() => 1,
+        _ => return,
+    };
+    let progress = outputs.remove(at);
+    if let Some(report) = outputs.first_mut() {
+        report.points = progress.points;
+        report.complaints.extend(progress.complaints);
+    }
 }
 
 /// Puts a log's lines to those of the same run.

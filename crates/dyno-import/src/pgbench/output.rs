@@ -86,6 +86,11 @@ impl Output {
         !self.points.is_empty() || self.processed.is_some() || self.tps.is_some()
     }
 
+    /// Whether it holds lines of progress alone, as standard error does.
+    pub(super) fn is_progress_alone(&self) -> bool {
+        !self.points.is_empty() && self.version.is_none() && !self.begun_report()
+    }
+
     fn begun_report(&self) -> bool {
         self.kind.is_some() || self.clients.is_some() || self.processed.is_some()
     }
@@ -163,7 +168,8 @@ impl Reader<'_> {
         let Some(run) = &self.run else {
             return false;
         };
-        bare.starts_with("pgbench (")
+        // Lines of progress come first where standard error was kept before standard output.
+        bare.starts_with("pgbench (") && (run.version.is_some() || run.begun_report())
             || bare.starts_with("transaction type: ") && run.begun_report()
             || bare.starts_with("progress: ") && run.begun_report()
     }
