@@ -157,8 +157,8 @@ fn what_lies_in_a_file_is_told_from_its_text() {
     has(
         &fio,
         &[
-            "109,073 /s   327,328 in all",
-            "fsyncs        3,409 per second",
+            "109,073 /s 327,328 in all",
+            "fsyncs 3,409 per second",
             "16,140 /s",
         ],
     );
@@ -168,7 +168,7 @@ fn what_lies_in_a_file_is_told_from_its_text() {
     has(
         &lab.dyno("import hammerdb written-hammerdb.log").success(),
         &[
-            "1,683 /s   505,015 in all",
+            "1,683 /s 505,015 in all",
             "new orders (NOPM): 43,912 per minute",
         ],
     );
