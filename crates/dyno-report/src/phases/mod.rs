@@ -10,7 +10,7 @@ mod tables;
 mod text;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use dyno_core::record::RunRecord;
 

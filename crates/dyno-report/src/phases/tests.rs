@@ -66,6 +66,11 @@ fn sequences() -> Vec<Sequence> {
     ]
 }
 
+/// Tables of three sequences.
+pub(crate) fn of_three() -> Vec<Table> {
+    tables(&sequences())
+}
+
 fn table(title: &str) -> Table {
     let all = tables(&sequences());
     all.into_iter().find(|table| table.title == title).unwrap()

@@ -7,7 +7,7 @@ use dyno_core::plan::Arrivals;
 use dyno_core::record::RESULTS_FILE;
 use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 
-use super::look::{Ink, Look, columns, cut, wrap};
+use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
 use super::{latency, operations, parts, reported, roles, sections, statements, verdict};
@@ -30,9 +30,6 @@ const COSTS: &[(&str, &str)] = &[
     ("pages read", "pages read"),
     ("server context switches", "switches"),
 ];
-/// What stands between the parts of a line.
-const DOT: &str = " · ";
-
 /// The figures of a run and what they are worth, in as few lines as tell it.
 pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     let mut page = Page::new(*look);

@@ -432,4 +432,4 @@ fn digits(value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -26,6 +26,9 @@ impl Default for Look {
     }
 }
 
+/// Between parts of a line that belong together.
+pub(crate) const DOT: &str = " · ";
+
 /// How wide text is that no terminal shows: what is cut at the edge of a screen is whole there.
 pub const PIPE_COLUMNS: usize = 1000;
 
@@ -109,7 +112,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in words(text) {
+    for word in parts(text, width) {
         let length = columns(&word);
         if used > 0 && used + 1 + length > width {
             lines.push(String::new());
@@ -132,6 +135,24 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// What a text is broken between: the parts that stand between dots, and the words of a part that
+/// has no room in a line.
+fn parts(text: &str, width: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut rest = text.split(DOT).peekable();
+    while let Some(part) = rest.next() {
+        let part = match rest.peek() {
+            Some(_) => format!("{part}{}", DOT.trim_end()),
+            None => part.to_owned(),
+        };
+        match columns(&part) <= width && text.contains(DOT) {
+            true => all.push(part),
+            false => all.extend(words(&part)),
+        }
+    }
+    all
 }
 
 /// The words of a text; a number keeps its unit beside it.
@@ -194,6 +215,14 @@ mod tests {
         assert_eq!(wrap("a abcdefgh", 4), ["a", "abcd", "efgh"]);
         assert_eq!(wrap("数据库", 4), ["数据", "库"]);
         assert_eq!(wrap("", 4), [""]);
+        assert_eq!(
+            wrap("one two · three four · five", 16),
+            ["one two ·", "three four ·", "five"]
+        );
+        assert_eq!(
+            wrap("one two three · four", 7),
+            ["one two", "three ·", "four"]
+        );
         assert_eq!(
             wrap("in all 12.3 ms, more", 11),
             ["in all", "12.3 ms,", "more"]

@@ -23,6 +23,8 @@ mod spark;
 mod statements;
 mod table;
 mod verdict;
+#[cfg(test)]
+mod widths;
 mod words;
 
 pub use advice::advice;

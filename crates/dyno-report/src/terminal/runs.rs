@@ -2,9 +2,14 @@
 
 use dyno_core::finding::Verdict;
 
-use super::look::{Ink, Look};
+use super::look::{DOT, Ink, Look, columns, cut};
 use super::table::{Align, Table};
 use crate::number::{latency, rate};
+
+/// So much of a note stands beside its run at least, or all of it below.
+const NOTE_MIN: usize = 24;
+/// Before what stands below a run.
+const BELOW: &str = "     ";
 
 /// A run in one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +42,19 @@ pub struct RunRow {
     pub note: String,
 }
 
-/// The runs, one line each under a head.
+/// The runs, one line each under a head; where that is wider than the terminal, what tells them
+/// apart stands below each.
 pub fn runs(rows: &[RunRow], look: &Look) -> String {
+    let one = in_one_line(rows);
+    let notes = rows.iter().map(|row| columns(&look.clean(&note(row))));
+    let cut = notes.max().unwrap_or(0).saturating_sub(NOTE_MIN);
+    match one.natural(look).saturating_sub(cut) <= look.width() {
+        true => one.finish(look),
+        false => in_two_lines(rows, look),
+    }
+}
+
+fn in_one_line(rows: &[RunRow]) -> Table {
     let mut table = Table::new(&[
         ("run", Align::Right),
         ("begun (UTC)", Align::Whole),
@@ -51,26 +67,6 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
         ("note", Align::Left),
     ]);
     for row in rows {
-        let number = |text: Option<String>| (Ink::Plain, text.unwrap_or_else(|| "–".to_owned()));
-        let (ink, word) = match row.verdict {
-            Some(Verdict::Valid) if row.thin => (Ink::Warning, "~ valid"),
-            Some(Verdict::Valid) => (Ink::Good, "valid"),
-            Some(Verdict::Doubtful) => (Ink::Warning, "doubtful"),
-            Some(Verdict::Refused) => (Ink::Error, "refused"),
-            // How far it came stands in for what nobody judged.
-            None if row.state.is_empty() => (Ink::Faint, "–"),
-            None => (Ink::Faint, row.state.as_str()),
-        };
-        let word = match row.waived {
-            0 => word.to_owned(),
-            waived => format!("{word}, {waived} waived"),
-        };
-        let note = match (row.state.as_str(), row.note.as_str()) {
-            ("", note) => note.to_owned(),
-            (_, note) if row.verdict.is_none() => note.to_owned(),
-            (state, "") => format!("({state})"),
-            (state, note) => format!("({state}) {note}"),
-        };
         table.row(vec![
             (Ink::Strong, row.id.to_string()),
             (Ink::Plain, row.when.clone()),
@@ -79,11 +75,82 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
             number(users(row)),
             number(row.events_per_s.map(rate)),
             number(row.p95_ms.map(latency)),
-            (ink, word),
-            (Ink::Faint, note),
+            verdict(row),
+            (Ink::Faint, note(row)),
         ]);
     }
-    table.finish(look)
+    table
+}
+
+fn in_two_lines(rows: &[RunRow], look: &Look) -> String {
+    let mut table = Table::new(&[
+        ("run", Align::Right),
+        ("begun (UTC)", Align::Whole),
+        ("workload", Align::Left),
+        ("users", Align::Right),
+        ("tx/s", Align::Right),
+        ("p95", Align::Right),
+        ("verdict", Align::Whole),
+    ]);
+    for row in rows {
+        // The year tells least.
+        let when = row.when.get(5..).filter(|_| row.when.starts_with("20"));
+        table.row(vec![
+            (Ink::Strong, row.id.to_string()),
+            (Ink::Plain, when.unwrap_or(&row.when).to_owned()),
+            (Ink::Plain, row.workload.clone()),
+            number(users(row)),
+            number(row.events_per_s.map(rate)),
+            number(row.p95_ms.map(latency)),
+            verdict(row),
+        ]);
+    }
+    let lines = table.finish(look);
+    let mut lines = lines.lines();
+    let mut out = String::new();
+    let head = lines.next().unwrap_or_default();
+    out += &format!("{head}\n");
+    for (line, row) in lines.zip(rows) {
+        out += &format!("{line}\n");
+        let below = [row.server.clone(), note(row)];
+        let below: Vec<String> = below.into_iter().filter(|text| !text.is_empty()).collect();
+        if !below.is_empty() {
+            let text = look.clean(&below.join(DOT));
+            let text = cut(&text, look.width().saturating_sub(BELOW.len()));
+            out += &format!("{BELOW}{}\n", look.paint(Ink::Faint, &look.clean(&text)));
+        }
+    }
+    out
+}
+
+fn number(text: Option<String>) -> (Ink, String) {
+    (Ink::Plain, text.unwrap_or_else(|| "–".to_owned()))
+}
+
+fn verdict(row: &RunRow) -> (Ink, String) {
+    let (ink, word) = match row.verdict {
+        Some(Verdict::Valid) if row.thin => (Ink::Warning, "~ valid"),
+        Some(Verdict::Valid) => (Ink::Good, "valid"),
+        Some(Verdict::Doubtful) => (Ink::Warning, "doubtful"),
+        Some(Verdict::Refused) => (Ink::Error, "refused"),
+        // How far it came stands in for what nobody judged.
+        None if row.state.is_empty() => (Ink::Faint, "–"),
+        None => (Ink::Faint, row.state.as_str()),
+    };
+    let word = match row.waived {
+        0 => word.to_owned(),
+        waived => format!("{word}, {waived} waived"),
+    };
+    (ink, word)
+}
+
+fn note(row: &RunRow) -> String {
+    match (row.state.as_str(), row.note.as_str()) {
+        ("", note) => note.to_owned(),
+        (_, note) if row.verdict.is_none() => note.to_owned(),
+        (state, "") => format!("({state})"),
+        (state, note) => format!("({state}) {note}"),
+    }
 }
 
 /// The sessions; of a load that changed over time what was asked for beside them, or instead.

@@ -108,13 +108,16 @@ fn against(steps: &[Step]) -> Option<String> {
     let told: Vec<String> = [Verdict::Doubtful, Verdict::Refused]
         .into_iter()
         .filter(|verdict| of(*verdict) > 0)
-        .map(|verdict| format!("{} {}", of(verdict), verdict.word()))
+        .map(|verdict| match of(verdict) {
+            1 => format!("1 is {}", verdict.word()),
+            count => format!("{count} are {}", verdict.word()),
+        })
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "Of the {} steps it rests on {}: dyno show RUN tells why.",
+            "Of the {} steps it rests on, {}: dyno show RUN tells why.",
             steps.len(),
-            told.join(", ")
+            told.join(" and ")
         )
     })
 }
@@ -154,7 +157,8 @@ mod tests {
 
     #[test]
     fn a_knee_of_doubtful_steps_says_so() {
-        let words = "Of the 3 steps it rests on 1 doubtful, 1 refused: dyno show RUN tells why.";
+        let words =
+            "Of the 3 steps it rests on, 1 is doubtful and 1 is refused: dyno show RUN tells why.";
         let mut runs = ladder(64, &[1, 2, 4]);
         let told = |runs: &[RunSummary]| saturation(&Saturation::of(runs), &Look::default());
         runs.iter_mut()

@@ -18,8 +18,8 @@ pub(super) struct Table {
     rows: Vec<Vec<(Ink, String)>>,
 }
 
-/// Blanks between columns.
-const GAP: usize = 2;
+/// Blanks between columns, and where there is little room.
+const GAPS: [usize; 2] = [2, 1];
 /// A text column is not cut below this.
 const WIDTH_MIN: usize = 8;
 
@@ -29,6 +29,19 @@ impl Table {
             head: head.to_vec(),
             rows: Vec::new(),
         }
+    }
+
+    /// How wide it is where nothing is cut.
+    pub(super) fn natural(&self, look: &Look) -> usize {
+        let cells = |index: usize| {
+            let own = self.rows.iter().filter_map(move |row| row.get(index));
+            own.map(|(_, text)| columns(&look.clean(text)))
+                .max()
+                .unwrap_or(0)
+        };
+        let widths = self.head.iter().enumerate();
+        let widths = widths.map(|(index, (name, _))| columns(name).max(cells(index)));
+        widths.sum::<usize>() + GAPS[0] * self.head.len().saturating_sub(1)
     }
 
     /// A row of as many cells as there are columns.
@@ -47,7 +60,7 @@ impl Table {
                     .collect()
             })
             .collect();
-        let widths = widths(&self.head, &rows, look.width());
+        let (widths, gap) = fitted(&self.head, &rows, look.width());
         let mut out = String::new();
         let head: Vec<(Ink, String)> = self
             .head
@@ -62,7 +75,7 @@ impl Table {
                 let text = look.clean(&cut(text, *width));
                 let pad = " ".repeat(width.saturating_sub(columns(&text)));
                 if index > 0 {
-                    line.push_str(&" ".repeat(GAP));
+                    line.push_str(&" ".repeat(gap));
                 }
                 let painted = look.paint(*ink, &text);
                 match align {
@@ -77,14 +90,34 @@ impl Table {
     }
 }
 
-fn widths(head: &[(&str, Align)], rows: &[Vec<(Ink, String)>], limit: usize) -> Vec<usize> {
+/// The columns' widths, and what stands between them.
+fn fitted(
+    head: &[(&str, Align)],
+    rows: &[Vec<(Ink, String)>],
+    limit: usize,
+) -> (Vec<usize>, usize) {
+    let [usual, narrow] = GAPS;
+    let widths_usual = widths(head, rows, limit, usual);
+    let total = widths_usual.iter().sum::<usize>() + usual * head.len().saturating_sub(1);
+    match total > limit {
+        true => (widths(head, rows, limit, narrow), narrow),
+        false => (widths_usual, usual),
+    }
+}
+
+fn widths(
+    head: &[(&str, Align)],
+    rows: &[Vec<(Ink, String)>],
+    limit: usize,
+    gap: usize,
+) -> Vec<usize> {
     let mut widths: Vec<usize> = head.iter().map(|(name, _)| columns(name)).collect();
     for row in rows {
         for (width, (_, text)) in widths.iter_mut().zip(row) {
             *width = (*width).max(columns(text));
         }
     }
-    let gaps = GAP * widths.len().saturating_sub(1);
+    let gaps = gap * widths.len().saturating_sub(1);
     loop {
         let total = widths.iter().sum::<usize>() + gaps;
         let widest = widths

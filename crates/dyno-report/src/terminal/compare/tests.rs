@@ -4,7 +4,7 @@ use super::*;
 use crate::html::samples::{Shape, USUAL, run};
 
 /// A run against one of 0.77 times its speed, with other settings.
-fn compared(intended: &[&str], settings: usize) -> Comparison {
+pub(in crate::terminal) fn compared(intended: &[&str], settings: usize) -> Comparison {
     let made = |stream, speed| {
         run(Shape {
             stream,
