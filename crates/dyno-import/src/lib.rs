@@ -260,6 +260,7 @@ fn of_sysbench(
             started_unix_s: first(index, options),
             ..options.clone()
         };
+        draft.count_requests();
         let mut run = record::record(&mut draft, &options);
         let (said, facts) = consistency::check(&draft);
         run.facts.extend(facts);

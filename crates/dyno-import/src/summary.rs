@@ -4,7 +4,6 @@ use dyno_analysis::window;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{NotObserved, Operation, RunHead};
-use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 
 use crate::command;
@@ -54,7 +53,7 @@ pub(crate) fn summary(
         endpoints: Vec::new(),
         client: None,
         not_observed: not_observed.to_vec(),
-        figures: figures(&report),
+        machine: machine(draft, &report),
         intervals: Vec::new(),
         // Of a drive without sessions nothing is known.
         drive: (drive.sessions > 0).then_some(drive),
@@ -235,8 +234,18 @@ fn buckets(operations: &[Operation]) -> Vec<Bucket> {
         .collect()
 }
 
-/// What tests of the host print besides events.
-fn figures(report: &Report) -> Vec<Figure> {
+/// What tests of the host print besides events; `None` of a test of a database.
+fn machine(draft: &Draft, report: &Report) -> Option<MachineSummary> {
+    let figures = figures(report);
+    let of_host = draft.kind.is_some_and(|kind| kind != "oltp");
+    (of_host || !figures.is_empty()).then(|| MachineSummary {
+        about: Vec::new(),
+        figures,
+        depth: 1,
+    })
+}
+
+fn figures(report: &Report) -> Vec<MachineFigure> {
     const TOLD: [(&str, &str, &str); 8] = [
         ("import.fileio.read_mib_per_s", "read", "MiB/s"),
         ("import.fileio.written_mib_per_s", "written", "MiB/s"),
@@ -250,12 +259,13 @@ fn figures(report: &Report) -> Vec<Figure> {
     let figure = |(fact, name, unit): (&str, &str, &str)| {
         let printed = report.figures.iter().find(|(own, ..)| *own == fact);
         let value = printed.map(|(_, value, _)| *value);
-        value.filter(|value| value.is_finite()).map(|value| Figure {
-            name: name.to_owned(),
-            value,
-            unit: unit.to_owned(),
-            better: Some(Better::Higher),
-        })
+        value
+            .filter(|value| value.is_finite())
+            .map(|value| MachineFigure {
+                name: name.to_owned(),
+                value,
+                unit: unit.to_owned(),
+            })
     };
     TOLD.into_iter().filter_map(figure).collect()
 }

@@ -308,8 +308,17 @@ fn tests_without_a_database() {
         values(files.series("import.fileio.fsyncs")),
         [1321.08, 1367.84, 1631.85]
     );
-    // Its report lines hold no events: none are made up.
-    assert!(files.intervals.is_empty() && files.not_observed("intervals").is_some());
+    assert_eq!(files.not_observed("intervals"), None);
+    let told = files.summary.as_ref().unwrap().machine.as_ref().unwrap();
+    assert_eq!(
+        (told.figures[0].name.as_str(), told.figures[0].unit.as_str()),
+        ("read", "MiB/s")
+    );
+    // Each event is one request: of the printed bytes, and the fsyncs.
+    let first = files.intervals[0].events_per_s();
+    let printed = (310.51 + 207.0) * 64.0 + 1321.08;
+    assert!((first - printed).abs() < 1e-6, "{first}");
+    assert_eq!(files.intervals[1].percentiles[0].value_ms, Some(0.009));
     let memory = one(fixture!("memory.out"));
     assert_eq!(memory.fact("import.memory.mib_per_s"), Some("4224.88"));
     assert_eq!(memory.summary.as_ref().unwrap().totals.events, 8_663_149);

@@ -34,12 +34,30 @@ pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
         draft.rate_per_s = (per_s > 0.0).then_some(per_s);
     } else if let Some((_, seed)) = line.split_once("generator from seed (") {
         draft.seed = number::leading_count(seed).map(|(seed, _)| seed);
+    } else if let Some(bytes) = block(line) {
+        draft.block_bytes = Some(bytes);
     } else if let Some(kind) = kind(line) {
         draft.kind = Some(kind);
     } else {
         return false;
     }
     true
+}
+
+/// `Block size 16KiB` of a test of files, `block size: 1KiB` of one of memory; version 0.4 has `Kb`.
+fn block(line: &str) -> Option<f64> {
+    let rest = line
+        .strip_prefix("Block size ")
+        .or_else(|| line.strip_prefix("block size:"))?;
+    let (size, unit) = number::leading(rest)?;
+    let scale = match unit.trim() {
+        "B" | "" => 1.0,
+        "KiB" | "Kb" => 1024.0,
+        "MiB" | "Mb" => 1_048_576.0,
+        "GiB" | "Gb" => 1_073_741_824.0,
+        _ => return None,
+    };
+    Some(size * scale)
 }
 
 /// Which of the built-in tests prints this line.

@@ -37,7 +37,11 @@ pub(crate) fn parse(line: &str, number: usize) -> Option<Reported> {
         return Some(Reported::Queue(at_s, queue, concurrency));
     }
     if let Some(throughput) = throughput(at_s, rest) {
-        return Some(Reported::Throughput(throughput));
+        return Some(Reported::Throughput(Throughput {
+            latency: latency(rest),
+            line: number,
+            ..throughput
+        }));
     }
     Some(Reported::Unknown)
 }
@@ -115,6 +119,7 @@ fn throughput(at_s: f64, rest: &str) -> Option<Throughput> {
         write_bytes: bytes(rest, "writes:"),
         fsyncs: after(rest, "fsyncs:"),
         memory_bytes: None,
+        ..Throughput::default()
     };
     if found.read_bytes.is_none() && found.write_bytes.is_none() && found.fsyncs.is_none() {
         found.memory_bytes = Some(scaled(rest)?);

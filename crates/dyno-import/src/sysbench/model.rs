@@ -17,6 +17,8 @@ pub(crate) struct Draft {
     pub(crate) warmup_s: Option<f64>,
     pub(crate) rate_per_s: Option<f64>,
     pub(crate) seed: Option<u64>,
+    /// Of one request, in tests of files and memory.
+    pub(crate) block_bytes: Option<f64>,
     /// What the output itself says to have run: `cpu`, `fileio`, `memory`, `oltp`.
     pub(crate) kind: Option<&'static str>,
     /// `Threads started!` was printed.
@@ -77,6 +79,8 @@ pub(crate) struct Throughput {
     pub(crate) write_bytes: Option<f64>,
     pub(crate) fsyncs: Option<f64>,
     pub(crate) memory_bytes: Option<f64>,
+    pub(crate) latency: Option<PrintedPercentile>,
+    pub(crate) line: usize,
 }
 
 /// A count with the rate printed beside it.
@@ -162,6 +166,30 @@ impl Draft {
                 .report
                 .as_ref()
                 .is_some_and(|report| report.events().is_some() || report.total_time_s.is_some())
+    }
+
+    /// Makes points of what tests of files and memory report, where the size of a request is known:
+    /// each of their events is one request.
+    pub(crate) fn count_requests(&mut self) {
+        let Some(block) = self.block_bytes.filter(|bytes| *bytes > 0.0) else {
+            return;
+        };
+        if !self.points.is_empty() {
+            return;
+        }
+        let point = |one: &Throughput| {
+            let bytes = [one.read_bytes, one.write_bytes, one.memory_bytes];
+            let bytes: f64 = bytes.iter().flatten().sum();
+            Point {
+                line: one.line,
+                at_s: one.at_s,
+                tps: Some(bytes / block + one.fsyncs.unwrap_or(0.0)),
+                latencies: one.latency.into_iter().collect(),
+                ..Point::default()
+            }
+        };
+        self.points = self.throughput.iter().map(point).collect();
+        self.points_from = "report lines";
     }
 
     /// The time of the last thing it tells, seconds from the start of the measurement.
