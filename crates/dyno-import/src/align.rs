@@ -199,9 +199,12 @@ fn aligned(log: &HostLog, tie: &Tie) -> String {
         false => String::new(),
     };
     format!(
-        "{file}: {tool} is aligned by {}, which moves with the throughput (correlation {:.2}): it \
+        "{file}: {tool} is aligned by {}, which moves {} the throughput (correlation {}{:.2}): it \
          began {began}{pace}",
-        tie.signal, tie.correlation
+        tie.signal,
+        if tie.inverse { "against" } else { "with" },
+        if tie.inverse { "−" } else { "" },
+        tie.correlation
     )
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Tie {
     pub(crate) pace: f64,
     /// How well it fits, 0 to 1.
     pub(crate) correlation: f64,
+    /// Whether it falls where the throughput rises, as idle time does.
+    pub(crate) inverse: bool,
     /// By which series.
     pub(crate) signal: &'static str,
 }
@@ -185,17 +187,24 @@ fn search(
         .filter(apart)
         .map(|one| one.0)
         .fold(0.0, f64::max);
+    let inverse = signed(rates, times, values, (place.0, pace(place.1)))? < 0.0;
     let tie = Tie {
         offset_s: place.0,
         pace: pace(place.1),
         correlation: best,
+        inverse,
         signal,
     };
     Some((tie, other))
 }
 
 /// How well a signal that is laid so beside the rates moves with them, whichever way.
-fn correlation(
+fn correlation(rates: &[f64], times: &[f64], values: &[f64], laid: (f64, f64)) -> Option<f64> {
+    signed(rates, times, values, laid).map(f64::abs)
+}
+
+/// The correlation with its sign.
+fn signed(
     rates: &[f64],
     times: &[f64],
     values: &[f64],
@@ -226,7 +235,7 @@ fn correlation(
     }
     let covariance = product - sums.0 * sums.1 / count;
     let spread = (squares.0 - sums.0 * sums.0 / count) * (squares.1 - sums.1 * sums.1 / count);
-    (spread > 0.0).then(|| (covariance / spread.sqrt()).abs())
+    (spread > 0.0).then(|| covariance / spread.sqrt())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, anyhow};
 use dyno_core::factors::Factors;
+use dyno_core::record::LOG_DIGEST;
 use dyno_import::{Imported, Log, Looks, Monitor, Options, Pattern, Tool};
 use dyno_report::terminal::runs as table;
 use dyno_results::{Filter, Results};
@@ -244,6 +245,10 @@ struct Tally {
     failed: Vec<String>,
     /// Logs that were imported without what lies beside them, and why.
     without: Vec<String>,
+    /// Logs that are the same as another one of this import, and which.
+    twice: Vec<String>,
+    /// The log of each run that was read, by the hash of its lines.
+    seen: BTreeMap<String, String>,
 }
 
 /// Imports what a folder holds; what is damaged is told and passed over.
@@ -296,7 +301,7 @@ fn of_folder(
     for note in &found.notes {
         console::note(&format!("note: {folder}/{note}"));
     }
-    tell(parsed, &results, count, &tally)
+    tell(parsed, folder, &results, count, &tally)
 }
 
 /// Imports one log of a folder. An error of the results file ends the import of it only, as the
@@ -345,6 +350,14 @@ fn one_of_folder(
     };
     tally.remarks += imported.warnings.len();
     for run in &imported.runs {
+        let digest = run.fact(LOG_DIGEST).unwrap_or_default().to_owned();
+        if let Some(other) = tally.seen.get(&digest) {
+            tally
+                .twice
+                .push(format!("{}: the same log as {other}", log.path));
+            continue;
+        }
+        tally.seen.insert(digest, log.path.clone());
         let kept = keep(results, run, parsed.has("replace"));
         match kept.with_context(|| format!("cannot keep {folder}/{}", log.path))? {
             Some(record) => tally.ids.push(record.id),
@@ -355,7 +368,13 @@ fn one_of_folder(
 }
 
 /// Tells what came of a folder.
-fn tell(parsed: &Parsed, results: &Results, count: usize, tally: &Tally) -> Result<u8> {
+fn tell(
+    parsed: &Parsed,
+    folder: &str,
+    results: &Results,
+    count: usize,
+    tally: &Tally,
+) -> Result<u8> {
     if !parsed.has("quiet") && !tally.ids.is_empty() {
         let mut lines = results.runs(&Filter::default())?;
         lines.retain(|line| tally.ids.contains(&line.id));
@@ -386,6 +405,9 @@ fn tell(parsed: &Parsed, results: &Results, count: usize, tally: &Tally) -> Resu
         );
     }
     console::note(&told);
+    for twice in &tally.twice {
+        console::note(&format!("left out: {folder}/{twice}"));
+    }
     for without in &tally.without {
         console::note(&format!("imported without what lies beside it: {without}"));
     }

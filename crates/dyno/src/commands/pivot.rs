@@ -223,16 +223,32 @@ fn table(
 ) -> Result<Pivot> {
     let window = window::asked(parsed)?;
     let mut records: Vec<((usize, usize), Vec<RunRecord>)> = Vec::new();
+    let mut outside = Vec::new();
     for (place, runs) in &layout.places {
         let ids = runs.iter().filter_map(|run| Some(lines.get(*run)?.id));
-        let load = |id: i64| {
+        let mut cell = Vec::new();
+        for id in ids {
             let run = results.load(id, &Scope::whole())?;
             match window {
-                Some(window) => window::part(run, window),
-                None => Ok(run),
+                None => cell.push(run),
+                // A run that is too short for the window must not cost the table.
+                Some(window) => match window::part(run, window) {
+                    Ok(part) => cell.push(part),
+                    Err(error) => outside.push(error),
+                },
             }
-        };
-        records.push((*place, ids.map(load).collect::<Result<_>>()?));
+        }
+        if !cell.is_empty() {
+            records.push((*place, cell));
+        }
+    }
+    if records.is_empty()
+        && let Some(error) = outside.pop()
+    {
+        return Err(error);
+    }
+    for error in &outside {
+        console::note(&format!("left out: {error:#}"));
     }
     let groups: Vec<Group<'_>> = records
         .iter()

@@ -64,13 +64,25 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// Leaves out the runs that have no place in the table, but where that would leave none.
+/// Leaves out the runs that have no place in the table and says so, but where that would leave
+/// none.
 fn keep_placed(runs: &mut Vec<RunRecord>, rows: &str, columns: Option<&str>) {
     let has = |run: &RunRecord, factor: &str| dyno_verdict::level(run, factor).is_some();
     let placed = |run: &RunRecord| has(run, rows) && columns.is_none_or(|name| has(run, name));
-    if runs.iter().any(placed) {
-        runs.retain(placed);
+    if !runs.iter().any(placed) {
+        return;
     }
+    let others = runs.iter().filter(|run| !placed(run));
+    let others: Vec<String> = others.map(|run| run.id.to_string()).collect();
+    if !others.is_empty() {
+        let factors = columns.map_or(rows.to_owned(), |columns| format!("{rows} and {columns}"));
+        console::note(&format!(
+            "left out: run{} {}, without a level of {factors}",
+            if others.len() == 1 { "" } else { "s" },
+            others.join(", ")
+        ));
+    }
+    runs.retain(placed);
 }
 
 /// The runs of each cell, those of the base first.
