@@ -4,6 +4,7 @@ use dyno_core::record::Fact;
 
 use crate::coverage::{self, Coverage};
 use crate::intervals;
+use crate::runs;
 use crate::sysbench::head;
 use crate::sysbench::model::{Counted, Draft, Report};
 
@@ -40,13 +41,7 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
         spread(draft, report, &mut contradict);
         sums(report, &mut warn, &mut contradict);
         histogram(draft, report, &mut contradict);
-        if !contradictions.is_empty() {
-            facts.push(Fact {
-                name: "import.contradictions".to_owned(),
-                value: contradictions.join("; "),
-                source: "figures of the same log".to_owned(),
-            });
-        }
+        facts.extend(runs::contradictions(&contradictions));
         warnings.extend(contradictions.into_iter().map(|text| (line, text)));
     }
     (warnings, facts)

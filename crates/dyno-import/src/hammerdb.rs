@@ -355,6 +355,12 @@ fn found(draft: &Draft, options: &Options) -> Found {
         ));
     }
     let mut run = about(draft, &database).record(options);
+    if orders > tpm {
+        let text = format!("{orders} new orders of {tpm} transactions per minute");
+        run.facts
+            .extend(runs::contradictions(std::slice::from_ref(&text)));
+        said.push((Some(draft.line), text));
+    }
     run.not_observed = gaps(draft, started.is_some(), measured_s.is_some());
     run.series.extend(counter(draft, started));
     if let Some(minutes) = draft.rampup_min {

@@ -121,6 +121,12 @@ pub(crate) fn fact(name: &str, value: String, source: &str) -> Fact {
     }
 }
 
+/// The fact that figures of one log cannot all be true; `None` where nothing speaks against them.
+pub(crate) fn contradictions(all: &[String]) -> Option<Fact> {
+    let source = "figures of the same log";
+    (!all.is_empty()).then(|| fact("import.contradictions", all.join("; "), source))
+}
+
 /// A series of what was printed; `None` without a value.
 pub(crate) fn series(
     name: &str,

@@ -18,6 +18,8 @@ use crate::{Found, ImportError, Log, Looks, Options, Warning};
 use document::{Document, Job, Latency};
 
 const NS_PER_MS: f64 = 1e6;
+/// By how much figures that say the same may differ.
+const TOLERANCE: f64 = 0.02;
 const MIB: f64 = 1_048_576.0;
 
 /// The runs of these logs.
@@ -115,6 +117,8 @@ impl Group<'_> {
     fn found(&self, log: &Log<'_>, options: &Options) -> Found {
         let mut run = self.about(log).record(options);
         run.facts.extend(self.facts());
+        let contradictions = self.contradictions();
+        run.facts.extend(runs::contradictions(&contradictions));
         let started = self.started();
         run.intervals = self.intervals();
         let all = self.merged(|_| true);
@@ -126,7 +130,11 @@ impl Group<'_> {
         run.not_observed = self.gaps(&all, &run, started.is_some());
         run.summary = Some(self.summary(&run, all.summary, started));
         Found {
-            said: self.said(),
+            said: self
+                .said()
+                .into_iter()
+                .chain(contradictions.into_iter().map(|text| (None, text)))
+                .collect(),
             file: log.name.to_owned(),
             run,
             started,
@@ -227,6 +235,37 @@ impl Group<'_> {
             }
         }
         facts
+    }
+
+    /// Figures that cannot all be true: rates that are not those of the counts, latencies out of
+    /// order.
+    fn contradictions(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let own = self.jobs.iter().flat_map(|job| {
+            let name = crate::text::excerpt(&job.jobname);
+            job.directions()
+                .map(|(direction, own)| (format!("{name}, {direction}"), own))
+        });
+        for (name, own) in own.filter(|(_, own)| own.total_ios > 0 && own.runtime > 0) {
+            let made = own.total_ios as f64 * 1e3 / own.runtime as f64;
+            // The time is rounded to milliseconds.
+            let room = TOLERANCE + 1.0 / own.runtime as f64;
+            if (made - own.iops).abs() > room * made.max(own.iops) {
+                all.push(format!(
+                    "{name}: {} I/Os in {} ms are {made:.1} per second, but it says {}",
+                    own.total_ios, own.runtime, own.iops
+                ));
+            }
+            let latency = own.latency();
+            let ordered = latency.min <= latency.mean && latency.mean <= latency.max;
+            if latency.count > 0 && !ordered {
+                all.push(format!(
+                    "{name}: a mean of {} ns does not lie between {} and {} ns",
+                    latency.mean, latency.min, latency.max
+                ));
+            }
+        }
+        all
     }
 
     fn said(&self) -> Vec<(Option<usize>, String)> {

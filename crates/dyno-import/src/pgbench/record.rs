@@ -16,6 +16,8 @@ use crate::gaps::gap;
 use crate::runs::{self, About, fact};
 use crate::{Found, Options};
 
+/// By how much figures that say the same may differ.
+const TOLERANCE: f64 = 0.05;
 /// Times of progress from here on are seconds since 1970.
 const EPOCH_S: f64 = 1e9;
 
@@ -39,6 +41,10 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
         None => Vec::new(),
     };
     run.facts.extend(facts(&output));
+    let contradictions = contradictions(&output);
+    run.facts.extend(runs::contradictions(&contradictions));
+    let line = Some(output.line);
+    said.extend(contradictions.into_iter().map(|text| (line, text)));
     run.events = events(&output);
     run.series = series(&output, started);
     let origin = started.or(single::start_of_sums(sums));
@@ -96,6 +102,29 @@ fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         }
     }
     said
+}
+
+/// Figures of the report that cannot all be true.
+fn contradictions(output: &Output) -> Vec<String> {
+    let mut all = Vec::new();
+    let (Some(processed), Some(tps)) = (output.processed, output.tps) else {
+        return all;
+    };
+    if processed > 0 && tps <= 0.0 {
+        all.push(format!("{processed} transactions, but {tps} per second"));
+    }
+    // Printed without the time to connect, and with three decimals.
+    if let (Some(clients), Some(mean_ms), None) = (output.clients, output.latency_ms, output.lag_ms)
+    {
+        let busy = tps * (mean_ms - 0.001).max(0.0) / 1e3;
+        if busy > f64::from(clients) * (1.0 + TOLERANCE) {
+            all.push(format!(
+                "{tps:.1} transactions per second of {mean_ms} ms each keep {busy:.1} clients \
+                 busy, but there were {clients}"
+            ));
+        }
+    }
+    all
 }
 
 /// When the run began: as lines of progress say it, as the first transaction does, or the caller.

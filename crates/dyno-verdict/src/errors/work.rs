@@ -2,7 +2,7 @@
 
 use dyno_analysis::bins::ROOM_S;
 use dyno_core::finding::Outcome;
-use dyno_core::record::{EventKind, RunState};
+use dyno_core::record::{EventKind, NotObserved, RunState};
 
 use super::tables;
 use crate::check::{Check, Made, Threshold, advice};
@@ -147,7 +147,8 @@ fn work_done(view: &View) -> Made {
     try_this.dedup();
     let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
     let mut done = format!("{} ended", text::counted(totals.events, "event"));
-    if !tests_host {
+    let unknown = |gap: &NotObserved| gap.what == "counters.queries";
+    if !tests_host && !view.run.not_observed.iter().any(unknown) {
         done += &format!(" with {}", text::counted(queries, "statement"));
     }
     if !view.imported() && !tests_host {
