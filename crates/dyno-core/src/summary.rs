@@ -287,7 +287,8 @@ impl LatencySummary {
     /// The longest; `None` where an imported log does not tell it.
     pub fn longest_ms(&self) -> Option<f64> {
         // Where the mean is above zero, some latency is.
-        (self.max_ms > 0.0 || self.mean_ms <= 0.0).then_some(self.max_ms)
+        let known = self.max_ms > 0.0 || self.mean_ms <= 0.0;
+        (self.count > 0 && known).then_some(self.max_ms)
     }
 }
 

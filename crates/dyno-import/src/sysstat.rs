@@ -326,7 +326,7 @@ impl Reader<'_> {
     }
 }
 
-/// The time at the beginning of a row in seconds, `14:12:49` or `02:12:49 PM`, and the words behind.
+/// The time at the beginning of a row in seconds, `14:12:49` or `02:12:49 PM`, and what follows.
 fn time_of_day<'a, 'b>(words: &'b [&'a str]) -> Option<(f64, &'b [&'a str])> {
     let (first, rest) = words.split_first()?;
     if first.matches(':').count() != 2 {
@@ -353,7 +353,7 @@ fn is_heading(words: &[&str]) -> bool {
                 "CPU" | "DEV" | "IFACE" | "runq-sz" | "tps" | "INTR" | "TTY"
             )
     };
-    !words.iter().any(|word| figure(&word)) && words.iter().any(|word| typical(&word))
+    !words.iter().any(figure) && words.iter().any(typical)
 }
 
 #[cfg(test)]

@@ -47,6 +47,22 @@ fn nearest(mut values: Vec<u64>, percent: u64) -> f64 {
     values[rank - 1] as f64 / 1e3
 }
 
+/// The lines of logs of transactions with a lag, as numbers.
+fn transactions(logs: &[Log<'_>]) -> Vec<Vec<u64>> {
+    let lines = logs.iter().flat_map(|log| log.text.lines());
+    let numbers = |line: &str| {
+        line.split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect()
+    };
+    let rows: Vec<Vec<u64>> = lines
+        .map(numbers)
+        .filter(|row: &Vec<u64>| row.len() == 7)
+        .collect();
+    assert!(rows.len() > 100);
+    rows
+}
+
 #[test]
 fn pgbench_with_single_transactions() {
     let files = [
@@ -75,17 +91,7 @@ fn pgbench_with_single_transactions() {
         summary.totals.events as f64,
         printed("number of transactions actually processed")
     );
-    let rows: Vec<Vec<u64>> = files[1..]
-        .iter()
-        .flat_map(|log| log.text.lines())
-        .map(|line| {
-            line.split(' ')
-                .filter_map(|word| word.parse().ok())
-                .collect()
-        })
-        .filter(|row: &Vec<u64>| row.len() == 7)
-        .collect();
-    assert!(rows.len() > 100);
+    let rows = transactions(&files[1..]);
     let response: Vec<u64> = rows.iter().map(|row| row[2]).collect();
     let service: Vec<u64> = rows.iter().map(|row| row[2] - row[6]).collect();
     let of = |percent: f64, latency: &dyno_core::summary::LatencySummary| {
@@ -160,7 +166,7 @@ fn scripts_of_pgbench_apart() {
         [
             ("a.sql", 736.128_284),
             ("a.sql, mean latency", 2.209),
-            ("b.sql", 2450.574_244),
+            ("b.sql", 2_450.574_244),
             ("b.sql, mean latency", 0.079),
         ]
     );
@@ -184,7 +190,7 @@ fn a_log_of_pgbench_that_lacks_a_file() {
             .iter()
             .all(|interval| interval.printed.is_some())
     );
-    assert_eq!(summary(run).fairness.is_some(), false);
+    assert!(summary(run).fairness.is_none());
     // Without the output a column more tells nothing.
     let alone = read(Tool::Pgbench, &files[1..]);
     assert!(
@@ -192,7 +198,7 @@ fn a_log_of_pgbench_that_lacks_a_file() {
         "{:?}",
         alone.warnings
     );
-    assert_eq!(summary(&alone.runs[0]).response.is_some(), false);
+    assert!(summary(&alone.runs[0]).response.is_none());
 }
 
 #[test]

@@ -172,7 +172,13 @@ fn what_lies_in_a_file_is_told_from_its_text() {
             "new orders (NOPM): 43,912 per minute",
         ],
     );
-    // Standard error by itself belongs to the report.
+    let export: Value = lab.json("export 3");
+    assert_eq!(export["source"], "hammerdb");
+}
+
+#[test]
+fn standard_error_by_itself_belongs_to_the_report() {
+    let lab = Lab::new();
     let (progress, report) = ("progress.txt", "report.txt");
     lab.file(
         progress,
@@ -185,9 +191,7 @@ fn what_lies_in_a_file_is_told_from_its_text() {
     );
     lab.dyno(&format!("import pgbench {report} {progress}"))
         .success();
-    let run = lab.json("show 4 --json");
+    let run = lab.json("show 1 --json");
     assert_eq!(run["intervals"].as_array().unwrap().len(), 1);
     assert_eq!(run["rates"]["events_per_s"], 10.5);
-    let export: Value = lab.json("export 3");
-    assert_eq!(export["source"], "hammerdb");
 }

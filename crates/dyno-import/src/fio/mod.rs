@@ -1,11 +1,12 @@
 //! fio's JSON as runs: one for each group of jobs, as groups run one behind the other.
 
 mod document;
+mod doubts;
+mod latency;
 
 use std::collections::BTreeMap;
 
-use dyno_analysis::summarize;
-use dyno_core::interval::{Counters, LATENCY_NS_MAX, Latencies, OperationCounters, carries};
+use dyno_core::interval::OperationCounters;
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{NotObserved, Operation, RunRecord, Source};
 use dyno_core::summary::*;
@@ -16,10 +17,8 @@ use crate::gaps::gap;
 use crate::runs::{self, About, PERCENTS, fact};
 use crate::{Found, ImportError, Log, Looks, Options, Warning};
 use document::{Document, Job, Latency};
+use latency::{Merged, merged};
 
-const NS_PER_MS: f64 = 1e6;
-/// By how much figures that say the same may differ.
-const TOLERANCE: f64 = 0.02;
 const MIB: f64 = 1_048_576.0;
 
 /// The runs of these logs.
@@ -104,13 +103,6 @@ struct Group<'a> {
     documents: &'a [Document],
     /// Whether there is no other group.
     alone: bool,
-}
-
-/// The latencies of one direction of all jobs together.
-struct Merged {
-    summary: LatencySummary,
-    /// All of them, where each job printed its distribution.
-    latencies: Option<Latencies>,
 }
 
 impl Group<'_> {
@@ -237,52 +229,6 @@ impl Group<'_> {
         facts
     }
 
-    /// Figures that cannot all be true: rates that are not those of the counts, latencies out of
-    /// order.
-    fn contradictions(&self) -> Vec<String> {
-        let mut all = Vec::new();
-        let own = self.jobs.iter().flat_map(|job| {
-            let name = crate::text::excerpt(&job.jobname);
-            job.directions()
-                .map(|(direction, own)| (format!("{name}, {direction}"), own))
-        });
-        for (name, own) in own.filter(|(_, own)| own.total_ios > 0 && own.runtime > 0) {
-            let made = own.total_ios as f64 * 1e3 / own.runtime as f64;
-            // The time is rounded to milliseconds.
-            let room = TOLERANCE + 1.0 / own.runtime as f64;
-            if (made - own.iops).abs() > room * made.max(own.iops) {
-                all.push(format!(
-                    "{name}: {} I/Os in {} ms are {made:.1} per second, but it says {}",
-                    own.total_ios, own.runtime, own.iops
-                ));
-            }
-            let latency = own.latency();
-            let ordered = latency.min <= latency.mean && latency.mean <= latency.max;
-            if latency.count > 0 && !ordered {
-                all.push(format!(
-                    "{name}: a mean of {} ns does not lie between {} and {} ns",
-                    latency.mean, latency.min, latency.max
-                ));
-            }
-        }
-        all
-    }
-
-    fn said(&self) -> Vec<(Option<usize>, String)> {
-        let mut said = Vec::new();
-        for job in &self.jobs {
-            for (direction, own) in job.directions() {
-                let name = crate::text::excerpt(&job.jobname);
-                for (count, what) in [(own.short_ios, "short"), (own.drop_ios, "dropped")] {
-                    if count > 0 {
-                        said.push((None, format!("{name}: {count} {what} I/Os, {direction}")));
-                    }
-                }
-            }
-        }
-        said
-    }
-
     /// The latencies of some directions of all jobs. Percentiles of several are known only from
     /// their distributions.
     fn merged(&self, fits: impl Fn(&str) -> bool) -> Merged {
@@ -355,9 +301,7 @@ impl Group<'_> {
                 .map(|(_, one)| one.iops)
                 .sum()
         };
-        summary.totals = Counters {
-            ..runs::counted(events)
-        };
+        summary.totals = runs::counted(events);
         summary.rates.events_per_s = iops(&|_| true);
         summary.service = service;
         let mut operations = Vec::new();
@@ -455,6 +399,7 @@ impl Group<'_> {
                 "host",
                 "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
             ),
+            ("errors", "fio tells one error of a job"),
             ("errors.by_code", "fio tells one error of a job"),
             ("counters.queries", "fio counts I/Os, not statements"),
             ("counters.rows", "fio counts I/Os"),
@@ -518,68 +463,4 @@ fn operation(
         response: None,
         first_tries: None,
     })
-}
-
-/// Several distributions as one.
-fn merged(all: &[Latency]) -> Merged {
-    let all: Vec<&Latency> = all.iter().filter(|one| one.count > 0).collect();
-    let latencies =
-        (!all.is_empty() && all.iter().all(|one| !one.bins.is_empty())).then(|| distribution(&all));
-    let count = all
-        .iter()
-        .fold(0_u64, |sum, one| sum.saturating_add(one.count));
-    let sum_ns: f64 = all.iter().map(|one| one.mean * one.count as f64).sum();
-    let ms = |ns: Option<f64>| ns.unwrap_or(0.0) / NS_PER_MS;
-    let mut summary = match &latencies {
-        Some(latencies) => summarize::service(latencies, &PERCENTS),
-        None => LatencySummary::default(),
-    };
-    summary.count = count;
-    summary.min_ms = ms(all.iter().map(|one| one.min).reduce(f64::min));
-    summary.max_ms = ms(all.iter().map(|one| one.max).reduce(f64::max));
-    summary.mean_ms = ms((count > 0).then(|| sum_ns / count as f64));
-    summary.sum_ms = sum_ns / NS_PER_MS;
-    if let [one] = all.as_slice() {
-        summary.stddev_ms = Some(one.stddev / NS_PER_MS);
-        if !one.percentile.is_empty() {
-            summary.percentiles = printed(one);
-        }
-    }
-    Merged { summary, latencies }
-}
-
-/// The percentiles as fio printed them, where it printed those.
-fn printed(one: &Latency) -> Vec<Percentile> {
-    let own = |percent: f64| {
-        let mut all = one.percentile.iter();
-        let found = all.find(|(name, _)| name.parse() == Ok(percent));
-        found
-            .map(|(_, ns)| ns / NS_PER_MS)
-            .filter(|_| carries(one.count, percent))
-    };
-    let all = PERCENTS.map(|percent| Percentile {
-        percent,
-        value_ms: own(percent),
-    });
-    all.to_vec()
-}
-
-fn distribution(all: &[&Latency]) -> Latencies {
-    let mut latencies = Latencies::default();
-    for one in all {
-        for (ns, count) in &one.bins {
-            let Ok(ns) = ns.parse::<u64>() else {
-                continue;
-            };
-            latencies
-                .service
-                .saturating_record_n(ns.min(LATENCY_NS_MAX), *count);
-            let sum = ns.saturating_mul(*count);
-            latencies.service_ns_sum = latencies.service_ns_sum.saturating_add(sum);
-        }
-        let ns = |value: f64| value.clamp(0.0, 1e18) as u64;
-        latencies.service_ns_min = latencies.service_ns_min.min(ns(one.min));
-        latencies.service_ns_max = latencies.service_ns_max.max(ns(one.max));
-    }
-    latencies
 }

@@ -1,5 +1,6 @@
 //! pgbench's output and its logs of transactions, as runs.
 
+mod gaps;
 mod output;
 mod record;
 mod single;

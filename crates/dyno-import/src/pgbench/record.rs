@@ -5,14 +5,14 @@ use std::time::Duration;
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
-use dyno_core::record::{Event, EventKind, NotObserved, RunRecord, Series, Source};
+use dyno_core::record::{Event, EventKind, RunRecord, Series, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 
+use super::gaps::gaps;
 use super::output::{Output, Point};
 use super::single::{self, Single};
 use super::{Logged, Parts};
-use crate::gaps::gap;
 use crate::runs::{self, About, fact};
 use crate::{Found, Options};
 
@@ -231,7 +231,7 @@ pub(super) fn throttled(output: &Output) -> bool {
 }
 
 /// The rate that was asked for, which only the command line tells.
-fn rate(output: &Output) -> Option<f64> {
+pub(super) fn rate(output: &Output) -> Option<f64> {
     let argv = &output.argv;
     let at = argv
         .iter()
@@ -252,10 +252,7 @@ fn interval_length(intervals: &[IntervalSummary]) -> Duration {
 }
 
 /// The lines' times from the start of the run, each with its length.
-fn times<'a>(
-    output: &'a Output,
-    started: Option<f64>,
-) -> impl Iterator<Item = (f64, f64, &'a Point)> {
+fn times(output: &Output, started: Option<f64>) -> impl Iterator<Item = (f64, f64, &Point)> {
     let origin = match output.points.first() {
         Some(point) if point.at_s >= EPOCH_S => started.unwrap_or(point.at_s),
         _ => 0.0,
@@ -483,66 +480,4 @@ fn figures(output: &Output, single: bool) -> Vec<Figure> {
         ));
     }
     figures
-}
-
-/// What this run's output leaves unknown. Fields of these names hold zero where their type leaves
-/// no choice.
-fn gaps(output: &Output, run: &RunRecord, single: bool, start_known: bool) -> Vec<NotObserved> {
-    let mut gaps: Vec<NotObserved> = [
-        ("client", "pgbench does not print what it used itself"),
-        ("server", "pgbench prints nothing of the server"),
-        ("db", "pgbench prints nothing of the server's counters"),
-        ("data", "pgbench prints nothing of the data's size"),
-        ("observer", "nothing was observed while the run went on"),
-        (
-            "host",
-            "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
-        ),
-        (
-            "errors.by_code",
-            "pgbench counts errors without their codes",
-        ),
-        (
-            "counters.queries",
-            "pgbench counts transactions, not statements",
-        ),
-        ("counters.rows", "pgbench counts neither rows nor bytes"),
-        ("rand", "the output does not tell the distribution of keys"),
-    ]
-    .iter()
-    .map(|(what, why)| gap(what, why))
-    .collect();
-    let mut add = |missing: bool, what: &str, why: &str| {
-        if missing {
-            gaps.push(gap(what, why));
-        }
-    };
-    let log = "pgbench's option --log writes single latencies; without it mean and deviation are \
-               known only";
-    for what in [
-        "service.min_ms",
-        "service.max_ms",
-        "service.percentiles",
-        "service.buckets",
-    ] {
-        add(!single, what, log);
-    }
-    add(!single, "intervals.max_ms", log);
-    add(!single, "intervals.percentiles", log);
-    let whole = "the spread over clients is known from the log of transactions only";
-    add(!single, "fairness", whole);
-    add(!start_known, "started_unix_s", "the log has no time of day");
-    add(
-        run.intervals.is_empty(),
-        "intervals",
-        "no lines of progress; pgbench's option --progress=1 prints them",
-    );
-    let why = match throttled(output) && rate(output).is_none() {
-        true => {
-            "pgbench does not print the rate that was asked for; a command line in the log tells it"
-        }
-        false => "the log does not tell the clients",
-    };
-    add(run.head.drive.is_none(), "drive", why);
-    gaps
 }

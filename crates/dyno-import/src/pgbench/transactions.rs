@@ -116,9 +116,7 @@ pub(super) fn read(log: &str) -> Option<Transactions> {
             }
             read.odd += 1;
             // A report is told from a log by its first lines.
-            if first_time.is_none() {
-                return None;
-            }
+            first_time?;
         }
     }
     let known = read.all.len().max(read.sums.len());

@@ -44,7 +44,7 @@ pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
     true
 }
 
-/// `Block size 16KiB` of a test of files, `block size: 1KiB` of one of memory; version 0.4 has `Kb`.
+/// `Block size 16KiB` of a test of files, `block size: 1KiB` of one of memory; 0.4 has `Kb`.
 fn block(line: &str) -> Option<f64> {
     let rest = line
         .strip_prefix("Block size ")

@@ -65,10 +65,10 @@ fn rate(page: &mut Page, view: &View<'_>) {
         ));
     }
     if let Some(summary) = &view.run.summary {
-        detail.push(format!(
-            "{} queries/s",
-            figures::significant(summary.rates.queries_per_s)
-        ));
+        let queries = summary.rates.queries_per_s;
+        if queries > 0.0 || view.run.not_observed("counters.queries").is_none() {
+            detail.push(format!("{} queries/s", figures::significant(queries)));
+        }
         if let Some(open) = &summary.open_loop {
             detail.push(format!(
                 "offered {}/s",
@@ -102,7 +102,12 @@ fn latency(page: &mut Page, view: &View<'_>) {
         "start to end of each event"
     };
     let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
-        let detail = "no event ended".to_owned();
+        let ended = view
+            .run
+            .summary
+            .as_ref()
+            .is_some_and(|run| run.totals.events > 0);
+        let detail = if ended { "not known" } else { "no event ended" }.to_owned();
         draw(
             page,
             &Headline {
@@ -186,6 +191,20 @@ fn errors(page: &mut Page, view: &View<'_>) {
     let seen: u64 = summary.errors.values().map(|error| error.count).sum();
     let seen = seen.max(summary.totals.errors);
     let totals = &summary.totals;
+    if seen == 0 && view.run.not_observed("errors").is_some() {
+        draw(
+            page,
+            &Headline {
+                name,
+                value: "–".into(),
+                unit: "",
+                detail: "not known".into(),
+                source,
+                alarm: false,
+            },
+        );
+        return;
+    }
     let attempts = totals.attempts(seen);
     let mut detail = vec![match summary.errors.len() {
         0 if seen == 0 => "none".to_owned(),

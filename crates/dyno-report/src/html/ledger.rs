@@ -140,11 +140,18 @@ fn errors(page: &mut Page, view: &View<'_>) {
     };
     if summary.errors.is_empty() {
         let totals = &summary.totals;
-        page.nothing(&format!(
-            "No error by code is on record. Ignored errors: {}, reconnects: {}.",
-            number::thousands(totals.errors),
-            number::thousands(totals.reconnects)
-        ));
+        let unknown = view
+            .run
+            .not_observed("errors")
+            .filter(|_| totals.errors == 0);
+        page.nothing(&match unknown {
+            Some(why) => format!("Errors are not known: {why}."),
+            None => format!(
+                "No error by code is on record. Ignored errors: {}, reconnects: {}.",
+                number::thousands(totals.errors),
+                number::thousands(totals.reconnects)
+            ),
+        });
         page.end_section();
         return;
     }

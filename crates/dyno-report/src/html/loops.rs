@@ -78,7 +78,7 @@ fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
             Text(measured),
             number::thousands(latency.count),
             known(latency.shortest_ms()),
-            number::latency(latency.mean_ms)
+            known((latency.count > 0).then_some(latency.mean_ms))
         );
         for wanted in percents {
             let found = latency

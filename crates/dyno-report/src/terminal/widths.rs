@@ -205,8 +205,8 @@ fn a_host_and_a_server_examined() {
             "",
         ),
     ];
-    let title = "db1: 16 × AMD EPYC 9354P 32-Core Processor, Linux 6.12.57+deb13-amd64, and MariaDB \
-                 11.8.3 at db-primary-2.eu-central-1.rds.example.com: 2 problems to fix before \
-                 figures are compared";
+    let title = "db1: 16 × AMD EPYC 9354P 32-Core Processor, Linux 6.12.57+deb13-amd64, and \
+                 MariaDB 11.8.3 at db-primary-2.eu-central-1.rds.example.com: 2 problems to fix \
+                 before figures are compared";
     insta::assert_snapshot!("doctor", everywhere(|look| findings(title, &all, look)));
 }

@@ -1,0 +1,81 @@
+//! fio's distributions of latencies, and several of them as one.
+
+use dyno_analysis::summarize;
+use dyno_core::interval::{LATENCY_NS_MAX, Latencies, carries};
+use dyno_core::summary::{LatencySummary, Percentile};
+
+use super::document::Latency;
+use crate::runs::PERCENTS;
+
+const NS_PER_MS: f64 = 1e6;
+
+/// The latencies of one direction of all jobs together.
+pub(super) struct Merged {
+    pub(super) summary: LatencySummary,
+    /// All of them, where each job printed its distribution.
+    pub(super) latencies: Option<Latencies>,
+}
+
+/// Several distributions as one.
+pub(super) fn merged(all: &[Latency]) -> Merged {
+    let all: Vec<&Latency> = all.iter().filter(|one| one.count > 0).collect();
+    let latencies =
+        (!all.is_empty() && all.iter().all(|one| !one.bins.is_empty())).then(|| distribution(&all));
+    let count = all
+        .iter()
+        .fold(0_u64, |sum, one| sum.saturating_add(one.count));
+    let sum_ns: f64 = all.iter().map(|one| one.mean * one.count as f64).sum();
+    let ms = |ns: Option<f64>| ns.unwrap_or(0.0) / NS_PER_MS;
+    let mut summary = match &latencies {
+        Some(latencies) => summarize::service(latencies, &PERCENTS),
+        None => LatencySummary::default(),
+    };
+    summary.count = count;
+    summary.min_ms = ms(all.iter().map(|one| one.min).reduce(f64::min));
+    summary.max_ms = ms(all.iter().map(|one| one.max).reduce(f64::max));
+    summary.mean_ms = ms((count > 0).then(|| sum_ns / count as f64));
+    summary.sum_ms = sum_ns / NS_PER_MS;
+    if let [one] = all.as_slice() {
+        summary.stddev_ms = Some(one.stddev / NS_PER_MS);
+        if !one.percentile.is_empty() {
+            summary.percentiles = printed(one);
+        }
+    }
+    Merged { summary, latencies }
+}
+
+/// The percentiles as fio printed them, where it printed those.
+fn printed(one: &Latency) -> Vec<Percentile> {
+    let own = |percent: f64| {
+        let mut all = one.percentile.iter();
+        let found = all.find(|(name, _)| name.parse() == Ok(percent));
+        found
+            .map(|(_, ns)| ns / NS_PER_MS)
+            .filter(|_| carries(one.count, percent))
+    };
+    let all = PERCENTS.map(|percent| Percentile {
+        percent,
+        value_ms: own(percent),
+    });
+    all.to_vec()
+}
+
+fn distribution(all: &[&Latency]) -> Latencies {
+    let mut latencies = Latencies::default();
+    for one in all {
+        for (ns, count) in &one.bins {
+            let Ok(ns) = ns.parse::<u64>() else {
+                continue;
+            };
+            latencies
+                .service
+                .saturating_record_n(ns.min(LATENCY_NS_MAX), *count);
+            let sum = ns.saturating_mul(*count);
+            latencies.service_ns_sum = latencies.service_ns_sum.saturating_add(sum);
+        }
+        let ns = |value: f64| value.clamp(0.0, 1e18) as u64;
+        latencies.service_ns_min = latencies.service_ns_min.min(ns(one.min));
+        latencies.service_ns_max = latencies.service_ns_max.max(ns(one.max));
+    }
+    latencies
+}

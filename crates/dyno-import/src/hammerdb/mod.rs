@@ -1,0 +1,316 @@
+//! HammerDB's log of a timed TPROC-C run: the result at the end, the transaction counter, and the
+//! time profile, in one file or in several.
+
+mod log;
+
+use std::time::Duration;
+
+use dyno_core::db::Family;
+use dyno_core::interval::OperationCounters;
+use dyno_core::record::{NotObserved, Series, Source};
+use dyno_core::reported::{Better, Figure};
+use dyno_core::summary::*;
+
+use crate::gaps::gap;
+use crate::runs::{self, About, fact};
+use crate::text;
+use crate::{Found, ImportError, Log, Looks, Options, Warning};
+use log::{Draft, Procedure, Profile, Reader};
+
+const S_PER_MIN: f64 = 60.0;
+
+/// The runs of these logs. A transaction counter or a time profile in a log of its own belongs to
+/// the one run of the others.
+///
+/// # Errors
+/// A log without a figure of HammerDB.
+pub(crate) fn read(
+    logs: &[Log<'_>],
+    options: &Options,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Found>, ImportError> {
+    let mut drafts = Vec::new();
+    for log in logs {
+        let mut reader = Reader::new(log.name);
+        for line in text::lines(log.text) {
+            reader.take(&line);
+        }
+        let read = reader.finish();
+        if read.is_empty() {
+            return Err(not_hammerdb(log));
+        }
+        drafts.extend(read);
+    }
+    let whole = drafts.iter().filter(|draft| draft.result.is_some()).count();
+    if whole == 1 {
+        let at = drafts.iter().position(|draft| draft.result.is_some());
+        let mut run = drafts.remove(at.unwrap_or_default());
+        for part in drafts.drain(..) {
+            if run.counter.is_empty() {
+                run.counter = part.counter;
+            }
+            if run.profile.procedures.is_empty() {
+                run.profile = part.profile;
+            }
+        }
+        drafts = vec![run];
+    }
+    drafts.retain(|draft| {
+        let whole = draft.result.is_some();
+        if !whole {
+            let text = "there is no result (System achieved … NOPM) that this belongs to; it is \
+                        left out";
+            warnings.push(Warning::new(&draft.file, Some(draft.line), text.to_owned()));
+        }
+        whole
+    });
+    let first = logs.first().filter(|_| drafts.is_empty());
+    match first {
+        Some(log) => Err(not_hammerdb(log)),
+        None => Ok(drafts.iter().map(|draft| found(draft, options)).collect()),
+    }
+}
+
+fn not_hammerdb(log: &Log<'_>) -> ImportError {
+    let what = match log.text.trim().is_empty() {
+        true => "it is empty",
+        false => "it holds no result of a timed TPROC-C run (System achieved … NOPM)",
+    };
+    crate::not_recognised(
+        log,
+        what.to_owned(),
+        Looks::Hammerdb,
+        "give what HammerDB printed or logged of a run whose driver script is the timed one",
+    )
+}
+
+fn found(draft: &Draft, options: &Options) -> Found {
+    let (orders, tpm, database) = draft.result.clone().unwrap_or_default();
+    let began = draft.began;
+    let started = began.map(|moment| moment.unix_s(options.utc_offset_s));
+    let by_times = began.zip(draft.ended);
+    let by_times = by_times.map(|(began, ended)| ended.seconds - began.seconds);
+    let stated = draft.duration_min.map(|minutes| minutes * S_PER_MIN);
+    let measured_s = stated.or(by_times).filter(|seconds| *seconds > 0.0);
+    let mut said = said(draft, (stated, by_times), measured_s);
+    let mut run = about(draft, &database).record(options);
+    if orders > tpm {
+        let text = format!("{orders} new orders of {tpm} transactions per minute");
+        let told = std::slice::from_ref(&text);
+        run.facts.extend(runs::contradictions(told));
+        said.push((Some(draft.line), text));
+    }
+    run.not_observed = gaps(draft, started.is_some(), measured_s.is_some());
+    run.series.extend(counter(draft, started));
+    let rampup = draft.rampup_min.map(|minutes| format!("{minutes} min"));
+    let rampup = rampup.map(|text| fact("import.rampup", text, "HammerDB's log"));
+    run.facts.extend(rampup);
+    let mut summary = runs::summary(&run, started, measured_s.unwrap_or(S_PER_MIN));
+    let per_s = tpm as f64 / S_PER_MIN;
+    summary.rates.events_per_s = per_s;
+    summary.totals = runs::counted((per_s * summary.measured_s).round() as u64);
+    summary.figures = vec![Figure {
+        name: "new orders (NOPM)".to_owned(),
+        value: orders as f64,
+        unit: "per minute".to_owned(),
+        better: Some(Better::Higher),
+    }];
+    summary.operations = operations(&draft.profile);
+    if !draft.failures.is_empty() {
+        let count = draft.failures.len();
+        summary.end = RunEnd::Failed(format!("{count} virtual users failed"));
+    }
+    run.summary = Some(summary);
+    Found {
+        run,
+        file: draft.file.clone(),
+        started,
+        said,
+    }
+}
+
+/// What the reader of a run should know, with the line.
+fn said(
+    draft: &Draft,
+    (stated, by_times): (Option<f64>, Option<f64>),
+    measured_s: Option<f64>,
+) -> Vec<(Option<usize>, String)> {
+    let failures = draft.failures.iter();
+    let failures =
+        failures.map(|(line, text)| (Some(*line), format!("a virtual user failed: {text}")));
+    let mut said: Vec<(Option<usize>, String)> = failures.collect();
+    let line = Some(draft.line);
+    if let (Some(stated), Some(real)) = (stated, by_times)
+        && (stated - real).abs() > 2.0 + 0.02 * stated
+    {
+        let text = format!(
+            "the test period was to be {stated:.0} s, and the log's times make {real:.0} s"
+        );
+        said.push((line, text));
+    }
+    if measured_s.is_none() {
+        let text = "the log does not tell how long was measured (Timing test period of … in \
+                    minutes), so that the rates stand for a minute";
+        said.push((line, text.to_owned()));
+    } else if !draft.profile.procedures.is_empty() {
+        let text = "the time profile covers the ramp-up, too: its calls are more than were \
+                    measured";
+        said.push((None, text.to_owned()));
+    }
+    said
+}
+
+fn about(draft: &Draft, database: &str) -> About {
+    let family = match database {
+        "PostgreSQL" => Some(Family::Postgres),
+        "MySQL" | "MariaDB" => Some(Family::Mysql),
+        _ => None,
+    };
+    // The virtual users that work; HammerDB's own monitor is not counted.
+    let users = draft.users.filter(|users| *users > 0);
+    let seconds = |minutes: f64| Duration::try_from_secs_f64(minutes * S_PER_MIN).ok();
+    About {
+        source: Source::Hammerdb,
+        version: draft.version.clone(),
+        argv: Vec::new(),
+        workload: "TPROC-C".to_owned(),
+        options: Vec::new(),
+        target: TargetSummary {
+            family,
+            product: text::excerpt(database),
+            ..TargetSummary::default()
+        },
+        drive: users.map(|users| dyno_core::plan::Drive {
+            time: draft.duration_min.and_then(seconds),
+            warmup: draft.rampup_min.and_then(seconds).unwrap_or_default(),
+            ..runs::sessions(users, users)
+        }),
+        percentiles: Vec::new(),
+        digest: runs::hex(&draft.digest),
+        place: format!("{}:{}", draft.file, draft.line),
+    }
+}
+
+/// The transaction counter, where it and the run have times.
+fn counter(draft: &Draft, started: Option<f64>) -> Option<Series> {
+    let began = started.and(draft.began)?;
+    let points = draft.counter.iter().map(|(moment, tpm)| {
+        let at = moment.map_or(f64::NAN, |moment| moment.seconds - began.seconds);
+        (at, Some(tpm / S_PER_MIN))
+    });
+    let source = "HammerDB's transaction counter".to_owned();
+    runs::series("import.transactions", "count/s", source, points)
+}
+
+fn operations(profile: &Profile) -> Vec<OperationSummary> {
+    let procedures = profile.procedures.iter().filter(|own| own.calls > 0);
+    let operation = |own: &Procedure| {
+        let mut percentiles = own.percentiles.clone();
+        percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+        percentiles.retain(|(percent, _)| [50.0, 95.0, 99.0].contains(percent));
+        let percentile = |(percent, ms)| Percentile {
+            percent,
+            value_ms: Some(ms),
+        };
+        OperationSummary {
+            name: own.name.clone(),
+            totals: OperationCounters {
+                done: own.calls,
+                ..OperationCounters::default()
+            },
+            done_per_s: profile
+                .elapsed_s
+                .filter(|s| *s > 0.0)
+                .map_or(0.0, |s| own.calls as f64 / s),
+            service: LatencySummary {
+                count: own.calls,
+                min_ms: own.min,
+                mean_ms: own.avg,
+                max_ms: own.max,
+                sum_ms: own.total,
+                stddev_ms: own.deviation,
+                percentiles: percentiles.into_iter().map(percentile).collect(),
+                buckets: Vec::new(),
+                clipped: 0,
+            },
+            response: None,
+            first_tries: None,
+        }
+    };
+    procedures.map(operation).collect()
+}
+
+fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved> {
+    let mut gaps: Vec<NotObserved> = [
+        ("client", "HammerDB does not print what it used itself"),
+        ("server", "HammerDB prints nothing of the server"),
+        ("db", "HammerDB prints nothing of the server's counters"),
+        ("data", "the log does not tell the warehouses"),
+        ("observer", "nothing was observed while the run went on"),
+        (
+            "host",
+            "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
+        ),
+        (
+            "errors",
+            "HammerDB counts no errors unless it is to log them",
+        ),
+        (
+            "errors.by_code",
+            "HammerDB counts no errors unless it is to log them",
+        ),
+        (
+            "counters.queries",
+            "HammerDB has the server count transactions, not statements",
+        ),
+        ("counters.rows", "HammerDB counts neither rows nor bytes"),
+        ("rand", "the log does not tell the distribution of keys"),
+        (
+            "fairness",
+            "the log does not tell what each virtual user did",
+        ),
+        (
+            "service",
+            "the time profile tells latencies by procedure, not of all together",
+        ),
+        (
+            "intervals",
+            "the transaction counter's samples are a series, not counts of intervals",
+        ),
+    ]
+    .iter()
+    .map(|(what, why)| gap(what, why))
+    .collect();
+    if !start_known {
+        gaps.push(gap(
+            "started_unix_s",
+            "the log has no times; its option timestamps writes them",
+        ));
+    }
+    if !length_known {
+        gaps.push(gap("measured_s", "the log does not tell the test period"));
+    }
+    if draft.users.is_none() {
+        gaps.push(gap("drive", "the log does not tell the virtual users"));
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(
+            lines in prop::collection::vec(
+                "(Vuser 1:|TEST RESULT : System achieved |>>>>> |CALLS: |P99: )?\\PC{0,50}", 0..25,
+            ),
+        ) {
+            let text = lines.join("\n");
+            let log = Log { name: "x", text: &text };
+            let _ = read(&[log], &Options::default(), &mut Vec::new());
+        }
+    }
+}
