@@ -225,7 +225,7 @@ fn result(rest: &str) -> Option<(u64, u64, String)> {
     Some((orders, first, database.trim().to_owned()))
 }
 
-/// `CALLS: 3427 MIN: 1.730ms AVG: 36.332ms …`, `P99: 210.118ms … SD: 49.663 RATIO: 49.0%`, with tabs
+/// `CALLS: 3427 MIN: 1.730ms …`, `P99: 210.118ms … SD: 49.663 RATIO: 49.0%`, with tabs
 /// between.
 fn figures(procedure: &mut Procedure, bare: &str) {
     let words: Vec<&str> = bare.split_whitespace().collect();
