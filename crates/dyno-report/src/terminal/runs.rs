@@ -8,6 +8,8 @@ use crate::number::{latency, rate};
 
 /// So much of a note stands beside its run at least, or all of it below.
 const NOTE_MIN: usize = 24;
+/// The place of the server's column.
+const SERVER: usize = 3;
 /// Before what stands below a run.
 const BELOW: &str = "     ";
 
@@ -55,7 +57,7 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
 }
 
 fn in_one_line(rows: &[RunRow]) -> Table {
-    let mut table = Table::new(&[
+    let mut head = vec![
         ("run", Align::Right),
         ("begun (UTC)", Align::Whole),
         ("workload", Align::Whole),
@@ -65,9 +67,15 @@ fn in_one_line(rows: &[RunRow]) -> Table {
         ("p95", Align::Right),
         ("verdict", Align::Whole),
         ("note", Align::Left),
-    ]);
+    ];
+    // Logs of other tools often do not tell it.
+    let nowhere = rows.iter().all(|row| row.server.is_empty());
+    if nowhere {
+        head.remove(SERVER);
+    }
+    let mut table = Table::new(&head);
     for row in rows {
-        table.row(vec![
+        let mut cells = vec![
             (Ink::Strong, row.id.to_string()),
             (Ink::Plain, row.when.clone()),
             (Ink::Plain, row.workload.clone()),
@@ -77,7 +85,11 @@ fn in_one_line(rows: &[RunRow]) -> Table {
             number(row.p95_ms.map(latency)),
             verdict(row),
             (Ink::Faint, note(row)),
-        ]);
+        ];
+        if nowhere {
+            cells.remove(SERVER);
+        }
+        table.row(cells);
     }
     table
 }
