@@ -141,15 +141,8 @@ fn drive_facts(page: &mut Page, drive: &Drive) {
 
 /// A command line as a shell would take it.
 fn command(argv: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,+%".contains(c);
-    let quoted = argv.iter().map(|word| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
-    quoted.collect::<Vec<_>>().join(" ")
+    let words = argv.iter().map(|word| crate::shell::word(word));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn options(page: &mut Page, view: &View<'_>) {

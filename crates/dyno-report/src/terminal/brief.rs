@@ -370,7 +370,7 @@ fn kept(run: &RunSummary, page: &mut Page) {
     // Another file than the one that commands look into by themselves.
     let file = match kept.file.as_str() {
         RESULTS_FILE => String::new(),
-        file => format!(" --results {file}"),
+        file => format!(" --results {}", crate::shell::word(file)),
     };
     let text = format!(
         "in {}{DOT}dyno show {id} -v{file}{DOT}dyno report {id}{file}",

@@ -1,0 +1,23 @@
+//! Words as a shell takes them.
+
+/// A word, between quotes where a shell would take it for something else.
+pub(crate) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,+%".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_split_stands_between_quotes() {
+        assert_eq!(word("my/dyno.db"), "my/dyno.db");
+        assert_eq!(word("my file.db"), "'my file.db'");
+        assert_eq!(word("it's"), "'it'\\''s'");
+        assert_eq!(word(""), "''");
+    }
+}
