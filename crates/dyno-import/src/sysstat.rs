@@ -114,6 +114,17 @@ impl Of {
         }
     }
 
+    /// What its columns become.
+    fn meanings(self) -> &'static [Meaning] {
+        match self {
+            Self::Nothing => &[],
+            Self::Cpus => &CPU,
+            Self::Devices => &DEVICE,
+            Self::Interfaces => &INTERFACE,
+            Self::Host => &ALONE,
+        }
+    }
+
     fn is_named(self) -> bool {
         !matches!(self, Self::Host | Self::Nothing)
     }
@@ -192,6 +203,15 @@ impl Reader<'_> {
             self.headings += 1;
             self.columns = words.iter().map(|word| word.to_ascii_lowercase()).collect();
             self.of = Of::heading(&self.columns[0]);
+            let known = self.of.meanings();
+            // Tables of interrupts, terminals, sockets and such have no series here.
+            if !self
+                .columns
+                .iter()
+                .any(|name| meaning(known, name).is_some())
+            {
+                self.of = Of::Nothing;
+            }
             // Each table of sar begins again with the first time.
             (self.before_s, self.days) = (Some(time_s), 0.0);
             if self.starts_again(time_s) {
@@ -241,6 +261,7 @@ impl Reader<'_> {
         let sample = self.sample(time_s);
         let columns: Vec<(String, f64)> =
             self.columns[named..].iter().cloned().zip(figures).collect();
+        let known = self.of.meanings();
         match self.of {
             // Single CPUs are not told.
             Of::Cpus if words[0] != "all" && words[0] != "-1" => {}
@@ -250,19 +271,19 @@ impl Reader<'_> {
                 if shares.count() >= 4 {
                     self.shares.add(sum, line);
                 }
-                self.add(&CPU, "", sample, &columns);
+                self.add(known, "", sample, &columns);
             }
             Of::Devices => self.add(
-                &DEVICE,
+                known,
                 &format!("host.disk[{}].", words[0]),
                 sample,
                 &columns,
             ),
             Of::Interfaces => {
                 let prefix = format!("host.network[{}].", words[0]);
-                self.add(&INTERFACE, &prefix, sample, &columns);
+                self.add(known, &prefix, sample, &columns);
             }
-            _ => self.add(&ALONE, "", sample, &columns),
+            _ => self.add(known, "", sample, &columns),
         }
     }
 
@@ -418,6 +439,19 @@ mod tests {
         assert_eq!(seconds[2] - seconds[0], 2.0);
         assert_eq!(seconds.len(), 3);
         assert_eq!(values(&log, "host.disk[dev8-0].read_bytes"), [4096.0]);
+    }
+
+    #[test]
+    fn tables_without_a_series_are_passed_over() {
+        let text = "14:12:57         INTR       all      CPU0\n\
+            14:12:58          sum    194.06    117.82\n\
+            14:12:57     CPU     %usr     %sys    %idle\n\
+            14:12:58     all     1.00     2.00    97.00\n\
+            14:12:57          TTY   rcvin/s   xmtin/s\n\
+            14:12:58            0      0.00      0.00\n";
+        let log = parse(text);
+        assert_eq!(log.warnings, []);
+        assert_eq!(values(&log, "host.cpu.idle"), [97.0]);
     }
 
     #[test]

@@ -266,6 +266,16 @@ fn seconds_and_jobs_of_fio() {
     assert_eq!(summary(&jobs).service.percentiles, []);
     assert!(unknown(&jobs, "service.percentiles"));
     assert_eq!(summary(&jobs).end, RunEnd::Completed);
+    // The same jobs run again are another run, though they did more.
+    let mut again: serde_json::Value =
+        serde_json::from_str(include_str!("../fixtures/fio-jobs.json")).unwrap();
+    again["timestamp_ms"] = (again["timestamp_ms"].as_u64().unwrap() + 5_000).into();
+    let twice = format!("{}\n{again}\n", include_str!("../fixtures/fio-jobs.json"));
+    let log = Log {
+        name: "twice.json",
+        text: &twice,
+    };
+    assert_eq!(read(Tool::Fio, &[log]).runs.len(), 2);
     // A document that is cut off leaves those before it.
     let text = include_str!("../fixtures/fio-status.json");
     let cut = &text[..text.len() - 2000];

@@ -21,6 +21,9 @@ use latency::{Merged, merged};
 
 const MIB: f64 = 1_048_576.0;
 
+/// How late a document may be printed.
+const LATE_MS: u64 = 1500;
+
 /// The runs of these logs.
 ///
 /// # Errors
@@ -71,8 +74,27 @@ fn of_one_process(documents: &[Document]) -> impl Iterator<Item = &[Document]> {
                 && a.ios() <= b.ios()
                 && a.runtime_ms() <= b.runtime_ms()
         };
-        one.jobs.len() == next.jobs.len() && one.jobs.iter().zip(&next.jobs).all(goes_on)
+        let jobs = one.jobs.iter().zip(&next.jobs);
+        one.jobs.len() == next.jobs.len() && jobs.clone().all(goes_on) && in_time(one, next)
     })
+}
+
+/// Whether a document was printed as much later as its jobs ran longer: two processes of the same
+/// jobs may stand in one file, too.
+fn in_time(one: &Document, next: &Document) -> bool {
+    let (Some(before), Some(after)) = (one.timestamp_ms, next.timestamp_ms) else {
+        return false;
+    };
+    let ran = |document: &Document| -> u64 {
+        let mut groups: BTreeMap<u64, u64> = BTreeMap::new();
+        for job in &document.jobs {
+            let longest = groups.entry(job.groupid).or_default();
+            *longest = job.runtime_ms().max(*longest);
+        }
+        groups.into_values().fold(0, u64::saturating_add)
+    };
+    let later = after.saturating_sub(before);
+    later.abs_diff(ran(next).saturating_sub(ran(one))) <= LATE_MS
 }
 
 fn of_groups(log: &Log<'_>, documents: &[Document], options: &Options) -> Vec<Found> {

@@ -60,11 +60,12 @@ pub(crate) fn read(
             logged: Some(log),
         });
     }
-    if outputs.len() == 1 && logged.len() > 1 {
+    if !outputs.is_empty() && !logged.is_empty() {
         let text = format!(
-            "{} logs of transactions and one output: nothing says which of them it belongs to, so \
-             that each is a run by itself",
-            logged.len()
+            "{} with {} of transactions: nothing says which belong together, so that each is a run \
+             by itself; import each run alone, or a folder",
+            several(outputs.len(), "output"),
+            several(logged.len(), "log")
         );
         warnings.push(Warning::new(&outputs[0].file, None, text));
     }
@@ -78,6 +79,13 @@ pub(crate) fn read(
     }));
     let found = all.into_iter().map(|parts| record::found(parts, options));
     Ok(found.collect())
+}
+
+fn several(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
 }
 
 /// Whether a text is a log of transactions.
