@@ -53,8 +53,13 @@ impl<'a> View<'a> {
             .or_else(|| run.summary.as_ref()?.drive.as_ref())
     }
 
+    /// Whether events were due at times of a schedule. Of an imported run that may be known by its
+    /// response times alone.
     pub(crate) fn open_loop(&self) -> bool {
-        self.drive().is_some_and(|drive| drive.open_loop.is_some())
+        let responses = self
+            .summary()
+            .is_some_and(|summary| summary.response.is_some());
+        responses || self.drive().is_some_and(|drive| drive.open_loop.is_some())
     }
 
     /// Which protocol the target speaks; `None` where the script used no database, or an imported

@@ -145,7 +145,10 @@ impl<'a> View<'a> {
     /// Whether arrivals were scheduled.
     pub(super) fn is_open(&self) -> bool {
         let drive = self.run.head.drive.as_ref();
+        let summary = self.run.summary.as_ref();
+        // An imported run may tell it by its response times alone.
         drive.is_some_and(|drive| drive.open_loop.is_some())
+            || summary.is_some_and(|summary| summary.response.is_some())
     }
 
     /// What those latencies are called.

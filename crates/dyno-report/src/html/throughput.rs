@@ -120,7 +120,7 @@ fn legend(view: &View<'_>, latencies: bool) -> String {
         1 => told.push("Dashed: the event E1, told below.".to_owned()),
         count => told.push(format!("Dashed: the events E1 to E{count}, told below.")),
     }
-    if view.is_open() {
+    if view.is_open() && view.run.head.drive.is_some() {
         told.push("Grey dashes: the rate that was offered.".to_owned());
     }
     if latencies {

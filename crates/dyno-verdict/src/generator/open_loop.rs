@@ -112,6 +112,7 @@ const ARRIVALS_FEW: Threshold = Threshold {
 
 const CLOSED: &str = "In a closed loop nothing is scheduled: the next event begins when the last \
                       one has ended.";
+const UNKNOWN: &str = "How the run was driven is not known.";
 const UNFINISHED: &str = "A run that never finished has no figures of its schedule.";
 
 /// The open loop's figures, or why there are none.
@@ -119,13 +120,18 @@ fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, Made> {
     if !view.open_loop() {
         return Err(Made::not_checked(match view.drive() {
             Some(_) => CLOSED,
-            None => "How the run was driven is not known.",
+            None => UNKNOWN,
         }));
     }
     let open = view
         .summary()
         .and_then(|summary| summary.open_loop.as_ref());
-    open.ok_or_else(|| Made::not_checked(UNFINISHED))
+    open.ok_or_else(|| {
+        Made::not_checked(match view.drive() {
+            Some(_) => UNFINISHED,
+            None => UNKNOWN,
+        })
+    })
 }
 
 fn schedule_lag(view: &View) -> Made {
