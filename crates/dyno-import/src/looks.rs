@@ -64,6 +64,19 @@ impl Looks {
             let own: Vec<&str> = line.split_whitespace().collect();
             all.iter().all(|word| own.contains(word))
         };
+        // Each of its tables may stand alone, below a time.
+        let sar = |line: &str| {
+            const HEADINGS: [&[&str]; 7] = [
+                &["DEV", "tps"],
+                &["proc/s", "cswch/s"],
+                &["bread/s", "bwrtn/s"],
+                &["kbmemfree", "kbmemused"],
+                &["runq-sz", "plist-sz"],
+                &["IFACE", "rxpck/s"],
+                &["pswpin/s", "pswpout/s"],
+            ];
+            HEADINGS.iter().any(|all| columns(line, all))
+        };
         let fio = head(text).contains("\"fio version\"");
         Some(match () {
             () if fio => Self::Fio,
@@ -80,7 +93,7 @@ impl Looks {
                 Self::Iostat
             }
             () if any(&|line| columns(line, &["CPU", "%user", "%system", "%idle"])) => Self::Sar,
-            () if any(&|line| columns(line, &["DEV", "tps"])) => Self::Sar,
+            () if any(&|line| sar(line)) => Self::Sar,
             () if any(&|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")) => {
                 Self::Configuration
             }
@@ -149,6 +162,12 @@ mod tests {
                 "12:00:01  CPU  %user  %nice  %system %iowait %steal %idle\n",
                 Looks::Sar,
             ),
+            ("02:12:57 PM   runq-sz  plist-sz   ldavg-1\n", Looks::Sar),
+            (
+                "02:12:57 PM  CPU  %usr  %nice  %sys %iowait %idle\n",
+                Looks::Mpstat,
+            ),
+            ("14:12:57       proc/s   cswch/s\n", Looks::Sar),
             ("[client]\nport=1\n[mysqld]\nport=2\n", Looks::Configuration),
         ] {
             assert_eq!(Looks::of(text), Some(looks), "{text}");

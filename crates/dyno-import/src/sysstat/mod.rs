@@ -1,134 +1,22 @@
 //! The text of `mpstat DELAY` and `sar DELAY` (sysstat 9 to 12): tables one behind the other, each
 //! below a heading, and before each row the time of day.
 
-use std::collections::BTreeMap;
+mod columns;
 
-use dyno_core::record::SeriesKind::{Gauge, Rate};
+use std::collections::BTreeMap;
 
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
 use crate::machine::Machine;
 use crate::number;
-use crate::table::{Collected, Meaning, Shares, column, meaning};
+use crate::table::{Collected, Shares, meaning};
 use crate::text::{self, Line};
 use crate::{ImportError, Log, Looks, Warning};
+use columns::Of;
 
-const KIB: f64 = 1024.0;
-/// Of a sector, whatever the device's own is.
-const SECTOR: f64 = 512.0;
 const DAY_S: f64 = 86_400.0;
 /// A time that goes back further than this is of the next day.
 const BACK_S: f64 = DAY_S / 2.0;
-
-/// Columns of tables that have a row for each time.
-const ALONE: [Meaning; 16] = [
-    column("cswch/s", "host.context_switches", "count/s", 1.0, Rate),
-    column("runq-sz", "host.run_queue", "count", 1.0, Gauge),
-    column("blocked", "host.blocked", "count", 1.0, Gauge),
-    column("ldavg-1", "host.load1", "count", 1.0, Gauge),
-    column("kbmemfree", "host.memory.free", "bytes", KIB, Gauge),
-    column("kbavail", "host.memory.available", "bytes", KIB, Gauge),
-    column("kbbuffers", "host.memory.buffers", "bytes", KIB, Gauge),
-    column("kbcached", "host.memory.cached", "bytes", KIB, Gauge),
-    column("kbdirty", "host.memory.dirty", "bytes", KIB, Gauge),
-    // Pages, which are of this size on all machines that are measured so.
-    column("pswpin/s", "host.swap.in", "bytes/s", 4.0 * KIB, Rate),
-    column("pswpout/s", "host.swap.out", "bytes/s", 4.0 * KIB, Rate),
-    column("majflt/s", "host.page_faults.major", "count/s", 1.0, Rate),
-    column("rtps", "host.disk[all].reads", "count/s", 1.0, Rate),
-    column("wtps", "host.disk[all].writes", "count/s", 1.0, Rate),
-    column(
-        "bread/s",
-        "host.disk[all].read_bytes",
-        "bytes/s",
-        SECTOR,
-        Rate,
-    ),
-    column(
-        "bwrtn/s",
-        "host.disk[all].write_bytes",
-        "bytes/s",
-        SECTOR,
-        Rate,
-    ),
-];
-
-/// The shares of all CPUs together: of `sar -u`, and of `mpstat` and `sar -u ALL`.
-const CPU: [Meaning; 11] = [
-    column("%user", "host.cpu.user", "percent", 1.0, Rate),
-    column("%usr", "host.cpu.user", "percent", 1.0, Rate),
-    column("%nice", "host.cpu.nice", "percent", 1.0, Rate),
-    column("%system", "host.cpu.system", "percent", 1.0, Rate),
-    column("%sys", "host.cpu.system", "percent", 1.0, Rate),
-    column("%iowait", "host.cpu.iowait", "percent", 1.0, Rate),
-    column("%irq", "host.cpu.irq", "percent", 1.0, Rate),
-    column("%soft", "host.cpu.softirq", "percent", 1.0, Rate),
-    column("%steal", "host.cpu.steal", "percent", 1.0, Rate),
-    column("%guest", "host.cpu.guest", "percent", 1.0, Rate),
-    column("%idle", "host.cpu.idle", "percent", 1.0, Rate),
-];
-
-/// Columns behind a device's name.
-const DEVICE: [Meaning; 7] = [
-    column("rkb/s", "read_bytes", "bytes/s", KIB, Rate),
-    column("wkb/s", "write_bytes", "bytes/s", KIB, Rate),
-    column("rd_sec/s", "read_bytes", "bytes/s", SECTOR, Rate),
-    column("wr_sec/s", "write_bytes", "bytes/s", SECTOR, Rate),
-    column("aqu-sz", "queue", "count", 1.0, Rate),
-    column("avgqu-sz", "queue", "count", 1.0, Rate),
-    column("%util", "utilisation", "percent", 1.0, Rate),
-];
-
-/// Columns behind an interface's name.
-const INTERFACE: [Meaning; 8] = [
-    column("rxkb/s", "rx_bytes", "bytes/s", KIB, Rate),
-    column("txkb/s", "tx_bytes", "bytes/s", KIB, Rate),
-    column("rxpck/s", "rx_packets", "count/s", 1.0, Rate),
-    column("txpck/s", "tx_packets", "count/s", 1.0, Rate),
-    column("rxerr/s", "rx_errors", "count/s", 1.0, Rate),
-    column("txerr/s", "tx_errors", "count/s", 1.0, Rate),
-    column("rxdrop/s", "rx_drops", "count/s", 1.0, Rate),
-    column("txdrop/s", "tx_drops", "count/s", 1.0, Rate),
-];
-
-/// What the rows of a table are of.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Of {
-    #[default]
-    Nothing,
-    /// All CPUs together in the row `all`.
-    Cpus,
-    Devices,
-    Interfaces,
-    Host,
-}
-
-impl Of {
-    /// By the table's first column.
-    fn heading(first: &str) -> Self {
-        match first {
-            "cpu" => Self::Cpus,
-            "dev" => Self::Devices,
-            "iface" => Self::Interfaces,
-            _ => Self::Host,
-        }
-    }
-
-    /// What its columns become.
-    fn meanings(self) -> &'static [Meaning] {
-        match self {
-            Self::Nothing => &[],
-            Self::Cpus => &CPU,
-            Self::Devices => &DEVICE,
-            Self::Interfaces => &INTERFACE,
-            Self::Host => &ALONE,
-        }
-    }
-
-    fn is_named(self) -> bool {
-        !matches!(self, Self::Host | Self::Nothing)
-    }
-}
 
 /// Reads a log of the tool of that name.
 ///
@@ -163,13 +51,15 @@ struct Reader<'a> {
     machine: Machine,
     of: Of,
     columns: Vec<String>,
+    /// The place of the rows' names.
+    name: Option<usize>,
     headings: usize,
     /// The times of all samples, and their places.
     moments: Vec<Moment>,
     places: BTreeMap<u64, usize>,
-    /// The time of day of the row before, and how many days have gone by.
-    before_s: Option<f64>,
-    days: f64,
+    /// For each table by its columns: the time of day of its last row, and how many days have gone
+    /// by. `sar` shows one behind the other, or all of them in turn.
+    clocks: BTreeMap<Vec<String>, (f64, f64)>,
     collected: Collected,
     shares: Shares,
     warnings: Vec<Warning>,
@@ -180,7 +70,7 @@ impl Reader<'_> {
         let bare = line.text.trim();
         if bare.starts_with("Linux ") {
             self.machine = Machine::read(bare, "the first line of mpstat or sar");
-            (self.before_s, self.days) = (None, 0.0);
+            self.clocks.clear();
             return;
         }
         let words: Vec<&str> = bare.split_whitespace().collect();
@@ -202,48 +92,31 @@ impl Reader<'_> {
         if is_heading(words) {
             self.headings += 1;
             self.columns = words.iter().map(|word| word.to_ascii_lowercase()).collect();
-            self.of = Of::heading(&self.columns[0]);
-            let known = self.of.meanings();
-            // Tables of interrupts, terminals, sockets and such have no series here.
-            if !self
-                .columns
-                .iter()
-                .any(|name| meaning(known, name).is_some())
-            {
-                self.of = Of::Nothing;
-            }
-            // Each table of sar begins again with the first time.
-            (self.before_s, self.days) = (Some(time_s), 0.0);
-            if self.starts_again(time_s) {
-                self.days = self.days_at(time_s);
-            }
+            (self.of, self.name) = Of::heading(&self.columns);
+            self.seconds(time_s);
             return;
         }
         self.row(time_s, words, line.number);
     }
 
-    /// Whether a heading is repeated within a table that goes on: its time is behind all others.
-    fn starts_again(&self, time_s: f64) -> bool {
-        let last = self.moments.last().map(|moment| moment.seconds);
-        let own = self.machine.day_s.unwrap_or(0.0) + time_s;
-        last.is_some_and(|last| own + BACK_S < last)
-    }
-
-    /// How many days after the first a time lies that goes on behind the last one.
-    fn days_at(&self, time_s: f64) -> f64 {
-        let last = self.moments.last().map_or(0.0, |moment| moment.seconds);
-        let own = self.machine.day_s.unwrap_or(0.0) + time_s;
-        ((last - own) / DAY_S).round().max(0.0)
+    /// A time of the table that is being read, in seconds since 1970 if the day is known.
+    fn seconds(&mut self, time_s: f64) -> f64 {
+        let clock = self
+            .clocks
+            .entry(self.columns.clone())
+            .or_insert((time_s, 0.0));
+        if time_s + BACK_S < clock.0 {
+            clock.1 += 1.0;
+        }
+        clock.0 = time_s;
+        self.machine.day_s.unwrap_or(0.0) + clock.1 * DAY_S + time_s
     }
 
     fn row(&mut self, time_s: f64, words: &[&str], line: usize) {
         if self.of == Of::Nothing {
             return;
         }
-        if self.before_s.is_some_and(|before| time_s + BACK_S < before) {
-            self.days += 1.0;
-        }
-        self.before_s = Some(time_s);
+        let seconds = self.seconds(time_s);
         if words.len() != self.columns.len() {
             let (has, wants) = (words.len(), self.columns.len());
             self.warn(
@@ -252,44 +125,50 @@ impl Reader<'_> {
             );
             return;
         }
-        let named = usize::from(self.of.is_named());
-        let figures: Option<Vec<f64>> = words[named..].iter().map(|w| number::decimal(w)).collect();
-        let Some(figures) = figures else {
+        let own = |place: &usize| Some(*place) != self.name;
+        let places: Vec<usize> = (0..words.len()).filter(own).collect();
+        let figures = places.iter().map(|place| number::decimal(words[*place]));
+        let Some(figures) = figures.collect::<Option<Vec<f64>>>() else {
             self.warn(line, "not a row of figures; it is left out".to_owned());
             return;
         };
-        let sample = self.sample(time_s);
-        let columns: Vec<(String, f64)> =
-            self.columns[named..].iter().cloned().zip(figures).collect();
-        let known = self.of.meanings();
-        match self.of {
+        let names = places.iter().map(|place| self.columns[*place].clone());
+        let mut columns: Vec<(String, f64)> = names.zip(figures).collect();
+        let name = self.name.map_or("", |place| words[place]);
+        let prefix = match self.of {
             // Single CPUs are not told.
-            Of::Cpus if words[0] != "all" && words[0] != "-1" => {}
+            Of::Cpus if name != "all" && name != "-1" => return,
             Of::Cpus => {
-                let shares = columns.iter().filter(|(name, _)| name.starts_with('%'));
-                let sum: f64 = shares.clone().map(|(_, value)| value).sum();
-                if shares.count() >= 4 {
-                    self.shares.add(sum, line);
-                }
-                self.add(known, "", sample, &columns);
+                self.shares_of(&mut columns, line);
+                String::new()
             }
-            Of::Devices => self.add(
-                known,
-                &format!("host.disk[{}].", words[0]),
-                sample,
-                &columns,
-            ),
-            Of::Interfaces => {
-                let prefix = format!("host.network[{}].", words[0]);
-                self.add(known, &prefix, sample, &columns);
+            Of::Devices => format!("host.disk[{name}]."),
+            Of::Interfaces => format!("host.network[{name}]."),
+            _ => String::new(),
+        };
+        let sample = self.sample(seconds);
+        self.add(&prefix, sample, &columns);
+    }
+
+    /// Looks whether the shares make 100 %, and adds the guests' time to that of programs, where
+    /// the kernel and so all others have it.
+    fn shares_of(&mut self, columns: &mut [(String, f64)], line: usize) {
+        let shares = columns.iter().filter(|(name, _)| name.starts_with('%'));
+        let sum: f64 = shares.clone().map(|(_, value)| value).sum();
+        if shares.count() >= 4 {
+            self.shares.add(sum, line);
+        }
+        for (guest, host) in [("%guest", "%usr"), ("%gnice", "%nice")] {
+            let found = columns.iter().find(|(name, _)| name == guest);
+            let more = found.map_or(0.0, |(_, value)| *value);
+            if let Some((_, value)) = columns.iter_mut().find(|(name, _)| name == host) {
+                *value += more;
             }
-            _ => self.add(known, "", sample, &columns),
         }
     }
 
     /// The place of the sample of a time.
-    fn sample(&mut self, time_s: f64) -> usize {
-        let seconds = self.machine.day_s.unwrap_or(0.0) + self.days * DAY_S + time_s;
+    fn sample(&mut self, seconds: f64) -> usize {
         let moments = &mut self.moments;
         *self.places.entry(seconds.to_bits()).or_insert_with(|| {
             moments.push(Moment {
@@ -301,7 +180,8 @@ impl Reader<'_> {
         })
     }
 
-    fn add(&mut self, known: &[Meaning], prefix: &str, sample: usize, columns: &[(String, f64)]) {
+    fn add(&mut self, prefix: &str, sample: usize, columns: &[(String, f64)]) {
+        let known = self.of.meanings();
         for (name, value) in columns {
             if let Some(meaning) = meaning(known, name) {
                 let series = format!("{prefix}{}", meaning.series);
@@ -397,7 +277,7 @@ mod tests {
 
     #[test]
     fn tables_of_sar_over_the_same_times() {
-        let log = parse(include_str!("../fixtures/sar.txt"));
+        let log = parse(include_str!("../../fixtures/sar.txt"));
         assert_eq!(log.moments.len(), 5);
         assert_eq!(values(&log, "host.cpu.system"), [1.0, 0.5, 0.5, 0.5, 0.0]);
         assert_eq!(values(&log, "host.context_switches")[0], 352.48);
@@ -412,10 +292,10 @@ mod tests {
 
     #[test]
     fn shares_of_mpstat_by_name() {
-        let log = parse(include_str!("../fixtures/mpstat.txt"));
+        let log = parse(include_str!("../../fixtures/mpstat.txt"));
         assert_eq!(values(&log, "host.cpu.user"), [36.36, 1.01]);
         assert_eq!(values(&log, "host.cpu.softirq"), [0.0, 0.0]);
-        let odd = include_str!("../fixtures/mpstat.txt").replace(" 30.48", " 80.48");
+        let odd = include_str!("../../fixtures/mpstat.txt").replace(" 30.48", " 80.48");
         assert!(
             parse(&odd).warnings[0].text.contains("150 %"),
             "{:?}",
@@ -439,6 +319,39 @@ mod tests {
         assert_eq!(seconds[2] - seconds[0], 2.0);
         assert_eq!(seconds.len(), 3);
         assert_eq!(values(&log, "host.disk[dev8-0].read_bytes"), [4096.0]);
+    }
+
+    #[test]
+    fn tables_of_a_whole_day_begin_with_its_first_time() {
+        let text = "Linux 5.4 (db1) \t11/25/2026 \t_x86_64_\t(4 CPU)\n\n\
+            00:00:01        CPU     %user     %idle\n\
+            00:10:01        all      5.00     95.00\n\
+            23:50:01        all      6.00     94.00\n\n\
+            00:00:01       proc/s   cswch/s\n\
+            00:10:01         1.00    351.00\n\
+            13:00:01       proc/s   cswch/s\n\
+            23:50:01         1.00    353.00\n";
+        let log = parse(text);
+        assert_eq!(log.moments.len(), 2);
+        assert_eq!(values(&log, "host.context_switches"), [351.0, 353.0]);
+        assert_eq!(values(&log, "host.forks"), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn names_of_devices_may_stand_last_and_guests_are_programs() {
+        let text = "14:12:57          tps     rkB/s     wkB/s     %util DEV\n\
+            14:12:58         1.00      4.00      8.00      2.00 vda\n\
+            14:12:57     CPU    %usr   %nice    %sys  %guest  %gnice   %idle\n\
+            14:12:58     all    1.00    0.00    2.00   50.00    0.00   47.00\n\
+            14:12:57     atmptf/s  estres/s retrans/s isegerr/s   orsts/s\n\
+            14:12:58         0.00      0.00      3.00      0.00      0.00\n\
+            14:12:57       call/s retrans/s    read/s   write/s\n\
+            14:12:58         9.00      9.00      9.00      9.00\n";
+        let log = parse(text);
+        assert_eq!(values(&log, "host.disk[vda].write_bytes"), [8192.0]);
+        assert_eq!(values(&log, "host.cpu.user"), [51.0]);
+        assert_eq!(values(&log, "host.tcp.retransmits"), [3.0]);
+        assert_eq!(log.warnings, []);
     }
 
     #[test]
@@ -468,7 +381,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_is_too_strange(text in "[0-9:. %/a-zCPUADEVM\n-]*", tail in "\\PC*") {
-            let text = format!("{}{text}\n{tail}", include_str!("../fixtures/sar.txt"));
+            let text = format!("{}{text}\n{tail}", include_str!("../../fixtures/sar.txt"));
             let _ = read("sar", Looks::Sar, &Log { name: "x", text: &text });
         }
     }
