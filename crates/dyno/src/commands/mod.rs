@@ -23,6 +23,7 @@ mod rm;
 mod run;
 mod runs;
 mod saturate;
+mod server;
 mod show;
 pub mod sysbench;
 mod tables;
@@ -60,6 +61,7 @@ Usage: dyno <command> …
   waive RUN CHECK=WHY a finding that is not to count, and why
   rm RUN…             runs taken out of the results file, for good
   doctor              is this host, is this server fit to be measured?
+  server ACTION       database servers to load: up, down, restart, list, logs, snapshot …
 
   sysbench …          exactly sysbench's command line and report
   completions SHELL   what bash, zsh or fish needs to complete these command lines
@@ -75,7 +77,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ";
 
 /// The commands by their names.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "run",
     "prepare",
     "check",
@@ -93,6 +95,7 @@ const COMMANDS: [&str; 21] = [
     "waive",
     "rm",
     "doctor",
+    "server",
     "list",
     "sysbench",
     "completions",
@@ -121,6 +124,7 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
         "waive" => waive::main(&args[2..]),
         "rm" => rm::main(&args[2..]),
         "doctor" => doctor::main(&args[2..]),
+        "server" => server::main(&args[2..]),
         "list" => list::main(&args[2..]),
         "sysbench" => sysbench::main(args.split_off(1)),
         "completions" => completions::main(&args[2..]),

@@ -1,9 +1,11 @@
 //! Dyno's own options, each defined once.
 
 mod results;
+mod server;
 mod sysbench;
 
 pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
+pub use server::SERVER;
 pub use sysbench::{DYNO, SYSBENCH};
 
 use crate::options::Opt;

@@ -154,8 +154,36 @@ impl<'a> Line<'a> {
             (Words::Lists, 0) => Answer::of(["workloads", "runs"]),
             (Words::Logs, 0) => Answer::of(dyno_import::Tool::ALL.map(dyno_import::Tool::name)),
             (Words::Logs, _) => Answer::of_files(),
+            (Words::Servers, at) => self.servers(at),
             (Words::Topic, 0) => topics(current),
             (Words::Shell, 0) => Answer::of(super::super::completions::SHELLS),
+            _ => Answer::default(),
+        }
+    }
+
+    /// What to do with servers, the kinds of servers, or those that there are.
+    fn servers(&self, at: usize) -> Answer {
+        use crate::commands::server::ACTIONS;
+        let action = self.parsed.words.first().map_or("", String::as_str);
+        match (at, action) {
+            (0, _) => Answer {
+                candidates: ACTIONS
+                    .map(|(name, _, about)| (name.to_owned(), about.to_owned()))
+                    .into(),
+                ..Answer::default()
+            },
+            (1, "up") => Answer::of(["mariadb", "myrocks", "mysql", "postgresql"]),
+            (1, "restart" | "logs" | "url" | "snapshot" | "restore") | (_, "down") => {
+                let home = dyno_server::Home::of_user();
+                let folders = home.and_then(|home| home.folders()).unwrap_or_default();
+                let names = folders
+                    .iter()
+                    .map(|folder| (folder.name().to_owned(), String::new()));
+                Answer {
+                    candidates: names.collect(),
+                    ..Answer::default()
+                }
+            }
             _ => Answer::default(),
         }
     }

@@ -1,0 +1,148 @@
+//! What a server must be able to do to be started, loaded and ended: the seam between Dyno and a
+//! kind of server. Dyno's own kinds ([`crate::kinds`]) and folders of executables
+//! ([`crate::executables`]) are two implementations.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dyno_core::Target;
+use dyno_core::db::{DbError, Family};
+use dyno_drivers::Control;
+
+use crate::credentials::Password;
+use crate::error::{Result, failed};
+use crate::keeper::Launch;
+use crate::server::Context;
+use crate::settings::Reported;
+
+/// So long may a question to a server take.
+pub(crate) const ANSWER: Duration = Duration::from_secs(10);
+/// So long may one attempt to reach a server take.
+const ATTEMPT: Duration = Duration::from_secs(2);
+
+/// A kind of server.
+pub(crate) trait Contract {
+    /// Makes what the server needs before its first start.
+    fn install(&self, context: &Context<'_>) -> Result<()>;
+
+    /// What starts the server, and how it ends.
+    fn launch(&self, context: &Context<'_>) -> Result<Launch>;
+
+    /// The URL by which it is loaded: over its socket, or by TCP.
+    fn url(&self, context: &Context<'_>, tcp: bool) -> Result<String>;
+
+    /// Whether it answers. The error is why it does not.
+    fn ready(&self, context: &Context<'_>) -> std::result::Result<(), String> {
+        self.connect(context).map(drop)
+    }
+
+    /// What is to be done once, when the server answers for the first time.
+    fn welcome(&self, context: &Context<'_>) -> Result<()>;
+
+    /// Its settings; `None` where it has none to tell.
+    fn settings(&self, context: &Context<'_>) -> Result<Option<BTreeMap<String, Reported>>> {
+        settings_by_url(self.connect(context))
+    }
+
+    /// The size of its data in bytes, where it does not lie in the server's folder.
+    fn data_size(&self, context: &Context<'_>) -> Result<Option<u64>> {
+        let _ = context;
+        Ok(None)
+    }
+
+    /// Keeps a copy of its data under a name. False where Dyno is to copy the data folder.
+    fn snapshot(&self, context: &Context<'_>, name: &str) -> Result<bool> {
+        let _ = (context, name);
+        Ok(false)
+    }
+
+    /// Puts a copy in the place of its data. False where Dyno is to do it.
+    fn restore(&self, context: &Context<'_>, name: &str) -> Result<bool> {
+        let _ = (context, name);
+        Ok(false)
+    }
+
+    /// Ends whatever of the server [`Launch`]'s way of stopping leaves behind.
+    fn clean(&self, context: &Context<'_>) -> Result<()> {
+        let _ = context;
+        Ok(())
+    }
+
+    /// A connection for questions.
+    fn connect(&self, context: &Context<'_>) -> std::result::Result<Reached, String> {
+        let url = self
+            .url(context, false)
+            .map_err(|error| error.to_string())?;
+        connect_to(&url)
+    }
+}
+
+/// A connection for questions.
+pub(crate) struct Reached {
+    pub(crate) control: Control,
+    pub(crate) family: Family,
+}
+
+/// A connection to the server of a URL.
+pub(crate) fn connect_to(url: &str) -> std::result::Result<Reached, String> {
+    let mut target = Target::parse(url).map_err(|error| error.to_string())?;
+    let complete = dyno_drivers::credentials::complete(&mut target);
+    complete.map_err(|error| error.to_string())?;
+    let connector = dyno_drivers::connector(&target).map_err(|error| error.to_string())?;
+    let mut control = Control::connect(&*connector, ATTEMPT).map_err(|error| error.to_string())?;
+    let answer = control.query("SELECT 1", ATTEMPT);
+    answer.map_err(|error| error.to_string())?;
+    Ok(Reached {
+        control,
+        family: target.family,
+    })
+}
+
+/// The settings that a database tells over a connection.
+pub(crate) fn settings_by_url(
+    reached: std::result::Result<Reached, String>,
+) -> Result<Option<BTreeMap<String, Reported>>> {
+    let told = reached
+        .and_then(|mut reached| settings_of(&mut reached).map_err(|error| error.to_string()));
+    match told {
+        Ok(settings) => Ok(settings),
+        Err(why) => failed(format!("the server's settings cannot be read: {why}")),
+    }
+}
+
+fn settings_of(
+    reached: &mut Reached,
+) -> std::result::Result<Option<BTreeMap<String, Reported>>, DbError> {
+    let control = &mut reached.control;
+    let rows = match reached.family {
+        Family::Mysql => control.query("SHOW GLOBAL VARIABLES", ANSWER)?,
+        Family::Postgres => control.query(
+            "SELECT name, setting, unit, pending_restart FROM pg_catalog.pg_settings",
+            ANSWER,
+        )?,
+        _ => return Ok(None),
+    };
+    let mut settings = BTreeMap::new();
+    for row in rows {
+        let mut fields = row.into_iter().map(Option::unwrap_or_default);
+        let (Some(name), Some(value)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        let unit = fields.next().unwrap_or_default();
+        let waits_for_restart = fields.next().is_some_and(|pending| pending == "t");
+        settings.insert(
+            name.to_ascii_lowercase(),
+            Reported {
+                value,
+                unit,
+                waits_for_restart,
+            },
+        );
+    }
+    Ok(Some(settings))
+}
+
+/// The password of a server that Dyno made.
+pub(crate) fn password(context: &Context<'_>) -> Result<Password> {
+    Password::of(context.folder)
+}

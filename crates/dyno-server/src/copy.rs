@@ -1,0 +1,192 @@
+//! Folders copied whole: by sharing blocks where the file system can (`FICLONE`), else byte by
+//! byte.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use crate::error::{OnPath, Result, ServerError, failed};
+use crate::process::{Identity, give};
+
+/// How much is read at once.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// What a copy was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Copied {
+    /// Files.
+    pub files: u64,
+    /// Their bytes, by their lengths.
+    pub bytes: u64,
+    /// Bytes that share their blocks with the original.
+    pub shared_bytes: u64,
+}
+
+/// Copies a folder into another one that is empty or not there, and gives it to a user. `progress`
+/// hears how many bytes there are so far.
+///
+/// # Errors
+/// A file that cannot be read or written. What was copied so far stays.
+pub fn tree(
+    from: &Path,
+    to: &Path,
+    identity: Option<Identity>,
+    progress: &dyn Fn(u64),
+) -> Result<Copied> {
+    let mut copied = Copied::default();
+    folder(from, to, identity, &mut copied, progress)?;
+    Ok(copied)
+}
+
+fn folder(
+    from: &Path,
+    to: &Path,
+    identity: Option<Identity>,
+    copied: &mut Copied,
+    progress: &dyn Fn(u64),
+) -> Result<()> {
+    let mode = fs::metadata(from).on("read", from)?.mode() & 0o777;
+    if !to.is_dir() {
+        fs::DirBuilder::new().mode(mode).create(to).on("make", to)?;
+    }
+    fs::set_permissions(to, fs::Permissions::from_mode(mode)).on("write", to)?;
+    give(to, identity)?;
+    for entry in fs::read_dir(from).on("read", from)? {
+        let entry = entry.on("read", from)?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().on("read", &source)?;
+        if kind.is_dir() {
+            folder(&source, &target, identity, copied, progress)?;
+        } else if kind.is_symlink() {
+            let points_to = fs::read_link(&source).on("read", &source)?;
+            if points_to.is_absolute() {
+                return failed(format!(
+                    "{} leads to {}, outside of the data directory: a copy would share it",
+                    source.display(),
+                    points_to.display()
+                ));
+            }
+            std::os::unix::fs::symlink(points_to, &target).on("make", &target)?;
+            give(&target, identity)?;
+        } else if kind.is_file() {
+            file(&source, &target, copied, progress)?;
+            give(&target, identity)?;
+        }
+        // Sockets and pipes are of a server that ran; a new one makes its own.
+    }
+    Ok(())
+}
+
+fn file(from: &Path, to: &Path, copied: &mut Copied, progress: &dyn Fn(u64)) -> Result<()> {
+    let mut source = File::open(from).on("read", from)?;
+    let data = source.metadata().on("read", from)?;
+    let mut target = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(data.mode() & 0o777)
+        .open(to)
+        .on("write", to)?;
+    copied.files += 1;
+    if rustix::fs::ioctl_ficlone(&target, &source).is_ok() {
+        copied.bytes += data.len();
+        copied.shared_bytes += data.len();
+        progress(copied.bytes);
+        return Ok(());
+    }
+    let is_sparse = data.blocks() * 512 < data.len();
+    let mut block = vec![0; BLOCK_BYTES];
+    let mut written = 0;
+    loop {
+        let count = source.read(&mut block).on("read", from)?;
+        if count == 0 {
+            break;
+        }
+        // Zeros that take room take it in the copy, too: a server preallocates its logs.
+        if is_sparse && block[..count].iter().all(|byte| *byte == 0) {
+            written += count as u64;
+            target.set_len(written).on("write", to)?;
+            rustix::fs::seek(&target, rustix::fs::SeekFrom::Start(written)).on("write", to)?;
+        } else {
+            target.write_all(&block[..count]).on("write", to)?;
+            written += count as u64;
+        }
+        copied.bytes += count as u64;
+        progress(copied.bytes);
+    }
+    target.sync_data().on("write", to)
+}
+
+/// What a folder holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes by the files' lengths.
+    pub length: u64,
+    /// Bytes of the blocks that they take.
+    pub allocated: u64,
+}
+
+/// The size of a folder. Files that vanish meanwhile are nothing.
+pub fn size(path: &Path) -> Size {
+    let mut total = Size::default();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(data) = entry.metadata() else { continue };
+            if data.is_dir() {
+                folders.push(entry.path());
+            } else if data.is_file() {
+                total.length += data.len();
+                total.allocated += data.blocks() * 512;
+            }
+        }
+    }
+    total
+}
+
+/// Bytes that are free for this user on the file system of a path.
+///
+/// # Errors
+/// The file system cannot be asked.
+pub fn free_bytes(path: &Path) -> Result<u64> {
+    let data = rustix::fs::statvfs(path).map_err(|error| ServerError::Io {
+        what: format!("cannot read the file system of {}", path.display()),
+        source: error.into(),
+    })?;
+    Ok(data.f_bavail * data.f_frsize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_copy_has_the_same_files_and_holes() {
+        let outer = tempfile::tempdir().expect("a folder");
+        let from = outer.path().join("from");
+        fs::create_dir_all(from.join("inner")).expect("folders");
+        fs::write(from.join("inner/a"), b"text").expect("a file");
+        let sparse = File::create(from.join("sparse")).expect("a file");
+        sparse.set_len(8 << 20).expect("a hole");
+        std::os::unix::fs::symlink("inner/a", from.join("link")).expect("a link");
+        let _listener =
+            std::os::unix::net::UnixListener::bind(from.join("sock")).expect("a socket");
+        let told = Cell::new(0);
+        let to = outer.path().join("to");
+        let copied = tree(&from, &to, None, &|bytes| told.set(bytes)).expect("a copy");
+        assert_eq!((copied.files, copied.bytes), (2, (8 << 20) + 4));
+        assert_eq!(told.get(), copied.bytes);
+        assert_eq!(
+            fs::read(to.join("link")).expect("the link leads on"),
+            b"text"
+        );
+        assert!(!to.join("sock").exists());
+        let size = size(&to);
+        assert_eq!(size.length, (8 << 20) + 4);
+        assert!(size.allocated < 1 << 20, "{size:?}");
+        assert!(free_bytes(&to).expect("a file system") > 0);
+        let again = tree(&from, &to, None, &|_| {}).expect_err("a file is there");
+        assert!(again.to_string().contains("cannot"), "{again}");
+    }
+}

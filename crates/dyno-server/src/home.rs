@@ -1,0 +1,324 @@
+//! Where the servers of a user live: one folder each.
+//!
+//! | in a server's folder | |
+//! |---|---|
+//! | `server.json` | its kind, program, port and settings; no secrets |
+//! | `password`, `client.cnf`, `pgpass`, `url` | credentials, only for their owner to read |
+//! | `data/`, `run/`, `tmp/`, `log` | the server's own |
+//! | `snapshots/NAME/` | copies of `data/` |
+//! | `keeper.json`, `ended.json` | the processes that run it; how it ended |
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{OnPath, Result, failed, usage};
+use crate::process::{Identity, effective_uid, give, unprivileged};
+
+/// The environment variable that names the folder of servers.
+pub const VARIABLE: &str = "DYNO_SERVERS";
+/// A socket's path may not be longer (unix(7)), and the longest below a server's folder is this.
+const SOCKET_BYTES_MAX: usize = 107 - "/run/.s.PGSQL.65535".len();
+/// So long may a server's name be.
+const NAME_BYTES_MAX: usize = 40;
+
+/// The folder that holds a user's servers.
+#[derive(Clone, Debug)]
+pub struct Home {
+    root: PathBuf,
+    identity: Option<Identity>,
+}
+
+impl Home {
+    /// That of `$DYNO_SERVERS`, else `/var/tmp/dyno-servers-UID`: a place that the unprivileged
+    /// user of the servers can enter and that survives a reboot. It is made when it is needed.
+    ///
+    /// # Errors
+    /// It is not this user's own, or others may write to it.
+    pub fn of_user() -> Result<Self> {
+        let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
+        let root = named.map_or_else(
+            || PathBuf::from(format!("/var/tmp/dyno-servers-{}", effective_uid())),
+            PathBuf::from,
+        );
+        Self::at(&root)
+    }
+
+    /// That of a path.
+    ///
+    /// # Errors
+    /// As [`Home::of_user`].
+    pub fn at(root: &Path) -> Result<Self> {
+        let root = std::path::absolute(root).on("find", root)?;
+        let home = Self {
+            root,
+            identity: unprivileged()?,
+        };
+        if let Ok(found) = fs::symlink_metadata(&home.root) {
+            home.examine(&found)?;
+        }
+        Ok(home)
+    }
+
+    /// Others must be able to pass, for the servers' user, but not to put anything there.
+    fn examine(&self, found: &fs::Metadata) -> Result<()> {
+        let path = self.root.display();
+        if !found.is_dir() {
+            return failed(format!(
+                "{path} is not a folder; name another one by ${VARIABLE}"
+            ));
+        }
+        if found.uid() != effective_uid() || found.mode() & 0o022 != 0 {
+            return failed(format!(
+                "{path} belongs to another user or can be written to by others: servers and \
+                 their passwords are not put there; name another folder by ${VARIABLE}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whom servers run as, where that is not this user.
+    pub fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of a server, which need not be there.
+    ///
+    /// # Errors
+    /// A name that is none, or a path that is too long for a socket.
+    pub fn folder(&self, name: &str) -> Result<Folder> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !begins || !name.chars().all(plain) || name.len() > NAME_BYTES_MAX {
+            return usage(format!(
+                "'{name}' is not a name for a server: up to {NAME_BYTES_MAX} letters (a-z), \
+                 digits, '-', '_' and '.', a letter or digit first"
+            ));
+        }
+        let path = self.root.join(name);
+        if path.as_os_str().len() > SOCKET_BYTES_MAX {
+            return usage(format!(
+                "{} is too long a path for a server's socket ({SOCKET_BYTES_MAX} bytes); name a \
+                 shorter folder by ${VARIABLE}",
+                path.display()
+            ));
+        }
+        Ok(Folder {
+            name: name.to_owned(),
+            path,
+            identity: self.identity,
+        })
+    }
+
+    /// Makes the home and the folder of a new server.
+    ///
+    /// # Errors
+    /// There is one of that name.
+    pub fn make(&self, name: &str) -> Result<Folder> {
+        let folder = self.folder(name)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o711)
+            .create(&self.root)
+            .on("make", &self.root)?;
+        self.examine(&fs::symlink_metadata(&self.root).on("read", &self.root)?)?;
+        if folder.exists() {
+            return usage(format!(
+                "there is a server '{name}' already: `dyno server restart {name}` starts it, \
+                 `dyno server down {name}` removes it, --name names another one"
+            ));
+        }
+        fs::DirBuilder::new()
+            .mode(0o711)
+            .create(&folder.path)
+            .on("make", &folder.path)?;
+        for inner in ["data", "run", "tmp"] {
+            folder.make_given(inner)?;
+        }
+        Ok(folder)
+    }
+
+    /// The folders of all servers, by name.
+    ///
+    /// # Errors
+    /// The home cannot be read.
+    pub fn folders(&self) -> Result<Vec<Folder>> {
+        if !self.root.exists() {
+            return Ok(Vec::new());
+        }
+        let mut folders = Vec::new();
+        for entry in fs::read_dir(&self.root).on("read", &self.root)? {
+            let name = entry.on("read", &self.root)?.file_name();
+            let folder = name.to_str().map(|name| self.folder(name));
+            if let Some(Ok(folder)) = folder
+                && folder.path.is_dir()
+            {
+                folders.push(folder);
+            }
+        }
+        folders.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(folders)
+    }
+}
+
+/// The folder of one server.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    name: String,
+    path: PathBuf,
+    identity: Option<Identity>,
+}
+
+impl Folder {
+    /// The server's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whom the server runs as, where that is not this user.
+    pub fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    /// Something in it.
+    pub fn join(&self, inner: &str) -> PathBuf {
+        self.path.join(inner)
+    }
+
+    /// The server's data.
+    pub fn data(&self) -> PathBuf {
+        self.join("data")
+    }
+
+    /// What the server says.
+    pub fn log(&self) -> PathBuf {
+        self.join("log")
+    }
+
+    /// Whether it is there.
+    pub fn exists(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok()
+    }
+
+    /// Makes a folder in it that is the server's own.
+    pub(crate) fn make_given(&self, inner: &str) -> Result<PathBuf> {
+        let path = self.join(inner);
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .on("make", &path)?;
+        give(&path, self.identity)?;
+        Ok(path)
+    }
+
+    /// Writes a file as a whole: whoever reads it sees the old one or the new one.
+    pub(crate) fn write(&self, inner: &str, text: &str, mode: u32) -> Result<PathBuf> {
+        let path = self.join(inner);
+        let beside = self.join(&format!("{inner}.new"));
+        let _ = fs::remove_file(&beside);
+        let mut file = fs::File::options()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&beside)
+            .on("write", &beside)?;
+        file.set_permissions(fs::Permissions::from_mode(mode))
+            .and_then(|()| file.write_all(text.as_bytes()))
+            .on("write", &beside)?;
+        fs::rename(&beside, &path).on("write", &path)?;
+        Ok(path)
+    }
+
+    /// The same with a value as JSON.
+    pub(crate) fn write_json(&self, inner: &str, value: &impl Serialize) -> Result<()> {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.write(inner, &(text + "\n"), 0o644).map(drop),
+            Err(error) => failed(format!("cannot write {inner}: {error}")),
+        }
+    }
+
+    /// What [`Folder::write_json`] wrote; `None` where there is no such file.
+    pub(crate) fn read_json<T: DeserializeOwned>(&self, inner: &str) -> Result<Option<T>> {
+        let path = self.join(inner);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).on("read", &path),
+        };
+        match serde_json::from_str(&text) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => failed(format!("{} is damaged: {error}", path.display())),
+        }
+    }
+
+    /// Removes a file that may not be there.
+    pub(crate) fn remove(&self, inner: &str) -> Result<()> {
+        let path = self.join(inner);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).on("remove", &path)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain() {
+        let home = Home::at(Path::new("/nowhere")).expect("a home need not be there");
+        for wrong in ["", "-a", "a/b", "..", "A", "a b", "ä", &"a".repeat(41)] {
+            assert!(home.folder(wrong).is_err(), "{wrong}");
+        }
+        assert!(home.folder("mysql-9.7_b").is_ok());
+        let long = Home::at(&Path::new("/").join("x".repeat(90))).expect("a home");
+        let error = long
+            .folder("a")
+            .expect_err("no room for a socket")
+            .to_string();
+        assert!(error.contains("too long"), "{error}");
+    }
+
+    #[test]
+    fn a_home_that_others_may_write_to_is_refused() {
+        let outer = tempfile::tempdir().expect("a folder");
+        let root = outer.path().join("home");
+        fs::create_dir(&root).expect("a home");
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).expect("open to all");
+        assert!(Home::at(&root).is_err());
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o711)).expect("closed");
+        let home = Home::at(&root).expect("a home");
+        let folder = home.make("one").expect("a server's folder");
+        assert!(home.make("one").expect_err("there is one").is_usage());
+        folder.write("secret", "x", 0o600).expect("it is written");
+        let mode = fs::metadata(folder.join("secret"))
+            .expect("it is there")
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let names: Vec<String> = home
+            .folders()
+            .expect("a list")
+            .iter()
+            .map(|f| f.name.clone())
+            .collect();
+        assert_eq!(names, ["one"]);
+    }
+}

@@ -1,0 +1,432 @@
+//! The process that runs a server and ends it: when it is told to, and when whoever asked for the
+//! server is gone, however that came about.
+//!
+//! Dyno starts itself again as a keeper, which starts the server and waits. The keeper holds the
+//! reading end of a pipe whose only writer is Dyno, so that the end of Dyno, `kill -9` included,
+//! is the end of the file, unless it was told before that the server stays. The kernel kills the
+//! server if its keeper is killed.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{OnPath, Result, ServerError, failed};
+use crate::home::Folder;
+use crate::process::{Deadline, Identity, ProcessId, children, confine, wait_until};
+
+/// What a keeper is told.
+const LAUNCH: &str = "launch.json";
+/// Which processes run.
+const RUNNING: &str = "keeper.json";
+/// How the last one ended.
+const ENDED: &str = "ended.json";
+/// So long does a keeper take to say that it has started a server, at most.
+const BEGIN_LIMIT: Duration = Duration::from_secs(20);
+
+/// How a server is asked to end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// By a signal to its first process.
+    Signal(i32),
+    /// By a program with its arguments.
+    Program(Vec<String>),
+}
+
+/// What is started, as whom, and how it ends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Launch {
+    /// The program with its arguments.
+    pub command: Vec<String>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
+    /// It has Dyno's own environment beside them.
+    pub inherits: bool,
+    /// What it reads from its standard input.
+    pub input: String,
+    /// Whom it runs as, where that is not this user.
+    pub identity: Option<Identity>,
+    /// How it is asked to end.
+    pub stop: Stop,
+    /// So long may it take to end before it is killed.
+    pub grace_s: u64,
+    /// It may end with status 0 and leave the server running.
+    pub daemon: bool,
+}
+
+impl Launch {
+    fn command_of(&self, program: &str, arguments: &[String]) -> Command {
+        let mut command = Command::new(program);
+        if !self.inherits {
+            command.env_clear();
+        }
+        command
+            .args(arguments)
+            .envs(self.environment.iter().cloned());
+        command
+    }
+}
+
+/// The processes that run a server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Running {
+    /// The keeper.
+    pub keeper: ProcessId,
+    /// The first process of the server.
+    pub server: ProcessId,
+}
+
+/// How a server ended.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Ended {
+    /// In words.
+    pub how: String,
+    /// Somebody asked for it.
+    pub asked: bool,
+    /// It did not end in time and was killed.
+    pub killed: bool,
+}
+
+/// How Dyno starts itself as a keeper: its program, and arguments that the folder's path follows.
+#[derive(Clone, Debug)]
+pub struct KeeperCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// The arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// What tells a keeper that its server stays.
+const STAY: u8 = b's';
+
+/// Holds a server: it ends when this is dropped, or with this process.
+#[derive(Debug)]
+pub struct Lifeline {
+    keeper: Child,
+    stays: bool,
+}
+
+impl Lifeline {
+    /// Lets the server outlive this process.
+    ///
+    /// # Errors
+    /// Its keeper is gone.
+    pub fn stay(mut self) -> Result<()> {
+        let told = self
+            .keeper
+            .stdin
+            .take()
+            .map(|mut pipe| pipe.write_all(&[STAY]));
+        self.stays = matches!(told, Some(Ok(())));
+        match self.stays {
+            true => Ok(()),
+            false => failed("the server's keeper is gone"),
+        }
+    }
+}
+
+impl Drop for Lifeline {
+    fn drop(&mut self) {
+        if !self.stays {
+            // The end of the file is what tells the keeper.
+            drop(self.keeper.stdin.take());
+            let _ = self.keeper.wait();
+        }
+    }
+}
+
+/// Starts a keeper, which starts the server. What is returned holds the server.
+///
+/// # Errors
+/// The program cannot be started.
+pub fn start(folder: &Folder, launch: &Launch, command: &KeeperCommand) -> Result<Lifeline> {
+    folder.write_json(LAUNCH, launch)?;
+    folder.remove(ENDED)?;
+    folder.remove(RUNNING)?;
+    let path = folder.join("keeper.log");
+    let log = fs::File::create(&path).on("write", &path)?;
+    let mut keeper = Command::new(&command.program);
+    keeper.args(&command.arguments).arg(folder.path());
+    keeper.stdout(Stdio::null()).stderr(log).current_dir("/");
+    keeper.stdin(Stdio::piped());
+    let apart = || match rustix::process::setsid() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    };
+    // SAFETY: the closure runs between fork and exec and makes one system call.
+    unsafe { keeper.pre_exec(apart) };
+    let child = keeper.spawn().on("start", &command.program)?;
+    let mut lifeline = Lifeline {
+        keeper: child,
+        stays: false,
+    };
+    let begun = wait_until(BEGIN_LIMIT, || {
+        folder.join(RUNNING).exists()
+            || folder.join(ENDED).exists()
+            || !matches!(lifeline.keeper.try_wait(), Ok(None))
+    });
+    if !begun || !(folder.join(RUNNING).exists() || folder.join(ENDED).exists()) {
+        let said = fs::read_to_string(&path).unwrap_or_default();
+        return failed(format!(
+            "the server's keeper did not start: {}",
+            said.trim()
+        ));
+    }
+    Ok(lifeline)
+}
+
+/// The processes that run a folder's server, if they do.
+///
+/// # Errors
+/// The file that says so cannot be read.
+pub fn running(folder: &Folder) -> Result<Option<Running>> {
+    let running: Option<Running> = folder.read_json(RUNNING)?;
+    Ok(running.filter(|running| running.keeper.is_alive() || running.server.is_alive()))
+}
+
+/// How the folder's server ended, if it has been running.
+///
+/// # Errors
+/// The file that says so cannot be read.
+pub fn ended(folder: &Folder) -> Result<Option<Ended>> {
+    folder.read_json(ENDED)
+}
+
+/// Ends the folder's server and answers how it ended; `None` where none ran.
+///
+/// # Errors
+/// It outlives even SIGKILL.
+pub fn stop(folder: &Folder) -> Result<Option<Ended>> {
+    let Some(running) = running(folder)? else {
+        return Ok(None);
+    };
+    let launch: Option<Launch> = folder.read_json(LAUNCH)?;
+    let grace = launch.map_or(60, |launch| launch.grace_s);
+    running.keeper.signal(libc::SIGTERM);
+    running.keeper.wait_gone(Duration::from_secs(grace + 30));
+    running.keeper.signal(libc::SIGKILL);
+    running.server.signal(libc::SIGKILL);
+    if !running.server.wait_gone(Duration::from_secs(30)) {
+        let pid = running.server.pid;
+        return failed(format!(
+            "process {pid} of server '{}' does not end, not even by SIGKILL",
+            folder.name()
+        ));
+    }
+    ended(folder)
+}
+
+enum Event {
+    Stop(&'static str),
+    Ended(ExitStatus),
+}
+
+/// What a keeper does. Answers its exit status.
+///
+/// # Errors
+/// The server cannot be started; this is in the folder, too.
+pub fn keep(folder: &Folder) -> Result<()> {
+    let Some(launch) = folder.read_json::<Launch>(LAUNCH)? else {
+        return failed("this command is Dyno's own: `dyno server up` starts servers");
+    };
+    let lock = folder.join("lock");
+    let held = fs::File::create(&lock).on("make", &lock)?;
+    let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    if rustix::fs::flock(&held, exclusive).is_err() {
+        return failed("another keeper runs this server");
+    }
+    let (sender, events) = mpsc::channel();
+    // SAFETY: a system call without pointers.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+    watch_signals(sender.clone())?;
+    watch_end_of_dyno(sender.clone());
+    let ended = match spawn(folder, &launch) {
+        Ok(child) => {
+            let Some(server) = ProcessId::of(child.id()) else {
+                return failed("the server's process cannot be found in /proc");
+            };
+            let running = Running {
+                keeper: ProcessId::of(std::process::id()).unwrap_or_else(|| server.clone()),
+                server,
+            };
+            folder.write_json(RUNNING, &running)?;
+            attend(child, &running, &launch, sender, &events)
+        }
+        Err(error) => Ended {
+            how: error.to_string(),
+            asked: false,
+            killed: false,
+        },
+    };
+    end_orphans();
+    folder.write_json(ENDED, &ended)?;
+    folder.remove(RUNNING)
+}
+
+fn watch_signals(sender: Sender<Event>) -> Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP]);
+    let mut signals = signals.map_err(|source| ServerError::Io {
+        what: "cannot handle signals".to_owned(),
+        source,
+    })?;
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            let _ = sender.send(Event::Stop("it was stopped"));
+        }
+    });
+    Ok(())
+}
+
+fn watch_end_of_dyno(sender: Sender<Event>) {
+    thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let mut byte = [0];
+        if matches!(input.read(&mut byte), Ok(1..)) && byte[0] == STAY {
+            return;
+        }
+        let _ = sender.send(Event::Stop("whoever started it is gone"));
+    });
+}
+
+/// Starts the server on this thread, whose end is the server's.
+fn spawn(folder: &Folder, launch: &Launch) -> Result<Child> {
+    let Some((program, arguments)) = launch.command.split_first() else {
+        return failed("there is no program to start");
+    };
+    let path = folder.log();
+    let log = fs::File::options()
+        .append(true)
+        .create(true)
+        .open(&path)
+        .on("open", &path)?;
+    let errors = log.try_clone().on("open", &path)?;
+    let mut command = launch.command_of(program, arguments);
+    command.stdout(log).stderr(errors).stdin(Stdio::piped());
+    command.current_dir(folder.join("tmp"));
+    confine(&mut command, launch.identity);
+    let mut child = command.spawn().on("start", Path::new(program))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A program that reads nothing has closed it; that is its affair.
+        let _ = input.write_all(launch.input.as_bytes());
+    }
+    Ok(child)
+}
+
+/// Waits for the server's end, or brings it about.
+fn attend(
+    mut child: Child,
+    running: &Running,
+    launch: &Launch,
+    sender: Sender<Event>,
+    events: &Receiver<Event>,
+) -> Ended {
+    thread::spawn(move || {
+        if let Ok(status) = child.wait() {
+            let _ = sender.send(Event::Ended(status));
+        }
+    });
+    let mut has_ended = false;
+    loop {
+        match events.recv() {
+            Ok(Event::Ended(status)) if launch.daemon && status.success() => has_ended = true,
+            Ok(Event::Ended(status)) => {
+                return Ended {
+                    how: words(status),
+                    asked: false,
+                    killed: false,
+                };
+            }
+            Ok(Event::Stop(why)) => return end(why, has_ended, running, launch, events),
+            // The senders live as long as this process.
+            Err(_) => thread::park(),
+        }
+    }
+}
+
+/// Asks the server to end, and kills it when its time is over.
+fn end(
+    why: &str,
+    has_ended: bool,
+    running: &Running,
+    launch: &Launch,
+    events: &Receiver<Event>,
+) -> Ended {
+    let deadline = Deadline::after(Duration::from_secs(launch.grace_s));
+    match &launch.stop {
+        Stop::Signal(signal) => running.server.signal(*signal),
+        Stop::Program(words) => run_stop(words, launch, deadline),
+    }
+    let mut gone = has_ended;
+    while !gone && !deadline.left().is_zero() {
+        match events.recv_timeout(deadline.left()) {
+            Ok(Event::Ended(_)) => gone = true,
+            Ok(Event::Stop(_)) => {}
+            Err(_) => break,
+        }
+    }
+    // What a daemon left to this process ends by itself, too.
+    let quiet = wait_until(deadline.left(), || {
+        reap();
+        children().is_empty()
+    });
+    Ended {
+        how: match gone && quiet {
+            true => why.to_owned(),
+            false => format!("{why}, and killed after {} s", launch.grace_s),
+        },
+        asked: true,
+        killed: !(gone && quiet),
+    }
+}
+
+fn run_stop(words: &[String], launch: &Launch, deadline: Deadline) {
+    let Some((program, arguments)) = words.split_first() else {
+        return;
+    };
+    let mut command = launch.command_of(program, arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    confine(&mut command, launch.identity);
+    if let Ok(mut child) = command.spawn() {
+        let limit = deadline.left();
+        if !wait_until(limit, || !matches!(child.try_wait(), Ok(None))) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Kills what is left of the server: as its subreaper this process has got its orphans.
+fn end_orphans() {
+    wait_until(Duration::from_secs(10), || {
+        for pid in children() {
+            if let Some(process) = ProcessId::of(pid) {
+                process.signal(libc::SIGKILL);
+            }
+        }
+        reap();
+        children().is_empty()
+    });
+}
+
+/// Takes the status of children that have ended.
+fn reap() {
+    let options = rustix::process::WaitOptions::NOHANG;
+    while matches!(rustix::process::wait(options), Ok(Some(_))) {}
+}
+
+fn words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it ended with status {code}"),
+        (None, Some(signal)) => format!("signal {signal} ended it"),
+        (None, None) => "it ended".to_owned(),
+    }
+}

@@ -1,0 +1,147 @@
+//! What a server is started by, and the settings that it can have.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{OnPath, Result, usage};
+use crate::executables::Executables;
+use crate::home::Home;
+use crate::kinds::{Installation, KindName, Product, Version, mysql, postgres};
+use crate::settings::Settings;
+
+/// What a server is started by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Programs that Dyno knows.
+    Programs {
+        /// `mariadb`, `mysql` or `postgresql`.
+        product: String,
+        /// What the program says of its version.
+        described: String,
+        /// The server's program.
+        program: PathBuf,
+        /// The folder of its other files.
+        basedir: PathBuf,
+        /// MariaDB's tables are MyRocks'.
+        rocks: bool,
+    },
+    /// Executables that Dyno does not know.
+    Executables(Executables),
+}
+
+impl Kind {
+    /// What a user means by a kind: a name, a folder of executables, or one on another host.
+    ///
+    /// # Errors
+    /// There is no such kind, or no such server on this machine.
+    pub fn find(text: &str, basedir: Option<&Path>) -> Result<Self> {
+        if text.contains('/') || text.starts_with("ssh:") {
+            if basedir.is_some() {
+                return usage("--basedir is for Dyno's own kinds of servers");
+            }
+            return Executables::find(text).map(Self::Executables);
+        }
+        let name = KindName::parse(text)?;
+        let basedir = basedir.map(|path| std::path::absolute(path).on("find", path));
+        let found = crate::kinds::locate(&name, basedir.transpose()?.as_deref())?;
+        Ok(Self::Programs {
+            product: found.product.name().to_owned(),
+            described: found.described,
+            program: found.program,
+            basedir: found.basedir,
+            rocks: name.rocks,
+        })
+    }
+
+    /// In a few words.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Programs { rocks, .. } => match self.installation() {
+                Some(i) if *rocks => format!("myrocks {}", i.version),
+                Some(i) => format!("{} {}", i.product, i.version),
+                None => "unknown".to_owned(),
+            },
+            Self::Executables(Executables { path, host, .. }) => match host {
+                Some(host) => format!("ssh:{host}:{}", path.display()),
+                None => path.display().to_string(),
+            },
+        }
+    }
+
+    pub(crate) fn installation(&self) -> Option<Installation> {
+        let Self::Programs {
+            product,
+            described,
+            program,
+            basedir,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let product = crate::kinds::PRODUCTS
+            .into_iter()
+            .find(|p| p.name() == product)?;
+        Some(Installation {
+            product,
+            version: Version::find(described)?,
+            described: described.clone(),
+            program: program.clone(),
+            basedir: basedir.clone(),
+        })
+    }
+}
+
+/// Refuses settings that Dyno makes itself, and those that the server does not know.
+pub(crate) fn check_settings(kind: &Kind, settings: &Settings, home: &Home) -> Result<()> {
+    let Some(installation) = kind.installation() else {
+        return Ok(());
+    };
+    let reserved: &[&str] = match installation.product {
+        Product::Postgres => &postgres::RESERVED,
+        Product::Mariadb | Product::Mysql => &mysql::RESERVED,
+    };
+    for (name, _) in settings.iter() {
+        if reserved.contains(&name) {
+            return usage(format!(
+                "{name} is Dyno's to set: a server has its own folder, socket and port (--port)"
+            ));
+        }
+    }
+    let Some(known) = installation.settings(home.identity()) else {
+        return Ok(());
+    };
+    // Plugins bring settings of their own, which the program does not list without them.
+    let extensible = settings
+        .iter()
+        .any(|(name, _)| name.starts_with("plugin_load"))
+        || matches!(kind, Kind::Programs { rocks: true, .. });
+    for (name, _) in settings.iter() {
+        let bare = name.strip_prefix("loose_").unwrap_or(name);
+        let is_free = name.starts_with("loose_") || bare.contains('.') || extensible;
+        if known.contains(bare) || is_free || postgres::OF_DATA.contains(&bare) {
+            continue;
+        }
+        if bare
+            .strip_prefix("skip_")
+            .is_some_and(|rest| known.contains(rest))
+        {
+            continue;
+        }
+        let near = known
+            .iter()
+            .map(|other| (strsim::damerau_levenshtein(other, bare), other))
+            .min()
+            .filter(|(distance, _)| *distance <= 3);
+        return usage(format!(
+            "{} {} has no setting '{name}'{}",
+            installation.product,
+            installation.version,
+            near.map(|(_, other)| format!("; did you mean {other}?"))
+                .unwrap_or_default()
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Dyno's own kinds of servers behind the contract.
+
+use super::{Installation, Product, mysql, postgres};
+use crate::contract::{ANSWER, Contract, connect_to, password};
+use crate::credentials::DATABASE;
+use crate::error::{Result, failed};
+use crate::keeper::Launch;
+use crate::server::Context;
+
+impl Contract for Installation {
+    fn install(&self, context: &Context<'_>) -> Result<()> {
+        let password = password(context)?;
+        match self.product {
+            Product::Postgres => {
+                postgres::initialize(self, context, &password)?;
+                let file = postgres::client_file(&password);
+                context.folder.write("pgpass", &file, 0o600).map(drop)
+            }
+            Product::Mariadb | Product::Mysql => {
+                mysql::initialize(self, context)?;
+                let file = mysql::client_file(context.folder, &password);
+                context.folder.write("client.cnf", &file, 0o600).map(drop)
+            }
+        }
+    }
+
+    fn launch(&self, context: &Context<'_>) -> Result<Launch> {
+        match self.product {
+            Product::Postgres => {
+                // That of a server that was killed would be believed if its pid is used again.
+                postgres::forget_pid(context.folder);
+                postgres::launch(self, context)
+            }
+            Product::Mariadb | Product::Mysql if context.is_first => {
+                mysql::launch(self, context, Some(&password(context)?))
+            }
+            Product::Mariadb | Product::Mysql => mysql::launch(self, context, None),
+        }
+    }
+
+    fn url(&self, context: &Context<'_>, tcp: bool) -> Result<String> {
+        Ok(match self.product {
+            Product::Postgres => postgres::url(context.folder, context.port, tcp, None),
+            product => mysql::url(product, context.folder, context.port, tcp),
+        })
+    }
+
+    fn ready(&self, context: &Context<'_>) -> std::result::Result<(), String> {
+        let url = match self.product {
+            // The database itself is not there before `welcome`.
+            Product::Postgres => {
+                postgres::url(context.folder, context.port, false, Some("postgres"))
+            }
+            product => mysql::url(product, context.folder, context.port, false),
+        };
+        connect_to(&url).map(drop)
+    }
+
+    fn welcome(&self, context: &Context<'_>) -> Result<()> {
+        if self.product != Product::Postgres {
+            return mysql::forget_first(context.folder);
+        }
+        let url = postgres::url(context.folder, context.port, false, Some("postgres"));
+        let made = connect_to(&url).and_then(|mut reached| {
+            let made = reached
+                .control
+                .query(&format!("CREATE DATABASE {DATABASE}"), ANSWER * 6);
+            made.map_err(|error| error.to_string())
+        });
+        match made {
+            Ok(_) => Ok(()),
+            Err(why) => failed(format!("cannot make the database {DATABASE}: {why}")),
+        }
+    }
+}

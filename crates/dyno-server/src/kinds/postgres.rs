@@ -1,0 +1,174 @@
+//! PostgreSQL: how its data directory is made and how it is started.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+
+use super::bootstrap::{environment, run};
+use super::mysql::escaped;
+use super::{Installation, output_of};
+use crate::credentials::{DATABASE, Password, USER};
+use crate::error::{Result, failed, usage};
+use crate::home::Folder;
+use crate::keeper::{Launch, Stop};
+use crate::process::{Identity, give};
+use crate::server::{Context, GRACE_S};
+
+/// The configuration that the server reads.
+const CONFIGURATION: &str = "postgresql.conf";
+
+/// What Dyno itself sets, which no setting of the user's may.
+pub(crate) const RESERVED: [&str; 9] = [
+    "data_directory",
+    "config_file",
+    "hba_file",
+    "ident_file",
+    "port",
+    "listen_addresses",
+    "unix_socket_directories",
+    "logging_collector",
+    "external_pid_file",
+];
+
+/// Settings that belong to the data directory: they count when it is made.
+pub(crate) const OF_DATA: [&str; 2] = ["data_checksums", "wal_segment_size"];
+
+/// Makes the data directory.
+///
+/// # Errors
+/// What `initdb` says.
+pub(crate) fn initialize(
+    installation: &Installation,
+    context: &Context<'_>,
+    password: &Password,
+) -> Result<()> {
+    let folder = context.folder;
+    let Some(initdb) = installation.tool(&["initdb"]) else {
+        return failed(format!(
+            "there is no initdb beside {}; it comes with PostgreSQL's server",
+            installation.program.display()
+        ));
+    };
+    let file = folder.write("run/password", password.expose(), 0o600)?;
+    give(&file, folder.identity())?;
+    // Before PostgreSQL 10 there is nothing better than md5.
+    let method = match installation.version.is_at_least(&[10]) {
+        true => "scram-sha-256",
+        false => "md5",
+    };
+    let mut arguments: Vec<String> = ["-U", USER, "-A", method, "-E", "UTF8", "--locale=C"]
+        .map(str::to_owned)
+        .into();
+    arguments.push(format!("--pwfile={}", file.display()));
+    arguments.push(format!("--pgdata={}", folder.data().display()));
+    arguments.extend(of_data(installation, context)?);
+    let done = run(folder, &initdb, &arguments, "");
+    folder.remove("run/password")?;
+    done
+}
+
+fn of_data(installation: &Installation, context: &Context<'_>) -> Result<Vec<String>> {
+    let mut arguments = Vec::new();
+    if let Some(value) = context.settings.get("data_checksums") {
+        let on = ["on", "true", "yes", "1"].contains(&value.to_ascii_lowercase().as_str());
+        match (on, installation.version.is_at_least(&[18])) {
+            (true, _) => arguments.push("--data-checksums".to_owned()),
+            (false, true) => arguments.push("--no-data-checksums".to_owned()),
+            // They are off by default.
+            (false, false) => {}
+        }
+    }
+    if let Some(value) = context.settings.get("wal_segment_size") {
+        let bytes = dyno_core::units::parse_size(value);
+        let Ok(bytes) = bytes else {
+            return usage(format!(
+                "wal_segment_size is '{value}', which is no size; try 16M"
+            ));
+        };
+        arguments.push(format!("--wal-segsize={}", bytes >> 20));
+    }
+    Ok(arguments)
+}
+
+/// What starts the server.
+///
+/// # Errors
+/// A setting that cannot be written into the server's configuration.
+pub(crate) fn launch(installation: &Installation, context: &Context<'_>) -> Result<Launch> {
+    let folder = context.folder;
+    let data = folder.data();
+    let mut text = format!("include '{}/{CONFIGURATION}'\n", data.display());
+    let mut put = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name} = '{}'", value.replace('\'', "''"));
+    };
+    put("port", &context.port.to_string());
+    put("listen_addresses", "127.0.0.1");
+    put(
+        "unix_socket_directories",
+        &folder.join("run").display().to_string(),
+    );
+    put("logging_collector", "off");
+    for (name, value) in context.settings.iter() {
+        if value.contains(['\n', '\r']) {
+            return usage(format!(
+                "the value of {name} has a line break, which postgresql.conf cannot hold"
+            ));
+        }
+        if !OF_DATA.contains(&name) {
+            put(name, value);
+        }
+    }
+    let path = folder.write(CONFIGURATION, &text, 0o644)?;
+    Ok(Launch {
+        command: vec![
+            installation.program.display().to_string(),
+            "-D".to_owned(),
+            data.display().to_string(),
+            "-c".to_owned(),
+            format!("config_file={}", path.display()),
+        ],
+        environment: environment(folder),
+        inherits: false,
+        input: String::new(),
+        identity: folder.identity(),
+        // Fast shutdown: sessions are ended, a checkpoint is written.
+        stop: Stop::Signal(libc::SIGINT),
+        grace_s: GRACE_S,
+        daemon: false,
+    })
+}
+
+/// Names of all settings, by the server's own description.
+pub(super) fn known_settings(
+    installation: &Installation,
+    identity: Option<Identity>,
+) -> Option<BTreeSet<String>> {
+    let mut command = Command::new(&installation.program);
+    command.env("LC_ALL", "C").arg("--describe-config");
+    let text = output_of(&mut command, identity)?;
+    let name = |line: &str| line.split('\t').next().unwrap_or_default().to_lowercase();
+    let names: BTreeSet<String> = text.lines().map(name).filter(|n| !n.is_empty()).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+/// The password file by which this server's clients log in.
+pub(crate) fn client_file(password: &Password) -> String {
+    format!("*:*:*:{USER}:{}\n", password.expose())
+}
+
+/// The server's URL without a password: a file beside the server has it.
+pub(crate) fn url(folder: &Folder, port: u16, tcp: bool, database: Option<&str>) -> String {
+    let file = escaped(&folder.join("pgpass"));
+    let host = match tcp {
+        true => "127.0.0.1".to_owned(),
+        false => escaped(&folder.join("run")).replace('/', "%2F"),
+    };
+    let database = database.unwrap_or(DATABASE);
+    format!("postgres://{USER}@{host}:{port}/{database}?passfile={file}")
+}
+
+/// Removes a `postmaster.pid` that a copied data directory brought along.
+pub(crate) fn forget_pid(folder: &Folder) {
+    let _ = fs::remove_file(folder.data().join("postmaster.pid"));
+}

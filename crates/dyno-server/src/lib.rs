@@ -1,0 +1,36 @@
+//! Database servers of Dyno's own: unprivileged, on loopback, each in a folder with its data, its
+//! socket and its log; started with settings that are read back, copied, restored and removed.
+//!
+//! A *kind* of server is an implementation of one contract: Dyno's own kinds (MariaDB, MySQL,
+//! PostgreSQL) from installed programs, or a folder of executables that anybody writes, here or
+//! on another host. A *keeper* process runs each server, so that it can outlive the command that
+//! started it or end with it, whichever is asked for.
+
+mod contract;
+mod copy;
+mod credentials;
+mod error;
+mod executables;
+mod held;
+mod home;
+mod keeper;
+mod kind;
+mod kinds;
+mod process;
+mod server;
+mod settings;
+mod snapshot;
+
+pub use copy::Copied;
+pub use credentials::{DATABASE, USER};
+pub use error::{Result, ServerError};
+pub use executables::Executables;
+pub use held::Held;
+pub use home::{Folder, Home, VARIABLE};
+pub use keeper::{Ended, KeeperCommand, Lifeline, Running, keep};
+pub use kind::Kind;
+pub use kinds::{Installation, KindName, PATH_VARIABLE, PRODUCTS, Product, Version, installed};
+pub use process::{Identity, ProcessId};
+pub use server::{Server, Start, Started};
+pub use settings::{Mismatch, ReadBack, Reported, Settings, read_back};
+pub use snapshot::Snapshot;

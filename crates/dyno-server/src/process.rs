@@ -1,0 +1,244 @@
+//! Processes that outlive a call, and the user that servers run as.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{OnPath, Result, failed};
+
+/// How often something that is waited for is looked at.
+pub(crate) const POLL: Duration = Duration::from_millis(20);
+
+/// A user and its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+}
+
+/// The effective user of this process.
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Whom servers run as: `nobody` when this process is root (servers refuse root), else itself.
+///
+/// # Errors
+/// Root without a user `nobody` on the machine.
+pub fn unprivileged() -> Result<Option<Identity>> {
+    if effective_uid() != 0 {
+        return Ok(None);
+    }
+    let path = Path::new("/etc/passwd");
+    let users = fs::read_to_string(path).on("read", path)?;
+    for line in users.lines() {
+        let fields: Vec<&str> = line.split(':').collect();
+        if let ["nobody", _, uid, gid, ..] = fields[..]
+            && let (Ok(uid), Ok(gid)) = (uid.parse(), gid.parse())
+        {
+            return Ok(Some(Identity { uid, gid }));
+        }
+    }
+    failed("database servers refuse to run as root, and this machine has no user `nobody`")
+}
+
+/// Gives a file or a folder to the user that servers run as.
+pub(crate) fn give(path: &Path, identity: Option<Identity>) -> Result<()> {
+    let Some(Identity { uid, gid }) = identity else {
+        return Ok(());
+    };
+    std::os::unix::fs::lchown(path, Some(uid), Some(gid)).on(&format!("give to user {uid}"), path)
+}
+
+/// Has a command run as a user, in a session of its own; the kernel kills it when the thread that
+/// starts it ends, however it ends.
+pub(crate) fn confine(command: &mut Command, identity: Option<Identity>) {
+    if let Some(Identity { uid, gid }) = identity {
+        // The standard library drops root's other groups along with the uid.
+        command.uid(uid).gid(gid);
+    }
+    let prepare = || {
+        // SAFETY: both are system calls without pointers.
+        let failed = unsafe {
+            libc::setsid() < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
+        };
+        match failed {
+            true => Err(io::Error::last_os_error()),
+            false => Ok(()),
+        }
+    };
+    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Has a command run as a user.
+pub(crate) fn become_user(command: &mut Command, identity: Option<Identity>) {
+    if let Some(Identity { uid, gid }) = identity {
+        command.uid(uid).gid(gid);
+    }
+}
+
+/// A process, distinguished from a later one with the same pid by when it started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// The pid.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub started_ticks: u64,
+    /// Which boot that was.
+    pub boot: String,
+}
+
+impl ProcessId {
+    /// The process that has this pid now.
+    pub fn of(pid: u32) -> Option<Self> {
+        let (_, started_ticks) = stat(pid)?;
+        Some(Self {
+            pid,
+            started_ticks,
+            boot: boot_id(),
+        })
+    }
+
+    /// Whether it still runs. A process that ended and waits to be reaped does not.
+    pub fn is_alive(&self) -> bool {
+        self.boot == boot_id()
+            && stat(self.pid)
+                .is_some_and(|(state, ticks)| state != 'Z' && ticks == self.started_ticks)
+    }
+
+    /// Sends a signal if it still runs.
+    pub fn signal(&self, signal: i32) {
+        if self.is_alive() {
+            // SAFETY: kill has no memory effects; the pid is that of the process just seen. That
+            // it may end in between is no error: it was to be signalled, not to be kept.
+            unsafe { libc::kill(self.pid.cast_signed(), signal) };
+        }
+    }
+
+    /// Waits until it has ended. False when it has not after `limit`.
+    pub fn wait_gone(&self, limit: Duration) -> bool {
+        wait_until(limit, || !self.is_alive())
+    }
+}
+
+/// When a time is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline(Nanos);
+
+impl Deadline {
+    /// So long from now.
+    pub(crate) fn after(limit: Duration) -> Self {
+        Self(Clock.now().saturating_add(limit.as_nanos() as Nanos))
+    }
+
+    /// What is left; nothing when it is over.
+    pub(crate) fn left(self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(Clock.now()))
+    }
+}
+
+/// How long it is since an instant of the clock.
+pub(crate) fn since(begun: Nanos) -> Duration {
+    Duration::from_nanos(Clock.now().saturating_sub(begun))
+}
+
+/// Looks again and again until `done` or `limit` is over; says whether it was done.
+pub(crate) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Deadline::after(limit);
+    loop {
+        if done() {
+            return true;
+        }
+        if deadline.left().is_zero() {
+            return false;
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    text.map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+/// The state and start of a process, by proc(5).
+fn stat(pid: u32) -> Option<(char, u64)> {
+    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may itself hold spaces and parentheses.
+    let (_, rest) = line.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let state = fields.next()?.chars().next()?;
+    let started = fields.nth(18)?.parse().ok()?;
+    Some((state, started))
+}
+
+/// The pids of this process's children, of all its threads.
+pub(crate) fn children() -> Vec<u32> {
+    let threads = fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            let pids = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+            pids.collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_alive_until_it_ends() {
+        let mut command = Command::new("sleep");
+        confine(&mut command, None);
+        let mut child = command.arg("600").spawn().expect("sleep runs");
+        let process = ProcessId::of(child.id()).expect("it runs");
+        assert!(process.is_alive());
+        assert!(children().contains(&process.pid));
+        let later = ProcessId {
+            started_ticks: process.started_ticks + 1,
+            ..process.clone()
+        };
+        assert!(!later.is_alive(), "another process of the same pid");
+        let rebooted = ProcessId {
+            boot: "another".to_owned(),
+            ..process.clone()
+        };
+        assert!(!rebooted.is_alive(), "a process of another boot");
+        process.signal(libc::SIGKILL);
+        assert!(
+            process.wait_gone(Duration::from_secs(60)),
+            "a zombie is gone"
+        );
+        child.wait().expect("it is reaped");
+    }
+
+    #[test]
+    fn it_dies_with_the_thread_that_started_it() {
+        let start = || {
+            let mut command = Command::new("sleep");
+            confine(&mut command, None);
+            let child = command.arg("600").spawn().expect("sleep runs");
+            let process = ProcessId::of(child.id()).expect("it runs");
+            (child, process)
+        };
+        let (mut child, process) = std::thread::spawn(start).join().expect("it does not panic");
+        assert!(process.wait_gone(Duration::from_secs(60)));
+        child.wait().expect("it is reaped");
+    }
+}

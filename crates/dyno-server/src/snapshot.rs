@@ -1,0 +1,263 @@
+//! Copies of a server's data, made and put back while it does not run.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::copy::{self, Copied};
+use crate::error::{OnPath, Result, failed, usage};
+use crate::home::Folder;
+use crate::server::Server;
+
+/// What is known of a copy.
+const RECORD: &str = "snapshot.json";
+/// While this is there, the data are not whole.
+const RESTORING: &str = "restoring";
+
+/// A copy of a server's data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Its name.
+    pub name: String,
+    /// The server that wrote the data, in a few words.
+    pub server: String,
+    /// When it was made, in seconds since 1970.
+    pub made_s: u64,
+    /// What was copied; nothing is known of copies that a server's own executables keep.
+    pub copied: Option<Copied>,
+}
+
+impl Server {
+    /// Copies the data of the server, which must not run, under a name. `progress` hears how many
+    /// bytes there are so far, and of how many.
+    ///
+    /// # Errors
+    /// The server runs, the name is taken, there is no room.
+    pub fn snapshot(&self, name: &str, progress: &dyn Fn(u64, u64)) -> Result<Snapshot> {
+        self.can_snapshot(name)?;
+        self.must_rest("copy its data")?;
+        let folder = self.folder();
+        let place = place(folder, name);
+        let copied = match self.copies_by_itself(name, false)? {
+            true => {
+                fs::create_dir_all(&place).on("make", &place)?;
+                None
+            }
+            false => Some(self.copy_data(&place, progress)?),
+        };
+        let snapshot = Snapshot {
+            name: name.to_owned(),
+            server: self.kind().title(),
+            made_s: dyno_core::clock::wall_time().as_secs(),
+            copied,
+        };
+        folder.write_json(&format!("snapshots/{name}/{RECORD}"), &snapshot)?;
+        Ok(snapshot)
+    }
+
+    /// Whether a copy can have this name, and the data are whole: to be asked before a server is
+    /// stopped for it.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn can_snapshot(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        let folder = self.folder();
+        must_be_whole(folder)?;
+        match place(folder, name).exists() {
+            false => Ok(()),
+            true => usage(format!(
+                "server '{0}' has a snapshot '{name}' already; `dyno server restore {0} {name}` \
+                 puts it back, another name keeps both",
+                folder.name()
+            )),
+        }
+    }
+
+    fn copy_data(&self, place: &Path, progress: &dyn Fn(u64, u64)) -> Result<Copied> {
+        let folder = self.folder();
+        let data = folder.data();
+        let total = copy::size(&data).length;
+        let beside = place.with_extension("part");
+        let _ = fs::remove_dir_all(&beside);
+        fs::create_dir_all(&beside).on("make", &beside)?;
+        let copied = must_have_room(&data, &beside).and_then(|()| {
+            copy::tree(&data, &beside.join("data"), folder.identity(), &|bytes| {
+                progress(bytes, total);
+            })
+        });
+        match copied {
+            Ok(copied) => {
+                fs::rename(&beside, place).on("make", place)?;
+                Ok(copied)
+            }
+            Err(error) => {
+                let _ = fs::remove_dir_all(&beside);
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts a copy in the place of the data of the server, which must not run. Each file of the
+    /// copy is there with its length afterwards, and no other.
+    ///
+    /// # Errors
+    /// The server runs, there is no such copy or no room.
+    pub fn restore(&self, name: &str, progress: &dyn Fn(u64, u64)) -> Result<Snapshot> {
+        let folder = self.folder();
+        let snapshot = self.find_snapshot(name)?;
+        self.must_rest("replace its data")?;
+        if self.copies_by_itself(name, true)? {
+            return Ok(snapshot);
+        }
+        let (from, to) = (place(folder, name).join("data"), folder.data());
+        // The old data go first: there may be no room for both.
+        folder.write(RESTORING, name, 0o644)?;
+        if to.exists() {
+            fs::remove_dir_all(&to).on("remove", &to)?;
+        }
+        fs::create_dir(&to).on("make", &to)?;
+        must_have_room(&from, &to)?;
+        let total = copy::size(&from).length;
+        let copied = copy::tree(&from, &to, folder.identity(), &|bytes| {
+            progress(bytes, total)
+        })?;
+        let wanted = snapshot.copied.map(|copied| (copied.files, copied.bytes));
+        if wanted.is_some_and(|wanted| wanted != (copied.files, copied.bytes)) {
+            return failed(format!(
+                "snapshot '{name}' of server '{}' is not what it was: {} files with {} bytes \
+                 instead of {:?}",
+                folder.name(),
+                copied.files,
+                copied.bytes,
+                wanted
+            ));
+        }
+        folder.remove(RESTORING)?;
+        Ok(Snapshot {
+            copied: Some(copied),
+            ..snapshot
+        })
+    }
+
+    /// The copy of this name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find_snapshot(&self, name: &str) -> Result<Snapshot> {
+        let folder = self.folder();
+        let snapshot: Option<Snapshot> = match check_name(name) {
+            Ok(()) => folder.read_json(&format!("snapshots/{name}/{RECORD}"))?,
+            Err(_) => None,
+        };
+        let Some(snapshot) = snapshot else {
+            let names: Vec<String> = self.snapshots()?.into_iter().map(|s| s.name).collect();
+            return usage(format!(
+                "server '{}' has no snapshot '{name}'; it has {}",
+                folder.name(),
+                match names.is_empty() {
+                    true => "none".to_owned(),
+                    false => names.join(", "),
+                }
+            ));
+        };
+        Ok(snapshot)
+    }
+
+    /// All copies, by name.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn snapshots(&self) -> Result<Vec<Snapshot>> {
+        let path = self.folder().join("snapshots");
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+            let inner = format!("snapshots/{}/{RECORD}", entry.file_name().to_string_lossy());
+            found.extend(self.folder().read_json::<Snapshot>(&inner)?);
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    fn must_rest(&self, why: &str) -> Result<()> {
+        match self.running()? {
+            None => Ok(()),
+            Some(_) => usage(format!(
+                "server '{}' is running; stop it to {why}",
+                self.folder().name()
+            )),
+        }
+    }
+}
+
+/// Refuses data that an interrupted restore left.
+pub(crate) fn must_be_whole(folder: &Folder) -> Result<()> {
+    match fs::read_to_string(folder.join(RESTORING)) {
+        Err(_) => Ok(()),
+        Ok(name) => failed(format!(
+            "restoring snapshot '{name}' of server '{0}' was interrupted, and its data are not \
+             whole; `dyno server restore {0} {name}` does it again",
+            folder.name()
+        )),
+    }
+}
+
+fn place(folder: &Folder, name: &str) -> PathBuf {
+    folder.join("snapshots").join(name)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    match !name.is_empty() && name.len() <= 80 && name.chars().all(plain) {
+        true => Ok(()),
+        false => usage(format!(
+            "'{name}' is not a name for a snapshot: letters, digits, '-' and '_'"
+        )),
+    }
+}
+
+/// Refuses a copy that does not fit, unless it shares its blocks with the original.
+fn must_have_room(from: &Path, to: &Path) -> Result<()> {
+    let needed = copy::size(from).allocated;
+    let free = copy::free_bytes(to)?;
+    if needed <= free || shares(from, to) {
+        return Ok(());
+    }
+    failed(format!(
+        "a copy of {} takes {:.1} GB, and {:.1} GB are free in {}; make room, or use a file \
+         system that shares blocks (xfs, btrfs)",
+        from.display(),
+        needed as f64 / 1e9,
+        free as f64 / 1e9,
+        to.display()
+    ))
+}
+
+/// Whether the file system copies the largest file by sharing its blocks.
+fn shares(from: &Path, to: &Path) -> bool {
+    let mut largest: Option<(u64, PathBuf)> = None;
+    let mut folders = vec![from.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(data) = entry.metadata() else { continue };
+            if data.is_dir() {
+                folders.push(entry.path());
+            } else if data.is_file() && largest.as_ref().is_none_or(|(size, _)| *size < data.size())
+            {
+                largest = Some((data.size(), entry.path()));
+            }
+        }
+    }
+    let Some((_, source)) = largest else {
+        return true;
+    };
+    let trial = to.join("dyno-shares-blocks");
+    let shared = fs::File::open(source).and_then(|source| {
+        let target = fs::File::create(&trial)?;
+        Ok(rustix::fs::ioctl_ficlone(&target, &source)?)
+    });
+    let _ = fs::remove_file(&trial);
+    shared.is_ok()
+}

@@ -1,0 +1,115 @@
+//! Copies of servers' data.
+
+use anyhow::Result;
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+use dyno_core::units::human_size;
+use dyno_server::{Home, Server, Snapshot};
+
+use super::running::start;
+use crate::options::Parsed;
+use crate::settings::usage;
+use crate::{STATUS_DONE, console};
+
+/// How often progress is drawn.
+const DRAWN_EVERY_NS: Nanos = 200_000_000;
+
+/// Copies the data of a server.
+pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
+    let (mut server, name) = named(words, "snapshot")?;
+    server.can_snapshot(&name)?;
+    at_rest(&mut server, parsed, |server| {
+        let begun = Clock.now();
+        let made = server.snapshot(&name, &told("copied"))?;
+        tell(
+            &format!("{}: snapshot {name}", server.folder().name()),
+            &made,
+            begun,
+        );
+        Ok(())
+    })
+}
+
+/// Puts a copy back.
+pub fn restore(parsed: &Parsed, words: &[String]) -> Result<u8> {
+    let (mut server, name) = named(words, "restore")?;
+    server.find_snapshot(&name)?;
+    at_rest(&mut server, parsed, |server| {
+        let begun = Clock.now();
+        let made = server.restore(&name, &told("restored"))?;
+        tell(
+            &format!("{}: {name} is restored", server.folder().name()),
+            &made,
+            begun,
+        );
+        Ok(())
+    })
+}
+
+fn named(words: &[String], action: &str) -> Result<(Server, String)> {
+    match words {
+        [server, name] => Ok((Server::open(&Home::of_user()?, server)?, name.clone())),
+        _ => Err(usage(format!(
+            "dyno server {action} needs the NAME of a server and of a SNAPSHOT"
+        ))),
+    }
+}
+
+/// Does something while the server does not run. One that ran is started again, also where it
+/// did not work.
+fn at_rest(
+    server: &mut Server,
+    parsed: &Parsed,
+    act: impl FnOnce(&Server) -> Result<()>,
+) -> Result<u8> {
+    let _held = server.hold()?;
+    let ran = server.running()?.is_some();
+    if ran {
+        console::progress(&format!("stopping {}", server.folder().name()));
+        server.stop()?;
+        console::progress("");
+    }
+    let done = act(server);
+    console::progress("");
+    if ran {
+        match start(server, parsed) {
+            Ok(started) => started.lifeline.stay()?,
+            // The first error is the cause of the second.
+            Err(error) if done.is_ok() => return Err(error),
+            Err(_) => {}
+        }
+    }
+    done.map(|()| STATUS_DONE)
+}
+
+/// How far a copy is.
+fn told(what: &'static str) -> impl Fn(u64, u64) {
+    let last = std::cell::Cell::new(Clock.now());
+    move |bytes, total| {
+        if Clock.now().saturating_sub(last.get()) >= DRAWN_EVERY_NS {
+            last.set(Clock.now());
+            let (bytes, total) = (human_size(bytes), human_size(total));
+            console::progress(&format!("{what} {bytes} of {total}"));
+        }
+    }
+}
+
+fn tell(what: &str, snapshot: &Snapshot, begun: Nanos) {
+    console::progress("");
+    let seconds = Clock.now().saturating_sub(begun) as f64 / 1e9;
+    let how = match snapshot.copied {
+        None => "by the server's own program".to_owned(),
+        Some(copied) => {
+            let shares = match copied.shared_bytes == copied.bytes && copied.bytes > 0 {
+                true => ", sharing blocks",
+                false => "",
+            };
+            format!(
+                "{} files, {}{shares}",
+                copied.files,
+                human_size(copied.bytes)
+            )
+        }
+    };
+    console::out(&format!("{what} ({how}, {seconds:.1} s)\n"));
+}

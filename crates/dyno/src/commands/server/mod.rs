@@ -1,0 +1,231 @@
+//! `dyno server`: database servers of Dyno's own.
+
+mod copies;
+mod listing;
+mod running;
+
+use std::path::Path;
+
+use anyhow::Result;
+use dyno_server::{Home, KeeperCommand, Server, ServerError};
+
+use crate::definitions::SERVER;
+use crate::options::{Grammar, Opt, Parsed, Script, help, parse};
+use crate::settings::usage;
+use crate::{STATUS_DONE, console};
+
+/// The actions, their words and what they do.
+pub const ACTIONS: [(&str, &str, &str); 8] = [
+    (
+        "up",
+        "KIND",
+        "makes a server and starts it: mariadb, myrocks, mysql, postgresql, a version \
+         (mysql-9.7), or a folder of executables",
+    ),
+    (
+        "down",
+        "NAME…",
+        "stops servers and removes all that is theirs",
+    ),
+    (
+        "restart",
+        "NAME",
+        "stops a server if it runs, and starts it, with settings changed by --set and --unset",
+    ),
+    (
+        "list",
+        "",
+        "the servers, what they run and what they hold; and those that are installed",
+    ),
+    ("logs", "NAME", "the last lines of what a server has said"),
+    ("url", "NAME", "the URL by which a server is loaded"),
+    (
+        "snapshot",
+        "NAME SNAPSHOT",
+        "keeps a copy of a server's data under a name",
+    ),
+    (
+        "restore",
+        "NAME SNAPSHOT",
+        "puts the copy in the place of the data",
+    ),
+];
+
+/// Which options an action has.
+const OPTIONS: [(&str, &[&str]); 8] = [
+    (
+        "up",
+        &[
+            "name",
+            "set",
+            "basedir",
+            "port",
+            "start-timeout",
+            "foreground",
+            "json",
+        ],
+    ),
+    ("down", &["all", "keep-data"]),
+    ("restart", &["set", "unset", "start-timeout", "json"]),
+    ("list", &["json"]),
+    ("logs", &["lines"]),
+    ("url", &["tcp"]),
+    ("snapshot", &["start-timeout"]),
+    ("restore", &["start-timeout"]),
+];
+
+/// Does what the first word says.
+///
+/// # Errors
+/// There is no such action, kind or server, or it does not work.
+pub fn main(args: &[String]) -> Result<u8> {
+    if let [word, folder] = args
+        && word == KEEP
+    {
+        return keep(Path::new(folder));
+    }
+    let parsed = parse(args, SERVER, Script::Declares(&[]), Grammar::Dyno)?;
+    let (action, words) = match parsed.words.split_first() {
+        Some((action, words)) => (action.as_str(), words),
+        None => {
+            console::help(&text());
+            return Ok(if parsed.has("help") {
+                STATUS_DONE
+            } else {
+                crate::STATUS_USAGE
+            });
+        }
+    };
+    let Some((_, told, about)) = ACTIONS.iter().find(|(name, ..)| *name == action) else {
+        return Err(unknown(action));
+    };
+    if parsed.has("help") {
+        let mine: Vec<Opt> = SERVER
+            .iter()
+            .filter(|opt| belongs(action, opt.name))
+            .copied()
+            .collect();
+        console::help(&format!(
+            "Usage: dyno server {action} {told}\n\n{}.\n{}",
+            capitalized(about),
+            help(&mine, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    if let Some(opt) = SERVER
+        .iter()
+        .find(|opt| parsed.has(opt.name) && !belongs(action, opt.name))
+    {
+        return Err(usage(format!(
+            "dyno server {action} has no option --{}",
+            opt.name
+        )));
+    }
+    let done = match action {
+        "up" => running::up(&parsed, words),
+        "down" => running::down(&parsed, words),
+        "restart" => running::restart(&parsed, words),
+        "list" => listing::list(&parsed, words),
+        "logs" => listing::logs(&parsed, words),
+        "url" => listing::url(&parsed, words),
+        "snapshot" => copies::snapshot(&parsed, words),
+        _ => copies::restore(&parsed, words),
+    };
+    done.map_err(of_usage)
+}
+
+/// The action by which Dyno starts itself to run a server.
+const KEEP: &str = "keep";
+
+fn keep(folder: &Path) -> Result<u8> {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let (Some(name), Some(home)) = (name, folder.parent()) else {
+        return Err(usage("dyno server keep is Dyno's own"));
+    };
+    dyno_server::keep(&Home::at(home)?.folder(name)?)?;
+    Ok(STATUS_DONE)
+}
+
+/// How Dyno starts itself to run a server.
+fn keeper() -> Result<KeeperCommand> {
+    Ok(KeeperCommand {
+        program: std::env::current_exe()?,
+        arguments: vec!["server".into(), KEEP.into()],
+    })
+}
+
+/// A mistake in what was asked for has the exit status of one.
+fn of_usage(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<ServerError>() {
+        Some(cause) if cause.is_usage() => usage(cause.to_string()),
+        _ => error,
+    }
+}
+
+fn belongs(action: &str, option: &str) -> bool {
+    let found = OPTIONS.iter().find(|(name, _)| *name == action);
+    option == "help" || found.is_some_and(|(_, options)| options.contains(&option))
+}
+
+fn text() -> String {
+    let mut text = "Usage: dyno server ACTION …\n\n\
+                    Database servers of your own, to be loaded: each unprivileged, on loopback, in \
+                    a folder with its data, socket and log.\n\n"
+        .to_owned();
+    for (action, words, about) in ACTIONS {
+        let head = format!("{action} {words}");
+        text += &format!("  {head:<23} {about}\n");
+    }
+    text += &help(SERVER, Grammar::Dyno);
+    text + "\nA server is loaded by --target server:NAME. The folder of all servers is \
+            $DYNO_SERVERS [/var/tmp/dyno-servers-UID].\n"
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}
+
+fn unknown(action: &str) -> anyhow::Error {
+    let near = ACTIONS
+        .iter()
+        .map(|(name, ..)| (strsim::osa_distance(name, action), *name))
+        .min()
+        .filter(|(distance, _)| *distance <= 2);
+    let elsewhere = [
+        ("start", "restart"),
+        ("stop", "down"),
+        ("rm", "down"),
+        ("ls", "list"),
+    ];
+    let known = elsewhere
+        .iter()
+        .find(|(other, _)| *other == action)
+        .map(|(_, known)| *known);
+    let hint = match known.or(near.map(|(_, name)| name)) {
+        Some(name) => format!("did you mean '{name}'?"),
+        None => "see dyno server --help".to_owned(),
+    };
+    usage(format!("unknown action '{action}' of dyno server; {hint}"))
+}
+
+/// The one server that the words name.
+fn named(words: &[String], action: &str) -> Result<Server> {
+    match words {
+        [name] => Ok(Server::open(&Home::of_user()?, name)?),
+        _ => Err(usage(format!(
+            "dyno server {action} needs the NAME of one server"
+        ))),
+    }
+}
+
+/// Settings of `--set`.
+fn settings(parsed: &Parsed) -> Result<dyno_server::Settings> {
+    let mut settings = dyno_server::Settings::default();
+    for text in parsed.values("set") {
+        settings.put(text)?;
+    }
+    Ok(settings)
+}

@@ -1,0 +1,238 @@
+//! Servers that are started and ended.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use dyno_core::units::human_size;
+use dyno_server::{Home, Kind, Server, Start, Started};
+
+use super::{keeper, named, settings};
+use crate::options::Parsed;
+use crate::settings::{duration, usage};
+use crate::{STATUS_DONE, console};
+
+/// So long may a server take until it answers, when nobody says.
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// Makes a server and starts it.
+pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
+    let [kind] = words else {
+        return Err(usage(
+            "dyno server up needs one KIND, for example mariadb or postgresql",
+        ));
+    };
+    let home = Home::of_user()?;
+    let port = match parsed.value("port").map(str::parse::<u16>) {
+        None => None,
+        Some(Ok(port)) if port > 0 => Some(port),
+        Some(_) => return Err(usage("--port takes a number from 1 to 65535")),
+    };
+    let found = Kind::find(kind, parsed.value("basedir").map(Path::new))?;
+    let name = match parsed.value("name") {
+        Some(name) => name.to_owned(),
+        None => name_of(kind),
+    };
+    console::progress(&format!("making the data of {}", found.title()));
+    let made = Server::make(&home, &name, found, settings(parsed)?, port);
+    console::progress("");
+    let mut server = made?;
+    let held = server.hold()?;
+    let started = match start(&mut server, parsed) {
+        Ok(started) => started,
+        Err(error) => {
+            // What never ran has nothing to lose but the log, whose end the error shows.
+            server.remove()?;
+            return Err(error);
+        }
+    };
+    drop(held);
+    tell(parsed, &server, &started)?;
+    if !parsed.has("foreground") {
+        started.lifeline.stay()?;
+        return Ok(STATUS_DONE);
+    }
+    wait_for_end(server, started)
+}
+
+/// A kind's name as that of a server: of a folder, its last part.
+fn name_of(kind: &str) -> String {
+    let last = kind
+        .trim_end_matches('/')
+        .rsplit(['/', ':'])
+        .next()
+        .unwrap_or(kind);
+    last.to_ascii_lowercase()
+}
+
+/// Holds the server until somebody wants its end, or it ends by itself.
+fn wait_for_end(server: Server, started: Started) -> Result<u8> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    console::note("the server ends, and its data go, with this command: Ctrl-C");
+    let ended = loop {
+        if signals.pending().next().is_some() {
+            break None;
+        }
+        if let Some(ended) = server.ended()? {
+            break Some(ended);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    drop(started.lifeline);
+    let name = server.folder().name().to_owned();
+    server.remove()?;
+    match ended.filter(|ended| !ended.asked) {
+        Some(ended) => Err(anyhow::anyhow!("server '{name}': {}", ended.how)),
+        None => Ok(STATUS_DONE),
+    }
+}
+
+/// Starts a server and waits until it answers.
+pub fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
+    let limit = duration(parsed, "start-timeout", START_LIMIT)?;
+    console::progress(&format!("starting {}", server.folder().name()));
+    let keeper = keeper()?;
+    let started = server.start(&Start {
+        keeper: &keeper,
+        limit,
+    });
+    console::progress("");
+    Ok(started?)
+}
+
+/// What a server that was started is, and what to do with it.
+fn tell(parsed: &Parsed, server: &Server, started: &Started) -> Result<()> {
+    if parsed.has("json") {
+        let text = serde_json::to_string_pretty(&super::listing::as_json(server)?)?;
+        console::json(&(text + "\n"));
+        return Ok(());
+    }
+    let name = server.folder().name();
+    let pid = server
+        .running()?
+        .map_or_else(String::new, |r| format!("pid {}, ", r.server.pid));
+    let mut text = format!(
+        "{name} is up: {} answers after {:.1} s ({pid}port {})\n",
+        server.kind().title(),
+        started.ready_in.as_secs_f64(),
+        server.port()
+    );
+    for name in &started.unseen {
+        text += &format!("  not read back  {name}: the server shows no such setting\n");
+    }
+    text += &format!("  load it        dyno run oltp_read_write --target server:{name}\n");
+    if let Some(client) = client(server) {
+        text += &format!("  look into it   {client}\n");
+    }
+    text += &format!("  its folder     {}\n", server.folder().path().display());
+    text += &format!("  end it         dyno server down {name}\n");
+    console::out(&text);
+    Ok(())
+}
+
+/// How the server's own client is started.
+fn client(server: &Server) -> Option<String> {
+    let folder = server.folder();
+    let file = |inner: &str| folder.join(inner).display().to_string();
+    let (user, database) = (dyno_server::USER, dyno_server::DATABASE);
+    let title = server.kind().title();
+    Some(match title.split(' ').next()? {
+        "mysql" => format!("mysql --defaults-file={} {database}", file("client.cnf")),
+        "mariadb" | "myrocks" => {
+            format!("mariadb --defaults-file={} {database}", file("client.cnf"))
+        }
+        "postgresql" => format!(
+            "PGPASSFILE={} psql -h {} -p {} -U {user} {database}",
+            file("pgpass"),
+            file("run"),
+            server.port()
+        ),
+        _ => return None,
+    })
+}
+
+/// Stops servers and removes what is theirs.
+pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
+    let home = Home::of_user()?;
+    let all = parsed.has("all");
+    let servers: Vec<Server> = match (all, words) {
+        (false, []) => {
+            return Err(usage(
+                "dyno server down needs the NAME of a server, or --all",
+            ));
+        }
+        (true, [_, ..]) => return Err(usage("dyno server down takes names or --all, not both")),
+        (false, names) => {
+            let opened = names.iter().map(|name| Server::open(&home, name));
+            opened.collect::<dyno_server::Result<_>>()?
+        }
+        (true, []) => {
+            let mut whole = Vec::new();
+            for found in Server::all(&home)? {
+                match found {
+                    Ok(server) => whole.push(server),
+                    Err(folder) => {
+                        // Not known to be a server's: nothing of it is touched.
+                        let path = folder.path().display().to_string();
+                        console::note(&format!("{path} is not a server's folder: left as it is"));
+                    }
+                }
+            }
+            whole
+        }
+    };
+    if servers.is_empty() {
+        console::out("there are no servers\n");
+    }
+    for server in servers {
+        let name = server.folder().name().to_owned();
+        let _held = server.hold()?;
+        console::progress(&format!("stopping {name}"));
+        let ended = server.stop()?;
+        console::progress("");
+        let how = match &ended {
+            Some(ended) if ended.killed => format!("{name} is down ({})", ended.how),
+            Some(_) => format!("{name} is down"),
+            None => format!("{name} was not running"),
+        };
+        let data = match parsed.has("keep-data") {
+            true => format!("its data stay in {}", server.folder().path().display()),
+            false => format!(
+                "its data are removed, {} freed",
+                human_size(server.remove()?)
+            ),
+        };
+        console::out(&format!("{how}; {data}\n"));
+    }
+    Ok(STATUS_DONE)
+}
+
+/// Stops a server, changes its settings and starts it.
+pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
+    let mut server = named(words, "restart")?;
+    let _held = server.hold()?;
+    let home = Home::of_user()?;
+    let unset: Vec<String> = parsed.values("unset").map(str::to_owned).collect();
+    let before = server.settings().clone();
+    // What is wrong with the settings is found while the server still runs.
+    server.change(&settings(parsed)?, &unset, &home)?;
+    console::progress(&format!("stopping {}", server.folder().name()));
+    server.stop()?;
+    console::progress("");
+    let name = server.folder().name().to_owned();
+    let started = match start(&mut server, parsed) {
+        Ok(started) => started,
+        Err(error) if *server.settings() != before => {
+            server.put_settings(before)?;
+            return Err(error.context(format!(
+                "{name} is down, and its settings are those from before again; \
+                 `dyno server restart {name}` starts it with them"
+            )));
+        }
+        Err(error) => return Err(error),
+    };
+    tell(parsed, &server, &started)?;
+    started.lifeline.stay()?;
+    Ok(STATUS_DONE)
+}

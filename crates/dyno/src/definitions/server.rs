@@ -1,0 +1,69 @@
+//! The options of the commands about servers.
+
+use super::{opt, short};
+use crate::options::Opt;
+
+const GROUP: &str = "Options";
+
+/// The options of `dyno server`.
+pub const SERVER: &[Opt] = &[
+    opt(
+        GROUP,
+        "name",
+        Some("NAME"),
+        "up: what the server is called [its kind]",
+    ),
+    opt(
+        GROUP,
+        "set",
+        Some("NAME=VALUE"),
+        "up, restart: a setting of the server's, read back when it answers; may be repeated",
+    ),
+    opt(
+        GROUP,
+        "unset",
+        Some("NAME"),
+        "restart: a setting that is not to be made any more; may be repeated",
+    ),
+    opt(
+        GROUP,
+        "basedir",
+        Some("DIR"),
+        "up: the folder that the server is installed in; $DYNO_SERVER_PATH has more, separated \
+         by ':'",
+    ),
+    opt(
+        GROUP,
+        "port",
+        Some("PORT"),
+        "up: its port on 127.0.0.1 [a free one]",
+    ),
+    opt(
+        GROUP,
+        "start-timeout",
+        Some("TIME"),
+        "how long it may take until it answers [2m]",
+    ),
+    opt(
+        GROUP,
+        "foreground",
+        None,
+        "up: wait here; the server ends and its data go with this command, however it ends",
+    ),
+    opt(GROUP, "all", None, "down: all servers"),
+    opt(
+        GROUP,
+        "keep-data",
+        None,
+        "down: stop only; restart starts it again",
+    ),
+    opt(GROUP, "lines", Some("N"), "logs: how many [50]"),
+    opt(GROUP, "tcp", None, "url: by TCP rather than by its socket"),
+    opt(
+        GROUP,
+        "json",
+        None,
+        "up, restart, list: JSON instead of text",
+    ),
+    short('h', opt(GROUP, "help", None, "this text")),
+];
