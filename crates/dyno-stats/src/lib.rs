@@ -21,6 +21,7 @@ pub mod modes;
 pub mod multiple;
 pub mod quantiles;
 mod random;
+pub mod search;
 pub mod stalls;
 pub mod steady;
 mod step;

@@ -5,6 +5,7 @@
 pub mod cases;
 pub mod intervals;
 pub mod rates;
+pub mod servers;
 pub mod steadiness;
 
 /// How often each procedure is tried.
