@@ -25,6 +25,7 @@ pub mod search;
 pub mod stalls;
 pub mod steady;
 mod step;
+pub mod stopping;
 pub mod tests;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning};

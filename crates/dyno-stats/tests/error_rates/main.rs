@@ -8,6 +8,7 @@ mod intervals;
 mod series;
 #[path = "../simulate/mod.rs"]
 mod simulate;
+mod stopping;
 mod tests;
 
 /// Coverage of a nominal 95 %.

@@ -7,6 +7,7 @@ pub mod intervals;
 pub mod rates;
 pub mod servers;
 pub mod steadiness;
+pub mod stopping;
 
 /// How often each procedure is tried.
 pub const TRIALS: usize = 10_000;
@@ -113,5 +114,6 @@ pub fn share_of(trials: usize, seed: u64, mut trial: impl FnMut(&mut Source) -> 
 pub fn all_cases() -> Vec<cases::Case> {
     let mut all = intervals::cases();
     all.extend(steadiness::cases());
+    all.extend(stopping::cases());
     all
 }
