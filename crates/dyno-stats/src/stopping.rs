@@ -6,6 +6,9 @@
 //! comparisons, one that was looked at from the eighth on in 93 to 95 %. So nothing is looked at
 //! before [`BLOCKS_MIN`] blocks, and who stops early is held to an interval of 97 %
 //! ([`early_confidence`]), which then holds the truth in 95 % or more.
+//!
+//! That is for ratios of blocks, which are near enough to normal. Medians of trials, which need
+//! not be, have [`median_interval`](crate::intervals::median_interval) of six trials or more.
 
 use crate::Bounds;
 use crate::intervals::mean_interval;

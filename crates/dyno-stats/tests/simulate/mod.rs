@@ -115,5 +115,6 @@ pub fn all_cases() -> Vec<cases::Case> {
     let mut all = intervals::cases();
     all.extend(steadiness::cases());
     all.extend(stopping::cases());
+    all.extend(servers::cases());
     all
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use dyno_stats::search::{Asked, Found, Goal, Loads, Next, Outcome, Purpose, Search, Start};
 
 use super::Source;
+use super::cases::{Asked as Share, Case};
 
 /// The load at which p99 is as long as the promise allows.
 pub const KNEE: f64 = 9_080.0;
@@ -72,7 +73,63 @@ impl Server {
     }
 }
 
-/// A goal of p99 with so many votes and this width.
+/// The closed loop's knee: a little below what the server can do.
+pub const CLOSED_LOOP: f64 = 9_900.0;
+
+/// Whether the lower bound that was voted lies within 2 % of the limit.
+pub fn near(found: &Found) -> bool {
+    let lower = found.voted.0;
+    lower.is_some_and(|bound| (bound.load / KNEE - 1.0).abs() <= 0.02)
+}
+
+/// What is promised of searches with the defaults.
+pub fn cases() -> Vec<Case> {
+    let starts = [
+        ("from a closed loop's knee", Start::from_knee(CLOSED_LOOP)),
+        ("from the middle of the loads", Start::default()),
+    ];
+    let noises = [
+        ("p99 varies by 10 %, 7 % of spikes", NOISY),
+        (
+            "p99 varies by 20 %",
+            Server {
+                noise: 0.2,
+                spikes: 0.0,
+            },
+        ),
+    ];
+    let mut cases = Vec::new();
+    for (from, start) in starts {
+        for (of, server) in noises {
+            let again = start.clone();
+            let plausible = move |source: &mut Source| {
+                let found = server.search(source, goal(7, 0.02), &again);
+                found.plausible.is_some_and(|own| own.contains(KNEE))
+            };
+            let asked = Share::AtLeast(0.95);
+            let text = format!("{of}, {from}: the plausible ends hold the limit");
+            cases.push(Case::new("searching a limit", text, asked, plausible));
+        }
+        for confirmed in [false, true] {
+            let start = start.clone();
+            let goal = move || match confirmed {
+                false => goal(7, 0.02),
+                true => Goal::new(0.01),
+            };
+            let within = move |source: &mut Source| near(&NOISY.search(source, goal(), &start));
+            let with = if confirmed { "with" } else { "without" };
+            let text = format!(
+                "{}, {from}, {with} a confirmation: voted within 2 % of the limit",
+                noises[0].0
+            );
+            let asked = Share::AtLeast(0.95);
+            cases.push(Case::new("searching a limit", text, asked, within));
+        }
+    }
+    cases
+}
+
+/// A goal of p99 with so many votes and this width, which is not confirmed.
 pub fn goal(votes: u32, width: f64) -> Goal {
     Goal {
         width,
