@@ -1,5 +1,7 @@
 //! What holds of every search, whatever comes of its trials.
 
+#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+
 use std::time::Duration;
 
 use dyno_stats::search::{

@@ -269,6 +269,31 @@ fn short_trials_do_not_keep_a_search_going() {
     assert!(found.trials.iter().all(|judged| !judged.long));
 }
 
+/// Sums of durations have an end.
+#[test]
+fn no_duration_is_too_long() {
+    let mut search = new(Start::default());
+    for _ in 0..2 {
+        let first = asked(&search);
+        let outcome = Outcome::Measured {
+            loss_ratio: 0.0,
+            duration: Duration::MAX,
+            kept: true,
+        };
+        let trial = Trial {
+            step: search.grid.max,
+            ..first.ended(outcome)
+        };
+        search.observe(trial).unwrap();
+    }
+    assert!(
+        search
+            .so_far()
+            .goodput
+            .is_some_and(|goodput| goodput > 99_000.0)
+    );
+}
+
 /// Luck at a greater load does not make it the answer: it lies below the smallest that broke.
 #[test]
 fn a_lucky_load_beyond_a_broken_one_is_no_bound() {

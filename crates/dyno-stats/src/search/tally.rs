@@ -126,7 +126,8 @@ impl Tally {
     /// The loss ratio that all but the allowed share of long trials do not exceed; what was not
     /// measured counts as lost. None without a long trial.
     pub(super) fn quantile_loss(&self, goal: &Goal) -> Option<f64> {
-        let measured: Duration = self.long.iter().map(|trial| trial.duration).sum();
+        let durations = self.long.iter().map(|trial| trial.duration);
+        let measured = durations.fold(Duration::ZERO, Duration::saturating_add);
         let whole = measured.max(goal.duration_sum).as_secs_f64();
         let mut remaining = whole * (1.0 - goal.exceed_ratio - ROUNDING);
         let mut quantile = None;

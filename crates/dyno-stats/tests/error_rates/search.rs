@@ -1,5 +1,7 @@
 //! Searches for the highest load of a server whose trials differ.
 
+#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+
 use dyno_stats::search::{Ending, Found, Goal, Start};
 
 use crate::simulate::Source;

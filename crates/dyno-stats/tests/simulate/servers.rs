@@ -1,5 +1,7 @@
 //! Servers that are asked for a load: what share of its events is late.
 
+#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+
 use std::time::Duration;
 
 use dyno_stats::search::{Asked, Found, Goal, Loads, Next, Outcome, Purpose, Search, Start};

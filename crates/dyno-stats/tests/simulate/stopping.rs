@@ -1,5 +1,7 @@
 //! Comparisons that stop once their interval is narrow.
 
+#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+
 use dyno_stats::Bounds;
 use dyno_stats::intervals::mean_interval;
 use dyno_stats::stopping::{Look, Rule, look};
