@@ -80,6 +80,10 @@ fn candidates_come_first_and_bisection_follows() {
     let course = course(&found);
     assert!((course[0].0 - 500.0).abs() < 3.0 && course[0].1 == 4);
     assert!((course[1].0 - 900.0).abs() < 5.0 && course[1].1 == 4);
+    let mut candidates = Start::from_knee(1_000.0).candidates;
+    candidates.reverse();
+    let reversed = finish(&mut new(Start { candidates }), |asked| server(700.0, asked));
+    assert_eq!(found, reversed);
     let middle = (course[0].0 * course[1].0).sqrt();
     assert!((course[2].0 - middle).abs() < 4.0, "{course:?}");
     assert!(course.iter().all(|&(load, _)| load < 910.0));

@@ -248,6 +248,26 @@ mod vectors {
         assert_eq!(tally.voted(&goal), Class::Lower);
     }
 
+    /// A trial that broke another promise than that of the loss ratio does not make the rate
+    /// look better by having lost nothing.
+    #[test]
+    fn good_trials_make_the_conditional_rate() {
+        let goal = goal(10, 70, 0.01, 0.5);
+        let mut tally = Tally::default();
+        add(&mut tally, &goal, (1, 10, 0.009));
+        add(&mut tally, &goal, (3, 10, 0.006));
+        for _ in 0..3 {
+            let trial = Counted {
+                good: false,
+                loss_ratio: 0.0,
+                duration: Duration::from_secs(10),
+            };
+            tally.vote(&goal, trial);
+        }
+        assert_eq!(tally.voted(&goal), Class::Lower);
+        assert_eq!(tally.quantile_loss(&goal), Some(0.009));
+    }
+
     /// The seventh vote decides at the latest, four of one kind at the earliest.
     #[test]
     fn votes_end_when_the_rest_cannot_change_them() {
