@@ -221,10 +221,11 @@ proptest! {
         let mut states = Vec::new();
         let found = run(&case, by(&fates), |search| states.push(search.clone()));
         let cut = cut.index(states.len());
-        let measured = |trial: &Trial| matches!(trial.outcome, Outcome::Measured { .. });
-        let trials = recorded(&found);
-        let trials: Vec<Trial> = trials[..cut].iter().filter(|trial| measured(trial)).cloned().collect();
-        let mut shuffled: Vec<(u64, Trial)> = keys.into_iter().cycle().zip(trials.clone()).collect();
+        let mut trials = recorded(&found);
+        trials.truncate(cut);
+        trials.retain(|trial| matches!(trial.outcome, Outcome::Measured { .. }));
+        let keyed = keys.into_iter().cycle().zip(trials.clone());
+        let mut shuffled: Vec<(u64, Trial)> = keyed.collect();
         shuffled.sort_by_key(|(key, _)| *key);
         let replay = |trials: Vec<Trial>| {
             Search::replay(case.goal.clone(), case.loads, &case.start, trials).unwrap()

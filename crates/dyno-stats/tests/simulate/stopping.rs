@@ -64,7 +64,7 @@ pub fn cases() -> Vec<Case> {
     for half_width in [1.5, 1.0, 0.5, 0.3] {
         for blocks_max in [20, BLOCKS_MAX] {
             let of = format!(
-                "half a width of {half_width} deviations, at most {blocks_max} blocks, holds the ratio"
+                "half width of {half_width} deviations, up to {blocks_max} blocks: holds the ratio"
             );
             let trial = move |source: &mut Source| holds(source, half_width, blocks_max);
             let asked = Asked::AtLeast(0.95);
