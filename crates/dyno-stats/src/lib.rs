@@ -21,9 +21,11 @@ pub mod modes;
 pub mod multiple;
 pub mod quantiles;
 mod random;
+pub mod search;
 pub mod stalls;
 pub mod steady;
 mod step;
+pub mod stopping;
 pub mod tests;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning};

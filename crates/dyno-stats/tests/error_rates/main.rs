@@ -5,9 +5,11 @@
 mod bootstrap;
 mod change_points;
 mod intervals;
+mod search;
 mod series;
 #[path = "../simulate/mod.rs"]
 mod simulate;
+mod stopping;
 mod tests;
 
 /// Coverage of a nominal 95 %.

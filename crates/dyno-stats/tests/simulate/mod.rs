@@ -5,7 +5,9 @@
 pub mod cases;
 pub mod intervals;
 pub mod rates;
+pub mod servers;
 pub mod steadiness;
+pub mod stopping;
 
 /// How often each procedure is tried.
 pub const TRIALS: usize = 10_000;
@@ -112,5 +114,7 @@ pub fn share_of(trials: usize, seed: u64, mut trial: impl FnMut(&mut Source) -> 
 pub fn all_cases() -> Vec<cases::Case> {
     let mut all = intervals::cases();
     all.extend(steadiness::cases());
+    all.extend(stopping::cases());
+    all.extend(servers::cases());
     all
 }

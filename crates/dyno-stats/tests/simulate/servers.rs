@@ -1,0 +1,142 @@
+//! Servers that are asked for a load: what share of its events is late.
+
+#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+
+use std::time::Duration;
+
+use dyno_stats::search::{Asked, Found, Goal, Loads, Next, Outcome, Purpose, Search, Start};
+
+use super::Source;
+use super::cases::{Asked as Share, Case};
+
+/// The load at which p99 is as long as the promise allows.
+pub const KNEE: f64 = 9_080.0;
+/// More events than this per second are never answered.
+const CAPACITY: f64 = 10_000.0;
+
+/// How trials at one load differ.
+#[derive(Clone, Copy, Debug)]
+pub struct Server {
+    /// p99 varies from trial to trial by this, on the scale of logarithms.
+    pub noise: f64,
+    /// So many trials are hit by something that makes p99 two to six times as long.
+    pub spikes: f64,
+}
+
+/// The noise that the number of votes was chosen for.
+pub const NOISY: Server = Server {
+    noise: 0.1,
+    spikes: 0.07,
+};
+
+impl Server {
+    /// The loss ratio of a trial at a load: times are exponential, about a mean that grows as in
+    /// a queue of one server.
+    fn loss_ratio(self, source: &mut Source, load: f64) -> f64 {
+        if load >= CAPACITY {
+            return (1.0 - CAPACITY / load).max(0.5);
+        }
+        let mut p99 = (CAPACITY - KNEE) / (CAPACITY - load) * (self.noise * source.normal()).exp();
+        if source.uniform() < self.spikes {
+            p99 *= 2.0 + 4.0 * source.uniform();
+        }
+        0.01f64.powf(1.0 / p99)
+    }
+
+    /// A trial. The confirming one is as long as ten others, and loses what they lose together.
+    pub fn measure(self, source: &mut Source, asked: &Asked) -> Outcome {
+        let parts = match asked.purpose {
+            Purpose::Vote => 1,
+            Purpose::Confirm => 10,
+        };
+        let lost: f64 = (0..parts)
+            .map(|_| self.loss_ratio(source, asked.load))
+            .sum();
+        Outcome::Measured {
+            loss_ratio: lost / f64::from(parts),
+            duration: asked.duration,
+            kept: true,
+        }
+    }
+
+    /// A whole search.
+    pub fn search(self, source: &mut Source, goal: Goal, start: &Start) -> Found {
+        let loads = Loads::rates(100.0, 100_000.0);
+        let mut search = Search::new(goal, loads, start).unwrap();
+        loop {
+            match search.next() {
+                Next::Trial(asked) => {
+                    let outcome = self.measure(source, &asked);
+                    search.observe(asked.ended(outcome)).unwrap();
+                }
+                Next::Done(found) => return *found,
+            }
+        }
+    }
+}
+
+/// The closed loop's knee: a little below what the server can do.
+pub const CLOSED_LOOP: f64 = 9_900.0;
+
+/// Whether the lower bound that was voted lies within 2 % of the limit.
+pub fn near(found: &Found) -> bool {
+    let lower = found.voted.0;
+    lower.is_some_and(|bound| (bound.load / KNEE - 1.0).abs() <= 0.02)
+}
+
+/// What is promised of searches with the defaults.
+pub fn cases() -> Vec<Case> {
+    let starts = [
+        ("from a closed loop's knee", Start::from_knee(CLOSED_LOOP)),
+        ("from the middle of the loads", Start::default()),
+    ];
+    let noises = [
+        ("p99 varies by 10 %, 7 % of spikes", NOISY),
+        (
+            "p99 varies by 20 %",
+            Server {
+                noise: 0.2,
+                spikes: 0.0,
+            },
+        ),
+    ];
+    let mut cases = Vec::new();
+    for (from, start) in starts {
+        for (of, server) in noises {
+            let again = start.clone();
+            let plausible = move |source: &mut Source| {
+                let found = server.search(source, goal(7, 0.02), &again);
+                found.plausible.is_some_and(|own| own.contains(KNEE))
+            };
+            let asked = Share::AtLeast(0.95);
+            let text = format!("{of}, {from}: the plausible ends hold the limit");
+            cases.push(Case::new("searching a limit", text, asked, plausible));
+        }
+        for confirmed in [false, true] {
+            let start = start.clone();
+            let goal = move || match confirmed {
+                false => goal(7, 0.02),
+                true => Goal::new(0.01),
+            };
+            let within = move |source: &mut Source| near(&NOISY.search(source, goal(), &start));
+            let with = if confirmed { "with" } else { "without" };
+            let text = format!(
+                "{}, {from}, {with} a confirmation: voted within 2 % of the limit",
+                noises[0].0
+            );
+            let asked = Share::AtLeast(0.95);
+            cases.push(Case::new("searching a limit", text, asked, within));
+        }
+    }
+    cases
+}
+
+/// A goal of p99 with so many votes and this width, which is not confirmed.
+pub fn goal(votes: u32, width: f64) -> Goal {
+    Goal {
+        width,
+        duration_sum: Duration::from_secs(10) * votes,
+        confirm: None,
+        ..Goal::new(0.01)
+    }
+}
