@@ -41,7 +41,7 @@ pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCou
 pub use costs::costs;
 pub use data::too_few as too_few_rows;
 pub use part::{judge_part, steady_from};
-pub use pivot::{Base, Cell, Group, Layout, level, pivot};
+pub use pivot::{Base, Cell, Group, Layout, level, pivot, pooled};
 pub use registry::checks;
 pub use server::same_setting;
 pub use waits::waits;

@@ -1,7 +1,7 @@
 //! Runs as a table of two factors: a figure in each cell, its ratio to a base with an interval, how
 //! long the runs stood still, and the worst verdict.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::factors;
 use dyno_core::finding::Verdict;
@@ -167,6 +167,37 @@ pub fn pivot(
     Ok((cells, unit))
 }
 
+/// What is to be told of cells whose runs differ in a factor that is neither rows nor columns:
+/// figures of unlike runs in one.
+pub fn pooled(groups: &[Group<'_>]) -> Option<String> {
+    let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for group in groups {
+        let factors = group.runs.iter().map(|run| &run.head.factors);
+        let names: BTreeSet<&String> = factors.clone().flat_map(BTreeMap::keys).collect();
+        for name in names {
+            let levels: BTreeSet<&str> = factors
+                .clone()
+                .map(|factors| factors.get(name).map_or("none", String::as_str))
+                .collect();
+            if levels.len() > 1 {
+                found.entry(name).or_default().extend(levels);
+            }
+        }
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let told = found.iter().map(|(name, levels)| {
+        let levels: Vec<&str> = levels.iter().copied().collect();
+        format!("{name} ({})", levels.join(", "))
+    });
+    Some(format!(
+        "Runs of one cell differ in {} and count as repetitions: make that the rows or the \
+         columns, or select a level with --where.",
+        told.collect::<Vec<_>>().join(", ")
+    ))
+}
+
 fn cell(
     group: &Group<'_>,
     compared: &Comparison,
@@ -211,6 +242,37 @@ mod tests {
         (run.id, run.verdict) = (id, Some(Verdict::Valid));
         run.head.name = format!("run {id}");
         run
+    }
+
+    #[test]
+    fn a_cell_of_unlike_runs_is_told() {
+        let mut runs: Vec<RunRecord> = (1..=4).map(|id| run(id, 1_000.0)).collect();
+        for (run, (memory, binlog)) in
+            runs.iter_mut()
+                .zip([("5G", "on"), ("5G", "off"), ("10G", "on"), ("10G", "on")])
+        {
+            run.head
+                .factors
+                .insert("memory".to_owned(), memory.to_owned());
+            run.head
+                .factors
+                .insert("binlog".to_owned(), binlog.to_owned());
+        }
+        let group = |row, runs: &[&'static RunRecord]| Group {
+            row,
+            column: 0,
+            runs: runs.to_vec(),
+        };
+        let all: Vec<&'static RunRecord> = runs
+            .into_iter()
+            .map(|run| &*Box::leak(Box::new(run)))
+            .collect();
+        let told = pooled(&[group(0, &all[..2]), group(1, &all[2..])]).unwrap();
+        assert!(
+            told.contains("differ in binlog (off, on) and count"),
+            "{told}"
+        );
+        assert_eq!(pooled(&[group(0, &all[2..])]), None);
     }
 
     #[test]

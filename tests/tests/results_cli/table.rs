@@ -82,7 +82,7 @@ fn what_no_run_has_is_told_with_what_there_is() {
         ),
         (
             "table --rows memory --where memory=2G",
-            "there is no run like that",
+            "--where: memory has no level '2G'; it has 1G",
         ),
         ("table memory --rows memory", "takes no 'memory'"),
         ("table --rows memory --csv --json", "two formats"),

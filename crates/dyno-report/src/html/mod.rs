@@ -86,6 +86,8 @@ pub struct Pivot {
     pub cells: Vec<Cell>,
     /// The runs of each cell, by their places in [`ReportInput::runs`].
     pub runs: Vec<Vec<usize>>,
+    /// What is to be told of cells of unlike runs.
+    pub pooled: Option<String>,
 }
 
 impl Pivot {

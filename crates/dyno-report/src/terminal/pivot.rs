@@ -26,6 +26,8 @@ pub struct Pivot {
     pub base: String,
     /// Those that have runs.
     pub cells: Vec<Cell>,
+    /// What is to be told of cells of unlike runs.
+    pub pooled: Option<String>,
 }
 
 /// The table, and below it what its marks mean.
@@ -42,6 +44,11 @@ pub fn pivot(table: &Pivot, look: &Look) -> String {
     let texts = texts(table);
     for band in bands(table, &texts, look) {
         out += &lines(table, &texts, band, look);
+    }
+    if let Some(pooled) = &table.pooled {
+        for line in super::look::wrap(&look.clean(pooled), look.width()) {
+            out += &(look.paint(Ink::Warning, &line) + "\n");
+        }
     }
     out += &legend(table, look);
     out
@@ -256,6 +263,7 @@ mod tests {
                 cell(0, 1, 1_350.9, Some(1.1)),
                 cell(1, 0, 28_051.0, None),
             ],
+            pooled: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use dyno_analysis::errors;
 use dyno_core::db::ErrorKind;
 use dyno_core::interval::Counters;
-use dyno_core::plan::{Arrivals, Drive, OptionValue, RandKind, RandPlan};
+use dyno_core::plan::{Arrivals, Drive, OptionValue, RandKind, RandPlan, Scheduled};
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
 
@@ -251,8 +251,14 @@ fn cut_off(run: &RunSummary, page: &mut Page) {
 
 /// How the load fell on sessions, if unevenly, and on endpoints, if there are several.
 pub(super) fn spread(run: &RunSummary, page: &mut Page) {
+    // A schedule of sessions has them take part for different times.
+    let scheduled = |drive: &Drive| {
+        let schedule = drive.schedule.as_ref();
+        schedule.is_some_and(|schedule| schedule.of == Scheduled::Sessions)
+    };
     if let (Some(fairness), Some(drive)) = (&run.fairness, &run.drive)
         && drive.sessions > 1
+        && !scheduled(drive)
     {
         unevenness(fairness, EventWord::of(run).many(), page);
     }

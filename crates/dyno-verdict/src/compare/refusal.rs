@@ -204,8 +204,12 @@ fn pair(one: &View, other: &View, options: &CompareOptions) -> Result<(), Compar
     Ok(())
 }
 
+/// A run's number, by which commands take it, and its name.
 fn name(view: &View) -> String {
-    view.run.head.name.clone()
+    match view.run.id {
+        0 => view.run.head.name.clone(),
+        id => format!("run {id} ({})", view.run.head.name),
+    }
 }
 
 /// A workload's name without the folder and ending of its file.

@@ -9,10 +9,10 @@ use dyno_report::export::csv::row;
 use dyno_report::html as page;
 use dyno_report::terminal::{Pivot, pivot as shown};
 use dyno_results::{Filter, Results, RunLine, Scope};
-use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
+use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot, pooled};
 use serde_json::{Value, json};
 
-use super::runs::selected;
+use super::runs::{known_factors, selected};
 use crate::definitions::TABLE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
@@ -54,6 +54,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let figure = parsed.value("figure").unwrap_or("rate");
     let metric = metric(figure)?;
     let results = Results::open_read(&run_store::required(&parsed)?)?;
+    known_factors(&parsed, &results)?;
     let filter = Filter {
         factors: selected(&parsed)?,
         ..Filter::default()
@@ -171,6 +172,7 @@ pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(page::Pivo
         rows: layout.rows,
         columns: layout.columns,
         cells,
+        pooled: pooled(&groups),
     };
     Ok(Some((table, base)))
 }
@@ -262,7 +264,12 @@ fn table(
         other_workload: parsed.has("force"),
         ..CompareOptions::default()
     };
-    let (cells, unit) = pivot(&groups, metric, of(&layout, base), &options)?;
+    let made = pivot(&groups, metric, of(&layout, base), &options);
+    let (cells, unit) = made.map_err(|error| {
+        anyhow::anyhow!(
+            "{error}; in a table: make what differs its rows or columns, or select runs with --where"
+        )
+    })?;
     if cells.iter().all(|cell| cell.value.is_none()) {
         return Err(no_figure(figure));
     }
@@ -273,6 +280,7 @@ fn table(
         rows: layout.rows,
         columns: layout.columns,
         cells,
+        pooled: pooled(&groups),
     })
 }
 
@@ -366,6 +374,7 @@ fn as_json(table: &Pivot) -> Value {
             "factor": name,
             "levels": levels,
         })),
+        "pooled": table.pooled,
         "cells": cells,
     })
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
-use dyno_core::factors::{EVERYBODYS, Factors, parse_factors};
+use dyno_core::factors::{self, EVERYBODYS, Factors, parse_factors};
 use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::plan::LoadSchedule;
 use dyno_core::units;
@@ -87,23 +87,32 @@ pub fn selected(parsed: &Parsed) -> Result<Factors> {
     parse_factors(texts).map_err(|why| usage(format!("--where: {why}")))
 }
 
-/// Refuses to select by factors that no run has.
+/// Refuses to select by factors, and by levels of them, that no run has.
 ///
 /// # Errors
 /// There is one, or the file cannot be read.
 pub fn known_factors(parsed: &Parsed, results: &Results) -> Result<()> {
     let lines = results.runs(&Filter::default())?;
-    let known = |name: &str| {
-        let mut runs = lines.iter();
-        EVERYBODYS.contains(&name) || runs.any(|line| line.factors.contains_key(name))
-    };
-    match selected(parsed)?.keys().find(|name| !known(name)) {
-        Some(name) if !lines.is_empty() => {
-            let own = lines.iter().flat_map(|line| line.factors.keys());
-            Err(no_factor(name, own.map(String::as_str)))
-        }
-        _ => Ok(()),
+    if lines.is_empty() {
+        return Ok(());
     }
+    for (name, wanted) in selected(parsed)? {
+        let given = lines.iter().any(|line| line.factors.contains_key(&name));
+        if !given && !EVERYBODYS.contains(&name.as_str()) {
+            let own = lines.iter().flat_map(|line| line.factors.keys());
+            return Err(no_factor(&name, own.map(String::as_str)));
+        }
+        let mut levels: Vec<String> = lines.iter().filter_map(|line| line.level(&name)).collect();
+        levels.sort_by(|one, other| factors::order(one, other));
+        levels.dedup();
+        if !levels.contains(&wanted) {
+            return Err(usage(format!(
+                "--where: {name} has no level '{wanted}'; it has {}",
+                levels.join(", ")
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn stage(word: &str) -> Result<RunStage> {

@@ -59,9 +59,21 @@ pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
         "</tbody></table></div><p class=\"source\">In each cell: the mean of all its {word}s, its \
             ratio to {} with the interval that holds the true one with 95 % confidence; the \
             median {word}, how much the {word}s vary (standard deviation over mean), stalls, \
-            and the worst verdict. Runs of a cell are repetitions of the same.</p></div>\n",
+            and the worst verdict.</p>",
         Text(&table.base)
     );
+    match &table.pooled {
+        Some(pooled) => put!(
+            page,
+            "<p class=\"source\"><strong>{}</strong></p>",
+            Text(pooled)
+        ),
+        None => put!(
+            page,
+            "<p class=\"source\">Runs of a cell are repetitions of the same.</p>"
+        ),
+    }
+    put!(page, "</div>\n");
     page.end_section();
 }
 

@@ -93,6 +93,7 @@ pub(in crate::html) fn by_factors() -> Several {
         columns: layout.columns,
         cells,
         runs: places,
+        pooled: None,
     });
     all
 }
