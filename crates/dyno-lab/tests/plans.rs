@@ -1,5 +1,7 @@
 //! The order of trials, what it costs, and what trials are.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
 use std::collections::BTreeSet;
 
 use dyno_lab::{Change, Changes, Experiment, Hashes, Planned, Role, Trial, Trials, identify};
@@ -191,6 +193,7 @@ fn identities_stand_whatever_the_file_looks_like() {
 
 #[test]
 fn a_thousand_trials_are_planned_at_once() {
+    #[expect(clippy::disallowed_methods, reason = "the time of the planning itself")]
     let begun = std::time::Instant::now();
     let experiment = read(&file(10, 20, "repeats = 5"));
     assert_eq!(planned(&experiment, &Hashes::default()).len(), 1000);

@@ -169,8 +169,8 @@ fn named(experiment: &Experiment, cells: &Where, report: bool, problems: &mut Pr
         let levels: &OneOrMany<_> = levels.get_ref();
         for level in levels.all() {
             let text = level.to_string();
-            let special = report && matches!(text.as_str(), "min" | "max");
-            if !special && !(report && experiment.is_scaled) {
+            let special = experiment.is_scaled || matches!(text.as_str(), "min" | "max");
+            if !(report && special) {
                 has_level(
                     factor,
                     &text,

@@ -100,7 +100,7 @@ impl JsonSchema for Level {
 #[expect(dead_code, reason = "only its schema is used")]
 enum LevelSchema {
     Plain(Scalar),
-    Bundle(Bundle),
+    Bundle(Box<Bundle>),
 }
 
 struct Levels;

@@ -92,10 +92,10 @@ impl Experiment {
         for factor in &mut self.factors {
             for level in factor.levels.get_mut() {
                 let written = text.get(level.span()).map(str::trim);
-                if let Level::Plain(Scalar::Integer(_) | Scalar::Float(_), name) = level.get_mut() {
-                    if let Some(written) = written.filter(|text| text.parse::<f64>().is_ok()) {
-                        written.clone_into(name);
-                    }
+                if let Level::Plain(Scalar::Integer(_) | Scalar::Float(_), name) = level.get_mut()
+                    && let Some(written) = written.filter(|text| text.parse::<f64>().is_ok())
+                {
+                    written.clone_into(name);
                 }
             }
         }
