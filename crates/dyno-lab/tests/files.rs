@@ -1,5 +1,7 @@
 //! Files of experiments: those that are right, and what is said of those that are wrong.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use dyno_lab::Experiment;
 
 const SCHEMA: &str = include_str!("../../../docs/schema/experiment.json");

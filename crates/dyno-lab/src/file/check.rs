@@ -226,6 +226,22 @@ fn design(experiment: &Experiment, problems: &mut Problems) {
             problems.add(Some(last.span()), dearer(factor, outer));
         }
     }
+    paired(experiment, problems);
+    for (name, levels) in &design.baseline {
+        let in_cross = crossed.iter().any(|factor| factor.name.get_ref() == name);
+        if !in_cross && experiment.factor(name).is_some() {
+            let what = format!("the baseline matches no cell: '{name}' is not in `cross`");
+            problems.add(Some(levels.span()), what);
+        }
+    }
+}
+
+fn paired(experiment: &Experiment, problems: &mut Problems) {
+    let design = &experiment.design;
+    let nested = |factor: &Factor| {
+        let mut names = design.nest.iter();
+        names.any(|name| name.get_ref() == factor.name.get_ref())
+    };
     if let Some(pair) = &design.pair
         && let Some(factor) = declared(experiment, pair.get_ref(), pair.span(), problems)
     {
@@ -237,13 +253,6 @@ fn design(experiment: &Experiment, problems: &mut Problems) {
         if nested(factor) {
             let what = format!("'{}' is paired, so it cannot be in `nest`", pair.get_ref());
             problems.add(Some(pair.span()), what);
-        }
-    }
-    for (name, levels) in &design.baseline {
-        let in_cross = crossed.iter().any(|factor| factor.name.get_ref() == name);
-        if !in_cross && experiment.factor(name).is_some() {
-            let what = format!("the baseline matches no cell: '{name}' is not in `cross`");
-            problems.add(Some(levels.span()), what);
         }
     }
 }
