@@ -1,0 +1,370 @@
+//! Which trials, in which order, and what that costs.
+
+use std::time::Duration;
+
+use dyno_core::rand::Stream;
+
+use crate::file::{Applies, Experiment, Order, ResetData, Settle};
+use crate::levels::Cell;
+
+/// What has to be done between a trial and the one before, cheapest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// New connections.
+    Reconnect,
+    /// Statements on the running server.
+    Online,
+    /// A restart.
+    Start,
+    /// Data put back, and a start.
+    Restore,
+}
+
+/// Why a trial is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Its cell's in this block.
+    Repeat,
+    /// The baseline once more: the host's own noise.
+    Aa,
+    /// The baseline in the middle or at the end of a block.
+    Bracket,
+}
+
+impl Role {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Repeat => "repeat",
+            Self::Aa => "a/a",
+            Self::Bracket => "bracket",
+        }
+    }
+}
+
+/// A trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Its cell, as an index.
+    pub cell: usize,
+    /// Its block, from 0.
+    pub block: usize,
+    /// Which trial of its cell in its role, from 0.
+    pub repeat: usize,
+    /// Why it is measured.
+    pub role: Role,
+    /// What it needs after the trial before.
+    pub change: Change,
+}
+
+/// All trials of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trials {
+    /// The cells.
+    pub cells: Vec<Cell>,
+    /// The trials in their order.
+    pub trials: Vec<Trial>,
+    /// What they cost.
+    pub cost: Cost,
+}
+
+/// What trials cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Trials.
+    pub trials: usize,
+    /// Images: one per combination of levels that need other data.
+    pub loads: usize,
+    /// Restores of an image.
+    pub restores: usize,
+    /// Starts, those after a restore among them.
+    pub starts: usize,
+    /// Changes of a running server.
+    pub online: usize,
+    /// Trials that need new connections only.
+    pub reconnects: usize,
+    /// Warm-up, measuring and settling, of all trials; at most, where settling ends by itself.
+    pub time: Duration,
+}
+
+impl Experiment {
+    /// The trials of as many blocks as the file has repeats.
+    pub fn trials(&self) -> Trials {
+        let repeats = self.design.repeats.as_ref();
+        self.trials_of(repeats.map_or(1, |repeats| *repeats.get_ref() as usize))
+    }
+
+    /// The trials of so many blocks. In random order more blocks leave those before as they are,
+    /// but for the trials of the baseline that are spread over blocks.
+    pub fn trials_of(&self, blocks: usize) -> Trials {
+        let cells = self.cells();
+        let order = self.design.order;
+        let mut trials = Vec::new();
+        if order == Order::Blocks {
+            for cell in self.arranged(&cells, 0) {
+                trials.extend((0..blocks).map(|block| trial(cell, block, block, Role::Repeat)));
+            }
+        } else {
+            for block in 0..blocks {
+                let mut of_block: Vec<Trial> = self
+                    .arranged(&cells, block)
+                    .into_iter()
+                    .map(|cell| trial(cell, block, block, Role::Repeat))
+                    .collect();
+                self.bracket(&cells, block, &mut of_block);
+                trials.extend(of_block);
+            }
+        }
+        self.add_aa(&cells, blocks, &mut trials);
+        for index in 0..trials.len() {
+            let before = index
+                .checked_sub(1)
+                .map(|before| &cells[trials[before].cell]);
+            trials[index].change = self.change(before, &cells[trials[index].cell]);
+        }
+        let cost = self.cost(&cells, &trials);
+        Trials {
+            cells,
+            trials,
+            cost,
+        }
+    }
+
+    /// Factors that change together, slowest first; and how many of these are permuted, while the
+    /// others go up and down.
+    fn tiers(&self) -> (Vec<Vec<&str>>, usize) {
+        let pair = self
+            .design
+            .pair
+            .as_ref()
+            .map(|pair| pair.get_ref().as_str());
+        let nest: Vec<&str> = self
+            .design
+            .nest
+            .iter()
+            .map(|n| n.get_ref().as_str())
+            .collect();
+        let mut tiers: Vec<Vec<&str>> = nest.iter().map(|name| vec![*name]).collect();
+        // Another image and another place both are a restore.
+        let restore = [Applies::Load, Applies::Place];
+        let (start, online, client) = ([Applies::Start], [Applies::Online], [Applies::Client]);
+        for tier in [&restore[..], &start, &online, &client] {
+            let crossed = self.crossed().into_iter();
+            let names = crossed.filter(|factor| tier.contains(&factor.applies));
+            let names = names.map(|factor| factor.name.get_ref().as_str());
+            let names: Vec<&str> = names
+                .filter(|name| Some(*name) != pair && !nest.contains(name))
+                .collect();
+            if !names.is_empty() {
+                tiers.push(names);
+            }
+        }
+        let permuted = if nest.is_empty() {
+            tiers.len()
+        } else {
+            nest.len()
+        };
+        tiers.extend(pair.map(|pair| vec![pair]));
+        (tiers, permuted)
+    }
+
+    fn arranged(&self, cells: &[Cell], block: usize) -> Vec<usize> {
+        let all: Vec<usize> = (0..cells.len()).collect();
+        if self.design.order == Order::Listed {
+            return all;
+        }
+        let (tiers, permuted) = self.tiers();
+        let mut arrange = Arrange {
+            cells,
+            permuted,
+            paired: self.design.pair.is_some(),
+            block,
+            stream: Stream::new(self.design.seed, block as u64),
+            ladders: 0,
+            out: Vec::new(),
+        };
+        arrange.all(all, &tiers, 0, false);
+        arrange.out
+    }
+
+    fn bracket(&self, cells: &[Cell], block: usize, trials: &mut Vec<Trial>) {
+        let is_base = |trial: &Trial| cells[trial.cell].is_of(&self.design.baseline);
+        let Some(at) = trials
+            .iter()
+            .position(is_base)
+            .filter(|_| self.design.bracket)
+        else {
+            return;
+        };
+        let base = trials.remove(at);
+        let extra = |nth| trial(base.cell, block, 2 * block + nth, Role::Bracket);
+        let middle = trials.len().div_ceil(2);
+        trials.insert(middle, extra(0));
+        trials.push(extra(1));
+        trials.insert(0, base);
+    }
+
+    /// Beside a trial of the same cell, where they cost least.
+    fn add_aa(&self, cells: &[Cell], blocks: usize, trials: &mut Vec<Trial>) {
+        let is_base = |cell: &usize| cells[*cell].is_of(&self.design.baseline);
+        let mut base: Vec<usize> = (0..cells.len()).filter(is_base).collect();
+        if base.is_empty() || blocks == 0 {
+            return;
+        }
+        shuffle(&mut base, &mut Stream::new(self.design.seed, u64::MAX));
+        for nth in 0..self.design.aa as usize {
+            let (cell, block) = (base[nth % base.len()], nth % blocks);
+            let there = trials
+                .iter()
+                .position(|t| t.cell == cell && t.block == block);
+            if let Some(there) = there {
+                trials.insert(there + 1, trial(cell, block, nth, Role::Aa));
+            }
+        }
+    }
+
+    fn change(&self, before: Option<&Cell>, next: &Cell) -> Change {
+        let Some(before) = before else {
+            return Change::Restore;
+        };
+        let differs = |name: &str| before.levels.get(name) != next.levels.get(name);
+        let mut change = Change::Reconnect;
+        for factor in self.crossed() {
+            if differs(factor.name.get_ref()) {
+                change = change.max(match factor.applies {
+                    Applies::Client => Change::Reconnect,
+                    Applies::Online if before.effective.undo.iter().any(|u| u == RESTART) => {
+                        Change::Start
+                    }
+                    Applies::Online => Change::Online,
+                    Applies::Start => Change::Start,
+                    Applies::Place | Applies::Load => Change::Restore,
+                });
+            }
+        }
+        let resets = matches!(self.reset.data, Some(ResetData::Restore | ResetData::Empty));
+        let nest = &self.design.nest;
+        let begins = nest.is_empty() || nest.iter().any(|name| differs(name.get_ref()));
+        if resets && begins {
+            Change::Restore
+        } else {
+            change
+        }
+    }
+
+    fn cost(&self, cells: &[Cell], trials: &[Trial]) -> Cost {
+        let mut cost = Cost {
+            trials: trials.len(),
+            ..Cost::default()
+        };
+        let settle = match &self.reset.settle {
+            None => Duration::ZERO,
+            Some(Settle::Time(time)) => time.value(),
+            Some(Settle::Until { at_most, .. }) => at_most.value(),
+        };
+        for trial in trials {
+            match trial.change {
+                Change::Reconnect => cost.reconnects += 1,
+                Change::Online => cost.online += 1,
+                Change::Start => cost.starts += 1,
+                Change::Restore => {
+                    cost.restores += 1;
+                    cost.starts += 1;
+                }
+            }
+            let load = &cells[trial.cell].effective.load;
+            for time in [&load.warmup, &load.time].into_iter().flatten() {
+                cost.time = cost.time.saturating_add(time.value());
+            }
+            cost.time = cost.time.saturating_add(settle);
+        }
+        if !self.data.none && self.reset.data != Some(ResetData::Empty) {
+            let of_load = |cell: &Cell| -> Vec<String> {
+                let factors = self.crossed().into_iter();
+                let factors = factors.filter(|factor| factor.applies == Applies::Load);
+                factors
+                    .filter_map(|factor| cell.levels.get(factor.name.get_ref()).cloned())
+                    .collect()
+            };
+            let mut images: Vec<_> = cells.iter().map(of_load).collect();
+            images.sort();
+            images.dedup();
+            cost.loads = images.len();
+        }
+        cost
+    }
+}
+
+const RESTART: &str = "server.restart";
+
+fn trial(cell: usize, block: usize, repeat: usize, role: Role) -> Trial {
+    Trial {
+        cell,
+        block,
+        repeat,
+        role,
+        change: Change::Restore,
+    }
+}
+
+/// Puts the cells of a block in order.
+struct Arrange<'a> {
+    cells: &'a [Cell],
+    permuted: usize,
+    paired: bool,
+    block: usize,
+    stream: Stream,
+    ladders: usize,
+    out: Vec<usize>,
+}
+
+impl Arrange<'_> {
+    fn all(&mut self, cells: Vec<usize>, tiers: &[Vec<&str>], depth: usize, down: bool) {
+        let Some((tier, rest)) = tiers.split_first() else {
+            self.out.extend(cells);
+            return;
+        };
+        let mut down = down;
+        if depth == self.permuted {
+            // Ladders go up and down in turn, and begin the other way in the next block.
+            down = (self.ladders + self.block) % 2 == 1;
+            self.ladders += 1;
+        }
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut keys: std::collections::HashMap<Vec<&str>, usize> = Default::default();
+        for cell in cells {
+            let levels = &self.cells[cell].levels;
+            let key = tier
+                .iter()
+                .filter_map(|name| levels.get(*name))
+                .map(String::as_str);
+            let next = groups.len();
+            let at = *keys.entry(key.collect()).or_insert(next);
+            if at == next {
+                groups.push(Vec::new());
+            }
+            groups[at].push(cell);
+        }
+        if self.paired && rest.is_empty() {
+            // Thue-Morse: AB BA BA AB, which no drift up to the square disturbs.
+            if self.block.count_ones() % 2 == 1 {
+                groups.reverse();
+            }
+        } else if depth < self.permuted {
+            shuffle(&mut groups, &mut self.stream);
+        } else if down {
+            groups.reverse();
+        }
+        for group in groups {
+            self.all(group, rest, depth + 1, down);
+        }
+    }
+}
+
+/// Fisher and Yates.
+fn shuffle<T>(list: &mut [T], stream: &mut Stream) {
+    for last in (1..list.len()).rev() {
+        let other = stream.below(last as u64 + 1) as usize;
+        list.swap(last, other);
+    }
+}

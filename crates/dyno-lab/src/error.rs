@@ -1,0 +1,95 @@
+//! What is wrong with a file, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+/// One thing that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Line and column, from 1; none if it is of the file as a whole.
+    pub at: Option<(usize, usize)>,
+    /// What is wrong, and what was expected.
+    pub what: String,
+}
+
+/// A file that is no experiment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Error {
+    /// The file's name.
+    pub file: String,
+    /// All that was found wrong, at least one.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            match problem.at {
+                Some((line, column)) => write!(f, "{}:{line}:{column}: ", self.file)?,
+                None => write!(f, "{}: ", self.file)?,
+            }
+            f.write_str(&problem.what)?;
+        }
+        Ok(())
+    }
+}
+
+/// Collects problems of one text.
+pub(crate) struct Problems<'a> {
+    text: &'a str,
+    pub(crate) found: Vec<Problem>,
+}
+
+impl<'a> Problems<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            found: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, span: Option<Range<usize>>, what: impl Into<String>) {
+        let at = span.map(|span| place(self.text, span.start));
+        self.found.push(Problem {
+            at,
+            what: what.into(),
+        });
+    }
+
+    pub(crate) fn end(mut self, file: &str) -> Result<(), Error> {
+        if self.found.is_empty() {
+            return Ok(());
+        }
+        self.found.sort_by_key(|problem| problem.at);
+        self.found.dedup();
+        Err(Error {
+            file: file.to_owned(),
+            problems: self.found,
+        })
+    }
+}
+
+fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    (line, column)
+}
+
+/// The nearest of some words, as the rest of a sentence; else all of them.
+pub(crate) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
+    let among: Vec<&str> = among.into_iter().collect();
+    let near = among
+        .iter()
+        .map(|other| (strsim::jaro_winkler(word, other), *other))
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .filter(|(likeness, _)| *likeness > 0.75);
+    match near {
+        Some((_, near)) => format!("did you mean '{near}'?"),
+        None if among.is_empty() => "there is none".to_owned(),
+        None => format!("expected one of: {}", among.join(", ")),
+    }
+}

@@ -1,0 +1,268 @@
+//! What types cannot hold: names that must be declared, crossings that cannot be.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use dyno_core::factors::parse_factor;
+use dyno_core::threshold::Threshold;
+
+use super::{Experiment, Factor, Level, OneOrMany, Where};
+use crate::error::{Problems, nearest};
+use crate::levels;
+
+/// Adds all that is wrong with an experiment.
+pub(crate) fn check(experiment: &Experiment, problems: &mut Problems) {
+    let version = *experiment.experiment.get_ref();
+    if version != 1 {
+        let what = format!("version {version} of the grammar is unknown; expected 1");
+        problems.add(Some(experiment.experiment.span()), what);
+    }
+    if experiment.server.kind.is_some() && experiment.server.url.is_some() {
+        problems.add(
+            None,
+            "[server] has both `kind` and `url`; expected one of them",
+        );
+    }
+    search(experiment, problems);
+    let mut names = BTreeSet::new();
+    for factor in &experiment.factors {
+        if !names.insert(factor.name.get_ref()) {
+            let what = format!("the factor '{}' is declared twice", factor.name.get_ref());
+            problems.add(Some(factor.name.span()), what);
+        }
+        one_factor(experiment, factor, problems);
+    }
+    design(experiment, problems);
+    for (cells, special) in wheres(experiment) {
+        named(experiment, cells, special, problems);
+    }
+}
+
+fn search(experiment: &Experiment, problems: &mut Problems) {
+    let Some(search) = &experiment.search else {
+        return;
+    };
+    let example = "expected for example \"max rate with p99 < 10ms\"";
+    match search.get_ref().strip_prefix("max rate with ") {
+        None => problems.add(Some(search.span()), format!("no search; {example}")),
+        Some(limit) => {
+            if let Err(why) = limit.parse::<Threshold>() {
+                problems.add(Some(search.span()), format!("{why}; {example}"));
+            }
+        }
+    }
+}
+
+fn one_factor(experiment: &Experiment, factor: &Factor, problems: &mut Problems) {
+    let name = factor.name.get_ref();
+    let levels = factor.levels.get_ref();
+    if levels.is_empty() {
+        problems.add(
+            Some(factor.levels.span()),
+            format!("the factor '{name}' has no levels"),
+        );
+    }
+    let mut seen = BTreeSet::new();
+    for level in levels {
+        let text = level.get_ref().name();
+        if let Err(why) = parse_factor(&format!("{name}={text}")) {
+            problems.add(Some(level.span()), why);
+        }
+        if !seen.insert(text) {
+            problems.add(
+                Some(level.span()),
+                format!("'{name}' has the level '{text}' twice"),
+            );
+        }
+        if let Err(why) = levels::likes(factor, level.get_ref()) {
+            problems.add(Some(level.span()), why);
+        }
+        let plain = matches!(level.get_ref(), Level::Plain(..));
+        if plain && !levels::has_meaning(factor) {
+            let what = format!(
+                "the level '{text}' of '{name}' is a plain value; expected `setting` or `set_by`, \
+                 which say what it is a value of, or {{ name = \"{text}\", … }}"
+            );
+            problems.add(Some(level.span()), what);
+        }
+    }
+    if let Some(base) = &factor.base
+        && !seen.contains(base.get_ref().as_str())
+    {
+        let near = nearest(base.get_ref(), seen.iter().copied());
+        problems.add(
+            Some(base.span()),
+            format!("'{name}' has no level '{}'; {near}", base.get_ref()),
+        );
+    }
+    for (other, by_level) in &factor.set_by {
+        let span = by_level.span();
+        let Some(other) = declared(experiment, other, span.clone(), problems) else {
+            continue;
+        };
+        for level in by_level.get_ref().keys() {
+            has_level(other, level, &|text| text == level, span.clone(), problems);
+        }
+    }
+}
+
+fn declared<'a>(
+    experiment: &'a Experiment,
+    name: &str,
+    span: Range<usize>,
+    problems: &mut Problems,
+) -> Option<&'a Factor> {
+    let found = experiment.factor(name);
+    if found.is_none() {
+        let names = experiment.factors.iter().map(|f| f.name.get_ref().as_str());
+        let near = nearest(name, names);
+        problems.add(Some(span), format!("there is no factor '{name}'; {near}"));
+    }
+    found
+}
+
+fn has_level(
+    factor: &Factor,
+    level: &str,
+    is_it: &dyn Fn(&str) -> bool,
+    span: Range<usize>,
+    problems: &mut Problems,
+) {
+    let names = || {
+        factor
+            .levels
+            .get_ref()
+            .iter()
+            .map(|level| level.get_ref().name())
+    };
+    if !names().any(is_it) {
+        let near = nearest(level, names());
+        let name = factor.name.get_ref();
+        problems.add(
+            Some(span),
+            format!("'{name}' has no level '{level}'; {near}"),
+        );
+    }
+}
+
+fn wheres(experiment: &Experiment) -> Vec<(&Where, bool)> {
+    let design = &experiment.design;
+    let mut all = vec![(&design.baseline, false)];
+    all.extend(design.list.iter().map(|cells| (cells, false)));
+    all.extend(experiment.tables.iter().map(|table| (&table.cells, true)));
+    all.extend(experiment.plots.iter().map(|plot| (&plot.cells, true)));
+    for claim in &experiment.claims {
+        let check = &claim.check;
+        all.extend([&check.of, &check.to, &check.cells, &check.stalls].map(|cells| (cells, true)));
+    }
+    all
+}
+
+/// A smaller scale has fewer levels: what a report says of others is not wrong there, but in the
+/// whole file it is.
+fn named(experiment: &Experiment, cells: &Where, report: bool, problems: &mut Problems) {
+    for (name, levels) in cells {
+        let span = levels.span();
+        let Some(factor) = declared(experiment, name, span.clone(), problems) else {
+            continue;
+        };
+        let levels: &OneOrMany<_> = levels.get_ref();
+        for level in levels.all() {
+            let text = level.to_string();
+            let special = experiment.is_scaled || matches!(text.as_str(), "min" | "max");
+            if !(report && special) {
+                has_level(
+                    factor,
+                    &text,
+                    &|name| level.names(name),
+                    span.clone(),
+                    problems,
+                );
+            }
+        }
+    }
+}
+
+fn design(experiment: &Experiment, problems: &mut Problems) {
+    let design = &experiment.design;
+    if let Some(repeats) = design
+        .repeats
+        .as_ref()
+        .filter(|repeats| *repeats.get_ref() == 0)
+    {
+        problems.add(
+            Some(repeats.span()),
+            "no repeats are no trials; expected 1 or more",
+        );
+    }
+    let crossed = experiment.crossed();
+    let mut found = Vec::new();
+    for name in design.cross.iter().flatten() {
+        if declared(experiment, name.get_ref(), name.span(), problems).is_some()
+            && found.contains(&name.get_ref())
+        {
+            let what = format!("'{}' is crossed with itself", name.get_ref());
+            problems.add(Some(name.span()), what);
+        }
+        found.push(name.get_ref());
+    }
+    let mut outer: Option<&Factor> = None;
+    for name in &design.nest {
+        let Some(factor) = declared(experiment, name.get_ref(), name.span(), problems) else {
+            continue;
+        };
+        if let Some(outer) = outer.filter(|outer| factor.applies > outer.applies) {
+            problems.add(Some(name.span()), dearer(factor, outer));
+        }
+        outer = Some(factor);
+    }
+    let nested = |factor: &Factor| {
+        let mut names = design.nest.iter();
+        names.any(|name| name.get_ref() == factor.name.get_ref())
+    };
+    if let (Some(outer), Some(last)) = (outer, design.nest.last()) {
+        let inner = crossed.iter().filter(|factor| !nested(factor));
+        for factor in inner.filter(|factor| factor.applies > outer.applies) {
+            problems.add(Some(last.span()), dearer(factor, outer));
+        }
+    }
+    paired(experiment, problems);
+    for (name, levels) in &design.baseline {
+        let in_cross = crossed.iter().any(|factor| factor.name.get_ref() == name);
+        if !in_cross && experiment.factor(name).is_some() {
+            let what = format!("the baseline matches no cell: '{name}' is not in `cross`");
+            problems.add(Some(levels.span()), what);
+        }
+    }
+}
+
+fn paired(experiment: &Experiment, problems: &mut Problems) {
+    let design = &experiment.design;
+    let nested = |factor: &Factor| {
+        let mut names = design.nest.iter();
+        names.any(|name| name.get_ref() == factor.name.get_ref())
+    };
+    if let Some(pair) = &design.pair
+        && let Some(factor) = declared(experiment, pair.get_ref(), pair.span(), problems)
+    {
+        let count = factor.levels.get_ref().len();
+        if count != 2 {
+            let what = format!("a pair is of two levels, '{}' has {count}", pair.get_ref());
+            problems.add(Some(pair.span()), what);
+        }
+        if nested(factor) {
+            let what = format!("'{}' is paired, so it cannot be in `nest`", pair.get_ref());
+            problems.add(Some(pair.span()), what);
+        }
+    }
+}
+
+fn dearer(inner: &Factor, outer: &Factor) -> String {
+    let (inner_name, outer_name) = (inner.name.get_ref(), outer.name.get_ref());
+    format!(
+        "'{inner_name}' cannot change within '{outer_name}': its change is dearer ({} within {}); \
+         put '{inner_name}' before it in `nest`",
+        inner.applies.word(),
+        outer.applies.word()
+    )
+}

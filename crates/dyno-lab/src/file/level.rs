@@ -1,0 +1,138 @@
+//! A level: a plain value, or a bundle with a name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::types::{Server, Values};
+use super::values::{OneOrMany, Scalar};
+
+/// A level.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Level {
+    /// A value and its text in the file.
+    Plain(Scalar, String),
+    /// A bundle.
+    Bundle(Box<Bundle>),
+}
+
+/// A level that is more than a value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bundle {
+    /// Its name.
+    pub name: String,
+    /// All that other levels of the factor say, in this order, before what stands here.
+    pub like: Option<OneOrMany<String>>,
+    /// Settings.
+    #[serde(default)]
+    pub set: Values,
+    /// Settings of the server that are left out.
+    #[serde(default)]
+    pub unset: Vec<String>,
+    /// Settings in place of all of the server's.
+    pub replace_set: Option<Values>,
+    /// Options of the workload.
+    #[serde(default)]
+    pub options: Values,
+    /// Another server.
+    pub server: Option<Server>,
+    /// Limits of the host.
+    #[serde(default)]
+    pub host: Values,
+    /// Statements on the running server.
+    #[serde(default)]
+    pub sql: Vec<String>,
+    /// Options of the mount.
+    pub mount: Option<String>,
+    /// The file system.
+    pub fs: Option<String>,
+    /// What it costs: the name of a price.
+    pub price: Option<String>,
+    /// A command that runs meanwhile.
+    pub command: Option<String>,
+    /// What is kept of it.
+    #[serde(default)]
+    pub output: BTreeMap<String, String>,
+}
+
+impl Level {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Plain(_, text) => text,
+            Self::Bundle(bundle) => &bundle.name,
+        }
+    }
+
+    /// The bundle, of a level that is one.
+    pub fn bundle(&self) -> Option<&Bundle> {
+        match self {
+            Self::Plain(..) => None,
+            Self::Bundle(bundle) => Some(bundle),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Levels)
+    }
+}
+
+impl JsonSchema for Level {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Level".into()
+    }
+
+    fn json_schema(schemas: &mut SchemaGenerator) -> Schema {
+        <LevelSchema as JsonSchema>::json_schema(schemas)
+    }
+}
+
+/// A plain value, or a bundle with a name.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum LevelSchema {
+    Plain(Scalar),
+    Bundle(Box<Bundle>),
+}
+
+struct Levels;
+
+impl<'de> Visitor<'de> for Levels {
+    type Value = Level;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a level: a value, or { name = \"…\", … }")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Level, E> {
+        Ok(Level::Plain(Scalar::Bool(value), value.to_string()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Level, E> {
+        Ok(Level::Plain(Scalar::Integer(value), value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Level, E> {
+        Ok(Level::Plain(Scalar::Float(value), value.to_string()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Level, E> {
+        Ok(Level::Plain(
+            Scalar::Text(value.to_owned()),
+            value.to_owned(),
+        ))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Level, A::Error> {
+        Bundle::deserialize(MapAccessDeserializer::new(map))
+            .map(|bundle| Level::Bundle(Box::new(bundle)))
+    }
+}

@@ -1,0 +1,137 @@
+//! The file of an experiment: from TOML to types, each mistake with its place.
+
+mod check;
+mod level;
+mod reports;
+mod scale;
+mod types;
+mod values;
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
+
+pub use level::{Bundle, Level};
+pub use reports::{Check, Claim, Disturb, Plot, PlotKind, Probe, Sql, Table, TableKind};
+pub use types::{
+    Applies, Cache, Data, Design, Experiment, Factor, Load, Order, PageCache, Quiet, Reset,
+    ResetData, Server, Settle, Topology, Values, Where,
+};
+pub use values::{OneOrMany, Rate, Scalar, Size, Time};
+
+use crate::error::{Error, Problem, Problems, nearest};
+
+impl Experiment {
+    /// Reads a file, in one of its scales if one is named.
+    ///
+    /// # Errors
+    /// See [`Experiment::parse`]; and a file that cannot be read.
+    pub fn read(path: &Path, scale: Option<&str>) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|why| Error {
+            file: name.clone(),
+            problems: vec![Problem {
+                at: None,
+                what: format!("cannot be read: {why}"),
+            }],
+        })?;
+        Self::parse(&name, &text, scale)
+    }
+
+    /// Reads a text; `file` is what messages call it.
+    ///
+    /// # Errors
+    /// All that was found wrong, with places.
+    pub fn parse(file: &str, text: &str, scale: Option<&str>) -> Result<Self, Error> {
+        let mut problems = Problems::of(text);
+        let refused = |what: Problems| Error {
+            file: file.to_owned(),
+            problems: what.found,
+        };
+        let Some(table) = tables(text, scale, &mut problems) else {
+            return Err(refused(problems));
+        };
+        let mut experiment = match Self::deserialize(Deserializer::from(table)) {
+            Ok(experiment) => experiment,
+            Err(why) => {
+                problems.add(why.span(), said(why.message()));
+                return Err(refused(problems));
+            }
+        };
+        experiment.is_scaled = scale.is_some();
+        experiment.keep_texts(text);
+        check::check(&experiment, &mut problems);
+        if problems.found.is_empty() {
+            experiment.check_cells(&mut problems);
+        }
+        problems.end(file)?;
+        Ok(experiment)
+    }
+
+    /// A factor by name.
+    pub fn factor(&self, name: &str) -> Option<&Factor> {
+        let mut factors = self.factors.iter();
+        factors.find(|factor| factor.name.get_ref() == name)
+    }
+
+    /// The factors that are crossed, in the order of the crossing.
+    pub fn crossed(&self) -> Vec<&Factor> {
+        match &self.design.cross {
+            None => self.factors.iter().collect(),
+            Some(names) => {
+                let factors = names.iter().map(|name| self.factor(name.get_ref()));
+                factors.flatten().collect()
+            }
+        }
+    }
+
+    /// Levels are called as they are written: 15.50, not 15.5.
+    fn keep_texts(&mut self, text: &str) {
+        for factor in &mut self.factors {
+            for level in factor.levels.get_mut() {
+                let written = text.get(level.span()).map(str::trim);
+                if let Level::Plain(Scalar::Integer(_) | Scalar::Float(_), name) = level.get_mut()
+                    && let Some(written) = written.filter(|text| text.parse::<f64>().is_ok())
+                {
+                    written.clone_into(name);
+                }
+            }
+        }
+    }
+}
+
+fn tables<'a>(
+    text: &'a str,
+    scale: Option<&str>,
+    problems: &mut Problems,
+) -> Option<Spanned<DeTable<'a>>> {
+    let mut table = match DeTable::parse(text) {
+        Ok(table) => table,
+        Err(why) => {
+            problems.add(why.span(), format!("this is no TOML: {}", why.message()));
+            return None;
+        }
+    };
+    scale::apply(table.get_mut(), scale, problems).then_some(table)
+}
+
+/// What a deserializer says, with the nearest right word.
+fn said(message: &str) -> String {
+    for (what, called) in [("unknown field `", "key"), ("unknown variant `", "word")] {
+        let Some((word, rest)) = message
+            .strip_prefix(what)
+            .and_then(|rest| rest.split_once('`'))
+        else {
+            continue;
+        };
+        let among = rest
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|word| !word.contains(' '));
+        return format!("unknown {called} '{word}'; {}", nearest(word, among));
+    }
+    message.trim_end().replace('`', "'")
+}

@@ -1,0 +1,201 @@
+//! What a trial is: a hash of everything that makes it.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::design::Trial;
+use crate::{Cell, Experiment};
+
+/// A trial's identity: equal for the same trial, wherever in a file or in time it stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity(String);
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Hashes of what the file only names.
+#[derive(Clone, Debug, Default)]
+pub struct Hashes {
+    /// Of the text of each workload's script, by the workload's name.
+    pub scripts: BTreeMap<String, String>,
+    /// Of each server's binary, by the server's kind.
+    pub servers: BTreeMap<String, String>,
+}
+
+/// A trial that is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// Its identity.
+    pub identity: Identity,
+    /// What the identity is of, with sorted keys.
+    pub made_of: Value,
+    /// Its cell and repeat in words.
+    pub label: String,
+}
+
+/// The identity of a trial of one of the cells.
+pub fn identify(experiment: &Experiment, cell: &Cell, trial: &Trial, hashes: &Hashes) -> Planned {
+    let effective = &cell.effective;
+    let hash = |of: &BTreeMap<String, String>, name: &Option<String>| {
+        let name = name.as_ref();
+        name.and_then(|name| of.get(name))
+            .cloned()
+            .map_or(Value::Null, Value::String)
+    };
+    let json = |value: Result<Value, serde_json::Error>| value.unwrap_or(Value::Null);
+    let made_of = serde_json::json!({
+        "grammar": experiment.experiment.get_ref(),
+        "levels": cell.levels,
+        "effective": json(serde_json::to_value(effective)),
+        "probes": json(serde_json::to_value(&experiment.probes)),
+        "disturbances": json(serde_json::to_value(&experiment.disturbances)),
+        "observe": json(serde_json::to_value(&experiment.observe)),
+        "search": experiment.search.as_ref().map(|search| search.get_ref()),
+        "explain": experiment.explain,
+        "repeat": trial.repeat,
+        "role": trial.role.word(),
+        "script": hash(&hashes.scripts, &effective.load.workload),
+        "data_script": hash(&hashes.scripts, &effective.data.workload),
+        "server_binary": hash(&hashes.servers, &effective.server.kind),
+    });
+    let mut text = String::new();
+    canonical(&made_of, &mut text);
+    let mut identity = String::new();
+    for byte in Sha256::digest(text.as_bytes()) {
+        let _ = write!(identity, "{byte:02x}");
+    }
+    let levels = cell
+        .levels
+        .iter()
+        .map(|(name, level)| format!("{name}={level}"));
+    let levels = levels.collect::<Vec<_>>().join(" ");
+    Planned {
+        identity: Identity(identity),
+        made_of,
+        label: format!("{levels}, {} {}", trial.role.word(), trial.repeat + 1),
+    }
+}
+
+/// JSON with sorted keys and nothing between.
+fn canonical(value: &Value, into: &mut String) {
+    match value {
+        Value::Object(entries) => {
+            let sorted: BTreeMap<_, _> = entries.iter().collect();
+            into.push('{');
+            for (key, value) in sorted {
+                let _ = write!(into, "{}:", Value::String(key.clone()));
+                canonical(value, into);
+                into.push(',');
+            }
+            into.push('}');
+        }
+        Value::Array(list) => {
+            into.push('[');
+            for value in list {
+                canonical(value, into);
+                into.push(',');
+            }
+            into.push(']');
+        }
+        plain => {
+            let _ = write!(into, "{plain}");
+        }
+    }
+}
+
+/// What changed from one set of planned trials to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Trials that were not planned before.
+    pub new: Vec<String>,
+    /// Trials that are planned no more.
+    pub gone: Vec<String>,
+    /// Keys that differ in trials of the same name: before and after, with how many trials.
+    pub differ: BTreeMap<String, usize>,
+}
+
+impl Changes {
+    /// Compares two sets.
+    pub fn between(before: &[Planned], after: &[Planned]) -> Self {
+        let by_label = |all: &[Planned]| -> BTreeMap<String, Planned> {
+            all.iter()
+                .map(|trial| (trial.label.clone(), trial.clone()))
+                .collect()
+        };
+        let (before, after) = (by_label(before), by_label(after));
+        let mut changes = Self::default();
+        for (label, old) in &before {
+            let Some(new) = after.get(label) else {
+                changes.gone.push(label.clone());
+                continue;
+            };
+            if new.identity != old.identity {
+                let (mut of_old, mut of_new) = (BTreeMap::new(), BTreeMap::new());
+                flatten("", &old.made_of, &mut of_old);
+                flatten("", &new.made_of, &mut of_new);
+                changes.compare(&of_old, &of_new);
+            }
+        }
+        let new = after.keys().filter(|label| !before.contains_key(*label));
+        changes.new = new.cloned().collect();
+        changes
+    }
+
+    fn compare(&mut self, old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) {
+        let mut keys: Vec<&String> = old.keys().chain(new.keys()).collect();
+        keys.sort();
+        keys.dedup();
+        for key in keys {
+            let of = |values: &BTreeMap<String, String>| {
+                values
+                    .get(key)
+                    .map_or_else(|| "not set".to_owned(), Clone::clone)
+            };
+            let (was, is) = (of(old), of(new));
+            if was != is {
+                let key = key.strip_prefix("effective.").unwrap_or(key);
+                *self
+                    .differ
+                    .entry(format!("{key}: {was} -> {is}"))
+                    .or_default() += 1;
+            }
+        }
+    }
+}
+
+fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                let dot = if path.is_empty() { "" } else { "." };
+                flatten(&format!("{path}{dot}{key}"), value, into);
+            }
+        }
+        Value::Null => {}
+        plain => {
+            into.insert(path.to_owned(), plain.to_string());
+        }
+    }
+}
+
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for label in &self.new {
+            writeln!(f, "new: {label}")?;
+        }
+        for label in &self.gone {
+            writeln!(f, "gone: {label}")?;
+        }
+        for (what, trials) in &self.differ {
+            let plural = if *trials == 1 { "" } else { "s" };
+            writeln!(f, "changed in {trials} trial{plural}: {what}")?;
+        }
+        Ok(())
+    }
+}

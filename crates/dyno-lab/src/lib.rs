@@ -1,0 +1,14 @@
+//! Experiments: what a file says is to be varied, which trials that makes and in which order, what
+//! they cost, and what each of them is. Nothing here starts a server or looks at a clock.
+
+mod design;
+mod error;
+pub mod file;
+mod identity;
+mod levels;
+
+pub use design::{Change, Cost, Role, Trial, Trials};
+pub use error::{Error, Problem};
+pub use file::Experiment;
+pub use identity::{Changes, Hashes, Identity, Planned, identify};
+pub use levels::{Cell, Effective};
