@@ -267,7 +267,8 @@ fn table(
     let made = pivot(&groups, metric, of(&layout, base), &options);
     let (cells, unit) = made.map_err(|error| {
         anyhow::anyhow!(
-            "{error}; in a table: make what differs its rows or columns, or select runs with --where"
+            "{error}; in a table: make what differs its rows or columns, or select runs with \
+             --where"
         )
     })?;
     if cells.iter().all(|cell| cell.value.is_none()) {
