@@ -35,7 +35,16 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
         costs.extend(MYSQL.iter().filter_map(|row| meter.counted(row)));
     }
     if view.postgres() {
-        costs.extend(POSTGRES.iter().filter_map(|row| meter.counted(row)));
+        let mut counted: Vec<Cost> = POSTGRES
+            .iter()
+            .filter_map(|row| meter.counted(row))
+            .collect();
+        if let Some(why) = counts_come_late(&view) {
+            for cost in &mut counted {
+                (cost.value, cost.source) = (None, why.clone());
+            }
+        }
+        costs.extend(counted);
     }
     costs
 }
@@ -86,6 +95,26 @@ const POSTGRES: &[Row] = &[
 /// From this share of the CPU time that was used on, in percent, others' part in a cost of the host
 /// is no rounding.
 const OTHERS_MATTER: f64 = 10.0;
+
+/// Sessions of PostgreSQL tell their counts at most once in so many seconds.
+const TOLD_EVERY_S: f64 = 1.0;
+/// From this share of the measurement on, what is not told yet when it begins matters.
+const UNTOLD_MATTERS: f64 = 0.02;
+
+/// Why PostgreSQL's own counts lack a part of the run: without a warm-up, none of its sessions'
+/// first second is told in the first second of the measurement.
+fn counts_come_late(view: &View) -> Option<String> {
+    let warmup_s = view.run.head.drive.as_ref()?.warmup.as_secs_f64();
+    let measured_s = view.summary()?.measured_s;
+    let late = warmup_s < TOLD_EVERY_S && TOLD_EVERY_S > UNTOLD_MATTERS * measured_s;
+    late.then(|| {
+        format!(
+            "{LEFT_OUT}PostgreSQL's sessions tell their counts up to a second late, which \
+             without a warm-up is {} % of this run",
+            text::plain((TOLD_EVERY_S / measured_s * 100.0).min(100.0))
+        )
+    })
+}
 
 /// Why figures of the whole host are not those of the run.
 fn charged_with_others(view: &View) -> Option<String> {

@@ -277,6 +277,27 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
 }
 
 #[test]
+fn counts_of_postgresql_without_a_warm_up_are_left_out_of_short_runs() {
+    let cost = |seconds: usize, warmup_s: u64| {
+        let mut run = closed(&vec![1000.0; seconds], Product::Postgres);
+        series(&mut run, "db.database.tup_fetched", &vec![1000.0; seconds]);
+        let drive = run.head.drive.as_mut().unwrap();
+        drive.warmup = std::time::Duration::from_secs(warmup_s);
+        let mut costs = crate::costs(&run).into_iter();
+        costs.find(|cost| cost.name == "rows fetched").unwrap()
+    };
+    let late = cost(5, 0);
+    assert_eq!(late.value, None);
+    assert!(
+        late.source.contains("which without a warm-up is 20 %"),
+        "{}",
+        late.source
+    );
+    assert!(cost(5, 2).value.is_some(), "the lag is at both ends");
+    assert!(cost(60, 0).value.is_some(), "a second of sixty");
+}
+
+#[test]
 fn costs_of_the_host_are_left_out_where_others_took_part_of_it() {
     let mut run = closed(&[1000.0; 20], Product::Mysql);
     let of = |run: &RunRecord, name: &str| {
