@@ -93,3 +93,40 @@ fn what_no_run_has_is_told_with_what_there_is() {
     let twice = lab.dyno(&format!("{run} --factor m=1 --factor m=2"));
     has(&twice.failure(2), &["m has two levels, 1 and 2"]);
 }
+
+#[test]
+fn a_log_whose_seconds_lack_a_part_has_the_rate_that_it_prints() {
+    let lab = Lab::new();
+    // Of its 12 s the lines cover 9.
+    let log = include_str!("../../../crates/dyno-import/fixtures/stopped.out");
+    let log = lab.file("stopped.out", log);
+    lab.dyno(&format!("import sysbench {log} --factor memory=1G -q"))
+        .success();
+    let told = lab.json("table --rows memory --json");
+    let value = told["cells"][0]["value"].as_f64().unwrap();
+    assert!(
+        (value - 827.23).abs() < 0.05,
+        "{value}: sysbench says 827.23"
+    );
+}
+
+#[test]
+fn cells_of_unlike_runs_are_told_in_text_json_and_page() {
+    let lab = Lab::new();
+    let run = format!("run oltp_point_select {} {SHORT} -q", lab.sqlite());
+    for binlog in ["on", "off"] {
+        lab.dyno(&format!(
+            "{run} --factor memory=1G --factor binlog={binlog}"
+        ))
+        .success();
+    }
+    let told = "Runs of one cell differ in binlog (off, on) and count as repetitions";
+    has(&lab.dyno("table --rows memory").success(), &[told]);
+    let json = lab.json("table --rows memory --json");
+    assert!(json["pooled"].as_str().unwrap().starts_with(told), "{json}");
+    lab.dyno("report --rows memory -o page.html").success();
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.contains(told));
+    let one = lab.json("table --rows memory --where binlog=on --json");
+    assert!(one["pooled"].is_null(), "{one}");
+}

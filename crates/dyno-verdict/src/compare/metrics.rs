@@ -69,12 +69,16 @@ impl Counted {
     }
 }
 
-/// The rate over all whole seconds of all runs; as stated where a log gives no seconds.
+/// Where a log's seconds cover less of the run than this, their mean is not the run's rate.
+const COVERED_MIN: f64 = 0.95;
+
+/// The rate over all whole seconds of all runs; as stated where a log gives no seconds, or too few
+/// of them.
 pub(super) fn pooled_rate(views: &[View], of: Counted) -> Option<f64> {
     let (mut sum, mut seconds) = (0.0, 0.0);
     for view in views {
         let (_, covered_s) = view.covered();
-        if covered_s > 0.0 {
+        if covered_s > 0.0 && covered_s >= COVERED_MIN * view.length_s {
             sum += view.bins.iter().map(|bin| of.within(bin)).sum::<f64>();
             seconds += covered_s;
         } else if view.length_s > 0.0 {
