@@ -25,7 +25,7 @@ pub type Builtins = &'static [(&'static str, &'static str)];
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// Nothing of that name anywhere.
-    #[error("Cannot find benchmark '{name}': no such built-in test, file or module{hint}")]
+    #[error("there is no workload '{name}', neither built in nor as a file or module{hint}")]
     NotFound {
         /// As typed.
         name: String,

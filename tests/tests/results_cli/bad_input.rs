@@ -12,7 +12,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "run oltp_point_selct -T sqlite:t.db",
         2,
-        "Cannot find benchmark 'oltp_point_selct': no such built-in test, file or \
+        "there is no workload 'oltp_point_selct', neither built in nor as a file or \
          module (did you mean 'oltp_point_select'?)",
     ),
     (
@@ -164,7 +164,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "run empty -T sqlite:t.db",
         2,
-        "Cannot find benchmark 'empty': no such built-in test, file or module; it is \
+        "there is no workload 'empty', neither built in nor as a file or module; it is \
          a directory, and a workload is a file of Lua or SQL",
     ),
     (

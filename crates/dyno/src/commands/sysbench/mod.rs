@@ -85,7 +85,12 @@ fn command_line(args: Vec<String>) -> Result<u8> {
     output::notice(&format!("{}\n\n", settings.banner()));
     let work = match Workload::find(test.as_deref().unwrap_or("-"), Edition::Sysbench) {
         Ok(work) => work,
-        Err(error @ SourceError::NotFound { .. }) => return Err(anyhow!("{error}")),
+        // In sysbench's words, which scripts around it look for.
+        Err(SourceError::NotFound { name, hint }) => {
+            return Err(anyhow!(
+                "Cannot find benchmark '{name}': no such built-in test, file or module{hint}"
+            ));
+        }
         Err(error) => return Err(error.into()),
     };
     let loaded = Loaded::new(settings.job(work))?;
