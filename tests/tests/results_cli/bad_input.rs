@@ -255,6 +255,12 @@ const LINES: &[(&str, i32, &str)] = &[
          its standard output",
     ),
     (
+        "import .",
+        2,
+        "'.' is a folder: name the tool whose logs it holds first, for example `dyno import \
+         sysbench .`; tools are sysbench, pgbench, fio, hammerdb",
+    ),
+    (
         "import ycsb notalog.txt",
         2,
         "'ycsb' is not one of the tools whose logs can be imported: sysbench, pgbench, fio, \

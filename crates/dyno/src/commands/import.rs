@@ -67,6 +67,11 @@ pub fn main(args: &[String]) -> Result<u8> {
     let pattern = pattern.map_err(|why| usage(format!("--pattern: {why}")))?;
     match files {
         [folder] if std::path::Path::new(folder).is_dir() => {
+            // Paths below it are told with one slash.
+            let folder = match folder.trim_end_matches('/') {
+                "" => "/",
+                folder => folder,
+            };
             of_folder(&parsed, (tool, folder), pattern.as_ref(), &options, &words)
         }
         _ if pattern.is_some() => Err(usage(
@@ -98,6 +103,10 @@ fn tool(words: &[String]) -> Result<(Tool, &[String])> {
             Some((looks, None)) => format!(
                 "{word} looks like {looks}, and that is no benchmark; those whose logs can be \
                  imported are {names}"
+            ),
+            None if std::path::Path::new(word).is_dir() => format!(
+                "'{word}' is a folder: name the tool whose logs it holds first, for example \
+                 `dyno import sysbench {word}`; tools are {names}"
             ),
             None => format!("'{word}' is not one of the tools whose logs can be imported: {names}"),
         };
