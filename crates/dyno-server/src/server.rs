@@ -12,7 +12,7 @@ use crate::error::{OnPath, Result, failed, usage};
 use crate::home::{Folder, Home};
 use crate::keeper::{self, Ended, KeeperCommand, Lifeline, Running};
 use crate::kind::{Kind, check_settings};
-use crate::kinds::bootstrap::last_lines;
+use crate::kinds::bootstrap::{excerpt, last_lines};
 use crate::kinds::{Product, mysql, postgres};
 use crate::process::since;
 use crate::settings::{ReadBack, Settings, read_back};
@@ -332,14 +332,14 @@ impl Server {
             let name = self.folder.name();
             if let Some(ended) = self.ended()? {
                 return failed(format!(
-                    "server '{name}' did not start: {}. The last lines of its log:\n{}",
+                    "server '{name}' did not start: {}. From its log:\n{}",
                     ended.how,
                     self.log_since(log_begins)
                 ));
             }
             if since(begun) >= limit {
                 return failed(format!(
-                    "server '{name}' did not answer within {} s ({why}). The last lines of its \
+                    "server '{name}' did not answer within {} s ({why}). From its \
                      log:\n{}",
                     limit.as_secs(),
                     self.log_since(log_begins)
@@ -356,21 +356,10 @@ impl Server {
         let new = usize::try_from(begins)
             .ok()
             .and_then(|begins| text.get(begins..));
-        let lines = String::from_utf8_lossy(new.unwrap_or_default()).into_owned();
-        match lines.trim().is_empty() {
+        let new = String::from_utf8_lossy(new.unwrap_or_default()).into_owned();
+        match new.trim().is_empty() {
             true => last_lines(&path, LOG_LINES),
-            false => {
-                let all: Vec<&str> = lines
-                    .lines()
-                    .filter(|line| !line.trim().is_empty())
-                    .collect();
-                let shown = &all[all.len().saturating_sub(LOG_LINES)..];
-                shown
-                    .iter()
-                    .map(|line| format!("  {line}"))
-                    .collect::<Vec<_>>()
-                    .join("\n")
-            }
+            false => excerpt(&new, LOG_LINES),
         }
     }
 

@@ -70,18 +70,53 @@ pub(crate) fn environment(folder: &Folder) -> Vec<(String, String)> {
 /// The last lines of a log, indented, for an error.
 pub(crate) fn last_lines(path: &Path, count: usize) -> String {
     let text = fs::read(path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+    excerpt(&String::from_utf8_lossy(&text), count)
+}
+
+/// So many lines of errors that stand further above are shown with the last lines.
+const ERRORS_SHOWN: usize = 4;
+
+/// The last lines of a text, and before them the first errors that are not among them: the cause
+/// of all others may be far above.
+pub(crate) fn excerpt(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    let shown = &lines[lines.len().saturating_sub(count)..];
+    let (above, last) = lines.split_at(lines.len().saturating_sub(count));
+    let is_error = |line: &&&str| {
+        let words = ["[ERROR]", "FATAL:", "PANIC:"];
+        words.iter().any(|word| line.contains(word))
+    };
+    let mut shown: Vec<String> = Vec::new();
+    for line in above.iter().filter(is_error).take(ERRORS_SHOWN) {
+        shown.push(format!("  {line}"));
+    }
+    if !shown.is_empty() {
+        shown.push("  …".to_owned());
+    }
+    shown.extend(last.iter().map(|line| format!("  {line}")));
     match shown.is_empty() {
         true => "  (it says nothing)".to_owned(),
-        false => shown
-            .iter()
-            .map(|line| format!("  {line}"))
-            .collect::<Vec<_>>()
-            .join("\n"),
+        false => shown.join("\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_error_is_shown_however_far_above_it_is() {
+        let mut text = "1 [ERROR] Can't open shared library\n".to_owned();
+        for line in 2..40 {
+            text += &format!("{line} [Note] more\n\n");
+        }
+        assert_eq!(
+            excerpt(&text, 2),
+            "  1 [ERROR] Can't open shared library\n  …\n  38 [Note] more\n  39 [Note] more"
+        );
+        assert_eq!(excerpt("a\n", 2), "  a");
+        assert_eq!(excerpt("\n", 2), "  (it says nothing)");
     }
 }

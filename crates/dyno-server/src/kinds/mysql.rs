@@ -57,7 +57,7 @@ pub(crate) fn initialize(installation: &Installation, context: &Context<'_>) -> 
     let settings: Settings = settings
         .map(|(n, v)| (n.to_owned(), v.to_owned()))
         .collect();
-    let text = configuration(installation, context, &settings)?;
+    let text = configuration(installation, context, &settings, false)?;
     let path = folder.write("init.cnf", &text, 0o644)?;
     let defaults = format!("--defaults-file={}", path.display());
     let data = folder.data();
@@ -124,7 +124,7 @@ pub(crate) fn launch(
     first: Option<&Password>,
 ) -> Result<Launch> {
     let folder = context.folder;
-    let mut text = configuration(installation, context, context.settings)?;
+    let mut text = configuration(installation, context, context.settings, true)?;
     if let Some(password) = first {
         let path = folder.join(FIRST_SQL);
         let _ = fs::remove_file(&path);
@@ -157,6 +157,7 @@ fn configuration(
     installation: &Installation,
     context: &Context<'_>,
     settings: &Settings,
+    serves: bool,
 ) -> Result<String> {
     let folder = context.folder;
     let mut text = "[mysqld]\n".to_owned();
@@ -192,7 +193,8 @@ fn configuration(
             put(name, value);
         }
     }
-    if context.rocks {
+    // Data directories are made by InnoDB and Aria alone.
+    if context.rocks && serves {
         put("plugin_load_add", "ha_rocksdb");
         put("default_storage_engine", "ROCKSDB");
     }

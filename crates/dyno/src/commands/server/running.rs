@@ -121,7 +121,12 @@ fn tell(parsed: &Parsed, server: &Server, started: &Started) -> Result<()> {
     for name in &started.unseen {
         text += &format!("  not read back  {name}: the server shows no such setting\n");
     }
-    text += &format!("  load it        dyno run oltp_read_write --target server:{name}\n");
+    // The OLTP workloads name the engine of their tables themselves.
+    let engine = match server.kind().title().starts_with("myrocks") {
+        true => " --mysql-storage-engine=rocksdb",
+        false => "",
+    };
+    text += &format!("  load it        dyno run oltp_read_write --target server:{name}{engine}\n");
     if let Some(client) = client(server) {
         text += &format!("  look into it   {client}\n");
     }
