@@ -62,12 +62,6 @@ pub(crate) trait Contract {
         Ok(false)
     }
 
-    /// Ends whatever of the server [`Launch`]'s way of stopping leaves behind.
-    fn clean(&self, context: &Context<'_>) -> Result<()> {
-        let _ = context;
-        Ok(())
-    }
-
     /// A connection for questions.
     fn connect(&self, context: &Context<'_>) -> std::result::Result<Reached, String> {
         let url = self

@@ -73,6 +73,12 @@ impl Executables {
                 ));
             }
         }
+        if found.host.is_some() && !found.has("stop") {
+            // The end of ssh is not the end of what it started.
+            return usage(format!(
+                "{text} holds no executable `stop`, which a server on another host needs"
+            ));
+        }
         Ok(found)
     }
 

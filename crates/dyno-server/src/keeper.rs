@@ -115,6 +115,11 @@ pub struct Lifeline {
 }
 
 impl Lifeline {
+    /// Whether the server that it holds has ended.
+    pub fn is_over(&mut self) -> bool {
+        !matches!(self.keeper.try_wait(), Ok(None))
+    }
+
     /// Lets the server outlive this process.
     ///
     /// # Errors

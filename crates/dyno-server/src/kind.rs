@@ -121,7 +121,9 @@ pub(crate) fn check_settings(kind: &Kind, settings: &Settings, home: &Home) -> R
     for (name, _) in settings.iter() {
         let bare = name.strip_prefix("loose_").unwrap_or(name);
         let is_free = name.starts_with("loose_") || bare.contains('.') || extensible;
-        if known.contains(bare) || is_free || postgres::OF_DATA.contains(&bare) {
+        let of_data =
+            installation.product == Product::Postgres && postgres::OF_DATA.contains(&bare);
+        if known.contains(bare) || is_free || of_data {
             continue;
         }
         if bare

@@ -127,7 +127,7 @@ impl Server {
     /// One that is there.
     ///
     /// # Errors
-    /// There is none of that name; the nearest one is in the message.
+    /// There is none of that name; those there are stand in the message.
     pub fn open(home: &Home, name: &str) -> Result<Self> {
         let folder = home.folder(name)?;
         match folder.read_json::<Record>(RECORD)? {
@@ -183,7 +183,7 @@ impl Server {
         &self.record.settings
     }
 
-    /// Changes settings of a server that does not run.
+    /// Changes the settings that the server has from its next start on.
     ///
     /// # Errors
     /// A setting that is none, or one that belongs to the data.
@@ -390,9 +390,7 @@ impl Server {
     /// # Errors
     /// It outlives even SIGKILL.
     pub fn stop(&self) -> Result<Option<Ended>> {
-        let ended = keeper::stop(&self.folder)?;
-        self.with(|contract, context| contract.clean(context))?;
-        Ok(ended)
+        keeper::stop(&self.folder)
     }
 
     /// Stops it and removes all that is its own. Answers how many bytes that frees.

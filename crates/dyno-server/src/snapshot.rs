@@ -83,7 +83,7 @@ impl Server {
         let beside = place.with_extension("part");
         let _ = fs::remove_dir_all(&beside);
         fs::create_dir_all(&beside).on("make", &beside)?;
-        let copied = must_have_room(&data, &beside).and_then(|()| {
+        let copied = must_have_room(&data, &beside, 0).and_then(|()| {
             copy::tree(&data, &beside.join("data"), folder.identity(), &|bytes| {
                 progress(bytes, total);
             })
@@ -113,13 +113,13 @@ impl Server {
             return Ok(snapshot);
         }
         let (from, to) = (place(folder, name).join("data"), folder.data());
-        // The old data go first: there may be no room for both.
+        // The old data go first: there may be no room for both, but there must be for one.
+        must_have_room(&from, folder.path(), copy::size(&to).allocated)?;
         folder.write(RESTORING, name, 0o644)?;
         if to.exists() {
             fs::remove_dir_all(&to).on("remove", &to)?;
         }
         fs::create_dir(&to).on("make", &to)?;
-        must_have_room(&from, &to)?;
         let total = copy::size(&from).length;
         let copied = copy::tree(&from, &to, folder.identity(), &|bytes| {
             progress(bytes, total)
@@ -218,10 +218,11 @@ fn check_name(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses a copy that does not fit, unless it shares its blocks with the original.
-fn must_have_room(from: &Path, to: &Path) -> Result<()> {
+/// Refuses a copy that does not fit, with so many bytes that will be free besides, unless it
+/// shares its blocks with the original.
+fn must_have_room(from: &Path, to: &Path, freed: u64) -> Result<()> {
     let needed = copy::size(from).allocated;
-    let free = copy::free_bytes(to)?;
+    let free = copy::free_bytes(to)?.saturating_add(freed);
     if needed <= free || shares(from, to) {
         return Ok(());
     }

@@ -202,6 +202,11 @@ fn executables_on_another_host_are_reached_by_ssh() {
     has(&dyno("server down own").success(), &["own is down"]);
     let pid = data.join("data/postmaster.pid");
     assert!(!pid.exists(), "it was stopped over there");
+    fs::remove_file(kind.join("stop")).unwrap();
+    has(
+        &dyno(&format!("server up {place}")).failure(2),
+        &["no executable `stop`, which a server on another host needs"],
+    );
     let place = format!("ssh:db2:{}", kind.display());
     has(
         &dyno(&format!("server up {place}")).failure(1),

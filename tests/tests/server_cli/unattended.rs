@@ -25,6 +25,22 @@ fn a_server_in_the_foreground_ends_with_its_dyno() {
 }
 
 #[test]
+fn a_server_in_the_foreground_that_another_command_restarts_is_that_commands() {
+    let lab = Lab::new();
+    let mut dyno = lab.start("server up postgresql --foreground");
+    dyno.tells("ends, and its data go");
+    lab.dyno("server restart postgresql --set work_mem=8MB")
+        .success();
+    let ended = dyno.finish(std::time::Duration::from_secs(60)).success();
+    has(
+        &ended,
+        &["another command stopped postgresql; its data stay"],
+    );
+    assert_eq!(lab.server("postgresql")["state"], "up");
+    lab.dyno("server down postgresql").success();
+}
+
+#[test]
 fn a_server_whose_start_is_interrupted_does_not_stay() {
     let lab = Lab::new();
     let dyno = lab.start("server up postgresql --name half");

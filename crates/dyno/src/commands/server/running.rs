@@ -66,23 +66,29 @@ fn name_of(kind: &str) -> String {
 }
 
 /// Holds the server until somebody wants its end, or it ends by itself.
-fn wait_for_end(server: Server, started: Started) -> Result<u8> {
+fn wait_for_end(server: Server, mut started: Started) -> Result<u8> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     console::note("the server ends, and its data go, with this command: Ctrl-C");
-    let ended = loop {
+    let ended_itself = loop {
         if signals.pending().next().is_some() {
-            break None;
+            break false;
         }
-        if let Some(ended) = server.ended()? {
-            break Some(ended);
+        if started.lifeline.is_over() {
+            break true;
         }
         std::thread::sleep(Duration::from_millis(100));
     };
     drop(started.lifeline);
     let name = server.folder().name().to_owned();
+    let ended = server.ended()?.filter(|ended| !ended.asked);
+    if ended_itself && ended.is_none() {
+        // It may be running again already, and is that command's now.
+        console::note(&format!("another command stopped {name}; its data stay"));
+        return Ok(STATUS_DONE);
+    }
     server.remove()?;
-    match ended.filter(|ended| !ended.asked) {
+    match ended.filter(|_| ended_itself) {
         Some(ended) => Err(anyhow::anyhow!("server '{name}': {}", ended.how)),
         None => Ok(STATUS_DONE),
     }
