@@ -110,6 +110,9 @@ pub struct RunHead {
     /// Of which sequence of runs it is a phase.
     #[serde(default)]
     pub phase: Option<PhaseOf>,
+    /// The identity of the trial of an experiment that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<String>,
 }
 
 /// Something about the host, the server or the client that does not change during a run.

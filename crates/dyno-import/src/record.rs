@@ -42,6 +42,7 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         factors: Default::default(),
         note: String::new(),
         phase: None,
+        trial: None,
         plan: None,
     };
     let operations = operations(draft, measured_s.unwrap_or_else(|| draft.last_s()));

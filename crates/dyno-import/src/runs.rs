@@ -67,6 +67,7 @@ impl About {
             note: String::new(),
             factors: Default::default(),
             phase: None,
+            trial: None,
         });
         run.state = RunState::Imported;
         run.facts = vec![

@@ -66,6 +66,8 @@ pub struct Trials {
     pub trials: Vec<Trial>,
     /// What they cost.
     pub cost: Cost,
+    /// Trials of a block follow each other; of one that is not so, those of a cell do.
+    pub is_blocked: bool,
 }
 
 /// What trials cost.
@@ -127,6 +129,7 @@ impl Experiment {
             cells,
             trials,
             cost,
+            is_blocked: order != Order::Blocks,
         }
     }
 
@@ -223,7 +226,9 @@ impl Experiment {
         }
     }
 
-    fn change(&self, before: Option<&Cell>, next: &Cell) -> Change {
+    /// What has to be done before a trial of `next` after one of `before`; `None` where nothing is
+    /// known of server and data.
+    pub fn change(&self, before: Option<&Cell>, next: &Cell) -> Change {
         let Some(before) = before else {
             return Change::Restore;
         };

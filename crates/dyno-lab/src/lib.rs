@@ -6,9 +6,11 @@ mod error;
 pub mod file;
 mod identity;
 mod levels;
+mod schedule;
 
 pub use design::{Change, Cost, Role, Trial, Trials};
 pub use error::{Error, Problem};
 pub use file::Experiment;
 pub use identity::{Changes, Hashes, Identity, Planned, identify};
 pub use levels::{Cell, Effective};
+pub use schedule::{Next, Outcome, Progress, Schedule};

@@ -127,6 +127,7 @@ mod tests {
             factors: Default::default(),
             note: String::new(),
             phase: None,
+            trial: None,
             plan: None,
         });
         run.id = 1;

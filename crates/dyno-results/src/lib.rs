@@ -7,6 +7,7 @@
 mod codec;
 mod decode;
 mod error;
+mod experiments;
 mod open;
 mod process;
 mod read;
@@ -16,6 +17,9 @@ mod write;
 
 pub use codec::{Measured, SPAN_DIGITS};
 pub use error::{Problem, ResultsError};
+pub use experiments::{
+    Attempt, AttemptEnd, ExperimentHead, StoredExperiment, TrialRow, TrialState, Tried,
+};
 pub use open::{PATIENCE, Results};
 pub use read::{Filter, IntervalDetail, RunLine, RunStage, SPANS_HELD_MAX, Scope};
 pub use recorder::{BackgroundWriter, Feed, QUEUE_MAX, Receipt, THREAD_NAME};

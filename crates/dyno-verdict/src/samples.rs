@@ -369,6 +369,7 @@ fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHe
         factors: Default::default(),
         note: String::new(),
         phase: None,
+        trial: None,
     }
 }
 

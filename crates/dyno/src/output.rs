@@ -2,6 +2,8 @@
 
 mod file;
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use anyhow::{Result, bail};
 use dyno_core::summary::RunSummary;
 use dyno_core::visible;
@@ -48,6 +50,24 @@ pub enum Output {
     Json,
     /// As text to standard output, and as JSON to a file.
     Both(Destination),
+    /// To who asked for the run, and is shown nowhere.
+    Kept(Kept),
+}
+
+/// Results of runs that are a part of something larger, such as an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Kept(Arc<Mutex<Vec<RunSummary>>>);
+
+impl Kept {
+    /// What was kept since it was asked for last.
+    pub fn take(&self) -> Vec<RunSummary> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, summaries: &[RunSummary]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(summaries);
+    }
 }
 
 impl Output {
@@ -70,12 +90,13 @@ impl Output {
     /// The file's, once the text has been shown: the run is not to be lost with the file.
     pub fn write(self, summary: &RunSummary, look: &Look) -> Result<()> {
         self.show(summary, look);
+        self.keep(std::slice::from_ref(summary));
         self.save(|| json::run(summary))
     }
 
     /// One of several results, when it is there: as text, if that goes to the terminal.
     pub fn show(&self, summary: &RunSummary, look: &Look) {
-        if !matches!(self, Self::Json) {
+        if self.is_shown() {
             console::page(look, |look| summary_text(summary, look));
         }
     }
@@ -85,9 +106,10 @@ impl Output {
     /// # Errors
     /// The file's, once the text has been shown.
     pub fn write_all(self, summaries: &[RunSummary], look: &Look) -> Result<()> {
-        if !matches!(self, Self::Json) && summaries.len() > 1 {
+        if self.is_shown() && summaries.len() > 1 {
             console::page(look, |look| phases_text(summaries, look));
         }
+        self.keep(summaries);
         self.save(|| json::runs(summaries))
     }
 
@@ -96,15 +118,26 @@ impl Output {
     /// # Errors
     /// The file's, once the table has been shown.
     pub fn write_saturation(self, found: &Saturation, look: &Look) -> Result<()> {
-        if !matches!(self, Self::Json) {
+        if self.is_shown() {
             console::page(look, |look| saturation_text(found, look));
         }
         self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
     }
 
+    /// Whether it is shown as text.
+    fn is_shown(&self) -> bool {
+        matches!(self, Self::Terminal | Self::Both(_))
+    }
+
+    fn keep(&self, summaries: &[RunSummary]) {
+        if let Self::Kept(kept) = self {
+            kept.add(summaries);
+        }
+    }
+
     fn save(self, text: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<()> {
         match self {
-            Self::Terminal => {}
+            Self::Terminal | Self::Kept(_) => {}
             Self::Json => console::json(&text()?),
             Self::Both(destination) => destination.write(visible::json(&text()?).as_bytes())?,
         }

@@ -55,6 +55,7 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
         force: parsed.has("force"),
         gate: parsed.has("gate"),
         fail_if: thresholds.iter().map(Threshold::to_string).collect(),
+        trial: None,
     })
 }
 

@@ -119,6 +119,11 @@ fn runs_are_selected_by_their_factors() {
     has(&lab.dyno("export --where fs=xfs").failure(2), &["not 1, 2"]);
     has(
         &lab.dyno("export --where fs=ufs").failure(2),
+        &["--where: fs has no level 'ufs'; it has xfs, zfs"],
+    );
+    has(
+        &lab.dyno("export --where fs=xfs,memory=5G,fs=zfs")
+            .failure(2),
         &["no run is like that"],
     );
     lab.dyno("export --where fs=xfs,memory=5G -o one.json")

@@ -31,6 +31,7 @@ fn head() -> RunHead {
         factors: Default::default(),
         note: String::new(),
         phase: None,
+        trial: None,
         plan: None,
     }
 }

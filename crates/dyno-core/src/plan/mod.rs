@@ -171,6 +171,10 @@ pub struct RecordPlan {
     /// Conditions under which the run fails, e.g. `p99 > 20ms`.
     #[serde(default)]
     pub fail_if: Vec<String>,
+    /// The identity of the trial of an experiment that the run is; a run that is given a plan of
+    /// its own is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<String>,
 }
 
 impl Default for RecordPlan {
@@ -190,6 +194,7 @@ impl Default for RecordPlan {
             force: false,
             gate: false,
             fail_if: Vec::new(),
+            trial: None,
         }
     }
 }

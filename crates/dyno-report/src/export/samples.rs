@@ -29,6 +29,7 @@ pub(crate) fn record() -> RunRecord {
         factors: Default::default(),
         note: "a \"note\", with commas".into(),
         phase: None,
+        trial: None,
         plan: None,
     };
     RunRecord {

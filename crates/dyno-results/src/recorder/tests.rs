@@ -39,6 +39,7 @@ fn head() -> RunHead {
         factors: Default::default(),
         note: String::new(),
         phase: None,
+        trial: None,
         plan: None,
     }
 }

@@ -105,7 +105,8 @@ fn files_of_each_version_tell_their_stalls() {
             1 => "",
             2 => ", 0",
             3..7 => ", 0, 1, 0, 0, 0, 0, 0",
-            _ => ", 0, 1, 0, 0, 0, 0, 0, 0",
+            7 => ", 0, 1, 0, 0, 0, 0, 0, 0",
+            _ => ", 0, 1, 0, 0, 0, 0, 0, 0, NULL, NULL",
         };
         let seconds = "FROM (SELECT 1 AS length_s, 1 AS sessions),
                        (WITH RECURSIVE each(at_s) AS

@@ -117,9 +117,9 @@ pub(crate) fn insert_run(
     connection.execute(
         "INSERT INTO run (name, state, source, profile, tool, created_unix_s, workload, command,
              target_url, product, server_version, sessions, offered_per_s, note, head,
-             pid, boot_id, process_start_ticks, pid_namespace)
+             pid, boot_id, process_start_ticks, pid_namespace, trial)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-             ?16, ?17, ?18, ?19)",
+             ?16, ?17, ?18, ?19, ?20)",
         params![
             head.name,
             word(state)?,
@@ -142,6 +142,7 @@ pub(crate) fn insert_run(
             process.boot_id,
             process.start_ticks,
             process.namespace,
+            head.trial,
         ],
     )?;
     Ok(connection.last_insert_rowid())

@@ -73,6 +73,7 @@ pub fn head(name: &str) -> RunHead {
         factors: Default::default(),
         note: "before the upgrade".to_owned(),
         phase: None,
+        trial: None,
         plan: None,
     }
 }

@@ -43,6 +43,7 @@ pub fn head(job: &Job, request: &RunRequest) -> RunHead {
         note: plan.record.note.clone(),
         factors: plan.record.factors.clone(),
         phase: request.phase.clone(),
+        trial: plan.record.trial.clone(),
         plan: Some(Box::new(plan)),
     }
 }

@@ -88,7 +88,7 @@ pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
 /// Shows what all phases came to, and the table of a ladder.
 fn show(base: &Base, done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
     let steps = match output {
-        Output::Json => Ok(None),
+        Output::Json | Output::Kept(_) => Ok(None),
         Output::Terminal | Output::Both(..) => steps(&base.request.plan.phases, done),
     };
     let written = output.write_all(done, &screen.look);

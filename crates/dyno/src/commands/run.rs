@@ -8,7 +8,7 @@ use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
-use dyno_load::StopLevel;
+use dyno_load::{StopLevel, StopSignal};
 use dyno_script::{Description, Phase, ScriptOption};
 
 use super::drive::drive;
@@ -22,7 +22,7 @@ use super::saturate::{self, Steps};
 use super::target::{Temporary, target};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
-use crate::output::Output;
+use crate::output::{Kept, Output};
 use crate::record_options::record_plan;
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console, loading, signals};
@@ -31,11 +31,29 @@ use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, RunRequest, Workload, default_i
 /// Sessions of a parallel `dyno prepare` unless told otherwise.
 const PREPARE_SESSIONS: u32 = 4;
 
+/// What a command is a part of.
+pub struct Within {
+    /// The identity of the trial that a run is of.
+    pub trial: Option<String>,
+    /// Ends the command early.
+    pub stop: Arc<StopSignal>,
+    /// Where its results go.
+    pub kept: Kept,
+}
+
 /// Runs a workload's command.
 ///
 /// # Errors
 /// Bad usage, a script or target that cannot be had, a run that fails.
 pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
+    run(args, command, None)
+}
+
+/// The same as a part of something larger, which has its results and shows them.
+///
+/// # Errors
+/// See [`main`].
+pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<u8> {
     let mut first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
     let given = Given::read(&first, command)?;
     only_runs(&first, command)?;
@@ -87,7 +105,11 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
         warmup,
         given: given.as_ref().map(|given| (given, !changed)),
     };
-    let plan = plans::make(&shaping, &mut loaded, &own, record_plan(&parsed)?)?;
+    let record = RecordPlan {
+        trial: within.and_then(|within| within.trial.clone()),
+        ..record_plan(&parsed)?
+    };
+    let plan = plans::make(&shaping, &mut loaded, &own, record)?;
     if plans::is_wanted(&parsed) {
         let shown = serde_json::to_string_pretty(&plan.without_secrets())?;
         console::json(&(shown + "\n"));
@@ -97,7 +119,11 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
         let options = options_of(&loaded.job.drive, &own);
         return super::calibrate::main(&loaded.job, &options, &parsed);
     }
-    request.execute(loaded, &parsed, own, plan, &shaping)
+    let outcome = match within {
+        None => (signals::install()?, Output::of(&parsed)?),
+        Some(within) => (Arc::clone(&within.stop), Output::Kept(within.kept.clone())),
+    };
+    request.execute(loaded, &parsed, (own, plan), &shaping, outcome)
 }
 
 /// Helps on the command without a workload.
@@ -318,14 +344,12 @@ impl<'a> Request<'a> {
         mut self,
         loaded: Loaded,
         parsed: &Parsed,
-        own: Vec<(String, OptionValue)>,
-        mut plan: Plan,
+        (own, mut plan): (Vec<(String, OptionValue)>, Plan),
         shaping: &Shaping<'_>,
+        (stop, output): (Arc<StopSignal>, Output),
     ) -> Result<u8> {
         self.refuse(&plan)?;
-        let stop = signals::install()?;
         let folder = self.temporary.take().map(Temporary::make).transpose()?;
-        let output = Output::of(parsed)?;
         let options = options_of(&loaded.job.drive, &own);
         let job = loaded.job.clone();
         let mut ready = loaded.ready(options, Arc::clone(&stop))?;

@@ -71,6 +71,7 @@ pub(super) fn head(shape: Shape) -> RunHead {
         factors: Default::default(),
         note: "after the upgrade of the storage firmware".into(),
         phase: None,
+        trial: None,
         plan: None,
     }
 }

@@ -1,0 +1,125 @@
+//! Which trial comes next, and what has to be done before it, from what has been done so far.
+
+use std::collections::BTreeSet;
+
+use crate::design::{Change, Trials};
+use crate::file::Experiment;
+
+/// How far a trial was when the schedule began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing was tried.
+    Open,
+    /// An attempt failed, or was killed or interrupted.
+    Attempted,
+    /// Its runs are finished.
+    Done,
+}
+
+/// What came of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Done,
+    /// It failed, and what it ran on cannot be relied on any more.
+    Failed,
+}
+
+/// A trial that is to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// Its index among all trials.
+    pub trial: usize,
+    /// What has to be done before.
+    pub change: Change,
+    /// It was tried before, and stands at the end of its block.
+    pub out_of_order: bool,
+}
+
+/// The trials that are left, in their order. A trial that fails is tried once more, at the end of
+/// its block.
+#[derive(Clone, Debug)]
+pub struct Schedule<'a> {
+    experiment: &'a Experiment,
+    trials: &'a Trials,
+    open: Vec<usize>,
+    repeated: BTreeSet<usize>,
+    tried: BTreeSet<usize>,
+    current: Option<usize>,
+    /// The cell of the trial that ended last, where server and data are as it left them.
+    before: Option<usize>,
+}
+
+impl<'a> Schedule<'a> {
+    /// Begins, or goes on where trials were done before; `progress` has an entry for each trial.
+    pub fn new(experiment: &'a Experiment, trials: &'a Trials, progress: &[Progress]) -> Self {
+        let of = |index: usize| progress.get(index).copied().unwrap_or(Progress::Open);
+        let left = (0..trials.trials.len()).filter(|index| of(*index) != Progress::Done);
+        let mut open: Vec<usize> = left.collect();
+        // A block is not thrown away for what is missing of it, which comes at its end.
+        let tried = |index: &usize| of(*index) == Progress::Attempted;
+        if trials.is_blocked {
+            open.sort_by_key(|index| (trials.trials[*index].block, tried(index)));
+        } else {
+            open.sort_by_key(tried);
+        }
+        open.reverse();
+        Self {
+            experiment,
+            trials,
+            tried: open.iter().copied().filter(tried).collect(),
+            open,
+            repeated: BTreeSet::new(),
+            current: None,
+            before: None,
+        }
+    }
+
+    /// How many trials are left, the current one among them.
+    pub fn left(&self) -> usize {
+        self.open.len() + usize::from(self.current.is_some())
+    }
+
+    /// The trials that are left after the current one, in their order.
+    pub fn ahead(&self) -> impl Iterator<Item = usize> {
+        self.open.iter().rev().copied()
+    }
+
+    /// The next trial; `None` after the last one.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "each must be told to have ended"
+    )]
+    pub fn next(&mut self) -> Option<Next> {
+        let trial = self.open.pop()?;
+        self.current = Some(trial);
+        let cell = |index: usize| &self.trials.cells[index];
+        let own = self.trials.trials[trial].cell;
+        Some(Next {
+            trial,
+            change: self.experiment.change(self.before.map(cell), cell(own)),
+            out_of_order: self.tried.contains(&trial),
+        })
+    }
+
+    /// The current trial has ended.
+    pub fn ended(&mut self, outcome: Outcome) {
+        let Some(trial) = self.current.take() else {
+            return;
+        };
+        let own = &self.trials.trials[trial];
+        self.before = (outcome == Outcome::Done).then_some(own.cell);
+        if outcome == Outcome::Failed && self.repeated.insert(trial) {
+            self.tried.insert(trial);
+            // The list is the wrong way round: behind all of its block is before them.
+            let later = |index: &usize| {
+                self.trials.is_blocked && self.trials.trials[*index].block > own.block
+            };
+            let place = self.open.iter().take_while(|index| later(index)).count();
+            self.open.insert(place, trial);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

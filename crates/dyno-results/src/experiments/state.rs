@@ -1,0 +1,148 @@
+//! How far the trials of an experiment are, by the runs that carry their identity.
+
+use std::collections::BTreeMap;
+
+use dyno_core::finding::Verdict;
+use serde::de::DeserializeOwned;
+
+use crate::error::ResultsError;
+use crate::open::Results;
+
+/// How far a trial is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// Nothing was begun.
+    Not,
+    /// It was begun and has no end: its process goes on, or was killed.
+    Begun,
+    /// It failed, for this reason.
+    Failed(String),
+    /// The user ended it.
+    Interrupted,
+    /// All of its runs are finished.
+    Done {
+        /// The runs: one, or one per phase in their order.
+        runs: Vec<i64>,
+        /// The worst of their verdicts; `None` where one was not judged.
+        verdict: Option<Verdict>,
+    },
+}
+
+/// A trial's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialState {
+    /// How far it is.
+    pub tried: Tried,
+    /// How many attempts there were.
+    pub attempts: usize,
+    /// How long the last attempt that has an end took, in milliseconds.
+    pub took_ms: Option<u64>,
+    /// What was done before it, and what could not be.
+    pub done_before: Vec<String>,
+}
+
+/// A run that completed.
+struct Completed {
+    id: i64,
+    verdict: Option<Verdict>,
+    /// Sequence, number and of how many.
+    phase: Option<(String, u32, u32)>,
+}
+
+impl Results {
+    /// The state of each trial with one of these identities. A trial is done when a completed run
+    /// has its identity; of a trial with phases, when one sequence has completed them all.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn trial_states(
+        &self,
+        identities: &[&str],
+    ) -> Result<BTreeMap<String, TrialState>, ResultsError> {
+        let read = || -> rusqlite::Result<BTreeMap<String, TrialState>> {
+            let mut runs = self.connection.prepare_cached(
+                "SELECT id, verdict, head ->> '$.phase.sequence', head ->> '$.phase.number',
+                     head ->> '$.phase.of'
+                 FROM run
+                 WHERE trial = ?1 AND state = 'completed' AND events > 0 ORDER BY id",
+            )?;
+            let mut attempts = self.connection.prepare_cached(
+                "SELECT state, why, begun_unix_s, ended_unix_s, done_before FROM attempt
+                 WHERE trial = ?1 ORDER BY id",
+            )?;
+            let mut states = BTreeMap::new();
+            for identity in identities {
+                let completed = runs.query_map([identity], |row| {
+                    let sequence: Option<String> = row.get(2)?;
+                    let number: Option<u32> = row.get(3)?;
+                    let of: Option<u32> = row.get(4)?;
+                    let verdict: Option<String> = row.get(1)?;
+                    Ok(Completed {
+                        id: row.get(0)?,
+                        verdict: verdict.and_then(|word| of_word(&word)),
+                        phase: sequence.zip(number).zip(of).map(|((s, n), of)| (s, n, of)),
+                    })
+                })?;
+                let completed: Vec<Completed> = completed.collect::<rusqlite::Result<_>>()?;
+                let mut state = TrialState {
+                    tried: Tried::Not,
+                    attempts: 0,
+                    took_ms: None,
+                    done_before: Vec::new(),
+                };
+                let mut rows = attempts.query([identity])?;
+                while let Some(row) = rows.next()? {
+                    let word: String = row.get(0)?;
+                    let (begun, ended): (f64, Option<f64>) = (row.get(2)?, row.get(3)?);
+                    let before: String = row.get(4)?;
+                    state.attempts += 1;
+                    state.took_ms = ended.map(|ended| ((ended - begun) * 1e3).max(0.0) as u64);
+                    state.done_before = serde_json::from_str(&before).unwrap_or_default();
+                    state.tried = match word.as_str() {
+                        "failed" => Tried::Failed(row.get(1)?),
+                        "interrupted" => Tried::Interrupted,
+                        _ => Tried::Begun,
+                    };
+                }
+                if let Some(whole) = whole(&completed) {
+                    state.tried = whole;
+                }
+                states.insert((*identity).to_owned(), state);
+            }
+            Ok(states)
+        };
+        read().map_err(|error| self.at("read trials in").sqlite(error))
+    }
+}
+
+/// A word as serde writes it.
+fn of_word<T: DeserializeOwned>(word: &str) -> Option<T> {
+    serde_json::from_value(word.into()).ok()
+}
+
+/// The latest whole set of runs.
+fn whole(completed: &[Completed]) -> Option<Tried> {
+    let last = completed.iter().rev().find(|run| {
+        let last = |(_, number, of): &(String, u32, u32)| number == of;
+        run.phase.as_ref().is_none_or(last)
+    })?;
+    let of_it: Vec<&Completed> = match &last.phase {
+        None => vec![last],
+        Some((sequence, _, _)) => {
+            let same = |run: &&Completed| {
+                let own = run.phase.as_ref();
+                own.is_some_and(|(own, _, _)| own == sequence)
+            };
+            completed.iter().filter(same).collect()
+        }
+    };
+    let due = last.phase.as_ref().map_or(1, |(_, _, of)| *of as usize);
+    if of_it.len() != due {
+        return None;
+    }
+    let verdicts: Option<Vec<Verdict>> = of_it.iter().map(|run| run.verdict).collect();
+    Some(Tried::Done {
+        runs: of_it.iter().map(|run| run.id).collect(),
+        verdict: verdicts.and_then(|all| all.into_iter().max()),
+    })
+}

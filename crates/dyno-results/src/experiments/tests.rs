@@ -1,0 +1,125 @@
+use tempfile::TempDir;
+
+use super::*;
+
+fn trial(identity: &str) -> TrialRow {
+    TrialRow {
+        identity: identity.to_owned(),
+        label: format!("memory=1G, repeat {identity}"),
+        levels: Factors::from([("memory".to_owned(), "1G".to_owned())]),
+        block: 0,
+        repeat: 1,
+        role: "repeat".to_owned(),
+        made_of: serde_json::json!({"effective": {"server": {"kind": "mysql"}}}),
+    }
+}
+
+fn head() -> ExperimentHead {
+    ExperimentHead {
+        name: "binlog".to_owned(),
+        file: "binlog.toml".to_owned(),
+        scale: Some("laptop".to_owned()),
+        question: "What does it cost?".to_owned(),
+        cite: String::new(),
+        definition: "experiment = 1".to_owned(),
+    }
+}
+
+#[test]
+fn an_experiment_is_read_as_it_was_kept_and_replaced_by_a_later_plan() {
+    let folder = TempDir::new().unwrap();
+    let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+    let id = results
+        .keep_experiment(&head(), &[trial("b"), trial("a")])
+        .unwrap();
+    let kept = results.experiment("binlog").unwrap().unwrap();
+    assert_eq!(kept.id, id);
+    assert_eq!(kept.head, head());
+    assert_eq!(kept.trials, [trial("b"), trial("a")]);
+    assert_eq!(results.keep_experiment(&head(), &[trial("c")]).unwrap(), id);
+    let kept = results.experiment("binlog").unwrap().unwrap();
+    assert_eq!(kept.trials, [trial("c")]);
+    assert_eq!(results.experiment("other").unwrap(), None);
+    assert_eq!(results.experiments().unwrap(), ["binlog"]);
+}
+
+#[test]
+fn an_attempt_is_this_processs_until_it_ends() {
+    let folder = TempDir::new().unwrap();
+    let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+    let id = results.keep_experiment(&head(), &[trial("a")]).unwrap();
+    let state = |results: &Results| results.trial_states(&["a"]).unwrap()["a"].clone();
+    assert_eq!(state(&results).tried, Tried::Not);
+    let attempt = results.begin_attempt(id, "a").unwrap();
+    assert_eq!(state(&results).tried, Tried::Begun);
+    assert_eq!(
+        results.who_runs(id).unwrap(),
+        Some(i64::from(std::process::id()))
+    );
+    let why = AttemptEnd::Failed("the server did not start".to_owned());
+    let before = ["page cache dropped".to_owned()];
+    results.end_attempt(attempt, &why, &before).unwrap();
+    let failed = state(&results);
+    assert_eq!(
+        failed.tried,
+        Tried::Failed("the server did not start".to_owned())
+    );
+    assert_eq!((failed.attempts, &failed.done_before[..]), (1, &before[..]));
+    assert_eq!(results.who_runs(id).unwrap(), None);
+    // An attempt that says it was done and has no run is none: its runs were removed.
+    let attempt = results.begin_attempt(id, "a").unwrap();
+    results
+        .end_attempt(attempt, &AttemptEnd::Done, &[])
+        .unwrap();
+    assert_eq!(state(&results).tried, Tried::Begun);
+}
+
+/// A run with this identity, as rows of the table have it.
+fn run(results: &Results, name: &str, trial: &str, phase: Option<(&str, u32, u32)>) -> i64 {
+    let head = match phase {
+        None => serde_json::json!({}),
+        Some((sequence, number, of)) => serde_json::json!({
+            "phase": {"sequence": sequence, "number": number, "of": of}
+        }),
+    };
+    results
+        .connection
+        .query_row(
+            "INSERT INTO run (name, state, verdict, source, profile, tool, created_unix_s,
+                 workload, command, target_url, product, server_version, note, events, head, trial)
+             VALUES (?1, 'completed', 'doubtful', 'dyno', 'standard', 'dyno', 0, 'w', 'run', '',
+                 '', '', '', 5, ?2, ?3)
+             RETURNING id",
+            (name, head.to_string(), trial),
+            |row| row.get(0),
+        )
+        .unwrap()
+}
+
+#[test]
+fn a_trial_is_done_when_all_its_runs_are() {
+    let folder = TempDir::new().unwrap();
+    let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+    results.keep_experiment(&head(), &[trial("a")]).unwrap();
+    let tried =
+        |results: &Results, of: &str| results.trial_states(&[of]).unwrap()[of].tried.clone();
+    let done = |runs: &[i64]| Tried::Done {
+        runs: runs.to_vec(),
+        verdict: Some(dyno_core::finding::Verdict::Doubtful),
+    };
+    let one = run(&results, "one", "a", None);
+    assert_eq!(tried(&results, "a"), done(&[one]));
+    // The first sequence was killed in its second phase.
+    run(&results, "p1", "b", Some(("s", 1, 2)));
+    assert_eq!(tried(&results, "b"), Tried::Not);
+    let first = run(&results, "p2", "b", Some(("t", 1, 2)));
+    let second = run(&results, "p3", "b", Some(("t", 2, 2)));
+    assert_eq!(tried(&results, "b"), done(&[first, second]));
+    // A run without an end, or without an event, is no trial.
+    let bad = run(&results, "bad", "c", None);
+    for change in ["state = 'running'", "state = 'completed', events = 0"] {
+        let sql = format!("UPDATE run SET {change} WHERE id = {bad}");
+        results.connection.execute(&sql, []).unwrap();
+        assert_eq!(tried(&results, "c"), Tried::Not, "{change}");
+    }
+}
