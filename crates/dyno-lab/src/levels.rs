@@ -396,6 +396,29 @@ impl Experiment {
         Ok(listed)
     }
 
+    /// What the data of a cell are made with: the levels of its factors that need other data, on
+    /// the server as the file has it. A cell whose level is another server has its own settings.
+    pub fn image_of(&self, cell: &Cell) -> Effective {
+        let mut levels: Vec<(&Factor, &Level)> = Vec::new();
+        for factor in &self.factors {
+            let own = cell.levels.get(factor.name.get_ref());
+            let mut all = factor.levels.get_ref().iter().map(|level| level.get_ref());
+            let level = all.find(|level| Some(level.name()) == own.map(String::as_str));
+            levels.extend(
+                level
+                    .filter(|_| factor.applies == Applies::Load)
+                    .map(|l| (factor, l)),
+            );
+        }
+        let made = resolve(self, &levels).map(|made| made.effective);
+        let own = &cell.effective;
+        let of = |server: &Server| (server.kind.clone(), server.basedir.clone());
+        match made {
+            Ok(made) if of(&made.server) == of(&own.server) => made,
+            _ => own.clone(),
+        }
+    }
+
     /// Adds what of the crossing cannot be.
     pub(crate) fn check_cells(&self, problems: &mut Problems) {
         match self.resolved() {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::error::{OnPath, Result, usage};
 use crate::executables::Executables;
@@ -70,6 +71,39 @@ impl Kind {
         }
     }
 
+    /// Refuses settings that Dyno makes itself, and those that the server does not know.
+    ///
+    /// # Errors
+    /// The first such setting, with the nearest that the server has.
+    pub fn check(&self, settings: &Settings, home: &Home) -> Result<()> {
+        check_settings(self, settings, home)
+    }
+
+    /// What tells a server's program from all others: a hash of the file. `None` for executables
+    /// on another host.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn fingerprint(&self) -> Result<Option<String>> {
+        let program = match self {
+            Self::Programs { program, .. } => program.clone(),
+            Self::Executables(Executables { host: Some(_), .. }) => return Ok(None),
+            Self::Executables(Executables { path, .. }) => path.join("start"),
+        };
+        let mut file = std::fs::File::open(&program).on("read", &program)?;
+        let mut hash = Sha256::new();
+        std::io::copy(&mut file, &mut HashWriter(&mut hash)).on("read", &program)?;
+        let hash = hash.finalize();
+        Ok(Some(
+            hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
+    }
+
+    /// The family of the server's protocol; `None` where only the server knows.
+    pub fn family(&self) -> Option<dyno_core::db::Family> {
+        self.installation().map(|found| found.product.family())
+    }
+
     pub(crate) fn installation(&self) -> Option<Installation> {
         let Self::Programs {
             product,
@@ -91,6 +125,20 @@ impl Kind {
             program: program.clone(),
             basedir: basedir.clone(),
         })
+    }
+}
+
+/// Feeds a hash.
+struct HashWriter<'a>(&'a mut Sha256);
+
+impl std::io::Write for HashWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

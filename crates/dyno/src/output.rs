@@ -5,6 +5,7 @@ mod file;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail};
+use dyno_core::plan::Plan;
 use dyno_core::summary::RunSummary;
 use dyno_core::visible;
 use dyno_report::json;
@@ -56,16 +57,38 @@ pub enum Output {
 
 /// Results of runs that are a part of something larger, such as an experiment.
 #[derive(Clone, Debug, Default)]
-pub struct Kept(Arc<Mutex<Vec<RunSummary>>>);
+pub struct Kept {
+    summaries: Arc<Mutex<Vec<RunSummary>>>,
+    plan: Arc<Mutex<Option<Plan>>>,
+}
 
 impl Kept {
-    /// What was kept since it was asked for last.
+    /// The results since they were taken last.
     pub fn take(&self) -> Vec<RunSummary> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut self
+                .summaries
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    /// The plan that was made last.
+    pub fn take_plan(&self) -> Option<Plan> {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.take()
+    }
+
+    /// Keeps a plan.
+    pub fn put_plan(&self, plan: Plan) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);
     }
 
     fn add(&self, summaries: &[RunSummary]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self
+            .summaries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(summaries);
     }
 }

@@ -22,6 +22,7 @@ mod sections;
 mod spark;
 mod statements;
 mod table;
+mod trials;
 mod verdict;
 #[cfg(test)]
 mod widths;
@@ -40,6 +41,7 @@ pub use pivot::{Pivot, pivot};
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
 pub use saturation::saturation;
+pub use trials::{TrialLine, Trials, trials};
 pub use words::EventWord;
 
 use dyno_core::summary::{RunEnd, RunSummary};

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{COMMANDS, HELP};
 use crate::definitions::{
-    COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, RUN, SERVER, SHOW, SYSBENCH, TABLE,
-    WAIVE, means_something,
+    COMPARE, DOCTOR, EXPORT, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER, SHOW, SYSBENCH,
+    TABLE, WAIVE, means_something,
 };
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
@@ -34,6 +34,8 @@ pub enum Words {
     Lists,
     /// Another tool, then its logs.
     Logs,
+    /// What to do with an experiment, then its file.
+    Experiments,
     /// What to do with servers, then their names.
     Servers,
     /// A command or a workload.
@@ -109,6 +111,7 @@ fn takes(name: &str) -> (Words, &'static [Opt]) {
         "waive" => (Words::RunAndChecks, WAIVE),
         "rm" => (Words::Runs, RM),
         "doctor" => (Words::Nothing, DOCTOR),
+        "lab" => (Words::Experiments, LAB),
         "server" => (Words::Servers, SERVER),
         "sysbench" => (Words::Sysbench, SYSBENCH),
         "completions" => (Words::Shell, &[]),

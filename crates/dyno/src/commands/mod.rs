@@ -12,6 +12,7 @@ mod hints;
 mod host;
 mod import;
 mod kinds;
+mod lab;
 mod list;
 mod meant;
 mod measure;
@@ -61,6 +62,7 @@ Usage: dyno <command> …
   waive RUN CHECK=WHY a finding that is not to count, and why
   rm RUN…             runs taken out of the results file, for good
   doctor              is this host, is this server fit to be measured?
+  lab ACTION FILE     experiments as one file: plan, run, resume, status
   server ACTION       database servers to load: up, down, restart, list, logs, snapshot …
 
   sysbench …          exactly sysbench's command line and report
@@ -77,7 +79,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ";
 
 /// The commands by their names.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "run",
     "prepare",
     "check",
@@ -95,6 +97,7 @@ const COMMANDS: [&str; 22] = [
     "waive",
     "rm",
     "doctor",
+    "lab",
     "server",
     "list",
     "sysbench",
@@ -124,6 +127,7 @@ pub fn dispatch(mut args: Vec<String>) -> Result<u8> {
         "waive" => waive::main(&args[2..]),
         "rm" => rm::main(&args[2..]),
         "doctor" => doctor::main(&args[2..]),
+        "lab" => lab::main(&args[2..]),
         "server" => server::main(&args[2..]),
         "list" => list::main(&args[2..]),
         "sysbench" => sysbench::main(args.split_off(1)),

@@ -39,6 +39,8 @@ pub struct Within {
     pub stop: Arc<StopSignal>,
     /// Where its results go.
     pub kept: Kept,
+    /// Nothing is run: what is kept is the plan.
+    pub plans_only: bool,
 }
 
 /// Runs a workload's command.
@@ -110,6 +112,10 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
         ..record_plan(&parsed)?
     };
     let plan = plans::make(&shaping, &mut loaded, &own, record)?;
+    if let Some(within) = within.filter(|within| within.plans_only) {
+        within.kept.put_plan(plan);
+        return Ok(STATUS_DONE);
+    }
     if plans::is_wanted(&parsed) {
         let shown = serde_json::to_string_pretty(&plan.without_secrets())?;
         console::json(&(shown + "\n"));

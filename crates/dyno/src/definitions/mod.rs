@@ -1,9 +1,11 @@
 //! Dyno's own options, each defined once.
 
+mod lab;
 mod results;
 mod server;
 mod sysbench;
 
+pub use lab::LAB;
 pub use results::{COMPARE, DOCTOR, EXPORT, IMPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
 pub use server::SERVER;
 pub use sysbench::{DYNO, SYSBENCH};

@@ -154,6 +154,13 @@ impl<'a> Line<'a> {
             (Words::Lists, 0) => Answer::of(["workloads", "runs"]),
             (Words::Logs, 0) => Answer::of(dyno_import::Tool::ALL.map(dyno_import::Tool::name)),
             (Words::Logs, _) => Answer::of_files(),
+            (Words::Experiments, 0) => Answer {
+                candidates: crate::commands::lab::ACTIONS
+                    .map(|(name, _, about)| (name.to_owned(), about.to_owned()))
+                    .into(),
+                ..Answer::default()
+            },
+            (Words::Experiments, _) => Answer::of_files(),
             (Words::Servers, at) => self.servers(at),
             (Words::Topic, 0) => topics(current),
             (Words::Shell, 0) => Answer::of(super::super::completions::SHELLS),

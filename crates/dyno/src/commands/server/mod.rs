@@ -147,7 +147,7 @@ fn keep(folder: &Path) -> Result<u8> {
 }
 
 /// How Dyno starts itself to run a server.
-fn keeper() -> Result<KeeperCommand> {
+pub fn keeper() -> Result<KeeperCommand> {
     Ok(KeeperCommand {
         program: std::env::current_exe()?,
         arguments: vec!["server".into(), KEEP.into()],

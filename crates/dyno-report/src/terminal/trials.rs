@@ -1,0 +1,87 @@
+//! The trials of an experiment, in their order.
+
+use dyno_core::finding::Verdict;
+
+use super::look::{Ink, Look};
+use super::table::{Align, Table};
+
+/// A trial in one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialLine {
+    /// Its place among all, from 1.
+    pub number: usize,
+    /// Its block, from 1, and why it is measured where that is not a repeat.
+    pub block: String,
+    /// Its level of each factor, in the order of [`Trials::factors`].
+    pub levels: Vec<String>,
+    /// What has to be done before it.
+    pub change: String,
+    /// How far it is; empty in a plan.
+    pub state: String,
+    /// Its figures; empty in a plan.
+    pub figures: String,
+    /// The worst verdict of its runs; `None` before they were judged.
+    pub verdict: Option<Verdict>,
+}
+
+/// Trials under the names of what they vary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trials {
+    /// The factors.
+    pub factors: Vec<String>,
+    /// The trials.
+    pub lines: Vec<TrialLine>,
+    /// So many are left out, in the middle.
+    pub hidden: usize,
+}
+
+/// The trials as a table.
+pub fn trials(all: &Trials, look: &Look) -> String {
+    let is_plan = all.lines.iter().all(|line| line.state.is_empty());
+    let mut head = vec![("", Align::Right), ("block", Align::Left)];
+    head.push(("levels", Align::Left));
+    match is_plan {
+        true => head.push(("before it", Align::Left)),
+        false => head.extend([
+            ("state", Align::Left),
+            ("figures", Align::Left),
+            ("verdict", Align::Whole),
+        ]),
+    }
+    let mut table = Table::new(&head);
+    for line in &all.lines {
+        let levels = all.factors.iter().zip(&line.levels);
+        let levels: Vec<String> = levels
+            .map(|(name, level)| format!("{name}={level}"))
+            .collect();
+        let mut cells = vec![
+            (Ink::Faint, line.number.to_string()),
+            (Ink::Faint, line.block.clone()),
+            (Ink::Plain, levels.join(" ")),
+        ];
+        match is_plan {
+            true => cells.push((Ink::Plain, line.change.clone())),
+            false => {
+                let ink = match line.state.as_str() {
+                    "failed" => Ink::Error,
+                    "begun" | "interrupted" => Ink::Warning,
+                    _ => Ink::Plain,
+                };
+                cells.push((ink, line.state.clone()));
+                cells.push((Ink::Plain, line.figures.clone()));
+                cells.push(match line.verdict {
+                    None => (Ink::Faint, String::new()),
+                    Some(Verdict::Valid) => (Ink::Good, Verdict::Valid.word().to_owned()),
+                    Some(Verdict::Doubtful) => (Ink::Warning, Verdict::Doubtful.word().to_owned()),
+                    Some(Verdict::Refused) => (Ink::Error, Verdict::Refused.word().to_owned()),
+                });
+            }
+        }
+        table.row(cells);
+    }
+    let mut out = table.finish(look);
+    if all.hidden > 0 {
+        out += &look.paint(Ink::Faint, &format!("… and {} more\n", all.hidden));
+    }
+    out
+}

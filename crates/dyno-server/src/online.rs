@@ -1,0 +1,176 @@
+//! Settings and statements on a server that runs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dyno_core::db::Family;
+
+use crate::contract::{Reached, connect_to, settings_by_url};
+use crate::error::{Result, failed};
+use crate::settings::{Reported, Settings, read_back};
+
+/// So long may a statement take.
+const STATEMENT: Duration = Duration::from_secs(600);
+
+/// A connection to a server that runs, to change it.
+pub struct Online {
+    reached: Reached,
+    url: String,
+}
+
+impl Online {
+    /// Connects to the server of a URL.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn connect(url: &str) -> Result<Self> {
+        match connect_to(url) {
+            Ok(reached) => Ok(Self {
+                reached,
+                url: url.to_owned(),
+            }),
+            Err(why) => failed(format!("the server cannot be asked: {why}")),
+        }
+    }
+
+    /// Runs statements, which `;` separates.
+    ///
+    /// # Errors
+    /// The server's words, with the statement.
+    pub fn run(&mut self, sql: &str) -> Result<()> {
+        for statement in statements(sql) {
+            if let Err(error) = self.reached.control.query(statement, STATEMENT) {
+                return failed(format!("{statement}: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The first field of the first row; `None` where there is none, or NULL.
+    ///
+    /// # Errors
+    /// The server's words, with the query.
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>> {
+        match self.reached.control.query(sql, STATEMENT) {
+            Ok(rows) => Ok(rows
+                .into_iter()
+                .next()
+                .and_then(|row| row.into_iter().next()?)),
+            Err(error) => failed(format!("{sql}: {error}")),
+        }
+    }
+
+    /// Changes settings of the running server, reads them back, and returns the statements that
+    /// put them as they were.
+    ///
+    /// # Errors
+    /// The server refuses one, or changes or ignores it.
+    pub fn set(&mut self, settings: &Settings) -> Result<Vec<String>> {
+        if settings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let before = self.settings()?;
+        let mut undo = Vec::new();
+        for (name, value) in settings.iter() {
+            let Some(was) = before.get(name) else {
+                return failed(format!("the server has no setting {name} to change"));
+            };
+            match self.reached.family {
+                Family::Postgres => {
+                    self.run(&format!("ALTER SYSTEM SET {name} = {}", quoted(value)))?;
+                    undo.push(format!("ALTER SYSTEM RESET {name}"));
+                }
+                _ => {
+                    self.run(&format!("SET GLOBAL {name} = {}", literal(value)))?;
+                    undo.push(format!("SET GLOBAL {name} = {}", literal(&was.value)));
+                }
+            }
+        }
+        if self.reached.family == Family::Postgres {
+            self.run("SELECT pg_reload_conf()")?;
+            undo.push("SELECT pg_reload_conf()".to_owned());
+            // A session sees the new values when its server process has read them.
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        let has = self.settings()?;
+        let told = read_back(settings, &has);
+        if let Some(wrong) = told.mismatches.first() {
+            return failed(format!(
+                "{} was to be {} and is {}",
+                wrong.name, wrong.asked, wrong.has
+            ));
+        }
+        Ok(undo)
+    }
+
+    fn settings(&self) -> Result<BTreeMap<String, Reported>> {
+        let told = settings_by_url(connect_to(&self.url))?;
+        Ok(told.unwrap_or_default())
+    }
+}
+
+/// A value in single quotes.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', "''"))
+}
+
+/// A value as `SET GLOBAL` takes it: numbers and words as they are, sizes in bytes, all else in
+/// quotes.
+fn literal(value: &str) -> String {
+    let is_word = !value.is_empty() && value.chars().all(|c| c.is_ascii_alphabetic());
+    if value.parse::<f64>().is_ok() || is_word {
+        return value.to_owned();
+    }
+    match dyno_core::units::parse_size(value) {
+        Ok(bytes) => bytes.to_string(),
+        Err(_) => quoted(value),
+    }
+}
+
+/// The statements of a text, split at each `;` outside quotes.
+fn statements(sql: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    let (mut begin, mut within) = (0, None);
+    for (at, letter) in sql.char_indices() {
+        match (within, letter) {
+            (None, ';') => {
+                all.push(&sql[begin..at]);
+                begin = at + 1;
+            }
+            (None, '\'' | '"' | '`') => within = Some(letter),
+            (Some(quote), letter) if quote == letter => within = None,
+            _ => {}
+        }
+    }
+    all.push(&sql[begin..]);
+    let trimmed = all.into_iter().map(str::trim);
+    trimmed.filter(|statement| !statement.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_split_outside_quotes() {
+        assert_eq!(
+            statements("UPDATE a SET b='x;y'; ;SELECT \"c;\" ;"),
+            ["UPDATE a SET b='x;y'", "SELECT \"c;\""]
+        );
+    }
+
+    #[test]
+    fn values_are_written_as_set_global_takes_them() {
+        for (value, text) in [
+            ("1", "1"),
+            ("ON", "ON"),
+            ("0.5", "0.5"),
+            ("16M", "16777216"),
+            ("ROW,x", "'ROW,x'"),
+            ("it's", "'it''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(literal(value), text);
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! An experiment that is to be run: its file read, its trials planned, what it names looked up.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use dyno_core::db::Family;
+use dyno_core::factors::parse_factor;
+use dyno_core::plan::Plan;
+use dyno_core::{Target, redact};
+use dyno_lab::file::{Scalar, Server as ServerOf, Topology, Values};
+use dyno_lab::{Cell, Experiment, Hashes, Planned, Trials, identify};
+use dyno_load::StopSignal;
+use dyno_results::{ExperimentHead, TrialRow};
+use dyno_server::{Home, Kind, Settings};
+
+use super::{line, vary};
+use crate::commands::run::{self, Within};
+use crate::commands::target::hide_password;
+use crate::options::Parsed;
+use crate::output::Kept;
+use crate::settings::usage;
+
+/// An experiment with all that it needs.
+pub struct Lab {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// What is kept of it.
+    pub head: ExperimentHead,
+    /// The folder of its file.
+    pub base: PathBuf,
+    /// Its trials.
+    pub trials: Trials,
+    /// What each of them is.
+    pub planned: Vec<Planned>,
+    /// The servers that it starts, by what the file calls them.
+    pub kinds: BTreeMap<String, Kind>,
+    hashes: Hashes,
+}
+
+impl Lab {
+    /// What the words and options name: a file, or a workload and what is varied.
+    ///
+    /// # Errors
+    /// A file that is no experiment, or one that cannot be run here: all that is wrong with it.
+    pub fn of(parsed: &Parsed, words: &[String]) -> Result<Self> {
+        let scale = parsed.value("scale");
+        let (file, text, base) = match parsed.has("vary") {
+            true => (
+                String::new(),
+                vary::file(parsed, words)?,
+                PathBuf::from("."),
+            ),
+            false => read(words)?,
+        };
+        let shown = if file.is_empty() { "--vary" } else { &file };
+        let experiment =
+            Experiment::parse(shown, &text, scale).map_err(|wrong| usage(wrong.to_string()))?;
+        hide_passwords(&experiment);
+        let head = ExperimentHead {
+            name: match parsed.value("name") {
+                Some(name) => name.to_owned(),
+                None => name(&file, scale, &experiment),
+            },
+            file,
+            scale: scale.map(str::to_owned),
+            question: experiment.question.clone(),
+            cite: experiment.cite.clone().unwrap_or_default(),
+            definition: redact::text(&text),
+        };
+        let mut lab = Self {
+            trials: experiment.trials(),
+            experiment,
+            head,
+            base,
+            planned: Vec::new(),
+            kinds: BTreeMap::new(),
+            hashes: Hashes::default(),
+        };
+        lab.look_up()?;
+        lab.plan(None);
+        Ok(lab)
+    }
+
+    /// Plans the trials of so many blocks, or of as many as the file says.
+    pub fn plan(&mut self, blocks: Option<usize>) {
+        self.trials = match blocks {
+            None => self.experiment.trials(),
+            Some(blocks) => self.experiment.trials_of(blocks),
+        };
+        let cells = &self.trials.cells;
+        let of = |trial: &dyno_lab::Trial| {
+            identify(&self.experiment, &cells[trial.cell], trial, &self.hashes)
+        };
+        self.planned = self.trials.trials.iter().map(of).collect();
+    }
+
+    /// The cell of a trial.
+    pub fn cell(&self, trial: usize) -> &Cell {
+        &self.trials.cells[self.trials.trials[trial].cell]
+    }
+
+    /// A hash of the program of a cell's server.
+    pub fn program(&self, cell: &Cell) -> Option<&str> {
+        let kind = cell.effective.server.kind.as_ref()?;
+        self.hashes.servers.get(kind).map(String::as_str)
+    }
+
+    /// A hash of a workload's script.
+    pub fn script(&self, workload: Option<&str>) -> Option<&str> {
+        self.hashes.scripts.get(workload?).map(String::as_str)
+    }
+
+    /// The trials as the results file keeps them.
+    pub fn rows(&self) -> Vec<TrialRow> {
+        let trials = self.planned.iter().zip(&self.trials.trials);
+        trials
+            .map(|(planned, trial)| TrialRow {
+                identity: planned.identity.to_string(),
+                label: planned.label.clone(),
+                levels: self.trials.cells[trial.cell].levels.clone(),
+                block: trial.block,
+                repeat: trial.repeat,
+                role: trial.role.word().to_owned(),
+                made_of: serde_json::from_str(&redact::text(&planned.made_of.to_string()))
+                    .unwrap_or_default(),
+            })
+            .collect()
+    }
+
+    /// Finds servers and workloads, and tries what each cell says on them, before anything runs.
+    fn look_up(&mut self) -> Result<()> {
+        let home = Home::of_user().map_err(|error| anyhow!("{error}"))?;
+        let mut wrong: Vec<String> = unsupported(&self.experiment);
+        let mut add = |problem: String| {
+            if !wrong.contains(&problem) {
+                wrong.push(problem);
+            }
+        };
+        let cells = self.trials.cells.clone();
+        for cell in &cells {
+            for (name, level) in &cell.levels {
+                if let Err(why) = parse_factor(&format!("{name}={level}")) {
+                    add(format!("the factor '{name}': {why}"));
+                }
+            }
+            match self.server_of(cell) {
+                Err(error) => add(error.to_string()),
+                Ok(kind) => {
+                    if let Err(error) = check_settings(cell, kind.as_ref(), &home) {
+                        add(error.to_string());
+                    }
+                    if let Err(error) = self.try_lines(cell, kind.as_ref()) {
+                        add(format!("{error:#}"));
+                    }
+                }
+            }
+        }
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        let shown = match self.head.file.is_empty() {
+            true => "--vary",
+            false => &self.head.file,
+        };
+        let lines: Vec<String> = wrong
+            .iter()
+            .map(|what| match self.place_of(what) {
+                Some((line, column)) => format!("{shown}:{line}:{column}: {what}"),
+                None => format!("{shown}: {what}"),
+            })
+            .collect();
+        Err(usage(lines.join("\n")))
+    }
+
+    /// Where the file has the word that a message quotes, or the name that it begins with.
+    fn place_of(&self, what: &str) -> Option<(usize, usize)> {
+        let quoted = what.split('\'').skip(1).step_by(2);
+        let dashed = what
+            .split([' ', ':', ','])
+            .filter_map(|word| word.strip_prefix("--"));
+        for word in quoted.chain(dashed).chain(what.split(' ').take(1)) {
+            let word = word.split('=').next().unwrap_or(word);
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if word.len() < 3 {
+                continue;
+            }
+            for (number, text) in self.head.definition.lines().enumerate() {
+                let mut places = text.match_indices(word);
+                let whole = places.find(|(at, _)| {
+                    let before = text[..*at].chars().next_back();
+                    let after = text[at + word.len()..].chars().next();
+                    !before.is_some_and(plain) && !after.is_some_and(plain)
+                });
+                if let Some((at, _)) = whole {
+                    return Some((number + 1, text[..at].chars().count() + 1));
+                }
+            }
+        }
+        None
+    }
+
+    /// The kind of a cell's server; `None` for one that runs already.
+    fn server_of(&mut self, cell: &Cell) -> Result<Option<Kind>> {
+        let server = &cell.effective.server;
+        if server.url.is_some() || is_of_host(cell) {
+            return Ok(None);
+        }
+        let Some(kind) = &server.kind else {
+            return Err(anyhow!(
+                "no server is named: [server] needs kind = \"mariadb\" (mysql, postgresql, a \
+                 version, a folder of executables), or url = \"…\" of one that runs"
+            ));
+        };
+        let key = kind_key(server);
+        if let Some(found) = self.kinds.get(&key) {
+            return Ok(Some(found.clone()));
+        }
+        let basedir = server.basedir.as_deref().map(|path| self.base.join(path));
+        let found = Kind::find(kind, basedir.as_deref())
+            .map_err(|error| anyhow!("the server '{kind}': {error}"))?;
+        if let Some(hash) = found.fingerprint()? {
+            self.hashes.servers.insert(kind.clone(), hash);
+        }
+        self.kinds.insert(key, found.clone());
+        Ok(Some(found))
+    }
+
+    /// Has the plans made of what a cell runs.
+    fn try_lines(&mut self, cell: &Cell, kind: Option<&Kind>) -> Result<()> {
+        let effective = &cell.effective;
+        let target = match (&effective.server.url, kind.and_then(Kind::family)) {
+            _ if is_of_host(cell) => None,
+            (Some(url), _) => Some(url.as_str()),
+            (None, Some(Family::Postgres)) => Some("postgres://127.0.0.1:9/x"),
+            (None, _) => Some("mysql://127.0.0.1:9/x"),
+        };
+        let run = line::run(cell, target, "none", &self.base);
+        let prepare = line::prepare(&effective.data, target, &self.base);
+        for (name, line) in [
+            (&effective.load.workload, run),
+            (&effective.data.workload, prepare),
+        ] {
+            if let (Some(name), Some(line)) = (name, line) {
+                let plan = plan_of(line)?;
+                self.hashes.scripts.insert(name.clone(), plan.script_sha256);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a cell is a test of the host, which needs no server.
+pub fn is_of_host(cell: &Cell) -> bool {
+    let name = cell.effective.load.workload.as_deref();
+    name.is_some_and(|name| dyno_host::find(name).is_some())
+}
+
+/// What tells a server's kind from others of the experiment.
+pub fn kind_key(server: &ServerOf) -> String {
+    let kind = server.kind.as_deref().unwrap_or_default();
+    format!("{kind} {}", server.basedir.as_deref().unwrap_or_default())
+}
+
+/// The settings of a server, as its kind takes them.
+///
+/// # Errors
+/// A name or value that is none.
+pub fn settings(server: &ServerOf, set: &Values) -> Result<Settings> {
+    let mut settings = Settings::default();
+    for (name, value) in set {
+        let value = match value {
+            Scalar::Bool(true) => "ON".to_owned(),
+            Scalar::Bool(false) => "OFF".to_owned(),
+            other => other.to_string(),
+        };
+        settings.put(&format!("{name}={value}"))?;
+    }
+    if !server.plugins.is_empty() {
+        let libraries: Vec<&str> = server
+            .plugins
+            .iter()
+            .map(|plugin| match plugin.as_str() {
+                "rocksdb" => "ha_rocksdb",
+                other => other,
+            })
+            .collect();
+        settings.put(&format!("plugin_load_add={}", libraries.join(";")))?;
+    }
+    Ok(settings)
+}
+
+/// Has the passwords of all URLs hidden in all that is shown and kept from now on.
+fn hide_passwords(experiment: &Experiment) {
+    for cell in experiment.cells() {
+        let url = cell.effective.server.url.as_deref();
+        if let Some(Ok(target)) = url.map(Target::parse) {
+            hide_password(&target);
+        }
+    }
+}
+
+fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
+    let server = &cell.effective.server;
+    let Some(kind) = kind else {
+        return match server.set.keys().next() {
+            None => Ok(()),
+            Some(name) => Err(anyhow!(
+                "{name} needs a server that Dyno starts: one that runs already (url) keeps the \
+                 settings that it has; a factor of settings that can change while it runs has \
+                 applies = \"online\""
+            )),
+        };
+    };
+    let own = settings(server, &server.set)?;
+    kind.check(&own, home).map_err(|error| anyhow!("{error}"))
+}
+
+/// The plan of a command line, of which nothing is run.
+fn plan_of(line: Vec<String>) -> Result<Plan> {
+    let command = line[1].clone();
+    let within = Within {
+        trial: None,
+        stop: StopSignal::new(),
+        kept: Kept::default(),
+        plans_only: true,
+    };
+    run::run(line, &command, Some(&within))?;
+    let made = within.kept.take_plan();
+    made.ok_or_else(|| anyhow!("no plan can be made of dyno {command}"))
+}
+
+fn read(words: &[String]) -> Result<(String, String, PathBuf)> {
+    let [file] = words else {
+        return Err(usage(
+            "which experiment? Name one file, e.g. experiments/binlog-cost.toml, or vary \
+             something without one: dyno lab --vary sync_binlog=0,1 oltp_write_only",
+        ));
+    };
+    let path = Path::new(file);
+    let text = std::fs::read_to_string(path)
+        .map_err(|why| usage(format!("{file}: cannot be read: {why}")))?;
+    let base = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let base = base.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    Ok((file.clone(), text, base))
+}
+
+/// What an experiment is called: as its file, and the scale that it is run in.
+fn name(file: &str, scale: Option<&str>, experiment: &Experiment) -> String {
+    let stem = match Path::new(file).file_stem() {
+        Some(stem) => stem.to_string_lossy().into_owned(),
+        None => {
+            let factors: Vec<&str> = experiment
+                .factors
+                .iter()
+                .map(|factor| factor.name.get_ref().as_str())
+                .collect();
+            let workload = experiment.load.workload.as_deref().unwrap_or_default();
+            format!("{}-{workload}", factors.join("-"))
+        }
+    };
+    match scale {
+        None => stem,
+        Some(scale) => format!("{stem}-{scale}"),
+    }
+}
+
+/// What the grammar can say and this version does not do.
+fn unsupported(experiment: &Experiment) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut say = |what: &str| wrong.push(format!("{what}: this version does not do that yet"));
+    if !experiment.probes.is_empty() {
+        say("[[probe]]");
+    }
+    if !experiment.disturbances.is_empty() {
+        say("[[disturb]]");
+    }
+    if experiment.search.is_some() {
+        say("search");
+    }
+    if experiment.explain {
+        say("explain");
+    }
+    if !experiment.observe.is_empty() {
+        say("[observe]");
+    }
+    let cells = experiment.cells();
+    let any = |has: &dyn Fn(&Cell) -> bool| cells.iter().any(has);
+    let many = |cell: &Cell| {
+        let server = &cell.effective.server;
+        server.nodes.is_some_and(|nodes| nodes > 1)
+            || !matches!(server.topology, None | Some(Topology::Single))
+    };
+    if any(&many) {
+        say("a topology of several nodes");
+    }
+    if any(&|cell| cell.effective.server.proxy.is_some() || cell.effective.path.is_some()) {
+        say("a proxy");
+    }
+    if any(&|cell| !cell.effective.commands.is_empty() || !cell.effective.output.is_empty()) {
+        say("a command beside the load");
+    }
+    if any(&|cell| !cell.effective.host.is_empty()) {
+        say("limits of the host");
+    }
+    if any(&|cell| !cell.effective.place.is_empty()) {
+        say("file systems");
+    }
+    if any(&|cell| cell.effective.load.workload.is_none()) {
+        wrong.push("[load] names no workload".to_owned());
+    }
+    wrong
+}

@@ -1,0 +1,180 @@
+//! `dyno lab`: experiments as one file each.
+
+mod definition;
+mod line;
+mod plan;
+mod progress;
+mod run;
+mod site;
+mod status;
+mod vary;
+
+use anyhow::{Result, anyhow};
+
+use crate::definitions::LAB;
+use crate::options::{Grammar, Opt, Parsed, Script, help, parse};
+use crate::settings::usage;
+use crate::{STATUS_DONE, console};
+
+/// The actions, their words and what they do.
+pub const ACTIONS: [(&str, &str, &str); 4] = [
+    (
+        "plan",
+        "FILE",
+        "what would be run, in which order, and what it costs; nothing is started",
+    ),
+    ("run", "FILE", "runs the trials of an experiment"),
+    (
+        "resume",
+        "FILE",
+        "goes on where an experiment ended, however it did; what is done is not repeated",
+    ),
+    (
+        "status",
+        "[FILE]",
+        "how far an experiment is: done, failed, left; without a file the latest one",
+    ),
+];
+
+/// The options that every action has.
+const OF_ALL: [&str; 16] = [
+    "scale", "name", "vary", "server", "set", "target", "repeats", "sessions", "rate", "time",
+    "warmup", "results", "quiet", "no-color", "help", "json",
+];
+
+/// Which options an action has beside them.
+const OPTIONS: [(&str, &[&str]); 4] = [
+    ("plan", &[]),
+    ("run", &["accept-changes", "keep-servers", "max-failures"]),
+    (
+        "resume",
+        &["accept-changes", "keep-servers", "max-failures"],
+    ),
+    ("status", &[]),
+];
+
+/// Does what the first word says; without such a word, and with `--vary`, runs.
+///
+/// # Errors
+/// A file that is no experiment, or one that cannot be run.
+pub fn main(args: &[String]) -> Result<u8> {
+    let parsed = parse(args, LAB, Script::TakesAny, Grammar::Dyno)?;
+    let known = |word: &str| ACTIONS.iter().find(|(name, ..)| *name == word);
+    let first = parsed.words.first().map(String::as_str);
+    let (action, words) = match first.and_then(known) {
+        Some((action, ..)) => (*action, &parsed.words[1..]),
+        None if parsed.has("vary") && !parsed.has("help") => ("run", &parsed.words[..]),
+        None => match first {
+            None => {
+                console::help(&text());
+                return Ok(match parsed.has("help") {
+                    true => STATUS_DONE,
+                    false => crate::STATUS_USAGE,
+                });
+            }
+            Some(word) => return Err(unknown(word)),
+        },
+    };
+    if parsed.has("help") {
+        let mine: Vec<Opt> = LAB
+            .iter()
+            .filter(|opt| belongs(action, opt.name))
+            .copied()
+            .collect();
+        let (_, told, about) = known(action).copied().unwrap_or_default();
+        console::help(&format!(
+            "Usage: dyno lab {action} {told}\n\n{about}.\n{}",
+            help(&mine, Grammar::Dyno)
+        ));
+        return Ok(STATUS_DONE);
+    }
+    refuse(action, &parsed)?;
+    match action {
+        "plan" => plan::main(&parsed, words),
+        "run" => run::main(&parsed, words, false),
+        "resume" => run::main(&parsed, words, true),
+        _ => status::main(&parsed, words),
+    }
+}
+
+/// Options that belong elsewhere.
+fn refuse(action: &str, parsed: &Parsed) -> Result<()> {
+    let strange = LAB
+        .iter()
+        .find(|opt| parsed.has(opt.name) && !belongs(action, opt.name));
+    if let Some(opt) = strange {
+        return Err(usage(format!(
+            "dyno lab {action} has no option --{}",
+            opt.name
+        )));
+    }
+    if parsed.has("vary") {
+        return Ok(());
+    }
+    if let Some((name, _)) = parsed.script.first() {
+        let near = crate::options::near_miss(name, LAB);
+        let hint = near.map_or_else(
+            || "options of a workload stand in the file".to_owned(),
+            |near| format!("did you mean --{near}?"),
+        );
+        return Err(usage(format!(
+            "dyno lab {action} has no option --{name}; {hint}"
+        )));
+    }
+    let without = [
+        "server", "set", "target", "repeats", "sessions", "rate", "time", "warmup",
+    ];
+    match without.into_iter().find(|name| parsed.has(name)) {
+        None => Ok(()),
+        Some(name) => Err(usage(format!(
+            "--{name} goes with --vary; of an experiment it stands in the file"
+        ))),
+    }
+}
+
+fn belongs(action: &str, option: &str) -> bool {
+    let found = OPTIONS.iter().find(|(name, _)| *name == action);
+    OF_ALL.contains(&option) || found.is_some_and(|(_, options)| options.contains(&option))
+}
+
+fn text() -> String {
+    let mut text = "Usage: dyno lab ACTION FILE …\n       \
+                    dyno lab --vary NAME=A,B,… WORKLOAD [options] [the workload's options]\n\n\
+                    Experiments: what is varied, on which servers, under which load, in one file; \
+                    planned, run, resumed after any crash.\n\n"
+        .to_owned();
+    for (action, words, about) in ACTIONS {
+        let head = format!("{action} {words}");
+        text += &format!("  {head:<16} {about}\n");
+    }
+    text + &help(LAB, Grammar::Dyno)
+}
+
+fn unknown(word: &str) -> anyhow::Error {
+    let near = ACTIONS
+        .iter()
+        .map(|(name, ..)| (strsim::osa_distance(name, word), *name))
+        .min()
+        .filter(|(distance, _)| *distance <= 2);
+    let hint = match near {
+        Some((_, name)) => format!("did you mean '{name}'?"),
+        None if word.ends_with(".toml") => format!("did you mean dyno lab run {word}?"),
+        None => "see dyno lab --help".to_owned(),
+    };
+    usage(format!("unknown action '{word}' of dyno lab; {hint}"))
+}
+
+/// A number of an option that is at least one.
+fn count(parsed: &Parsed, name: &str, usual: usize) -> Result<usize> {
+    match parsed.value(name).map(str::parse) {
+        None => Ok(usual),
+        Some(Ok(number)) if number > 0 => Ok(number),
+        Some(_) => Err(usage(format!("--{name} takes a number, at least 1"))),
+    }
+}
+
+/// The results file, which an experiment cannot do without.
+fn results_file(parsed: &Parsed) -> Result<std::path::PathBuf> {
+    crate::run_store::file(parsed)
+        .ok_or_else(|| anyhow!("an experiment needs a results file: --results FILE"))
+}

@@ -1,0 +1,208 @@
+//! What is told of an experiment while it runs: a line for each trial, and what is left.
+
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+use dyno_core::finding::Verdict;
+use dyno_core::summary::RunSummary;
+use dyno_core::units::{human_number, human_seconds, human_size};
+
+use super::definition::Lab;
+use crate::console;
+
+/// What is told.
+pub struct Told<'a> {
+    lab: &'a Lab,
+    quiet: bool,
+    /// Trials that are done, those of earlier processes among them.
+    done: usize,
+    failed: usize,
+    begun: Nanos,
+    /// Trials that this process did, the time that they took, and what the plan says they take.
+    here: (usize, f64, f64),
+    current: Nanos,
+    verdicts: [usize; 3],
+    interrupted: bool,
+}
+
+impl<'a> Told<'a> {
+    /// So many trials are done already.
+    pub fn new(lab: &'a Lab, done: usize, quiet: bool) -> Self {
+        Self {
+            lab,
+            quiet,
+            done,
+            failed: 0,
+            begun: Clock.now(),
+            here: (0, 0.0, 0.0),
+            current: Clock.now(),
+            verdicts: [0; 3],
+            interrupted: false,
+        }
+    }
+
+    /// How many trials are left.
+    pub fn left(&self) -> usize {
+        self.lab.planned.len().saturating_sub(self.done)
+    }
+
+    /// Whether the user ended it.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// The experiment begins or goes on.
+    pub fn begin(&self) {
+        let name = &self.lab.head.name;
+        let (all, done) = (self.lab.planned.len(), self.done);
+        let how = match done {
+            0 => format!("{name}: {}", trials(all)),
+            done => format!("{name}: {done} of {} done before", trials(all)),
+        };
+        self.note(&format!("{how}, {}", left(self.remaining())));
+    }
+
+    /// The next trial is made ready.
+    pub fn next(&mut self, trial: usize, again: bool) {
+        self.current = Clock.now();
+        if again {
+            self.note(&format!("once more: {}", self.lab.planned[trial].label));
+        }
+        self.draw(trial, "making ready");
+    }
+
+    /// The trial is measured.
+    pub fn measuring(&self, trial: usize) {
+        self.draw(trial, "measuring");
+    }
+
+    fn draw(&self, trial: usize, doing: &str) {
+        if !self.quiet {
+            let label = &self.lab.planned[trial].label;
+            let (next, all) = (self.done + 1, self.lab.planned.len());
+            let left = left(self.remaining());
+            console::progress(&format!("[{next}/{all}] {label}: {doing} ({left})"));
+        }
+    }
+
+    /// The trial is done.
+    pub fn measured(&mut self, trial: usize, runs: &[RunSummary]) {
+        let took = Clock.now().saturating_sub(self.current) as f64 / 1e9;
+        self.done += 1;
+        self.here.0 += 1;
+        self.here.1 += took;
+        self.here.2 += self.planned_s(trial);
+        let verdict = runs.iter().filter_map(|run| run.verdict).max();
+        if let Some(verdict) = verdict {
+            self.verdicts[verdict as usize] += 1;
+        }
+        let label = &self.lab.planned[trial].label;
+        let verdict = verdict.map_or("not judged", Verdict::word);
+        let figures = match runs {
+            [run] => figures(run),
+            runs => format!("{} phases", runs.len()),
+        };
+        let (done, all) = (self.done, self.lab.planned.len());
+        self.note(&format!("[{done}/{all}] {label}: {figures}, {verdict}"));
+    }
+
+    /// The trial failed.
+    pub fn failed(&mut self, trial: usize, error: &anyhow::Error) {
+        self.failed += 1;
+        let label = &self.lab.planned[trial].label;
+        self.note(&format!("failed: {label}: {error:#}"));
+    }
+
+    /// The user ended the experiment.
+    pub fn interrupted(&mut self) {
+        self.interrupted = true;
+    }
+
+    /// It ended before all trials were done.
+    pub fn stopped(&self, file: &str) {
+        console::progress("");
+        let (done, all) = (self.done, self.lab.planned.len());
+        let scale = self.lab.head.scale.as_deref();
+        let scale = scale.map_or_else(String::new, |scale| format!(" --scale {scale}"));
+        console::note(&format!(
+            "{done} of {} done; the rest: dyno lab resume {file}{scale}",
+            trials(all)
+        ));
+    }
+
+    /// All trials are done.
+    pub fn end(&self, freed: u64) {
+        console::progress("");
+        let took = Duration::from_nanos(Clock.now().saturating_sub(self.begun));
+        let [valid, doubtful, refused] = self.verdicts;
+        let mut text = format!(
+            "{}: all {} done in {}: {valid} valid, {doubtful} doubtful, {refused} refused",
+            self.lab.head.name,
+            trials(self.lab.planned.len()),
+            human_seconds(took.as_secs_f64())
+        );
+        if self.failed > 0 {
+            text += &format!("; {} failed and were repeated", self.failed);
+        }
+        self.note(&text);
+        if freed > 0 {
+            self.note(&format!(
+                "servers and images are removed, {} freed",
+                human_size(freed)
+            ));
+        }
+    }
+
+    /// How long a trial is to take by the plan.
+    fn planned_s(&self, trial: usize) -> f64 {
+        let load = &self.lab.cell(trial).effective.load;
+        let times = [&load.warmup, &load.time].into_iter().flatten();
+        times.map(|time| time.value().as_secs_f64()).sum()
+    }
+
+    /// How long what is left takes, in seconds: what the plan says, and as much besides a trial as
+    /// it took here so far.
+    fn remaining(&self) -> f64 {
+        let each = self.lab.trials.cost.time.as_secs_f64() / self.lab.planned.len().max(1) as f64;
+        let (count, took, planned) = self.here;
+        let beside = if count > 0 {
+            ((took - planned) / count as f64).max(0.0)
+        } else {
+            0.0
+        };
+        self.left() as f64 * (each + beside)
+    }
+
+    fn note(&self, line: &str) {
+        if !self.quiet {
+            console::note(line);
+        }
+    }
+}
+
+/// A run's figures in a few words.
+fn figures(run: &RunSummary) -> String {
+    let latency = run.response.as_ref().unwrap_or(&run.service);
+    let p99 = latency.percentiles.iter().find(|p| p.percent == 99.0);
+    rate_and_p99(run.rates.events_per_s, p99.and_then(|p99| p99.value_ms))
+}
+
+/// The same of a rate per second and a latency in milliseconds.
+pub fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
+    let decimals = if rate < 100.0 { 2 } else { 0 };
+    let rate = format!("{}/s", human_number(rate, decimals));
+    match p99_ms {
+        Some(ms) => format!("{rate}, p99 {ms:.2} ms"),
+        None => rate,
+    }
+}
+
+/// So many trials.
+pub fn trials(count: usize) -> String {
+    format!("{count} trial{}", if count == 1 { "" } else { "s" })
+}
+
+fn left(seconds: f64) -> String {
+    format!("about {} left", human_seconds(seconds))
+}
