@@ -1,6 +1,7 @@
 //! Experiments: what a file says is to be varied, which trials that makes and in which order, what
 //! they cost, and what each of them is. Nothing here starts a server or looks at a clock.
 
+mod analysis;
 mod design;
 mod error;
 pub mod file;
@@ -8,6 +9,10 @@ mod identity;
 mod levels;
 mod schedule;
 
+pub use analysis::{
+    Answer, Effect, Figure, Figures, Judgement, Measured, Ratio, Source, effects, interactions,
+    not_judged,
+};
 pub use design::{Change, Cost, Role, Trial, Trials};
 pub use error::{Error, Problem};
 pub use file::Experiment;

@@ -1,0 +1,345 @@
+//! What was said before, against what was measured.
+
+use std::collections::BTreeMap;
+
+use dyno_core::factors;
+use dyno_stats::Bounds;
+
+use super::effects::base_of;
+use super::ratio::{Pairs, Ratio, Source, over_blocks};
+use super::{Figure, Measured};
+use crate::file::{Check, Claim, Experiment, OneOrMany, Scalar, Where};
+
+/// What the measurement says of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// What was measured is as claimed, the whole of its interval.
+    Agrees,
+    /// None of its interval is.
+    Differs,
+    /// The interval holds both, or there is none.
+    CannotTell,
+}
+
+impl Judgement {
+    /// In a word or two.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Differs => "differs",
+            Self::CannotTell => "cannot tell",
+        }
+    }
+}
+
+/// A claim, and what the measurement says of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The claim in words.
+    pub text: String,
+    /// What comes of it.
+    pub judgement: Judgement,
+    /// What was measured, and what was expected.
+    pub evidence: String,
+}
+
+/// What of a claim's check this version does not judge, as the names of its keys.
+pub fn not_judged(check: &Check) -> Vec<&'static str> {
+    let known = [
+        ("sum", !check.sum.is_empty()),
+        ("hold", check.hold.is_some()),
+        ("period", check.period.is_some()),
+    ];
+    known.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
+}
+
+const CONFIDENCE: f64 = 0.95;
+
+/// What values a claim allows.
+#[derive(Clone, Copy, Debug)]
+struct Allowed {
+    low: f64,
+    high: f64,
+}
+
+impl Allowed {
+    fn of(check: &Check) -> Option<Self> {
+        let number = |value: &Option<Scalar>| {
+            value.as_ref().and_then(|value| factors::number(&value.to_string()))
+        };
+        if let Some([low, high]) = check.between {
+            return Some(Self { low, high });
+        }
+        if let (Some(is), within) = (number(&check.is), number(&check.within)) {
+            let within = within.unwrap_or(0.0);
+            return Some(Self {
+                low: is - within,
+                high: is + within,
+            });
+        }
+        let (above, below) = (number(&check.above), number(&check.below));
+        (above.is_some() || below.is_some()).then_some(Self {
+            low: above.unwrap_or(f64::NEG_INFINITY),
+            high: below.unwrap_or(f64::INFINITY),
+        })
+    }
+
+    fn judge(self, bounds: Option<Bounds>) -> Judgement {
+        match bounds {
+            Some(own) if own.low >= self.low && own.high <= self.high => Judgement::Agrees,
+            Some(own) if own.high < self.low || own.low > self.high => Judgement::Differs,
+            _ => Judgement::CannotTell,
+        }
+    }
+
+    fn words(self) -> String {
+        match (self.low.is_finite(), self.high.is_finite()) {
+            (true, true) => format!("{} to {}", plain(self.low), plain(self.high)),
+            (true, false) => format!("above {}", plain(self.low)),
+            (false, _) => format!("below {}", plain(self.high)),
+        }
+    }
+}
+
+/// At most four significant digits.
+fn plain(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let digits = 3 - value.abs().log10().floor() as i32;
+    let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+impl Ratio {
+    /// In words: 0.77 (0.72 – 0.83, 5 blocks).
+    pub fn words(&self) -> String {
+        let value = plain(self.value);
+        match self.bounds {
+            Some(own) => format!(
+                "{value} ({} – {}, {})",
+                plain(own.low),
+                plain(own.high),
+                self.source.words()
+            ),
+            None => format!("{value} ({})", Source::Nothing.words()),
+        }
+    }
+}
+
+impl Experiment {
+    /// What the trials say of each claim.
+    pub fn judge(&self, trials: &[Measured]) -> Vec<Answer> {
+        let claims = self.claims.iter();
+        claims.map(|claim| self.answer(claim, trials)).collect()
+    }
+
+    fn answer(&self, claim: &Claim, trials: &[Measured]) -> Answer {
+        let check = &claim.check;
+        let told = match not_judged(check).first() {
+            Some(key) => Err(format!("this version does not judge '{key}'")),
+            None if !check.stalls.is_empty() => self.stalls(check, trials),
+            None if check.first.is_some() => self.first(check, trials),
+            None => self.measured(check, trials).and_then(|ratio| {
+                let allowed = Allowed::of(check)
+                    .ok_or("it says no value: between, above, below or is".to_owned())?;
+                let evidence = format!("{}; claimed {}", ratio.words(), allowed.words());
+                Ok((allowed.judge(ratio.bounds), evidence))
+            }),
+        };
+        let (judgement, evidence) =
+            told.unwrap_or_else(|why| (Judgement::CannotTell, why));
+        Answer {
+            text: claim.text.clone(),
+            judgement,
+            evidence,
+        }
+    }
+
+    /// The figure that a claim is about.
+    fn measured(&self, check: &Check, trials: &[Measured]) -> Result<Ratio, String> {
+        let step = check.step.as_deref();
+        let within = |trial: &Measured| self.is_of(trial, &check.cells);
+        let nothing = || "no trial has what it is about".to_owned();
+        if let (Some(name), Some(over)) = (&check.spread, &check.over) {
+            return spread(trials, &within, over, &|t| t.figure(step, name)).ok_or_else(nothing);
+        }
+        if let Some(step) = &check.fairness {
+            let figure = |trial: &Measured| trial.figure(Some(step), "fairness");
+            return values(trials, &within, &figure).ok_or_else(nothing);
+        }
+        let (name, is_ratio) = match (&check.ratio, &check.figure) {
+            (Some(name), _) => (name, true),
+            (None, Some(name)) => (name, !check.to.is_empty()),
+            (None, None) => return Err("it has nothing to check".to_owned()),
+        };
+        let figure = |trial: &Measured| trial.figure(step, name);
+        if !is_ratio {
+            let of = |trial: &Measured| within(trial) && self.is_of(trial, &check.of);
+            return values(trials, &of, &figure).ok_or_else(nothing);
+        }
+        let to = if check.to.is_empty() { &self.design.baseline } else { &check.to };
+        if to.is_empty() {
+            return Err("it says no cell to compare with, and the design no baseline".to_owned());
+        }
+        let besides: Vec<&str> = check.of.keys().chain(to.keys()).map(String::as_str).collect();
+        let of = |trial: &Measured| within(trial) && self.is_of(trial, &check.of);
+        // What `of` does not name is the same on both sides.
+        let to = |trial: &Measured| within(trial) && self.is_of(trial, to);
+        let pairs = Pairs::of(trials, (&of, &to), &besides, &figure);
+        pairs.ratio(CONFIDENCE).ok_or_else(nothing)
+    }
+
+    /// Whether a trial is of these cells, where `min` and `max` are a factor's ends.
+    fn is_of(&self, trial: &Measured, cells: &Where) -> bool {
+        cells.iter().all(|(name, levels)| {
+            let Some(own) = trial.levels.get(name) else {
+                return false;
+            };
+            levels.get_ref().all().iter().any(|level| {
+                let text = level.to_string();
+                match text.as_str() {
+                    "min" | "max" => self.end_of(name, &text).as_ref() == Some(own),
+                    _ => level.names(own),
+                }
+            })
+        })
+    }
+
+    /// The smallest or the largest level of a factor.
+    fn end_of(&self, name: &str, which: &str) -> Option<String> {
+        let factor = self.factor(name)?;
+        let levels = factor.levels.get_ref().iter().map(|level| level.get_ref().name());
+        let mut levels: Vec<&str> = levels.collect();
+        levels.sort_by(|one, other| factors::order(one, other));
+        let end = if which == "min" { levels.first() } else { levels.last() };
+        end.map(|level| (*level).to_owned())
+    }
+
+    /// Whether these cells stalled and the others did not.
+    fn stalls(&self, check: &Check, trials: &[Measured]) -> Result<(Judgement, String), String> {
+        let (mut of_these, mut of_others) = ((0, 0), (0, 0));
+        let within = |trial: &&Measured| trial.is_usable() && self.is_of(trial, &check.cells);
+        for trial in trials.iter().filter(within) {
+            let Some(stalled) = trial.figure(check.step.as_deref(), "stalled_s") else {
+                continue;
+            };
+            let side = match self.is_of(trial, &check.stalls) {
+                true => &mut of_these,
+                false => &mut of_others,
+            };
+            side.0 += 1;
+            side.1 += usize::from(stalled.value > 0.0);
+        }
+        let evidence = format!(
+            "{} of {} of these trials stalled, {} of {} of the others",
+            of_these.1, of_these.0, of_others.1, of_others.0
+        );
+        let judgement = match (of_these, of_others) {
+            ((0, _), _) => return Err("of no such trial it is known whether it stalled".to_owned()),
+            ((all, stalled), (_, 0)) if all == stalled && all > 1 => Judgement::Agrees,
+            ((all, 0), _) if all > 1 => Judgement::Differs,
+            _ => Judgement::CannotTell,
+        };
+        Ok((judgement, evidence))
+    }
+
+    /// From which level of a factor on something is so.
+    fn first(&self, check: &Check, trials: &[Measured]) -> Result<(Judgement, String), String> {
+        let name = check.first.as_deref().unwrap_or_default();
+        let factor = self.factor(name).ok_or(format!("there is no factor '{name}'"))?;
+        let below = check.ratio_below.ok_or("it has no ratio_below".to_owned())?;
+        let expected = check.is.as_ref().ok_or("it has no `is`".to_owned())?;
+        let mut levels: Vec<&str> =
+            factor.levels.get_ref().iter().map(|level| level.get_ref().name()).collect();
+        levels.sort_by(|one, other| factors::order(one, other));
+        let mut told = Vec::new();
+        let mut found = None;
+        let mut is_open = false;
+        for level in levels {
+            let one = Where::from([(
+                name.to_owned(),
+                toml::Spanned::new(0..0, OneOrMany::One(Scalar::Text(level.to_owned()))),
+            )]);
+            let at = |trial: &Measured| trial.is_of(&one);
+            let base = &self.design.baseline;
+            let besides: Vec<&str> =
+                check.cells.keys().chain(base.keys()).map(String::as_str).collect();
+            let of = |trial: &Measured| at(trial) && self.is_of(trial, &check.cells);
+            let to = |trial: &Measured| at(trial) && self.is_of(trial, base);
+            let figure = |trial: &Measured| trial.figure(check.step.as_deref(), "rate");
+            let pairs = Pairs::of(trials, (&of, &to), &besides, &figure);
+            let Some(ratio) = pairs.ratio(CONFIDENCE) else {
+                continue;
+            };
+            told.push(format!("{level}: {}", plain(ratio.value)));
+            match ratio.bounds {
+                Some(own) if own.high < below => {
+                    found.get_or_insert_with(|| level.to_owned());
+                }
+                Some(own) if own.low >= below => {}
+                _ => is_open |= found.is_none(),
+            }
+        }
+        let evidence = match &found {
+            Some(level) => format!("from {level} on ({})", told.join(", ")),
+            None => format!("at no level is it shown ({})", told.join(", ")),
+        };
+        let judgement = match found {
+            Some(level) if expected.names(&level) && !is_open => Judgement::Agrees,
+            Some(_) if !is_open => Judgement::Differs,
+            _ => Judgement::CannotTell,
+        };
+        Ok((judgement, format!("{evidence}; claimed {expected}")))
+    }
+
+    /// The level that others of a factor are set against.
+    pub fn base_level(&self, factor: &str) -> Option<String> {
+        self.factor(factor).map(|factor| base_of(self, factor))
+    }
+}
+
+type Chosen<'a> = &'a dyn Fn(&Measured) -> bool;
+type Read<'a> = &'a dyn Fn(&Measured) -> Option<Figure>;
+
+/// A figure of the trials that are chosen.
+fn values(trials: &[Measured], chosen: Chosen<'_>, figure: Read<'_>) -> Option<Ratio> {
+    let mut by_block: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| trial.is_usable() && chosen(trial)) {
+        if let Some(figure) = figure(trial) {
+            by_block.entry(trial.block).or_default().push(figure.value);
+        }
+    }
+    over_blocks(&by_block)
+}
+
+/// The range of a figure over a factor's levels, over its mean.
+fn spread(
+    trials: &[Measured],
+    chosen: Chosen<'_>,
+    over: &str,
+    figure: Read<'_>,
+) -> Option<Ratio> {
+    let mut levels: BTreeMap<usize, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| trial.is_usable() && chosen(trial)) {
+        if let (Some(figure), Some(level)) = (figure(trial), trial.levels.get(over)) {
+            let of_block = levels.entry(trial.block).or_default();
+            of_block.entry(level).or_default().push(figure.value);
+        }
+    }
+    let by_block = levels.into_iter().filter_map(|(block, levels)| {
+        let means: Vec<f64> =
+            levels.values().filter_map(|values| dyno_stats::mean(values)).collect();
+        let low = means.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mean = dyno_stats::mean(&means)?;
+        (means.len() > 1 && mean > 0.0).then(|| (block, vec![(high - low) / mean]))
+    });
+    over_blocks(&by_block.collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+use super::super::samples::trials;
+use super::*;
+
+fn experiment(claims: &str) -> Experiment {
+    let text = format!(
+        "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
+         [[factor]]\nname = 'engine'\napplies = 'load'\nlevels = ['a', 'b']\n\
+         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 8, 32]\n\
+         [design]\nbaseline = {{ engine = 'a' }}\n{claims}"
+    );
+    Experiment::parse("x.toml", &text, None).unwrap()
+}
+
+fn claim(check: &str) -> Experiment {
+    experiment(&format!("[[claim]]\ntext = 'it is so'\ncheck = {{ {check} }}\n"))
+}
+
+fn rate(levels: &BTreeMap<String, String>, noise: f64) -> f64 {
+    // Engine b loses from 8 sessions on, more and more.
+    let sessions: f64 = levels["sessions"].parse().unwrap();
+    let factor = match (levels["engine"].as_str(), sessions as u32) {
+        ("b", 8) => 0.9,
+        ("b", 32) => 0.7,
+        _ => 1.0,
+    };
+    1_000.0 * sessions.sqrt() * factor * noise
+}
+
+fn judged(check: &str, blocks: usize) -> Answer {
+    let experiment = claim(check);
+    let all = trials(&experiment, blocks, rate);
+    experiment.judge(&all).remove(0)
+}
+
+#[test]
+fn claims_are_judged_by_the_interval() {
+    for (check, judgement) in [
+        (
+            "ratio = 'rate', of = { engine = 'b', sessions = 32 }, to = { engine = 'a', sessions = 32 }, between = [0.6, 0.8]",
+            Judgement::Agrees,
+        ),
+        (
+            "ratio = 'rate', of = { engine = 'b' }, where = { sessions = 'max' }, below = 0.75",
+            Judgement::Agrees,
+        ),
+        (
+            "ratio = 'rate', of = { engine = 'b' }, where = { sessions = 'min' }, below = 0.95",
+            Judgement::Differs,
+        ),
+        (
+            "ratio = 'rate', of = { engine = 'b' }, where = { sessions = 1 }, above = 1.0",
+            Judgement::CannotTell,
+        ),
+        (
+            "first = 'sessions', where = { engine = 'b' }, ratio_below = 0.95, is = 8",
+            Judgement::Agrees,
+        ),
+        (
+            "first = 'sessions', where = { engine = 'b' }, ratio_below = 0.95, is = 32",
+            Judgement::Differs,
+        ),
+        (
+            "first = 'sessions', where = { engine = 'b' }, ratio_below = 0.5, is = 32",
+            Judgement::CannotTell,
+        ),
+        (
+            "spread = 'rate', over = 'engine', where = { sessions = 1 }, below = 0.1",
+            Judgement::Agrees,
+        ),
+        (
+            "spread = 'rate', over = 'sessions', where = { engine = 'a' }, below = 0.1",
+            Judgement::Differs,
+        ),
+        (
+            "figure = 'rate', where = { engine = 'a', sessions = 1 }, is = 1000, within = 30",
+            Judgement::Agrees,
+        ),
+        (
+            "figure = 'p99', where = { engine = 'a' }, below = 10",
+            Judgement::CannotTell,
+        ),
+    ] {
+        let answer = judged(check, 5);
+        assert_eq!(answer.judgement, judgement, "{check}: {answer:?}");
+    }
+}
+
+#[test]
+fn one_block_is_judged_from_within_its_trials_and_says_so() {
+    let check = "ratio = 'rate', of = { engine = 'b' }, where = { sessions = 32 }, below = 0.75";
+    let answer = judged(check, 1);
+    assert_eq!(answer.judgement, Judgement::Agrees);
+    assert!(answer.evidence.contains("within single trials"), "{answer:?}");
+    // A figure without an error of its own is not judged from one block.
+    let experiment = claim(check);
+    let mut all = trials(&experiment, 1, rate);
+    for trial in &mut all {
+        let figures = trial.steps.get_mut("").unwrap();
+        figures.get_mut("rate").unwrap().error = None;
+    }
+    let answer = experiment.judge(&all).remove(0);
+    assert_eq!(answer.judgement, Judgement::CannotTell);
+    assert!(answer.evidence.contains("no interval"), "{answer:?}");
+}
+
+#[test]
+fn refused_trials_are_not_used() {
+    let check = "ratio = 'rate', of = { engine = 'b' }, below = 0.95";
+    let experiment = claim(check);
+    let mut all = trials(&experiment, 3, rate);
+    for trial in all.iter_mut().filter(|trial| trial.levels["engine"] == "b") {
+        trial.verdict = Some(dyno_core::finding::Verdict::Refused);
+    }
+    let answer = experiment.judge(&all).remove(0);
+    assert_eq!(answer.judgement, Judgement::CannotTell);
+    assert_eq!(answer.evidence, "no trial has what it is about");
+}
+
+#[test]
+fn stalls_are_those_of_the_cells_that_are_named() {
+    let experiment = claim("stalls = { engine = 'b' }");
+    let stalled = |of: &str| {
+        let mut all = trials(&experiment, 2, rate);
+        for trial in &mut all {
+            let value = if trial.levels["engine"] == of { 3.0 } else { 0.0 };
+            let figures = trial.steps.get_mut("").unwrap();
+            figures.insert("stalled_s".to_owned(), Figure { value, error: None });
+        }
+        experiment.judge(&all).remove(0).judgement
+    };
+    assert_eq!(stalled("b"), Judgement::Agrees);
+    assert_eq!(stalled("a"), Judgement::Differs);
+}

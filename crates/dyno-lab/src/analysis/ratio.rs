@@ -1,0 +1,185 @@
+//! The ratio of some cells to others.
+
+use std::collections::BTreeMap;
+
+use dyno_stats::intervals::mean_interval;
+use dyno_stats::{Bounds, mean};
+
+use super::{Figure, Measured};
+
+/// Where an interval comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// From so many blocks.
+    Blocks(usize),
+    /// From the seconds within single trials, which do not tell what another start would give.
+    Within,
+    /// There is none.
+    Nothing,
+}
+
+impl Source {
+    /// In words.
+    pub fn words(self) -> String {
+        match self {
+            Self::Blocks(blocks) => format!("{blocks} blocks"),
+            Self::Within => "from within single trials".to_owned(),
+            Self::Nothing => "single trials, no interval".to_owned(),
+        }
+    }
+}
+
+/// A ratio, or another figure over trials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// Its value.
+    pub value: f64,
+    /// The interval that holds the true one.
+    pub bounds: Option<Bounds>,
+    /// Where the interval comes from.
+    pub source: Source,
+    /// From so many pairs of trials.
+    pub pairs: usize,
+}
+
+/// Chooses trials of one side.
+pub(super) type Side<'a> = &'a dyn Fn(&Measured) -> bool;
+
+/// Logarithms of figures over others, of each block and each combination of the levels that both
+/// have in common, with the square of their standard errors.
+pub(super) struct Pairs {
+    by_block: BTreeMap<usize, Vec<(f64, Option<f64>)>>,
+}
+
+impl Pairs {
+    /// `besides` are the factors in which the sides differ.
+    pub(super) fn of(
+        trials: &[Measured],
+        (of, to): (Side<'_>, Side<'_>),
+        besides: &[&str],
+        figure: &dyn Fn(&Measured) -> Option<Figure>,
+    ) -> Self {
+        let usable = || trials.iter().filter(|trial| trial.is_usable());
+        let key = |trial: &Measured| -> Vec<(String, String)> {
+            let levels = trial.levels.iter();
+            let others = levels.filter(|(name, _)| !besides.contains(&name.as_str()));
+            others.map(|(name, level)| (name.clone(), level.clone())).collect()
+        };
+        let mut by_block: BTreeMap<usize, Vec<(f64, Option<f64>)>> = BTreeMap::new();
+        for one in usable().filter(|trial| of(trial)) {
+            let Some(new) = figure(one).filter(|figure| figure.value > 0.0) else {
+                continue;
+            };
+            let same = |other: &&Measured| {
+                to(other) && other.block == one.block && key(other) == key(one)
+            };
+            let bases: Vec<Figure> = usable()
+                .filter(same)
+                .filter(|other| other.runs != one.runs)
+                .filter_map(figure)
+                .filter(|figure| figure.value > 0.0)
+                .collect();
+            let logs: Vec<f64> = bases.iter().map(|base| base.value.ln()).collect();
+            let Some(base) = mean(&logs) else { continue };
+            let errors: Option<Vec<f64>> = bases.iter().map(|base| base.error).collect();
+            let error = new.error.zip(errors).map(|(new, bases)| {
+                let bases: f64 = bases.iter().map(|error| error * error).sum();
+                new * new + bases / (logs.len() * logs.len()) as f64
+            });
+            by_block.entry(one.block).or_default().push((new.value.ln() - base, error));
+        }
+        Self { by_block }
+    }
+
+    /// The ratio of these ratios to others, block by block.
+    pub(super) fn less(&self, others: &Self) -> Self {
+        let whole = |pairs: &[(f64, Option<f64>)]| {
+            let logs: Vec<f64> = pairs.iter().map(|(log, _)| *log).collect();
+            let squares: Option<Vec<f64>> = pairs.iter().map(|(_, error)| *error).collect();
+            let count = (logs.len() * logs.len()) as f64;
+            let error = squares.map(|squares| squares.iter().sum::<f64>() / count);
+            Some((mean(&logs)?, error))
+        };
+        let by_block = self.by_block.iter().filter_map(|(block, pairs)| {
+            let (own, own_error) = whole(pairs)?;
+            let (other, other_error) = whole(others.by_block.get(block)?)?;
+            let error = own_error.zip(other_error).map(|(one, other)| one + other);
+            Some((*block, vec![(own - other, error)]))
+        });
+        Self {
+            by_block: by_block.collect(),
+        }
+    }
+
+    /// The mean of each block.
+    pub(super) fn blocks(&self) -> Vec<f64> {
+        let means = self.by_block.values().map(|pairs| {
+            let logs: Vec<f64> = pairs.iter().map(|(log, _)| *log).collect();
+            mean(&logs)
+        });
+        means.flatten().collect()
+    }
+
+    /// The ratio over all blocks.
+    pub(super) fn ratio(&self, confidence: f64) -> Option<Ratio> {
+        let blocks = self.blocks();
+        let value = mean(&blocks)?;
+        let pairs = self.by_block.values().map(Vec::len).sum();
+        let between = mean_interval(&blocks, confidence).filter(|_| blocks.len() > 1);
+        let (bounds, source) = match between {
+            Some(bounds) => (Some(bounds), Source::Blocks(blocks.len())),
+            None => match self.within(value, confidence) {
+                Some(bounds) => (Some(bounds), Source::Within),
+                None => (None, Source::Nothing),
+            },
+        };
+        Some(Ratio {
+            value: value.exp(),
+            bounds: bounds.map(|bounds| Bounds {
+                low: bounds.low.exp(),
+                high: bounds.high.exp(),
+            }),
+            source,
+            pairs,
+        })
+    }
+
+    /// The interval from the standard errors within the trials.
+    fn within(&self, center: f64, confidence: f64) -> Option<Bounds> {
+        let all: Vec<&(f64, Option<f64>)> = self.by_block.values().flatten().collect();
+        let squares: Option<Vec<f64>> = all.iter().map(|(_, error)| *error).collect();
+        let error = squares?.iter().sum::<f64>().sqrt() / all.len() as f64;
+        let half = normal_quantile(confidence) * error;
+        (half > 0.0).then_some(Bounds {
+            low: center - half,
+            high: center + half,
+        })
+    }
+}
+
+/// How many standard errors hold a normal value with this confidence; as the errors are from within
+/// one run, no finer than this table.
+fn normal_quantile(confidence: f64) -> f64 {
+    match confidence {
+        c if c <= 0.95 => 1.959_964,
+        c if c <= 0.99 => 2.575_829,
+        c if c <= 0.999 => 3.290_527,
+        _ => 3.890_592,
+    }
+}
+
+/// A figure over trials, block by block.
+pub(super) fn over_blocks(by_block: &BTreeMap<usize, Vec<f64>>) -> Option<Ratio> {
+    let means: Vec<f64> = by_block.values().filter_map(|values| mean(values)).collect();
+    let value = mean(&means)?;
+    let bounds = mean_interval(&means, 0.95).filter(|_| means.len() > 1);
+    Some(Ratio {
+        value,
+        bounds,
+        source: match bounds {
+            Some(_) => Source::Blocks(means.len()),
+            None => Source::Nothing,
+        },
+        pairs: by_block.values().map(Vec::len).sum(),
+    })
+}
