@@ -34,6 +34,7 @@ fn main() {
         sides: &[],
         compared: &[],
         pivot: None,
+        experiment: None,
         generated_unix_s: 1_795_266_134.0,
         title: "",
     });

@@ -50,7 +50,11 @@ pub fn not_judged(check: &Check) -> Vec<&'static str> {
         ("hold", check.hold.is_some()),
         ("period", check.period.is_some()),
     ];
-    known.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
+    known
+        .into_iter()
+        .filter(|(_, used)| *used)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 const CONFIDENCE: f64 = 0.95;
@@ -65,7 +69,9 @@ struct Allowed {
 impl Allowed {
     fn of(check: &Check) -> Option<Self> {
         let number = |value: &Option<Scalar>| {
-            value.as_ref().and_then(|value| factors::number(&value.to_string()))
+            value
+                .as_ref()
+                .and_then(|value| factors::number(&value.to_string()))
         };
         if let Some([low, high]) = check.between {
             return Some(Self { low, high });
@@ -150,8 +156,7 @@ impl Experiment {
                 Ok((allowed.judge(ratio.bounds), evidence))
             }),
         };
-        let (judgement, evidence) =
-            told.unwrap_or_else(|why| (Judgement::CannotTell, why));
+        let (judgement, evidence) = told.unwrap_or_else(|why| (Judgement::CannotTell, why));
         Answer {
             text: claim.text.clone(),
             judgement,
@@ -181,11 +186,20 @@ impl Experiment {
             let of = |trial: &Measured| within(trial) && self.is_of(trial, &check.of);
             return values(trials, &of, &figure).ok_or_else(nothing);
         }
-        let to = if check.to.is_empty() { &self.design.baseline } else { &check.to };
+        let to = if check.to.is_empty() {
+            &self.design.baseline
+        } else {
+            &check.to
+        };
         if to.is_empty() {
             return Err("it says no cell to compare with, and the design no baseline".to_owned());
         }
-        let besides: Vec<&str> = check.of.keys().chain(to.keys()).map(String::as_str).collect();
+        let besides: Vec<&str> = check
+            .of
+            .keys()
+            .chain(to.keys())
+            .map(String::as_str)
+            .collect();
         let of = |trial: &Measured| within(trial) && self.is_of(trial, &check.of);
         // What `of` does not name is the same on both sides.
         let to = |trial: &Measured| within(trial) && self.is_of(trial, to);
@@ -212,10 +226,18 @@ impl Experiment {
     /// The smallest or the largest level of a factor.
     fn end_of(&self, name: &str, which: &str) -> Option<String> {
         let factor = self.factor(name)?;
-        let levels = factor.levels.get_ref().iter().map(|level| level.get_ref().name());
+        let levels = factor
+            .levels
+            .get_ref()
+            .iter()
+            .map(|level| level.get_ref().name());
         let mut levels: Vec<&str> = levels.collect();
         levels.sort_by(|one, other| factors::order(one, other));
-        let end = if which == "min" { levels.first() } else { levels.last() };
+        let end = if which == "min" {
+            levels.first()
+        } else {
+            levels.last()
+        };
         end.map(|level| (*level).to_owned())
     }
 
@@ -250,11 +272,19 @@ impl Experiment {
     /// From which level of a factor on something is so.
     fn first(&self, check: &Check, trials: &[Measured]) -> Result<(Judgement, String), String> {
         let name = check.first.as_deref().unwrap_or_default();
-        let factor = self.factor(name).ok_or(format!("there is no factor '{name}'"))?;
-        let below = check.ratio_below.ok_or("it has no ratio_below".to_owned())?;
+        let factor = self
+            .factor(name)
+            .ok_or(format!("there is no factor '{name}'"))?;
+        let below = check
+            .ratio_below
+            .ok_or("it has no ratio_below".to_owned())?;
         let expected = check.is.as_ref().ok_or("it has no `is`".to_owned())?;
-        let mut levels: Vec<&str> =
-            factor.levels.get_ref().iter().map(|level| level.get_ref().name()).collect();
+        let mut levels: Vec<&str> = factor
+            .levels
+            .get_ref()
+            .iter()
+            .map(|level| level.get_ref().name())
+            .collect();
         levels.sort_by(|one, other| factors::order(one, other));
         let mut told = Vec::new();
         let mut found = None;
@@ -266,8 +296,12 @@ impl Experiment {
             )]);
             let at = |trial: &Measured| trial.is_of(&one);
             let base = &self.design.baseline;
-            let besides: Vec<&str> =
-                check.cells.keys().chain(base.keys()).map(String::as_str).collect();
+            let besides: Vec<&str> = check
+                .cells
+                .keys()
+                .chain(base.keys())
+                .map(String::as_str)
+                .collect();
             let of = |trial: &Measured| at(trial) && self.is_of(trial, &check.cells);
             let to = |trial: &Measured| at(trial) && self.is_of(trial, base);
             let figure = |trial: &Measured| trial.figure(check.step.as_deref(), "rate");
@@ -308,7 +342,10 @@ type Read<'a> = &'a dyn Fn(&Measured) -> Option<Figure>;
 /// A figure of the trials that are chosen.
 fn values(trials: &[Measured], chosen: Chosen<'_>, figure: Read<'_>) -> Option<Ratio> {
     let mut by_block: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| trial.is_usable() && chosen(trial)) {
+    for trial in trials
+        .iter()
+        .filter(|trial| trial.is_usable() && chosen(trial))
+    {
         if let Some(figure) = figure(trial) {
             by_block.entry(trial.block).or_default().push(figure.value);
         }
@@ -317,22 +354,22 @@ fn values(trials: &[Measured], chosen: Chosen<'_>, figure: Read<'_>) -> Option<R
 }
 
 /// The range of a figure over a factor's levels, over its mean.
-fn spread(
-    trials: &[Measured],
-    chosen: Chosen<'_>,
-    over: &str,
-    figure: Read<'_>,
-) -> Option<Ratio> {
+fn spread(trials: &[Measured], chosen: Chosen<'_>, over: &str, figure: Read<'_>) -> Option<Ratio> {
     let mut levels: BTreeMap<usize, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| trial.is_usable() && chosen(trial)) {
+    for trial in trials
+        .iter()
+        .filter(|trial| trial.is_usable() && chosen(trial))
+    {
         if let (Some(figure), Some(level)) = (figure(trial), trial.levels.get(over)) {
             let of_block = levels.entry(trial.block).or_default();
             of_block.entry(level).or_default().push(figure.value);
         }
     }
     let by_block = levels.into_iter().filter_map(|(block, levels)| {
-        let means: Vec<f64> =
-            levels.values().filter_map(|values| dyno_stats::mean(values)).collect();
+        let means: Vec<f64> = levels
+            .values()
+            .filter_map(|values| dyno_stats::mean(values))
+            .collect();
         let low = means.iter().copied().fold(f64::INFINITY, f64::min);
         let high = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mean = dyno_stats::mean(&means)?;

@@ -28,14 +28,22 @@ pub(crate) fn base_of(experiment: &Experiment, factor: &Factor) -> String {
     let own = || factor.base.as_ref().map(|base| base.get_ref().clone());
     let first = || {
         let first = factor.levels.get_ref().first();
-        first.map(|level| level.get_ref().name().to_owned()).unwrap_or_default()
+        first
+            .map(|level| level.get_ref().name().to_owned())
+            .unwrap_or_default()
     };
     let told = told.or_else(own);
-    let mut levels = factor.levels.get_ref().iter().map(|level| level.get_ref().name());
+    let mut levels = factor
+        .levels
+        .get_ref()
+        .iter()
+        .map(|level| level.get_ref().name());
     // A number may be written otherwise.
     let known = told.and_then(|told| {
         levels
-            .find(|level| *level == told || level.parse::<f64>().is_ok_and(|n| Ok(n) == told.parse()))
+            .find(|level| {
+                *level == told || level.parse::<f64>().is_ok_and(|n| Ok(n) == told.parse())
+            })
             .map(str::to_owned)
     });
     known.unwrap_or_else(first)
@@ -43,7 +51,9 @@ pub(crate) fn base_of(experiment: &Experiment, factor: &Factor) -> String {
 
 fn others<'a>(factor: &'a Factor, base: &'a str) -> impl Iterator<Item = &'a str> {
     let levels = factor.levels.get_ref().iter();
-    levels.map(|level| level.get_ref().name()).filter(move |level| *level != base)
+    levels
+        .map(|level| level.get_ref().name())
+        .filter(move |level| *level != base)
 }
 
 /// What each level of each factor that is crossed makes of a figure.
@@ -94,7 +104,10 @@ pub fn interactions(experiment: &Experiment, trials: &[Measured], figure: &str) 
 }
 
 fn judged(found: Vec<(String, String, Pairs)>) -> Vec<Effect> {
-    let count = found.iter().filter(|(_, _, pairs)| pairs.ratio(CONFIDENCE).is_some()).count();
+    let count = found
+        .iter()
+        .filter(|(_, _, pairs)| pairs.ratio(CONFIDENCE).is_some())
+        .count();
     let together = 1.0 - (1.0 - CONFIDENCE) / count.max(1) as f64;
     let effects = found.into_iter().filter_map(|(what, base, pairs)| {
         let wide = pairs.ratio(together)?.bounds;
@@ -127,9 +140,15 @@ mod tests {
         });
         let found = effects(&experiment, &all, "rate");
         assert_eq!(found.len(), 2);
-        assert_eq!((&found[0].what[..], &found[0].base[..]), ("engine=b", "engine=a"));
+        assert_eq!(
+            (&found[0].what[..], &found[0].base[..]),
+            ("engine=b", "engine=a")
+        );
         let expected = (0.8_f64 * 0.72).sqrt();
-        assert!((found[0].ratio.value / expected - 1.0).abs() < 0.02, "{found:?}");
+        assert!(
+            (found[0].ratio.value / expected - 1.0).abs() < 0.02,
+            "{found:?}"
+        );
         assert_eq!(found[0].ratio.source, Source::Blocks(5));
         assert!(found.iter().all(|effect| effect.is_shown), "{found:?}");
         let both = interactions(&experiment, &all, "rate");

@@ -67,11 +67,15 @@ impl Measured {
                 // Steps are called l.i1 and i1.
                 let mut all = self.steps.iter();
                 let short = |name: &str| name.trim_start_matches("l.").to_owned();
-                all.find(|(name, _)| short(name) == short(step)).map(|(_, figures)| figures)
+                all.find(|(name, _)| short(name) == short(step))
+                    .map(|(_, figures)| figures)
             }),
             None => self.steps.values().next().filter(|_| self.steps.len() == 1),
         }?;
-        figures.get(name).copied().filter(|figure| figure.value.is_finite())
+        figures
+            .get(name)
+            .copied()
+            .filter(|figure| figure.value.is_finite())
     }
 }
 

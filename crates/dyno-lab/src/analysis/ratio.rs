@@ -63,16 +63,17 @@ impl Pairs {
         let key = |trial: &Measured| -> Vec<(String, String)> {
             let levels = trial.levels.iter();
             let others = levels.filter(|(name, _)| !besides.contains(&name.as_str()));
-            others.map(|(name, level)| (name.clone(), level.clone())).collect()
+            others
+                .map(|(name, level)| (name.clone(), level.clone()))
+                .collect()
         };
         let mut by_block: BTreeMap<usize, Vec<(f64, Option<f64>)>> = BTreeMap::new();
         for one in usable().filter(|trial| of(trial)) {
             let Some(new) = figure(one).filter(|figure| figure.value > 0.0) else {
                 continue;
             };
-            let same = |other: &&Measured| {
-                to(other) && other.block == one.block && key(other) == key(one)
-            };
+            let same =
+                |other: &&Measured| to(other) && other.block == one.block && key(other) == key(one);
             let bases: Vec<Figure> = usable()
                 .filter(same)
                 .filter(|other| other.runs != one.runs)
@@ -86,7 +87,10 @@ impl Pairs {
                 let bases: f64 = bases.iter().map(|error| error * error).sum();
                 new * new + bases / (logs.len() * logs.len()) as f64
             });
-            by_block.entry(one.block).or_default().push((new.value.ln() - base, error));
+            by_block
+                .entry(one.block)
+                .or_default()
+                .push((new.value.ln() - base, error));
         }
         Self { by_block }
     }
@@ -170,7 +174,10 @@ fn normal_quantile(confidence: f64) -> f64 {
 
 /// A figure over trials, block by block.
 pub(super) fn over_blocks(by_block: &BTreeMap<usize, Vec<f64>>) -> Option<Ratio> {
-    let means: Vec<f64> = by_block.values().filter_map(|values| mean(values)).collect();
+    let means: Vec<f64> = by_block
+        .values()
+        .filter_map(|values| mean(values))
+        .collect();
     let value = mean(&means)?;
     let bounds = mean_interval(&means, 0.95).filter(|_| means.len() > 1);
     Some(Ratio {

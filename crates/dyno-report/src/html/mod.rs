@@ -14,6 +14,7 @@ mod chart;
 mod database;
 mod disks;
 mod distribution;
+mod experiment;
 mod figures;
 mod findings;
 mod glance;
@@ -48,6 +49,7 @@ mod throughput;
 mod time;
 mod waits;
 
+pub use experiment::Experiment;
 pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
 use markup::Text;
@@ -67,6 +69,8 @@ pub struct ReportInput<'a> {
     pub compared: &'a [Result<Comparison, String>],
     /// Factors as rows and columns, where there are some.
     pub pivot: Option<&'a Pivot>,
+    /// The experiment whose trials the runs are.
+    pub experiment: Option<&'a Experiment<'a>>,
     /// When the report was made, seconds since the Unix epoch.
     pub generated_unix_s: f64,
     /// The heading of a report on several runs, and the page's title; empty for a made one.
@@ -123,11 +127,17 @@ pub fn report(input: &ReportInput<'_>) -> String {
         page.add_run(view);
     }
     let title = heading(input, &views);
-    if views.is_empty() {
+    if let Some(of) = input.experiment {
+        experiment::write(&mut page, of);
+    } else if views.is_empty() {
         page.nothing("There are no runs to report.");
     }
     if several {
-        several::write(&mut page, input, &views, &title);
+        let title = match input.experiment {
+            Some(_) => "Runs",
+            None => &title,
+        };
+        several::write(&mut page, input, &views, title);
     }
     for view in &views {
         one_run(&mut page, view);

@@ -46,6 +46,7 @@ fn written(
         sides,
         compared,
         pivot,
+        experiment: None,
         generated_unix_s: 1_795_266_134.0,
         title: "",
     })
@@ -388,6 +389,7 @@ fn hostile_text_stays_text() {
         sides: &hostile.sides,
         compared: &hostile.compared,
         pivot: hostile.pivot.as_ref(),
+        experiment: None,
         generated_unix_s: 0.0,
         title: HOSTILE,
     });

@@ -19,6 +19,7 @@ mod roles;
 mod runs;
 mod saturation;
 mod sections;
+mod sheet;
 mod spark;
 mod statements;
 mod table;
@@ -41,6 +42,7 @@ pub use pivot::{Pivot, pivot};
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
 pub use saturation::saturation;
+pub use sheet::sheet;
 pub use trials::{TrialLine, Trials, trials};
 pub use words::EventWord;
 

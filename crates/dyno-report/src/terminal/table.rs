@@ -14,7 +14,7 @@ pub(super) enum Align {
 
 /// A table under construction.
 pub(super) struct Table {
-    head: Vec<(&'static str, Align)>,
+    head: Vec<(String, Align)>,
     rows: Vec<Vec<(Ink, String)>>,
 }
 
@@ -26,7 +26,18 @@ const WIDTH_MIN: usize = 8;
 impl Table {
     pub(super) fn new(head: &[(&'static str, Align)]) -> Self {
         Self {
-            head: head.to_vec(),
+            head: head
+                .iter()
+                .map(|(name, align)| ((*name).to_owned(), *align))
+                .collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// The same with columns that have names of their own.
+    pub(super) fn named(head: Vec<(String, Align)>) -> Self {
+        Self {
+            head,
             rows: Vec::new(),
         }
     }
@@ -65,7 +76,7 @@ impl Table {
         let head: Vec<(Ink, String)> = self
             .head
             .iter()
-            .map(|(name, _)| (Ink::Faint, (*name).to_owned()))
+            .map(|(name, _)| (Ink::Faint, name.clone()))
             .collect();
         for row in std::iter::once(&head).chain(&rows) {
             let mut line = String::new();
@@ -92,7 +103,7 @@ impl Table {
 
 /// The columns' widths, and what stands between them.
 fn fitted(
-    head: &[(&str, Align)],
+    head: &[(String, Align)],
     rows: &[Vec<(Ink, String)>],
     limit: usize,
 ) -> (Vec<usize>, usize) {
@@ -106,7 +117,7 @@ fn fitted(
 }
 
 fn widths(
-    head: &[(&str, Align)],
+    head: &[(String, Align)],
     rows: &[Vec<(Ink, String)>],
     limit: usize,
     gap: usize,

@@ -134,7 +134,8 @@ fn page(
     sides: &[Vec<usize>],
     pivot: Option<&Pivot>,
 ) -> String {
-    let compared = compared(parsed, runs, sides);
+    let intended: Vec<String> = parsed.values("factor").map(str::to_owned).collect();
+    let compared = compared(&intended, runs, sides);
     let costs: Vec<Vec<Cost>> = runs.iter().map(dyno_verdict::costs).collect();
     report(&ReportInput {
         runs,
@@ -142,19 +143,22 @@ fn page(
         sides,
         compared: &compared,
         pivot,
+        experiment: None,
         generated_unix_s: wall_time().as_secs_f64(),
         title: parsed.value("title").unwrap_or_default(),
     })
 }
 
 /// Each side against the first, or why it cannot be.
-fn compared(
-    parsed: &Parsed,
+///
+/// `intended` are settings that were meant to differ.
+pub fn compared(
+    intended: &[String],
     runs: &[RunRecord],
     sides: &[Vec<usize>],
 ) -> Vec<Result<Comparison, String>> {
     let options = CompareOptions {
-        intended: parsed.values("factor").map(str::to_owned).collect(),
+        intended: intended.to_vec(),
         ..CompareOptions::default()
     };
     let of = |side: &Vec<usize>| -> Vec<&RunRecord> {

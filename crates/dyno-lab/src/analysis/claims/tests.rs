@@ -12,7 +12,9 @@ fn experiment(claims: &str) -> Experiment {
 }
 
 fn claim(check: &str) -> Experiment {
-    experiment(&format!("[[claim]]\ntext = 'it is so'\ncheck = {{ {check} }}\n"))
+    experiment(&format!(
+        "[[claim]]\ntext = 'it is so'\ncheck = {{ {check} }}\n"
+    ))
 }
 
 fn rate(levels: &BTreeMap<String, String>, noise: f64) -> f64 {
@@ -90,7 +92,10 @@ fn one_block_is_judged_from_within_its_trials_and_says_so() {
     let check = "ratio = 'rate', of = { engine = 'b' }, where = { sessions = 32 }, below = 0.75";
     let answer = judged(check, 1);
     assert_eq!(answer.judgement, Judgement::Agrees);
-    assert!(answer.evidence.contains("within single trials"), "{answer:?}");
+    assert!(
+        answer.evidence.contains("within single trials"),
+        "{answer:?}"
+    );
     // A figure without an error of its own is not judged from one block.
     let experiment = claim(check);
     let mut all = trials(&experiment, 1, rate);
@@ -122,7 +127,11 @@ fn stalls_are_those_of_the_cells_that_are_named() {
     let stalled = |of: &str| {
         let mut all = trials(&experiment, 2, rate);
         for trial in &mut all {
-            let value = if trial.levels["engine"] == of { 3.0 } else { 0.0 };
+            let value = if trial.levels["engine"] == of {
+                3.0
+            } else {
+                0.0
+            };
             let figures = trial.steps.get_mut("").unwrap();
             figures.insert("stalled_s".to_owned(), Figure { value, error: None });
         }

@@ -1,12 +1,15 @@
 //! `dyno lab`: experiments as one file each.
 
 mod definition;
+mod figures;
 mod line;
 mod plan;
 mod progress;
+mod report;
 mod run;
 mod site;
 mod status;
+mod tables;
 mod vary;
 
 use anyhow::{Result, anyhow};
@@ -17,7 +20,7 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
 /// The actions, their words and what they do.
-pub const ACTIONS: [(&str, &str, &str); 4] = [
+pub const ACTIONS: [(&str, &str, &str); 5] = [
     (
         "plan",
         "FILE",
@@ -34,6 +37,12 @@ pub const ACTIONS: [(&str, &str, &str); 4] = [
         "[FILE]",
         "how far an experiment is: done, failed, left; without a file the latest one",
     ),
+    (
+        "report",
+        "[FILE]",
+        "the answer, the claims and the tables, and all of it as one page; without a file of the \
+         latest experiment",
+    ),
 ];
 
 /// The options that every action has.
@@ -43,7 +52,7 @@ const OF_ALL: [&str; 16] = [
 ];
 
 /// Which options an action has beside them.
-const OPTIONS: [(&str, &[&str]); 4] = [
+const OPTIONS: [(&str, &[&str]); 5] = [
     ("plan", &[]),
     ("run", &["accept-changes", "keep-servers", "max-failures"]),
     (
@@ -51,6 +60,7 @@ const OPTIONS: [(&str, &[&str]); 4] = [
         &["accept-changes", "keep-servers", "max-failures"],
     ),
     ("status", &[]),
+    ("report", &["output", "force", "csv", "gate"]),
 ];
 
 /// Does what the first word says; without such a word, and with `--vary`, runs.
@@ -93,7 +103,8 @@ pub fn main(args: &[String]) -> Result<u8> {
         "plan" => plan::main(&parsed, words),
         "run" => run::main(&parsed, words, false),
         "resume" => run::main(&parsed, words, true),
-        _ => status::main(&parsed, words),
+        "status" => status::main(&parsed, words),
+        _ => report::main(&parsed, words),
     }
 }
 

@@ -1,0 +1,108 @@
+//! An experiment: the question, the answer, the claims, and its tables.
+
+use super::markup::Text;
+use super::page::{Page, put};
+use crate::sheet::Sheet;
+
+/// What the page of an experiment begins with.
+#[derive(Clone, Debug)]
+pub struct Experiment<'a> {
+    /// What was to be found out.
+    pub question: &'a str,
+    /// Where it comes from; may be empty.
+    pub cite: &'a str,
+    /// The answer, in sentences.
+    pub answer: &'a [String],
+    /// How many trials there are, and their verdicts.
+    pub counted: String,
+    /// What was said before, and what was measured; without rows where nothing was.
+    pub claims: Sheet,
+    /// The tables.
+    pub tables: Vec<Sheet>,
+}
+
+/// Writes all of it.
+pub(super) fn write(page: &mut Page, of: &Experiment<'_>) {
+    put!(
+        page,
+        "<section class=\"overview\" id=\"experiment\" aria-labelledby=\"experiment-h\"><p \
+            class=\"eyebrow\">Experiment</p><h1 id=\"experiment-h\">{}</h1>",
+        Text(of.question)
+    );
+    page.entry("experiment", "Answer");
+    for line in of.answer {
+        put!(page, "<p class=\"lead\">{}</p>", Text(line));
+    }
+    put!(page, "<p class=\"source\">{}</p>", Text(&of.counted));
+    if !of.cite.is_empty() {
+        put!(page, "<p class=\"source\">{}</p>", Text(of.cite));
+    }
+    if !of.claims.rows.is_empty() {
+        claims(page, &of.claims);
+    }
+    page.end_section();
+    for (index, sheet) in of.tables.iter().enumerate() {
+        let id = format!("table-{}", index + 1);
+        put!(
+            page,
+            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2><div \
+                class=\"panel\">",
+            Text(&sheet.title)
+        );
+        page.entry(&id, &sheet.title);
+        table(page, sheet);
+        if !sheet.about.is_empty() {
+            put!(page, "<p class=\"source\">{}</p>", Text(&sheet.about));
+        }
+        put!(page, "</div>");
+        page.end_section();
+    }
+}
+
+fn claims(page: &mut Page, sheet: &Sheet) {
+    put!(
+        page,
+        "<div class=\"panel\"><h2>Claims</h2><div class=\"scroll\"><table class=\"grid\"><tbody>"
+    );
+    for row in &sheet.rows {
+        let class = match row.first().map(String::as_str) {
+            Some("agrees") => "pass",
+            Some("differs") => "refuse",
+            _ => "doubt",
+        };
+        put!(page, "<tr>");
+        for (index, cell) in row.iter().enumerate() {
+            match index {
+                0 => put!(
+                    page,
+                    "<td><span class=\"chip {class}\">{}</span></td>",
+                    Text(cell)
+                ),
+                _ => put!(page, "<td>{}</td>", Text(cell)),
+            }
+        }
+        put!(page, "</tr>");
+    }
+    put!(page, "</tbody></table></div></div>");
+}
+
+fn table(page: &mut Page, sheet: &Sheet) {
+    put!(
+        page,
+        "<div class=\"scroll\"><table class=\"grid\"><thead><tr>"
+    );
+    for (name, is_figure) in &sheet.columns {
+        let class = if *is_figure { " class=\"n\"" } else { "" };
+        put!(page, "<th scope=\"col\"{class}>{}</th>", Text(name));
+    }
+    put!(page, "</tr></thead><tbody>");
+    for row in &sheet.rows {
+        put!(page, "<tr>");
+        for (cell, (_, is_figure)) in row.iter().zip(&sheet.columns) {
+            let class = if *is_figure { " class=\"n\"" } else { "" };
+            put!(page, "<td{class}>{}</td>", Text(cell));
+        }
+        put!(page, "</tr>");
+    }
+    put!(page, "</tbody></table></div>");
+}

@@ -1,0 +1,136 @@
+//! The figures of a trial's runs, by the names that an experiment's file has for them.
+
+use std::collections::BTreeMap;
+
+use dyno_core::record::RunRecord;
+use dyno_core::summary::RunSummary;
+use dyno_lab::{Figure, Figures, Measured};
+use dyno_results::{Results, Scope, TrialRow, TrialState, Tried};
+use dyno_stats::intervals::mean_interval_correlated;
+
+use crate::commands::show;
+
+/// Names that cost figures have in files, beside their own.
+const COSTS: [(&str, &str); 5] = [
+    ("written by the server", "written_per_event"),
+    ("read by the server", "read_per_event"),
+    ("server CPU", "cpu_per_event"),
+    ("redo log", "redo_per_event"),
+    ("write-ahead log", "redo_per_event"),
+];
+
+/// A trial that is done, with its runs.
+pub struct Done {
+    /// Its place in the plan.
+    pub position: usize,
+    /// Its figures.
+    pub measured: Measured,
+    /// Its runs.
+    pub runs: Vec<RunRecord>,
+}
+
+/// The trials that are done, in their order.
+///
+/// # Errors
+/// A run cannot be read.
+pub fn done(
+    results: &Results,
+    trials: &[TrialRow],
+    states: &BTreeMap<String, TrialState>,
+) -> anyhow::Result<Vec<Done>> {
+    let mut all = Vec::new();
+    for (position, row) in trials.iter().enumerate() {
+        let state = states.get(&row.identity).map(|state| &state.tried);
+        let Some(Tried::Done { runs, verdict }) = state else {
+            continue;
+        };
+        let mut records = Vec::new();
+        let mut steps = BTreeMap::new();
+        for id in runs {
+            let mut record = results.load(*id, &Scope::whole())?;
+            let summary = show::summary(&record, &results.path().display().to_string());
+            let step = record.head.phase.as_ref().map(|phase| phase.name.clone());
+            steps.insert(step.unwrap_or_default(), of(&record, &summary));
+            record.summary = Some(summary);
+            records.push(record);
+        }
+        all.push(Done {
+            position,
+            measured: Measured {
+                levels: row.levels.clone(),
+                block: row.block,
+                verdict: *verdict,
+                runs: runs.clone(),
+                steps,
+            },
+            runs: records,
+        });
+    }
+    Ok(all)
+}
+
+fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
+    let mut figures = Figures::new();
+    let mut put = |name: &str, value: f64, error: Option<f64>| {
+        if value.is_finite() {
+            figures.insert(name.to_owned(), Figure { value, error });
+        }
+    };
+    let seconds: Vec<f64> = dyno_analysis::bins::of(run)
+        .iter()
+        .map(dyno_analysis::bins::Bin::events_per_s)
+        .collect();
+    let error = standard_error(&seconds);
+    for name in ["rate", "mean_rate"] {
+        put(name, summary.rates.events_per_s, error);
+    }
+    put("queries", summary.rates.queries_per_s, error);
+    put("errors", summary.rates.errors_per_s, None);
+    if let Some(median) = dyno_stats::median(&seconds) {
+        // The median of normal values varies by so much more than their mean.
+        put("median_rate", median, error.map(|error| error * 1.253));
+    }
+    let latency = summary.response.as_ref().unwrap_or(&summary.service);
+    put("mean", latency.mean_ms, None);
+    put("max", latency.max_ms, None);
+    for percentile in &latency.percentiles {
+        if let Some(ms) = percentile.value_ms {
+            put(&format!("p{}", percentile.percent), ms, None);
+        }
+    }
+    if let Ok(stalls) = dyno_analysis::stalls::of(run) {
+        put("stalled_s", stalls.stalled_s(), None);
+        put("stalls", stalls.spans.len() as f64, None);
+        put("longest_stall_s", stalls.longest_s(), None);
+    }
+    if let Some(spread) = &summary.fairness {
+        let least = spread.events_min as f64;
+        put("fairness", (spread.events_max as f64 - least) / least, None);
+    }
+    for cost in dyno_verdict::costs(run) {
+        let Some(value) = cost.value else { continue };
+        put(
+            &cost.name.to_lowercase().replace([' ', '-'], "_"),
+            value,
+            None,
+        );
+        for (_, name) in COSTS.iter().filter(|(own, _)| *own == cost.name) {
+            put(name, value, None);
+        }
+    }
+    for figure in &summary.figures {
+        put(
+            &figure.name.to_lowercase().replace([' ', '-'], "_"),
+            figure.value,
+            None,
+        );
+    }
+    figures
+}
+
+/// The standard error of the mean second, over the mean.
+fn standard_error(seconds: &[f64]) -> Option<f64> {
+    let bounds = mean_interval_correlated(seconds, 0.95)?;
+    let mean = dyno_stats::mean(seconds).filter(|mean| *mean > 0.0)?;
+    Some(bounds.width() / 2.0 / 1.96 / mean)
+}

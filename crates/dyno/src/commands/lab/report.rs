@@ -1,0 +1,335 @@
+//! `dyno lab report`: the question, the answer, the claims and the tables of an experiment.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use dyno_core::clock::wall_time;
+use dyno_core::finding::Verdict;
+use dyno_core::record::{Cost, RunRecord};
+use dyno_lab::file::Experiment;
+use dyno_lab::{Answer, Effect, Judgement, Measured};
+use dyno_report::html::{self, ReportInput};
+use dyno_report::sheet::Sheet;
+use dyno_report::terminal::{self, Look};
+use dyno_results::{Results, StoredExperiment};
+use serde_json::{Value, json};
+
+use super::figures::{self, Done};
+use super::status;
+use super::tables::{self, Made};
+use crate::commands::report::compared;
+use crate::options::Parsed;
+use crate::settings::usage;
+use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, output, run_store};
+
+/// More runs than these have no sections of their own on the page.
+const RUNS_SHOWN_MAX: usize = 40;
+/// More effects than these are not told in the answer.
+const EFFECTS_TOLD_MAX: usize = 4;
+
+/// Shows what an experiment came to, and writes its page.
+///
+/// # Errors
+/// The results file has no such experiment, or none of its trials is done.
+pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
+    let results = Results::open_read(&run_store::required(parsed)?)?;
+    let stored = status::stored(parsed, words, &results)?;
+    let head = &stored.head;
+    let name = if head.file.is_empty() {
+        &head.name
+    } else {
+        &head.file
+    };
+    let experiment = Experiment::parse(name, &head.definition, head.scale.as_deref())
+        .map_err(|wrong| usage(wrong.to_string()))?;
+    let identities: Vec<&str> = stored.trials.iter().map(|t| t.identity.as_str()).collect();
+    let states = results.trial_states(&identities)?;
+    let done = figures::done(&results, &stored.trials, &states)?;
+    if done.is_empty() {
+        return Err(usage(format!(
+            "no trial of {} is done yet; dyno lab status says how far it is",
+            head.name
+        )));
+    }
+    let found = Found::of(&stored, &experiment, done);
+    if let Some(folder) = parsed.value("csv") {
+        found.write_csv(folder)?;
+    }
+    output::json_or_text(
+        parsed,
+        || found.as_json(),
+        |look| {
+            console::page(look, |look| found.text(look));
+        },
+    )?;
+    if !parsed.has("json") {
+        found.write_page(parsed)?;
+    }
+    Ok(match parsed.has("gate") {
+        true => found.status(),
+        false => STATUS_DONE,
+    })
+}
+
+/// What an experiment came to.
+struct Found<'a> {
+    stored: &'a StoredExperiment,
+    done: Vec<Done>,
+    answer: Vec<String>,
+    claims: Vec<Answer>,
+    tables: Vec<Made>,
+    effects: Option<Sheet>,
+}
+
+impl<'a> Found<'a> {
+    fn of(stored: &'a StoredExperiment, experiment: &Experiment, done: Vec<Done>) -> Self {
+        let measured: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
+        let effects = dyno_lab::effects(experiment, &measured, "rate");
+        Self {
+            stored,
+            answer: answer(&effects),
+            claims: experiment.judge(&measured),
+            tables: tables::tables(experiment, &done),
+            effects: tables::effects(experiment, &done, "rate"),
+            done,
+        }
+    }
+
+    /// How many trials there are, how many are done, and their verdicts.
+    fn counted(&self) -> String {
+        let count = |verdict: Verdict| {
+            let all = self.done.iter();
+            all.filter(|done| done.measured.verdict == Some(verdict))
+                .count()
+        };
+        let (done, all) = (self.done.len(), self.stored.trials.len());
+        format!(
+            "{done} of {all} trials done: {} valid, {} doubtful, {} refused{}",
+            count(Verdict::Valid),
+            count(Verdict::Doubtful),
+            count(Verdict::Refused),
+            match count(Verdict::Refused) {
+                0 => "",
+                _ => " (refused ones are shown and not used)",
+            }
+        )
+    }
+
+    fn text(&self, look: &Look) -> String {
+        let head = &self.stored.head;
+        let mut out = format!("\n{}\n", head.question);
+        if !head.cite.is_empty() {
+            out += &format!("{}\n", head.cite);
+        }
+        out.push('\n');
+        for line in &self.answer {
+            out += &format!("{line}\n");
+        }
+        out += &format!("{}\n", self.counted());
+        if !self.claims.is_empty() {
+            out += &terminal::sheet(&self.claims_sheet(), look);
+        }
+        for made in &self.tables {
+            match made {
+                Made::Cells(pivot) => out += &terminal::pivot(pivot, look),
+                Made::Sheet(sheet) => out += &terminal::sheet(sheet, look),
+                Made::Not(why) => out += &format!("\n{why}\n"),
+            }
+        }
+        if let Some(effects) = &self.effects {
+            out += &terminal::sheet(effects, look);
+        }
+        out
+    }
+
+    fn claims_sheet(&self) -> Sheet {
+        let rows = self.claims.iter().map(|claim| {
+            vec![
+                claim.judgement.word().to_owned(),
+                claim.text.clone(),
+                claim.evidence.clone(),
+            ]
+        });
+        Sheet {
+            title: "Claims".to_owned(),
+            about: String::new(),
+            columns: ["", "claim", "measured"]
+                .map(|name| (name.to_owned(), false))
+                .into(),
+            rows: rows.collect(),
+        }
+    }
+
+    /// The exit status of a gate.
+    fn status(&self) -> u8 {
+        let any = |judgement| self.claims.iter().any(|claim| claim.judgement == judgement);
+        match (any(Judgement::Differs), any(Judgement::CannotTell)) {
+            (true, _) => STATUS_LIMIT,
+            (false, true) => STATUS_REFUSED,
+            (false, false) => STATUS_DONE,
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        let claims = self.claims.iter().map(|claim| {
+            json!({
+                "text": claim.text,
+                "judgement": claim.judgement.word(),
+                "evidence": claim.evidence,
+            })
+        });
+        let trials = self.done.iter().map(|done| {
+            let row = &self.stored.trials[done.position];
+            let steps = done.measured.steps.iter().map(|(step, figures)| {
+                let values = figures
+                    .iter()
+                    .map(|(name, figure)| (name.clone(), figure.value));
+                (
+                    step.clone(),
+                    values.collect::<std::collections::BTreeMap<_, _>>(),
+                )
+            });
+            json!({
+                "identity": row.identity,
+                "levels": row.levels,
+                "block": row.block + 1,
+                "role": row.role,
+                "runs": done.measured.runs,
+                "verdict": done.measured.verdict,
+                "figures": steps.collect::<std::collections::BTreeMap<_, _>>(),
+            })
+        });
+        json!({
+            "name": self.stored.head.name,
+            "question": self.stored.head.question,
+            "cite": self.stored.head.cite,
+            "planned": self.stored.trials.len(),
+            "done": self.done.len(),
+            "answer": self.answer,
+            "claims": claims.collect::<Vec<_>>(),
+            "trials": trials.collect::<Vec<_>>(),
+        })
+    }
+
+    /// All tables as they go to files and to the page.
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sheets = Vec::new();
+        for made in &self.tables {
+            match made {
+                Made::Cells(pivot) => sheets.push(crate::commands::pivot::as_sheet(pivot)),
+                Made::Sheet(sheet) => sheets.push(sheet.clone()),
+                Made::Not(_) => {}
+            }
+        }
+        sheets.extend(self.effects.clone());
+        sheets
+    }
+
+    fn write_csv(&self, folder: &str) -> Result<()> {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {folder}"))?;
+        let mut sheets = self.sheets();
+        if !self.claims.is_empty() {
+            sheets.push(self.claims_sheet());
+        }
+        for (index, sheet) in sheets.iter().enumerate() {
+            let plain = |c: char| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '-'
+                }
+            };
+            let name: String = sheet.title.chars().map(plain).take(40).collect();
+            let file = format!("{:02}-{}.csv", index + 1, name.trim_matches('-'));
+            let path = Path::new(folder).join(file);
+            let shown = path.to_string_lossy();
+            output::write(&shown, sheet.csv())?;
+        }
+        console::note(&format!("{folder}: {} tables", sheets.len()));
+        Ok(())
+    }
+
+    fn write_page(&self, parsed: &Parsed) -> Result<()> {
+        let head = &self.stored.head;
+        let path = match parsed.value("output") {
+            Some(path) => path.to_owned(),
+            None => format!("{}.html", head.name),
+        };
+        let destination = output::fresh(parsed, &path)?;
+        let runs: Vec<RunRecord> = self
+            .done
+            .iter()
+            .flat_map(|done| done.runs.iter().cloned())
+            .collect();
+        let shown = if runs.len() > RUNS_SHOWN_MAX {
+            &[][..]
+        } else {
+            &runs[..]
+        };
+        let costs: Vec<Vec<Cost>> = shown.iter().map(dyno_verdict::costs).collect();
+        let sides: Vec<Vec<usize>> = sides(shown);
+        let page = html::Experiment {
+            question: &head.question,
+            cite: &head.cite,
+            answer: &self.answer,
+            counted: self.counted(),
+            claims: self.claims_sheet(),
+            tables: self.sheets(),
+        };
+        let compared = compared(&[], shown, &sides);
+        let text = html::report(&ReportInput {
+            runs: shown,
+            costs: &costs,
+            sides: &sides,
+            compared: &compared,
+            pivot: None,
+            experiment: Some(&page),
+            generated_unix_s: wall_time().as_secs_f64(),
+            title: &head.question,
+        });
+        destination.write(text.as_bytes())?;
+        console::note(&format!(
+            "{path}: {} runs, {:.1} MB",
+            runs.len(),
+            text.len() as f64 / 1e6
+        ));
+        Ok(())
+    }
+}
+
+/// The runs of each cell.
+fn sides(runs: &[RunRecord]) -> Vec<Vec<usize>> {
+    let mut sides: Vec<Vec<usize>> = Vec::new();
+    for (index, run) in runs.iter().enumerate() {
+        let same = |side: &&mut Vec<usize>| {
+            let first = &runs[side[0]].head;
+            let phase = |head: &dyno_core::record::RunHead| {
+                head.phase.as_ref().map(|phase| phase.name.clone())
+            };
+            first.factors == run.head.factors && phase(first) == phase(&run.head)
+        };
+        match sides.iter_mut().find(same) {
+            Some(side) => side.push(index),
+            None => sides.push(vec![index]),
+        }
+    }
+    sides
+}
+
+/// What the factors do, in a sentence each.
+fn answer(effects: &[Effect]) -> Vec<String> {
+    let mut told: Vec<&Effect> = effects.iter().collect();
+    if told.len() > EFFECTS_TOLD_MAX {
+        let size = |effect: &Effect| effect.ratio.value.ln().abs();
+        told.sort_by(|one, other| size(other).total_cmp(&size(one)));
+        told.truncate(EFFECTS_TOLD_MAX);
+    }
+    let sentence = |effect: &&Effect| {
+        let (what, base, ratio) = (&effect.what, &effect.base, effect.ratio.words());
+        match effect.is_shown {
+            true => format!("{what} gives {ratio} times the rate of {base}."),
+            false => format!("{what} is not shown to differ from {base}: {ratio} times its rate."),
+        }
+    };
+    told.iter().map(sentence).collect()
+}

@@ -1,0 +1,453 @@
+//! The tables of an experiment's report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_core::record::RunRecord;
+use dyno_core::units::human_number;
+use dyno_lab::file::{Experiment, OneOrMany, Table, TableKind};
+use dyno_lab::{Effect, Ratio};
+use dyno_report::sheet::Sheet;
+use dyno_report::terminal::Pivot;
+use dyno_verdict::{Base, CompareOptions, Group, Layout, pivot};
+
+use super::figures::Done;
+use crate::commands::pivot::{base_name, metric};
+
+/// A table that is ready to be shown.
+pub enum Made {
+    /// Levels as rows and columns.
+    Cells(Box<Pivot>),
+    /// Anything else.
+    Sheet(Sheet),
+    /// Why it cannot be made.
+    Not(String),
+}
+
+/// The tables that the file asks for; of a file that asks for none, that of its cells.
+pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
+    if done.is_empty() {
+        return Vec::new();
+    }
+    if experiment.tables.is_empty() {
+        let factors: Vec<String> = experiment
+            .crossed()
+            .iter()
+            .map(|factor| factor.name.get_ref().clone())
+            .collect();
+        return match factors.split_last() {
+            None => Vec::new(),
+            Some((only, [])) => vec![cells(
+                experiment,
+                done,
+                (std::slice::from_ref(only), None),
+                "rate",
+            )],
+            Some((columns, rows)) => vec![cells(experiment, done, (rows, Some(columns)), "rate")],
+        };
+    }
+    experiment
+        .tables
+        .iter()
+        .map(|table| of(experiment, table, done))
+        .collect()
+}
+
+fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
+    let chosen: Vec<&Done> = done
+        .iter()
+        .filter(|done| done.measured.is_of(&table.cells))
+        .collect();
+    let columns = table
+        .columns
+        .as_ref()
+        .map(|columns| columns.all().join(", "));
+    let figure = table.figure.as_deref().unwrap_or("rate");
+    match table.kind {
+        TableKind::Cells | TableKind::Ladder => {
+            let (rows, columns) = placed(experiment, table, columns);
+            let own: Vec<&Done> = chosen;
+            made(experiment, &own, (&rows, columns.as_deref()), figure)
+        }
+        TableKind::Stalls => Made::Sheet(stalls(&chosen)),
+        TableKind::Resources => Made::Sheet(resources(&chosen)),
+        TableKind::Paired => paired(experiment, table, &chosen),
+        TableKind::Scaling => scaling(experiment, table, &chosen, figure),
+        TableKind::Phases => Made::Not("its phases: dyno phases shows them".to_owned()),
+        TableKind::Cost | TableKind::Captured | TableKind::Disturbances => {
+            Made::Not(format!("this version has no table of kind {:?}", table.kind).to_lowercase())
+        }
+    }
+}
+
+/// Rows and columns of a table; where the file names none, the factors in their order.
+fn placed(
+    experiment: &Experiment,
+    table: &Table,
+    columns: Option<String>,
+) -> (Vec<String>, Option<String>) {
+    let crossed = experiment.crossed();
+    let names: Vec<String> = crossed
+        .iter()
+        .map(|factor| factor.name.get_ref().clone())
+        .collect();
+    if !table.rows.is_empty() {
+        return (table.rows.clone(), columns);
+    }
+    let mut left: Vec<String> = names
+        .into_iter()
+        .filter(|name| Some(name) != columns.as_ref())
+        .collect();
+    match (columns, left.len()) {
+        (None, 2..) => {
+            // A ladder's steps are its rows.
+            let steps = left.iter().position(|name| name == "sessions");
+            let steps = match steps {
+                None => left.pop(),
+                Some(at) => Some(left.remove(at)),
+            };
+            (steps.into_iter().collect(), left.into_iter().next())
+        }
+        (columns, _) => (left, columns),
+    }
+}
+
+fn cells(
+    experiment: &Experiment,
+    done: &[Done],
+    (rows, columns): (&[String], Option<&String>),
+    figure: &str,
+) -> Made {
+    let all: Vec<&Done> = done.iter().collect();
+    made(
+        experiment,
+        &all,
+        (rows, columns.map(String::as_str)),
+        figure,
+    )
+}
+
+fn made(
+    experiment: &Experiment,
+    done: &[&Done],
+    (rows, columns): (&[String], Option<&str>),
+    figure: &str,
+) -> Made {
+    match try_cells(experiment, done, (rows, columns), figure) {
+        Ok(pivot) => Made::Cells(Box::new(pivot)),
+        Err(error) => Made::Not(format!("{error:#}")),
+    }
+}
+
+fn try_cells(
+    experiment: &Experiment,
+    done: &[&Done],
+    (rows, columns): (&[String], Option<&str>),
+    figure: &str,
+) -> anyhow::Result<Pivot> {
+    let metric = metric(figure)?;
+    let runs: Vec<&RunRecord> = usable(done);
+    let name = rows.join(", ");
+    let level = |run: &&RunRecord, wanted: &str| {
+        let names = wanted.split(", ");
+        let all: Option<Vec<String>> = names.map(|name| dyno_verdict::level(run, name)).collect();
+        all.map(|all| all.join(", "))
+    };
+    let layout = Layout::of(&runs, level, &name, columns)
+        .map_err(|factor| anyhow::anyhow!("no trial has a factor '{factor}'"))?;
+    let (along, levels) = layout.along();
+    let base = experiment.base_level(along);
+    let base = base
+        .and_then(|base| levels.iter().position(|level| *level == base))
+        .unwrap_or(0);
+    let groups: Vec<Group<'_>> = layout
+        .places
+        .iter()
+        .map(|((row, column), places)| Group {
+            row: *row,
+            column: *column,
+            runs: places
+                .iter()
+                .filter_map(|place| runs.get(*place).copied())
+                .collect(),
+        })
+        .collect();
+    let of = match layout.columns {
+        Some(_) => Base::Column(base),
+        None => Base::Row(base),
+    };
+    let (cells, unit) = pivot(&groups, &metric, of, &CompareOptions::default())?;
+    let pooled = dyno_verdict::pooled(&groups);
+    Ok(Pivot {
+        figure: figure.to_owned(),
+        unit,
+        base: base_name(&layout, base),
+        rows: layout.rows,
+        columns: layout.columns,
+        cells,
+        pooled,
+    })
+}
+
+/// The runs of trials whose figures count; of a cell that has none such, all.
+fn usable<'a>(done: &[&'a Done]) -> Vec<&'a RunRecord> {
+    let good: BTreeSet<&BTreeMap<String, String>> = done
+        .iter()
+        .filter(|done| done.measured.is_usable())
+        .map(|done| &done.measured.levels)
+        .collect();
+    let counts = |done: &&&Done| done.measured.is_usable() || !good.contains(&done.measured.levels);
+    done.iter()
+        .filter(counts)
+        .flat_map(|done| &done.runs)
+        .collect()
+}
+
+/// Trials by their levels, in the order in which they come first.
+fn by_cell<'a>(done: &[&'a Done]) -> Vec<(String, Vec<&'a Done>)> {
+    let mut cells: Vec<(String, Vec<&Done>)> = Vec::new();
+    for one in done {
+        let levels = one.measured.levels.iter();
+        let name: Vec<String> = levels
+            .map(|(name, level)| format!("{name}={level}"))
+            .collect();
+        let name = name.join(" ");
+        match cells.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, trials)) => trials.push(one),
+            None => cells.push((name, vec![one])),
+        }
+    }
+    cells.sort_by(|one, other| one.0.cmp(&other.0));
+    cells
+}
+
+/// The mean of a figure over the trials of a cell that count.
+fn mean(trials: &[&Done], figure: &str) -> Option<f64> {
+    let values: Vec<f64> = trials
+        .iter()
+        .filter(|done| done.measured.is_usable())
+        .filter_map(|done| Some(done.measured.steps.values().next()?.get(figure)?.value))
+        .collect();
+    dyno_stats::mean(&values)
+}
+
+fn shown(value: Option<f64>) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(value) => {
+            let size = value.abs();
+            let decimals = if size >= 100.0 {
+                0
+            } else if size >= 1.0 {
+                2
+            } else {
+                4
+            };
+            human_number(value, decimals)
+        }
+    }
+}
+
+fn sheet(title: &str, about: &str, columns: &[&str]) -> Sheet {
+    Sheet {
+        title: title.to_owned(),
+        about: about.to_owned(),
+        columns: columns
+            .iter()
+            .enumerate()
+            .map(|(index, name)| ((*name).to_owned(), index > 0))
+            .collect(),
+        rows: Vec::new(),
+    }
+}
+
+fn stalls(done: &[&Done]) -> Sheet {
+    let mut made = sheet(
+        "Stalls",
+        "A second at 5 % of the usual rate or less is stalled; means over the trials of a cell.",
+        &["cell", "trials", "stalls", "stalled s", "longest s"],
+    );
+    for (name, trials) in by_cell(done) {
+        let of = |figure| shown(mean(&trials, figure));
+        made.rows.push(vec![
+            name,
+            trials.len().to_string(),
+            of("stalls"),
+            of("stalled_s"),
+            of("longest_stall_s"),
+        ]);
+    }
+    made
+}
+
+fn resources(done: &[&Done]) -> Sheet {
+    let figures = [
+        ("server CPU us", "server_cpu"),
+        ("client CPU us", "client_cpu"),
+        ("read KB", "read_by_the_server"),
+        ("written KB", "written_by_the_server"),
+        ("disk read KB", "read_from_disks"),
+        ("disk written KB", "written_to_disks"),
+        ("redo KB", "redo_per_event"),
+        ("file syncs", "file_syncs"),
+    ];
+    let there: Vec<&(&str, &str)> = figures
+        .iter()
+        .filter(|(_, figure)| mean(done, figure).is_some())
+        .collect();
+    let names: Vec<&str> = std::iter::once("cell")
+        .chain(there.iter().map(|(name, _)| *name))
+        .collect();
+    let mut made = sheet(
+        "Resources per event",
+        "A KB is 1,024 bytes; what was not observed, or belongs to others as well, is –.",
+        &names,
+    );
+    for (name, trials) in by_cell(done) {
+        let figures = there.iter().map(|(_, figure)| shown(mean(&trials, figure)));
+        made.rows
+            .push(std::iter::once(name).chain(figures).collect());
+    }
+    made
+}
+
+fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
+    let design = experiment.design.pair.as_ref().map(|pair| pair.get_ref());
+    let Some(pair) = table.pair.as_ref().or(design) else {
+        return Made::Not("a paired table needs pair = \"FACTOR\"".to_owned());
+    };
+    let mut made = sheet(
+        &format!("Ratios within pairs of {pair}"),
+        "Each is of neighbours in time; the interval is from block to block.",
+        &["cell", "ratio of rates", "difference of p99, ms"],
+    );
+    let Some(base) = experiment.base_level(pair) else {
+        return Made::Not(format!("there is no factor '{pair}'"));
+    };
+    let mut cells: BTreeMap<String, Vec<&Done>> = BTreeMap::new();
+    for one in done {
+        let levels = one.measured.levels.iter().filter(|(name, _)| *name != pair);
+        let name: Vec<String> = levels
+            .map(|(name, level)| format!("{name}={level}"))
+            .collect();
+        cells.entry(name.join(" ")).or_default().push(one);
+    }
+    for (name, trials) in cells {
+        let measured: Vec<dyno_lab::Measured> =
+            trials.iter().map(|done| done.measured.clone()).collect();
+        let side = |is_base: bool| -> Vec<&Done> {
+            let own = |done: &&&Done| (done.measured.levels.get(pair) == Some(&base)) == is_base;
+            trials.iter().filter(own).copied().collect()
+        };
+        let found = dyno_lab::effects(experiment, &measured, "rate");
+        let own = found
+            .into_iter()
+            .find(|effect| effect.base == format!("{pair}={base}"));
+        let difference = mean(&side(false), "p99").zip(mean(&side(true), "p99"));
+        made.rows.push(vec![
+            name,
+            own.map_or_else(|| "–".to_owned(), |effect| effect.ratio.words()),
+            shown(difference.map(|(new, base)| new - base)),
+        ]);
+    }
+    Made::Sheet(made)
+}
+
+fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str) -> Made {
+    let Some(over) = &table.over else {
+        return Made::Not("a scaling table needs over = \"FACTOR\"".to_owned());
+    };
+    let Some(factor) = experiment.factor(over) else {
+        return Made::Not(format!("there is no factor '{over}'"));
+    };
+    let levels: Vec<&str> = factor
+        .levels
+        .get_ref()
+        .iter()
+        .map(|level| level.get_ref().name())
+        .collect();
+    let columns = table
+        .columns
+        .as_ref()
+        .map(OneOrMany::all)
+        .unwrap_or_default();
+    let mut made = sheet(
+        &format!("Scaling over {over}"),
+        "Speed-up to the first level; efficiency is the speed-up over the ratio of the levels, \
+         where these are numbers.",
+        &["cell", over, figure, "speed-up", "efficiency"],
+    );
+    let mut cells: BTreeMap<String, Vec<&Done>> = BTreeMap::new();
+    for one in done {
+        let levels = one.measured.levels.iter();
+        let others = levels
+            .filter(|(name, _)| *name != over && (columns.is_empty() || columns.contains(name)));
+        let name: Vec<String> = others
+            .map(|(name, level)| format!("{name}={level}"))
+            .collect();
+        cells.entry(name.join(" ")).or_default().push(one);
+    }
+    for (name, trials) in cells {
+        let at = |level: &str| -> Option<f64> {
+            let own = |done: &&&Done| {
+                done.measured
+                    .levels
+                    .get(over)
+                    .is_some_and(|own| own == level)
+            };
+            let own: Vec<&Done> = trials.iter().filter(own).copied().collect();
+            mean(&own, figure)
+        };
+        let first = levels.first().and_then(|level| at(level));
+        let smallest = levels
+            .first()
+            .and_then(|level| dyno_core::factors::number(level));
+        for level in &levels {
+            let speed_up = at(level).zip(first).map(|(own, first)| own / first);
+            let ratio = dyno_core::factors::number(level)
+                .zip(smallest)
+                .map(|(own, first)| own / first);
+            let efficiency = speed_up
+                .zip(ratio)
+                .map(|(speed_up, ratio)| speed_up / ratio);
+            made.rows.push(vec![
+                name.clone(),
+                (*level).to_owned(),
+                shown(at(level)),
+                shown(speed_up),
+                shown(efficiency),
+            ]);
+        }
+    }
+    Made::Sheet(made)
+}
+
+/// What each factor does, and which do something together.
+pub fn effects(experiment: &Experiment, done: &[Done], figure: &str) -> Option<Sheet> {
+    let measured: Vec<dyno_lab::Measured> = done.iter().map(|done| done.measured.clone()).collect();
+    let alone = dyno_lab::effects(experiment, &measured, figure);
+    let together = match experiment.crossed().len() {
+        0 | 1 => Vec::new(),
+        _ => dyno_lab::interactions(experiment, &measured, figure),
+    };
+    if alone.is_empty() {
+        return None;
+    }
+    let mut made = sheet(
+        &format!("Effects on the {figure}"),
+        "Each level against its factor's base, over all levels of the others; a level with another \
+         factor's, against the same level with that factor's base. Shown: the interval that is \
+         wide enough for all of them together leaves 1 out.",
+        &["level", "to", "ratio (95 %)", "shown"],
+    );
+    let row = |effect: &Effect| {
+        vec![
+            effect.what.clone(),
+            effect.base.clone(),
+            Ratio::words(&effect.ratio),
+            if effect.is_shown { "yes" } else { "no" }.to_owned(),
+        ]
+    };
+    made.columns[1].1 = false;
+    made.rows = alone.iter().chain(&together).map(row).collect();
+    Some(made)
+}
