@@ -7,6 +7,7 @@
 pub mod command;
 pub mod database;
 pub mod log;
+pub mod own_servers;
 pub mod private;
 pub mod server;
 

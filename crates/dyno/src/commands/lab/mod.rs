@@ -12,7 +12,7 @@ mod status;
 mod tables;
 mod vary;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
 use crate::definitions::LAB;
 use crate::options::{Grammar, Opt, Parsed, Script, help, parse};
@@ -187,5 +187,5 @@ fn count(parsed: &Parsed, name: &str, usual: usize) -> Result<usize> {
 /// The results file, which an experiment cannot do without.
 fn results_file(parsed: &Parsed) -> Result<std::path::PathBuf> {
     crate::run_store::file(parsed)
-        .ok_or_else(|| anyhow!("an experiment needs a results file: --results FILE"))
+        .ok_or_else(|| usage("an experiment needs a results file: --results FILE"))
 }

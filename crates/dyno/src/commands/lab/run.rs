@@ -29,8 +29,8 @@ const FAILURES_MAX: usize = 3;
 /// accepted, trials that failed too often.
 pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let failures_max = count(parsed, "max-failures", FAILURES_MAX)?;
-    let path = results_file(parsed)?;
     let lab = Lab::of(parsed, words)?;
+    let path = results_file(parsed)?;
     let mut results = Results::open(&path)?;
     let before = results.experiment(&lab.head.name)?;
     let states = states(&results, &lab)?;

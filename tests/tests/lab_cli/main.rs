@@ -1,0 +1,8 @@
+//! `dyno lab`: experiments that are planned, run, killed, resumed and reported.
+#![cfg(feature = "servers")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+mod killed;
+mod mistakes;
+mod whole;

@@ -1,0 +1,129 @@
+//! Files that are wrong, or cannot be run here: told before anything is started.
+
+use crate::common::{Lab, has, write};
+
+const FILE: &str = "experiment = 1
+question = 'What does it cost?'
+[server]
+kind = 'mariadb'
+[server.set]
+innodb_buffer_pool_size = '64M'
+[data]
+workload = 'oltp_write_only'
+options = { tables = 1, table_size = 100 }
+[load]
+workload = 'oltp_write_only'
+time = '1s'
+[[factor]]
+name = 'binlog'
+applies = 'start'
+setting = 'sync_binlog'
+levels = [0, 1]
+";
+
+#[test]
+fn what_cannot_be_run_is_told_with_its_place() {
+    let lab = Lab::new();
+    for (from, to, told) in [
+        (
+            "kind = 'mariadb'",
+            "kind = 'mariadbb'",
+            "x.toml:4:9: the server 'mariadbb'",
+        ),
+        ("sync_binlog", "sync_binlgo", "x.toml:16:12: mariadb"),
+        ("tables = 1", "tabels = 1", "x.toml:9:13: "),
+        (
+            "workload = 'oltp_write_only'\ntime",
+            "workload = 'oltp_wirte'\ntime",
+            "oltp_wirte",
+        ),
+        (
+            "time = '1s'",
+            "tiem = '1s'",
+            "x.toml:12:1: unknown key 'tiem'",
+        ),
+        ("levels = [0, 1]", "levels = ['a,b']", "the factor 'binlog'"),
+        (
+            "[[factor]]",
+            "[server.proxy]\nkind = 'haproxy'\n[[factor]]",
+            "a proxy",
+        ),
+        (
+            "kind = 'mariadb'",
+            "url = 'sqlite:x.db'",
+            "needs a server that Dyno starts",
+        ),
+    ] {
+        assert!(FILE.contains(from), "{from}");
+        write(&lab, "x.toml", &FILE.replace(from, to));
+        let said = lab.dyno("lab run x.toml").failure(2);
+        has(&said, &[told]);
+        assert!(!lab.path("dyno.db").exists(), "{from}");
+        assert!(!lab.servers().exists(), "{from}");
+    }
+}
+
+#[test]
+fn slips_on_the_command_line_are_told() {
+    let lab = Lab::new();
+    write(&lab, "x.toml", FILE);
+    for (line, told) in [
+        ("lab", "Usage: dyno lab ACTION"),
+        ("lab rnu x.toml", "did you mean 'run'?"),
+        ("lab x.toml", "did you mean dyno lab run x.toml?"),
+        ("lab run", "which experiment?"),
+        ("lab run y.toml", "y.toml: cannot be read"),
+        (
+            "lab plan x.toml --scale laptpo",
+            "there is no [scale.laptpo]",
+        ),
+        ("lab plan x.toml --time 3s", "stands in the file"),
+        (
+            "lab plan x.toml --gate",
+            "dyno lab plan has no option --gate",
+        ),
+        (
+            "lab run x.toml --max-failures 0",
+            "takes a number, at least 1",
+        ),
+        ("lab resume x.toml", "was not begun with this results file"),
+        ("lab run x.toml --results none", "needs a results file"),
+        ("lab --vary sync_binlog oltp_read_write", "is no NAME=A,B"),
+    ] {
+        has(&lab.dyno(line).failure(2), &[told]);
+    }
+}
+
+#[test]
+fn an_edited_file_says_what_changed_and_goes_on_when_asked() {
+    let lab = Lab::new();
+    let text = format!(
+        "experiment = 1\nquestion = '?'\n[server]\nurl = 'sqlite:{}'\n\
+         [data]\nworkload = 'oltp_read_only'\noptions = {{ tables = 1, table_size = 100 }}\n\
+         [load]\nworkload = 'oltp_read_only'\nwarmup = '0s'\ntime = '0.3s'\n\
+         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 2]\n",
+        lab.path("e.db").display()
+    );
+    write(&lab, "e.toml", &text);
+    lab.dyno("lab run e.toml").success();
+    let more = text.replace("levels = [1, 2]", "levels = [1, 2, 3]");
+    write(&lab, "e.toml", &more);
+    let said = lab.dyno("lab resume e.toml").failure(2);
+    has(
+        &said,
+        &[
+            "new: sessions=3",
+            "2 of 3 trials are done",
+            "--accept-changes",
+        ],
+    );
+    let said = lab.dyno("lab resume e.toml --accept-changes").success();
+    has(&said, &["2 of 3 trials done before", "all 3 trials done"]);
+    // Another time makes other trials.
+    write(&lab, "e.toml", &more.replace("'0.3s'", "'0.4s'"));
+    let said = lab.dyno("lab resume e.toml").failure(2);
+    has(
+        &said,
+        &["changed in 3 trials: load.time", "0 of 3 trials are done"],
+    );
+}
