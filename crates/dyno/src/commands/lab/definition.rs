@@ -177,7 +177,7 @@ impl Lab {
     fn place_of(&self, what: &str) -> Option<(usize, usize)> {
         let quoted = what.split('\'').skip(1).step_by(2);
         let dashed = what
-            .split([' ', ':', ','])
+            .split([' ', ':', ',', ';', '?'])
             .filter_map(|word| word.strip_prefix("--"));
         for word in quoted.chain(dashed).chain(what.split(' ').take(1)) {
             let word = word.split('=').next().unwrap_or(word);
