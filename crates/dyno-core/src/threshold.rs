@@ -142,7 +142,9 @@ impl Threshold {
     pub fn judge(&self, run: &RunSummary) -> Held {
         let found = match self.unit {
             Unit::Times => Err("a ratio is for `dyno compare`".to_owned()),
-            _ => self.value_of(run),
+            _ => self
+                .value_of(run)
+                .and_then(|value| self.with_open_events(run, value)),
         };
         let (value, why) = match found {
             Ok(value) => (Some(value), String::new()),
@@ -154,6 +156,51 @@ impl Threshold {
             unit: self.unit,
             failed: value.is_none_or(|value| self.relation.holds(value, self.limit)),
             why,
+        }
+    }
+
+    /// A latency that no event may exceed, where all have ended of which that must be known: what
+    /// had not ended when the run was over has no latency, and took longer than is known.
+    fn with_open_events(&self, run: &RunSummary, value: f64) -> Result<f64, String> {
+        let is_limit = matches!(self.relation, Relation::Above | Relation::AtLeast);
+        if !is_limit || self.unit != Unit::Ms || self.relation.holds(value, self.limit) {
+            return Ok(value);
+        }
+        let grace_ms = run
+            .drive
+            .as_ref()
+            .map_or(0.0, |drive| drive.grace.as_secs_f64() * 1e3);
+        let (hung, ended) = (run.events_unfinished as f64, run.service.count as f64);
+        let open_loop = run
+            .open_loop
+            .as_ref()
+            .filter(|open| open.offered_per_s > 0.0);
+        // In the order in which they were due: the first of them has waited for all others.
+        let (waiting, waited_ms) = open_loop.map_or((0.0, 0.0), |open| {
+            let backlog = open.backlog as f64;
+            (backlog, backlog / open.offered_per_s * 1e3)
+        });
+        let open = hung + waiting;
+        let is_open = match self.figure {
+            Kind::Percentile(percent) if percent < 100.0 => {
+                open / (ended + open) > 1.0 - percent / 100.0
+            }
+            Kind::Most | Kind::Percentile(_) => {
+                hung > 0.0 || self.relation.holds(waited_ms, self.limit)
+            }
+            Kind::Mean => {
+                let sum = value * ended + hung * grace_ms + waiting * waited_ms / 2.0;
+                self.relation.holds(sum / (ended + open), self.limit)
+            }
+            _ => false,
+        };
+        match is_open && open > 0.0 {
+            false => Ok(value),
+            true => Err(format!(
+                "{} event(s) had not ended when the run was over: of those that had, {}",
+                human_number(open, 0),
+                self.unit.told(value)
+            )),
         }
     }
 
@@ -449,7 +496,11 @@ fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
         value.ok_or_else(|| format!("'{text}' is no number"))
     };
     if let Some(ratio) = text.strip_suffix('x') {
-        return Ok((number(ratio)?, Unit::Times));
+        let ratio = number(ratio)?;
+        return match ratio > 0.0 {
+            true => Ok((ratio, Unit::Times)),
+            false => Err(format!("'{text}': a ratio is more than 0")),
+        };
     }
     match figure {
         Kind::Rate | Kind::Queries => {
@@ -458,10 +509,18 @@ fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
                 .map(|per_s| (per_s, Unit::PerSecond))
                 .map_err(|error| error.to_string())
         }
-        Kind::Errors => match text.strip_suffix('%') {
-            Some(share) => Ok((number(share)?, Unit::Percent)),
-            None => Ok((number(text)?, Unit::Plain)),
-        },
+        Kind::Errors => {
+            let (count, unit) = match text.strip_suffix('%') {
+                Some(share) => (number(share)?, Unit::Percent),
+                None => (number(text)?, Unit::Plain),
+            };
+            match count < 0.0 {
+                true => Err(format!(
+                    "there are never fewer errors than none, and '{text}' is less"
+                )),
+                false => Ok((count, unit)),
+            }
+        }
         Kind::Own(_) => Ok((number(text)?, Unit::Plain)),
         _ if number(text).is_ok() => Err(format!("'{text}' has no unit: ms, us or s")),
         _ => {

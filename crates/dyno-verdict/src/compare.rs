@@ -191,6 +191,43 @@ pub fn described(runs: &[&RunRecord]) -> BTreeMap<String, BTreeSet<String>> {
     differences::side(&views(runs, &context))
 }
 
+/// What two runs differ in that nobody varied, by name; how long they were, and what was observed,
+/// among it.
+pub(crate) fn unlike(one: &RunRecord, other: &RunRecord) -> Vec<String> {
+    let context = Context::default();
+    let (one, other) = (views(&[one], &context), views(&[other], &context));
+    let options = CompareOptions {
+        intended: differences::varied(&one, &other),
+        ..CompareOptions::default()
+    };
+    let found = differences::differences(&one, &other, &options).into_iter();
+    let mut names: Vec<String> = found
+        .filter(|found| !found.intended)
+        .map(|found| found.what)
+        .collect();
+    let of = |views: &[View]| {
+        let view = views.first()?;
+        let drive = view.drive()?;
+        let plan = view.run.head.plan.as_ref();
+        let observed = plan.map(|plan| plan.record.observe);
+        Some((drive.time, drive.warmup, observed))
+    };
+    if let Some((one, other)) = of(&one).zip(of(&other)) {
+        let differ = [
+            ("time", one.0 != other.0),
+            ("warm-up", one.1 != other.1),
+            ("--observe", one.2 != other.2),
+        ];
+        names.extend(
+            differ
+                .iter()
+                .filter(|(_, differ)| *differ)
+                .map(|(name, _)| (*name).to_owned()),
+        );
+    }
+    names
+}
+
 fn views<'a>(runs: &[&'a RunRecord], context: &'a Context) -> Vec<View<'a>> {
     runs.iter().map(|run| View::new(run, context)).collect()
 }

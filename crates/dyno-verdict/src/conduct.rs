@@ -3,9 +3,11 @@
 #[cfg(test)]
 mod tests;
 
+use dyno_analysis::bins::ROOM_S;
 use dyno_core::finding::Outcome;
 use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, RunRecord};
+use dyno_core::summary::IntervalSummary;
 
 use crate::check::{Check, Made, Threshold, doubted};
 use crate::context::Keeping;
@@ -235,7 +237,12 @@ fn sums_differ(view: &View) -> Option<Made> {
     if intervals.is_empty() {
         return None;
     }
-    let events = intervals.iter().map(|interval| interval.counters.events);
+    // Of a part, what came before it is kept beside it.
+    let within = |interval: &&IntervalSummary| interval.at_s - interval.length_s >= -ROOM_S;
+    let events = intervals
+        .iter()
+        .filter(within)
+        .map(|interval| interval.counters.events);
     let sum = events.fold(summary.events_in_grace, u64::saturating_add);
     if sum == summary.totals.events {
         return more_than_all(view, &summary.totals);

@@ -321,3 +321,42 @@ impl Meter<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::record::{Series, SeriesKey, SeriesKind};
+
+    use super::*;
+    use crate::samples::{Product, closed};
+
+    #[test]
+    fn a_single_sample_in_a_pause_is_of_all_seconds_before_it() {
+        let rates = [
+            1_000.0, 1_000.0, 1_000.0, 0.0, 0.0, 1_000.0, 1_000.0, 1_000.0,
+        ];
+        let mut run = closed(&rates, Product::Mysql);
+        for name in ["voluntary", "involuntary"] {
+            let name = format!("server.context_switches.{name}");
+            run.series.retain(|series| series.key.name != name);
+            run.series.push(Series {
+                key: SeriesKey {
+                    name,
+                    unit: "count/s".to_owned(),
+                    source: "/proc/PID/task/TID/status".to_owned(),
+                },
+                kind: SeriesKind::Rate,
+                points: vec![(4.99, 600.0)],
+            });
+        }
+        let costs = costs(&run);
+        let switches = costs
+            .iter()
+            .find(|cost| cost.name == "server context switches");
+        let switches = switches
+            .map(|cost| cost.value.ok_or(&cost.source))
+            .unwrap()
+            .unwrap();
+        // 1,200 a second over five, in three of which 1,000 events ended.
+        assert!((switches - 2.0).abs() < 0.1, "{switches}");
+    }
+}

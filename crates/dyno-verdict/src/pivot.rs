@@ -7,7 +7,7 @@ use dyno_core::factors;
 use dyno_core::finding::Verdict;
 use dyno_core::record::RunRecord;
 
-use crate::compare::{CompareError, CompareOptions, Comparison, compare};
+use crate::compare::{CompareError, CompareOptions, Comparison, compare, unlike};
 
 /// The level of a factor in a run: one that its user gave it, or `workload`, `server` or
 /// `sessions`, which every run has.
@@ -170,6 +170,40 @@ pub fn pivot(
 /// What is to be told of cells whose runs differ in a factor that is neither rows nor columns:
 /// figures of unlike runs in one.
 pub fn pooled(groups: &[Group<'_>]) -> Option<String> {
+    let told = [by_factors(groups), besides(groups)];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(" "))
+}
+
+/// So many differences within cells are named.
+const NAMED_MAX: usize = 6;
+
+/// What runs of one cell differ in that nobody declared: settings, tables, how they were driven.
+fn besides(groups: &[Group<'_>]) -> Option<String> {
+    let mut found: BTreeSet<String> = BTreeSet::new();
+    for group in groups {
+        let Some((first, others)) = group.runs.split_first() else {
+            continue;
+        };
+        for other in others {
+            found.extend(unlike(first, other));
+        }
+    }
+    let count = found.len();
+    let mut told: Vec<String> = found.into_iter().take(NAMED_MAX).collect();
+    if count > told.len() {
+        told.push(format!("{} more", count - told.len()));
+    }
+    (count > 0).then(|| {
+        format!(
+            "Runs of one cell differ, without having been told to, in {}: `dyno compare` of two \
+             of them shows how.",
+            told.join(", ")
+        )
+    })
+}
+
+fn by_factors(groups: &[Group<'_>]) -> Option<String> {
     let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for group in groups {
         let factors = group.runs.iter().map(|run| &run.head.factors);

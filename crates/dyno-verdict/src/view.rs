@@ -250,7 +250,7 @@ impl<'a> View<'a> {
         let mut before: Option<f64> = None;
         for &(at, value) in &series.points {
             // The first value covers about as much time as the others do.
-            let from = before.unwrap_or(at - period_s(series)).max(0.0);
+            let from = before.unwrap_or_else(|| begins(series, at)).max(0.0);
             before = Some(at);
             let overlap = at.min(self.length_s) - from;
             if overlap > 0.0 && value.is_finite() {
@@ -268,7 +268,7 @@ impl<'a> View<'a> {
         let (mut events, mut statements, mut length_s) = (0.0, 0.0, 0.0);
         let mut before: Option<f64> = None;
         for &(at, _) in &series.points {
-            let from = before.unwrap_or(at - period_s(series)).max(0.0);
+            let from = before.unwrap_or_else(|| begins(series, at)).max(0.0);
             before = Some(at);
             // Bins follow one another.
             let first = self.bins.partition_point(|bin| bin.at_s <= from);
@@ -367,6 +367,15 @@ impl<'a> View<'a> {
 }
 
 /// The usual time between two points.
+/// Where the time begins that the first sample of a series covers. A single one tells nothing of
+/// how often there is to be one: it may cover all that was before it.
+fn begins(series: &Series, at: f64) -> f64 {
+    match series.points.as_slice() {
+        [_] => 0.0,
+        _ => at - period_s(series),
+    }
+}
+
 fn period_s(series: &Series) -> f64 {
     match series.points.as_slice() {
         [(first, _), (second, _), ..] if second > first => second - first,

@@ -1,7 +1,7 @@
 //! What the user wants recorded, claimed and waived.
 
 use anyhow::Result;
-use dyno_core::factors::{Factors, parse_factors};
+use dyno_core::factors::{EVERYBODYS, Factors, parse_factors};
 use dyno_core::finding::Waiver;
 use dyno_core::plan::{RecordPlan, RequestedSetting};
 use dyno_core::threshold::Threshold;
@@ -65,6 +65,20 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
 /// One that is none.
 pub fn factors(parsed: &Parsed) -> Result<Factors> {
     parse_factors(parsed.values("factor")).map_err(|why| usage(format!("--factor: {why}")))
+}
+
+/// Refuses factors that every run has: a level of one's own would be another than the run's.
+///
+/// # Errors
+/// There is one.
+pub fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
+    let own = factors(parsed)?;
+    match EVERYBODYS.into_iter().find(|name| own.contains_key(*name)) {
+        None => Ok(()),
+        Some(name) => Err(usage(format!(
+            "--factor: every run has the factor '{name}' by itself, which is what it was made with"
+        ))),
+    }
 }
 
 /// The conditions of `--fail-if`.

@@ -42,7 +42,11 @@ fn what_cannot_be_run_is_told_with_its_place() {
             "tiem = '1s'",
             "x.toml:12:1: unknown key 'tiem'",
         ),
-        ("levels = [0, 1]", "levels = ['a,b']", "the factor 'binlog'"),
+        (
+            "levels = [0, 1]",
+            "levels = ['a,b']",
+            "the level in 'binlog=a,b' has a comma",
+        ),
         (
             "[[factor]]",
             "[server.proxy]\nkind = 'haproxy'\n[[factor]]",

@@ -84,6 +84,9 @@ fn nonsense_is_refused_with_what_is_wrong() {
         ("rat < 10", "did you mean 'rate'"),
         ("rate < many", "rate"),
         ("rate < nanx", "no number"),
+        ("rate < -1x", "a ratio is more than 0"),
+        ("rate < 0x", "a ratio is more than 0"),
+        ("errors > -1%", "never fewer errors than none"),
     ] {
         let error = text.parse::<Threshold>().unwrap_err().to_string();
         assert!(error.contains(why) && error.contains(text), "{error}");
@@ -111,4 +114,40 @@ fn an_interval_decides_only_as_a_whole() {
     assert_eq!(slower.holds_between(0.8, 0.9), Some(true));
     assert_eq!(slower.holds_between(0.9, 1.0), None);
     assert_eq!(slower.holds_between(0.96, 1.1), Some(false));
+}
+
+#[test]
+fn what_had_not_ended_is_no_short_latency() {
+    let hung = RunSummary {
+        events_unfinished: 4,
+        drive: Some(crate::plan::Drive::default()),
+        ..run()
+    };
+    let judged = |text: &str, run: &RunSummary| text.parse::<Threshold>().unwrap().judge(run);
+    for text in ["max > 1s", "p99.7 > 1s", "mean > 11ms"] {
+        let held = judged(text, &hung);
+        assert!(held.failed, "{text}: {}", held.told());
+    }
+    let held = judged("max > 1s", &hung);
+    assert_eq!(
+        held.told(),
+        "max > 1s: 4 event(s) had not ended when the run was over: of those that had, 60.0 ms"
+    );
+    // Four of a thousand are not among the longest one percent's beginning.
+    assert!(!judged("p99 > 1s", &hung).failed);
+    assert!(!judged("mean > 20ms", &hung).failed);
+    // A condition that holds anyway has its figure.
+    assert_eq!(judged("max > 50ms", &hung).told(), "max > 50ms: 60.0 ms");
+    let behind = RunSummary {
+        open_loop: Some(crate::summary::OpenLoopSummary {
+            offered_per_s: 400.0,
+            backlog: 388,
+            backlog_max: 388,
+            achieved_per_s: 300.0,
+            pacing_lag: None,
+        }),
+        ..run()
+    };
+    assert!(judged("max > 500ms", &behind).failed);
+    assert!(!judged("max > 1s", &behind).failed);
 }

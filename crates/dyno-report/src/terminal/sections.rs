@@ -240,6 +240,11 @@ fn cut_off(run: &RunSummary, page: &mut Page) {
         );
         page.row("late", Ink::Plain, &text);
     }
+    unfinished(run, page);
+}
+
+/// Events that have no latency, since they never ended.
+pub(super) fn unfinished(run: &RunSummary, page: &mut Page) {
     if run.events_unfinished > 0 {
         let text = format!(
             "{} begun and not ended when the run was over; not in the latencies",

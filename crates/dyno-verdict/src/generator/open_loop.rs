@@ -25,7 +25,7 @@ pub(super) const OFFERED_RATE: Check = Check {
     name: "offered-rate",
     title: "Achieved against offered rate, and the backlog's growth",
     rule: "Doubt if less than {0} % of the offered rate was achieved, beyond what chance explains, \
-           or if the backlog grew by {1} % of the arrivals or more, and by more than one, \
+           or as much more, or if the backlog grew by {1} % of the arrivals or more, and by more than one, \
            from the first to the last third of the measurement: response times then depend on the \
            run's length.",
     thresholds: &[ACHIEVED, BACKLOG_GROWTH],
@@ -238,17 +238,20 @@ fn offered_rate(view: &View) -> Made {
     let longer = backlog_growth(view);
     let growth = longer.map(|longer| longer / arrivals * 100.0);
     let short = achieved < ACHIEVED.value - chance;
+    // More than was due can only have been left from before.
+    let catching_up = achieved > 200.0 - ACHIEVED.value + chance;
     // One that is due as an interval ends waits then, and is no queue.
     let growing = growth.is_some_and(|growth| growth >= BACKLOG_GROWTH.value)
         && longer.is_some_and(|longer| longer > 1.0);
-    let outcome = if short || growing {
+    let outcome = if short || growing || catching_up {
         Outcome::Doubt
     } else {
         Outcome::Pass
     };
-    let trend = match growing {
-        true => ", growing from second to second",
-        false => "",
+    let trend = match (growing, catching_up) {
+        (true, _) => ", growing from second to second",
+        (false, true) => ": a queue that was there before is served",
+        (false, false) => "",
     };
     Made::of(
         outcome,
@@ -262,6 +265,10 @@ fn offered_rate(view: &View) -> Made {
             text::count(open.backlog_max)
         ),
         match generator_is_late(open, view) {
+            _ if catching_up => {
+                "Response times are those of a queue that an earlier part of the load left: look \
+                 at a part that begins when it is gone (--from)."
+            }
             true => {
                 "The generator itself began events late (schedule-lag): what is missing is its \
                  own. Give it CPUs of its own, or more --workers."

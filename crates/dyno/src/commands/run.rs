@@ -23,7 +23,7 @@ use super::target::{Temporary, target};
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
 use crate::output::{Kept, Output};
-use crate::record_options::record_plan;
+use crate::record_options::{record_plan, refuse_everybodys};
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console, loading, signals};
 use dyno_run::{CALL_TIMEOUT, Job, Loaded, Ready, RunRequest, Workload, default_ignored_errors};
@@ -107,6 +107,9 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
         warmup,
         given: given.as_ref().map(|given| (given, !changed)),
     };
+    if within.is_none() {
+        refuse_everybodys(&parsed)?;
+    }
     let record = RecordPlan {
         trial: within.and_then(|within| within.trial.clone()),
         ..record_plan(&parsed)?
