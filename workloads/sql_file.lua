@@ -25,7 +25,9 @@ end
 local function skip(text, at)
    local two = text:sub(at, at + 1)
    local one = two:sub(1, 1)
-   if two == "--" then
+   -- Elsewhere it is an operator of PostgreSQL's.
+   local is_line = one == "#" and ("\n" .. text:sub(1, at - 1)):match("\n[ \t]*$")
+   if two == "--" or is_line then
       return text:find("\n", at, true) or #text
    elseif two == "/*" then
       local _, to = text:find("*/", at + 2, true)
@@ -56,7 +58,7 @@ local function read_statement(text, at)
       local char = text:sub(at, at)
       local to = skip(text, at)
       if to then
-         if text:sub(at, at + 1) == "--" then
+         if text:sub(at, at + 1) == "--" or char == "#" then
             parts[#parts + 1] = text:sub(from, at - 1)
             from = to + 1
          end

@@ -10,7 +10,7 @@ use crate::course::Course;
 
 /// The most arrivals per second: far more than sessions can take up, few enough to be drawn and
 /// counted beside them.
-pub(crate) const RATE_MAX: f64 = 10_000_000.0;
+pub const RATE_MAX: f64 = 10_000_000.0;
 
 /// The streams of arrivals are streams that no session has: the run's is the first, those of roles
 /// follow it downwards.

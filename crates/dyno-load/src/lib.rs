@@ -35,6 +35,7 @@ mod timers;
 mod work;
 mod worker;
 
+pub use arrivals::RATE_MAX;
 pub use descriptors::{DescriptorError, ensure_descriptors};
 pub use outages::Outage;
 pub use outcome::{LoadError, RunOutcome, SessionTotals, WorkerReport};

@@ -212,7 +212,12 @@ fn operations(
 }
 
 fn statements(outcome: &RunOutcome, measured_s: f64, percentiles: &[f64]) -> Vec<StatementSummary> {
-    let events_ns = outcome.totals.latencies.service_ns_sum as f64;
+    // Statements of events that were given up are in no event's time.
+    let shapes = outcome
+        .shapes
+        .iter()
+        .map(|one| one.latencies.service_ns_sum);
+    let events_ns = outcome.totals.latencies.service_ns_sum.max(shapes.sum()) as f64;
     let summary = |one: &ShapeFigures| {
         let count = one.latencies.service.len() as f64;
         StatementSummary {

@@ -206,15 +206,71 @@ local function literal(param, family)
   return family == "mysql" and quote_mysql(text) or quote(text)
 end
 
+-- Where the quoted text that begins at `at` ends.
+local function quote_end(sql, at, quote, escapes)
+  at = at + 1
+  while true do
+    local found = sql:find(escapes and "[\\" .. quote .. "]" or quote, at)
+    if not found then
+      return #sql
+    elseif sql:sub(found, found) == quote then
+      return found
+    end
+    at = found + 2
+  end
+end
+
+-- Where the quoted text or the comment that begins at `at` ends; nil where none begins.
+local function skipped(sql, at, mysql)
+  local char, two = sql:sub(at, at), sql:sub(at, at + 1)
+  if char == "'" or char == '"' or char == "`" then
+    return quote_end(sql, at, char, mysql and char ~= "`")
+  elseif two == "/*" then
+    local _, to = sql:find("*/", at + 2, true)
+    return to or #sql
+  elseif mysql and char == "#" or two == "--" and (not mysql or sql:find("^%s", at + 2)) then
+    return sql:find("\n", at, true) or #sql
+  elseif char == "$" and not mysql then
+    local tag = sql:match("^%$[%a_]*[%w_]*%$", at)
+    local _, to = sql:find(tag or "", at + #(tag or " "), true)
+    return tag and (to or #sql)
+  end
+end
+
+-- What stands between the parameters of a statement: a `?` in a quoted text or a comment is none.
+local function pieces(sql, mysql)
+  local parts, from, at = {}, 1, 1
+  while true do
+    local found = sql:find("[%?'\"`/#$%-]", at)
+    if not found then
+      parts[#parts + 1] = sql:sub(from)
+      return parts
+    end
+    local to = skipped(sql, found, mysql)
+    if not to and sql:sub(found, found) == "?" then
+      parts[#parts + 1] = sql:sub(from, found - 1)
+      from = found + 1
+    end
+    at = (to or found) + 1
+  end
+end
+
 -- The statement as text, with its parameters in place: `--db-ps-mode=disable` and statements
 -- that the server cannot prepare.
 local function emulate(statement)
-  local params, index = statement.params or {}, 0
-  local family = statement.connection.family
-  return (statement.sql:gsub("%?", function()
-    index = index + 1
-    return params[index] and literal(params[index], family) or "?"
-  end))
+  local params, family = statement.params or {}, statement.connection.family
+  local parts = statement.pieces
+  if not parts then
+    parts = pieces(statement.sql, family == "mysql")
+    statement.pieces = parts
+  end
+  local out = { parts[1] }
+  for i = 2, #parts do
+    local param = params[i - 1]
+    out[#out + 1] = param and literal(param, family) or "?"
+    out[#out + 1] = parts[i]
+  end
+  return table.concat(out)
 end
 
 local function execute_slowly(statement)

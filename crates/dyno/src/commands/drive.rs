@@ -6,7 +6,7 @@ use anyhow::Result;
 use dyno_core::clock::wall_time;
 use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled, Shard};
 use dyno_core::units;
-use dyno_load::SESSIONS_MAX;
+use dyno_load::{RATE_MAX, SESSIONS_MAX};
 
 use crate::options::Parsed;
 use crate::settings::{self, usage};
@@ -133,6 +133,14 @@ fn open_loop(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<Option<
         Some(schedule) => schedule.mean(),
         None => units::parse_rate(text).map_err(|error| usage(format!("--rate: {error}")))?,
     };
+    let highest = schedule.map_or(per_second, LoadSchedule::max);
+    if highest > RATE_MAX {
+        return Err(usage(format!(
+            "--rate: {} events per second are more than a run can have: {} at most",
+            units::human_number(highest, 0),
+            units::human_number(RATE_MAX, 0)
+        )));
+    }
     let arrivals = match parsed.value("arrivals") {
         None | Some("poisson") => Arrivals::Poisson,
         Some("constant") => Arrivals::Constant,
