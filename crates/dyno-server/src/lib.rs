@@ -21,6 +21,8 @@ mod reset;
 mod server;
 mod settings;
 mod snapshot;
+mod starting;
+mod warm;
 
 pub use copy::Copied;
 pub use credentials::{DATABASE, USER};
@@ -33,6 +35,7 @@ pub use kind::Kind;
 pub use kinds::{Installation, KindName, PATH_VARIABLE, PRODUCTS, Product, Version, installed};
 pub use process::{Identity, ProcessId};
 pub use reset::{Forgotten, Reset, Trimmed, drop_page_cache, forget_files, trim};
-pub use server::{Server, Start, Started};
+pub use server::Server;
 pub use settings::{Mismatch, ReadBack, Reported, Settings, read_back};
 pub use snapshot::Snapshot;
+pub use starting::{Start, Started};

@@ -102,6 +102,7 @@ pub fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
     let started = server.start(&Start {
         keeper: &keeper,
         limit,
+        cold: parsed.has("cold"),
     });
     console::progress("");
     Ok(started?)
