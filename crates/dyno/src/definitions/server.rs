@@ -46,6 +46,27 @@ pub const SERVER: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "cold",
+        None,
+        "restart, restore: the host's page cache is dropped before the server starts, and the \
+         server reads no list of the pages that it had cached",
+    ),
+    opt(
+        GROUP,
+        "trim",
+        None,
+        "restart, restore: the device below is told which blocks are free before the server \
+         starts",
+    ),
+    opt(
+        GROUP,
+        "settle",
+        Some("TIME"),
+        "restart, restore: wait until the server has nothing left to do in the background, at \
+         most so long; snapshot: before it is stopped",
+    ),
+    opt(
+        GROUP,
         "foreground",
         None,
         "up: wait here; the server ends and its data go with this command, however it ends",

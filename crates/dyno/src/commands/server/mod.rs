@@ -3,6 +3,7 @@
 mod copies;
 mod listing;
 mod running;
+mod trial;
 
 use std::path::Path;
 
@@ -66,12 +67,23 @@ const OPTIONS: [(&str, &[&str]); 8] = [
         ],
     ),
     ("down", &["all", "keep-data"]),
-    ("restart", &["set", "unset", "start-timeout", "json"]),
+    (
+        "restart",
+        &[
+            "set",
+            "unset",
+            "start-timeout",
+            "cold",
+            "trim",
+            "settle",
+            "json",
+        ],
+    ),
     ("list", &["json"]),
     ("logs", &["lines"]),
     ("url", &["tcp"]),
-    ("snapshot", &["start-timeout"]),
-    ("restore", &["start-timeout"]),
+    ("snapshot", &["start-timeout", "settle"]),
+    ("restore", &["start-timeout", "cold", "trim", "settle"]),
 ];
 
 /// Does what the first word says.

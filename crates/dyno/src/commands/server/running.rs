@@ -7,6 +7,7 @@ use anyhow::Result;
 use dyno_core::units::human_size;
 use dyno_server::{Home, Kind, Server, Start, Started};
 
+use super::trial::Beginnings;
 use super::{keeper, named, settings};
 use crate::options::Parsed;
 use crate::settings::{duration, usage};
@@ -47,7 +48,7 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
         }
     };
     drop(held);
-    tell(parsed, &server, &started)?;
+    tell(parsed, &server, &started, &Beginnings::default())?;
     if !parsed.has("foreground") {
         started.lifeline.stay()?;
         return Ok(STATUS_DONE);
@@ -109,9 +110,16 @@ pub fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
 }
 
 /// What a server that was started is, and what to do with it.
-fn tell(parsed: &Parsed, server: &Server, started: &Started) -> Result<()> {
+fn tell(
+    parsed: &Parsed,
+    server: &Server,
+    started: &Started,
+    beginnings: &Beginnings,
+) -> Result<()> {
     if parsed.has("json") {
-        let text = serde_json::to_string_pretty(&super::listing::as_json(server)?)?;
+        let mut object = super::listing::as_json(server)?;
+        beginnings.put_into(&mut object);
+        let text = serde_json::to_string_pretty(&object)?;
         console::json(&(text + "\n"));
         return Ok(());
     }
@@ -128,6 +136,7 @@ fn tell(parsed: &Parsed, server: &Server, started: &Started) -> Result<()> {
     for name in &started.unseen {
         text += &format!("  not read back  {name}: the server shows no such setting\n");
     }
+    text += &beginnings.text();
     // The OLTP workloads name the engine of their tables themselves.
     let engine = match server.kind().title().starts_with("myrocks") {
         true => " --mysql-storage-engine=rocksdb",
@@ -233,6 +242,7 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
     server.stop()?;
     console::progress("");
     let name = server.folder().name().to_owned();
+    let mut beginnings = Beginnings::reset(&server, parsed);
     let started = match start(&mut server, parsed) {
         Ok(started) => started,
         Err(error) if *server.settings() != before => {
@@ -244,7 +254,8 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
         }
         Err(error) => return Err(error),
     };
-    tell(parsed, &server, &started)?;
+    let finished = beginnings.finish(&server, &started, parsed);
+    let told = finished.and_then(|()| tell(parsed, &server, &started, &beginnings));
     started.lifeline.stay()?;
-    Ok(STATUS_DONE)
+    told.map(|()| STATUS_DONE)
 }
