@@ -8,6 +8,7 @@ use crate::error::{OnPath, Result, usage};
 use crate::executables::Executables;
 use crate::home::Home;
 use crate::kinds::{Installation, KindName, Product, Version, mysql, postgres};
+use crate::limits::Limits;
 use crate::settings::Settings;
 
 /// What a server is started by.
@@ -67,6 +68,18 @@ impl Kind {
                 Some(host) => format!("ssh:{host}:{}", path.display()),
                 None => path.display().to_string(),
             },
+        }
+    }
+
+    /// Refuses limits of a server that runs on another host.
+    pub(crate) fn must_be_here(&self, limits: &Limits) -> Result<()> {
+        match self {
+            Self::Executables(Executables {
+                host: Some(host), ..
+            }) if !limits.is_empty() => usage(format!(
+                "limits are of this host, and the server runs on {host}"
+            )),
+            _ => Ok(()),
         }
     }
 

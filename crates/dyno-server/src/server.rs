@@ -9,6 +9,7 @@ use crate::home::{Folder, Home};
 use crate::keeper::{self, Ended, Running};
 use crate::kind::{Kind, check_settings};
 use crate::kinds::{Product, mysql, postgres};
+use crate::limits::Limits;
 use crate::settings::Settings;
 
 /// So long may a server take to end before it is killed.
@@ -35,6 +36,9 @@ pub(crate) struct Record {
     pub(crate) kind: Kind,
     pub(crate) port: u16,
     pub(crate) settings: Settings,
+    /// What it may use at most.
+    #[serde(default)]
+    pub(crate) limits: Limits,
     /// Its data directory is made.
     pub(crate) is_made: bool,
     /// It has answered once.
@@ -73,6 +77,7 @@ impl Server {
                 kind,
                 port,
                 settings,
+                limits: Limits::default(),
                 is_made: false,
                 is_welcomed: false,
             },
@@ -220,7 +225,9 @@ impl Server {
     /// # Errors
     /// It outlives even SIGKILL.
     pub fn stop(&self) -> Result<Option<Ended>> {
-        keeper::stop(&self.folder)
+        let ended = keeper::stop(&self.folder)?;
+        crate::limits::forget(&self.folder)?;
+        Ok(ended)
     }
 
     /// Stops it and removes all that is its own. Answers how many bytes that frees.

@@ -74,9 +74,19 @@ impl Server {
         crate::snapshot::must_be_whole(&self.folder)?;
         let log_begins = std::fs::metadata(self.folder.log()).map_or(0, |data| data.len());
         let (settings, cold) = self.settings_of(how);
-        let launch = self.with_settings(&settings, |contract, context| contract.launch(context))?;
+        // A server that was killed with its keeper leaves its groups.
+        crate::limits::forget(&self.folder)?;
+        let mut launch =
+            self.with_settings(&settings, |contract, context| contract.launch(context))?;
+        launch.groups = self.record.limits.make(&self.folder)?.paths;
         let begun = Clock.now();
-        let lifeline = keeper::start(&self.folder, &launch, how.keeper)?;
+        let lifeline = match keeper::start(&self.folder, &launch, how.keeper) {
+            Ok(lifeline) => lifeline,
+            Err(error) => {
+                let _ = self.stop();
+                return Err(error);
+            }
+        };
         let ready = self.finish_start(begun, how.limit, log_begins);
         match ready {
             Ok((ready_in, unseen)) => Ok(Started {

@@ -136,6 +136,7 @@ pub(crate) fn launch(installation: &Installation, context: &Context<'_>) -> Resu
         stop: Stop::Signal(libc::SIGINT),
         grace_s: GRACE_S,
         daemon: false,
+        groups: Vec::new(),
     })
 }
 

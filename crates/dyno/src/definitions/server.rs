@@ -4,6 +4,8 @@ use super::{opt, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
+/// What a server may use at most.
+const LIMITS: &str = "Limits of up and restart ('none' takes one away)";
 
 /// The options of `dyno server`.
 pub const SERVER: &[Opt] = &[
@@ -85,6 +87,32 @@ pub const SERVER: &[Opt] = &[
         "json",
         None,
         "up, restart, list: JSON instead of text",
+    ),
+    opt(
+        LIMITS,
+        "cpus",
+        Some("N"),
+        "processors' time: 0.5 is half of one",
+    ),
+    opt(
+        LIMITS,
+        "memory",
+        Some("SIZE"),
+        "memory, page cache included",
+    ),
+    opt(
+        LIMITS,
+        "iops",
+        Some("N"),
+        "reads and writes of its disk in a second, each",
+    ),
+    opt(LIMITS, "read-iops", Some("N"), "reads in a second"),
+    opt(LIMITS, "write-iops", Some("N"), "writes in a second"),
+    opt(
+        LIMITS,
+        "bandwidth",
+        Some("SIZE"),
+        "bytes read from and written to its disk in a second, each",
     ),
     short('h', opt(GROUP, "help", None, "this text")),
 ];

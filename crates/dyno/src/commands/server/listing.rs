@@ -19,6 +19,7 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
         return Err(usage("dyno server list takes no words"));
     }
     let home = Home::of_user()?;
+    sweep(&home)?;
     let mut servers = Vec::new();
     for found in Server::all(&home)? {
         match found {
@@ -68,6 +69,16 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
+/// Removes what servers left that were killed.
+pub fn sweep(home: &Home) -> Result<()> {
+    for left in home.sweep()? {
+        console::note(&format!(
+            "removed what a server left that was killed: {left}"
+        ));
+    }
+    Ok(())
+}
+
 fn table(servers: &[Server]) -> Result<String> {
     let mut rows = vec![["name", "kind", "state", "port", "data"].map(str::to_owned)];
     let mut below: Vec<Vec<String>> = vec![Vec::new()];
@@ -89,6 +100,9 @@ fn table(servers: &[Server]) -> Result<String> {
             .collect();
         if !settings.is_empty() {
             lines.push(settings.join(" "));
+        }
+        if !server.limits().is_empty() {
+            lines.push(format!("limits: {}", server.limits().words().join(", ")));
         }
         let copies: Vec<String> = server.snapshots()?.into_iter().map(|s| s.name).collect();
         if !copies.is_empty() {
@@ -136,6 +150,10 @@ pub fn as_json(server: &Server) -> Result<Value> {
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
     let copies: Vec<String> = server.snapshots()?.into_iter().map(|s| s.name).collect();
+    let seen = match running {
+        Some(_) => server.limits_seen()?,
+        None => Vec::new(),
+    };
     Ok(json!({
         "name": server.folder().name(),
         "kind": server.kind().title(),
@@ -146,6 +164,8 @@ pub fn as_json(server: &Server) -> Result<Value> {
         "folder": server.folder().path().display().to_string(),
         "data_bytes": server.data_size().ok(),
         "settings": settings,
+        "limits": server.limits(),
+        "limits_seen": seen,
         "snapshots": copies,
     }))
 }

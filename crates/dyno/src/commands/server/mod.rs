@@ -1,6 +1,7 @@
 //! `dyno server`: database servers of Dyno's own.
 
 mod copies;
+mod limits;
 mod listing;
 mod running;
 mod trial;
@@ -63,6 +64,12 @@ const OPTIONS: [(&str, &[&str]); 8] = [
             "port",
             "start-timeout",
             "foreground",
+            "cpus",
+            "memory",
+            "iops",
+            "read-iops",
+            "write-iops",
+            "bandwidth",
             "json",
         ],
     ),
@@ -76,6 +83,12 @@ const OPTIONS: [(&str, &[&str]); 8] = [
             "cold",
             "trim",
             "settle",
+            "cpus",
+            "memory",
+            "iops",
+            "read-iops",
+            "write-iops",
+            "bandwidth",
             "json",
         ],
     ),

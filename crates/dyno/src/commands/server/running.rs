@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_core::units::human_size;
-use dyno_server::{Home, Kind, Server, Start, Started};
+use dyno_server::{Home, Kind, Limits, Server, Start, Started};
 
+use super::limits::limits;
+use super::listing::sweep;
 use super::trial::Beginnings;
 use super::{keeper, named, settings};
 use crate::options::Parsed;
@@ -34,12 +36,16 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
         Some(name) => name.to_owned(),
         None => name_of(kind),
     };
+    let limits = limits(parsed, Limits::default())?;
+    // What cannot be limited is found before anything is made.
+    limits.check(&home)?;
     console::progress(&format!("making the data of {}", found.title()));
     let made = Server::make(&home, &name, found, settings(parsed)?, port);
     console::progress("");
     let mut server = made?;
     let held = server.hold()?;
-    let started = match start(&mut server, parsed) {
+    let limited = server.limit(limits, &home).map_err(anyhow::Error::from);
+    let started = match limited.and_then(|()| start(&mut server, parsed)) {
         Ok(started) => started,
         Err(error) => {
             // What never ran has nothing to lose but the log, whose end the error shows.
@@ -136,6 +142,9 @@ fn tell(
     for name in &started.unseen {
         text += &format!("  not read back  {name}: the server shows no such setting\n");
     }
+    for limit in server.limits_seen()? {
+        text += &format!("  limited        {limit}\n");
+    }
     text += &beginnings.text();
     // The OLTP workloads name the engine of their tables themselves.
     let engine = match server.kind().title().starts_with("myrocks") {
@@ -226,6 +235,7 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
         };
         console::out(&format!("{how}; {data}\n"));
     }
+    sweep(&home)?;
     Ok(STATUS_DONE)
 }
 
@@ -235,9 +245,16 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let _held = server.hold()?;
     let home = Home::of_user()?;
     let unset: Vec<String> = parsed.values("unset").map(str::to_owned).collect();
-    let before = server.settings().clone();
+    let (before, before_limits) = (server.settings().clone(), *server.limits());
     // What is wrong with the settings is found while the server still runs.
-    server.change(&settings(parsed)?, &unset, &home)?;
+    let wanted = limits(parsed, before_limits)?;
+    wanted.check(&home)?;
+    let set = settings(parsed)?;
+    server.limit(wanted, &home)?;
+    if let Err(error) = server.change(&set, &unset, &home) {
+        server.put_limits(before_limits)?;
+        return Err(error.into());
+    }
     console::progress(&format!("stopping {}", server.folder().name()));
     server.stop()?;
     console::progress("");
@@ -245,8 +262,9 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let mut beginnings = Beginnings::reset(&server, parsed);
     let started = match start(&mut server, parsed) {
         Ok(started) => started,
-        Err(error) if *server.settings() != before => {
+        Err(error) if *server.settings() != before || wanted != before_limits => {
             server.put_settings(before)?;
+            server.put_limits(before_limits)?;
             return Err(error.context(format!(
                 "{name} is down, and its settings are those from before again; \
                  `dyno server restart {name}` starts it with them"
