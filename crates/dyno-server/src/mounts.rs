@@ -15,6 +15,8 @@ pub(crate) struct Mount {
     pub(crate) kind: String,
     /// From what: a device, or a word.
     pub(crate) source: String,
+    /// Options of this mount: `rw,noatime`.
+    pub(crate) flags: String,
     /// Options of the file system itself.
     pub(crate) options: String,
 }
@@ -27,12 +29,14 @@ pub(crate) fn mounts() -> Vec<Mount> {
 fn parse(text: &str) -> Vec<Mount> {
     let line = |line: &str| {
         let (left, right) = line.split_once(" - ")?;
-        let point = left.split(' ').nth(4)?;
+        let mut left = left.split(' ').skip(4);
+        let (point, flags) = (left.next()?, left.next()?);
         let mut right = right.split(' ');
         Some(Mount {
             point: unescaped(point).into(),
             kind: right.next()?.to_owned(),
             source: unescaped(right.next()?),
+            flags: flags.to_owned(),
             options: right.next().unwrap_or_default().to_owned(),
         })
     };

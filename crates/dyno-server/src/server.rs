@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::Contract;
 use crate::credentials::Password;
-use crate::error::{OnPath, Result, failed, usage};
+use crate::error::{Result, failed, usage};
 use crate::home::{Folder, Home};
 use crate::keeper::{self, Ended, Running};
 use crate::kind::{Kind, check_settings};
 use crate::kinds::{Product, mysql, postgres};
 use crate::limits::Limits;
+use crate::place::Place;
 use crate::settings::Settings;
 
 /// So long may a server take to end before it is killed.
@@ -64,12 +65,30 @@ impl Server {
         settings: Settings,
         port: Option<u16>,
     ) -> Result<Self> {
+        Self::make_on(home, name, kind, settings, port, None)
+    }
+
+    /// The same on a file system of its own, with all that is the server's within.
+    ///
+    /// # Errors
+    /// As [`Server::make`], and as [`Place::check`].
+    pub fn make_on(
+        home: &Home,
+        name: &str,
+        kind: Kind,
+        settings: Settings,
+        port: Option<u16>,
+        place: Option<&Place>,
+    ) -> Result<Self> {
+        if let Some(place) = place {
+            place.check(home)?;
+        }
         check_settings(&kind, &settings, home)?;
         let port = match port {
             Some(port) => claim_port(port)?,
             None => claim_port(0)?,
         };
-        let folder = home.make(name)?;
+        let folder = home.make_on(name, place)?;
         let mut server = Self {
             folder,
             record: Record {
@@ -84,7 +103,7 @@ impl Server {
         };
         let made = server.install();
         if made.is_err() {
-            let _ = std::fs::remove_dir_all(server.folder.path());
+            let _ = crate::place::discard(&server.folder);
         }
         made.map(|()| server)
     }
@@ -105,6 +124,8 @@ impl Server {
     /// There is none of that name; those there are stand in the message.
     pub fn open(home: &Home, name: &str) -> Result<Self> {
         let folder = home.folder(name)?;
+        // After a reboot.
+        folder.mount_again()?;
         match folder.read_json::<Record>(RECORD)? {
             Some(record) => Ok(Self { folder, record }),
             None => {
@@ -124,7 +145,8 @@ impl Server {
         }
     }
 
-    /// All that are there, by name. What is damaged is told instead.
+    /// All that are there, by name. What is damaged is told instead, and so are those whose file
+    /// system is not mounted ([`Folder::is_unmounted`]).
     ///
     /// # Errors
     /// The folder of servers cannot be read.
@@ -236,10 +258,7 @@ impl Server {
     /// It does not end, or its files cannot be removed.
     pub fn remove(self) -> Result<u64> {
         self.stop()?;
-        let bytes = crate::copy::size(self.folder.path()).allocated;
-        let path = self.folder.path();
-        std::fs::remove_dir_all(path).on("remove", path)?;
-        Ok(bytes)
+        crate::place::discard(&self.folder)
     }
 
     /// The URL by which it is loaded, without a password for Dyno's own kinds: those of their

@@ -2,26 +2,33 @@
 
 use super::{Installation, Product, mysql, postgres};
 use crate::contract::{ANSWER, Contract, connect_to, password};
-use crate::credentials::DATABASE;
+use crate::credentials::{DATABASE, Password};
 use crate::error::{Result, failed};
+use crate::home::Folder;
 use crate::keeper::Launch;
 use crate::server::Context;
+
+impl Installation {
+    /// Writes the file by which the server's clients log in.
+    pub(crate) fn keep_client_file(&self, folder: &Folder, password: &Password) -> Result<()> {
+        let (name, text) = match self.product {
+            Product::Postgres => ("pgpass", postgres::client_file(password)),
+            Product::Mariadb | Product::Mysql => {
+                ("client.cnf", mysql::client_file(folder, password))
+            }
+        };
+        folder.write(name, &text, 0o600).map(drop)
+    }
+}
 
 impl Contract for Installation {
     fn install(&self, context: &Context<'_>) -> Result<()> {
         let password = password(context)?;
         match self.product {
-            Product::Postgres => {
-                postgres::initialize(self, context, &password)?;
-                let file = postgres::client_file(&password);
-                context.folder.write("pgpass", &file, 0o600).map(drop)
-            }
-            Product::Mariadb | Product::Mysql => {
-                mysql::initialize(self, context)?;
-                let file = mysql::client_file(context.folder, &password);
-                context.folder.write("client.cnf", &file, 0o600).map(drop)
-            }
+            Product::Postgres => postgres::initialize(self, context, &password)?,
+            Product::Mariadb | Product::Mysql => mysql::initialize(self, context)?,
         }
+        self.keep_client_file(context.folder, &password)
     }
 
     fn launch(&self, context: &Context<'_>) -> Result<Launch> {

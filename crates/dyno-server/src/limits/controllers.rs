@@ -237,8 +237,8 @@ fn prefix(home: &Path) -> String {
     format!("dyno-{:08x}-", hash >> 32)
 }
 
-/// The name of a server's groups.
-pub(super) fn name_of(folder: &crate::home::Folder) -> String {
+/// A name for what is a server's own on the whole host: its groups, its pool.
+pub(crate) fn name_of(folder: &crate::home::Folder) -> String {
     let home = folder.path().parent().unwrap_or(Path::new("/"));
     prefix(home) + folder.name()
 }
@@ -273,6 +273,7 @@ mod tests {
             point: point.to_owned(),
             kind: kind.to_owned(),
             source: kind.to_owned(),
+            flags: String::new(),
             options: options.to_owned(),
         }
     }

@@ -13,6 +13,7 @@ use crate::error::{OnPath, Result, failed, usage};
 use crate::home::{Folder, Home};
 use crate::mounts::disk_of;
 use crate::server::Server;
+pub(crate) use controllers::name_of;
 use controllers::{Controller, Group};
 
 /// The length of the time in which a share of the processors is given out, in microseconds: the
@@ -348,7 +349,7 @@ impl Home {
         let mut swept = Vec::new();
         for (name, group) in controllers::all_of(self) {
             let folder = self.folder(&name)?;
-            if !folder.join("busy").exists() || is_left(self, &name)? {
+            if is_left(&folder, self)? {
                 controllers::remove(&group);
                 let gone = !group.exists();
                 swept.extend(gone.then(|| format!("{} of server '{name}'", group.display())));
@@ -358,9 +359,13 @@ impl Home {
     }
 }
 
-/// Whether nobody runs, starts or changes a server.
-fn is_left(home: &Home, name: &str) -> Result<bool> {
-    let Ok(server) = Server::open(home, name) else {
+/// Whether nobody runs, starts or changes a folder's server.
+fn is_left(folder: &Folder, home: &Home) -> Result<bool> {
+    // Groups are made for servers that are there; one that is not mounted does not run.
+    if folder.is_unmounted() || !folder.exists() {
+        return Ok(true);
+    }
+    let Ok(server) = Server::open(home, folder.name()) else {
         return Ok(false);
     };
     // While another command holds it, its groups may be about to be used.
