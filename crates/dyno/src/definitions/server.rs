@@ -4,6 +4,8 @@ use super::{opt, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
+/// Where a server's folder is.
+const PLACE: &str = "A file system of its own (up)";
 /// What a server may use at most.
 const LIMITS: &str = "Limits of up and restart ('none' takes one away)";
 
@@ -69,6 +71,12 @@ pub const SERVER: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "from",
+        Some("NAME"),
+        "restore: the server whose snapshot it is; it is copied to this one first",
+    ),
+    opt(
+        GROUP,
         "foreground",
         None,
         "up: wait here; the server ends and its data go with this command, however it ends",
@@ -87,6 +95,19 @@ pub const SERVER: &[Opt] = &[
         "json",
         None,
         "up, restart, list: JSON instead of text",
+    ),
+    opt(
+        PLACE,
+        "fs",
+        Some("KIND"),
+        "ext4, xfs, btrfs or zfs, in a sparse file that is mounted; needs root",
+    ),
+    opt(PLACE, "fs-size", Some("SIZE"), "its size [2G]"),
+    opt(
+        PLACE,
+        "mount",
+        Some("OPTIONS"),
+        "how it is mounted, as mount -o takes it: noatime",
     ),
     opt(
         LIMITS,

@@ -43,6 +43,13 @@ pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
 /// Puts a copy back.
 pub fn restore(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let (mut server, name) = named(words, "restore")?;
+    if let Some(from) = parsed.value("from") {
+        let from = Server::open(&Home::of_user()?, from)?;
+        console::progress(&format!("copying {name} of {}", from.folder().name()));
+        let adopted = server.adopt_snapshot(&from, &name);
+        console::progress("");
+        adopted?;
+    }
     server.find_snapshot(&name)?;
     at_rest(&mut server, parsed, true, |server| {
         let begun = Clock.now();

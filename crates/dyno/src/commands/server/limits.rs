@@ -1,11 +1,39 @@
-//! What a server may use at most, as options say it.
+//! What a server may use at most and where it lies, as options say it.
 
 use anyhow::Result;
 use dyno_core::units::{parse_count, parse_size};
-use dyno_server::Limits;
+use dyno_server::{FileSystem, Limits, Place};
 
 use crate::options::Parsed;
 use crate::settings::usage;
+
+/// The size of a file system when nobody says.
+const FS_SIZE: u64 = 2 << 30;
+
+/// The file system of a server's own, if it is to have one.
+///
+/// # Errors
+/// A value that is none, or one without `--fs`.
+pub fn place(parsed: &Parsed) -> Result<Option<Place>> {
+    let Some(kind) = parsed.value("fs") else {
+        return match ["fs-size", "mount"].iter().find(|name| parsed.has(name)) {
+            None => Ok(None),
+            Some(name) => Err(usage(format!(
+                "--{name} is of a file system of the server's own: name its kind by --fs"
+            ))),
+        };
+    };
+    let size = match parsed.value("fs-size").map(parse_size) {
+        None => FS_SIZE,
+        Some(Ok(size)) => size,
+        Some(Err(error)) => return Err(usage(format!("--fs-size: {error}"))),
+    };
+    Ok(Some(Place {
+        file_system: FileSystem::parse(kind)?,
+        size,
+        options: parsed.value("mount").unwrap_or_default().to_owned(),
+    }))
+}
 
 /// The limits that there were, with those that options change.
 ///

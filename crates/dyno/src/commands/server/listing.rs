@@ -20,10 +20,11 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     let home = Home::of_user()?;
     sweep(&home)?;
-    let mut servers = Vec::new();
+    let (mut servers, mut unmounted) = (Vec::new(), Vec::new());
     for found in Server::all(&home)? {
         match found {
             Ok(server) => servers.push(server),
+            Err(folder) if folder.is_unmounted() => unmounted.push(folder.name().to_owned()),
             Err(folder) => console::note(&format!(
                 "{} is not a server's folder: left out",
                 folder.path().display()
@@ -45,16 +46,24 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
         let text = serde_json::to_string_pretty(&json!({
             "folder": home.path().display().to_string(),
             "servers": servers,
+            "unmounted": unmounted,
             "installed": there,
         }))?;
         console::json(&(text + "\n"));
         return Ok(STATUS_DONE);
     }
     let mut text = String::new();
-    if servers.is_empty() {
+    if servers.is_empty() && unmounted.is_empty() {
         text += "no servers; `dyno server up KIND` makes one\n";
-    } else {
+    }
+    if !servers.is_empty() {
         text += &table(&servers)?;
+    }
+    for name in unmounted {
+        text += &format!(
+            "{name}: its file system is not mounted, as after a reboot; `dyno server restart \
+             {name}` mounts it and starts the server\n"
+        );
     }
     text += "\ninstalled (`dyno server up KIND`):\n";
     for server in installed() {
@@ -100,6 +109,10 @@ fn table(servers: &[Server]) -> Result<String> {
             .collect();
         if !settings.is_empty() {
             lines.push(settings.join(" "));
+        }
+        if let Some(mounted) = server.folder().mounted() {
+            let (kind, source) = (mounted.file_system, mounted.source);
+            lines.push(format!("files: {kind} on {source} ({})", mounted.options));
         }
         if !server.limits().is_empty() {
             lines.push(format!("limits: {}", server.limits().words().join(", ")));
@@ -164,6 +177,8 @@ pub fn as_json(server: &Server) -> Result<Value> {
         "folder": server.folder().path().display().to_string(),
         "data_bytes": server.data_size().ok(),
         "settings": settings,
+        "place": server.folder().place(),
+        "mounted": server.folder().mounted(),
         "limits": server.limits(),
         "limits_seen": seen,
         "snapshots": copies,

@@ -64,6 +64,9 @@ const OPTIONS: [(&str, &[&str]); 8] = [
             "port",
             "start-timeout",
             "foreground",
+            "fs",
+            "fs-size",
+            "mount",
             "cpus",
             "memory",
             "iops",
@@ -96,7 +99,10 @@ const OPTIONS: [(&str, &[&str]); 8] = [
     ("logs", &["lines"]),
     ("url", &["tcp"]),
     ("snapshot", &["start-timeout", "settle"]),
-    ("restore", &["start-timeout", "cold", "trim", "settle"]),
+    (
+        "restore",
+        &["from", "start-timeout", "cold", "trim", "settle"],
+    ),
 ];
 
 /// Does what the first word says.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_core::units::human_size;
-use dyno_server::{Home, Kind, Limits, Server, Start, Started};
+use dyno_server::{Folder, Home, Kind, Limits, Server, Start, Started};
 
-use super::limits::limits;
+use super::limits::{limits, place};
 use super::listing::sweep;
 use super::trial::Beginnings;
 use super::{keeper, named, settings};
@@ -39,8 +39,10 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let limits = limits(parsed, Limits::default())?;
     // What cannot be limited is found before anything is made.
     limits.check(&home)?;
+    let place = place(parsed)?;
     console::progress(&format!("making the data of {}", found.title()));
-    let made = Server::make(&home, &name, found, settings(parsed)?, port);
+    let set = settings(parsed)?;
+    let made = Server::make_on(&home, &name, found, set, port, place.as_ref());
     console::progress("");
     let mut server = made?;
     let held = server.hold()?;
@@ -142,6 +144,13 @@ fn tell(
     for name in &started.unseen {
         text += &format!("  not read back  {name}: the server shows no such setting\n");
     }
+    if let Some(mounted) = server.folder().mounted() {
+        let (kind, source) = (mounted.file_system, mounted.source);
+        text += &format!(
+            "  its files      {kind} on {source} ({})\n",
+            mounted.options
+        );
+    }
     for limit in server.limits_seen()? {
         text += &format!("  limited        {limit}\n");
     }
@@ -194,14 +203,25 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
         }
         (true, [_, ..]) => return Err(usage("dyno server down takes names or --all, not both")),
         (false, names) => {
-            let opened = names.iter().map(|name| Server::open(&home, name));
-            opened.collect::<dyno_server::Result<_>>()?
+            let mut opened = Vec::new();
+            for name in names {
+                let folder = home.folder(name)?;
+                match folder.is_unmounted() {
+                    true => down_unmounted(&folder, parsed)?,
+                    false => opened.push(Server::open(&home, name)?),
+                }
+            }
+            opened
         }
         (true, []) => {
-            let mut whole = Vec::new();
+            let (mut whole, mut has_unmounted) = (Vec::new(), false);
             for found in Server::all(&home)? {
                 match found {
                     Ok(server) => whole.push(server),
+                    Err(folder) if folder.is_unmounted() => {
+                        has_unmounted = true;
+                        down_unmounted(&folder, parsed)?;
+                    }
                     Err(folder) => {
                         // Not known to be a server's: nothing of it is touched.
                         let path = folder.path().display().to_string();
@@ -209,12 +229,12 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
                     }
                 }
             }
+            if whole.is_empty() && !has_unmounted {
+                console::out("there are no servers\n");
+            }
             whole
         }
     };
-    if servers.is_empty() {
-        console::out("there are no servers\n");
-    }
     for server in servers {
         let name = server.folder().name().to_owned();
         let _held = server.hold()?;
@@ -237,6 +257,20 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     sweep(&home)?;
     Ok(STATUS_DONE)
+}
+
+/// Removes a server that a reboot stopped and unmounted.
+fn down_unmounted(folder: &Folder, parsed: &Parsed) -> Result<()> {
+    let name = folder.name();
+    let data = match parsed.has("keep-data") {
+        true => "its data stay in a file system that is not mounted".to_owned(),
+        false => format!(
+            "its data are removed, {} freed",
+            human_size(folder.discard_unmounted()?)
+        ),
+    };
+    console::out(&format!("{name} was not running; {data}\n"));
+    Ok(())
 }
 
 /// Stops a server, changes its settings and starts it.
