@@ -71,11 +71,13 @@ impl Contract for Installation {
         let made = connect_to(&url).and_then(|mut reached| {
             let there = format!("SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'");
             let control = &mut reached.control;
-            let made = control.query(&there, ANSWER).and_then(|rows| match rows.is_empty() {
-                true => control.query(&format!("CREATE DATABASE {DATABASE}"), ANSWER * 6),
-                // Another server's copy was put here before the first start.
-                false => Ok(rows),
-            });
+            let made = control
+                .query(&there, ANSWER)
+                .and_then(|rows| match rows.is_empty() {
+                    true => control.query(&format!("CREATE DATABASE {DATABASE}"), ANSWER * 6),
+                    // Another server's copy was put here before the first start.
+                    false => Ok(rows),
+                });
             made.map_err(|error| error.to_string())
         });
         match made {

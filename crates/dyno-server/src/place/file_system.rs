@@ -86,12 +86,17 @@ pub(super) fn run<'a>(
 ) -> Result<()> {
     let path = program(name).unwrap_or_else(|| name.into());
     let mut command = Command::new(&path);
-    command.args(arguments).args(paths).env("LC_ALL", "C");
+    let arguments: Vec<&str> = arguments.collect();
+    command.args(&arguments).args(paths).env("LC_ALL", "C");
     let done = command.stdin(Stdio::null()).output().on("start", &path)?;
     if done.status.success() {
         return Ok(());
     }
     let said = [done.stderr, done.stdout].concat();
     let said = String::from_utf8_lossy(&said).trim().to_owned();
-    failed(format!("{name} failed ({}): {said}", done.status))
+    let arguments = arguments.join(" ");
+    failed(format!(
+        "`{name} {arguments}` failed ({}): {said}",
+        done.status
+    ))
 }

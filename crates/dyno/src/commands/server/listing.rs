@@ -176,6 +176,7 @@ pub fn as_json(server: &Server) -> Result<Value> {
         "url": server.url(false).ok(),
         "folder": server.folder().path().display().to_string(),
         "data_bytes": server.data_size().ok(),
+        "sizes": server.sizes(),
         "settings": settings,
         "place": server.folder().place(),
         "mounted": server.folder().mounted(),
