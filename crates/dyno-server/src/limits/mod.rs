@@ -65,6 +65,11 @@ impl Limits {
         *self == Self::default()
     }
 
+    /// Whether reads or writes of the disk are limited, which a pool of zfs does not permit.
+    pub fn are_of_disk(&self) -> bool {
+        self.disk_limits().iter().any(|limit| limit.2.is_some())
+    }
+
     /// In words: `0.5 processors`.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -155,7 +160,7 @@ impl Limits {
                 let (group, is_unified) = group(Controller::Memory)?;
                 seen.push(limit_memory(&group, is_unified, bytes)?);
             }
-            if self.disk_limits().iter().any(|limit| limit.2.is_some()) {
+            if self.are_of_disk() {
                 let disk = disk_of(data)?;
                 let (group, is_unified) = group(Controller::Disk)?;
                 for (key, file, limit) in self.disk_limits() {

@@ -253,8 +253,16 @@ pub(crate) fn discard(folder: &Folder) -> Result<u64> {
         fs::remove_dir_all(path).on("remove", path)?;
         return Ok(bytes);
     }
-    if let Some(mount) = mount(folder) {
-        unmount(folder, &mount)?;
+    match mount(folder) {
+        Some(mount) => unmount(folder, &mount)?,
+        // A pool may be there without being mounted.
+        None if folder
+            .place()
+            .is_some_and(|place| place.file_system == FileSystem::Zfs) =>
+        {
+            let _ = destroy_pool(folder);
+        }
+        None => {}
     }
     let bytes = fs::metadata(&image).map_or(0, |data| data.blocks() * 512);
     for file in [&image, &record] {
@@ -271,11 +279,15 @@ pub(crate) fn discard(folder: &Folder) -> Result<u64> {
     Ok(bytes)
 }
 
+fn destroy_pool(folder: &Folder) -> Result<()> {
+    let pool = pool_of(folder);
+    run("zpool", ["destroy", "-f"].into_iter(), &[Path::new(&pool)])
+}
+
 fn unmount(folder: &Folder, mount: &Mount) -> Result<()> {
     let path = folder.path();
     if mount.kind.contains("zfs") {
-        let pool = pool_of(folder);
-        return run("zpool", ["destroy", "-f"].into_iter(), &[Path::new(&pool)]);
+        return destroy_pool(folder);
     }
     let Ok(point) = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()) else {
         return failed("a path with a zero byte");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_core::units::human_size;
-use dyno_server::{Folder, Home, Kind, Limits, Server, Start, Started};
+use dyno_server::{FileSystem, Folder, Home, Kind, Limits, Place, Server, Start, Started};
 
 use super::limits::{limits, place};
 use super::listing::sweep;
@@ -40,6 +40,12 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
     // What cannot be limited is found before anything is made.
     limits.check(&home)?;
     let place = place(parsed)?;
+    let is_zfs = |place: &Place| place.file_system == FileSystem::Zfs;
+    if limits.are_of_disk() && place.as_ref().is_some_and(is_zfs) {
+        return Err(usage(
+            "reads and writes of a server on zfs cannot be limited: its pool is no block device",
+        ));
+    }
     console::progress(&format!("making the data of {}", found.title()));
     let set = settings(parsed)?;
     let made = Server::make_on(&home, &name, found, set, port, place.as_ref());
