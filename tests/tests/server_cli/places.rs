@@ -70,10 +70,21 @@ fn own_name(what: &str) -> String {
 fn crash(lab: &Lab, name: &str) {
     let text = fs::read(lab.servers().join(name).join("keeper.json")).unwrap();
     let running: Value = serde_json::from_slice(&text).unwrap();
-    for process in ["keeper", "server"] {
-        let pid = running[process]["pid"].as_i64().unwrap();
+    let pids = ["keeper", "server"].map(|process| running[process]["pid"].as_i64().unwrap());
+    for pid in pids {
         // SAFETY: kill has no memory effects; they are processes of this test's server.
         unsafe { libc::kill(i32::try_from(pid).unwrap(), libc::SIGKILL) };
+    }
+    // A large process takes a while to go, without a command line.
+    let is_gone = |pid: &i64| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    };
+    for _ in 0..1_500 {
+        if pids.iter().all(is_gone) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
     lab.wait_for_nobody();
 }

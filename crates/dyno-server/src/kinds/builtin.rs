@@ -35,7 +35,7 @@ impl Contract for Installation {
         match self.product {
             Product::Postgres => {
                 // That of a server that was killed would be believed if its pid is used again.
-                postgres::forget_pid(context.folder);
+                postgres::forget_pid(context.folder, context.port);
                 postgres::launch(self, context)
             }
             Product::Mariadb | Product::Mysql if context.is_first => {
