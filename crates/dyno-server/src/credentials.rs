@@ -1,6 +1,7 @@
 //! The user, the database and the password of a server that Dyno made.
 
 use std::fs;
+use std::path::Path;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use zeroize::Zeroizing;
@@ -47,8 +48,15 @@ impl Password {
     /// # Errors
     /// There is no file of it.
     pub fn of(folder: &Folder) -> Result<Self> {
-        let path = folder.join(FILE);
-        let text = fs::read_to_string(&path).on("read", &path)?;
+        Self::in_file(&folder.join(FILE))
+    }
+
+    /// That of a file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn in_file(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).on("read", path)?;
         Ok(Self(Zeroizing::new(text.trim().to_owned())))
     }
 

@@ -250,6 +250,7 @@ impl Contract for Executables {
             },
             grace_s: GRACE_S,
             daemon: self.has("stop"),
+            groups: Vec::new(),
         })
     }
 

@@ -17,8 +17,15 @@ impl Server {
     /// # Errors
     /// Another command is changing it.
     pub fn hold(&self) -> Result<Held> {
-        let path = self.folder().join("busy");
-        let file = File::create(&path).on("make", &path)?;
+        let mut path = crate::place::record_of(self.folder());
+        let mut options = File::options();
+        options.write(true);
+        if !path.exists() {
+            path = self.folder().join("busy");
+            options.create(true).truncate(true);
+        }
+        // A file within a file system of the server's own would keep that from being unmounted.
+        let file = options.open(&path).on("open", &path)?;
         let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
         match rustix::fs::flock(&file, exclusive) {
             Ok(()) => Ok(Held { _file: file }),

@@ -7,6 +7,10 @@
 //! | `data/`, `run/`, `tmp/`, `log` | the server's own |
 //! | `snapshots/NAME/` | copies of `data/` |
 //! | `keeper.json`, `ended.json` | the processes that run it; how it ended |
+//! | `limits.json` | its control groups |
+//!
+//! A folder may be a file system of its own; then `.NAME.img` beside it is its image, and
+//! `.NAME.place` says how it is mounted.
 
 use std::fs;
 use std::io::Write;
@@ -17,6 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{OnPath, Result, failed, usage};
+use crate::place::{self, Place};
 use crate::process::{Identity, effective_uid, give, unprivileged};
 
 /// The environment variable that names the folder of servers.
@@ -124,6 +129,14 @@ impl Home {
     /// # Errors
     /// There is one of that name.
     pub fn make(&self, name: &str) -> Result<Folder> {
+        self.make_on(name, None)
+    }
+
+    /// The same on a file system of its own.
+    ///
+    /// # Errors
+    /// There is one of that name, or the file system cannot be made.
+    pub fn make_on(&self, name: &str, place: Option<&Place>) -> Result<Folder> {
         let folder = self.folder(name)?;
         fs::DirBuilder::new()
             .recursive(true)
@@ -131,7 +144,7 @@ impl Home {
             .create(&self.root)
             .on("make", &self.root)?;
         self.examine(&fs::symlink_metadata(&self.root).on("read", &self.root)?)?;
-        if folder.exists() {
+        if folder.exists() || place::record_of(&folder).exists() {
             return usage(format!(
                 "there is a server '{name}' already: `dyno server restart {name}` starts it, \
                  `dyno server down {name}` removes it, --name names another one"
@@ -141,10 +154,15 @@ impl Home {
             .mode(0o711)
             .create(&folder.path)
             .on("make", &folder.path)?;
-        for inner in ["data", "run", "tmp"] {
-            folder.make_given(inner)?;
+        if let Some(place) = place {
+            place.make(&folder)?;
         }
-        Ok(folder)
+        let mut inner = ["data", "run", "tmp"].into_iter();
+        let made = inner.try_for_each(|inner| folder.make_given(inner).map(drop));
+        if made.is_err() {
+            let _ = place::discard(&folder);
+        }
+        made.map(|()| folder)
     }
 
     /// The folders of all servers, by name.
@@ -158,14 +176,19 @@ impl Home {
         let mut folders = Vec::new();
         for entry in fs::read_dir(&self.root).on("read", &self.root)? {
             let name = entry.on("read", &self.root)?.file_name();
-            let folder = name.to_str().map(|name| self.folder(name));
+            // Of a server on a file system of its own the record is there, too.
+            let name = name
+                .to_str()
+                .map(|name| place::name_in(name).unwrap_or(name));
+            let folder = name.map(|name| self.folder(name));
             if let Some(Ok(folder)) = folder
-                && folder.path.is_dir()
+                && (folder.path.is_dir() || place::record_of(&folder).exists())
             {
                 folders.push(folder);
             }
         }
         folders.sort_by(|a, b| a.name.cmp(&b.name));
+        folders.dedup_by(|a, b| a.name == b.name);
         Ok(folders)
     }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{OnPath, Result, ServerError, failed};
 use crate::home::Folder;
-use crate::process::{Deadline, Identity, ProcessId, children, confine, wait_until};
+use crate::process::{Deadline, Identity, ProcessId, children, confine, join, wait_until};
 
 /// What a keeper is told.
 const LAUNCH: &str = "launch.json";
@@ -60,6 +60,9 @@ pub struct Launch {
     pub grace_s: u64,
     /// It may end with status 0 and leave the server running.
     pub daemon: bool,
+    /// The control groups that it is in.
+    #[serde(default)]
+    pub groups: Vec<PathBuf>,
 }
 
 impl Launch {
@@ -253,7 +256,7 @@ pub fn keep(folder: &Folder) -> Result<()> {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
     watch_signals(sender.clone())?;
     watch_end_of_dyno(sender.clone());
-    let ended = match spawn(folder, &launch) {
+    let mut ended = match spawn(folder, &launch) {
         Ok(child) => {
             let Some(server) = ProcessId::of(child.id()) else {
                 return failed("the server's process cannot be found in /proc");
@@ -272,6 +275,11 @@ pub fn keep(folder: &Folder) -> Result<()> {
         },
     };
     end_orphans();
+    if let Some(why) = crate::limits::end(&launch.groups)
+        && !ended.asked
+    {
+        ended.how = format!("{}: {why}", ended.how);
+    }
     folder.write_json(ENDED, &ended)?;
     folder.remove(RUNNING)
 }
@@ -317,7 +325,15 @@ fn spawn(folder: &Folder, launch: &Launch) -> Result<Child> {
     let mut command = launch.command_of(program, arguments);
     command.stdout(log).stderr(errors).stdin(Stdio::piped());
     command.current_dir(folder.join("tmp"));
-    confine(&mut command, launch.identity);
+    join(
+        &mut command,
+        crate::limits::doors(&launch.groups)?,
+        launch.identity,
+    );
+    confine(
+        &mut command,
+        launch.identity.filter(|_| launch.groups.is_empty()),
+    );
     let mut child = command.spawn().on("start", Path::new(program))?;
     if let Some(mut input) = child.stdin.take() {
         // A program that reads nothing has closed it; that is its affair.

@@ -9,6 +9,7 @@ use crate::error::{OnPath, Result, usage};
 use crate::executables::Executables;
 use crate::home::Home;
 use crate::kinds::{Installation, KindName, Product, Version, mysql, postgres};
+use crate::limits::Limits;
 use crate::settings::Settings;
 
 /// What a server is started by.
@@ -102,6 +103,18 @@ impl Kind {
     /// The family of the server's protocol; `None` where only the server knows.
     pub fn family(&self) -> Option<dyno_core::db::Family> {
         self.installation().map(|found| found.product.family())
+    }
+
+    /// Refuses limits of a server that runs on another host.
+    pub(crate) fn must_be_here(&self, limits: &Limits) -> Result<()> {
+        match self {
+            Self::Executables(Executables {
+                host: Some(host), ..
+            }) if !limits.is_empty() => usage(format!(
+                "limits are of this host, and the server runs on {host}"
+            )),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn installation(&self) -> Option<Installation> {

@@ -1,6 +1,6 @@
 //! Processes that outlive a call, and the user that servers run as.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -75,6 +75,35 @@ pub(crate) fn confine(command: &mut Command, identity: Option<Identity>) {
             true => Err(io::Error::last_os_error()),
             false => Ok(()),
         }
+    };
+    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Has a command join control groups before it runs, and only then become a user, who may not.
+/// Nothing is done where there are no groups.
+pub(crate) fn join(command: &mut Command, groups: Vec<File>, identity: Option<Identity>) {
+    if groups.is_empty() {
+        return;
+    }
+    let check = |result: i32| match result {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    };
+    let prepare = move || {
+        for group in &groups {
+            // 0 is whoever writes it.
+            rustix::io::write(group, b"0")?;
+        }
+        if let Some(Identity { uid, gid }) = identity {
+            // SAFETY: system calls; the only pointer is that of an empty list.
+            unsafe {
+                check(libc::setgroups(0, std::ptr::null()))?;
+                check(libc::setgid(gid))?;
+                check(libc::setuid(uid))?;
+            }
+        }
+        Ok(())
     };
     // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls.
     unsafe { command.pre_exec(prepare) };

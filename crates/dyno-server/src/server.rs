@@ -1,30 +1,22 @@
 //! A server of Dyno's own: made, started with settings that are read back, stopped, removed.
 
-use std::time::Duration;
-
-use dyno_core::Clock;
-use dyno_core::clock::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::Contract;
 use crate::credentials::Password;
-use crate::error::{OnPath, Result, failed, usage};
+use crate::error::{Result, failed, usage};
 use crate::home::{Folder, Home};
-use crate::keeper::{self, Ended, KeeperCommand, Lifeline, Running};
+use crate::keeper::{self, Ended, Running};
 use crate::kind::{Kind, check_settings};
-use crate::kinds::bootstrap::{excerpt, last_lines};
 use crate::kinds::{Product, mysql, postgres};
-use crate::process::since;
-use crate::settings::{ReadBack, Settings, read_back};
+use crate::limits::Limits;
+use crate::place::Place;
+use crate::settings::Settings;
 
 /// So long may a server take to end before it is killed.
 pub(crate) const GRACE_S: u64 = 120;
 /// What is known of a server.
 const RECORD: &str = "server.json";
-/// So many lines of a server's log an error shows.
-const LOG_LINES: usize = 12;
-/// Between two questions whether a server answers.
-const READY_POLL: Duration = Duration::from_millis(50);
 
 /// What a kind's programs are told.
 pub(crate) struct Context<'a> {
@@ -39,43 +31,26 @@ pub(crate) struct Context<'a> {
 
 /// What is known of a server that does not run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Record {
+pub(crate) struct Record {
     /// The version of this format.
     format: u32,
-    kind: Kind,
-    port: u16,
-    settings: Settings,
+    pub(crate) kind: Kind,
+    pub(crate) port: u16,
+    pub(crate) settings: Settings,
+    /// What it may use at most.
+    #[serde(default)]
+    pub(crate) limits: Limits,
     /// Its data directory is made.
-    is_made: bool,
+    pub(crate) is_made: bool,
     /// It has answered once.
-    is_welcomed: bool,
-}
-
-/// How a server is started.
-#[derive(Clone, Debug)]
-pub struct Start<'a> {
-    /// How Dyno starts itself to run the server.
-    pub keeper: &'a KeeperCommand,
-    /// So long may it take until it answers.
-    pub limit: Duration,
-}
-
-/// A server that answers.
-#[derive(Debug)]
-pub struct Started {
-    /// Holds the server.
-    pub lifeline: Lifeline,
-    /// How long it took to answer.
-    pub ready_in: Duration,
-    /// Settings that the server shows no value of.
-    pub unseen: Vec<String>,
+    pub(crate) is_welcomed: bool,
 }
 
 /// A server of Dyno's own.
 #[derive(Clone, Debug)]
 pub struct Server {
-    folder: Folder,
-    record: Record,
+    pub(crate) folder: Folder,
+    pub(crate) record: Record,
 }
 
 impl Server {
@@ -90,12 +65,30 @@ impl Server {
         settings: Settings,
         port: Option<u16>,
     ) -> Result<Self> {
+        Self::make_on(home, name, kind, settings, port, None)
+    }
+
+    /// The same on a file system of its own, with all that is the server's within.
+    ///
+    /// # Errors
+    /// As [`Server::make`], and as [`Place::check`].
+    pub fn make_on(
+        home: &Home,
+        name: &str,
+        kind: Kind,
+        settings: Settings,
+        port: Option<u16>,
+        place: Option<&Place>,
+    ) -> Result<Self> {
+        if let Some(place) = place {
+            place.check(home)?;
+        }
         check_settings(&kind, &settings, home)?;
         let port = match port {
             Some(port) => claim_port(port)?,
             None => claim_port(0)?,
         };
-        let folder = home.make(name)?;
+        let folder = home.make_on(name, place)?;
         let mut server = Self {
             folder,
             record: Record {
@@ -103,13 +96,14 @@ impl Server {
                 kind,
                 port,
                 settings,
+                limits: Limits::default(),
                 is_made: false,
                 is_welcomed: false,
             },
         };
         let made = server.install();
         if made.is_err() {
-            let _ = std::fs::remove_dir_all(server.folder.path());
+            let _ = crate::place::discard(&server.folder);
         }
         made.map(|()| server)
     }
@@ -130,6 +124,8 @@ impl Server {
     /// There is none of that name; those there are stand in the message.
     pub fn open(home: &Home, name: &str) -> Result<Self> {
         let folder = home.folder(name)?;
+        // After a reboot.
+        folder.mount_again()?;
         match folder.read_json::<Record>(RECORD)? {
             Some(record) => Ok(Self { folder, record }),
             None => {
@@ -149,7 +145,8 @@ impl Server {
         }
     }
 
-    /// All that are there, by name. What is damaged is told instead.
+    /// All that are there, by name. What is damaged is told instead, and so are those whose file
+    /// system is not mounted ([`Folder::is_unmounted`]).
     ///
     /// # Errors
     /// The folder of servers cannot be read.
@@ -245,152 +242,14 @@ impl Server {
         keeper::ended(&self.folder)
     }
 
-    /// Starts it and waits until it answers; then its settings are read back. One that does not
-    /// answer, or has other settings than it was to have, is stopped again.
-    ///
-    /// # Errors
-    /// It does not start, with the last lines of its log; or a setting was changed or ignored.
-    pub fn start(&mut self, how: &Start<'_>) -> Result<Started> {
-        if let Some(running) = self.running()? {
-            return usage(format!(
-                "server '{}' is running already (pid {})",
-                self.folder.name(),
-                running.server.pid
-            ));
-        }
-        if !self.record.is_made {
-            return failed(format!(
-                "making server '{0}' was interrupted; `dyno server down {0}` removes what there \
-                 is",
-                self.folder.name()
-            ));
-        }
-        let port = self.record.port;
-        if claim_port(port).is_err() {
-            return failed(format!(
-                "port {port} of server '{}' is taken",
-                self.folder.name()
-            ));
-        }
-        crate::snapshot::must_be_whole(&self.folder)?;
-        let log_begins = std::fs::metadata(self.folder.log()).map_or(0, |data| data.len());
-        let launch = self.with(|contract, context| contract.launch(context))?;
-        let begun = Clock.now();
-        let lifeline = keeper::start(&self.folder, &launch, how.keeper)?;
-        let ready = self.finish_start(begun, how.limit, log_begins);
-        match ready {
-            Ok((ready_in, unseen)) => Ok(Started {
-                lifeline,
-                ready_in,
-                unseen,
-            }),
-            Err(error) => {
-                drop(lifeline);
-                let _ = self.stop();
-                Err(error)
-            }
-        }
-    }
-
-    fn finish_start(
-        &mut self,
-        begun: Nanos,
-        limit: Duration,
-        log_begins: u64,
-    ) -> Result<(Duration, Vec<String>)> {
-        self.wait_ready(begun, limit, log_begins)?;
-        let ready_in = since(begun);
-        if !self.record.is_welcomed {
-            self.with(|contract, context| contract.welcome(context))?;
-            self.record.is_welcomed = true;
-            self.save()?;
-        }
-        let back = self.read_back()?;
-        if !back.mismatches.is_empty() {
-            let lines = back.mismatches.iter().map(|mismatch| {
-                format!(
-                    "\n  {}: asked for {}, the server has {}",
-                    mismatch.name, mismatch.asked, mismatch.has
-                )
-            });
-            return failed(format!(
-                "server '{}' does not have the settings that it was given:{}\nIt changed or \
-                 ignored them; ask for values that it can have",
-                self.folder.name(),
-                lines.collect::<String>()
-            ));
-        }
-        Ok((ready_in, back.unseen))
-    }
-
-    fn wait_ready(&self, begun: Nanos, limit: Duration, log_begins: u64) -> Result<()> {
-        loop {
-            let why = match self.with_result(|contract, context| contract.ready(context)) {
-                Ok(()) => return Ok(()),
-                Err(why) => why,
-            };
-            let name = self.folder.name();
-            if let Some(ended) = self.ended()? {
-                return failed(format!(
-                    "server '{name}' did not start: {}. From its log:\n{}",
-                    ended.how,
-                    self.log_since(log_begins)
-                ));
-            }
-            if since(begun) >= limit {
-                return failed(format!(
-                    "server '{name}' did not answer within {} s ({why}). From its \
-                     log:\n{}",
-                    limit.as_secs(),
-                    self.log_since(log_begins)
-                ));
-            }
-            std::thread::sleep(READY_POLL);
-        }
-    }
-
-    /// The last lines of what the server has said since its log was so long.
-    fn log_since(&self, begins: u64) -> String {
-        let path = self.folder.log();
-        let text = std::fs::read(&path).unwrap_or_default();
-        let new = usize::try_from(begins)
-            .ok()
-            .and_then(|begins| text.get(begins..));
-        let new = String::from_utf8_lossy(new.unwrap_or_default()).into_owned();
-        match new.trim().is_empty() {
-            true => last_lines(&path, LOG_LINES),
-            false => excerpt(&new, LOG_LINES),
-        }
-    }
-
-    /// Reads the settings of the running server back.
-    ///
-    /// # Errors
-    /// It does not answer.
-    pub fn read_back(&self) -> Result<ReadBack> {
-        let asked = match &self.record.kind {
-            Kind::Programs { .. } => self.record.settings.clone(),
-            Kind::Executables(_) if self.record.settings.is_empty() => {
-                return Ok(ReadBack::default());
-            }
-            Kind::Executables(_) => self.record.settings.clone(),
-        };
-        let reported = self.with(|contract, context| contract.settings(context))?;
-        Ok(match reported {
-            Some(reported) => read_back(&asked, &reported),
-            None => ReadBack {
-                unseen: asked.iter().map(|(name, _)| name.to_owned()).collect(),
-                ..ReadBack::default()
-            },
-        })
-    }
-
     /// Stops it; `None` where it did not run.
     ///
     /// # Errors
     /// It outlives even SIGKILL.
     pub fn stop(&self) -> Result<Option<Ended>> {
-        keeper::stop(&self.folder)
+        let ended = keeper::stop(&self.folder)?;
+        crate::limits::forget(&self.folder)?;
+        Ok(ended)
     }
 
     /// Stops it and removes all that is its own. Answers how many bytes that frees.
@@ -399,10 +258,7 @@ impl Server {
     /// It does not end, or its files cannot be removed.
     pub fn remove(self) -> Result<u64> {
         self.stop()?;
-        let bytes = crate::copy::size(self.folder.path()).allocated;
-        let path = self.folder.path();
-        std::fs::remove_dir_all(path).on("remove", path)?;
-        Ok(bytes)
+        crate::place::discard(&self.folder)
     }
 
     /// The URL by which it is loaded, without a password for Dyno's own kinds: those of their
@@ -430,12 +286,23 @@ impl Server {
         })
     }
 
-    fn save(&self) -> Result<()> {
+    pub(crate) fn save(&self) -> Result<()> {
         self.folder.write_json(RECORD, &self.record)
     }
 
-    fn with<T>(&self, act: impl FnOnce(&dyn Contract, &Context<'_>) -> Result<T>) -> Result<T> {
-        match self.acted(act) {
+    pub(crate) fn with<T>(
+        &self,
+        act: impl FnOnce(&dyn Contract, &Context<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.with_settings(&self.record.settings, act)
+    }
+
+    pub(crate) fn with_settings<T>(
+        &self,
+        settings: &Settings,
+        act: impl FnOnce(&dyn Contract, &Context<'_>) -> Result<T>,
+    ) -> Result<T> {
+        match self.acted(settings, act) {
             Some(result) => result,
             None => failed(format!(
                 "{} names a kind of server that this Dyno does not know",
@@ -444,20 +311,24 @@ impl Server {
         }
     }
 
-    fn with_result(
+    pub(crate) fn with_result(
         &self,
         act: impl FnOnce(&dyn Contract, &Context<'_>) -> std::result::Result<(), String>,
     ) -> std::result::Result<(), String> {
-        self.acted(act)
+        self.acted(&self.record.settings, act)
             .unwrap_or_else(|| Err("its kind is unknown".to_owned()))
     }
 
-    fn acted<T>(&self, act: impl FnOnce(&dyn Contract, &Context<'_>) -> T) -> Option<T> {
+    fn acted<T>(
+        &self,
+        settings: &Settings,
+        act: impl FnOnce(&dyn Contract, &Context<'_>) -> T,
+    ) -> Option<T> {
         let rocks = matches!(self.record.kind, Kind::Programs { rocks: true, .. });
         let context = Context {
             folder: &self.folder,
             port: self.record.port,
-            settings: &self.record.settings,
+            settings,
             rocks,
             is_first: !self.record.is_welcomed,
         };
@@ -469,7 +340,7 @@ impl Server {
 }
 
 /// A free port of loopback; 0 for any.
-fn claim_port(port: u16) -> Result<u16> {
+pub(crate) fn claim_port(port: u16) -> Result<u16> {
     match std::net::TcpListener::bind(("127.0.0.1", port)).and_then(|l| l.local_addr()) {
         Ok(address) => Ok(address.port()),
         Err(error) => failed(format!(

@@ -34,6 +34,11 @@ impl Settings {
         Ok(())
     }
 
+    /// Sets one whose name is as servers write it.
+    pub(crate) fn insert(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
+    }
+
     /// Forgets a setting; says whether it was there.
     pub fn unset(&mut self, name: &str) -> bool {
         self.0.remove(&normal(name)).is_some()

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::copy::{self, Copied};
+use crate::credentials::Password;
 use crate::error::{OnPath, Result, failed, usage};
 use crate::home::Folder;
 use crate::server::Server;
 
 /// What is known of a copy.
 const RECORD: &str = "snapshot.json";
+/// The password of the users in a copy's data.
+const PASSWORD: &str = "password";
 /// While this is there, the data are not whole.
 const RESTORING: &str = "restoring";
 
@@ -40,6 +43,8 @@ impl Server {
         self.must_rest("copy its data")?;
         let folder = self.folder();
         let place = place(folder, name);
+        // The users in the data log in by it, whatever the server's is by then.
+        let password = self.password()?;
         let copied = match self.copies_by_itself(name, false)? {
             true => {
                 fs::create_dir_all(&place).on("make", &place)?;
@@ -53,8 +58,80 @@ impl Server {
             made_s: dyno_core::clock::wall_time().as_secs(),
             copied,
         };
+        if let Some(password) = password {
+            folder.write(
+                &format!("snapshots/{name}/{PASSWORD}"),
+                password.expose(),
+                0o600,
+            )?;
+        }
         folder.write_json(&format!("snapshots/{name}/{RECORD}"), &snapshot)?;
         Ok(snapshot)
+    }
+
+    fn password(&self) -> Result<Option<Password>> {
+        match self.kind().installation() {
+            Some(_) => Password::of(self.folder()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Copies another server's snapshot into this server's folder, under its name, so that one
+    /// image can be restored at several places. Once it is restored this server's password is
+    /// that of the users in it. Neither server need rest. Blocks are shared where both folders
+    /// are on one file system that can.
+    ///
+    /// # Errors
+    /// There is no such snapshot, the name is taken, the servers are of different kinds or
+    /// versions, a server's own executables keep its copies, or there is no room.
+    pub fn adopt_snapshot(&self, from: &Self, name: &str) -> Result<Snapshot> {
+        let snapshot = from.find_snapshot(name)?;
+        self.can_snapshot(name)?;
+        let title = self.kind().title();
+        if snapshot.server != title {
+            return usage(format!(
+                "snapshot '{name}' is of {}, and server '{}' is {title}: only a server of the \
+                 same kind and version can take it",
+                snapshot.server,
+                self.folder().name()
+            ));
+        }
+        if snapshot.copied.is_none() {
+            return usage(format!(
+                "snapshot '{name}' is kept by the executables of server '{}': only they know \
+                 where it is",
+                from.folder().name()
+            ));
+        }
+        let (source, target) = (place(from.folder(), name), place(self.folder(), name));
+        let beside = target.with_extension("part");
+        let _ = fs::remove_dir_all(&beside);
+        fs::create_dir_all(&beside).on("make", &beside)?;
+        let copy = || {
+            must_have_room(&source, &beside, 0)?;
+            let identity = self.folder().identity();
+            let to = beside.join("data");
+            let copied = copy::tree(&source.join("data"), &to, identity, &|_| {})?;
+            let password = from.folder().join(&format!("snapshots/{name}/{PASSWORD}"));
+            let kept = match password.exists() {
+                true => Some(Password::in_file(&password)?),
+                // A copy from before passwords were kept with copies has that of its server.
+                false => from.password()?,
+            };
+            fs::rename(&beside, &target).on("make", &target)?;
+            if let Some(password) = kept {
+                let file = format!("snapshots/{name}/{PASSWORD}");
+                self.folder().write(&file, password.expose(), 0o600)?;
+            }
+            Ok(Snapshot {
+                copied: Some(copied),
+                ..snapshot
+            })
+        };
+        let adopted = copy().inspect_err(|_| drop(fs::remove_dir_all(&beside)))?;
+        self.folder()
+            .write_json(&format!("snapshots/{name}/{RECORD}"), &adopted)?;
+        Ok(adopted)
     }
 
     /// Whether a copy can have this name, and the data are whole: to be asked before a server is
@@ -134,6 +211,12 @@ impl Server {
                 copied.bytes,
                 wanted
             ));
+        }
+        let password = place(folder, name).join(PASSWORD);
+        if let (true, Some(installation)) = (password.exists(), self.kind().installation()) {
+            let password = Password::in_file(&password)?;
+            password.keep(folder)?;
+            installation.keep_client_file(folder, &password)?;
         }
         folder.remove(RESTORING)?;
         Ok(Snapshot {

@@ -7,4 +7,5 @@ mod common;
 mod executables;
 mod kinds;
 mod mistakes;
+mod places;
 mod unattended;

@@ -2,33 +2,40 @@
 
 use super::{Installation, Product, mysql, postgres};
 use crate::contract::{ANSWER, Contract, connect_to, password};
-use crate::credentials::DATABASE;
+use crate::credentials::{DATABASE, Password};
 use crate::error::{Result, failed};
+use crate::home::Folder;
 use crate::keeper::Launch;
 use crate::server::Context;
+
+impl Installation {
+    /// Writes the file by which the server's clients log in.
+    pub(crate) fn keep_client_file(&self, folder: &Folder, password: &Password) -> Result<()> {
+        let (name, text) = match self.product {
+            Product::Postgres => ("pgpass", postgres::client_file(password)),
+            Product::Mariadb | Product::Mysql => {
+                ("client.cnf", mysql::client_file(folder, password))
+            }
+        };
+        folder.write(name, &text, 0o600).map(drop)
+    }
+}
 
 impl Contract for Installation {
     fn install(&self, context: &Context<'_>) -> Result<()> {
         let password = password(context)?;
         match self.product {
-            Product::Postgres => {
-                postgres::initialize(self, context, &password)?;
-                let file = postgres::client_file(&password);
-                context.folder.write("pgpass", &file, 0o600).map(drop)
-            }
-            Product::Mariadb | Product::Mysql => {
-                mysql::initialize(self, context)?;
-                let file = mysql::client_file(context.folder, &password);
-                context.folder.write("client.cnf", &file, 0o600).map(drop)
-            }
+            Product::Postgres => postgres::initialize(self, context, &password)?,
+            Product::Mariadb | Product::Mysql => mysql::initialize(self, context)?,
         }
+        self.keep_client_file(context.folder, &password)
     }
 
     fn launch(&self, context: &Context<'_>) -> Result<Launch> {
         match self.product {
             Product::Postgres => {
                 // That of a server that was killed would be believed if its pid is used again.
-                postgres::forget_pid(context.folder);
+                postgres::forget_pid(context.folder, context.port);
                 postgres::launch(self, context)
             }
             Product::Mariadb | Product::Mysql if context.is_first => {
@@ -62,9 +69,15 @@ impl Contract for Installation {
         }
         let url = postgres::url(context.folder, context.port, false, Some("postgres"));
         let made = connect_to(&url).and_then(|mut reached| {
-            let made = reached
-                .control
-                .query(&format!("CREATE DATABASE {DATABASE}"), ANSWER * 6);
+            let there = format!("SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'");
+            let control = &mut reached.control;
+            let made = control
+                .query(&there, ANSWER)
+                .and_then(|rows| match rows.is_empty() {
+                    true => control.query(&format!("CREATE DATABASE {DATABASE}"), ANSWER * 6),
+                    // Another server's copy was put here before the first start.
+                    false => Ok(rows),
+                });
             made.map_err(|error| error.to_string())
         });
         match made {

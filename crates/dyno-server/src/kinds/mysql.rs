@@ -145,6 +145,7 @@ pub(crate) fn launch(
         stop: Stop::Signal(libc::SIGTERM),
         grace_s: GRACE_S,
         daemon: false,
+        groups: Vec::new(),
     })
 }
 

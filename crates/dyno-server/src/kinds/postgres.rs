@@ -136,6 +136,7 @@ pub(crate) fn launch(installation: &Installation, context: &Context<'_>) -> Resu
         stop: Stop::Signal(libc::SIGINT),
         grace_s: GRACE_S,
         daemon: false,
+        groups: Vec::new(),
     })
 }
 
@@ -168,7 +169,12 @@ pub(crate) fn url(folder: &Folder, port: u16, tcp: bool, database: Option<&str>)
     format!("postgres://{USER}@{host}:{port}/{database}?passfile={file}")
 }
 
-/// Removes a `postmaster.pid` that a copied data directory brought along.
-pub(crate) fn forget_pid(folder: &Folder) {
-    let _ = fs::remove_file(folder.data().join("postmaster.pid"));
+/// Removes what says that a server runs: a `postmaster.pid` that a copied data directory brought
+/// along, and the lock of the socket. Of a server that was killed the pid may be a zombie's, or
+/// another process's by now, and would be believed.
+pub(crate) fn forget_pid(folder: &Folder, port: u16) {
+    let socket = folder.join(&format!("run/.s.PGSQL.{port}.lock"));
+    for left in [folder.data().join("postmaster.pid"), socket] {
+        let _ = fs::remove_file(left);
+    }
 }

@@ -4,6 +4,10 @@ use super::{opt, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
+/// Where a server's folder is.
+const PLACE: &str = "A file system of its own (up)";
+/// What a server may use at most.
+const LIMITS: &str = "Limits of up and restart ('none' takes one away)";
 
 /// The options of `dyno server`.
 pub const SERVER: &[Opt] = &[
@@ -46,6 +50,33 @@ pub const SERVER: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "cold",
+        None,
+        "restart, restore: the host's page cache is dropped before the server starts, and the \
+         server reads no list of the pages that it had cached",
+    ),
+    opt(
+        GROUP,
+        "trim",
+        None,
+        "restart, restore: the device below is told which blocks are free before the server \
+         starts",
+    ),
+    opt(
+        GROUP,
+        "settle",
+        Some("TIME"),
+        "restart, restore: wait until the server has nothing left to do in the background, at \
+         most so long; snapshot: before it is stopped",
+    ),
+    opt(
+        GROUP,
+        "from",
+        Some("NAME"),
+        "restore: the server whose snapshot it is; it is copied to this one first",
+    ),
+    opt(
+        GROUP,
         "foreground",
         None,
         "up: wait here; the server ends and its data go with this command, however it ends",
@@ -64,6 +95,45 @@ pub const SERVER: &[Opt] = &[
         "json",
         None,
         "up, restart, list: JSON instead of text",
+    ),
+    opt(
+        PLACE,
+        "fs",
+        Some("KIND"),
+        "ext4, xfs, btrfs or zfs, in a sparse file that is mounted; needs root",
+    ),
+    opt(PLACE, "fs-size", Some("SIZE"), "its size [2G]"),
+    opt(
+        PLACE,
+        "mount",
+        Some("OPTIONS"),
+        "how it is mounted, as mount -o takes it: noatime",
+    ),
+    opt(
+        LIMITS,
+        "cpus",
+        Some("N"),
+        "processors' time: 0.5 is half of one",
+    ),
+    opt(
+        LIMITS,
+        "memory",
+        Some("SIZE"),
+        "memory, page cache included",
+    ),
+    opt(
+        LIMITS,
+        "iops",
+        Some("N"),
+        "reads and writes of its disk in a second, each",
+    ),
+    opt(LIMITS, "read-iops", Some("N"), "reads in a second"),
+    opt(LIMITS, "write-iops", Some("N"), "writes in a second"),
+    opt(
+        LIMITS,
+        "bandwidth",
+        Some("SIZE"),
+        "bytes read from and written to its disk in a second, each",
     ),
     short('h', opt(GROUP, "help", None, "this text")),
 ];

@@ -7,6 +7,7 @@ use dyno_core::units::human_size;
 use dyno_server::{Home, Server, Snapshot};
 
 use super::running::start;
+use super::trial::{self, Beginnings};
 use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
@@ -18,7 +19,16 @@ const DRAWN_EVERY_NS: Nanos = 200_000_000;
 pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let (mut server, name) = named(words, "snapshot")?;
     server.can_snapshot(&name)?;
-    at_rest(&mut server, parsed, |server| {
+    if parsed.has("settle") {
+        match server.running()? {
+            Some(_) => {
+                let settled = trial::settle_for(&server, parsed)?;
+                console::out(&settled.as_ref().map(trial::words).unwrap_or_default());
+            }
+            None => console::note("the server does not run: nothing to wait for (--settle)"),
+        }
+    }
+    at_rest(&mut server, parsed, false, |server| {
         let begun = Clock.now();
         let made = server.snapshot(&name, &told("copied"))?;
         tell(
@@ -33,8 +43,15 @@ pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
 /// Puts a copy back.
 pub fn restore(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let (mut server, name) = named(words, "restore")?;
+    if let Some(from) = parsed.value("from") {
+        let from = Server::open(&Home::of_user()?, from)?;
+        console::progress(&format!("copying {name} of {}", from.folder().name()));
+        let adopted = server.adopt_snapshot(&from, &name);
+        console::progress("");
+        adopted?;
+    }
     server.find_snapshot(&name)?;
-    at_rest(&mut server, parsed, |server| {
+    at_rest(&mut server, parsed, true, |server| {
         let begun = Clock.now();
         let made = server.restore(&name, &told("restored"))?;
         tell(
@@ -56,10 +73,11 @@ fn named(words: &[String], action: &str) -> Result<(Server, String)> {
 }
 
 /// Does something while the server does not run. One that ran is started again, also where it
-/// did not work.
+/// did not work; one whose data were `restored` is waited for, too (`--settle`).
 fn at_rest(
     server: &mut Server,
     parsed: &Parsed,
+    restored: bool,
     act: impl FnOnce(&Server) -> Result<()>,
 ) -> Result<u8> {
     let _held = server.hold()?;
@@ -71,14 +89,26 @@ fn at_rest(
     }
     let done = act(server);
     console::progress("");
+    let mut beginnings = match done {
+        Ok(()) => Beginnings::reset(server, parsed),
+        Err(_) => Beginnings::default(),
+    };
     if ran {
         match start(server, parsed) {
-            Ok(started) => started.lifeline.stay()?,
+            Ok(started) => {
+                let finished = match restored && done.is_ok() {
+                    true => beginnings.finish(server, &started, parsed),
+                    false => Ok(()),
+                };
+                started.lifeline.stay()?;
+                finished?;
+            }
             // The first error is the cause of the second.
             Err(error) if done.is_ok() => return Err(error),
             Err(_) => {}
         }
     }
+    console::out(&beginnings.text());
     done.map(|()| STATUS_DONE)
 }
 

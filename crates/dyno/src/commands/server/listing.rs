@@ -19,10 +19,12 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
         return Err(usage("dyno server list takes no words"));
     }
     let home = Home::of_user()?;
-    let mut servers = Vec::new();
+    sweep(&home)?;
+    let (mut servers, mut unmounted) = (Vec::new(), Vec::new());
     for found in Server::all(&home)? {
         match found {
             Ok(server) => servers.push(server),
+            Err(folder) if folder.is_unmounted() => unmounted.push(folder.name().to_owned()),
             Err(folder) => console::note(&format!(
                 "{} is not a server's folder: left out",
                 folder.path().display()
@@ -44,16 +46,24 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
         let text = serde_json::to_string_pretty(&json!({
             "folder": home.path().display().to_string(),
             "servers": servers,
+            "unmounted": unmounted,
             "installed": there,
         }))?;
         console::json(&(text + "\n"));
         return Ok(STATUS_DONE);
     }
     let mut text = String::new();
-    if servers.is_empty() {
+    if servers.is_empty() && unmounted.is_empty() {
         text += "no servers; `dyno server up KIND` makes one\n";
-    } else {
+    }
+    if !servers.is_empty() {
         text += &table(&servers)?;
+    }
+    for name in unmounted {
+        text += &format!(
+            "{name}: its file system is not mounted, as after a reboot; `dyno server restart \
+             {name}` mounts it and starts the server\n"
+        );
     }
     text += "\ninstalled (`dyno server up KIND`):\n";
     for server in installed() {
@@ -66,6 +76,16 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     console::out(&text);
     Ok(STATUS_DONE)
+}
+
+/// Removes what servers left that were killed.
+pub fn sweep(home: &Home) -> Result<()> {
+    for left in home.sweep()? {
+        console::note(&format!(
+            "removed what a server left that was killed: {left}"
+        ));
+    }
+    Ok(())
 }
 
 fn table(servers: &[Server]) -> Result<String> {
@@ -89,6 +109,13 @@ fn table(servers: &[Server]) -> Result<String> {
             .collect();
         if !settings.is_empty() {
             lines.push(settings.join(" "));
+        }
+        if let Some(mounted) = server.folder().mounted() {
+            let (kind, source) = (mounted.file_system, mounted.source);
+            lines.push(format!("files: {kind} on {source} ({})", mounted.options));
+        }
+        if !server.limits().is_empty() {
+            lines.push(format!("limits: {}", server.limits().words().join(", ")));
         }
         let copies: Vec<String> = server.snapshots()?.into_iter().map(|s| s.name).collect();
         if !copies.is_empty() {
@@ -136,6 +163,10 @@ pub fn as_json(server: &Server) -> Result<Value> {
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
     let copies: Vec<String> = server.snapshots()?.into_iter().map(|s| s.name).collect();
+    let seen = match running {
+        Some(_) => server.limits_seen()?,
+        None => Vec::new(),
+    };
     Ok(json!({
         "name": server.folder().name(),
         "kind": server.kind().title(),
@@ -145,7 +176,12 @@ pub fn as_json(server: &Server) -> Result<Value> {
         "url": server.url(false).ok(),
         "folder": server.folder().path().display().to_string(),
         "data_bytes": server.data_size().ok(),
+        "sizes": server.sizes(),
         "settings": settings,
+        "place": server.folder().place(),
+        "mounted": server.folder().mounted(),
+        "limits": server.limits(),
+        "limits_seen": seen,
         "snapshots": copies,
     }))
 }

@@ -1,8 +1,10 @@
 //! `dyno server`: database servers of Dyno's own.
 
 mod copies;
+mod limits;
 mod listing;
 mod running;
+mod trial;
 
 use std::path::Path;
 
@@ -62,16 +64,45 @@ const OPTIONS: [(&str, &[&str]); 8] = [
             "port",
             "start-timeout",
             "foreground",
+            "fs",
+            "fs-size",
+            "mount",
+            "cpus",
+            "memory",
+            "iops",
+            "read-iops",
+            "write-iops",
+            "bandwidth",
             "json",
         ],
     ),
     ("down", &["all", "keep-data"]),
-    ("restart", &["set", "unset", "start-timeout", "json"]),
+    (
+        "restart",
+        &[
+            "set",
+            "unset",
+            "start-timeout",
+            "cold",
+            "trim",
+            "settle",
+            "cpus",
+            "memory",
+            "iops",
+            "read-iops",
+            "write-iops",
+            "bandwidth",
+            "json",
+        ],
+    ),
     ("list", &["json"]),
     ("logs", &["lines"]),
     ("url", &["tcp"]),
-    ("snapshot", &["start-timeout"]),
-    ("restore", &["start-timeout"]),
+    ("snapshot", &["start-timeout", "settle"]),
+    (
+        "restore",
+        &["from", "start-timeout", "cold", "trim", "settle"],
+    ),
 ];
 
 /// Does what the first word says.

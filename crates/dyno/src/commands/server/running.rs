@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_core::units::human_size;
-use dyno_server::{Home, Kind, Server, Start, Started};
+use dyno_server::{FileSystem, Folder, Home, Kind, Limits, Place, Server, Start, Started};
 
+use super::limits::{limits, place};
+use super::listing::sweep;
+use super::trial::Beginnings;
 use super::{keeper, named, settings};
 use crate::options::Parsed;
 use crate::settings::{duration, usage};
@@ -33,12 +36,24 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
         Some(name) => name.to_owned(),
         None => name_of(kind),
     };
+    let limits = limits(parsed, Limits::default())?;
+    // What cannot be limited is found before anything is made.
+    limits.check(&home)?;
+    let place = place(parsed)?;
+    let is_zfs = |place: &Place| place.file_system == FileSystem::Zfs;
+    if limits.are_of_disk() && place.as_ref().is_some_and(is_zfs) {
+        return Err(usage(
+            "reads and writes of a server on zfs cannot be limited: its pool is no block device",
+        ));
+    }
     console::progress(&format!("making the data of {}", found.title()));
-    let made = Server::make(&home, &name, found, settings(parsed)?, port);
+    let set = settings(parsed)?;
+    let made = Server::make_on(&home, &name, found, set, port, place.as_ref());
     console::progress("");
     let mut server = made?;
     let held = server.hold()?;
-    let started = match start(&mut server, parsed) {
+    let limited = server.limit(limits, &home).map_err(anyhow::Error::from);
+    let started = match limited.and_then(|()| start(&mut server, parsed)) {
         Ok(started) => started,
         Err(error) => {
             // What never ran has nothing to lose but the log, whose end the error shows.
@@ -47,7 +62,7 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
         }
     };
     drop(held);
-    tell(parsed, &server, &started)?;
+    tell(parsed, &server, &started, &Beginnings::default())?;
     if !parsed.has("foreground") {
         started.lifeline.stay()?;
         return Ok(STATUS_DONE);
@@ -102,15 +117,23 @@ pub fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
     let started = server.start(&Start {
         keeper: &keeper,
         limit,
+        cold: parsed.has("cold"),
     });
     console::progress("");
     Ok(started?)
 }
 
 /// What a server that was started is, and what to do with it.
-fn tell(parsed: &Parsed, server: &Server, started: &Started) -> Result<()> {
+fn tell(
+    parsed: &Parsed,
+    server: &Server,
+    started: &Started,
+    beginnings: &Beginnings,
+) -> Result<()> {
     if parsed.has("json") {
-        let text = serde_json::to_string_pretty(&super::listing::as_json(server)?)?;
+        let mut object = super::listing::as_json(server)?;
+        beginnings.put_into(&mut object);
+        let text = serde_json::to_string_pretty(&object)?;
         console::json(&(text + "\n"));
         return Ok(());
     }
@@ -127,6 +150,17 @@ fn tell(parsed: &Parsed, server: &Server, started: &Started) -> Result<()> {
     for name in &started.unseen {
         text += &format!("  not read back  {name}: the server shows no such setting\n");
     }
+    if let Some(mounted) = server.folder().mounted() {
+        let (kind, source) = (mounted.file_system, mounted.source);
+        text += &format!(
+            "  its files      {kind} on {source} ({})\n",
+            mounted.options
+        );
+    }
+    for limit in server.limits_seen()? {
+        text += &format!("  limited        {limit}\n");
+    }
+    text += &beginnings.text();
     // The OLTP workloads name the engine of their tables themselves.
     let engine = match server.kind().title().starts_with("myrocks") {
         true => " --mysql-storage-engine=rocksdb",
@@ -175,14 +209,25 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
         }
         (true, [_, ..]) => return Err(usage("dyno server down takes names or --all, not both")),
         (false, names) => {
-            let opened = names.iter().map(|name| Server::open(&home, name));
-            opened.collect::<dyno_server::Result<_>>()?
+            let mut opened = Vec::new();
+            for name in names {
+                let folder = home.folder(name)?;
+                match folder.is_unmounted() {
+                    true => down_unmounted(&folder, parsed)?,
+                    false => opened.push(Server::open(&home, name)?),
+                }
+            }
+            opened
         }
         (true, []) => {
-            let mut whole = Vec::new();
+            let (mut whole, mut has_unmounted) = (Vec::new(), false);
             for found in Server::all(&home)? {
                 match found {
                     Ok(server) => whole.push(server),
+                    Err(folder) if folder.is_unmounted() => {
+                        has_unmounted = true;
+                        down_unmounted(&folder, parsed)?;
+                    }
                     Err(folder) => {
                         // Not known to be a server's: nothing of it is touched.
                         let path = folder.path().display().to_string();
@@ -190,12 +235,12 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
                     }
                 }
             }
+            if whole.is_empty() && !has_unmounted {
+                console::out("there are no servers\n");
+            }
             whole
         }
     };
-    if servers.is_empty() {
-        console::out("there are no servers\n");
-    }
     for server in servers {
         let name = server.folder().name().to_owned();
         let _held = server.hold()?;
@@ -216,7 +261,22 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
         };
         console::out(&format!("{how}; {data}\n"));
     }
+    sweep(&home)?;
     Ok(STATUS_DONE)
+}
+
+/// Removes a server that a reboot stopped and unmounted.
+fn down_unmounted(folder: &Folder, parsed: &Parsed) -> Result<()> {
+    let name = folder.name();
+    let data = match parsed.has("keep-data") {
+        true => "its data stay in a file system that is not mounted".to_owned(),
+        false => format!(
+            "its data are removed, {} freed",
+            human_size(folder.discard_unmounted()?)
+        ),
+    };
+    console::out(&format!("{name} was not running; {data}\n"));
+    Ok(())
 }
 
 /// Stops a server, changes its settings and starts it.
@@ -225,17 +285,26 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let _held = server.hold()?;
     let home = Home::of_user()?;
     let unset: Vec<String> = parsed.values("unset").map(str::to_owned).collect();
-    let before = server.settings().clone();
+    let (before, before_limits) = (server.settings().clone(), *server.limits());
     // What is wrong with the settings is found while the server still runs.
-    server.change(&settings(parsed)?, &unset, &home)?;
+    let wanted = limits(parsed, before_limits)?;
+    wanted.check(&home)?;
+    let set = settings(parsed)?;
+    server.limit(wanted, &home)?;
+    if let Err(error) = server.change(&set, &unset, &home) {
+        server.put_limits(before_limits)?;
+        return Err(error.into());
+    }
     console::progress(&format!("stopping {}", server.folder().name()));
     server.stop()?;
     console::progress("");
     let name = server.folder().name().to_owned();
+    let mut beginnings = Beginnings::reset(&server, parsed);
     let started = match start(&mut server, parsed) {
         Ok(started) => started,
-        Err(error) if *server.settings() != before => {
+        Err(error) if *server.settings() != before || wanted != before_limits => {
             server.put_settings(before)?;
+            server.put_limits(before_limits)?;
             return Err(error.context(format!(
                 "{name} is down, and its settings are those from before again; \
                  `dyno server restart {name}` starts it with them"
@@ -243,7 +312,8 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
         }
         Err(error) => return Err(error),
     };
-    tell(parsed, &server, &started)?;
+    let finished = beginnings.finish(&server, &started, parsed);
+    let told = finished.and_then(|()| tell(parsed, &server, &started, &beginnings));
     started.lifeline.stay()?;
-    Ok(STATUS_DONE)
+    told.map(|()| STATUS_DONE)
 }

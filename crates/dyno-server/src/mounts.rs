@@ -1,0 +1,150 @@
+//! What is mounted where, by proc(5).
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{OnPath, Result, failed};
+
+/// A mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// Where.
+    pub(crate) point: PathBuf,
+    /// What: `ext4`, `cgroup2`.
+    pub(crate) kind: String,
+    /// From what: a device, or a word.
+    pub(crate) source: String,
+    /// Options of this mount: `rw,noatime`.
+    pub(crate) flags: String,
+    /// Options of the file system itself.
+    pub(crate) options: String,
+}
+
+/// All that this process sees, in the order in which they were mounted.
+pub(crate) fn mounts() -> Vec<Mount> {
+    parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+}
+
+fn parse(text: &str) -> Vec<Mount> {
+    let line = |line: &str| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split(' ').skip(4);
+        let (point, flags) = (left.next()?, left.next()?);
+        let mut right = right.split(' ');
+        Some(Mount {
+            point: unescaped(point).into(),
+            kind: right.next()?.to_owned(),
+            source: unescaped(right.next()?),
+            flags: flags.to_owned(),
+            options: right.next().unwrap_or_default().to_owned(),
+        })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Blanks and backslashes stand as octal numbers.
+fn unescaped(text: &str) -> String {
+    let codes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    codes.iter().fold(text.to_owned(), |text, (code, letter)| {
+        text.replace(code, letter)
+    })
+}
+
+/// What is mounted at a path itself.
+pub(crate) fn mounted_at(path: &Path) -> Option<Mount> {
+    mounts().into_iter().rfind(|mount| mount.point == path)
+}
+
+/// What a path lies on.
+pub(crate) fn mount_of(path: &Path) -> Option<Mount> {
+    let path = fs::canonicalize(path).ok()?;
+    let mut found: Option<Mount> = None;
+    for mount in mounts() {
+        let deeper = found.as_ref().is_none_or(|found| {
+            mount.point.components().count() >= found.point.components().count()
+        });
+        if path.starts_with(&mount.point) && deeper {
+            found = Some(mount);
+        }
+    }
+    found
+}
+
+/// The disk that a path lies on, as the kernel writes devices: `MAJOR:MINOR`. Of a partition it is
+/// the whole disk, since only that can be limited.
+///
+/// # Errors
+/// The path lies on no block device of this host.
+pub(crate) fn disk_of(path: &Path) -> Result<String> {
+    let data = fs::metadata(path).on("read", path)?;
+    let mut device = data.dev();
+    let mount = mount_of(path);
+    // btrfs has numbers of its own for its volumes.
+    if libc::major(device) == 0
+        && let Some(source) = mount.as_ref().map(|mount| &mount.source)
+        && let Ok(source) = fs::metadata(source)
+    {
+        device = source.rdev();
+    }
+    let number = format!("{}:{}", libc::major(device), libc::minor(device));
+    let known = PathBuf::from(format!("/sys/dev/block/{number}"));
+    if !known.exists() {
+        let kind = mount.map_or_else(|| "what is not known".to_owned(), |mount| mount.kind);
+        return failed(format!(
+            "{} lies on {kind}, which is no block device of this host: what it reads and writes \
+             cannot be limited",
+            path.display()
+        ));
+    }
+    if !known.join("partition").exists() {
+        return Ok(number);
+    }
+    let disk = fs::canonicalize(&known)
+        .on("read", &known)?
+        .with_file_name("dev");
+    // The folder of a partition lies in that of its disk.
+    let disk = disk
+        .parent()
+        .map_or_else(|| disk.clone(), |folder| folder.join("dev"));
+    let text = fs::read_to_string(&disk).on("read", &disk)?;
+    Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_read() {
+        let text = "36 35 98:0 / /mnt/a\\040b rw,noatime master:1 shared:2 - ext4 /dev/loop0 rw\n\
+                    37 35 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\nodd\n";
+        let mounts = parse(text);
+        assert_eq!(mounts.len(), 2);
+        assert_eq!(mounts[0].point, Path::new("/mnt/a b"));
+        assert_eq!(
+            (&*mounts[0].kind, &*mounts[0].source),
+            ("ext4", "/dev/loop0")
+        );
+        assert_eq!(mounts[1].options, "rw,cpu,cpuacct");
+        assert_eq!(
+            mount_of(Path::new("/proc/self")).expect("proc").kind,
+            "proc"
+        );
+        assert!(mounted_at(Path::new("/proc")).is_some());
+        assert_eq!(mounted_at(Path::new("/proc/self")), None);
+    }
+
+    #[test]
+    fn what_has_no_disk_is_told() {
+        let error = disk_of(Path::new("/proc"))
+            .expect_err("it has no disk")
+            .to_string();
+        assert!(error.contains("lies on proc"), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! The kinds of file systems that Dyno can make, and the programs that make them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{OnPath, Result, failed, usage};
+
+/// Where programs of root are, beside the search path.
+const ROOTS_PROGRAMS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
+
+/// A kind of file system that Dyno can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileSystem {
+    /// ext4.
+    Ext4,
+    /// XFS, whose copies share blocks.
+    Xfs,
+    /// btrfs, whose copies share blocks.
+    Btrfs,
+    /// ZFS: a pool of one file.
+    Zfs,
+}
+
+impl FileSystem {
+    const ALL: [Self; 4] = [Self::Ext4, Self::Xfs, Self::Btrfs, Self::Zfs];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+            Self::Zfs => "zfs",
+        }
+    }
+
+    /// That of a name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn parse(text: &str) -> Result<Self> {
+        match Self::ALL.into_iter().find(|one| one.name() == text) {
+            Some(found) => Ok(found),
+            None => usage(format!(
+                "Dyno makes no file system '{text}' for a server; it makes ext4, xfs, btrfs and zfs"
+            )),
+        }
+    }
+
+    /// The programs that make it, and the package that usually has them.
+    pub(super) fn programs(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Self::Ext4 => (&["mkfs.ext4", "mount"], "e2fsprogs"),
+            Self::Xfs => (&["mkfs.xfs", "mount"], "xfsprogs"),
+            Self::Btrfs => (&["mkfs.btrfs", "mount"], "btrfs-progs"),
+            Self::Zfs => (&["zpool"], "zfsutils-linux"),
+        }
+    }
+
+    /// The least that it can be made with, and that a server's first data fit in.
+    pub(super) fn size_min(self) -> u64 {
+        match self {
+            Self::Xfs => 320 << 20,
+            _ => 256 << 20,
+        }
+    }
+}
+
+/// A program by its name.
+pub(super) fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(ROOTS_PROGRAMS.map(PathBuf::from));
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+/// Runs a program to its end; what it says is in the error.
+pub(super) fn run<'a>(
+    name: &str,
+    arguments: impl Iterator<Item = &'a str>,
+    paths: &[&Path],
+) -> Result<()> {
+    let path = program(name).unwrap_or_else(|| name.into());
+    let mut command = Command::new(&path);
+    let arguments: Vec<&str> = arguments.collect();
+    command.args(&arguments).args(paths).env("LC_ALL", "C");
+    let done = command.stdin(Stdio::null()).output().on("start", &path)?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let said = [done.stderr, done.stdout].concat();
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let arguments = arguments.join(" ");
+    failed(format!(
+        "`{name} {arguments}` failed ({}): {said}",
+        done.status
+    ))
+}

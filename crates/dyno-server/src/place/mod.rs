@@ -1,0 +1,462 @@
+//! A file system of a server's own: an image file beside the servers' folders, mounted by a loop
+//! device where the server's folder is. All that is the server's lies within, copies too.
+
+mod file_system;
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dyno_core::units::human_size;
+use serde::{Deserialize, Serialize};
+
+use crate::copy::free_bytes;
+use crate::error::{OnPath, Result, failed, usage};
+use crate::home::{Folder, Home};
+use crate::mounts::{Mount, mounted_at};
+use crate::process::{effective_uid, wait_until};
+pub use file_system::FileSystem;
+use file_system::{program, run};
+
+/// So long may a file system be in use by processes that are about to end.
+const BUSY_LIMIT: Duration = Duration::from_secs(10);
+/// `LOOP_SET_DIRECT_IO` of linux/loop.h.
+const LOOP_SET_DIRECT_IO: libc::c_ulong = 0x4C08;
+
+/// What file system a server's folder is on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its kind.
+    pub file_system: FileSystem,
+    /// Its size in bytes. The image is sparse: it takes what is written to it.
+    pub size: u64,
+    /// How it is mounted, as `mount -o` takes it: `noatime`; of zfs properties: `atime=off`. May
+    /// be empty.
+    pub options: String,
+}
+
+/// A file system of a server's as it is mounted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mounted {
+    /// Its kind, as the kernel says it.
+    pub file_system: String,
+    /// Its device, or its pool.
+    pub source: String,
+    /// How the kernel has it mounted.
+    pub options: String,
+}
+
+impl Place {
+    /// Whether it can be made here.
+    ///
+    /// # Errors
+    /// What is missing: a program, with the package that usually has it, root, a loop device,
+    /// room. Or the size or the options make no sense.
+    pub fn check(&self, home: &Home) -> Result<()> {
+        let name = self.file_system.name();
+        let least = self.file_system.size_min();
+        if self.size < least {
+            return usage(format!(
+                "a server needs {} of {name} or more, not {}",
+                human_size(least),
+                human_size(self.size)
+            ));
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_=,.:-".contains(c);
+        if !self.options.chars().all(plain) || self.options.split(',').any(|o| o == "ro") {
+            return usage(format!(
+                "'{}' is not how a server's file system can be mounted; try noatime",
+                self.options
+            ));
+        }
+        if effective_uid() != 0 {
+            return failed(format!(
+                "a file system of {name} for a server needs root, to mount it"
+            ));
+        }
+        let (programs, package) = self.file_system.programs();
+        for wanted in programs {
+            if program(wanted).is_none() {
+                let package = if *wanted == "mount" { "mount" } else { package };
+                return failed(format!(
+                    "there is no program {wanted} on this machine, by which a file system of \
+                     {name} is made; it usually comes with the package {package}"
+                ));
+            }
+        }
+        if self.file_system != FileSystem::Zfs
+            && let Err(error) = File::options()
+                .read(true)
+                .write(true)
+                .open("/dev/loop-control")
+        {
+            return failed(format!(
+                "a file system in a file needs a loop device, and /dev/loop-control cannot be \
+                 opened: {error}"
+            ));
+        }
+        let mut there = home.path();
+        while let (false, Some(above)) = (there.exists(), there.parent()) {
+            there = above;
+        }
+        let free = free_bytes(there)?;
+        match self.size <= free {
+            true => Ok(()),
+            false => failed(format!(
+                "a file system of {} has no room: {} are free in {}",
+                human_size(self.size),
+                human_size(free),
+                there.display()
+            )),
+        }
+    }
+
+    /// Makes it and mounts it at a server's folder, which is there and empty. On an error nothing
+    /// is left.
+    pub(crate) fn make(&self, folder: &Folder) -> Result<()> {
+        let made = self.try_make(folder);
+        if made.is_err() {
+            let _ = discard(folder);
+        }
+        made
+    }
+
+    fn try_make(&self, folder: &Folder) -> Result<()> {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let record = record_of(folder);
+        fs::write(&record, text).on("write", &record)?;
+        let image = image_of(folder);
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .open(&image)
+            .on("make", &image)?;
+        file.set_permissions(fs::Permissions::from_mode(0o600))
+            .on("make", &image)?;
+        file.set_len(self.size).on("make", &image)?;
+        drop(file);
+        let arguments: &[&str] = match self.file_system {
+            // All of it at once: the kernel would else go on with it during the first trial.
+            FileSystem::Ext4 => &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+            FileSystem::Xfs | FileSystem::Btrfs => &["-q", "-f"],
+            FileSystem::Zfs => return self.make_pool(folder, &image),
+        };
+        let maker = format!("mkfs.{}", self.file_system.name());
+        run(&maker, arguments.iter().copied(), &[&image])?;
+        self.mount(folder)
+    }
+
+    fn make_pool(&self, folder: &Folder, image: &Path) -> Result<()> {
+        let mut arguments = vec!["create", "-f", "-o", "cachefile=none"];
+        for option in self.options.split(',').filter(|option| !option.is_empty()) {
+            arguments.push("-O");
+            arguments.push(if option == "noatime" {
+                "atime=off"
+            } else {
+                option
+            });
+        }
+        let (point, pool) = (folder.path().display().to_string(), pool_of(folder));
+        arguments.extend(["-m", &point, &pool]);
+        run("zpool", arguments.into_iter(), &[image])?;
+        open_to_servers(folder)
+    }
+
+    /// Mounts it where it is not mounted.
+    pub(crate) fn mount(&self, folder: &Folder) -> Result<()> {
+        let path = folder.path();
+        if !path.is_dir() {
+            fs::create_dir(path).on("make", path)?;
+        }
+        if self.file_system == FileSystem::Zfs {
+            let beside = path.parent().unwrap_or(path).display().to_string();
+            let arguments = ["import", "-f", "-o", "cachefile=none", "-d", &beside];
+            run(
+                "zpool",
+                arguments.into_iter(),
+                &[Path::new(&pool_of(folder))],
+            )?;
+            return open_to_servers(folder);
+        }
+        let options = match self.options.as_str() {
+            "" => "loop".to_owned(),
+            options => format!("loop,{options}"),
+        };
+        let arguments = ["-t", self.file_system.name(), "-o", &options];
+        run("mount", arguments.into_iter(), &[&image_of(folder), path])?;
+        if let Some(mount) = mount(folder) {
+            avoid_double_cache(&mount.source);
+        }
+        open_to_servers(folder)
+    }
+}
+
+/// The servers' user must be able to pass.
+fn open_to_servers(folder: &Folder) -> Result<()> {
+    let path = folder.path();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o711)).on("write", path)
+}
+
+/// Has a loop device read and write its file directly, where it can: else the host caches each
+/// page twice, and a server's memory seems larger than it is.
+fn avoid_double_cache(device: &str) {
+    if let Ok(device) = File::open(device) {
+        let one: libc::c_ulong = 1;
+        // SAFETY: the call takes a number, no pointer; what it does not like it leaves as it is.
+        unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_DIRECT_IO, one) };
+    }
+}
+
+fn beside(folder: &Folder, ending: &str) -> PathBuf {
+    folder
+        .path()
+        .with_file_name(format!(".{}.{ending}", folder.name()))
+}
+
+/// The file of a folder's file system.
+fn image_of(folder: &Folder) -> PathBuf {
+    beside(folder, "img")
+}
+
+/// Says which file system a folder has, mounted or not.
+pub(crate) fn record_of(folder: &Folder) -> PathBuf {
+    beside(folder, "place")
+}
+
+/// The name of a server that a record is of.
+pub(crate) fn name_in(record: &str) -> Option<&str> {
+    record.strip_prefix('.')?.strip_suffix(".place")
+}
+
+/// A pool's name begins with a letter and is of the whole machine.
+fn pool_of(folder: &Folder) -> String {
+    crate::limits::name_of(folder)
+}
+
+/// What is mounted at a folder.
+fn mount(folder: &Folder) -> Option<Mount> {
+    let path = folder.path();
+    let real = fs::canonicalize(path.parent()?)
+        .ok()?
+        .join(path.file_name()?);
+    mounted_at(&real)
+}
+
+/// Unmounts a folder's file system and removes it, or removes a folder that has none. Answers how
+/// many bytes that frees.
+pub(crate) fn discard(folder: &Folder) -> Result<u64> {
+    let (path, record, image) = (folder.path(), record_of(folder), image_of(folder));
+    if !record.exists() {
+        let bytes = crate::copy::size(path).allocated;
+        fs::remove_dir_all(path).on("remove", path)?;
+        return Ok(bytes);
+    }
+    match mount(folder) {
+        Some(mount) => unmount(folder, &mount)?,
+        // A pool may be there without being mounted.
+        None if folder
+            .place()
+            .is_some_and(|place| place.file_system == FileSystem::Zfs) =>
+        {
+            let _ = destroy_pool(folder);
+        }
+        None => {}
+    }
+    let bytes = fs::metadata(&image).map_or(0, |data| data.blocks() * 512);
+    for file in [&image, &record] {
+        match fs::remove_file(file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).on("remove", file);
+            }
+            _ => {}
+        }
+    }
+    if path.exists() {
+        fs::remove_dir_all(path).on("remove", path)?;
+    }
+    Ok(bytes)
+}
+
+fn destroy_pool(folder: &Folder) -> Result<()> {
+    let pool = pool_of(folder);
+    run("zpool", ["destroy", "-f"].into_iter(), &[Path::new(&pool)])
+}
+
+fn unmount(folder: &Folder, mount: &Mount) -> Result<()> {
+    let path = folder.path();
+    if mount.kind.contains("zfs") {
+        return destroy_pool(folder);
+    }
+    let Ok(point) = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()) else {
+        return failed("a path with a zero byte");
+    };
+    let mut last = None;
+    let gone = wait_until(BUSY_LIMIT, || {
+        // SAFETY: the path is a string that ends with a zero byte and lives until the call ends.
+        let done = unsafe { libc::umount2(point.as_ptr(), libc::UMOUNT_NOFOLLOW) } == 0;
+        last = Some(std::io::Error::last_os_error());
+        done || last.as_ref().and_then(std::io::Error::raw_os_error) != Some(libc::EBUSY)
+    });
+    match last {
+        _ if self::mount(folder).is_none() => Ok(()),
+        Some(error) if gone => Err(error).on("unmount", path),
+        _ => failed(format!(
+            "{0} cannot be unmounted: some process uses it (`fuser -vm {0}` names it)",
+            path.display()
+        )),
+    }
+}
+
+impl Folder {
+    /// The file system of the folder's own, if it has one, mounted or not.
+    pub fn place(&self) -> Option<Place> {
+        let text = fs::read_to_string(record_of(self)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// How it is mounted; `None` where it has none, or a reboot unmounted it.
+    pub fn mounted(&self) -> Option<Mounted> {
+        let mount = self.place().and_then(|_| mount(self))?;
+        Some(Mounted {
+            file_system: mount.kind,
+            source: mount.source,
+            options: format!("{},{}", mount.flags, mount.options),
+        })
+    }
+
+    /// Whether it has a file system of its own that is not mounted.
+    pub fn is_unmounted(&self) -> bool {
+        record_of(self).exists() && mount(self).is_none()
+    }
+
+    /// Mounts a file system that a reboot unmounted.
+    pub(crate) fn mount_again(&self) -> Result<()> {
+        if !self.is_unmounted() {
+            return Ok(());
+        }
+        match self.place() {
+            Some(place) => place.mount(self),
+            None => failed(format!(
+                "{} is damaged; `dyno server down {}` removes the server",
+                record_of(self).display(),
+                self.name()
+            )),
+        }
+    }
+
+    /// Removes a server whose file system is not mounted, and so cannot run. Answers how many
+    /// bytes that frees.
+    ///
+    /// # Errors
+    /// Its files cannot be removed.
+    pub fn discard_unmounted(&self) -> Result<u64> {
+        match self.is_unmounted() {
+            true => discard(self),
+            false => failed(format!("{} is in use", self.path().display())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(file_system: FileSystem) -> Place {
+        Place {
+            file_system,
+            size: 400 << 20,
+            options: "noatime".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let outer = tempfile::tempdir().expect("a folder");
+        let home = Home::at(&outer.path().join("home")).expect("a home");
+        let small = Place {
+            size: 1 << 20,
+            ..place(FileSystem::Ext4)
+        };
+        assert!(small.check(&home).expect_err("too small").is_usage());
+        for options in ["a b", "ro", "noatime;x", "noatime,ro"] {
+            let odd = Place {
+                options: options.to_owned(),
+                ..place(FileSystem::Ext4)
+            };
+            assert!(
+                odd.check(&home).expect_err("no options").is_usage(),
+                "{options}"
+            );
+        }
+        let huge = Place {
+            size: 1 << 60,
+            ..place(FileSystem::Ext4)
+        };
+        let error = huge.check(&home).expect_err("no room").to_string();
+        let known = [
+            "has no room",
+            "needs root",
+            "there is no program",
+            "loop device",
+        ];
+        assert!(known.iter().any(|part| error.contains(part)), "{error}");
+        assert!(FileSystem::parse("ntfs").expect_err("not made").is_usage());
+        assert_eq!(
+            FileSystem::parse("btrfs").expect("it is made"),
+            FileSystem::Btrfs
+        );
+    }
+
+    /// Where this machine can: made, written to, copied by sharing, unmounted, mounted, removed.
+    fn lives(kind: FileSystem, shares: bool) {
+        let outer = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        let home = Home::at(&outer.path().join("home")).expect("a home");
+        if let Err(why) = place(kind).check(&home) {
+            eprintln!("not tried: {why}");
+            return;
+        }
+        let folder = match home.make_on("one", Some(&place(kind))) {
+            Ok(folder) => folder,
+            // A container may refuse loop devices and mounts to its root.
+            Err(why) => {
+                eprintln!("not tried: {why}");
+                assert_eq!(fs::read_dir(home.path()).expect("a home").count(), 0);
+                return;
+            }
+        };
+        let mounted = folder.mounted().expect("it is mounted");
+        assert_eq!(mounted.file_system, kind.name());
+        assert!(mounted.options.contains("noatime"), "{mounted:?}");
+        fs::write(folder.data().join("a"), vec![1; 1 << 20]).expect("a file");
+        let copied = crate::copy::tree(&folder.data(), &folder.join("b"), None, &|_| {});
+        let copied = copied.expect("a copy");
+        assert_eq!(copied.shared_bytes == copied.bytes, shares, "{copied:?}");
+        let mount = mount(&folder).expect("it is mounted");
+        unmount(&folder, &mount).expect("it is unmounted");
+        assert!(folder.is_unmounted() && !folder.data().exists());
+        let names: Vec<_> = home.folders().expect("folders");
+        assert_eq!(names.len(), 1);
+        folder.mount_again().expect("it is mounted again");
+        assert!(folder.data().join("a").exists());
+        assert!(home.make("one").is_err(), "the name is taken");
+        assert!(discard(&folder).expect("it is removed") > 1 << 20);
+        assert_eq!(fs::read_dir(home.path()).expect("a home").count(), 0);
+    }
+
+    #[test]
+    fn ext4_lives() {
+        lives(FileSystem::Ext4, false);
+    }
+
+    #[test]
+    fn xfs_lives_and_shares_blocks() {
+        lives(FileSystem::Xfs, true);
+    }
+
+    #[test]
+    fn btrfs_lives_and_shares_blocks() {
+        lives(FileSystem::Btrfs, true);
+    }
+}

@@ -1,0 +1,248 @@
+//! Waiting until a server has nothing left to do in the background: what a trial leaves behind
+//! (dirty pages, old row versions, compactions, vacuum) would be paid for by the next one.
+
+mod mysql;
+mod postgres;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::Target;
+use dyno_core::db::Family;
+use dyno_core::target::Endpoint;
+use dyno_core::units::human_size;
+use dyno_drivers::Control;
+
+use crate::contract::{ANSWER, connect_to};
+use crate::error::{Result, failed};
+use crate::process::since;
+
+/// Between two looks at the counters.
+const POLL: Duration = Duration::from_secs(1);
+/// So many looks in a row must find nothing to do: background threads pause, too.
+const QUIET_POLLS: u32 = 3;
+/// After so many looks without any movement what is left stays as it is.
+const STILL_POLLS: u32 = 10;
+/// The host may have so many bytes to write back: some always are, of other processes.
+const HOST_DIRTY_MAX: u64 = 32 << 20;
+
+/// What came of waiting until a server is quiet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settled {
+    /// Nothing was left to do.
+    pub quiet: bool,
+    /// How long that took, or how long was waited.
+    pub waited: Duration,
+    /// What was left to do in the end, in words with numbers.
+    pub left: Vec<String>,
+}
+
+/// Something that is done in the background.
+#[derive(Clone, Debug, PartialEq)]
+struct Work {
+    /// What there is of it, in words.
+    what: String,
+    /// It is more than there is at rest.
+    busy: bool,
+    /// The figure, where it stands still when nobody works on it.
+    figure: Option<u64>,
+}
+
+impl Work {
+    /// So much of something that stands still when nobody works on it.
+    fn amount(figure: u64, limit: u64, what: String) -> Self {
+        Self {
+            what,
+            busy: figure > limit,
+            figure: Some(figure),
+        }
+    }
+
+    /// Something whose figure moves by itself.
+    fn activity(figure: u64, limit: u64, what: String) -> Self {
+        Self {
+            what,
+            busy: figure > limit,
+            figure: None,
+        }
+    }
+
+    fn in_the_end(self, is_still: bool) -> String {
+        match is_still && self.figure.is_some() {
+            true => format!("{}, unchanged for {STILL_POLLS} s", self.what),
+            false => self.what,
+        }
+    }
+}
+
+/// Waits until the server of a URL has nothing left to do in the background, at most so long. Its
+/// counters are looked at once a second: MariaDB and MySQL: dirty pages, age of the checkpoint,
+/// history of old row versions, what InnoDB reads and writes, MyRocks' flushes and compactions;
+/// PostgreSQL (which is told to `CHECKPOINT` first): WAL since the last checkpoint, workers of
+/// autovacuum, tables that are due for it; and what a host that is this one has to write back.
+///
+/// The waiting ends early where something is left that has not moved for 10 seconds, as dirty
+/// pages that a server keeps until it needs room. `told` hears what is left at each look.
+///
+/// # Errors
+/// The server does not answer, or its family has no such counters.
+pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Result<Settled> {
+    let begun = Clock.now();
+    let lost = |why: String| failed(format!("whether the server is quiet cannot be seen: {why}"));
+    let mut reached = match connect_to(url) {
+        Ok(reached) => reached,
+        Err(why) => return lost(why),
+    };
+    let is_here = Target::parse(url).is_ok_and(|target| is_here(&target));
+    let mut server: Box<dyn Look> = match reached.family {
+        Family::Mysql => Box::new(mysql::Counters::default()),
+        Family::Postgres => Box::new(postgres::Counters::begin(&mut reached.control, at_most)),
+        _ => return lost("its family has no counters of background work".to_owned()),
+    };
+    let (mut quiet_polls, mut still) = (0, Stillness::default());
+    loop {
+        let mut work = match server.look(&mut reached.control) {
+            Ok(work) => work,
+            Err(why) => return lost(why),
+        };
+        let is_still = still.sees(&work);
+        if is_here {
+            work.extend(host(
+                &fs::read_to_string("/proc/meminfo").unwrap_or_default(),
+            ));
+        }
+        work.retain(|work| work.busy);
+        // What the host has to write back goes by itself.
+        let stays = is_still && work.iter().any(|work| work.figure.is_some());
+        let left: Vec<String> = work.iter().map(|work| work.what.clone()).collect();
+        quiet_polls = match left.is_empty() {
+            true => quiet_polls + 1,
+            false => 0,
+        };
+        let quiet = quiet_polls >= QUIET_POLLS;
+        if quiet || stays || since(begun) + POLL > at_most {
+            let waited = since(begun);
+            let left = work
+                .into_iter()
+                .map(|work| work.in_the_end(is_still))
+                .collect();
+            return Ok(Settled {
+                quiet,
+                waited,
+                left,
+            });
+        }
+        match left.is_empty() {
+            true => told("quiet so far"),
+            false => told(&left.join("; ")),
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Reads the counters of one kind of server.
+trait Look {
+    /// All work that there is or may be.
+    fn look(&mut self, control: &mut Control) -> std::result::Result<Vec<Work>, String>;
+}
+
+/// Whether figures move.
+#[derive(Default)]
+struct Stillness {
+    last: Vec<u64>,
+    polls: u32,
+}
+
+impl Stillness {
+    fn sees(&mut self, work: &[Work]) -> bool {
+        let figures: Vec<u64> = work.iter().filter_map(|work| work.figure).collect();
+        let active = work.iter().any(|work| work.busy && work.figure.is_none());
+        self.polls = match figures == self.last && !active {
+            true => self.polls + 1,
+            false => 0,
+        };
+        self.last = figures;
+        self.polls >= STILL_POLLS
+    }
+}
+
+/// Whether the server runs on this host.
+fn is_here(target: &Target) -> bool {
+    target.endpoints.iter().all(|endpoint| match endpoint {
+        Endpoint::Unix(_) => true,
+        Endpoint::Tcp(host, _) => ["localhost", "127.0.0.1", "::1"].contains(&host.as_str()),
+    })
+}
+
+/// What the host has to write back, by proc(5).
+fn host(meminfo: &str) -> Option<Work> {
+    let kilobytes = |name: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let bytes = (kilobytes("Dirty:")? + kilobytes("Writeback:")?) * 1024;
+    let what = format!("the host has {} to write back", human_size(bytes));
+    Some(Work::activity(bytes, HOST_DIRTY_MAX, what))
+}
+
+/// Names and values of a statement of two columns, names in lower case.
+fn pairs(
+    control: &mut Control,
+    sql: &str,
+) -> std::result::Result<BTreeMap<String, String>, String> {
+    let rows = control
+        .query(sql, ANSWER)
+        .map_err(|error| error.to_string())?;
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| {
+            let mut fields = row.into_iter().map(Option::unwrap_or_default);
+            Some((fields.next()?.to_ascii_lowercase(), fields.next()?))
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_busy_when_much_is_dirty() {
+        let text =
+            "MemTotal:  8 kB\nDirty:    40960 kB\nWriteback:   1024 kB\nWritebackTmp: 9 kB\n";
+        let work = host(text).expect("it is there");
+        assert!(work.busy && work.what.contains("41.0 MiB"), "{work:?}");
+        assert!(
+            !host("Dirty: 100 kB\nWriteback: 0 kB\n")
+                .expect("it is there")
+                .busy
+        );
+        assert_eq!(host("nothing"), None);
+    }
+
+    #[test]
+    fn what_does_not_move_stays() {
+        let dirty = |pages| vec![Work::amount(pages, 10, format!("{pages} dirty pages"))];
+        let mut still = Stillness::default();
+        assert!(!still.sees(&dirty(90)));
+        for poll in 1..=STILL_POLLS {
+            assert_eq!(still.sees(&dirty(90)), poll == STILL_POLLS);
+        }
+        assert!(!still.sees(&dirty(89)), "it moves");
+        let mut reading = dirty(89);
+        reading.push(Work::activity(5, 0, "reading".to_owned()));
+        let ever = (0..20).any(|_| still.sees(&reading));
+        assert!(!ever, "somebody works");
+        let said = dirty(90).remove(0).in_the_end(true);
+        assert_eq!(said, "90 dirty pages, unchanged for 10 s");
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_an_error() {
+        let url = "mysql://root@127.0.0.1:1/x";
+        let error = settle(url, Duration::from_secs(1), &mut |_| {}).expect_err("nobody listens");
+        assert!(error.to_string().contains("cannot be seen"), "{error}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Background work of PostgreSQL.
+
+use std::time::Duration;
+
+use dyno_core::units::human_size;
+use dyno_drivers::Control;
+
+use super::{Look, Work};
+use crate::contract::ANSWER;
+
+/// WAL since the last checkpoint that a server at rest writes.
+const WAL_MAX: u64 = 16 << 20;
+
+/// What the version of the server can be asked.
+pub(super) struct Counters {
+    version: u32,
+    /// Why there was no checkpoint, if there was none.
+    refused: Option<String>,
+}
+
+impl Counters {
+    /// Has the server write a checkpoint, within `limit`.
+    pub(super) fn begin(control: &mut Control, limit: Duration) -> Self {
+        let version = one(control, "SELECT current_setting('server_version_num')");
+        let version = version.ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+        let done = control.query("CHECKPOINT", limit.max(ANSWER));
+        Self {
+            version,
+            refused: done.err().map(|error| error.to_string()),
+        }
+    }
+}
+
+impl Look for Counters {
+    fn look(&mut self, control: &mut Control) -> std::result::Result<Vec<Work>, String> {
+        let mut work = Vec::new();
+        let wal = number(control, wal_since_checkpoint(self.version))?;
+        let mut what = format!("{} of WAL since the last checkpoint", human_size(wal));
+        if let Some(why) = &self.refused {
+            what += &format!(", and none could be asked for: {why}");
+        }
+        work.push(Work::amount(wal, WAL_MAX, what));
+        let workers = number(control, vacuum_workers(self.version))?;
+        let what = format!("{workers} workers of autovacuum at work");
+        work.push(Work::activity(workers, 0, what));
+        let due = number(control, &due_tables(self.version))?;
+        let what = format!("{due} tables of this database due for autovacuum");
+        // They wait for autovacuum_naptime, which must not look like standing still.
+        work.push(Work::activity(due, 0, what));
+        Ok(work)
+    }
+}
+
+fn wal_since_checkpoint(version: u32) -> &'static str {
+    match version {
+        100_000.. => {
+            "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn)::bigint \
+             FROM pg_control_checkpoint()"
+        }
+        // The control file cannot be read by SQL before 9.6.
+        90_600.. => {
+            "SELECT pg_xlog_location_diff(pg_current_xlog_location(), redo_location)::bigint \
+             FROM pg_control_checkpoint()"
+        }
+        _ => "SELECT 0",
+    }
+}
+
+fn vacuum_workers(version: u32) -> &'static str {
+    match version {
+        100_000.. => {
+            "SELECT count(*) FROM pg_catalog.pg_stat_activity \
+             WHERE backend_type = 'autovacuum worker'"
+        }
+        _ => {
+            "SELECT count(*) FROM pg_catalog.pg_stat_activity \
+             WHERE query LIKE 'autovacuum:%' AND pid <> pg_backend_pid()"
+        }
+    }
+}
+
+/// Tables whose dead, inserted or changed rows exceed the server's thresholds. Thresholds of single
+/// tables are not looked at.
+fn due_tables(version: u32) -> String {
+    let limit = |what: &str, share: &str| {
+        format!(
+            "current_setting('autovacuum_{what}_threshold')::float8 + \
+             current_setting('autovacuum_{share}_scale_factor')::float8 * \
+             greatest(c.reltuples, 0)"
+        )
+    };
+    let mut due = format!(
+        "s.n_dead_tup > {} OR s.n_mod_since_analyze > {}",
+        limit("vacuum", "vacuum"),
+        limit("analyze", "analyze")
+    );
+    if version >= 130_000 {
+        due += &format!(
+            " OR (current_setting('autovacuum_vacuum_insert_threshold')::int >= 0 AND \
+             s.n_ins_since_vacuum > {})",
+            limit("vacuum_insert", "vacuum_insert")
+        );
+    }
+    format!(
+        "SELECT count(*) FROM pg_catalog.pg_stat_user_tables s \
+         JOIN pg_catalog.pg_class c ON c.oid = s.relid \
+         WHERE current_setting('autovacuum')::bool AND ({due})"
+    )
+}
+
+fn one(control: &mut Control, sql: &str) -> std::result::Result<String, String> {
+    let rows = control
+        .query(sql, ANSWER)
+        .map_err(|error| error.to_string())?;
+    let first = rows
+        .into_iter()
+        .next()
+        .and_then(|row| row.into_iter().next());
+    Ok(first.flatten().unwrap_or_default())
+}
+
+/// A count; what is less than nothing is nothing.
+fn number(control: &mut Control, sql: &str) -> std::result::Result<u64, String> {
+    let text = one(control, sql)?;
+    match text.parse::<i64>() {
+        Ok(number) => Ok(u64::try_from(number).unwrap_or(0)),
+        Err(_) => Err(format!("the server answers '{text}' where it was to count")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_is_asked_what_it_knows() {
+        assert!(wal_since_checkpoint(150_000).contains("pg_current_wal_lsn"));
+        assert!(wal_since_checkpoint(90_624).contains("xlog"));
+        assert!(!due_tables(120_000).contains("n_ins_since_vacuum"));
+        assert!(due_tables(130_000).contains("n_ins_since_vacuum"));
+        assert!(vacuum_workers(90_624).contains("autovacuum:%"));
+    }
+}

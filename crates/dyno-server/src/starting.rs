@@ -1,0 +1,211 @@
+//! How a server is started, and what it must be when it answers.
+
+use std::time::Duration;
+
+use dyno_core::Clock;
+use dyno_core::clock::Nanos;
+
+use crate::error::{Result, failed, usage};
+use crate::keeper::{self, KeeperCommand, Lifeline};
+use crate::kind::Kind;
+use crate::kinds::bootstrap::{excerpt, last_lines};
+use crate::process::since;
+use crate::server::{Server, claim_port};
+use crate::settings::{ReadBack, Settings, read_back};
+
+/// So many lines of a server's log an error shows.
+const LOG_LINES: usize = 12;
+/// Between two questions whether a server answers.
+const READY_POLL: Duration = Duration::from_millis(50);
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+pub struct Start<'a> {
+    /// How Dyno starts itself to run the server.
+    pub keeper: &'a KeeperCommand,
+    /// So long may it take until it answers.
+    pub limit: Duration,
+    /// It does not fill its cache by itself, unless a setting of the user's has it do so. Pages of
+    /// its files in the page cache are another matter: see [`Server::forget_pages`].
+    pub cold: bool,
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub struct Started {
+    /// Holds the server.
+    pub lifeline: Lifeline,
+    /// How long it took to answer.
+    pub ready_in: Duration,
+    /// Settings that the server shows no value of.
+    pub unseen: Vec<String>,
+    /// What was done for a cold start, in words.
+    pub cold: Vec<String>,
+}
+
+impl Server {
+    /// Starts it and waits until it answers; then its settings are read back. One that does not
+    /// answer, or has other settings than it was to have, is stopped again.
+    ///
+    /// # Errors
+    /// It does not start, with the last lines of its log; or a setting was changed or ignored.
+    pub fn start(&mut self, how: &Start<'_>) -> Result<Started> {
+        if let Some(running) = self.running()? {
+            return usage(format!(
+                "server '{}' is running already (pid {})",
+                self.folder.name(),
+                running.server.pid
+            ));
+        }
+        if !self.record.is_made {
+            return failed(format!(
+                "making server '{0}' was interrupted; `dyno server down {0}` removes what there \
+                 is",
+                self.folder.name()
+            ));
+        }
+        let port = self.record.port;
+        if claim_port(port).is_err() {
+            return failed(format!(
+                "port {port} of server '{}' is taken",
+                self.folder.name()
+            ));
+        }
+        crate::snapshot::must_be_whole(&self.folder)?;
+        let log_begins = std::fs::metadata(self.folder.log()).map_or(0, |data| data.len());
+        let (settings, cold) = self.settings_of(how);
+        // A server that was killed with its keeper leaves its groups.
+        crate::limits::forget(&self.folder)?;
+        let mut launch =
+            self.with_settings(&settings, |contract, context| contract.launch(context))?;
+        launch.groups = self.record.limits.make(&self.folder)?.paths;
+        let begun = Clock.now();
+        let lifeline = match keeper::start(&self.folder, &launch, how.keeper) {
+            Ok(lifeline) => lifeline,
+            Err(error) => {
+                let _ = self.stop();
+                return Err(error);
+            }
+        };
+        let ready = self.finish_start(begun, how.limit, log_begins);
+        match ready {
+            Ok((ready_in, unseen)) => Ok(Started {
+                lifeline,
+                ready_in,
+                unseen,
+                cold,
+            }),
+            Err(error) => {
+                drop(lifeline);
+                let _ = self.stop();
+                Err(error)
+            }
+        }
+    }
+
+    /// The settings of this start, and what was done for a cold one.
+    fn settings_of(&self, how: &Start<'_>) -> (Settings, Vec<String>) {
+        let settings = &self.record.settings;
+        match (how.cold, self.record.kind.installation()) {
+            (true, Some(installation)) => crate::warm::cold(&installation, settings, &self.folder),
+            (true, None) => {
+                let unknown = "whether the server fills its cache by itself is not known";
+                (settings.clone(), vec![unknown.to_owned()])
+            }
+            (false, _) => (settings.clone(), Vec::new()),
+        }
+    }
+
+    fn finish_start(
+        &mut self,
+        begun: Nanos,
+        limit: Duration,
+        log_begins: u64,
+    ) -> Result<(Duration, Vec<String>)> {
+        self.wait_ready(begun, limit, log_begins)?;
+        let ready_in = since(begun);
+        if !self.record.is_welcomed {
+            self.with(|contract, context| contract.welcome(context))?;
+            self.record.is_welcomed = true;
+            self.save()?;
+        }
+        let back = self.read_back()?;
+        if !back.mismatches.is_empty() {
+            let lines = back.mismatches.iter().map(|mismatch| {
+                format!(
+                    "\n  {}: asked for {}, the server has {}",
+                    mismatch.name, mismatch.asked, mismatch.has
+                )
+            });
+            return failed(format!(
+                "server '{}' does not have the settings that it was given:{}\nIt changed or \
+                 ignored them; ask for values that it can have",
+                self.folder.name(),
+                lines.collect::<String>()
+            ));
+        }
+        Ok((ready_in, back.unseen))
+    }
+
+    fn wait_ready(&self, begun: Nanos, limit: Duration, log_begins: u64) -> Result<()> {
+        loop {
+            let why = match self.with_result(|contract, context| contract.ready(context)) {
+                Ok(()) => return Ok(()),
+                Err(why) => why,
+            };
+            let name = self.folder.name();
+            if let Some(ended) = self.ended()? {
+                return failed(format!(
+                    "server '{name}' did not start: {}. From its log:\n{}",
+                    ended.how,
+                    self.log_since(log_begins)
+                ));
+            }
+            if since(begun) >= limit {
+                return failed(format!(
+                    "server '{name}' did not answer within {} s ({why}). From its \
+                     log:\n{}",
+                    limit.as_secs(),
+                    self.log_since(log_begins)
+                ));
+            }
+            std::thread::sleep(READY_POLL);
+        }
+    }
+
+    /// The last lines of what the server has said since its log was so long.
+    fn log_since(&self, begins: u64) -> String {
+        let path = self.folder.log();
+        let text = std::fs::read(&path).unwrap_or_default();
+        let new = usize::try_from(begins)
+            .ok()
+            .and_then(|begins| text.get(begins..));
+        let new = String::from_utf8_lossy(new.unwrap_or_default()).into_owned();
+        match new.trim().is_empty() {
+            true => last_lines(&path, LOG_LINES),
+            false => excerpt(&new, LOG_LINES),
+        }
+    }
+
+    /// Reads the settings of the running server back.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn read_back(&self) -> Result<ReadBack> {
+        let asked = match &self.record.kind {
+            Kind::Programs { .. } => self.record.settings.clone(),
+            Kind::Executables(_) if self.record.settings.is_empty() => {
+                return Ok(ReadBack::default());
+            }
+            Kind::Executables(_) => self.record.settings.clone(),
+        };
+        let reported = self.with(|contract, context| contract.settings(context))?;
+        Ok(match reported {
+            Some(reported) => read_back(&asked, &reported),
+            None => ReadBack {
+                unseen: asked.iter().map(|(name, _)| name.to_owned()).collect(),
+                ..ReadBack::default()
+            },
+        })
+    }
+}
